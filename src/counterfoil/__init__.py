@@ -1,0 +1,36 @@
+"""Counterfoil: find out which attributes of an object break an image classifier, and prove it."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from counterfoil.checks import check_classifier, check_edit
+    from counterfoil.edit import edit_named
+    from counterfoil.errors import Unusable, UserError
+    from counterfoil.models import load_model
+    from counterfoil.pipeline import Result, rebuild, run
+    from counterfoil.types import Classifier, Drop, Edit, Picture, Prediction, Sample, Source, Variant
+
+__version__ = "0.1.0"
+
+_ROOM_OF = {
+    "run": "pipeline", "rebuild": "pipeline", "Result": "pipeline",
+    "load_model": "models", "edit_named": "edit",
+    "check_edit": "checks", "check_classifier": "checks",
+    "UserError": "errors", "Unusable": "errors",
+    "Classifier": "types", "Drop": "types", "Edit": "types", "Picture": "types", "Prediction": "types",
+    "Sample": "types", "Source": "types", "Variant": "types",
+}  # fmt: skip
+__all__ = [
+    "Classifier", "Drop", "Edit", "Picture", "Prediction", "Result", "Sample", "Source", "Unusable", "UserError",
+    "Variant", "check_classifier", "check_edit", "edit_named", "load_model", "rebuild", "run",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> object:
+    """Load a room when its name is first used, so that `import counterfoil` stays light."""
+    if name not in _ROOM_OF:
+        raise AttributeError(f"module 'counterfoil' has no attribute '{name}'")
+    return getattr(import_module(f"counterfoil.{_ROOM_OF[name]}"), name)

@@ -1,0 +1,208 @@
+"""The vocabulary: the records and protocols that every stage speaks.
+
+Records are frozen, ready for Parquet and JSON, and never hold pixels; `Picture` alone does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
+
+if TYPE_CHECKING:  # types.py must import nothing heavy: `import counterfoil` stays light
+    import numpy as np
+    from numpy.typing import NDArray
+
+Attribute: TypeAlias = Literal[
+    "original", "control", "background", "presence", "size", "position", "direction", "colour", "blur", "texture",
+    "material", "occlusion", "shape", "corruption", "combination",
+]  # fmt: skip
+Outcome: TypeAlias = Literal["scored", "unparsed", "refused", "error"]
+DonorRule: TypeAlias = Literal["other", "same", "next"]
+
+Item = TypeVar("Item")
+ItemIn = TypeVar("ItemIn", contravariant=True)
+Result = TypeVar("Result")
+
+
+class Picture(NamedTuple):
+    """The only type that holds pixels."""
+
+    image: NDArray[np.uint8]  # (height, width, 3), RGB
+    alpha: NDArray[np.uint8]  # (height, width), 255 on the object, 0 off it, between at soft edges
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A photo with its label, before anything was done to it."""
+
+    id: str  # "<label folder>/<stem>", unique in its source
+    label: str
+    image: str  # path of the photo, relative to its source where that is a folder
+    mask: str | None  # path of the mask; None where the segmenter has to make one
+    digest: str  # sha256 over the bytes of photo and mask
+    origin: str = ""
+    licence: str = ""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One picture that a model answers: an edit of a sample; the original is a variant too."""
+
+    id: str
+    sample_id: str | None
+    label: str
+    attribute: Attribute
+    edit: str  # registered name of the edit: "background-swap"
+    level: str
+    settings: str  # JSON of the edit's fields, keys sorted
+    seed: int  # 64 bits from the content, never from the order of work
+    donor_id: str | None = None  # the sample that lends its background, where the edit takes one
+    replicate: int = 0
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What one model answered to one variant."""
+
+    variant_id: str
+    ranked: tuple[str, ...]  # labels, best first
+    scores: tuple[float, ...]  # probabilities of `ranked`
+    true_score: float  # probability of the true label
+    outcome: Outcome = "scored"
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A picture that could not be used, and why: nothing is left out in silence."""
+
+    sample_id: str
+    stage: Literal["source", "segment", "edit", "evaluate"]
+    edit: str  # "" where the whole photo was lost
+    reason: str
+
+
+@dataclass(frozen=True)
+class Preprocessing:
+    """How a classifier wants its pictures; data of the model, printed and stored with every run."""
+
+    size: tuple[int, int]  # (height, width) of the network's input
+    resize: int | None  # shorter side before the centre crop; None squeezes the whole picture to `size`
+    interpolation: Literal["bilinear", "bicubic", "lanczos"] = "bilinear"
+    mean: tuple[float, float, float] = (123.675, 116.28, 103.53)  # in levels 0..255
+    std: tuple[float, float, float] = (58.395, 57.12, 57.375)
+    colour_order: Literal["RGB", "BGR"] = "RGB"
+    layout: Literal["NCHW", "NHWC"] = "NCHW"
+
+
+@dataclass(frozen=True)
+class Drop:
+    """How much accuracy one edit at one level costs one model; accuracies in percent, drops in points."""
+
+    model: str
+    attribute: Attribute
+    edit: str
+    level: str
+    n: int
+    accuracy_original: float
+    accuracy_control: float
+    accuracy: float
+    drop: float
+    ci_low: float
+    ci_high: float
+    drop_vs_control: float
+    p_value: float
+    p_holm: float
+    object_share: float = float("nan")  # mean share of the picture that the object covers, in percent
+
+
+@runtime_checkable
+class Edit(Protocol):
+    """One change of one attribute: a frozen dataclass whose fields are its settings."""
+
+    attribute: ClassVar[Attribute]
+
+    @property
+    def level(self) -> str:
+        """The strength or kind of the change, as it stands in the tables."""
+
+    def __call__(self, picture: Picture, rng: np.random.Generator) -> Picture:
+        """Change the picture; raise `Unusable` where the edit cannot apply."""
+
+
+@runtime_checkable
+class DonorEdit(Protocol):
+    """An edit that takes its background from another sample, chosen by `donors`."""
+
+    attribute: ClassVar[Attribute]
+
+    @property
+    def donors(self) -> DonorRule:
+        """From which class, seen from the sample's, the donor comes."""
+
+    @property
+    def level(self) -> str:
+        """The strength or kind of the change, as it stands in the tables."""
+
+    def __call__(self, picture: Picture, rng: np.random.Generator, donor: Picture) -> Picture:
+        """Change the picture with the donor's help."""
+
+
+AnyEdit: TypeAlias = "Edit | DonorEdit"
+
+
+class Source(Protocol):
+    """Pictures from anywhere: the samples first, the pixels when asked."""
+
+    def samples(self) -> tuple[Sequence[Sample], Sequence[Skipped]]:
+        """Every sample in a fixed order, and what had to be left out."""
+
+    def read(self, sample: Sample) -> tuple[NDArray[np.uint8], NDArray[np.uint8] | None]:
+        """The photo, upright, and its mask where there is one; raise `Unusable` where that fails."""
+
+
+class Classifier(Protocol):
+    """A model as the evaluation sees it: pictures in, one score per label out."""
+
+    @property
+    def name(self) -> str:
+        """The address it was loaded from."""
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """The name of each column of the scores."""
+
+    @property
+    def preprocessing(self) -> Preprocessing | None:
+        """What is done to a picture before the network sees it; None where the model does it unseen."""
+
+    @property
+    def digest(self) -> str:
+        """Hash of the weights."""
+
+    def __call__(self, images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
+        """Probabilities, (len(images), len(labels))."""
+
+
+class Engine(Protocol):
+    """Where work runs: order free, nothing lost, nothing twice."""
+
+    def map(self, work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+        """The results of `work` over `items` as they become ready."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One evaluation: what was asked, with what, where; stored as run.json beside its tables."""
+
+    command: str
+    images: str
+    masks: str | None
+    recipe: str
+    recipe_digest: str
+    seed: int
+    samples: int
+    models: tuple[str, ...]
+    model_digests: Mapping[str, str]
+    preprocessing: Mapping[str, Preprocessing | None]
+    environment: Mapping[str, str] = field(default_factory=dict)
