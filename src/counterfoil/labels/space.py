@@ -1,0 +1,81 @@
+"""A label space: labels are names (WordNet ids for ImageNet), never positions."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib import resources
+
+from counterfoil.errors import UserError
+
+
+def _folded(name: str) -> str:
+    """Spelling that "Tiger_Cat", "tiger cat" and "tiger-cat" share."""
+    return " ".join(name.replace("_", " ").replace("-", " ").lower().split())
+
+
+@dataclass(frozen=True)
+class LabelSpace:
+    """The classes a benchmark or a model speaks of."""
+
+    name: str
+    labels: tuple[str, ...]
+    names: tuple[str, ...]  # what people call each label
+
+    def __contains__(self, label: str) -> bool:
+        return label in self._name_of
+
+    @cached_property
+    def _name_of(self) -> dict[str, str]:
+        return dict(zip(self.labels, self.names, strict=True))
+
+    @cached_property
+    def _labels_called(self) -> dict[str, list[str]]:
+        called: dict[str, list[str]] = {}
+        for label, name in self._name_of.items():
+            called.setdefault(_folded(name), []).append(label)
+        return called
+
+    def name_of(self, label: str) -> str:
+        """What people call this label."""
+        return self._name_of[label]
+
+    def resolve(self, text: str) -> str:
+        """The label that a folder's name means: the label itself or an unambiguous class name."""
+        if text in self:
+            return text
+        found = self._labels_called.get(_folded(text), [])
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise UserError(f"label '{text}' names several classes of {self.name}: use one of {', '.join(found)}")
+        raise UserError(f"expected a label of {self.name}, got '{text}'; the nearest are {self._nearest(text)}")
+
+    def _nearest(self, text: str) -> str:
+        spellings = {**{_folded(label): label for label in self.labels}, **{name: name for name in self._labels_called}}
+        close = difflib.get_close_matches(_folded(text), spellings, n=3, cutoff=0.0)
+        return ", ".join(f"'{spellings[match]}'" for match in close)
+
+
+def own_space(name: str, labels: Sequence[str]) -> LabelSpace:
+    """A user's own classes, where label and name are the same."""
+    return LabelSpace(name, tuple(labels), tuple(labels))
+
+
+@cache
+def imagenet1k() -> LabelSpace:
+    """ImageNet-1k in the order of its columns."""
+    text = resources.files("counterfoil.labels").joinpath("imagenet1k.csv").read_text(encoding="utf-8")
+    rows = list(csv.DictReader(text.splitlines()))
+    return LabelSpace("imagenet1k", tuple(row["wnid"] for row in rows), tuple(row["name"] for row in rows))
+
+
+def space_of(labels: Sequence[str]) -> LabelSpace:
+    """The known space that these labels belong to, else a space of one's own."""
+    known = imagenet1k()
+    if all(label in known for label in labels):
+        return known
+    return own_space("the model", labels)
