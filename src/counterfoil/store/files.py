@@ -1,0 +1,39 @@
+"""Files that are there whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from counterfoil.errors import UserError
+
+
+@contextlib.contextmanager
+def written_whole(path: Path) -> Iterator[BinaryIO]:
+    """A file that gets its name only when the block ends well; a failure leaves nothing behind."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        with temporary.open("wb") as file:
+            yield file
+        os.replace(temporary, path)
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise UserError(
+                f"the disk is full while writing {path}: free some space and run the command again"
+            ) from error
+        raise
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_atomically(path: Path, content: str | bytes) -> Path:
+    """Write a small file whole."""
+    with written_whole(path) as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+    return path

@@ -1,0 +1,117 @@
+"""The tables of a run: `variants.parquet` and one `predictions/<model>.parquet` per model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from counterfoil.store.parquet import Kind, TableWriter
+from counterfoil.types import Prediction, Sample, Variant
+
+RANKS = 5
+_ROWS_IN_MEMORY = 20_000
+VARIANT_COLUMNS: dict[str, Kind] = {
+    "id": "text", "sample_id": "text", "label": "text", "image": "text", "mask": "text", "sample_digest": "text",
+    "attribute": "text", "edit": "text", "level": "text", "settings": "text", "seed": "unsigned", "donor_id": "text",
+    "replicate": "int", "sha256": "text", "object_share": "double",
+}  # fmt: skip
+PREDICTION_COLUMNS: dict[str, Kind] = {
+    "variant_id": "text", "sample_id": "text", "label": "text", "attribute": "text", "edit": "text", "level": "text",
+    "replicate": "int", "object_share": "double", "outcome": "text", "correct": "bool", "true_score": "float",
+    **{f"rank_{i + 1}": "text" for i in range(RANKS)}, **{f"score_{i + 1}": "float" for i in range(RANKS)},
+}  # fmt: skip
+
+
+def table_name(model: str) -> str:
+    """A model's address as a file name."""
+    return re.sub(r"[^A-Za-z0-9.]+", "-", model).strip("-.") or "model"
+
+
+@dataclass(frozen=True)
+class Made:
+    """A variant that was made: what it is, the hash of its pixels, the share of the picture its object covers."""
+
+    variant: Variant
+    sha256: str
+    object_share: float  # percent
+
+
+@dataclass
+class _Table:
+    writer: TableWriter
+    columns: Mapping[str, Kind]
+    rows: list[Sequence[Any]] = field(default_factory=list)
+
+    def add(self, row: Sequence[Any]) -> None:
+        self.rows.append(row)
+        if len(self.rows) >= _ROWS_IN_MEMORY:
+            self.flush()
+
+    def flush(self) -> None:
+        values = zip(*self.rows, strict=True) if self.rows else ([] for _ in self.columns)
+        self.writer.write({name: list(column) for name, column in zip(self.columns, values, strict=True)})
+        self.rows = []
+
+
+class ResultTables:
+    """Writes a run's tables row by row; they get their names when all of them are whole."""
+
+    def __init__(self, folder: Path, models: Sequence[str]) -> None:
+        self._stack = ExitStack()
+        self._variants = self._open(folder / "variants.parquet", VARIANT_COLUMNS)
+        files = prediction_files(folder, models)
+        self._predictions = {model: self._open(path, PREDICTION_COLUMNS) for model, path in files.items()}
+
+    def _open(self, path: Path, columns: Mapping[str, Kind]) -> _Table:
+        return _Table(self._stack.enter_context(TableWriter(path, columns)), columns)
+
+    def add_variant(self, sample: Sample, made: Made) -> None:
+        """One row of the manifest."""
+        variant = made.variant
+        self._variants.add((
+            variant.id, sample.id, variant.label, sample.image, sample.mask or "", sample.digest, variant.attribute,
+            variant.edit, variant.level, variant.settings, variant.seed, variant.donor_id or "", variant.replicate,
+            made.sha256, made.object_share,
+        ))  # fmt: skip
+
+    def add_prediction(self, model: str, made: Made, prediction: Prediction) -> None:
+        """One model's answer to one variant."""
+        variant = made.variant
+        missing = RANKS - len(prediction.ranked)
+        ranked, scores = (*prediction.ranked, *[""] * missing), (*prediction.scores, *[float("nan")] * missing)
+        correct = bool(prediction.ranked) and prediction.ranked[0] == variant.label
+        self._predictions[model].add((
+            variant.id, variant.sample_id, variant.label, variant.attribute, variant.edit, variant.level,
+            variant.replicate, made.object_share, prediction.outcome, correct, prediction.true_score, *ranked, *scores,
+        ))  # fmt: skip
+
+    def __enter__(self) -> ResultTables:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            for table in (self._variants, *self._predictions.values()):
+                table.flush()
+        self._stack.__exit__(kind, error, trace)
+
+
+def _distinct_names(models: Sequence[str]) -> Iterator[str]:
+    """File names for models, numbered where two addresses fold to the same."""
+    used: dict[str, int] = {}
+    for model in models:
+        name = table_name(model)
+        used[name] = used.get(name, 0) + 1
+        yield name if used[name] == 1 else f"{name}-{used[name]}"
+
+
+def prediction_files(folder: Path, models: Sequence[str]) -> dict[str, Path]:
+    """Where the answers of each model are."""
+    names = _distinct_names(models)
+    return {model: folder / "predictions" / f"{name}.parquet" for model, name in zip(models, names, strict=True)}

@@ -1,0 +1,84 @@
+"""Tables, journal and whole files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+
+from counterfoil.errors import UserError
+from counterfoil.store import Journal, Kind, TableWriter, read_table, write_table
+
+COLUMNS: dict[str, Kind] = {
+    "id": "text", "count": "int", "seed": "unsigned", "score": "float", "mean": "double", "right": "bool",
+}  # fmt: skip
+
+
+def rows(count: int, seed: int = 0) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    return {
+        "id": [f"größe-{i % 13}\U0001f427" for i in range(count)],
+        "count": rng.integers(-(2**62), 2**62, count),
+        "seed": rng.integers(0, 2**64, count, dtype=np.uint64),
+        "score": rng.random(count, np.float32),
+        "mean": np.where(rng.random(count) < 0.2, np.nan, rng.random(count)),
+        "right": rng.random(count) < 0.5,
+    }
+
+
+@pytest.mark.parametrize("counts", [[1], [7], [8, 9], [1000, 1, 333]])
+def test_pyarrow_and_our_reader_read_back_what_was_written(tmp_path: Path, counts: list[int]) -> None:
+    parts = [rows(count, seed) for seed, count in enumerate(counts)]
+    with TableWriter(tmp_path / "t.parquet", COLUMNS) as table:
+        for part in parts:
+            table.write(part)
+    expected = {name: np.concatenate([np.asarray(part[name]) for part in parts]) for name in COLUMNS}
+    ours = read_table(tmp_path / "t.parquet")
+    theirs = pyarrow.parquet.read_table(tmp_path / "t.parquet")
+    for name in COLUMNS:
+        np.testing.assert_array_equal(ours[name], expected[name].astype(ours[name].dtype))
+        np.testing.assert_array_equal(theirs[name].to_numpy(), expected[name])
+
+
+def test_a_table_without_rows_is_still_a_table(tmp_path: Path) -> None:
+    write_table(tmp_path / "t.parquet", COLUMNS, {name: [] for name in COLUMNS})
+    assert pyarrow.parquet.read_table(tmp_path / "t.parquet").num_rows == 0
+    assert all(len(column) == 0 for column in read_table(tmp_path / "t.parquet").values())
+
+
+def test_the_same_rows_give_the_same_bytes(tmp_path: Path) -> None:
+    first = write_table(tmp_path / "a.parquet", COLUMNS, rows(500)).read_bytes()
+    assert first == write_table(tmp_path / "b.parquet", COLUMNS, rows(500)).read_bytes()
+
+
+def test_a_failure_while_writing_leaves_no_file(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError), TableWriter(tmp_path / "t.parquet", COLUMNS) as table:
+        table.write(rows(5))
+        raise ZeroDivisionError
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_foreign_or_cut_file_is_named(tmp_path: Path) -> None:
+    path = write_table(tmp_path / "t.parquet", COLUMNS, rows(5))
+    path.write_bytes(path.read_bytes()[:-3])
+    with pytest.raises(UserError, match="not a whole Parquet file"):
+        read_table(path)
+
+
+def test_a_journal_remembers_and_forgets_only_the_line_that_was_cut(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    with Journal(path) as journal:
+        journal.add("a", {"value": 1})
+        journal.add("b", {"value": [0.1, 2]})
+    path.write_bytes(path.read_bytes()[:-9])  # as kill -9 in the middle of a write leaves it
+    with Journal(path) as journal:
+        assert "a" in journal
+        assert "b" not in journal
+        journal.add("c", {"value": 3})
+    with Journal(path) as journal:
+        assert journal.entry("c") == {"value": 3}
+        assert journal.entry("a") == {"value": 1}
+        assert "b" not in journal
