@@ -1,0 +1,95 @@
+"""A recipe read and checked: unknown keys are refused."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from counterfoil.errors import UserError
+
+
+class Step(BaseModel):
+    """One edit of a recipe with its settings."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    edit: str
+    settings: dict[str, Any] = Field(default_factory=dict)
+    replicates: int = Field(default=1, ge=1)
+
+
+class Recipe(BaseModel):
+    """The edits that a run applies to every photo; original and control are always there."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    about: str = ""
+    working_size: int | None = Field(default=None, ge=16)  # shorter side that larger photos are reduced to
+    edits: tuple[Step, ...] = Field(min_length=1)
+
+    @property
+    def digest(self) -> str:
+        """Hash of everything in the recipe that changes a picture."""
+        return hashlib.sha256(self.model_dump_json(exclude={"name", "about"}).encode()).hexdigest()
+
+
+def recipe_names() -> list[str]:
+    """The recipes that come with Counterfoil."""
+    return sorted(path.name.removesuffix(".yaml") for path in _shipped().iterdir() if path.name.endswith(".yaml"))
+
+
+def load_recipe(name_or_file: str) -> Recipe:
+    """A shipped recipe by name, or one's own YAML file."""
+    if name_or_file in recipe_names():
+        return _parsed(_shipped().joinpath(f"{name_or_file}.yaml").read_text(encoding="utf-8"), name_or_file)
+    path = Path(name_or_file)
+    if path.suffix in (".yaml", ".yml") and path.is_file():
+        return _parsed(_text(path), name_or_file)
+    close = difflib.get_close_matches(name_or_file, recipe_names(), n=1, cutoff=0.0)
+    known = ", ".join(recipe_names())
+    raise UserError(f"expected a recipe ({known}) or a YAML file, got '{name_or_file}'; did you mean '{close[0]}'?")
+
+
+def _shipped() -> Any:
+    return resources.files("counterfoil.recipes")
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"expected a recipe in YAML, got {path}, which cannot be read: {error}") from error
+
+
+def _parsed(text: str, where: str) -> Recipe:
+    try:
+        data = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise UserError(f"expected a recipe in YAML, got {where}: {' '.join(str(error).split())}") from error
+    if not isinstance(data, dict):
+        raise UserError(f"expected a recipe with the keys {_keys(Recipe)}, got {where}, which holds no keys")
+    try:
+        return Recipe.model_validate({"name": Path(where).stem, **data})
+    except ValidationError as error:
+        raise UserError(f"recipe {where}: {_first_fault(error)}") from error
+
+
+def _first_fault(error: ValidationError) -> str:
+    """One fault in one line: where, what was expected, what came; a misspelt key explains the missing one."""
+    fault = min(error.errors(), key=lambda fault: fault["type"] != "extra_forbidden")
+    place = ".".join(str(part) for part in fault["loc"])
+    if fault["type"] == "extra_forbidden":
+        model = Recipe if len(fault["loc"]) == 1 else Step
+        return f"unknown key '{place}'; expected {_keys(model)}"
+    return f"'{place}': {fault['msg'][0].lower()}{fault['msg'][1:]}, got {fault['input']!r}"
+
+
+def _keys(model: type[BaseModel]) -> str:
+    return ", ".join(model.model_fields)
