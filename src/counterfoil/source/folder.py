@@ -1,0 +1,102 @@
+"""A folder of class folders, with or without a parallel folder of masks."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.errors import Unusable, UserError
+from counterfoil.source.reading import read_mask, read_photo
+from counterfoil.types import Sample, Skipped
+
+_PICTURES = {".jpg", ".jpeg", ".png", ".webp"}
+
+
+@dataclass(frozen=True)
+class FolderSource:
+    """Photos as `<label>/<name>.jpg`, masks as `<label>/<name>.png` in a folder beside."""
+
+    images: Path
+    masks: Path | None = None
+
+    def samples(self) -> tuple[Sequence[Sample], Sequence[Skipped]]:
+        """Every sample in the order of its path, and what had to be left out."""
+        found = list(self._files())
+        if not found:
+            raise UserError(
+                f"expected pictures as <label>/<name>.jpg (.png, .webp) under {self.images}, found none;"
+                f" give the folder that holds the class folders"
+            )
+        with ThreadPoolExecutor(8) as pool:
+            samples = list(pool.map(self._sample, found))
+        return _without_duplicates(samples, self._strays())
+
+    def _files(self) -> Iterator[Path]:
+        for folder in self._folders():
+            for path in sorted(folder.iterdir()):
+                if path.suffix.lower() in _PICTURES and path.is_file() and not path.name.startswith("."):
+                    yield path
+
+    def _folders(self) -> list[Path]:
+        for folder in (self.images, self.masks):
+            if folder is not None and not folder.is_dir():
+                raise UserError(f"expected a folder, got '{folder}', which is not there; check the path")
+        return sorted(path for path in self.images.iterdir() if path.is_dir() and not path.name.startswith("."))
+
+    def _strays(self) -> list[Skipped]:
+        """Pictures that lie beside the class folders instead of in one, and files that are no pictures."""
+        loose = [path for path in sorted(self.images.iterdir()) if path.suffix.lower() in _PICTURES and path.is_file()]
+        others = [
+            path
+            for folder in self._folders()
+            for path in sorted(folder.iterdir())
+            if not path.name.startswith(".") and (path.is_dir() or path.suffix.lower() not in _PICTURES)
+        ]
+        return [Skipped(path.name, "source", "", "the picture is in no class folder") for path in loose] + [
+            Skipped(f"{path.parent.name}/{path.name}", "source", "", "the file is not a JPEG, PNG or WebP picture")
+            for path in others
+        ]
+
+    def _sample(self, path: Path) -> Sample | Skipped:
+        label = path.parent.name
+        name = f"{label}/{path.name}"
+        mask = self.masks / label / f"{path.stem}.png" if self.masks else None
+        if mask and not mask.is_file():
+            return Skipped(name, "source", "", f"there is no mask {label}/{path.stem}.png")
+        try:
+            digest = hashlib.sha256(path.read_bytes())
+            digest.update(b"mask" + mask.read_bytes() if mask else b"")
+        except OSError as error:
+            return Skipped(name, "source", "", f"the file cannot be read: {error.strerror}")
+        inside = None if mask is None else f"{label}/{mask.name}"
+        return Sample(name, label, name, inside, digest.hexdigest())
+
+    def read(self, sample: Sample) -> tuple[NDArray[np.uint8], NDArray[np.uint8] | None]:
+        """The photo's pixels, upright, and its mask where there is one."""
+        image = read_photo(self.images / sample.image)
+        if sample.mask is None or self.masks is None:
+            return image, None
+        mask = read_mask(self.masks / sample.mask)
+        if mask.shape != image.shape[:2]:
+            (height, width), (rows, columns) = image.shape[:2], mask.shape
+            raise Unusable(f"the mask is {columns} x {rows} pixels, the photo {width} x {height}")
+        return image, mask
+
+
+def _without_duplicates(
+    found: Sequence[Sample | Skipped], skipped: list[Skipped]
+) -> tuple[Sequence[Sample], Sequence[Skipped]]:
+    """The same photo twice would count twice in every mean: the first one stays."""
+    first: dict[tuple[str, str], Sample] = {}
+    for item in found:
+        if isinstance(item, Skipped):
+            skipped.append(item)
+        elif (earlier := first.setdefault((item.digest, item.label), item)) is not item:
+            skipped.append(Skipped(item.id, "source", "", f"the same photo as {earlier.id}"))
+    return list(first.values()), skipped
