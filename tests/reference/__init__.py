@@ -1,0 +1,1 @@
+"""How the reference data of the tests was made."""
