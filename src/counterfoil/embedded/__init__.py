@@ -1,0 +1,1 @@
+"""The offline default: photos and networks that come from the package index alone."""
