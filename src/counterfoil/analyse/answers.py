@@ -1,0 +1,139 @@
+"""What the models answered, in columns, and its tally by model, condition and photo."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.types import Attribute, Outcome
+
+Key = TypeVar("Key")
+
+_SHARE_UNITS = 1_000_000  # shares are added as whole millionths of a percent: the order of rows cannot move the sum
+
+
+class Condition(NamedTuple):
+    """What was done to a photo: one row of the table of drops."""
+
+    attribute: Attribute
+    edit: str
+    level: str
+
+
+class Answer(NamedTuple):
+    """One model's answer to one variant."""
+
+    model: str
+    sample_id: str
+    condition: Condition
+    correct: bool
+    outcome: Outcome = "scored"
+    object_share: float = float("nan")  # of the picture, in percent
+    replicate: int = 0
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Answers in columns of equal length; the first three columns are positions in the tuples of names."""
+
+    models: tuple[str, ...]  # in the order of the table
+    conditions: tuple[Condition, ...]  # in the order of the table
+    samples: tuple[str, ...]
+    model: NDArray[np.intp]
+    condition: NDArray[np.intp]
+    sample: NDArray[np.intp]
+    replicate: NDArray[np.intp]
+    correct: NDArray[np.bool_]
+    scored: NDArray[np.bool_]
+    object_share: NDArray[np.float64]  # percent, NaN where unknown
+
+
+class Photos(NamedTuple):
+    """Right and scored answers of one model under one condition, photo by photo."""
+
+    right: NDArray[np.int64]  # (samples,)
+    scored: NDArray[np.int64]  # (samples,)
+
+    def rates(self, chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """The share of right answers on each chosen photo, over its replicates."""
+        return self.right[chosen] / self.scored[chosen]
+
+
+class Tally(NamedTuple):
+    """Answers counted by model, condition and photo."""
+
+    right: NDArray[np.int64]  # (models, conditions, samples)
+    scored: NDArray[np.int64]  # (models, conditions, samples)
+    object_share: NDArray[np.float64]  # (models, conditions, samples), mean over replicates, NaN where unknown
+
+
+def collect(rows: Iterable[Answer], *, models: Sequence[str] = (), conditions: Sequence[Condition] = ()) -> Answers:
+    """Put answers into columns; names that are not given in order come in the order of first appearance."""
+    kept = list(rows)
+    known_models, model = _coded((row.model for row in kept), models)
+    known_conditions, condition = _coded((row.condition for row in kept), conditions)
+    samples, sample = _coded(row.sample_id for row in kept)
+    return Answers(
+        known_models,
+        known_conditions,
+        samples,
+        model=model,
+        condition=condition,
+        sample=sample,
+        replicate=np.array([row.replicate for row in kept], dtype=np.intp),
+        correct=np.array([row.correct for row in kept], dtype=bool),
+        scored=np.array([row.outcome == "scored" for row in kept], dtype=bool),
+        object_share=np.array([row.object_share for row in kept], dtype=np.float64),
+    )
+
+
+def count(answers: Answers) -> Tally:
+    """Count right and scored answers; raise where one answer is there twice."""
+    shape = (len(answers.models), len(answers.conditions), len(answers.samples))
+    cell = np.ravel_multi_index((answers.model, answers.condition, answers.sample), shape)
+    _refuse_doubles(answers, cell)
+    scored = answers.scored
+    known = scored & np.isfinite(answers.object_share)
+    units = np.rint(answers.object_share[known] * _SHARE_UNITS)
+    with np.errstate(invalid="ignore"):  # 0 / 0 is the NaN that says "unknown"
+        share = _sum(cell[known], shape, units) / _SHARE_UNITS / _sum(cell[known], shape)
+    return Tally(
+        right=_sum(cell[scored & answers.correct], shape).astype(np.int64),
+        scored=_sum(cell[scored], shape).astype(np.int64),
+        object_share=share,
+    )
+
+
+def unscored(answers: Answers) -> dict[str, int]:
+    """How many answers of each model could not be scored, and so count nowhere."""
+    counts = np.bincount(answers.model[~answers.scored], minlength=len(answers.models))
+    return {model: int(n) for model, n in zip(answers.models, counts, strict=True)}
+
+
+def _coded(values: Iterable[Key], known: Sequence[Key] = ()) -> tuple[tuple[Key, ...], NDArray[np.intp]]:
+    """The distinct values, known ones first, and the position of each value among them."""
+    codes = {value: position for position, value in enumerate(known)}
+    positions = [codes.setdefault(value, len(codes)) for value in values]
+    return tuple(codes), np.array(positions, dtype=np.intp)
+
+
+def _sum(
+    cell: NDArray[np.intp], shape: tuple[int, int, int], weights: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
+    return np.bincount(cell, weights, minlength=int(np.prod(shape))).reshape(shape).astype(np.float64)
+
+
+def _refuse_doubles(answers: Answers, cell: NDArray[np.intp]) -> None:
+    replicates = int(answers.replicate.max(initial=0)) + 1
+    times = np.bincount(cell * replicates + answers.replicate)
+    if times.max(initial=0) > 1:
+        row = int(np.argmax(times[cell * replicates + answers.replicate]))
+        condition = answers.conditions[answers.condition[row]]
+        raise ValueError(
+            f"expected one answer per variant, got {times.max()} of {answers.models[answers.model[row]]} to "
+            f"{answers.samples[answers.sample[row]]}, {condition.edit} {condition.level}"
+        )

@@ -1,0 +1,97 @@
+"""How much accuracy each edit costs each model, paired by photo."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.analyse.answers import Answers, Condition, Photos, Tally, count
+from counterfoil.analyse.paired import bootstrap_interval, holm, mcnemar
+from counterfoil.types import Attribute, Drop
+
+FEWEST_PHOTOS = 10  # below this, a row is shown but nothing is said about it
+
+_SIGNIFICANCE = 0.05
+_FINEST_UNIT = 2520  # divisible by every number of replicates up to 10
+
+
+class _Comparison(NamedTuple):
+    original: Photos
+    control: Photos
+    edited: Photos
+
+
+def drops(answers: Answers) -> list[Drop]:
+    """One row per model and condition other than the original; only photos scored on both sides count.
+
+    Every photo counts once, whatever its number of replicates. Holm's adjustment is over the whole table: every
+    model and every condition, the control and the diagnostics included, since the report speaks about them too.
+    """
+    tally = count(answers)
+    rows = [
+        _row(answers, tally, model, condition)
+        for model in range(len(answers.models))
+        for condition in range(len(answers.conditions))
+        if answers.conditions[condition].attribute != "original"
+    ]
+    adjusted = holm([row.p_value for row in rows])
+    return [replace(row, p_holm=p) for row, p in zip(rows, adjusted, strict=True)]
+
+
+def significant(drop: Drop) -> bool:
+    """Whether the interval leaves out zero and the adjusted p is below 0.05."""
+    return (drop.ci_low > 0 or drop.ci_high < 0) and drop.p_holm < _SIGNIFICANCE
+
+
+def _row(answers: Answers, tally: Tally, model: int, condition: int) -> Drop:
+    comparison = _Comparison(
+        original=_photos_of(answers.conditions, tally, model, "original"),
+        control=_photos_of(answers.conditions, tally, model, "control"),
+        edited=Photos(tally.right[model, condition], tally.scored[model, condition]),
+    )
+    paired = (comparison.original.scored > 0) & (comparison.edited.scored > 0)
+    row = _compare(answers.models[model], answers.conditions[condition], comparison)
+    return replace(row, object_share=_mean(tally.object_share[model, condition][paired]))
+
+
+def _compare(model: str, condition: Condition, comparison: _Comparison) -> Drop:
+    original, control, edited = comparison
+    paired = (original.scored > 0) & (edited.scored > 0)
+    controlled = paired & (control.scored > 0)
+    differences = original.rates(paired) - edited.rates(paired)
+    interval = bootstrap_interval(differences, unit=_unit(original, edited, paired))
+    return Drop(
+        model,
+        *condition,
+        n=int(paired.sum()),
+        accuracy_original=100 * _mean(original.rates(paired)),
+        accuracy_control=100 * _mean(control.rates(controlled)),
+        accuracy=100 * _mean(edited.rates(paired)),
+        drop=100 * _mean(differences),
+        ci_low=100 * interval.low,
+        ci_high=100 * interval.high,
+        drop_vs_control=100 * _mean(control.rates(controlled) - edited.rates(controlled)),
+        p_value=mcnemar(differences),
+        p_holm=math.nan,
+    )
+
+
+def _photos_of(conditions: tuple[Condition, ...], tally: Tally, model: int, attribute: Attribute) -> Photos:
+    chosen = [position for position, condition in enumerate(conditions) if condition.attribute == attribute]
+    return Photos(tally.right[model, chosen].sum(axis=0), tally.scored[model, chosen].sum(axis=0))
+
+
+def _unit(original: Photos, edited: Photos, paired: NDArray[np.bool_]) -> int:
+    """The common denominator of the photos' differences."""
+    replicates = np.unique(np.concatenate([original.scored[paired], edited.scored[paired]]))
+    return min(math.lcm(*replicates.tolist()), _FINEST_UNIT)
+
+
+def _mean(values: NDArray[np.float64]) -> float:
+    """The mean over the numbers among the values, the same to the bit in any order; NaN where there is none."""
+    numbers = values[np.isfinite(values)].tolist()
+    return math.fsum(numbers) / len(numbers) if numbers else math.nan
