@@ -1,0 +1,106 @@
+"""The numbers as CSV, JSON and Markdown."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, fields
+
+from counterfoil.report.content import ReportInput
+from counterfoil.report.headline import headline
+from counterfoil.report.wording import interval, number, p_value
+from counterfoil.types import Drop, Skipped
+
+SUMMARY_FORMAT = 1  # raised when a key of summary.json changes its meaning or goes
+
+_PROBABILITIES = {"p_value", "p_holm"}
+_DECIMALS = 4
+_DIGITS = 6  # significant ones, so that small p values survive
+
+
+def drops_csv(drops: Sequence[Drop]) -> str:
+    """The table of drops; accuracies and shares in percent, drops in points, `nan` where there is no number."""
+    names = [field.name for field in fields(Drop)]
+    return _csv(names, ([_cell(name, getattr(row, name)) for name in names] for row in drops))
+
+
+def skipped_csv(skipped: Sequence[Skipped]) -> str:
+    """Every picture that was left out, with its reason."""
+    names = [field.name for field in fields(Skipped)]
+    return _csv(names, ([getattr(row, name) for name in names] for row in skipped))
+
+
+def markdown(drops: Sequence[Drop]) -> str:
+    """The table of drops for a README or a pull request."""
+    lines = [
+        "| model | attribute | edit | level | n | original | accuracy | drop [95 %] | p (Holm) |",
+        "|---|---|---|---|--:|--:|--:|--:|--:|",
+    ]
+    for row in drops:
+        names = [_markdown_cell(name) for name in (row.model, row.attribute, row.edit, row.level)]
+        numbers = [str(row.n), number(row.accuracy_original), number(row.accuracy)]
+        lines.append(
+            f"| {' | '.join([*names, *numbers, f'{number(row.drop)} {interval(row)}', p_value(row.p_holm)])} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def summary(content: ReportInput) -> dict[str, object]:
+    """What summary.json holds: plain JSON, null where there is no number."""
+    return {
+        "format": SUMMARY_FORMAT,
+        "title": content.title,
+        "headline": [finding.text for finding in headline(content.drops)],
+        "findings": [asdict(finding) for finding in headline(content.drops)],
+        "counts": {
+            "photos": content.photos,
+            "variants": content.variants,
+            "skipped": len(content.skipped),
+            "unscored": dict(content.unscored),
+        },
+        "drops": [_record(row) for row in content.drops],
+        "skipped": [
+            {"stage": stage, "edit": edit, "reason": reason, "count": times}
+            for (stage, edit, reason), times in skipped_by_reason(content.skipped).items()
+        ],
+        "run": asdict(content.run),
+    }
+
+
+def skipped_by_reason(skipped: Iterable[Skipped]) -> dict[tuple[str, str, str], int]:
+    """How often each stage, edit and reason occurs, most frequent first."""
+    return dict(Counter((row.stage, row.edit, row.reason) for row in skipped).most_common())
+
+
+def _csv(names: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _cell(name: str, value: object) -> str:
+    if not isinstance(value, float):
+        return str(value)
+    rounded = _rounded(name, value)
+    return f"{rounded:.{_DIGITS}g}" if name in _PROBABILITIES else f"{rounded:.{_DECIMALS}f}"
+
+
+def _record(row: Drop) -> dict[str, object]:
+    return {
+        name: (None if math.isnan(value) else _rounded(name, value)) if isinstance(value, float) else value
+        for name, value in asdict(row).items()
+    }
+
+
+def _rounded(name: str, value: float) -> float:
+    """As many digits as are told; adding 0.0 turns a negative zero into zero."""
+    return float(f"{value:.{_DIGITS}g}") if name in _PROBABILITIES else round(value, _DECIMALS) + 0.0
+
+
+def _markdown_cell(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")

@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import math
+
+from counterfoil.report import headline
+from counterfoil.types import Attribute, Drop
+
+
+def row(
+    attribute: Attribute,
+    edit: str,
+    drop: float,
+    half: float = 8.0,
+    *,
+    model: str = "net",
+    level: str = "",
+    n: int = 64,
+    p: float | None = None,
+) -> Drop:
+    p = (0.001 if abs(drop) > half else 0.5) if p is None else p
+    return Drop(model, attribute, edit, level, n, 80, 80, 80 - drop, drop, drop - half, drop + half, drop, p, p)
+
+
+def texts(drops: list[Drop], kind: str) -> list[str]:
+    return [finding.text for finding in headline(drops) if finding.kind == kind]
+
+
+def test_the_weakest_attribute_is_named_where_its_interval_stands_alone() -> None:
+    drops = [
+        row("control", "control", 0.0),
+        row("background", "background-swap", 31.3, 8.9),
+        row("background", "background-plain", 12.0),
+        row("position", "position", 10.5, level="random"),
+    ]
+    assert texts(drops, "weakest") == [
+        "Background is the weakest attribute of net: swapping it costs 31.3 points [22.4, 40.2] (n = 64)."
+    ]
+    assert texts(drops, "costly") == ["Also significant: position (moving the object: 10.5 points [2.5, 18.5])."]
+
+
+def test_the_order_is_left_open_where_intervals_overlap() -> None:
+    drops = [row("background", "background-swap", 20.0), row("size", "size", 25.0, level="0.05")]
+    (told,) = texts(drops, "weakest")
+    assert told == (
+        "Size costs net most: the object at 5 % of the picture, 25.0 points [17.0, 33.0] (n = 64); its interval "
+        "overlaps that of background, so which is weakest is not settled."
+    )
+    assert "weakest attribute" not in told
+
+
+def test_a_wide_interval_that_is_not_significant_still_leaves_the_order_open() -> None:
+    drops = [row("background", "background-swap", 20.0, 5.0), row("direction", "direction", 12.0, 13.0)]
+    assert "overlaps that of direction" in texts(drops, "weakest")[0]
+
+
+def test_what_is_not_significant_is_said_as_such() -> None:
+    drops = [row("background", "background-swap", 30.0), row("direction", "direction", 2.0, level="random", n=40)]
+    assert texts(drops, "unclear") == [
+        "Not significant: direction (turning the object: 2.0 points [−6.0, 10.0]). "
+        "With n = 40 this does not prove that they cost nothing."
+    ]
+
+
+def test_an_interval_without_zero_is_not_enough_where_the_adjusted_p_is_large() -> None:
+    drops = [row("background", "background-swap", 10.0, p=0.2)]
+    assert texts(drops, "weakest") == [
+        "No attribute costs net a significant number of points; the largest drop measured is background: swapping it, "
+        "10.0 points [2.0, 18.0] (n = 64)."
+    ]
+
+
+def test_an_edit_that_helps_is_told_as_a_gain_and_never_as_a_cost() -> None:
+    drops = [row("size", "size", -12.0, level="full")]
+    assert texts(drops, "improved") == [
+        "Accuracy rises through size (the object at full size: 12.0 points [4.0, 20.0])."
+    ]
+    assert texts(drops, "weakest")[0].startswith("No attribute costs net")
+
+
+def test_the_tools_own_cost_is_said_plainly() -> None:
+    assert texts([row("control", "control", 1.5, 2.5)], "control") == [
+        "Going through the tool with nothing changed (control) costs 1.5 points [−1.0, 4.0], not significant."
+    ]
+    assert texts([row("control", "control", 6.0, 2.0)], "control") == [
+        "Going through the tool with nothing changed (control) costs 6.0 points [4.0, 8.0]: "
+        "read the other drops against the control."
+    ]
+
+
+def test_a_removed_object_is_a_diagnostic_and_never_the_weakest_attribute() -> None:
+    drops = [row("presence", "object-removed", 70.0), row("background", "background-swap", 20.0)]
+    assert (
+        "without the object (object-removed) it still answers right on 10.0 % (n = 64)" in texts(drops, "presence")[0]
+    )
+    assert texts(drops, "weakest")[0].startswith("Background is the weakest attribute")
+    assert texts(drops, "costly") == []
+
+
+def test_models_are_compared_only_where_their_intervals_part() -> None:
+    drops = [
+        row("background", "background-swap", 30.0, model="a"),
+        row("position", "position", 9.0, model="a"),
+        row("background", "background-swap", 5.0, model="b"),
+        row("position", "position", 8.0, model="b"),
+    ]
+    assert texts(drops, "models") == [
+        "Background (swapping it) costs a more than b: 30.0 points [22.0, 38.0] against 5.0 [−3.0, 13.0]."
+    ]
+
+
+def test_models_inside_the_noise_are_not_ranked() -> None:
+    drops = [row("position", "position", 9.0, model="a"), row("position", "position", 4.0, model="b")]
+    assert texts(drops, "models") == [
+        "The intervals tell the models apart on no edit: a ranking of them by these drops would be noise."
+    ]
+
+
+def test_one_model_is_compared_with_nothing() -> None:
+    assert texts([row("position", "position", 9.0)], "models") == []
+
+
+def test_nothing_is_said_about_rows_of_too_few_photos() -> None:
+    drops = [row("background", "background-swap", 60.0, n=9), row("position", "position", 1.0)]
+    assert all("background" not in finding.text for finding in headline(drops))
+    assert texts(drops, "data") == [
+        "Too few photos: 1 of 2 rows of the table rest on fewer than 10 photos; nothing is said about them."
+    ]
+
+
+def test_too_few_photos_everywhere_is_all_that_is_said() -> None:
+    (finding,) = headline([row("background", "background-swap", 60.0, n=4)])
+    assert finding.text == "Too few photos: at most 4 were scored before and after an edit, and 10 are the least."
+
+
+def test_no_data_says_so() -> None:
+    nothing = Drop("net", "background", "background-swap", "", 0, *[math.nan] * 9)
+    for drops in ([], [nothing]):
+        (finding,) = headline(drops)
+        assert finding.text.startswith("No data")
+
+
+def test_an_edit_of_a_stranger_is_called_by_its_name() -> None:
+    drops = [row("corruption", "fog", 30.0, level="3")]
+    assert texts(drops, "weakest")[0].startswith(
+        "Corruption is the weakest attribute of net: fog (3) costs 30.0 points"
+    )

@@ -1,0 +1,321 @@
+from __future__ import annotations
+
+import io
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from playwright.sync_api import Browser, Dialog, Page, sync_playwright
+
+from counterfoil.report import Flip, ReportInput, render, write_report
+from counterfoil.types import Attribute, Drop, Preprocessing, Run, Skipped
+
+HOSTILE = "\"><img src=x onerror=alert(1)><script>alert(2)</script>'{{7*7}}</style></title>"
+MODELS = ("embedded:efficientnet-lite0", "onnx:models/other.onnx")
+EDITS: tuple[tuple[Attribute, str, str, float], ...] = (
+    ("control", "control", "", 1.0),
+    ("background", "background-swap", "other", 30.0),
+    ("presence", "object-removed", "", 70.0),
+    ("size", "size", "full", -2.0),
+    ("size", "size", "0.05", 40.0),
+    ("position", "position", "random", 4.0),
+)
+SHARES = {"full": 45.0, "0.05": 5.0}
+
+
+def jpeg(seed: int, side: int = 24) -> bytes:
+    pixels = np.random.default_rng(seed).integers(0, 256, (side, side, 3), dtype=np.uint8)
+    stream = io.BytesIO()
+    Image.fromarray(pixels).save(stream, "JPEG")
+    return stream.getvalue()
+
+
+def drop(model: str, edit: tuple[Attribute, str, str, float], shift: float) -> Drop:
+    attribute, name, level, points = edit
+    points += shift
+    p = 0.0001 if abs(points) > 8 else 0.4
+    share = SHARES.get(level, 20.0)
+    return Drop(
+        model, attribute, name, level, 60, 85, 84, 85 - points, points, points - 7, points + 7, points, p, p, share
+    )
+
+
+def flip(model: str, attribute: Attribute, edit: str, seed: int) -> Flip:
+    return Flip(model, attribute, edit, "", f"n01/{seed}", "n01", jpeg(seed), jpeg(seed + 500), "n01", 0.91, "n02", 0.4)
+
+
+def content(title: str = "A small run") -> ReportInput:
+    run = Run(
+        "counterfoil run --images photos", "photos", None, "attributes", "c0ffee", 0, 60, MODELS,
+        dict.fromkeys(MODELS, "feed" * 16), {MODELS[0]: Preprocessing((224, 224), 256), MODELS[1]: None},
+        {"python": "3.12"},
+    )  # fmt: skip
+    flips = [
+        flip(MODELS[0], "background", "background-swap", 1),
+        flip(MODELS[0], "background", "background-swap", 2),
+        flip(MODELS[1], "background", "background-swap", 2),
+        flip(MODELS[1], "size", "size", 3),
+    ]
+    drops = [drop(model, edit, 2.0 * place) for place, model in enumerate(MODELS) for edit in EDITS]
+    skipped = [Skipped("n01/9", "source", "", "truncated"), Skipped("n01/8", "source", "", "truncated")]
+    return ReportInput(title, run, drops, 60, 420, flips, skipped, {"n01": "tench", "n02": "goldfish"})
+
+
+def hostile_content() -> ReportInput:
+    plain = content(HOSTILE)
+    flips = [replace(row, label=HOSTILE, sample_id=HOSTILE, answer_after=HOSTILE, model=HOSTILE) for row in plain.flips]
+    run = replace(plain.run, command=HOSTILE, models=(HOSTILE,), environment={HOSTILE: HOSTILE}, images=HOSTILE)
+    return replace(
+        plain,
+        flips=flips,
+        run=run,
+        drops=[replace(row, model=HOSTILE, edit=HOSTILE, level=HOSTILE) for row in plain.drops[: len(EDITS)]],
+        skipped=[Skipped(HOSTILE, "source", HOSTILE, HOSTILE)],
+        names={"n01": HOSTILE},
+        unscored={HOSTILE: 3},
+    )
+
+
+class Outline(HTMLParser):
+    """The headings, and every address that a browser would follow by itself."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.levels: list[int] = []
+        self.addresses: list[str] = []
+        self.tags: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        if re.fullmatch(r"h[1-6]", tag):
+            self.levels.append(int(tag[1]))
+        self.addresses += [
+            value or "" for name, value in attrs if name in ("src", "href", "srcset", "action", "poster")
+        ]
+
+
+def outline(page: str) -> Outline:
+    parser = Outline()
+    parser.feed(page)
+    return parser
+
+
+def test_the_page_refers_to_nothing_outside_itself() -> None:
+    page = render(content())
+    assert all(address.startswith(("data:", "#")) for address in outline(page).addresses)
+    assert "url(" not in page
+    assert "@import" not in page
+
+
+def test_headings_go_down_one_step_at_a_time() -> None:
+    levels = outline(render(content())).levels
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(second - first <= 1 for first, second in pairwise(levels))
+
+
+def test_names_cannot_add_an_element_to_the_page() -> None:
+    found = outline(render(hostile_content())).tags
+    assert found.count("script") == 1
+    assert found.count("img") == 2 * 3  # one pair per card
+
+
+def test_the_same_content_gives_the_same_bytes_and_no_other_file(tmp_path: Path) -> None:
+    first = write_report(tmp_path / "out", content()).read_bytes()
+    assert write_report(tmp_path / "out", content()).read_bytes() == first
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["report.html"]
+
+
+def test_a_page_that_fails_leaves_the_old_one_and_no_half_file(tmp_path: Path) -> None:
+    before = write_report(tmp_path, content()).read_bytes()
+    with pytest.raises(TypeError):
+        write_report(tmp_path, replace(content(), drops=None))  # type: ignore[arg-type]
+    assert (tmp_path / "report.html").read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_an_empty_run_gives_a_page_that_says_so() -> None:
+    page = render(replace(content(), drops=[], flips=[], skipped=[]))
+    assert "No data: no photo was scored" in page
+    assert "nothing to draw" in page
+    assert "every picture was used" in page
+    assert "No photo that was answered right became wrong" in page
+
+
+def test_the_page_tells_answers_reasons_preprocessing_and_command() -> None:
+    words = " ".join(re.sub(r"<[^>]*>", " ", render(content())).replace("&nbsp;", " ").split())
+    assert f"{MODELS[0]} tench 91 % → goldfish 40 %" in words
+    assert "2 truncated source n01/9 n01/8" in words
+    assert "shorter side to 256, centre crop 224 × 224 (bilinear)" in words
+    assert "done inside the model, not seen from here" in words
+    assert "feed" * 16 in words
+    assert "counterfoil run --images photos" in words
+
+
+def test_the_dose_curve_needs_two_levels_with_a_share() -> None:
+    assert "object 5.0 % of the picture, accuracy 45.0 %" in render(content())
+    one_level = [row for row in content().drops if row.level != "full"]
+    assert 'id="dose"' not in render(replace(content(), drops=one_level))
+
+
+def test_significance_is_a_filled_mark_with_the_numbers_in_words() -> None:
+    page = render(content())
+    told = f"{MODELS[0]}, background-swap other: drop 30.0 points, 95 % interval 23.0 to 37.0, significant, n = 60"
+    assert f'<g class="m0 filled" role="img" aria-label="{told}">' in page
+    assert re.search(r'<g class="m0" role="img" aria-label="[^"]*position random[^"]*, not significant, n = 60">', page)
+    assert not re.search(r'aria-label="[^"]*object-removed[^"]*drop', page)
+
+
+def test_models_that_flip_on_one_picture_share_its_card() -> None:
+    page = render(content())
+    assert page.count('<figure class="card">') == 3
+    assert page.count('<li class="verdict"') == 4
+
+
+def test_the_page_stays_below_five_megabytes_however_many_flips_there_are() -> None:
+    large = [jpeg(seed, side=150) for seed in range(8)]
+    flips = [
+        Flip(
+            model, attribute, "edit", str(number), f"n01/{number}", "n01", large[number], large[-number],
+            "n01", 0.9, "n02", 0.5,
+        )
+        for attribute in ("background", "size", "position", "direction", "colour", "blur", "texture", "shape")
+        for model in [f"model {position}" for position in range(10)]
+        for number in range(8)
+    ]  # fmt: skip
+    unique = [
+        replace(row, edited_jpeg=row.edited_jpeg + bytes([place % 256, place // 256]))
+        for place, row in enumerate(flips)
+    ]
+    assert sum(len(row.original_jpeg) + len(row.edited_jpeg) for row in unique) > 5_000_000
+    page = render(replace(content(), flips=unique))
+    assert len(page.encode()) < 5_000_000
+    assert all(f'data-model="model {position}"' in page for position in range(10))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    arguments = [
+        "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+        "--disable-component-update", "--disable-sync",
+    ]  # fmt: skip
+    with sync_playwright() as playwright:
+        instance = playwright.chromium.launch(executable_path=shutil.which("chromium"), headless=True, args=arguments)
+        yield instance
+        instance.close()
+
+
+def opened(browser: Browser, path: Path, width: int = 1280) -> tuple[Page, list[str]]:
+    """The page, and what it complained about or asked for beyond its own file."""
+    page = browser.new_page(viewport={"width": width, "height": 800})
+    page.set_default_timeout(10_000)
+    complaints: list[str] = []
+
+    def note_dialog(dialog: Dialog) -> None:
+        complaints.append(dialog.message)
+        dialog.dismiss()
+
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("dialog", note_dialog)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("request", lambda request: complaints.append(request.url) if not _own(request.url, path) else None)
+    page.goto(path.as_uri())
+    return page, complaints
+
+
+def _own(url: str, path: Path) -> bool:
+    return url == path.as_uri() or url.startswith("data:")
+
+
+@pytest.mark.browser
+def test_the_page_runs_without_complaint_and_asks_nothing_of_any_network(browser: Browser, tmp_path: Path) -> None:
+    page, complaints = opened(browser, write_report(tmp_path, content()))
+    sizes = page.evaluate("[...document.images].map((image) => image.naturalWidth)")
+    page.close()
+    assert complaints == []
+    assert sizes == [24] * 6
+
+
+@pytest.mark.browser
+def test_filters_show_only_what_was_chosen(browser: Browser, tmp_path: Path) -> None:
+    page, _ = opened(browser, write_report(tmp_path, content()))
+    assert page.locator(".card:visible").count() == 3
+    page.locator("#filter-attribute").select_option("background")
+    assert page.locator(".card:visible").count() == 2
+    page.locator("#filter-model").select_option(MODELS[1])
+    assert page.locator(".card:visible").count() == 1
+    assert MODELS[1] in page.locator(".verdict:visible").inner_text()
+    assert page.locator(".shelf:visible").count() == 1
+    assert page.locator("#filter-count").inner_text() == "1 of 3 pictures"
+    page.close()
+
+
+@pytest.mark.browser
+def test_the_table_sorts_by_click_and_by_keyboard_with_missing_numbers_last(browser: Browser, tmp_path: Path) -> None:
+    drops = [*content().drops, Drop("empty", "size", "size", "0.1", 0, *[float("nan")] * 9)]
+    page, _ = opened(browser, write_report(tmp_path, replace(content(), drops=drops)))
+    expected = sorted(f"{row.drop:.1f}".replace("-", "−") for row in drops[:-1])
+    expected.sort(key=lambda text: float(text.replace("−", "-")))
+    heading = page.get_by_role("button", name="drop", exact=True)
+    heading.click()
+    assert page.locator("td.drop").all_inner_texts() == [*expected, "–"]
+    heading.focus()
+    page.keyboard.press("Enter")
+    assert page.locator("td.drop").all_inner_texts() == [*expected[::-1], "–"]
+    assert page.locator("th[aria-sort=descending]").inner_text().startswith("drop")
+    page.close()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("make", [content, hostile_content])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_page_never_scrolls_sideways(browser: Browser, tmp_path: Path, width: int, make: object) -> None:
+    assert callable(make)
+    page, _ = opened(browser, write_report(tmp_path, make()), width)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.close()
+
+
+@pytest.mark.browser
+def test_hostile_names_are_shown_and_never_run(browser: Browser, tmp_path: Path) -> None:
+    page, complaints = opened(browser, write_report(tmp_path, hostile_content()))
+    assert page.locator("h1").inner_text() == HOSTILE
+    assert page.locator("tbody td").first.inner_text() == HOSTILE
+    page.locator("#filter-model").select_option(HOSTILE)
+    assert page.locator(".card:visible").count() == 3
+    page.close()
+    assert complaints == []
+
+
+@pytest.mark.browser
+def test_light_and_dark_differ_and_both_can_be_read(browser: Browser, tmp_path: Path) -> None:
+    page, _ = opened(browser, write_report(tmp_path, content()))
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        for selector in ("body", ".scope", ".legend .key", "nav a", ".values li"):
+            assert _contrast(page, selector) >= 4.5, (scheme, selector)
+    page.close()
+
+
+def _contrast(page: Page, selector: str) -> float:
+    """The contrast of text against the page, as WCAG defines it."""
+    ink, paper = (
+        _luminance(
+            page.evaluate("([place, name]) => getComputedStyle(document.querySelector(place))[name]", [place, name])
+        )
+        for place, name in ((selector, "color"), ("body", "backgroundColor"))
+    )
+    return (max(ink, paper) + 0.05) / (min(ink, paper) + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    red, green, blue = (int(value) / 255 for value in re.findall(r"\d+", colour)[:3])
+    linear = [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in (red, green, blue)]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
