@@ -13,8 +13,8 @@ import pytest
 from numpy.typing import NDArray
 
 from counterfoil.embedded.networks import NETWORKS, normalised, onnx_file
-from counterfoil.embedded.pplcnet import pplcnet
-from counterfoil.embedded.torch_stream import read_torch_stream
+from counterfoil.embedded.networks.pplcnet import pplcnet
+from counterfoil.embedded.networks.torch_stream import read_torch_stream
 from counterfoil.errors import UserError
 from reference.make_reference import PHOTOS, photo_picture, synthetic_pictures
 

@@ -24,9 +24,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from counterfoil.embedded import fetch as door
-from counterfoil.embedded.catalogue import SHIPPED_CATALOGUE, Asset, read_catalogue
 from counterfoil.embedded.fetch import fetch_assets
-from counterfoil.embedded.pip_settings import read_pip_settings
+from counterfoil.embedded.fetch.catalogue import SHIPPED_CATALOGUE, Asset, read_catalogue
+from counterfoil.embedded.fetch.pip_settings import read_pip_settings
 from counterfoil.errors import UserError
 
 WEIGHTS = random.Random(1).randbytes(600_000)
@@ -218,7 +218,7 @@ def files_in(cache: Path) -> list[str]:
 def fetching_elsewhere(catalogue_file: Path, cache: Path, name: str, then: str = "") -> list[str]:
     """The command that fetches one asset in a process of its own."""
     program = (
-        "import sys; from pathlib import Path; from counterfoil.embedded.catalogue import read_catalogue\n"
+        "import sys; from pathlib import Path; from counterfoil.embedded.fetch.catalogue import read_catalogue\n"
         "from counterfoil.embedded.fetch import fetch_assets; from counterfoil.errors import UserError\n"
         f"cache = Path({str(cache)!r})\n"
         "try:\n"

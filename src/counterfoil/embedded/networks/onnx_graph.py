@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.embedded.wire import bytes_field, float_field, integer_field, text_field
+from counterfoil.embedded.networks.wire import bytes_field, float_field, integer_field, text_field
 
 IR_VERSION = 8
 OPERATOR_SET = 13

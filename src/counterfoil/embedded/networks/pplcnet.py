@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from counterfoil.embedded.onnx_graph import AttributeValue, Graph
-from counterfoil.embedded.paddle_program import Operation, Program, read_program
+from counterfoil.embedded.networks.onnx_graph import AttributeValue, Graph
+from counterfoil.embedded.networks.paddle_program import Operation, Program, read_program
 from counterfoil.errors import UserError
 
 SIZE = 224

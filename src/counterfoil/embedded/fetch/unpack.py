@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from counterfoil.embedded.catalogue import Asset
+from counterfoil.embedded.fetch.catalogue import Asset
 from counterfoil.errors import UserError
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.embedded.efficientnet_lite import efficientnet_lite
-from counterfoil.embedded.pplcnet import pplcnet
+from counterfoil.embedded.networks.efficientnet_lite import efficientnet_lite
+from counterfoil.embedded.networks.pplcnet import pplcnet
 from counterfoil.errors import UserError
 from counterfoil.types import Preprocessing
 
@@ -90,7 +90,9 @@ def _check(network: Network, model: bytes) -> None:
     """Compare with what the original framework answered to the gradient picture."""
     import onnxruntime  # here, because listing the networks needs no runtime
 
-    known = json.loads(resources.files("counterfoil.embedded").joinpath(KNOWN_OUTPUTS).read_text())[network.name]
+    known = json.loads(resources.files("counterfoil.embedded.networks").joinpath(KNOWN_OUTPUTS).read_text())[
+        network.name
+    ]
     session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
     pictures = normalised(gradient(network.preprocessing.size), network.preprocessing)
     (probabilities,) = session.run(["probabilities"], {"pictures": pictures})

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.embedded.wire import Message
+from counterfoil.embedded.networks.wire import Message
 from counterfoil.errors import UserError
 
 LOD_TENSOR, FLOAT32 = 7, 5  # VarType.Type: a variable that holds a tensor; a tensor's element type

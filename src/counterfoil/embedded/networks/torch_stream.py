@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.embedded.inert_pickle import Call, Persistent, Reference, load_inert
+from counterfoil.embedded.networks.inert_pickle import Call, Persistent, Reference, load_inert
 from counterfoil.errors import UserError
 
 MAGIC_NUMBER = 0x1950A86A20F9469CFC6C

@@ -9,8 +9,8 @@ from typing import TypeAlias
 
 import httpx2
 
-from counterfoil.embedded.catalogue import Distribution
-from counterfoil.embedded.package_index import ADVICE, PackageIndex, pause
+from counterfoil.embedded.fetch.catalogue import Distribution
+from counterfoil.embedded.fetch.package_index import ADVICE, PackageIndex, pause
 from counterfoil.errors import UserError
 
 Update: TypeAlias = Callable[[int], None]
