@@ -50,4 +50,4 @@ class U2Netp:
         ]
         stretched = (found - found.min()) / max(float(found.max() - found.min()), 1e-6)
         full = cv2.resize(stretched, (image.shape[1], image.shape[0]), interpolation=cv2.INTER_LINEAR)
-        return np.rint(full.clip(0, 1) * 255).astype(np.uint8)
+        return np.asarray(np.rint(full.clip(0, 1) * 255), np.uint8)

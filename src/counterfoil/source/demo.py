@@ -28,7 +28,7 @@ LICENCE = "ImageNet photos, rights with their owners; fetched, never redistribut
 class DemoSource:
     """The photos of `counterfoil demo`; those that cannot be cut out sensibly are listed as skipped."""
 
-    images: str = "the demo photos"
+    images: str = "demo:"
 
     @cached_property
     def _rows(self) -> list[dict[str, str]]:

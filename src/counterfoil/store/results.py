@@ -18,7 +18,7 @@ _ROWS_IN_MEMORY = 20_000
 VARIANT_COLUMNS: dict[str, Kind] = {
     "id": "text", "sample_id": "text", "label": "text", "image": "text", "mask": "text", "sample_digest": "text",
     "attribute": "text", "edit": "text", "level": "text", "settings": "text", "seed": "unsigned", "donor_id": "text",
-    "replicate": "int", "sha256": "text", "object_share": "double",
+    "replicate": "int", "working_size": "int", "sha256": "text", "object_share": "double",
 }  # fmt: skip
 PREDICTION_COLUMNS: dict[str, Kind] = {
     "variant_id": "text", "sample_id": "text", "label": "text", "attribute": "text", "edit": "text", "level": "text",
@@ -61,7 +61,8 @@ class _Table:
 class ResultTables:
     """Writes a run's tables row by row; they get their names when all of them are whole."""
 
-    def __init__(self, folder: Path, models: Sequence[str]) -> None:
+    def __init__(self, folder: Path, models: Sequence[str], working_size: int | None) -> None:
+        self._working_size = working_size or 0
         self._stack = ExitStack()
         self._variants = self._open(folder / "variants.parquet", VARIANT_COLUMNS)
         files = prediction_files(folder, models)
@@ -76,7 +77,7 @@ class ResultTables:
         self._variants.add((
             variant.id, sample.id, variant.label, sample.image, sample.mask or "", sample.digest, variant.attribute,
             variant.edit, variant.level, variant.settings, variant.seed, variant.donor_id or "", variant.replicate,
-            made.sha256, made.object_share,
+            self._working_size, made.sha256, made.object_share,
         ))  # fmt: skip
 
     def add_prediction(self, model: str, made: Made, prediction: Prediction) -> None:
@@ -109,6 +110,17 @@ def _distinct_names(models: Sequence[str]) -> Iterator[str]:
         name = table_name(model)
         used[name] = used.get(name, 0) + 1
         yield name if used[name] == 1 else f"{name}-{used[name]}"
+
+
+def read_variants(table: Mapping[str, Any]) -> list[Variant]:
+    """The rows of `variants.parquet` as records."""
+    texts = ("id", "sample_id", "label", "attribute", "edit", "level", "settings")
+    rest = zip(table["seed"], table["donor_id"], table["replicate"], strict=True)
+    rows = zip(*(table[name] for name in texts), strict=True)
+    return [
+        Variant(**dict(zip(texts, row, strict=True)), seed=int(seed), donor_id=donor or None, replicate=int(replicate))
+        for row, (seed, donor, replicate) in zip(rows, rest, strict=True)
+    ]
 
 
 def prediction_files(folder: Path, models: Sequence[str]) -> dict[str, Path]:

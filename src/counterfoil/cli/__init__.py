@@ -1,0 +1,40 @@
+"""One command per stage: parse, call, print. A file of this room holds one stage's commands."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from counterfoil.cli.listing import list_, version
+from counterfoil.cli.running import demo, run
+from counterfoil.errors import UserError
+
+_STOPPED = 130  # what shells give for Ctrl-C
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def commands() -> None:
+    """Find out which attributes of an object break an image classifier, and prove it."""
+
+
+for command in (demo, run, list_, version):
+    commands.add_command(command)
+
+
+def main() -> None:
+    """Entry point: a user's error is one line and exit status 2."""
+    try:
+        commands(standalone_mode=False)
+    except UserError as error:
+        sys.exit(_fail(str(error), 2))
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        sys.exit(_fail("stopped; what is finished is kept, run the same command to go on", _STOPPED))
+
+
+def _fail(line: str, status: int) -> int:
+    click.echo(f"counterfoil: {line}", err=True)
+    return status

@@ -1,0 +1,34 @@
+"""What there is: edits, recipes, models, sources, and the version."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import click
+
+from counterfoil import __version__
+from counterfoil.edit import EDITS
+from counterfoil.models import ADDRESSES
+from counterfoil.recipes import load_recipe, recipe_names
+from counterfoil.source import SOURCES
+
+_LISTS: dict[str, Callable[[], list[tuple[str, str]]]] = {
+    "edits": lambda: [(name, (edit.__doc__ or "").split("\n")[0]) for name, edit in EDITS.items()],
+    "recipes": lambda: [(name, load_recipe(name).about) for name in recipe_names()],
+    "models": lambda: [(f"{kind}:", about) for kind, (_, about) in ADDRESSES.items()],
+    "sources": lambda: list(SOURCES.items()),
+}
+
+
+@click.command(name="list")
+@click.argument("what", type=click.Choice(["edits", "recipes", "models", "sources"]))
+def list_(what: str) -> None:
+    """List the edits, recipes, models or sources there are."""
+    for name, about in _LISTS[what]():
+        click.echo(f"{name:<18} {about}")
+
+
+@click.command()
+def version() -> None:
+    """Print the version."""
+    click.echo(__version__)

@@ -1,0 +1,74 @@
+"""The main job: `demo` and `run`."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from counterfoil.pipeline import Job, Result, demo_job, run_job
+from counterfoil.pipeline.job import source_at
+from counterfoil.types import Preprocessing
+
+out_option = click.option("--out", type=click.Path(path_type=Path), help="Folder for the report and the tables.")
+limit_option = click.option("--limit", type=int, help="Use only so many photos, the classes in turn.")
+workers_option = click.option("--workers", type=int, help="Threads that work on photos [default: one per core].")
+
+
+@click.command()
+@out_option
+@limit_option
+@workers_option
+def demo(out: Path | None, limit: int | None, workers: int | None) -> None:
+    """Run three networks over the demo photos, offline after the first time, and write a report."""
+    _run_and_report(demo_job(limit, workers, _command()), out or Path("demo"))
+
+
+@click.command()
+@click.option("--images", required=True, type=click.Path(path_type=Path), help="Folder of class folders with photos.")
+@click.option("--masks", type=click.Path(path_type=Path), help="Parallel folder of masks (PNG, same stem).")
+@click.option("--model", "models", multiple=True, required=True, help="Model address; may be given several times.")
+@click.option("--recipe", default="attributes", show_default=True, help="Recipe by name, or a YAML file.")
+@out_option
+@limit_option
+@workers_option
+@click.option("--batch-size", type=int, default=16, show_default=True, help="Pictures per call of a model.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Another seed draws other random edits.")
+@click.option("--describe", help="Labels and preprocessing of onnx: models, as JSON or a JSON file.")
+def run(images: Path, masks: Path | None, models: tuple[str, ...], out: Path | None, **options: Any) -> None:
+    """Edit your photos, ask your models, and write a report on what each attribute costs."""
+    job = Job(source_at(images, masks), models, command=_command(), **options)
+    _run_and_report(job, out or Path("out"))
+
+
+def _command() -> str:
+    """The command as it was typed."""
+    return shlex.join(["counterfoil", *sys.argv[1:]])
+
+
+def _run_and_report(job: Job, out: Path) -> None:
+    result = run_job(job, out)
+    for classifier in result.prepared.classifiers:
+        click.echo(f"{classifier.name}: {_told(classifier.preprocessing)}")
+    report = result.report(out)
+    for line in result.headline:
+        click.echo(line)
+    _print_counts(result)
+    click.echo(f"report: {report}")
+
+
+def _print_counts(result: Result) -> None:
+    """Nothing is left out in silence."""
+    if result.skipped:
+        click.echo(f"skipped: {len(result.skipped)} pictures, each with its reason in skipped.csv")
+
+
+def _told(preprocessing: Preprocessing | None) -> str:
+    if preprocessing is None:
+        return "prepares its pictures itself"
+    p = preprocessing
+    geometry = f"squeeze to {p.size}" if p.resize is None else f"resize {p.resize}, centre crop {p.size}"
+    return f"{geometry}, {p.interpolation}, mean {p.mean}, std {p.std}, {p.colour_order}"

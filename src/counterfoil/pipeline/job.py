@@ -1,0 +1,146 @@
+"""What a run was asked to do, checked at the door."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+
+from counterfoil import __version__
+from counterfoil.edit import edit_named
+from counterfoil.edit.plan import Donors, Planned
+from counterfoil.embedded.fetch import asset
+from counterfoil.engine.local import cores
+from counterfoil.errors import UserError
+from counterfoil.evaluate import check_coverage
+from counterfoil.labels import LabelSpace, space_of
+from counterfoil.models import load_model
+from counterfoil.pipeline.studio import Segmenter, Studio
+from counterfoil.recipes import Recipe, load_recipe
+from counterfoil.segment import U2Netp
+from counterfoil.source import DemoSource, FolderSource
+from counterfoil.types import Classifier, Run, Sample, Skipped, Source
+
+
+@dataclass(frozen=True)
+class Job:
+    """The whole configuration of a run."""
+
+    source: Source
+    models: tuple[str, ...]
+    recipe: str = "attributes"
+    limit: int | None = None
+    workers: int | None = None
+    batch_size: int = 16
+    seed: int = 0
+    describe: str | None = None  # labels and preprocessing of `onnx:` models that have no JSON beside them
+    command: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.models:
+            raise UserError("expected at least one model, got none; try --model embedded:efficientnet-lite0")
+        for name in ("limit", "workers", "batch_size"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise UserError(f"expected {name.replace('_', ' ')} of at least 1, got {value}")
+        if len(set(self.models)) < len(self.models):
+            raise UserError(f"expected each model once, got {', '.join(self.models)}")
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A job whose parts were loaded and checked: nothing can be misspelt from here on."""
+
+    job: Job
+    recipe: Recipe
+    steps: tuple[Planned, ...]
+    classifiers: tuple[Classifier, ...]
+    space: LabelSpace
+    samples: tuple[Sample, ...]
+    skipped: tuple[Skipped, ...]
+
+    @cached_property
+    def donors(self) -> Donors:
+        """Who may lend a background."""
+        return Donors(self.samples)
+
+    @cached_property
+    def studio(self) -> Studio:
+        """Where variants are made."""
+        samples = {sample.id: sample for sample in self.samples}
+        return Studio(self.job.source, samples, self.recipe.working_size, segmenter_for(self.samples))
+
+    @property
+    def workers(self) -> int:
+        """Threads that work on photos."""
+        return self.job.workers or cores()
+
+    @property
+    def run(self) -> Run:
+        """The record of this run."""
+        source = self.job.source
+        masks = getattr(source, "masks", None)
+        return Run(
+            self.job.command, str(getattr(source, "images", "")), str(masks) if masks else None, self.job.recipe,
+            self.recipe.digest, self.job.seed, len(self.samples), self.job.models,
+            {classifier.name: classifier.digest for classifier in self.classifiers},
+            {classifier.name: classifier.preprocessing for classifier in self.classifiers}, environment(),
+        )  # fmt: skip
+
+
+def prepare(job: Job) -> Prepared:
+    """Load recipe, models and samples; everything that can be wrong is said here."""
+    recipe = load_recipe(job.recipe)
+    steps = tuple(
+        Planned(edit_named(step.edit, step.settings), step.replicates, recipe.working_size, job.seed)
+        for step in recipe.edits
+    )
+    samples, skipped = job.source.samples()
+    classifiers = tuple(load_model(address, job.describe) for address in job.models)
+    space = space_of(classifiers[0].labels)
+    chosen = _chosen(samples, job.limit)
+    label_of = {label: space.resolve(label) for label in {sample.label for sample in chosen}}
+    labelled = tuple(replace(sample, label=label_of[sample.label]) for sample in chosen)
+    for classifier in classifiers:
+        check_coverage(classifier, list(label_of.values()))
+    return Prepared(job, recipe, steps, classifiers, space, labelled, tuple(skipped))
+
+
+def _chosen(samples: Sequence[Sample], limit: int | None) -> list[Sample]:
+    """The first photos of every class in turn, so that a limit does not cut whole classes away."""
+    turn: dict[str, int] = {}
+    rank = {}
+    for sample in samples:
+        rank[sample.id] = turn[sample.label] = turn.get(sample.label, -1) + 1
+    ordered = sorted(samples, key=lambda sample: (rank[sample.id], sample.id))
+    return sorted(ordered[:limit], key=lambda sample: sample.id)
+
+
+def segmenter_for(samples: Sequence[Sample]) -> Segmenter:
+    """The segmenter's weights are fetched only where a photo has no mask."""
+    if all(sample.mask is not None for sample in samples):
+        return U2Netp(Path())
+    return U2Netp(asset("u2netp"))
+
+
+def source_at(images: str | Path, masks: str | Path | None) -> Source:
+    """The photos that `run` was pointed at."""
+    if images == DemoSource().images:
+        return DemoSource()
+    return FolderSource(Path(images), Path(masks) if masks else None)
+
+
+def environment() -> dict[str, str]:
+    """What the numbers were made with."""
+    packages = ("numpy", "opencv-python-headless", "onnxruntime", "pillow")
+    return {
+        "counterfoil": __version__,
+        "python": sys.version.split()[0],
+        "platform": platform.platform(),
+        "cores": str(cores()),
+        **{package: version(package) for package in packages},
+    }

@@ -1,0 +1,102 @@
+"""From photos to answers, in one straight line. Read this file first.
+
+    source -> segment -> edit -> evaluate -> (tables) -> analyse -> report
+
+`prepare` loads and checks everything. Each photo then goes through `outcome_of` on one of the engine's threads:
+decoded once, masked, every variant made, every model asked, the pixels dropped. Finished photos stand in the journal,
+so a run that was killed goes on where it was; the tables are written from the journal in the order of the photos,
+whatever the order of the work.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from counterfoil.engine import LocalEngine
+from counterfoil.errors import UserError
+from counterfoil.pipeline.job import Job, Prepared, prepare, source_at
+from counterfoil.pipeline.progress import shown
+from counterfoil.pipeline.result import Result
+from counterfoil.pipeline.work import from_entry, key_of, outcome_of, to_entry
+from counterfoil.store import Journal, ResultTables, write_atomically
+from counterfoil.types import Sample, Skipped
+
+
+def run(
+    images: str | Path,
+    models: Sequence[str],
+    *,
+    masks: str | Path | None = None,
+    recipe: str = "attributes",
+    out: str | Path | None = None,
+    limit: int | None = None,
+    workers: int | None = None,
+    batch_size: int = 16,
+    seed: int = 0,
+) -> Result:
+    """Edit every photo, ask every model, and say what each attribute costs; resumes where `out` holds a killed run."""
+    job = Job(
+        source_at(images, masks), tuple(models), recipe, limit, workers, batch_size, seed,
+        command=f"counterfoil.run(images={str(images)!r}, models={list(models)!r}, recipe={recipe!r})",
+    )  # fmt: skip
+    return run_job(job, Path(out) if out is not None else None)
+
+
+def run_job(job: Job, out: Path | None) -> Result:
+    """The whole way of one job."""
+    prepared = prepare(job)
+    holder = tempfile.TemporaryDirectory(prefix="counterfoil-") if out is None else None
+    folder = out if out is not None else Path(holder.name)  # type: ignore[union-attr]
+    _claim(folder, prepared)
+    with Journal(folder / "work" / "journal.jsonl") as journal:
+        _finish(prepared, journal)
+        skipped = _tables(prepared, journal, folder)
+    return Result(prepared, folder, tuple(skipped), holder)
+
+
+def _claim(folder: Path, prepared: Prepared) -> None:
+    """Mark the folder as this run's; a folder that holds another run's results is refused."""
+    wanted = json.loads(json.dumps({"limit": prepared.job.limit, **asdict(prepared.run)}))
+    wanted = {name: value for name, value in wanted.items() if name not in ("command", "environment", "samples")}
+    path = folder / "run.json"
+    if path.is_file():
+        there = json.loads(path.read_text(encoding="utf-8"))
+        different = [name for name in wanted if there.get(name) != wanted[name]]
+        if different:
+            raise UserError(
+                f"expected an empty folder or this run's own in {folder}, but it holds a run with another"
+                f" {' and '.join(different)}; choose another --out or remove the folder"
+            )
+    write_atomically(path, json.dumps(wanted, indent=1))
+
+
+def _finish(prepared: Prepared, journal: Journal) -> None:
+    """Do what the journal does not hold yet."""
+    keys = {sample.id: key_of(prepared, sample) for sample in prepared.samples}
+    missing = [sample for sample in prepared.samples if keys[sample.id] not in journal]
+
+    def work(sample: Sample) -> tuple[str, dict[str, object]]:
+        return keys[sample.id], to_entry(outcome_of(prepared, sample))
+
+    results = LocalEngine(prepared.workers).map(work, missing)
+    done = len(prepared.samples) - len(missing)
+    for key, entry in shown(results, done, len(prepared.samples), " photos"):
+        journal.add(key, entry)
+
+
+def _tables(prepared: Prepared, journal: Journal, folder: Path) -> list[Skipped]:
+    """Write the tables in the order of the photos; gives back what was skipped on the whole way."""
+    skipped = list(prepared.skipped)
+    with ResultTables(folder, prepared.job.models, prepared.recipe.working_size) as tables:
+        for sample in prepared.samples:
+            outcome = from_entry(journal.entry(key_of(prepared, sample)))
+            skipped += outcome.skipped
+            for place, made in enumerate(outcome.made):
+                tables.add_variant(sample, made)
+                for model, predictions in outcome.predictions.items():
+                    tables.add_prediction(model, made, predictions[place])
+    return skipped

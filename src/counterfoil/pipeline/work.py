@@ -1,0 +1,92 @@
+"""One photo's way: every variant made once, every model asked, the pixels dropped."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil import __version__
+from counterfoil.edit.plan import plan
+from counterfoil.errors import Unsegmented, Unusable
+from counterfoil.evaluate import answers
+from counterfoil.pipeline.job import Prepared
+from counterfoil.store import Made
+from counterfoil.types import Picture, Prediction, Sample, Skipped, Variant
+
+
+class Outcome(NamedTuple):
+    """What became of one photo."""
+
+    made: list[Made]
+    predictions: dict[str, list[Prediction]]  # by model, in the order of `made`
+    skipped: list[Skipped]
+
+
+def key_of(prepared: Prepared, sample: Sample) -> str:
+    """The content id of a photo's work: whatever changes its outcome changes the key."""
+    variants, _ = plan(sample, prepared.steps, prepared.donors)
+    models = [(model.name, model.digest, repr(model.preprocessing)) for model in prepared.classifiers]
+    about = [__version__, sample.id, [variant.id for variant in variants], models]
+    return hashlib.sha256(json.dumps(about).encode()).hexdigest()
+
+
+def outcome_of(prepared: Prepared, sample: Sample) -> Outcome:
+    """Make and ask; what cannot be made is a counted row."""
+    variants, skipped = plan(sample, prepared.steps, prepared.donors)
+    try:
+        prepared.studio.ready(sample.id)
+    except Unusable as error:
+        stage: Literal["source", "segment"] = "segment" if isinstance(error, Unsegmented) else "source"
+        return Outcome([], {}, [Skipped(sample.id, stage, "", str(error))])
+    made: list[Made] = []
+    images: list[NDArray[np.uint8]] = []
+    for variant in variants:
+        try:
+            picture = prepared.studio.make(variant)
+        except Unusable as error:
+            skipped.append(Skipped(sample.id, "edit", variant.edit, str(error)))
+            continue
+        made.append(_made(variant, picture))
+        images.append(picture.image)
+    asked = [row.variant for row in made]
+    predictions = {model.name: answers(model, asked, images, prepared.job.batch_size) for model in prepared.classifiers}
+    return Outcome(made, predictions, skipped)
+
+
+def pixel_digest(picture: Picture) -> str:
+    """Hash of a picture's pixels, row by row."""
+    return hashlib.sha256(picture.image.tobytes()).hexdigest()
+
+
+def _made(variant: Variant, picture: Picture) -> Made:
+    return Made(variant, pixel_digest(picture), 100 * float((picture.alpha >= 128).mean()))
+
+
+def to_entry(outcome: Outcome) -> dict[str, Any]:
+    """An outcome as a journal entry."""
+    return {
+        "made": [[asdict(row.variant), row.sha256, row.object_share] for row in outcome.made],
+        "predictions": {
+            model: [[p.ranked, p.scores, p.true_score, p.outcome] for p in rows]
+            for model, rows in outcome.predictions.items()
+        },
+        "skipped": [asdict(row) for row in outcome.skipped],
+    }
+
+
+def from_entry(entry: dict[str, Any]) -> Outcome:
+    """A journal entry as an outcome."""
+    made = [Made(Variant(**variant), sha256, share) for variant, sha256, share in entry["made"]]
+    predictions = {model: list(_predictions(made, rows)) for model, rows in entry["predictions"].items()}
+    return Outcome(made, predictions, [Skipped(**row) for row in entry["skipped"]])
+
+
+def _predictions(made: list[Made], rows: list[Any]) -> Iterator[Prediction]:
+    for row, (ranked, scores, true_score, outcome) in zip(made, rows, strict=True):
+        yield Prediction(row.variant.id, tuple(ranked), tuple(scores), true_score, outcome)

@@ -1,0 +1,115 @@
+"""Classifiers with known faults, and photos on which they are right: the truth that a run must find.
+
+The object's strong colour says the class; the pale tint of the background says it too. Each classifier looks at a
+different thing, so each breaks under a different edit, and under no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+from skimage import data
+
+LABELS = ("crimson", "emerald", "azure", "violet")
+HUES = {"crimson": 0, "emerald": 60, "azure": 105, "violet": 140}  # OpenCV's scale, 0..179
+SATURATION = 230  # of objects alone: no background and hardly a random colour has it together with a label's hue
+
+
+def _distances(hues: NDArray[np.generic]) -> NDArray[np.int64]:
+    """How far each hue is from each label's, around the circle, (labels, pixels)."""
+    return np.stack([np.abs((hues.astype(np.int64) - HUES[label] + 90) % 180 - 90) for label in LABELS])
+
+
+def _hue_answer(hues: NDArray[np.generic]) -> int:
+    """Which label's hue the pixels have; the first label where there are none."""
+    return int(np.argmin(_distances(hues).mean(axis=1))) if len(hues) else 0
+
+
+def _one_hot(answers: Sequence[int]) -> NDArray[np.float32]:
+    return np.asarray(0.9 * np.eye(len(LABELS))[list(answers)] + 0.1 / len(LABELS), np.float32)
+
+
+class Planted:
+    """Answers by the object's colour; subclasses see it wrongly in one way."""
+
+    labels = LABELS
+    preprocessing = None
+
+    def __call__(self, images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
+        return _one_hot([self.answer(cv2.cvtColor(image, cv2.COLOR_RGB2HSV)) for image in images])
+
+    def answer(self, hsv: NDArray[np.generic]) -> int:
+        return self.wrong_if(hsv, False)
+
+    def wrong_if(self, hsv: NDArray[np.generic], fault: bool) -> int:
+        found = _hue_answer(hsv[:, :, 0][self.object(hsv)])
+        return (found + 1) % len(LABELS) if fault else found
+
+    @staticmethod
+    def object(hsv: NDArray[np.generic]) -> NDArray[np.bool_]:
+        strong = np.abs(hsv[:, :, 1].astype(np.int64) - SATURATION) <= 12
+        return np.asarray(strong & (_distances(hsv[:, :, 0]).min(axis=0) <= 5))
+
+
+class AnswersByBackground(Planted):
+    def answer(self, hsv: NDArray[np.generic]) -> int:
+        frame = np.concatenate([hsv[:6].reshape(-1, 3), hsv[-6:].reshape(-1, 3)])
+        return _hue_answer(frame[frame[:, 1] > 20][:, 0])
+
+
+class FailsOnSmallObjects(Planted):
+    def answer(self, hsv: NDArray[np.generic]) -> int:
+        return self.wrong_if(hsv, bool(self.object(hsv).mean() < 0.065))
+
+
+class BlindOnTheLeft(Planted):
+    def answer(self, hsv: NDArray[np.generic]) -> int:
+        columns = np.nonzero(self.object(hsv))[1]
+        return self.wrong_if(hsv, bool(len(columns) and columns.mean() < 0.45 * hsv.shape[1]))
+
+
+class FailsOnTurnedObjects(Planted):
+    def answer(self, hsv: NDArray[np.generic]) -> int:
+        rows, columns = np.nonzero(self.object(hsv))
+        tilt = cv2.fitEllipse(np.stack([columns, rows], 1)[:, None].astype(np.float32))[2] if len(rows) > 50 else 0.0
+        return self.wrong_if(hsv, min(tilt, 180 - tilt) > 15)
+
+
+honest = Planted
+answers_by_background = AnswersByBackground
+fails_on_small_objects = FailsOnSmallObjects
+blind_on_the_left = BlindOnTheLeft
+fails_on_turned_objects = FailsOnTurnedObjects
+
+
+def write_photos(folder: Path, count: int) -> tuple[Path, Path]:
+    """Photos as <label>/<name>.png with their masks: an upright oval on the right half, on a tinted texture."""
+    rng = np.random.default_rng(7)
+    textures = [data.gravel(), data.brick(), data.grass()]
+    for i in range(count):
+        label = LABELS[i % len(LABELS)]
+        image, mask = _photo(HUES[label], textures[i % 3], rng)
+        for kind, pixels in (("images", image), ("masks", mask)):
+            (folder / kind / label).mkdir(parents=True, exist_ok=True)
+            Image.fromarray(pixels).save(folder / kind / label / f"{i:03d}.png")
+    return folder / "images", folder / "masks"
+
+
+def _photo(
+    hue: int, texture: NDArray[np.uint8], rng: np.random.Generator
+) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    height, width = 160, 200
+    top, left = rng.integers(0, texture.shape[0] - height), rng.integers(0, texture.shape[1] - width)
+    value = 90 + texture[top : top + height, left : left + width] // 3
+    hsv = np.dstack([np.full_like(value, hue), np.full_like(value, 60), value]).astype(np.uint8)
+    centre = (int(rng.integers(128, 148)), int(rng.integers(70, 90)))
+    mask = np.zeros((height, width), np.uint8)
+    cv2.ellipse(mask, centre, (int(rng.integers(30, 36)), int(rng.integers(54, 62))), 0, 0, 360, 255, -1)
+    shading = np.linspace(150, 250, width, dtype=np.uint8)[None].repeat(height, 0)
+    hsv[mask > 0] = np.dstack([np.full_like(shading, hue), np.full_like(shading, SATURATION), shading])[mask > 0]
+    return np.asarray(cv2.cvtColor(hsv, cv2.COLOR_HSV2RGB), np.uint8), mask

@@ -1,0 +1,240 @@
+"""A run from the outside: the command, the folder it writes, bad input, and being killed."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from skimage import data
+
+import counterfoil as cf
+from planted import LABELS, write_photos
+
+MODEL = "python:planted:honest"
+COLUMNS = (
+    "model,attribute,edit,level,n,accuracy_original,accuracy_control,accuracy,drop,ci_low,ci_high,"
+    "drop_vs_control,p_value,p_holm"
+)
+
+
+def counterfoil(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", "from counterfoil.cli import main; main()", *map(str, arguments)],
+        capture_output=True, text=True, check=False, env={**_environment(), **environment},
+    )  # fmt: skip
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+
+
+def tables(folder: Path) -> dict[str, bytes]:
+    found = [folder / "variants.parquet", folder / "drops.csv", *sorted((folder / "predictions").iterdir())]
+    return {path.name: path.read_bytes() for path in found}
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    return write_photos(tmp_path_factory.mktemp("photos"), 12)
+
+
+def test_a_run_writes_everything_that_it_promises(photos: tuple[Path, Path], tmp_path: Path) -> None:
+    images, masks = photos
+    done = counterfoil("run", "--images", images, "--masks", masks, "--model", MODEL, "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert "report: " in done.stdout
+    out = tmp_path / "out"
+    assert (out / "drops.csv").read_text().startswith(COLUMNS)
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary["counts"]["photos"] == 12
+    assert "--images" in (out / "report.html").read_text()
+    rows = list(csv.DictReader((out / "drops.csv").open()))
+    assert {row["edit"] for row in rows} >= {"control", "background-swap", "size", "position", "direction"}
+    assert "https://" not in (out / "report.html").read_text().replace("http://www.w3.org", "")
+
+
+def test_workers_batch_size_and_order_change_no_byte(photos: tuple[Path, Path], tmp_path: Path) -> None:
+    images, masks = photos
+    runs = []
+    for workers, batch_size in [(1, 1), (3, 7)]:
+        out = tmp_path / f"{workers}"
+        result = cf.run(images, [MODEL], masks=masks, out=out, workers=workers, batch_size=batch_size)
+        result.report(out)
+        runs.append(tables(out))
+    assert runs[0] == runs[1]
+
+
+def test_adding_edits_and_photos_changes_no_other_picture(photos: tuple[Path, Path], tmp_path: Path) -> None:
+    from counterfoil.store import read_table
+
+    images, masks = photos
+    recipe = tmp_path / "short.yaml"
+    recipe.write_text("working_size: 384\nedits:\n - edit: direction\n - {edit: size, settings: {rate: 0.08}}\n")
+    few = cf.run(images, [MODEL], masks=masks, recipe=str(recipe), out=tmp_path / "few", limit=8)
+    many = cf.run(images, [MODEL], masks=masks, out=tmp_path / "many")
+    hashes = []
+    for result in (few, many):
+        table = read_table(result.folder / "variants.parquet")
+        hashes.append(dict(zip(table["id"], table["sha256"], strict=True)))
+    assert len(hashes[0]) == 24
+    assert hashes[0].items() <= hashes[1].items()
+
+
+def test_a_killed_run_goes_on_and_ends_in_the_same_bytes(photos: tuple[Path, Path], tmp_path: Path) -> None:
+    images, masks = photos
+    arguments = ["run", "--images", images, "--masks", masks, "--model", "python:slow_model:make", "--workers", 1]
+    (tmp_path / "slow_model.py").write_text(
+        "import time, planted\n"
+        "class Slow(planted.Planted):\n"
+        "    def __call__(self, images):\n"
+        "        time.sleep(0.15)\n"
+        "        return super().__call__(images)\n"
+        "def make(): return Slow()\n"
+    )
+    path = os.pathsep.join([str(Path(__file__).parent), str(tmp_path)])
+    command = [sys.executable, "-c", "from counterfoil.cli import main; main()", *map(str, arguments)]
+    process = subprocess.Popen(
+        [*command, "--out", str(tmp_path / "killed")], env={**os.environ, "PYTHONPATH": path},
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    journal = tmp_path / "killed" / "work" / "journal.jsonl"
+    while not (journal.is_file() and journal.read_bytes().count(b"\n") >= 3):
+        assert process.poll() is None
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    finished = journal.read_bytes().count(b"\n")
+    assert 3 <= finished < 12
+    for name in ("killed", "whole"):
+        done = counterfoil(*arguments, "--out", tmp_path / name, PYTHONPATH=path)
+        assert done.returncode == 0, done.stderr
+    assert journal.read_bytes().count(b"\n") <= 12 + 1  # what was finished was not done again
+    assert tables(tmp_path / "killed") == tables(tmp_path / "whole")
+
+
+def test_bad_pictures_are_counted_and_the_rest_goes_on(tmp_path: Path) -> None:
+    images, masks = write_photos(tmp_path, 8)
+    label = LABELS[0]
+    good = next((images / label).glob("*.png")).read_bytes()
+    cases = {
+        "truncated": good[: len(good) // 2],
+        "nopicture": b"<html>",
+        "othersize": None,
+        "emptymask": None,
+        "brokenmask": None,
+    }
+    for i, (name, content) in enumerate(cases.items()):
+        pixels = np.roll(data.chelsea(), i + 1, axis=1)
+        path = images / label / f"{name}.png"
+        Image.fromarray(pixels).save(path)
+        if content is not None:
+            path.write_bytes(content)
+        size = (90, 60) if name == "othersize" else (451, 300)
+        Image.new("L", size, 0 if name == "emptymask" else 255).save(masks / label / f"{name}.png")
+    broken = masks / label / "brokenmask.png"
+    broken.write_bytes(broken.read_bytes()[:60])
+    done = counterfoil("run", "--images", images, "--masks", masks, "--model", MODEL, "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    skipped = {Path(row["sample_id"]).stem: row for row in csv.DictReader((tmp_path / "out" / "skipped.csv").open())}
+    assert set(skipped) >= set(cases)
+    assert "90 x 60" in skipped["othersize"]["reason"]
+    assert "empty" in skipped["emptymask"]["reason"]
+    rows = list(csv.DictReader((tmp_path / "out" / "drops.csv").open()))
+    assert {row["n"] for row in rows if row["edit"] != "background-swap"} == {"8"}
+    swapped = [row for row in csv.DictReader((tmp_path / "out" / "skipped.csv").open()) if row["edit"]]
+    assert all("the donor" in row["reason"] for row in swapped)
+    assert {row["n"] for row in rows if row["edit"] == "background-swap"} == {str(8 - len(swapped))}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--images", "nowhere", "--model", MODEL], "expected a folder, got 'nowhere'"),
+        (["--images", "empty", "--model", MODEL], "found none"),
+        (["--images", "photos", "--model", "resnet50"], "expected a model address"),
+        (["--images", "photos", "--model", MODEL, "--recipe", "imagenet-f"], "did you mean 'imagenet-e'?"),
+        (["--images", "photos", "--model", MODEL, "--recipe", "edit.yaml"], "did you mean size"),
+        (["--images", "photos", "--model", MODEL, "--recipe", "setting.yaml"], "unknown setting 'rat'"),
+        (["--images", "photos", "--model", MODEL, "--recipe", "value.yaml"], "rate"),
+        (["--images", "photos", "--model", MODEL, "--recipe", "key.yaml"], "unknown key 'edit'"),
+        (["--images", "unknown", "--model", MODEL], "got 'crimsn'; the nearest are 'crimson'"),
+        (["--images", "photos", "--model", MODEL, "--workers", "0"], "expected workers of at least 1, got 0"),
+        (["--images", "photos", "--model", MODEL, "--model", MODEL], "expected each model once"),
+        (["--images", "photos"], "Missing option '--model'"),
+        (["--images", "photos", "--model", MODEL, "--limit", "x"], "--limit"),
+    ],
+)
+def test_bad_input_gets_one_clear_line(
+    photos: tuple[Path, Path], tmp_path: Path, arguments: list[str], said: str
+) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "photos").symlink_to(photos[0])
+    (tmp_path / "unknown" / "crimsn").mkdir(parents=True)
+    Image.fromarray(data.chelsea()).save(tmp_path / "unknown" / "crimsn" / "a.png")
+    (tmp_path / "edit.yaml").write_text("edits: [{edit: sice}]")
+    (tmp_path / "setting.yaml").write_text("edits: [{edit: size, settings: {rat: 0.1}}]")
+    (tmp_path / "value.yaml").write_text("edits: [{edit: size, settings: {rate: large}}]")
+    (tmp_path / "key.yaml").write_text("edit: [{edit: size}]")
+    done = subprocess.run(
+        [sys.executable, "-c", "from counterfoil.cli import main; main()", "run", *arguments],
+        capture_output=True, text=True, check=False, cwd=tmp_path, env=_environment(),
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    if "Usage" not in done.stderr:
+        assert done.stderr.count("\n") == 1
+
+
+def test_a_folder_that_holds_another_run_is_refused(photos: tuple[Path, Path], tmp_path: Path) -> None:
+    images, masks = photos
+    cf.run(images, [MODEL], masks=masks, out=tmp_path, limit=2)
+    with pytest.raises(cf.UserError, match="another limit; choose another --out"):
+        cf.run(images, [MODEL], masks=masks, out=tmp_path, limit=3)
+    with pytest.raises(cf.UserError, match="another seed; choose another --out"):
+        cf.run(images, [MODEL], masks=masks, out=tmp_path, limit=2, seed=1)
+
+
+def test_another_seed_draws_other_random_edits(photos: tuple[Path, Path]) -> None:
+    from counterfoil.store import read_table
+
+    images, masks = photos
+    found = []
+    for seed in (0, 1):
+        result = cf.run(images, [MODEL], masks=masks, limit=4, seed=seed)
+        table = read_table(result.folder / "variants.parquet")
+        moved = table["edit"] == "position"
+        found.append(table["sha256"][moved].tolist())
+    assert found[0] != found[1]
+
+
+def test_the_result_in_python_has_drops_and_writes_a_report(photos: tuple[Path, Path], tmp_path: Path) -> None:
+    images, masks = photos
+    result = cf.run(images=images, models=[MODEL], masks=masks, recipe="imagenet-e")
+    assert {row.edit for row in result.drops} == {"control", "background-swap", "size", "position", "direction"}
+    report = result.report(tmp_path / "out")
+    assert report == tmp_path / "out" / "report.html"
+    assert sorted(path.name for path in report.parent.iterdir()) == [
+        "drops.csv", "predictions", "report.html", "skipped.csv", "summary.json", "variants.parquet",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("what", ["edits", "recipes", "models", "sources"])
+def test_list_names_what_there_is(what: str) -> None:
+    done = counterfoil("list", what)
+    assert done.returncode == 0
+    expected = {"edits": "background-swap", "recipes": "imagenet-e", "models": "onnx:", "sources": "folder"}[what]
+    assert expected in done.stdout
+
+
+def test_version_is_the_packages() -> None:
+    assert counterfoil("version").stdout.strip() == cf.__version__
