@@ -1,0 +1,107 @@
+"""What the package promises as a package: light, documented, whole."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from importlib.metadata import requires
+from pathlib import Path
+
+import click
+import pytest
+
+import counterfoil as cf
+from counterfoil.cli import commands
+from counterfoil.edit import EDITS
+from counterfoil.recipes import load_recipe, recipe_names
+
+ROOT = Path(__file__).parent.parent
+HEAVY = ["numpy", "cv2", "onnxruntime", "PIL", "torch", "pydantic", "jinja2", "scipy", "pyarrow"]
+
+
+def test_importing_counterfoil_loads_no_heavy_package_and_little_else() -> None:
+    code = (
+        "import sys, time; start = time.process_time(); import counterfoil; spent = time.process_time() - start\n"
+        f"print([name for name in {HEAVY} if name in sys.modules], spent < 0.3)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[] True"
+
+
+@pytest.mark.parametrize("name", cf.__all__)
+def test_every_public_name_is_there(name: str) -> None:
+    assert getattr(cf, name) is not None
+
+
+def test_an_unknown_public_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'runn'"):
+        cf.runn  # noqa: B018
+
+
+def test_the_core_asks_for_nothing_heavy() -> None:
+    core = [re.split(r"[<>=;\[ ]", line)[0] for line in requires("counterfoil") or [] if "extra ==" not in line]
+    assert not {"torch", "scipy", "pandas", "pyarrow", "ray", "onnx"} & set(core)
+
+
+def _documented(command: click.Command, path: str) -> list[str]:
+    if isinstance(command, click.Group):
+        return [name for sub, child in command.commands.items() for name in _documented(child, f"{path} {sub}")]
+    return [path]
+
+
+@pytest.mark.parametrize("path", _documented(commands, "counterfoil"))
+def test_every_command_is_documented(path: str) -> None:
+    assert path in (ROOT / "docs" / "commands.md").read_text()
+
+
+@pytest.mark.parametrize("path", _documented(commands, "counterfoil"))
+def test_every_option_is_documented_and_helps_itself(path: str) -> None:
+    command: click.Command = commands
+    for part in path.split()[1:]:
+        assert isinstance(command, click.Group)
+        command = command.commands[part]
+    text = (ROOT / "docs" / "commands.md").read_text()
+    for option in command.params:
+        if isinstance(option, click.Option):
+            assert option.help, f"{path} {option.opts[0]} has no help"
+            assert option.opts[0] in text, f"{path} {option.opts[0]} is not documented"
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_every_edit_is_documented_and_has_a_picture_in_the_gallery(name: str) -> None:
+    assert f"`{name}`" in (ROOT / "docs" / "edit.md").read_text()
+    gallery = (ROOT / "docs" / "gallery" / "README.md").read_text()
+    assert f"## {name}" in gallery
+    assert list((ROOT / "docs" / "gallery").glob(f"{name}*.jpg"))
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_every_recipe_is_documented_loads_and_has_a_control(name: str) -> None:
+    assert f"**{name}**" in (ROOT / "docs" / "recipes.md").read_text()
+    recipe = load_recipe(name)
+    assert recipe.about
+    assert any(step.edit == "control" for step in recipe.edits)
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
+        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+            if "://" not in target:
+                assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_code_of_the_readme_runs(tmp_path: Path) -> None:
+    from planted import write_photos
+
+    write_photos(tmp_path, 8)
+    (tmp_path / "photos").symlink_to(tmp_path / "images")
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert blocks
+    code = "\n".join(blocks).replace("embedded:efficientnet-lite0", "python:planted:honest")
+    environment = {"PYTHONPATH": str(Path(__file__).parent), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out" / "report.html").is_file()
