@@ -2,8 +2,10 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+MINOR := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+LOCK := $(wildcard requirements/lock-$(MINOR).txt)
 
-.PHONY: demo test lint bench lock clean
+.PHONY: demo test lint bench gallery lock clean
 
 # What a user needs, and nothing more.
 $(VENV)/core.stamp: pyproject.toml
@@ -11,10 +13,10 @@ $(VENV)/core.stamp: pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable .
 	touch $@
 
-# What the tests need, at the versions of the lock file.
-$(VENV)/dev.stamp: pyproject.toml requirements-dev.lock
+# What the tests need, at the versions of the lock file of this Python.
+$(VENV)/dev.stamp: pyproject.toml $(LOCK)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --editable '.[dev]' --constraint requirements-dev.lock
+	$(BIN)/python -m pip install --quiet --editable '.[dev]' $(addprefix --constraint ,$(LOCK))
 	touch $@ $(VENV)/core.stamp
 
 demo: $(VENV)/core.stamp  ## photos to report on the offline default
@@ -34,9 +36,13 @@ bench: $(VENV)/dev.stamp  ## ratios against what people run today; PHOTOS=folder
 	$(BIN)/python bench/evaluate.py $(PHOTOS)
 	$(BIN)/python bench/job.py $(PHOTOS)
 
-lock: $(VENV)/dev.stamp  ## renew the lock file from what is installed
-	$(BIN)/python -m pip install --quiet --upgrade --upgrade-strategy eager --editable '.[dev]'
-	$(BIN)/python -m pip freeze --exclude-editable > requirements-dev.lock
+gallery: $(VENV)/core.stamp  ## every edit on four free photos, into docs/gallery
+	$(BIN)/python docs/gallery/make_gallery.py
+
+lock:  ## renew the lock file of this Python: the newest of everything
+	rm -rf build/lock && $(PYTHON) -m venv build/lock
+	build/lock/bin/python -m pip install --quiet '.[dev]'
+	mkdir -p requirements && build/lock/bin/python -m pip freeze --exclude counterfoil > requirements/lock-$(MINOR).txt
 
 clean:
 	rm -rf $(VENV) demo build

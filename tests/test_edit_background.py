@@ -52,7 +52,7 @@ def test_blur_is_a_gaussian_of_the_background(kernel: int, sigma: float) -> None
 
 def test_blur_spreads_no_colour_of_the_object() -> None:
     alpha = ellipse((120, 120), (60, 60), (30, 30))
-    image = np.where(alpha[..., None] > 0, np.uint8([255, 0, 0]), np.uint8([20, 40, 200]))
+    image = np.where(alpha[..., None] > 0, (255, 0, 0), (20, 40, 200)).astype(np.uint8)
     edited = edit_named("background-blur", {})(Picture(image, alpha), RNG(0))  # type: ignore[call-arg]
     np.testing.assert_array_equal(np.unique(edited.image[edited.alpha == 0], axis=0), [[20, 40, 200]])
 

@@ -171,6 +171,13 @@ def test_the_faithful_turn_is_about_the_pictures_centre() -> None:
     assert np.abs(edited.alpha.astype(int) - alpha_of(picture)[::-1, ::-1]).max() <= 1
 
 
+def test_an_object_that_a_turn_takes_out_of_the_picture_is_refused() -> None:
+    image = np.ascontiguousarray(texture("gravel", 200)[:60])
+    picture = Picture(image, ellipse((60, 200), (30, 15), (12, 10)))
+    with pytest.raises(Unusable, match="leave the picture"):
+        made("direction", {"angle": 90, "faithful": True}, picture)
+
+
 def test_angles_are_whole_degrees_drawn_from_both_ends_included() -> None:
     picture = blob_on_grass((60, 60))
     for seed in range(5):

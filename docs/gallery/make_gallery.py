@@ -1,0 +1,100 @@
+"""Make the gallery again (`make gallery`): every edit on four freely licensed photos."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from counterfoil.edit import EDITS, edit_named, soft_alpha
+from counterfoil.embedded.fetch import asset
+from counterfoil.errors import Unusable
+from counterfoil.source.reading import read_photo
+from counterfoil.types import AnyEdit, DonorEdit, Picture
+
+HERE = Path(__file__).parent
+PHOTOS = ("chelsea.png", "coffee.png", "rocket.jpg", "astronaut.png")
+SIDE = 256  # shorter side at which the photos are edited
+ROW = 200  # height of a row of the sheet
+GAP = 6
+LEVELS: Mapping[str, Sequence[Mapping[str, object]]] = {
+    "background-blur": ({}, {"kernel": 41, "sigma": 10}),
+    "size": ({"rate": "full"}, {"rate": 0.1}, {"rate": 0.05}),
+    "direction": ({}, {"angle": 90}),
+    "position": ({}, {"rate": 0.05}),
+}
+
+
+def photos() -> list[Picture]:
+    """The four photos with our masks, at the gallery's size."""
+    folder = asset("photos-scikit-image")
+    data = resources.files("counterfoil.embedded").joinpath("masks.zip").read_bytes()
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        masks = [Image.open(io.BytesIO(archive.read(f"{Path(name).stem}.png"))) for name in PHOTOS]
+        return [_small(read_photo(folder / name), np.array(mask)) for name, mask in zip(PHOTOS, masks, strict=True)]
+
+
+def _small(image: NDArray[np.uint8], mask: NDArray[np.uint8]) -> Picture:
+    scale = SIDE / min(mask.shape)
+    size = (round(mask.shape[1] * scale), round(mask.shape[0] * scale))
+    small, alpha = (
+        np.asarray(cv2.resize(plane, size, interpolation=cv2.INTER_AREA), np.uint8) for plane in (image, mask)
+    )
+    return Picture(small, soft_alpha(small, alpha))
+
+
+def _cell(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """The picture at the height of a row."""
+    width = round(image.shape[1] * ROW / image.shape[0])
+    return np.asarray(cv2.resize(image, (width, ROW), interpolation=cv2.INTER_AREA), np.uint8)
+
+
+def _edited(edit: AnyEdit, pictures: Sequence[Picture]) -> list[NDArray[np.uint8]]:
+    row = []
+    for i, picture in enumerate(pictures):
+        rng = np.random.default_rng(i + 1)
+        donor = pictures[(i + 2) % len(pictures)]
+        try:
+            made = edit(picture, rng, donor) if isinstance(edit, DonorEdit) else edit(picture, rng)
+        except Unusable:
+            made = Picture(np.full_like(picture.image, 230), picture.alpha)
+        row.append(made.image)
+    return row
+
+
+def _sheet(rows: Sequence[Sequence[NDArray[np.uint8]]]) -> Image.Image:
+    gap = np.full((ROW, GAP, 3), 255, np.uint8)
+    lines = [np.hstack([part for image in row for part in (_cell(image), gap)][:-1]) for row in rows]
+    between = np.full((GAP, lines[0].shape[1], 3), 255, np.uint8)
+    return Image.fromarray(np.vstack([part for line in lines for part in (line, between)][:-1]))
+
+
+def main() -> None:
+    """Write one JPEG per edit and the page that shows them."""
+    pictures = photos()
+    page = [
+        "# Gallery",
+        "",
+        "Every edit on four photos of scikit-image (CC0 or public domain). The top row is the photo.",
+        "",
+    ]
+    page += ["Made by `make gallery`.", ""]
+    for name, kind in EDITS.items():
+        edits = [edit_named(name, settings) for settings in LEVELS.get(name, ({},))]
+        rows = [[picture.image for picture in pictures], *(_edited(edit, pictures) for edit in edits)]
+        _sheet(rows).save(HERE / f"{name}.jpg", quality=80, optimize=True)
+        levels = ", ".join(edit.level for edit in edits)
+        page += [f"## {name}", "", f"{(kind.__doc__ or '').splitlines()[0]} Levels shown: {levels}.", ""]
+        page += [f"![{name}]({name}.jpg)", ""]
+    (HERE / "README.md").write_text("\n".join(page), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

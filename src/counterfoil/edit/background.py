@@ -1,0 +1,91 @@
+"""Another background behind the same object."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.edit.cutting import background_of, cover, cutout, on_background
+from counterfoil.errors import Unusable, UserError
+from counterfoil.types import Attribute, DonorRule, Picture
+
+
+@dataclass(frozen=True)
+class BackgroundSwap:
+    """Put the object before the background of another photo, whose own object is removed and filled."""
+
+    attribute: ClassVar[Attribute] = "background"
+    donors: DonorRule = "other"
+
+    @property
+    def level(self) -> str:
+        """The class that lends the background: other, same or next."""
+        return self.donors
+
+    def __call__(self, picture: Picture, rng: np.random.Generator, donor: Picture) -> Picture:
+        """Take the donor's background, scaled to cover."""
+        height, width = picture.alpha.shape
+        return on_background(picture, cover(_lent(donor), (height, width)))
+
+
+def _lent(donor: Picture) -> NDArray[np.uint8]:
+    try:
+        return background_of(donor)
+    except Unusable as error:
+        raise Unusable(f"the donor has no background to lend: {error}") from error
+
+
+@dataclass(frozen=True)
+class BackgroundPlain:
+    """Put the object on a plain colour, drawn at random unless one is given."""
+
+    attribute: ClassVar[Attribute] = "background"
+    colour: tuple[int, int, int] | None = None
+
+    def __post_init__(self) -> None:
+        if self.colour is not None and not all(0 <= value <= 255 for value in self.colour):
+            raise UserError(f"colour: expected three numbers from 0 to 255 (red, green, blue), got {self.colour}")
+
+    @property
+    def level(self) -> str:
+        """The colour as in HTML, or "random"."""
+        return "random" if self.colour is None else "#{:02x}{:02x}{:02x}".format(*self.colour)
+
+    def __call__(self, picture: Picture, rng: np.random.Generator) -> Picture:
+        """Paint everything but the object."""
+        colour = rng.integers(0, 256, 3) if self.colour is None else self.colour
+        return on_background(picture, np.full(picture.image.shape, colour, np.uint8))
+
+
+@dataclass(frozen=True)
+class BackgroundBlur:
+    """Blur the background by a Gaussian of `kernel` x `kernel` pixels, XImageNet-12's unless told otherwise."""
+
+    attribute: ClassVar[Attribute] = "background"
+    kernel: int = 15
+    sigma: float = 3.0
+    faithful: bool = False  # blur the photo with its object, as the release does: the object's colours spread
+
+    def __post_init__(self) -> None:
+        if self.kernel < 1 or self.kernel % 2 == 0:
+            raise UserError(f"kernel: expected an odd number of pixels, got {self.kernel}")
+        if self.sigma <= 0:
+            raise UserError(f"sigma: expected more than 0 pixels, got {self.sigma:g}")
+
+    @property
+    def level(self) -> str:
+        """Kernel and sigma: "15/3"."""
+        return f"{self.kernel}/{self.sigma:g}"
+
+    def __call__(self, picture: Picture, rng: np.random.Generator) -> Picture:
+        """Blur what is behind the object, so that its colours do not leak into a halo."""
+        sharp = picture.image if self.faithful else background_of(picture)
+        blurred = np.asarray(cv2.GaussianBlur(sharp, (self.kernel, self.kernel), self.sigma), np.uint8)
+        if not self.faithful:
+            return on_background(picture, blurred)
+        alpha = cutout(picture).alpha
+        return Picture(np.where((picture.alpha > 0)[..., None], picture.image, blurred), alpha.copy())

@@ -1,0 +1,70 @@
+"""The same object larger or smaller before the same background."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.edit.cutting import background_of, cutout, place
+from counterfoil.edit.geometry import Box, check_rate, object_box, object_rate, zoom_to_rate
+from counterfoil.types import Attribute, Picture
+
+
+@dataclass(frozen=True)
+class Size:
+    """Zoom the object until it covers a given share of the picture, or crop the photo to it (full)."""
+
+    attribute: ClassVar[Attribute] = "size"
+    rate: float | Literal["full"] = "full"
+    faithful: bool = False  # ImageNet-E's tolerance of 0.015, within which an object stays as it is
+
+    def __post_init__(self) -> None:
+        if self.rate != "full":
+            check_rate(self.rate)
+
+    @property
+    def level(self) -> str:
+        """The rate: "0.1", "full"."""
+        return "full" if self.rate == "full" else f"{self.rate:g}"
+
+    @property
+    def from_photo(self) -> bool:
+        """Whether to start from the photo at its own size: a crop that is enlarged needs all the pixels there are."""
+        return self.rate == "full"
+
+    def __call__(self, picture: Picture, rng: np.random.Generator) -> Picture:
+        """Bring the object to its size."""
+        cut = cutout(picture)
+        frame = _frame(object_box(cut.alpha), cut.alpha.shape)
+        # An object cannot cover more than it does when it fills the picture: such a target means full.
+        full_rate = object_rate(cut.alpha) * cut.alpha.size / (frame.width * frame.height)
+        if self.rate == "full" or self.rate > full_rate:
+            return _cropped_to(picture.image, cut.alpha, frame)
+        return place(cut, zoom_to_rate(cut.alpha, self.rate, self.faithful), background_of(picture))
+
+
+def _frame(box: Box, shape: tuple[int, ...]) -> Box:
+    """The smallest frame of the picture's aspect ratio around the box, inside the picture."""
+    height, width = shape[:2]
+    share = max(box.width / width, box.height / height)
+    frame_width, frame_height = min(width, round(width * share)), min(height, round(height * share))
+    left = round(box.left + (box.width - frame_width) / 2)
+    top = round(box.top + (box.height - frame_height) / 2)
+    left, top = np.clip([left, top], 0, [width - frame_width, height - frame_height])
+    return Box(int(left), int(top), frame_width, frame_height)
+
+
+def _cropped_to(image: NDArray[np.uint8], alpha: NDArray[np.uint8], frame: Box) -> Picture:
+    """The original photo inside the frame, enlarged to the picture's size: its background there is the real one."""
+    height, width = alpha.shape
+    rows = slice(frame.top, frame.top + frame.height)
+    columns = slice(frame.left, frame.left + frame.width)
+    crops = (plane[rows, columns] for plane in (image, alpha))
+    enlarged = [
+        np.asarray(cv2.resize(crop, (width, height), interpolation=cv2.INTER_CUBIC), np.uint8) for crop in crops
+    ]
+    return Picture(enlarged[0], enlarged[1])
