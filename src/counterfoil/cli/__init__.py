@@ -6,7 +6,9 @@ import sys
 
 import click
 
+from counterfoil.cli.building import build, rebuild_command
 from counterfoil.cli.listing import list_, version
+from counterfoil.cli.planning import plan
 from counterfoil.cli.running import demo, run
 from counterfoil.errors import UserError
 
@@ -18,7 +20,7 @@ def commands() -> None:
     """Find out which attributes of an object break an image classifier, and prove it."""
 
 
-for command in (demo, run, list_, version):
+for command in (demo, run, build, rebuild_command, plan, list_, version):
     commands.add_command(command)
 
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import click
 
-from counterfoil.pipeline import Job, Result, demo_job, run_job
-from counterfoil.pipeline.job import source_at
+from counterfoil.pipeline import Job, Result, demo_job, run_job, source_at
 from counterfoil.types import Preprocessing
 
 out_option = click.option("--out", type=click.Path(path_type=Path), help="Folder for the report and the tables.")

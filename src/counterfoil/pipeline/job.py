@@ -17,7 +17,7 @@ from counterfoil.embedded.fetch import asset
 from counterfoil.engine.local import cores
 from counterfoil.errors import UserError
 from counterfoil.evaluate import check_coverage
-from counterfoil.labels import LabelSpace, space_of
+from counterfoil.labels import LabelSpace, imagenet1k, own_space, space_of
 from counterfoil.models import load_model
 from counterfoil.pipeline.studio import Segmenter, Studio
 from counterfoil.recipes import Recipe, load_recipe
@@ -41,8 +41,6 @@ class Job:
     command: str = ""
 
     def __post_init__(self) -> None:
-        if not self.models:
-            raise UserError("expected at least one model, got none; try --model embedded:efficientnet-lite0")
         for name in ("limit", "workers", "batch_size"):
             value = getattr(self, name)
             if value is not None and value < 1:
@@ -101,13 +99,24 @@ def prepare(job: Job) -> Prepared:
     )
     samples, skipped = job.source.samples()
     classifiers = tuple(load_model(address, job.describe) for address in job.models)
-    space = space_of(classifiers[0].labels)
+    space = space_of(classifiers[0].labels) if classifiers else _space_of_folders(samples)
     chosen = _chosen(samples, job.limit)
     label_of = {label: space.resolve(label) for label in {sample.label for sample in chosen}}
     labelled = tuple(replace(sample, label=label_of[sample.label]) for sample in chosen)
     for classifier in classifiers:
         check_coverage(classifier, list(label_of.values()))
     return Prepared(job, recipe, steps, classifiers, space, labelled, tuple(skipped))
+
+
+def _space_of_folders(samples: Sequence[Sample]) -> LabelSpace:
+    """Where no model names its labels: ImageNet's if the folders speak it, else the folders' own names."""
+    labels = sorted({sample.label for sample in samples})
+    try:
+        for label in labels:
+            imagenet1k().resolve(label)
+    except UserError:
+        return own_space("the folders", labels)
+    return imagenet1k()
 
 
 def _chosen(samples: Sequence[Sample], limit: int | None) -> list[Sample]:

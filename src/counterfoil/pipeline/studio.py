@@ -13,11 +13,11 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edit import edit_named, soft_alpha
+from counterfoil.edit import edit_named
 from counterfoil.errors import Unusable
 from counterfoil.types import AnyEdit, DonorEdit, Picture, Sample, Source, Variant
 
-_PICTURES_IN_MEMORY = 48  # samples and donors held ready; bounds memory whatever the number of photos
+_BYTES_IN_MEMORY = 384 * 2**20  # of samples and donors held ready; bounds memory whatever the number of photos
 
 Segmenter = Callable[[NDArray[np.uint8]], NDArray[np.uint8]]
 
@@ -28,6 +28,12 @@ class Ready:
 
     photo: Picture
     picture: Picture
+
+    @property
+    def size(self) -> int:
+        """Bytes of pixels; a photo that was not reduced is held once."""
+        planes = {id(plane): plane.nbytes for plane in (*self.photo, *self.picture)}
+        return sum(planes.values())
 
 
 @dataclass(frozen=True)
@@ -50,8 +56,9 @@ class Studio:
         made = self._read(self.samples[sample_id])
         with self._lock:
             self._ready[sample_id] = made
-            while len(self._ready) > _PICTURES_IN_MEMORY:
-                self._ready.popitem(last=False)
+            held = sum(ready.size for ready in self._ready.values())
+            while held > _BYTES_IN_MEMORY and len(self._ready) > 1:
+                held -= self._ready.popitem(last=False)[1].size
         return made
 
     def _read(self, sample: Sample) -> Ready:
@@ -59,8 +66,7 @@ class Studio:
         photo = Picture(image, self.segmenter(image) if mask is None else mask)
         if not (photo.alpha >= 128).any():
             raise Unusable("the mask is empty")
-        small = reduced(photo, self.working_size)
-        return Ready(photo, Picture(small.image, soft_alpha(small.image, small.alpha)))
+        return Ready(photo, reduced(photo, self.working_size))
 
     def make(self, variant: Variant) -> Picture:
         """The variant's pixels; raises `Unusable` where the edit cannot apply."""

@@ -21,7 +21,7 @@ from counterfoil.errors import UserError
 from counterfoil.pipeline.job import Job, Prepared, prepare, source_at
 from counterfoil.pipeline.progress import shown
 from counterfoil.pipeline.result import Result
-from counterfoil.pipeline.work import from_entry, key_of, outcome_of, to_entry
+from counterfoil.pipeline.work import Keep, from_entry, key_of, outcome_of, to_entry
 from counterfoil.store import Journal, ResultTables, write_atomically
 from counterfoil.types import Sample, Skipped
 
@@ -48,14 +48,21 @@ def run(
 
 def run_job(job: Job, out: Path | None) -> Result:
     """The whole way of one job."""
+    if not job.models:
+        raise UserError("expected at least one model, got none; try --model embedded:efficientnet-lite0")
     prepared = prepare(job)
     holder = tempfile.TemporaryDirectory(prefix="counterfoil-") if out is None else None
     folder = out if out is not None else Path(holder.name)  # type: ignore[union-attr]
+    skipped = work_through(prepared, folder)
+    return Result(prepared, folder, tuple(skipped), holder)
+
+
+def work_through(prepared: Prepared, folder: Path, keep: Keep | None = None) -> list[Skipped]:
+    """Do what is not done yet and write the tables; gives back what was skipped. `keep` sees every picture made."""
     _claim(folder, prepared)
     with Journal(folder / "work" / "journal.jsonl") as journal:
-        _finish(prepared, journal)
-        skipped = _tables(prepared, journal, folder)
-    return Result(prepared, folder, tuple(skipped), holder)
+        _finish(prepared, journal, keep)
+        return _tables(prepared, journal, folder)
 
 
 def _claim(folder: Path, prepared: Prepared) -> None:
@@ -74,13 +81,13 @@ def _claim(folder: Path, prepared: Prepared) -> None:
     write_atomically(path, json.dumps(wanted, indent=1))
 
 
-def _finish(prepared: Prepared, journal: Journal) -> None:
+def _finish(prepared: Prepared, journal: Journal, keep: Keep | None) -> None:
     """Do what the journal does not hold yet."""
     keys = {sample.id: key_of(prepared, sample) for sample in prepared.samples}
     missing = [sample for sample in prepared.samples if keys[sample.id] not in journal]
 
     def work(sample: Sample) -> tuple[str, dict[str, object]]:
-        return keys[sample.id], to_entry(outcome_of(prepared, sample))
+        return keys[sample.id], to_entry(outcome_of(prepared, sample, keep))
 
     results = LocalEngine(prepared.workers).map(work, missing)
     done = len(prepared.samples) - len(missing)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,8 @@ from counterfoil.evaluate import answers
 from counterfoil.pipeline.job import Prepared
 from counterfoil.store import Made
 from counterfoil.types import Picture, Prediction, Sample, Skipped, Variant
+
+Keep: TypeAlias = Callable[[Variant, Picture], None]
 
 
 class Outcome(NamedTuple):
@@ -36,8 +38,8 @@ def key_of(prepared: Prepared, sample: Sample) -> str:
     return hashlib.sha256(json.dumps(about).encode()).hexdigest()
 
 
-def outcome_of(prepared: Prepared, sample: Sample) -> Outcome:
-    """Make and ask; what cannot be made is a counted row."""
+def outcome_of(prepared: Prepared, sample: Sample, keep: Keep | None = None) -> Outcome:
+    """Make, show to `keep`, and ask; what cannot be made is a counted row."""
     variants, skipped = plan(sample, prepared.steps, prepared.donors)
     try:
         prepared.studio.ready(sample.id)
@@ -52,6 +54,8 @@ def outcome_of(prepared: Prepared, sample: Sample) -> Outcome:
         except Unusable as error:
             skipped.append(Skipped(sample.id, "edit", variant.edit, str(error)))
             continue
+        if keep is not None:
+            keep(variant, picture)
         made.append(_made(variant, picture))
         images.append(picture.image)
     asked = [row.variant for row in made]

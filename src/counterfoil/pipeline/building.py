@@ -1,0 +1,42 @@
+"""Variants as files: a folder of pictures with its manifest."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path, PurePosixPath
+
+import cv2
+import numpy as np
+
+from counterfoil.pipeline.job import Job, prepare
+from counterfoil.pipeline.way import work_through
+from counterfoil.report import skipped_csv
+from counterfoil.store import write_atomically
+from counterfoil.types import Picture, Variant
+
+
+def build_job(job: Job, out: Path) -> int:
+    """Write every variant of a job as PNG beside `variants.parquet`; gives back how many were skipped."""
+    prepared = prepare(job)
+
+    def keep(variant: Variant, picture: Picture) -> None:
+        write_atomically(out / "pictures" / picture_file(variant), png(picture))
+
+    skipped = work_through(prepared, out, keep)
+    write_atomically(out / "skipped.csv", skipped_csv(skipped))
+    return len(skipped)
+
+
+def picture_file(variant: Variant) -> PurePosixPath:
+    """Where a variant lies: edit/level/label/name.png, so that each condition is an image folder of its own."""
+    name = PurePosixPath(str(variant.sample_id)).stem
+    tail = f"-{variant.replicate}" if variant.replicate else ""
+    level = re.sub(r"[^\w.+-]+", "_", variant.level)
+    return PurePosixPath(variant.edit, level, variant.label, f"{name}-{variant.id[:8]}{tail}.png")
+
+
+def png(picture: Picture) -> bytes:
+    """The picture, lossless."""
+    bgr = cv2.cvtColor(np.ascontiguousarray(picture.image), cv2.COLOR_RGB2BGR)
+    _, data = cv2.imencode(".png", bgr, [cv2.IMWRITE_PNG_COMPRESSION, 3])
+    return data.tobytes()
