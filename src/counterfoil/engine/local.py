@@ -12,6 +12,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from itertools import islice
 
+from threadpoolctl import threadpool_limits
+
 from counterfoil.types import Item, Result
 
 
@@ -30,12 +32,14 @@ class LocalEngine:
         """The results of `work` over `items`, as they become ready."""
         waiting = iter(items)
         pool = ThreadPoolExecutor(self.workers, thread_name_prefix="counterfoil")
-        try:
-            running: set[Future[Result]] = {pool.submit(work, item) for item in islice(waiting, 2 * self.workers)}
-            while running:
-                done, running = wait(running, return_when=FIRST_COMPLETED)
-                for future in done:
-                    yield future.result()
-                running |= {pool.submit(work, item) for item in islice(waiting, len(done))}
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+        # Every worker has a core: NumPy's own threads inside each would only wait for one another.
+        with threadpool_limits(limits=1, user_api="blas"):
+            try:
+                running: set[Future[Result]] = {pool.submit(work, item) for item in islice(waiting, 2 * self.workers)}
+                while running:
+                    done, running = wait(running, return_when=FIRST_COMPLETED)
+                    for future in done:
+                        yield future.result()
+                    running |= {pool.submit(work, item) for item in islice(waiting, len(done))}
+            finally:
+                pool.shutdown(wait=True, cancel_futures=True)

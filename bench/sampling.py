@@ -1,0 +1,68 @@
+"""Where the time of all threads goes: their stacks are looked at every few milliseconds."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable
+from types import FrameType
+
+SECONDS_BETWEEN_LOOKS = 0.003
+# The innermost of our modules on a stack says what the thread is doing.
+PARTS = {
+    "counterfoil.source": "decoding",
+    "counterfoil.segment": "masks and matting",
+    "counterfoil.edit.matting": "masks and matting",
+    "counterfoil.edit.filling": "filling the background",
+    "counterfoil.edit.matching": "filling the background",
+    "counterfoil.edit.plan": "planning",
+    "counterfoil.edit.memory": "fingerprints of pictures",
+    "counterfoil.edit": "edits",
+    "counterfoil.pipeline.studio": "reducing photos",
+    "counterfoil.pipeline.work": "hashes and journal entries",
+    "counterfoil.models.preparing": "preprocessing",
+    "counterfoil.models": "inference",
+    "counterfoil.evaluate": "ranking the answers",
+    "counterfoil.store": "journal and tables",
+}
+IDLE = ("counterfoil.engine", "counterfoil.pipeline")
+
+
+def sampled(work: Callable[[], object]) -> dict[str, float]:
+    """Do the work and give back the share of busy time, in percent, of each part, largest first."""
+    counts: Counter[str] = Counter()
+    done = threading.Event()
+    watcher = threading.Thread(target=_watch, args=(counts, done), daemon=True)
+    watcher.start()
+    work()
+    done.set()
+    watcher.join()
+    return {part: 100 * count / counts.total() for part, count in counts.most_common()}
+
+
+def _watch(counts: Counter[str], done: threading.Event) -> None:
+    own = threading.get_ident()
+    while not done.wait(SECONDS_BETWEEN_LOOKS):
+        parts = (_part(frame) for thread, frame in sys._current_frames().items() if thread != own)
+        counts.update(part for part in parts if part is not None)
+
+
+def _part(frame: FrameType | None) -> str | None:
+    """What the thread is doing; None where it waits or is not ours."""
+    while frame is not None:
+        module = frame.f_globals.get("__name__", "")
+        if module.startswith("counterfoil"):
+            return _named(module)
+        frame = frame.f_back
+    return None
+
+
+def _named(module: str) -> str | None:
+    while module:
+        if module in PARTS:
+            return PARTS[module]
+        if module in IDLE:
+            return None
+        module = module.rpartition(".")[0]
+    return "the rest"
