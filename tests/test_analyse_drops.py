@@ -8,7 +8,18 @@ from dataclasses import replace
 import pytest
 from scipy import stats
 
-from counterfoil.analyse import Answer, Condition, collect, dose_curve, drops, flipped, significant, unscored
+from counterfoil.analyse import (
+    DEFAULT_METHOD,
+    METHODS,
+    Answer,
+    Condition,
+    collect,
+    dose_curve,
+    drops,
+    flipped,
+    significant,
+    unscored,
+)
 from counterfoil.types import Drop, Outcome
 
 ORIGINAL = Condition("original", "original", "")
@@ -40,6 +51,15 @@ def test_drop_worked_by_hand() -> None:
     assert swap.p_value == pytest.approx(2 * (1 + 7) / 2**7)  # 6 lost, 1 gained
     assert swap.p_holm == pytest.approx(2 * swap.p_value)
     assert swap.object_share == pytest.approx(20.0)
+
+
+def test_intervals_by_every_method_hold_the_drop() -> None:
+    same = [*answers_to(ORIGINAL, [1] * 20), *answers_to(CONTROL, [1] * 20)]
+    answers = collect([*same, *answers_to(SWAP, [0] * 8 + [1] * 12)])
+    rows = {method: drops(answers, method=method)[1] for method in METHODS}
+    assert all(row.ci_low < row.drop < row.ci_high for row in rows.values())
+    assert rows["score"].ci_low != rows["percentile"].ci_low
+    assert drops(answers)[1] == rows[DEFAULT_METHOD]
 
 
 def test_only_photos_scored_on_both_sides_count() -> None:
@@ -139,7 +159,8 @@ def test_another_model_changes_only_the_adjusted_p() -> None:
     row, with_other = drops(collect(alone))[1], drops(collect([*alone, *same[1], *same[3], *swaps[1]]))[1]
     assert row.p_holm == pytest.approx(2 * row.p_value)
     assert with_other.p_holm == pytest.approx(4 * row.p_value)
-    assert with_other == replace(row, p_holm=with_other.p_holm)
+    assert with_other.p_bh == pytest.approx(4 * row.p_value)
+    assert with_other == replace(row, p_holm=with_other.p_holm, p_bh=with_other.p_bh)
 
 
 def drop_row(ci_low: float, ci_high: float, p_holm: float) -> Drop:
@@ -165,7 +186,10 @@ def test_dose_curve_goes_from_small_to_large_and_carries_the_interval() -> None:
     small, large = dose_curve(table)
     assert (small.level, small.object_share, small.accuracy, small.significant) == ("0.05", 5.0, 25.0, True)
     assert small.low < small.accuracy < small.high
-    assert (large.level, large.accuracy, large.low, large.high, large.significant) == ("full", 100, 100, 100, False)
+    assert (large.level, large.accuracy, large.high, large.significant) == ("full", 100, 100, False)
+    assert large.low == pytest.approx(
+        100 - 100 * 3.8415 / (12 + 3.8415), abs=0.01
+    )  # no change in 12 photos is no proof
 
 
 def test_dose_curve_leaves_out_rows_without_share() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from counterfoil.analyse import bootstrap_interval, holm, mcnemar
+from counterfoil.analyse import bootstrap_interval, mcnemar
 
 
 def outcomes(lost: int, gained: int, same: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
@@ -94,14 +94,3 @@ def test_mcnemar_says_one_where_nothing_changed() -> None:
 def test_no_photos_give_no_numbers() -> None:
     assert all(math.isnan(bound) for bound in bootstrap_interval(outcomes(0, 0, 0)))
     assert math.isnan(mcnemar(outcomes(0, 0, 0)))
-
-
-def test_holm_worked_by_hand() -> None:
-    # Sorted: 0.005 x 4, 0.01 x 3, 0.03 x 2, 0.04 x 1 raised to its predecessor.
-    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
-
-
-def test_holm_never_exceeds_one_and_leaves_out_what_is_no_number() -> None:
-    adjusted = holm([0.6, math.nan, 0.5, 0.001])
-    assert math.isnan(adjusted[1])
-    assert [adjusted[0], adjusted[2], adjusted[3]] == pytest.approx([1.0, 1.0, 0.003])

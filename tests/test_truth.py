@@ -29,7 +29,8 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Result:
     folder = tmp_path_factory.mktemp("planted")
     images, masks = write_photos(folder, 48)
     models = [f"python:planted:{name}" for name in FAULTS]
-    return cf.run(images, models, masks=masks, out=folder / "out", workers=2)
+    recipe = str(Path(__file__).parent / "data" / "geometry.yaml")
+    return cf.run(images, models, masks=masks, recipe=recipe, out=folder / "out", workers=2)
 
 
 @pytest.mark.parametrize("name", FAULTS)

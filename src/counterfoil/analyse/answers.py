@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from counterfoil.errors import UserError
 from counterfoil.types import Attribute, Outcome
 
 Key = TypeVar("Key")
@@ -74,9 +75,9 @@ class Tally(NamedTuple):
 def collect(rows: Iterable[Answer], *, models: Sequence[str] = (), conditions: Sequence[Condition] = ()) -> Answers:
     """Put answers into columns; names that are not given in order come in the order of first appearance."""
     kept = list(rows)
-    known_models, model = _coded((row.model for row in kept), models)
-    known_conditions, condition = _coded((row.condition for row in kept), conditions)
-    samples, sample = _coded(row.sample_id for row in kept)
+    known_models, model = coded((row.model for row in kept), models)
+    known_conditions, condition = coded((row.condition for row in kept), conditions)
+    samples, sample = coded(row.sample_id for row in kept)
     return Answers(
         known_models,
         known_conditions,
@@ -89,6 +90,13 @@ def collect(rows: Iterable[Answer], *, models: Sequence[str] = (), conditions: S
         scored=np.array([row.outcome == "scored" for row in kept], dtype=bool),
         object_share=np.array([row.object_share for row in kept], dtype=np.float64),
     )
+
+
+def coded(values: Iterable[Key], known: Sequence[Key] = ()) -> tuple[tuple[Key, ...], NDArray[np.intp]]:
+    """The distinct values, known ones first, and the position of each value among them."""
+    kept = list(values)
+    codes = {value: position for position, value in enumerate(dict.fromkeys((*known, *kept)))}
+    return tuple(codes), np.fromiter(map(codes.__getitem__, kept), np.intp, len(kept))
 
 
 def count(answers: Answers) -> Tally:
@@ -108,17 +116,33 @@ def count(answers: Answers) -> Tally:
     )
 
 
+def place_of(answers: Answers, model: str) -> int:
+    """The position of a model; a name that is not there is the caller's error."""
+    if model not in answers.models:
+        raise UserError(f"expected one of the models {', '.join(answers.models)}, got {model}")
+    return answers.models.index(model)
+
+
+def photo_rates(answers: Answers) -> NDArray[np.float64]:
+    """The share of right answers over the replicates, (models, conditions, photos); NaN where none was scored."""
+    tally = count(answers)
+    with np.errstate(invalid="ignore"):  # 0 / 0 is the NaN that says "unanswered"
+        return tally.right / tally.scored
+
+
+def original_rates(answers: Answers) -> NDArray[np.float64]:
+    """The share of right answers to the original, (models, photos); NaN where there is none."""
+    tally = count(answers)
+    originals = [condition.attribute == "original" for condition in answers.conditions]
+    with np.errstate(invalid="ignore"):  # 0 / 0 is the NaN that says "unanswered"
+        rates: NDArray[np.float64] = tally.right[:, originals].sum(axis=1) / tally.scored[:, originals].sum(axis=1)
+    return rates
+
+
 def unscored(answers: Answers) -> dict[str, int]:
     """How many answers of each model could not be scored, and so count nowhere."""
     counts = np.bincount(answers.model[~answers.scored], minlength=len(answers.models))
     return {model: int(n) for model, n in zip(answers.models, counts, strict=True)}
-
-
-def _coded(values: Iterable[Key], known: Sequence[Key] = ()) -> tuple[tuple[Key, ...], NDArray[np.intp]]:
-    """The distinct values, known ones first, and the position of each value among them."""
-    codes = {value: position for position, value in enumerate(known)}
-    positions = [codes.setdefault(value, len(codes)) for value in values]
-    return tuple(codes), np.array(positions, dtype=np.intp)
 
 
 def _sum(

@@ -1,4 +1,4 @@
-"""Accuracy against the strength of an edit."""
+"""Accuracy against the strength of an edit, and the strength at which it has fallen by so many points."""
 
 from __future__ import annotations
 

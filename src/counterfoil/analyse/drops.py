@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.analyse.answers import Answers, Condition, Photos, Tally, count
-from counterfoil.analyse.paired import bootstrap_interval, holm, mcnemar
+from counterfoil.analyse.interval import DEFAULT_METHOD, IntervalMethod, paired_interval
+from counterfoil.analyse.multiplicity import benjamini_hochberg, holm
+from counterfoil.analyse.paired import mcnemar
 from counterfoil.types import Attribute, Drop
 
 FEWEST_PHOTOS = 10  # below this, a row is shown but nothing is said about it
@@ -25,21 +27,22 @@ class _Comparison(NamedTuple):
     edited: Photos
 
 
-def drops(answers: Answers) -> list[Drop]:
+def drops(answers: Answers, *, method: IntervalMethod = DEFAULT_METHOD) -> list[Drop]:
     """One row per model and condition other than the original; only photos scored on both sides count.
 
-    Every photo counts once, whatever its number of replicates. Holm's adjustment is over the whole table: every
+    Every photo counts once, whatever its number of replicates. Both adjustments are over the whole table: every
     model and every condition, the control and the diagnostics included, since the report speaks about them too.
     """
     tally = count(answers)
     rows = [
-        _row(answers, tally, model, condition)
+        _row(answers, tally, (model, condition), method)
         for model in range(len(answers.models))
         for condition in range(len(answers.conditions))
         if answers.conditions[condition].attribute != "original"
     ]
-    adjusted = holm([row.p_value for row in rows])
-    return [replace(row, p_holm=p) for row, p in zip(rows, adjusted, strict=True)]
+    p_values = [row.p_value for row in rows]
+    adjusted = zip(rows, holm(p_values), benjamini_hochberg(p_values), strict=True)
+    return [replace(row, p_holm=p_holm, p_bh=p_bh) for row, p_holm, p_bh in adjusted]
 
 
 def significant(drop: Drop) -> bool:
@@ -47,23 +50,24 @@ def significant(drop: Drop) -> bool:
     return (drop.ci_low > 0 or drop.ci_high < 0) and drop.p_holm < _SIGNIFICANCE
 
 
-def _row(answers: Answers, tally: Tally, model: int, condition: int) -> Drop:
+def _row(answers: Answers, tally: Tally, place: tuple[int, int], method: IntervalMethod) -> Drop:
+    model, condition = place
     comparison = _Comparison(
         original=_photos_of(answers.conditions, tally, model, "original"),
         control=_photos_of(answers.conditions, tally, model, "control"),
         edited=Photos(tally.right[model, condition], tally.scored[model, condition]),
     )
     paired = (comparison.original.scored > 0) & (comparison.edited.scored > 0)
-    row = _compare(answers.models[model], answers.conditions[condition], comparison)
+    row = _compare(answers.models[model], answers.conditions[condition], comparison, method)
     return replace(row, object_share=_mean(tally.object_share[model, condition][paired]))
 
 
-def _compare(model: str, condition: Condition, comparison: _Comparison) -> Drop:
+def _compare(model: str, condition: Condition, comparison: _Comparison, method: IntervalMethod) -> Drop:
     original, control, edited = comparison
     paired = (original.scored > 0) & (edited.scored > 0)
     controlled = paired & (control.scored > 0)
     differences = original.rates(paired) - edited.rates(paired)
-    interval = bootstrap_interval(differences, unit=_unit(original, edited, paired))
+    interval = paired_interval(differences, unit=_unit(original, edited, paired), method=method)
     return Drop(
         model,
         *condition,

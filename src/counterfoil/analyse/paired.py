@@ -1,9 +1,8 @@
-"""Paired statistics: the bootstrap interval of a mean difference, McNemar's exact test, Holm's adjustment."""
+"""Paired statistics: the exact percentile bootstrap of a mean difference, McNemar's exact test."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -27,12 +26,17 @@ def bootstrap_interval(differences: NDArray[np.float64], *, unit: int = 1, confi
     """
     if len(differences) == 0:
         return Interval(math.nan, math.nan)
-    sums, mass = _distribution_of_sum(np.rint(differences * unit).astype(np.int64))
+    means, mass = resample_means(differences, unit)
     tail = (1.0 - confidence) / 2.0 - _ROUNDING
-    low = sums[np.argmax(np.cumsum(mass) >= tail)]
-    high = sums[len(sums) - 1 - np.argmax(np.cumsum(mass[::-1]) >= tail)]
-    scale = unit * len(differences)
-    return Interval(float(low / scale), float(high / scale))
+    low = means[np.argmax(np.cumsum(mass) >= tail)]
+    high = means[len(means) - 1 - np.argmax(np.cumsum(mass[::-1]) >= tail)]
+    return Interval(float(low), float(high))
+
+
+def resample_means(differences: NDArray[np.float64], unit: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The means that a resample of the photos takes, ascending, and their probabilities."""
+    sums, mass = _distribution_of_sum(np.rint(differences * unit).astype(np.int64))
+    return sums / (unit * len(differences)), mass
 
 
 def mcnemar(differences: NDArray[np.float64]) -> float:
@@ -45,20 +49,12 @@ def mcnemar(differences: NDArray[np.float64]) -> float:
     return min(1.0, 2.0 * _fair_coin_tail(min(lost, gained), lost + gained))
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's step-down adjustment over all p values that are numbers; NaN stays NaN and counts for nothing."""
-    order = sorted((p, position) for position, p in enumerate(p_values) if not math.isnan(p))
-    adjusted = [math.nan] * len(p_values)
-    largest = 0.0
-    for rank, (p, position) in enumerate(order):
-        largest = max(largest, min(1.0, p * (len(order) - rank)))
-        adjusted[position] = largest
-    return adjusted
-
-
 def _distribution_of_sum(steps: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """The values that the sum of a resample takes, and their probabilities."""
-    values, times = np.unique(steps, return_counts=True)
+    lowest = int(steps.min())
+    counts = np.bincount(steps - lowest)
+    values = lowest + np.flatnonzero(counts)
+    times = counts[counts > 0]
     width = _width(steps, int(values[-1] - values[0]))
     single = np.zeros(width)
     np.add.at(single, values % width, times / len(steps))

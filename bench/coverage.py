@@ -1,0 +1,129 @@
+"""How often 95 % intervals hold the true drop, by simulation with a fixed seed; draws docs/figures/coverage.svg.
+
+    python bench/coverage.py [--trials 20000]
+
+A cell of the grid is a number of photos, an accuracy before, a drop and a correlation of right answers before and
+after. Photos are drawn from the four joint outcomes; every distinct draw's interval is computed once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import itertools
+import math
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from counterfoil.analyse import METHODS, Interval, IntervalMethod, paired_interval
+
+SEED = 20_240
+PHOTOS = (30, 64, 100, 200, 500)
+ACCURACIES = (0.6, 0.75, 0.9)
+DROPS = (0.0, 0.02, 0.05, 0.1)
+CORRELATIONS = (0.0, 0.3, 0.6)
+ENOUGH = 10  # expected changes from which the default is to cover 94 to 96 %
+FIGURE = Path(__file__).parents[1] / "docs" / "figures" / "coverage.svg"
+COLOURS: dict[IntervalMethod, str] = {"score": "#0b6e4f", "bca": "#b45309", "percentile": "#7c8794"}
+
+
+class Cell(NamedTuple):
+    """So many photos, and the shares of them that an edit makes wrong and right."""
+
+    photos: int
+    lost: float
+    gained: float
+
+    @property
+    def changes(self) -> float:
+        """Photos whose answer is expected to change."""
+        return self.photos * (self.lost + self.gained)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--trials", type=int, default=20_000)
+    trials = parser.parse_args().trials
+    cells = [cell_of(*place) for place in itertools.product(PHOTOS, ACCURACIES, DROPS, CORRELATIONS)]
+    cells = [cell for cell in cells if cell.lost > 0 and cell.gained > 0]
+    found = {method: [coverage(cell, method, trials) for cell in cells] for method in METHODS}
+    for method, shares in found.items():
+        print(summary(method, cells, shares))
+    FIGURE.parent.mkdir(exist_ok=True)
+    FIGURE.write_text(drawing(cells, found), encoding="utf-8")
+
+
+def cell_of(photos: int, accuracy: float, drop: float, correlation: float) -> Cell:
+    after = accuracy - drop
+    shared = correlation * math.sqrt(accuracy * (1 - accuracy) * after * (1 - after))
+    return Cell(photos, accuracy * (1 - after) - shared, (1 - accuracy) * after - shared)
+
+
+def coverage(cell: Cell, method: IntervalMethod, trials: int) -> float:
+    rng = np.random.default_rng(SEED)
+    rates = [cell.lost, cell.gained, 1 - cell.lost - cell.gained]
+    draws, times = np.unique(rng.multinomial(cell.photos, rates, trials)[:, :2], axis=0, return_counts=True)
+    bounds = [interval(cell.photos, int(lost), int(gained), method) for lost, gained in draws]
+    truth = cell.lost - cell.gained
+    return float(np.average([low - 1e-9 <= truth <= high + 1e-9 for low, high in bounds], weights=times))
+
+
+@functools.cache
+def interval(photos: int, lost: int, gained: int, method: IntervalMethod) -> Interval:
+    return paired_interval(np.repeat([1.0, -1.0, 0.0], [lost, gained, photos - lost - gained]), method=method)
+
+
+def summary(method: str, cells: list[Cell], shares: list[float]) -> str:
+    enough = np.array([cell.changes >= ENOUGH for cell in cells])
+    parts = [np.array(shares)[enough], np.array(shares)[~enough]]
+    inside, few = (f"{100 * part.min():.1f} to {100 * part.max():.1f} %" for part in parts)
+    more = f"{inside} over {enough.sum()} cells with {ENOUGH} expected changes or more"
+    return f"{method}: {more}; {few} over {(~enough).sum()} with fewer"
+
+
+def drawing(cells: list[Cell], found: dict[IntervalMethod, list[float]]) -> str:
+    """Coverage against expected changes, logarithmic; the band is 94 to 96 %."""
+    width, height, left, top = 720, 400, 60, 30
+
+    def x(changes: float) -> float:
+        return left + (width - left - 20) * (math.log10(max(changes, 0.3)) - math.log10(0.3)) / math.log10(300 / 0.3)
+
+    def y(share: float) -> float:
+        return top + (height - top - 60) * (1.0 - max(share, 0.70)) / 0.30
+
+    points = [
+        f'<circle cx="{x(cell.changes):.1f}" cy="{y(share):.1f}" r="3" fill="{COLOURS[method]}" fill-opacity="0.75"/>'
+        for method in reversed(METHODS)
+        for cell, share in zip(cells, found[method], strict=True)
+    ]
+    rows = [axis_label(left - 8, y(share) + 4, f"{100 * share:.0f}", "end") for share in (0.7, 0.8, 0.9, 0.95, 1.0)]
+    columns = [axis_label(x(n), height - 38, str(n), "middle") for n in (1, 3, 10, 30, 100, 300)]
+    order: tuple[IntervalMethod, ...] = ("score", "bca", "percentile")
+    legend = [
+        f'<circle cx="{470}" cy="{y(0.80) + 20 * place:.1f}" r="4" fill="{COLOURS[method]}"/>'
+        + axis_label(482, y(0.80) + 20 * place + 4, f"{method}{' (default)' if method == 'score' else ''}", "start")
+        for place, method in enumerate(order)
+    ]
+    band, wide, line = f"{y(0.94) - y(0.96):.1f}", width - left - 20, f"{x(ENOUGH):.1f}"
+    return "\n".join([
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" '
+        'font-family="system-ui, sans-serif" font-size="13">',
+        "<title>Coverage of 95 % intervals against the expected number of photos whose answer changes</title>",
+        f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
+        f'<rect x="{left}" y="{y(0.96):.1f}" width="{wide}" height="{band}" fill="#d8efe4"/>',
+        f'<line x1="{line}" x2="{line}" y1="{top}" y2="{height - 60}" stroke="#9aa4ae" stroke-dasharray="3 4"/>',
+        *points, *rows, *columns, *legend,
+        axis_label(left, 18, "Share of 95 % intervals that hold the true drop, percent (band: 94 to 96)", "start"),
+        axis_label(width / 2, height - 12, "photos whose answer is expected to change", "middle"),
+        "</svg>\n",
+    ])  # fmt: skip
+
+
+def axis_label(x: float, y: float, text: str, anchor: str) -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="#33404c">{text}</text>'
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,139 @@
+"""What explains accuracy: ordinary least squares on a table, and a logistic model on single pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.analyse.extra import from_stats
+from counterfoil.errors import UserError
+
+
+class Factor(NamedTuple):
+    """What one factor explains once the others are in (type II)."""
+
+    name: str
+    degrees: int
+    sum_of_squares: float  # NaN in the logistic model
+    statistic: float  # F, or Wald's chi-squared in the logistic model
+    p_value: float
+    share: float  # of the whole sum of squares (eta squared); NaN in the logistic model
+
+
+class Coefficient(NamedTuple):
+    """One level of a factor against the factor's first; accuracy in the table's unit, or log odds."""
+
+    factor: str
+    level: str
+    value: float
+    error: float
+    p_value: float
+    ci_low: float
+    ci_high: float
+
+
+class Regression(NamedTuple):
+    """A fitted model as a reviewer wants to see it."""
+
+    n: int
+    clusters: int  # groups of dependent rows; n where rows are independent
+    statistic: float  # F of the whole model, or Wald's chi-squared
+    p_value: float
+    r_squared: float  # McFadden's in the logistic model
+    factors: tuple[Factor, ...]
+    coefficients: tuple[Coefficient, ...]
+
+
+class _Design(NamedTuple):
+    matrix: NDArray[np.float64]  # (rows, 1 + columns), the constant first
+    columns: dict[str, list[int]]  # by factor
+    levels: dict[str, list[str]]  # by factor, without the first, which is the reference
+
+
+def regress_accuracy(accuracy: Sequence[float], factors: Mapping[str, Sequence[str]]) -> Regression:
+    """Accuracy ~ sum of factors by ordinary least squares: F, p, R2, and each factor's type II share of variance."""
+    outcome = np.asarray(accuracy, np.float64)
+    design = _design(factors, len(outcome))
+    fit = from_stats("statsmodels.api", "the regression").OLS(outcome, design.matrix).fit()
+    if fit.df_resid < 1:
+        raise UserError(f"expected more rows than coefficients, got {len(outcome)} and {design.matrix.shape[1]}")
+    total = float(fit.centered_tss)
+    rows = tuple(_squares(name, design, fit, total) for name in factors)
+    return Regression(
+        len(outcome), len(outcome), float(fit.fvalue), float(fit.f_pvalue), float(fit.rsquared), rows,
+        _coefficients(design, fit),
+    )  # fmt: skip
+
+
+def regress_pictures(
+    correct: NDArray[np.bool_], factors: Mapping[str, Sequence[str]], photo: NDArray[np.intp]
+) -> Regression:
+    """Log odds of a right answer ~ sum of factors, picture by picture; errors clustered by source photo."""
+    design = _design(factors, len(correct))
+    _refuse_certain_levels(correct, factors)
+    statsmodels = from_stats("statsmodels.api", "the logistic model")
+    groups = {"groups": np.unique(photo, return_inverse=True)[1]}
+    fit = statsmodels.Logit(correct.astype(float), design.matrix).fit(disp=0, cov_type="cluster", cov_kwds=groups)
+    slopes = fit.wald_test(np.eye(design.matrix.shape[1])[1:], use_f=False, scalar=True)
+    rows = tuple(_wald(name, design, fit) for name in factors)
+    return Regression(
+        len(correct), int(groups["groups"].max()) + 1, float(slopes.statistic), float(slopes.pvalue),
+        float(fit.prsquared), rows, _coefficients(design, fit),
+    )  # fmt: skip
+
+
+def _design(factors: Mapping[str, Sequence[str]], n: int) -> _Design:
+    """Constant and indicator columns; a factor's first level is its reference."""
+    parts: list[NDArray[np.float64]] = [np.ones((n, 1))]
+    columns: dict[str, list[int]] = {}
+    levels: dict[str, list[str]] = {}
+    width = 1
+    for name, values in factors.items():
+        known = list(dict.fromkeys(values))
+        if len(known) < 2 or len(values) != n:
+            raise UserError(f"expected {n} values of {name}, two different at least, got {len(values)} of {len(known)}")
+        levels[name] = known[1:]
+        columns[name] = list(range(width, width + len(known) - 1))
+        width += len(known) - 1
+        parts.append((np.asarray(values, object)[:, None] == np.array(known[1:], object)).astype(float))
+    return _Design(np.concatenate(parts, axis=1), columns, levels)
+
+
+def _squares(name: str, design: _Design, fit: Any, total: float) -> Factor:
+    """Type II without interactions: what the residuals gain when this factor alone is taken out."""
+    rest = np.delete(design.matrix, design.columns[name], axis=1)
+    solution = np.linalg.lstsq(rest, fit.model.endog, rcond=None)[0]
+    gained = float(np.sum((fit.model.endog - rest @ solution) ** 2) - fit.ssr)
+    test = fit.f_test(np.eye(design.matrix.shape[1])[design.columns[name]])
+    return Factor(name, len(design.columns[name]), gained, float(test.fvalue), float(test.pvalue), gained / total)
+
+
+def _wald(name: str, design: _Design, fit: Any) -> Factor:
+    test = fit.wald_test(np.eye(design.matrix.shape[1])[design.columns[name]], use_f=False, scalar=True)
+    nothing = float("nan")
+    return Factor(name, len(design.columns[name]), nothing, float(test.statistic), float(test.pvalue), nothing)
+
+
+def _coefficients(design: _Design, fit: Any) -> tuple[Coefficient, ...]:
+    bounds = fit.conf_int()
+    return tuple(
+        Coefficient(name, level, *(float(v) for v in (fit.params[i], fit.bse[i], fit.pvalues[i], *bounds[i])))
+        for name, places in design.columns.items()
+        for level, i in zip(design.levels[name], places, strict=True)
+    )
+
+
+def _refuse_certain_levels(correct: NDArray[np.bool_], factors: Mapping[str, Sequence[str]]) -> None:
+    """A level whose answers are all right or all wrong has no finite coefficient."""
+    for name, values in factors.items():
+        column = np.asarray(values, object)
+        for level in dict.fromkeys(values):
+            share = correct[column == level].mean()
+            if share in (0.0, 1.0):
+                raise UserError(
+                    f"expected right and wrong answers at every level, got only {'right' if share else 'wrong'} ones "
+                    f"at {name} = {level}; leave that level out"
+                )
