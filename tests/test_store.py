@@ -10,7 +10,7 @@ import pyarrow.parquet
 import pytest
 
 from counterfoil.errors import UserError
-from counterfoil.store import Journal, Kind, TableWriter, read_table, write_table
+from counterfoil.store import Coded, Journal, Kind, TableWriter, coded, read_coded, read_table, write_table
 
 COLUMNS: dict[str, Kind] = {
     "id": "text", "count": "int", "seed": "unsigned", "score": "float", "mean": "double", "right": "bool",
@@ -82,3 +82,21 @@ def test_a_journal_remembers_and_forgets_only_the_line_that_was_cut(tmp_path: Pa
         assert journal.entry("c") == {"value": 3}
         assert journal.entry("a") == {"value": 1}
         assert "b" not in journal
+
+
+def test_coded_columns_are_written_like_texts_and_read_as_words_and_codes(tmp_path: Path) -> None:
+    first, second = ["b", "a", "b", "ä"], ["c", "b"]
+    with TableWriter(tmp_path / "t.parquet", {"word": "text"}) as table:
+        table.write({"word": coded(first)})
+        table.write({"word": second})
+    assert pyarrow.parquet.read_table(tmp_path / "t.parquet")["word"].to_pylist() == [*first, *second]
+    column = read_coded(tmp_path / "t.parquet")["word"]
+    assert isinstance(column, Coded)
+    assert (column.words.tolist(), column.codes.tolist()) == (["b", "a", "ä", "c"], [0, 1, 0, 2, 3, 0])
+
+
+def test_many_words_need_more_than_one_byte_a_code(tmp_path: Path) -> None:
+    words = [f"word {place}" for place in range(70_000)]
+    write_table(tmp_path / "t.parquet", {"word": "text"}, {"word": words})
+    assert read_table(tmp_path / "t.parquet")["word"].tolist() == words
+    assert pyarrow.parquet.read_table(tmp_path / "t.parquet")["word"].to_pylist() == words

@@ -1,4 +1,4 @@
-"""Our tables as Parquet: flat, no nulls, dictionary-coded text, gzip.
+"""Our tables as Parquet: flat, no nulls, dictionary-coded text, gzip where it pays.
 
 Written by hand because pyarrow alone is half of what the core install may weigh (170 MB of 350), and a flat
 table needs only this page. The same rows give the same bytes; any Parquet reader reads them.
@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,51 +21,72 @@ from counterfoil.store.files import written_whole
 from counterfoil.store.thrift import Long, Struct, encode_struct, varint
 
 Kind: TypeAlias = Literal["text", "int", "unsigned", "float", "double", "bool"]
-Column: TypeAlias = "Sequence[str] | Sequence[float] | NDArray[Any]"
+
+
+class Coded(NamedTuple):
+    """A text column as a file holds it: the distinct words, and each row's place among them."""
+
+    words: NDArray[np.object_]
+    codes: NDArray[np.int64]
+
+
+Column: TypeAlias = "Sequence[str] | Sequence[float] | NDArray[Any] | Coded"
 
 _MAGIC = b"PAR1"
-_PLAIN, _RLE, _RLE_DICTIONARY, _GZIP, _REQUIRED, _DATA_PAGE, _DICTIONARY_PAGE = 0, 3, 8, 2, 0, 0, 2
+_PLAIN, _RLE, _RLE_DICTIONARY, _NO_CODEC, _GZIP, _REQUIRED, _DATA_PAGE, _DICTIONARY_PAGE = 0, 3, 8, 0, 2, 0, 0, 2
 _PHYSICAL: dict[Kind, int] = {"bool": 0, "int": 2, "unsigned": 2, "float": 4, "double": 5, "text": 6}
 _CONVERTED: dict[Kind, int] = {"text": 0, "unsigned": 14}
+_UNPACKED = {"float", "double"}  # scores have no pattern: gzip would save a tenth and take half of the time
 _DTYPE: dict[Kind, str] = {"int": "<i8", "unsigned": "<u8", "float": "<f4", "double": "<f8"}
 
 
 def _compressed(data: bytes) -> bytes:
-    packer = zlib.compressobj(level=4, wbits=31)
+    packer = zlib.compressobj(level=1, wbits=31)
     return packer.compress(data) + packer.flush()
 
 
-def _page(body: bytes, kind: int, header: Struct) -> tuple[bytes, int]:
-    """A compressed page behind its header, and its size before compression."""
-    packed = _compressed(body)
+def _page(body: bytes, kind: int, header: Struct, packer: Callable[[bytes], bytes] = _compressed) -> tuple[bytes, int]:
+    """A page behind its header, and its size before compression."""
+    packed = packer(body)
     number = 5 if kind == _DATA_PAGE else 7
     head = encode_struct({1: kind, 2: len(body), 3: len(packed), number: header})
     return head + packed, len(head) + len(body)
 
 
 def _text(values: Sequence[str]) -> bytes:
-    out = []
-    for value in values:
-        data = value.encode()
-        out += [struct.pack("<I", len(data)), data]
-    return b"".join(out)
+    """Each word's length in four bytes and its bytes, laid out by NumPy: a table may have a word per row."""
+    words = [value.encode() for value in values]
+    sizes = np.fromiter(map(len, words), np.int64, len(words))
+    out = np.empty(int(sizes.sum()) + 4 * len(words), np.uint8)
+    starts = np.cumsum(sizes + 4) - sizes - 4
+    lengths = starts[:, None] + np.arange(4)
+    is_word = np.ones(len(out), bool)
+    is_word[lengths] = False
+    out[lengths] = sizes.astype("<u4").view(np.uint8).reshape(-1, 4)
+    out[is_word] = np.frombuffer(b"".join(words), np.uint8)
+    return out.tobytes()
 
 
-def _bit_packed(codes: NDArray[np.uint32], width: int) -> bytes:
-    """Codes of `width` bits each, in groups of eight, lowest bit first, as one run."""
-    padded = np.zeros(-(-len(codes) // 8) * 8, np.uint32)
+def _packed_codes(codes: NDArray[np.int64], words: int) -> bytes:
+    """Codes of 8, 16 or 32 bits in groups of eight, as one run; whole bytes, since gzip takes out the rest."""
+    width = next(width for width in (8, 16, 32) if words <= 1 << width)
+    padded = np.zeros(-(-len(codes) // 8) * 8, f"<u{width // 8}")
     padded[: len(codes)] = codes
-    bits = (padded[:, None] >> np.arange(width, dtype=np.uint32) & 1).astype(np.uint8)
-    return bytes([width]) + varint(len(padded) // 8 << 1 | 1) + np.packbits(bits, bitorder="little").tobytes()
+    return bytes([width]) + varint(len(padded) // 8 << 1 | 1) + padded.tobytes()
 
 
-def _text_pages(values: Sequence[str]) -> tuple[bytes, bytes, int]:
+def coded(values: Sequence[Any] | NDArray[Any]) -> Coded:
+    """Distinct words in the order of first appearance, and each value's place among them."""
+    kept = values if isinstance(values, list) else list(values)
+    places = {word: place for place, word in enumerate(dict.fromkeys(kept))}
+    return Coded(np.array([*places], object), np.fromiter(map(places.__getitem__, kept), np.int64, len(kept)))
+
+
+def _text_pages(column: Coded) -> tuple[bytes, bytes, int]:
     """Dictionary page, data page and their size before compression."""
-    places: dict[str, int] = {}
-    codes = np.fromiter((places.setdefault(value, len(places)) for value in values), np.uint32, len(values))
-    words, raw_words = _page(_text(list(places)), _DICTIONARY_PAGE, {1: len(places), 2: _PLAIN})
-    body = _bit_packed(codes, max(1, (len(places) - 1).bit_length()))
-    data, raw_data = _page(body, _DATA_PAGE, {1: len(values), 2: _RLE_DICTIONARY, 3: _RLE, 4: _RLE})
+    words, raw_words = _page(_text(column.words.tolist()), _DICTIONARY_PAGE, {1: len(column.words), 2: _PLAIN})
+    body = _packed_codes(column.codes, len(column.words))
+    data, raw_data = _page(body, _DATA_PAGE, {1: len(column.codes), 2: _RLE_DICTIONARY, 3: _RLE, 4: _RLE})
     return words, data, raw_words + raw_data
 
 
@@ -76,7 +97,12 @@ def _number_page(values: ArrayLike, kind: Kind) -> tuple[bytes, int]:
             np.packbits(flags, bitorder="little").tobytes(), _DATA_PAGE, {1: len(flags), 2: 0, 3: _RLE, 4: _RLE}
         )
     numbers = np.asarray(values, _DTYPE[kind])
-    return _page(numbers.tobytes(), _DATA_PAGE, {1: len(numbers), 2: _PLAIN, 3: _RLE, 4: _RLE})
+    packer = bytes if kind in _UNPACKED else _compressed
+    return _page(numbers.tobytes(), _DATA_PAGE, {1: len(numbers), 2: _PLAIN, 3: _RLE, 4: _RLE}, packer)
+
+
+def _length(column: Column) -> int:
+    return len(column.codes if isinstance(column, Coded) else column)
 
 
 class TableWriter:
@@ -92,7 +118,7 @@ class TableWriter:
 
     def write(self, rows: Mapping[str, Column]) -> None:
         """Append rows, given as columns of equal length."""
-        (count,) = {len(rows[name]) for name in self._columns}
+        (count,) = {_length(rows[name]) for name in self._columns}
         if not count:
             return
         start = self._file.tell()
@@ -104,14 +130,14 @@ class TableWriter:
         start = self._file.tell()
         words = b""
         if kind == "text":
-            words, data, raw = _text_pages([str(value) for value in values])
+            words, data, raw = _text_pages(values if isinstance(values, Coded) else coded(values))
         else:
             data, raw = _number_page(values, kind)
         self._file.write(words + data)
         encodings = [_PLAIN, _RLE, _RLE_DICTIONARY] if words else [_PLAIN, _RLE]
         about: dict[int, Any] = {
-            1: _PHYSICAL[kind], 2: encodings, 3: [name.encode()], 4: _GZIP, 5: Long(count), 6: Long(raw),
-            7: Long(len(words) + len(data)), 9: Long(start + len(words)),
+            1: _PHYSICAL[kind], 2: encodings, 3: [name.encode()], 4: _NO_CODEC if kind in _UNPACKED else _GZIP,
+            5: Long(count), 6: Long(raw), 7: Long(len(words) + len(data)), 9: Long(start + len(words)),
         }  # fmt: skip
         if words:
             about[11] = Long(start)

@@ -12,16 +12,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
+from counterfoil.store.parquet import Coded
 from counterfoil.store.thrift import Reader
 
 Struct: TypeAlias = Mapping[int, Any]
 
 _NUMBERS = {(2, None): "<i8", (2, 14): "<u8", (4, None): "<f4", (5, None): "<f8"}
-_TEXT, _BOOL, _DICTIONARY_PAGE = 6, 0, 2
+_TEXT, _BOOL, _GZIP = 6, 0, 2
 
 
 def read_table(path: Path, columns: Sequence[str] | None = None) -> dict[str, NDArray[Any]]:
     """The columns of one of our tables, text as objects; all of them unless some are named."""
+    table = read_coded(path, columns)
+    return {name: column.words[column.codes] if isinstance(column, Coded) else column for name, column in table.items()}
+
+
+def read_coded(path: Path, columns: Sequence[str] | None = None) -> dict[str, NDArray[Any] | Coded]:
+    """The same with text as words and codes, which is how large tables are grouped."""
     data = path.read_bytes()
     if len(data) < 12 or data[:4] != b"PAR1" or data[-4:] != b"PAR1":
         raise UserError(f"expected a table written by counterfoil, got {path}: it is not a whole Parquet file")
@@ -36,44 +43,62 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> dict[str, ND
     return {name: _column(data, groups, names.index(name), leaves[names.index(name)]) for name in wanted}
 
 
-def _column(data: bytes, groups: Sequence[Struct], place: int, leaf: Struct) -> NDArray[Any]:
-    parts = [_chunk(data, group[1][place][3], leaf) for group in groups]
-    return np.concatenate(parts) if parts else np.array([], object if leaf[1] == _TEXT else float)
+def _column(data: bytes, groups: Sequence[Struct], place: int, leaf: Struct) -> NDArray[Any] | Coded:
+    chunks = [group[1][place][3] for group in groups]
+    if leaf[1] == _TEXT:
+        return _merged([_coded_chunk(data, about) for about in chunks])
+    parts = [_chunk(data, about, leaf) for about in chunks]
+    return np.concatenate(parts) if parts else np.array([], float)
 
 
-def _page(data: bytes, place: int) -> tuple[Struct, bytes, int]:
+def _merged(parts: Sequence[Coded]) -> Coded:
+    """One dictionary for the whole column; each row group has its own."""
+    if len(parts) == 1:
+        return parts[0]
+    places: dict[str, int] = {}
+    codes = [np.array([places.setdefault(word, len(places)) for word in part.words])[part.codes] for part in parts]
+    return Coded(np.array([*places], object), np.concatenate([np.zeros(0, np.int64), *codes]))
+
+
+def _page(data: bytes, place: int, codec: int) -> tuple[Struct, bytes, int]:
     """The page at this place: its header, its body and the place behind it."""
     reader = Reader(data, place)
     header: Struct = reader.struct()
     end = reader.place + header[3]
-    return header, zlib.decompress(data[reader.place : end], wbits=31), end
+    body = data[reader.place : end]
+    return header, zlib.decompress(body, wbits=31) if codec == _GZIP else body, end
 
 
 def _chunk(data: bytes, about: Struct, leaf: Struct) -> NDArray[Any]:
-    header, body, end = _page(data, about.get(11, about[9]))
-    if header[1] == _DICTIONARY_PAGE:
-        words = _words(body, header[7][1])
-        header, body, _ = _page(data, end)
-        return words[_codes(body, header[5][1])]
+    header, body, _ = _page(data, about[9], about[4])
     count = header[5][1]
     if leaf[1] == _BOOL:
         return np.unpackbits(np.frombuffer(body, np.uint8), bitorder="little")[:count].astype(bool)
     return np.frombuffer(body, _NUMBERS[leaf[1], leaf.get(6)], count)
 
 
+def _coded_chunk(data: bytes, about: Struct) -> Coded:
+    header, body, end = _page(data, about[11], about[4])
+    words = _words(body, header[7][1])
+    header, body, _ = _page(data, end, about[4])
+    return Coded(words, _codes(body, header[5][1]))
+
+
 def _words(body: bytes, count: int) -> NDArray[np.object_]:
-    words, place = np.empty(count, object), 0
-    for i in range(count):
-        (size,) = struct.unpack_from("<I", body, place)
-        words[i] = body[place + 4 : place + 4 + size].decode()
-        place += 4 + size
-    return words
+    words, place = [], 0
+    for _ in range(count):
+        end = place + 4 + int.from_bytes(body[place : place + 4], "little")
+        words.append(body[place + 4 : end].decode())
+        place = end
+    return np.array(words, object)
 
 
 def _codes(body: bytes, count: int) -> NDArray[np.int64]:
     width = body[0]
     reader = Reader(body, 1)
     reader.varint()
+    if width in (8, 16, 32):
+        return np.frombuffer(body, f"<u{width // 8}", count, reader.place).astype(np.int64)
     bits = np.unpackbits(np.frombuffer(body, np.uint8, offset=reader.place), bitorder="little")
     grouped = bits[: len(bits) // width * width].reshape(-1, width)[:count]
     codes: NDArray[np.int64] = grouped.astype(np.int64) @ (np.int64(1) << np.arange(width, dtype=np.int64))

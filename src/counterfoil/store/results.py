@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import csv
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from counterfoil.errors import UserError
 from counterfoil.store.parquet import Kind, TableWriter
-from counterfoil.types import Prediction, Sample, Variant
+from counterfoil.types import Prediction, Preprocessing, Run, Sample, Skipped, Variant
 
 RANKS = 5
 _ROWS_IN_MEMORY = 20_000
@@ -24,6 +27,7 @@ PREDICTION_COLUMNS: dict[str, Kind] = {
     "variant_id": "text", "sample_id": "text", "label": "text", "attribute": "text", "edit": "text", "level": "text",
     "replicate": "int", "object_share": "double", "outcome": "text", "correct": "bool", "true_score": "float",
     **{f"rank_{i + 1}": "text" for i in range(RANKS)}, **{f"score_{i + 1}": "float" for i in range(RANKS)},
+    "text": "text",
 }  # fmt: skip
 
 
@@ -89,6 +93,7 @@ class ResultTables:
         self._predictions[model].add((
             variant.id, variant.sample_id, variant.label, variant.attribute, variant.edit, variant.level,
             variant.replicate, made.object_share, prediction.outcome, correct, prediction.true_score, *ranked, *scores,
+            prediction.text,
         ))  # fmt: skip
 
     def __enter__(self) -> ResultTables:
@@ -127,3 +132,52 @@ def prediction_files(folder: Path, models: Sequence[str]) -> dict[str, Path]:
     """Where the answers of each model are."""
     names = _distinct_names(models)
     return {model: folder / "predictions" / f"{name}.parquet" for model, name in zip(models, names, strict=True)}
+
+
+def read_record(folder: Path) -> dict[str, Any]:
+    """What a finished run says of itself: summary.json knows most, run.json is there before the report is."""
+    if not (folder / "variants.parquet").is_file():
+        raise UserError(
+            f"expected the folder of a finished run, got '{folder}', which holds no variants.parquet;"
+            " `counterfoil run --out FOLDER` makes one"
+        )
+    record: dict[str, Any] = {}
+    for name in ("run.json", "summary.json"):
+        if (folder / name).is_file():
+            found = _json(folder / name)
+            record |= found.get("run", {}) if name == "summary.json" else found
+    if not record.get("models"):
+        raise UserError(f"expected run.json or summary.json to name the run's models, got neither in '{folder}'")
+    return record
+
+
+def read_run(folder: Path) -> Run:
+    """The record of the run in a folder; what an older run did not note is empty."""
+    record = {"command": "", "environment": {}, "samples": 0, "masks": None, **read_record(folder)}
+    known = {item.name: record[item.name] for item in fields(Run) if item.name in record}
+    applied = {model: _preprocessing(said) for model, said in known.get("preprocessing", {}).items()}
+    return Run(**{**known, "models": tuple(known["models"]), "preprocessing": applied})
+
+
+def read_skipped(folder: Path) -> list[Skipped]:
+    """The rows of skipped.csv; none where the run was stopped before its report."""
+    path = folder / "skipped.csv"
+    if not path.is_file():
+        return []
+    with path.open(encoding="utf-8", newline="") as file:
+        return [Skipped(**row) for row in csv.DictReader(file)]  # type: ignore[arg-type]  # text in, text out
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, OSError) as error:
+        raise UserError(f"expected a run's record, got {path}, which cannot be read: {error}") from error
+    return found
+
+
+def _preprocessing(said: Mapping[str, Any] | None) -> Preprocessing | None:
+    if said is None:
+        return None
+    values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in said.items()}
+    return Preprocessing(**values)
