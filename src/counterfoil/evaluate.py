@@ -1,14 +1,18 @@
-"""A model's answers to pictures: ranked labels, their probabilities, the true label's."""
+"""A model's answers to pictures: ranked labels, their probabilities, the true label's.
+
+A classifier gives a row of scores per picture; an answerer (a vision-language model) knows the question behind each
+variant and gives predictions itself. An answer that ended in an error is no answer: a rerun asks it again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
-from counterfoil.types import Classifier, Prediction, Variant
+from counterfoil.types import Answerer, Classifier, Prediction, Variant
 
 RANKS = 5
 
@@ -23,15 +27,48 @@ def check_coverage(classifier: Classifier, labels: Sequence[str]) -> None:
         )
 
 
+def made_for(classifier: Classifier, labels: Sequence[str]) -> Classifier:
+    """The model, checked to know the photos' labels; an answerer takes its wrong choices from them."""
+    check_coverage(classifier, labels)
+    return classifier.among(labels) if isinstance(classifier, Answerer) else classifier
+
+
 def answers(
-    classifier: Classifier, variants: Sequence[Variant], images: Sequence[NDArray[np.uint8]], batch_size: int
+    model: Classifier | Answerer, variants: Sequence[Variant], images: Sequence[NDArray[np.uint8]], batch_size: int
 ) -> list[Prediction]:
-    """What the classifier says to each image, in order."""
+    """What the model says to each image, in order."""
+    if isinstance(model, Answerer):
+        return _in_order(model, variants, images)
     found: list[Prediction] = []
     for start in range(0, len(images), batch_size):
-        scores = classifier(images[start : start + batch_size])
+        scores = model(images[start : start + batch_size])
         batch = variants[start : start + batch_size]
-        found += [_prediction(classifier, variant, row) for variant, row in zip(batch, scores, strict=True)]
+        found += [_prediction(model, variant, row) for variant, row in zip(batch, scores, strict=True)]
+    return found
+
+
+def asks_again(model: Classifier | Answerer, earlier: Sequence[Prediction]) -> bool:
+    """Whether a rerun could do better: an answerer's errors come from the network, a classifier's would come again."""
+    return isinstance(model, Answerer) and any(prediction.outcome == "error" for prediction in earlier)
+
+
+def answers_again(
+    model: Answerer,
+    variants: Sequence[Variant],
+    earlier: Sequence[Prediction],
+    image_of: Callable[[Variant], NDArray[np.uint8]],
+) -> list[Prediction]:
+    """The earlier answers, those that ended in an error asked once more; only their pictures are made again."""
+    failed = [variant for variant, told in zip(variants, earlier, strict=True) if told.outcome == "error"]
+    fresh = _in_order(model, failed, [image_of(variant) for variant in failed])
+    told_now = {prediction.variant_id: prediction for prediction in fresh}
+    return [told_now.get(prediction.variant_id, prediction) for prediction in earlier]
+
+
+def _in_order(model: Answerer, variants: Sequence[Variant], images: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
+    found = model.answers(variants, images)
+    if [prediction.variant_id for prediction in found] != [variant.id for variant in variants]:
+        raise ValueError(f"expected one answer per variant, in order, from {type(model).__name__}, got {len(found)}")
     return found
 
 

@@ -70,6 +70,7 @@ class Prediction:
     scores: tuple[float, ...]  # probabilities of `ranked`
     true_score: float  # probability of the true label
     outcome: Outcome = "scored"
+    text: str = ""  # what a vision-language model wrote, or why there is no answer
 
 
 @dataclass(frozen=True)
@@ -114,6 +115,7 @@ class Drop:
     p_value: float
     p_holm: float
     object_share: float = float("nan")  # mean share of the picture that the object covers, in percent
+    p_bh: float = float("nan")  # adjusted by Benjamini and Hochberg
 
 
 @runtime_checkable
@@ -182,6 +184,17 @@ class Classifier(Protocol):
 
     def __call__(self, images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
         """Probabilities, (len(images), len(labels))."""
+
+
+@runtime_checkable
+class Answerer(Protocol):
+    """A model that knows the question behind each variant and answers in predictions, not in a row of scores."""
+
+    def answers(self, variants: Sequence[Variant], images: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
+        """One prediction per variant, in order; whatever could not be scored says so in its outcome."""
+
+    def among(self, labels: Sequence[str]) -> Classifier:
+        """The same model, whose wrong choices come from these labels alone."""
 
 
 class Engine(Protocol):

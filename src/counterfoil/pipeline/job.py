@@ -16,7 +16,7 @@ from counterfoil.edit.plan import Donors, Planned
 from counterfoil.embedded.fetch import asset
 from counterfoil.engine.local import cores
 from counterfoil.errors import UserError
-from counterfoil.evaluate import check_coverage
+from counterfoil.evaluate import made_for
 from counterfoil.labels import LabelSpace, imagenet1k, own_space, space_of
 from counterfoil.models import load_model
 from counterfoil.pipeline.studio import Segmenter, Studio
@@ -94,8 +94,10 @@ def prepare(job: Job) -> Prepared:
     """Load recipe, models and samples; everything that can be wrong is said here."""
     recipe = load_recipe(job.recipe)
     steps = tuple(
-        Planned(edit_named(step.edit, step.settings), step.replicates, recipe.working_size, job.seed)
+        Planned(edit_named(step.edit, settings), step.replicates, recipe.working_size, job.seed)
         for step in recipe.edits
+        if step.needs is None
+        for settings in step.all_settings
     )
     samples, skipped = job.source.samples()
     classifiers = tuple(load_model(address, job.describe) for address in job.models)
@@ -103,9 +105,18 @@ def prepare(job: Job) -> Prepared:
     chosen = _chosen(samples, job.limit)
     label_of = {label: space.resolve(label) for label in {sample.label for sample in chosen}}
     labelled = tuple(replace(sample, label=label_of[sample.label]) for sample in chosen)
-    for classifier in classifiers:
-        check_coverage(classifier, list(label_of.values()))
-    return Prepared(job, recipe, steps, classifiers, space, labelled, tuple(skipped))
+    ready = tuple(made_for(classifier, list(label_of.values())) for classifier in classifiers)
+    return Prepared(job, recipe, steps, ready, space, labelled, (*skipped, *_waiting(recipe)))
+
+
+def _waiting(recipe: Recipe) -> list[Skipped]:
+    """The steps that need what is not there, skipped by name."""
+    return [
+        Skipped("every photo", "edit", step.edit, f"{settings or step.edit} needs a {step.needs}, and none was given")
+        for step in recipe.edits
+        if step.needs is not None
+        for settings in step.all_settings
+    ]
 
 
 def _space_of_folders(samples: Sequence[Sample]) -> LabelSpace:

@@ -21,9 +21,10 @@ from counterfoil.errors import UserError
 from counterfoil.pipeline.job import Job, Prepared, prepare, source_at
 from counterfoil.pipeline.progress import shown
 from counterfoil.pipeline.result import Result
-from counterfoil.pipeline.work import Keep, from_entry, key_of, outcome_of, to_entry
+from counterfoil.pipeline.spent import keep_usage
+from counterfoil.pipeline.work import Keep, Outcome, from_entry, key_of, outcome_again, outcome_of, to_entry, unsettled
 from counterfoil.store import Journal, ResultTables, write_atomically
-from counterfoil.types import Sample, Skipped
+from counterfoil.types import Answerer, Sample, Skipped
 
 
 def run(
@@ -61,7 +62,10 @@ def work_through(prepared: Prepared, folder: Path, keep: Keep | None = None) -> 
     """Do what is not done yet and write the tables; gives back what was skipped. `keep` sees every picture made."""
     _claim(folder, prepared)
     with Journal(folder / "work" / "journal.jsonl") as journal:
-        _finish(prepared, journal, keep)
+        try:
+            _finish(prepared, journal, keep)
+        finally:
+            keep_usage(folder, prepared.classifiers)  # what was asked was paid for, however the run ends
         return _tables(prepared, journal, folder)
 
 
@@ -82,17 +86,29 @@ def _claim(folder: Path, prepared: Prepared) -> None:
 
 
 def _finish(prepared: Prepared, journal: Journal, keep: Keep | None) -> None:
-    """Do what the journal does not hold yet."""
+    """Do what the journal does not hold yet, and ask again where an answer was lost on the network."""
     keys = {sample.id: key_of(prepared, sample) for sample in prepared.samples}
-    missing = [sample for sample in prepared.samples if keys[sample.id] not in journal]
+    lost = _lost(prepared, journal)
+    missing = [sample for sample in prepared.samples if keys[sample.id] not in journal or keys[sample.id] in lost]
 
     def work(sample: Sample) -> tuple[str, dict[str, object]]:
-        return keys[sample.id], to_entry(outcome_of(prepared, sample, keep))
+        earlier = lost.get(keys[sample.id])
+        outcome = outcome_again(prepared, earlier) if earlier else outcome_of(prepared, sample, keep)
+        return keys[sample.id], to_entry(outcome)
 
     results = LocalEngine(prepared.workers).map(work, missing)
     done = len(prepared.samples) - len(missing)
     for key, entry in shown(results, done, len(prepared.samples), " photos"):
         journal.add(key, entry)
+
+
+def _lost(prepared: Prepared, journal: Journal) -> dict[str, Outcome]:
+    """The finished photos some of whose answers were lost on the network; a rerun asks for those alone."""
+    if not any(isinstance(model, Answerer) for model in prepared.classifiers):
+        return {}
+    keys = (key_of(prepared, sample) for sample in prepared.samples)
+    known = ((key, from_entry(journal.entry(key))) for key in keys if key in journal)
+    return {key: outcome for key, outcome in known if unsettled(prepared, outcome)}
 
 
 def _tables(prepared: Prepared, journal: Journal, folder: Path) -> list[Skipped]:

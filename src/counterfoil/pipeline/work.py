@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from counterfoil import __version__
 from counterfoil.edit.plan import plan
 from counterfoil.errors import Unsegmented, Unusable
-from counterfoil.evaluate import answers
+from counterfoil.evaluate import answers, answers_again, asks_again
 from counterfoil.pipeline.job import Prepared
 from counterfoil.store import Made
-from counterfoil.types import Picture, Prediction, Sample, Skipped, Variant
+from counterfoil.types import Answerer, Picture, Prediction, Sample, Skipped, Variant
 
 Keep: TypeAlias = Callable[[Variant, Picture], None]
 
@@ -63,6 +63,23 @@ def outcome_of(prepared: Prepared, sample: Sample, keep: Keep | None = None) -> 
     return Outcome(made, predictions, skipped)
 
 
+def unsettled(prepared: Prepared, outcome: Outcome) -> bool:
+    """Whether asking again may still get an answer that the network lost."""
+    return any(asks_again(model, outcome.predictions.get(model.name, [])) for model in prepared.classifiers)
+
+
+def outcome_again(prepared: Prepared, earlier: Outcome) -> Outcome:
+    """The same photo, asked again only where an answer ended in an error; only those pictures are made again."""
+    asked = [row.variant for row in earlier.made]
+    predictions = dict(earlier.predictions)
+    for model in prepared.classifiers:
+        told = predictions.get(model.name, [])
+        if isinstance(model, Answerer) and asks_again(model, told):
+            again = answers_again(model, asked, told, lambda variant: prepared.studio.make(variant).image)
+            predictions[model.name] = again
+    return earlier._replace(predictions=predictions)
+
+
 def pixel_digest(picture: Picture) -> str:
     """Hash of a picture's pixels, row by row."""
     return hashlib.sha256(picture.image.tobytes()).hexdigest()
@@ -77,7 +94,7 @@ def to_entry(outcome: Outcome) -> dict[str, Any]:
     return {
         "made": [[asdict(row.variant), row.sha256, row.object_share] for row in outcome.made],
         "predictions": {
-            model: [[p.ranked, p.scores, p.true_score, p.outcome] for p in rows]
+            model: [[p.ranked, p.scores, p.true_score, p.outcome, p.text] for p in rows]
             for model, rows in outcome.predictions.items()
         },
         "skipped": [asdict(row) for row in outcome.skipped],
@@ -92,5 +109,5 @@ def from_entry(entry: dict[str, Any]) -> Outcome:
 
 
 def _predictions(made: list[Made], rows: list[Any]) -> Iterator[Prediction]:
-    for row, (ranked, scores, true_score, outcome) in zip(made, rows, strict=True):
-        yield Prediction(row.variant.id, tuple(ranked), tuple(scores), true_score, outcome)
+    for row, (ranked, scores, *rest) in zip(made, rows, strict=True):
+        yield Prediction(row.variant.id, tuple(ranked), tuple(scores), *rest)

@@ -1,0 +1,131 @@
+"""A model's answers as predictions: from rows of scores, or from a model that answers by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from counterfoil.errors import UserError
+from counterfoil.evaluate import answers, answers_again, asks_again, check_coverage, made_for
+from counterfoil.types import Classifier, Outcome, Prediction, Variant
+
+LABELS = ("ant", "bee", "cat", "dog", "eel", "fox")
+
+
+def variant(number: int, label: str = "cat") -> Variant:
+    return Variant(f"v{number}", f"s{number}", label, "original", "original", "none", "{}", number)
+
+
+def image(number: int) -> NDArray[np.uint8]:
+    return np.full((2, 2, 3), number, np.uint8)
+
+
+@dataclass
+class Scorer:
+    """Gives the label at the picture's level the score 0.5, its follower 0.3; NaN to black pictures."""
+
+    name: str = "scorer"
+    labels: Sequence[str] = LABELS
+    preprocessing: None = None
+    digest: str = "0"
+    batches: list[int] = field(default_factory=list)
+
+    def __call__(self, images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
+        self.batches.append(len(images))
+        rows = np.full((len(images), len(self.labels)), 0.05, np.float32)
+        for row, picture in zip(rows, images, strict=True):
+            level = int(picture[0, 0, 0])
+            row[level % 6], row[(level + 1) % 6] = 0.5, 0.3
+            row[:] = np.nan if level == 0 else row
+        return rows
+
+
+@dataclass
+class Sayer(Scorer):
+    """Answers by itself, as it is told; knows which variants it was asked about."""
+
+    told: dict[str, Outcome] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+    chosen_from: Sequence[str] = LABELS
+
+    def answers(self, variants: Sequence[Variant], images: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
+        self.asked += [one.id for one in variants]
+        return [Prediction(one.id, (), (), float("nan"), self.told.get(one.id, "unparsed")) for one in variants]
+
+    def among(self, labels: Sequence[str]) -> Classifier:
+        return Sayer(chosen_from=labels)
+
+
+def test_scores_become_ranked_labels_with_the_true_labels_probability() -> None:
+    (found,) = answers(Scorer(), [variant(1)], [image(1)], batch_size=4)
+    assert found.ranked == ("bee", "cat", "ant", "dog", "eel")  # equal scores keep the order of the columns
+    assert found.scores == pytest.approx((0.5, 0.3, 0.05, 0.05, 0.05))
+    assert found.true_score == pytest.approx(0.3)
+    assert found.outcome == "scored"
+
+
+def test_scores_that_are_no_numbers_are_an_error_not_a_wrong_answer() -> None:
+    (found,) = answers(Scorer(), [variant(0)], [image(0)], batch_size=4)
+    assert (found.outcome, found.ranked) == ("error", ())
+    assert np.isnan(found.true_score)
+
+
+def test_batches_change_no_answer() -> None:
+    variants, images = [variant(n) for n in range(1, 8)], [image(n) for n in range(1, 8)]
+    one, three = Scorer(), Scorer()
+    assert answers(one, variants, images, batch_size=1) == answers(three, variants, images, batch_size=3)
+    assert (one.batches, three.batches) == ([1] * 7, [3, 3, 1])
+
+
+def test_a_model_that_answers_by_itself_is_asked_by_variant() -> None:
+    model = Sayer(told={"v2": "refused"})
+    found = answers(model, [variant(1), variant(2)], [image(1), image(2)], batch_size=1)
+    assert [prediction.outcome for prediction in found] == ["unparsed", "refused"]
+    assert model.asked == ["v1", "v2"]
+    assert model.batches == []
+
+
+class Shuffler(Sayer):
+    def answers(self, variants: Sequence[Variant], images: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
+        return super().answers(variants, images)[::-1]
+
+
+def test_answers_out_of_order_are_a_bug_that_shows() -> None:
+    with pytest.raises(ValueError, match="in order"):
+        answers(Shuffler(), [variant(1), variant(2)], [image(1), image(2)], batch_size=1)
+
+
+def test_only_errors_are_asked_again() -> None:
+    outcomes: dict[str, Outcome] = {"v0": "error", "v1": "scored", "v2": "refused", "v3": "error", "v4": "unparsed"}
+    variants = [variant(number) for number in range(5)]
+    earlier = Sayer(told=outcomes).answers(variants, [])
+    model = Sayer(told={"v0": "scored", "v3": "error"})
+    later = answers_again(model, variants, earlier, lambda one: image(int(one.id[1:])))
+    assert model.asked == ["v0", "v3"]
+    assert [prediction.outcome for prediction in later] == ["scored", "scored", "refused", "error", "unparsed"]
+    assert asks_again(model, later)
+
+
+def test_a_classifiers_errors_would_come_again_and_are_not_asked_again() -> None:
+    earlier = [Prediction("v0", (), (), float("nan"), "error")]
+    assert not asks_again(Scorer(), earlier)
+    assert asks_again(Sayer(), earlier)
+    assert not asks_again(Sayer(), [Prediction("v0", (), (), float("nan"), "refused")])
+
+
+def test_a_model_without_a_column_for_a_label_is_refused() -> None:
+    check_coverage(Scorer(), ["cat", "dog"])
+    with pytest.raises(UserError, match=r"no column for 2 of them, such as 'gnu'; its labels look like 'ant'"):
+        made_for(Scorer(), ["cat", "gnu", "yak"])
+
+
+def test_a_model_is_made_for_the_photos_labels() -> None:
+    scorer = Scorer()
+    assert made_for(scorer, ["cat", "dog"]) is scorer
+    narrowed = made_for(Sayer(), ["cat", "dog"])
+    assert isinstance(narrowed, Sayer)
+    assert narrowed.chosen_from == ["cat", "dog"]
