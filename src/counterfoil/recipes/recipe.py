@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from counterfoil.errors import UserError
 
@@ -21,7 +21,23 @@ class Step(BaseModel):
 
     edit: str
     settings: dict[str, Any] = Field(default_factory=dict)
+    levels: dict[str, list[Any]] = Field(default_factory=dict)  # one setting, several values: a step for each
     replicates: int = Field(default=1, ge=1)
+    needs: str | None = None  # what must be there before this step can run, such as "painter"
+
+    @model_validator(mode="after")
+    def _one_setting_has_levels(self) -> Step:
+        if len(self.levels) > 1 or not all(self.levels.values()):
+            raise ValueError("levels takes one setting with its list of values")
+        return self
+
+    @property
+    def all_settings(self) -> list[dict[str, Any]]:
+        """The settings of each edit that this step stands for."""
+        if not self.levels:
+            return [self.settings]
+        ((name, values),) = self.levels.items()
+        return [{**self.settings, name: value} for value in values]
 
 
 class Recipe(BaseModel):
