@@ -24,6 +24,16 @@ class LabelSpace:
     name: str
     labels: tuple[str, ...]
     names: tuple[str, ...]  # what people call each label
+    accepted: tuple[tuple[str, ...], ...] = ()  # of each label, the model labels that count as it; () for itself alone
+
+    def __post_init__(self) -> None:
+        used: dict[str, str] = {}
+        for label, ids in zip(self.labels, self.accepted, strict=False):
+            for name in ids:
+                if used.setdefault(name, label) != label:
+                    raise UserError(
+                        f"expected each id in one class of {self.name}, got '{name}' in '{used[name]}' and '{label}'"
+                    )
 
     def __contains__(self, label: str) -> bool:
         return label in self._name_of
@@ -42,6 +52,25 @@ class LabelSpace:
     def name_of(self, label: str) -> str:
         """What people call this label."""
         return self._name_of[label]
+
+    def ids_of(self, label: str) -> tuple[str, ...]:
+        """The model labels that count as this label."""
+        return self._ids_of.get(label, (label,))
+
+    @cached_property
+    def _ids_of(self) -> dict[str, tuple[str, ...]]:
+        return dict(zip(self.labels, self.accepted, strict=False))
+
+    def lookup(self, text: str) -> tuple[str, ...]:
+        """Every label that a text such as "tench, Tinca tinca" may mean, by its id or by any of its synonyms."""
+        if text in self:
+            return (text,)
+        words = (text, *text.split(","))
+        return tuple(dict.fromkeys(label for word in words for label in self._labels_called.get(_folded(word), [])))
+
+    def calls(self, text: str) -> bool:
+        """Whether a text is a label or a class name of this space."""
+        return text in self or _folded(text) in self._labels_called
 
     def resolve(self, text: str) -> str:
         """The label that a folder's name means: the label itself or an unambiguous class name."""

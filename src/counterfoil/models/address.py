@@ -1,56 +1,98 @@
-"""Addresses: `embedded:efficientnet-lite0`, `onnx:FILE`, `python:module:factory`."""
+"""Addresses: `embedded:efficientnet-lite0`, `timm:resnet50.a1_in1k`, `onnx:FILE` and so on, each with its loader."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from counterfoil.embedded.fetch import asset, cache_folder
 from counterfoil.embedded.networks import NETWORKS, onnx_file
 from counterfoil.errors import UserError
 from counterfoil.labels import imagenet1k
+from counterfoil.models.comparing import ComparedClassifier
 from counterfoil.models.description import describe, labels_of
-from counterfoil.models.onnx import OnnxClassifier
+from counterfoil.models.onnx import OnnxClassifier, OnnxRun
+from counterfoil.models.options import ModelOptions, Request
+from counterfoil.models.predictions import load_predictions
 from counterfoil.models.python import load_python
+from counterfoil.models.torch.clip import load_clip_huggingface, load_open_clip
+from counterfoil.models.torch.huggingface import load_huggingface
+from counterfoil.models.torch.timm import load_safetensors, load_timm
+from counterfoil.models.torch.torchscript import load_torchscript
+from counterfoil.models.torch.torchvision import load_torchvision
+from counterfoil.models.vlm import load_vlm
 from counterfoil.types import Classifier
 
 
-def _embedded(address: str, place: str, describe_flag: str | None) -> Classifier:
+def _embedded(request: Request) -> Classifier:
+    place = request.place
     if place not in NETWORKS:
         close = difflib.get_close_matches(place, NETWORKS, n=1, cutoff=0.0)[0]
         raise UserError(
-            f"expected embedded:{{{', '.join(NETWORKS)}}}, got '{address}'; did you mean 'embedded:{close}'?"
+            f"expected embedded:{{{', '.join(NETWORKS)}}}, got '{request.address}'; did you mean 'embedded:{close}'?"
         )
     file = onnx_file(place, asset, cache_folder())
-    return OnnxClassifier(address, file, imagenet1k().labels, NETWORKS[place].preprocessing, "probabilities")
+    labels, wanted = imagenet1k().labels, NETWORKS[place].preprocessing
+    return _in_precision(OnnxClassifier(request.address, file, labels, wanted, "probabilities"), request.options)
 
 
-def _onnx(address: str, place: str, describe_flag: str | None) -> Classifier:
-    path = Path(place)
+def _onnx(request: Request) -> Classifier:
+    path = Path(request.place)
     if not path.is_file():
-        raise UserError(f"expected an ONNX file, got '{address}': there is no file '{place}'")
-    description = describe(path, describe_flag)
+        raise UserError(f"expected an ONNX file, got '{request.address}': there is no file '{request.place}'")
+    description = describe(path, request.options.describe)
     labels = labels_of(description, path.parent)
-    return OnnxClassifier(address, path, labels, description.preprocessing, description.scores)
+    network = OnnxClassifier(request.address, path, labels, description.preprocessing, description.scores)
+    return _in_precision(network, request.options)
 
 
-def _python(address: str, place: str, describe_flag: str | None) -> Classifier:
-    return load_python(address, place)
+def _in_precision(network: OnnxClassifier, options: ModelOptions) -> Classifier:
+    """The network in the runtime and precision asked for."""
+    runtime = "openvino" if options.runtime == "openvino" else "onnx"
+    exact = network if runtime == "onnx" else replace(network, how=OnnxRun("openvino"))
+    if options.precision == "f32":
+        return exact
+    return ComparedClassifier(replace(network, how=OnnxRun("openvino", options.precision)), exact, options.precision)
 
 
-ADDRESSES: dict[str, tuple[Callable[[str, str, str | None], Classifier], str]] = {
+def _python(request: Request) -> Classifier:
+    return load_python(request.address, request.place)
+
+
+def _vlm(request: Request) -> Classifier:
+    return load_vlm(request.address, request.place, request.options.classes)
+
+
+ADDRESSES: dict[str, tuple[Callable[[Request], Classifier], str]] = {
     "embedded": (_embedded, "networks that install from PyPI alone: " + ", ".join(NETWORKS)),
     "onnx": (_onnx, "onnx:FILE, with FILE.json beside it or --describe for labels and preprocessing"),
+    "timm": (load_timm, "timm:NAME.TAG, such as timm:resnet50.a1_in1k, or a folder that timm saved"),
+    "torchvision": (load_torchvision, "torchvision:NAME@WEIGHTS, such as torchvision:resnet50@IMAGENET1K_V2"),
+    "hf": (load_huggingface, "hf:org/name@revision or a folder: image classifiers of transformers"),
+    "open_clip": (load_open_clip, "open_clip:ARCH/TAG or ARCH/FILE: zero-shot over the classes asked for"),
+    "clip-hf": (load_clip_huggingface, "clip-hf:org/name@revision or a folder: zero-shot models of transformers"),
+    "torchscript": (load_torchscript, "torchscript:FILE, with FILE.json beside it or --describe"),
+    "safetensors": (load_safetensors, "safetensors:ARCH:FILE: your weights in an architecture of timm's"),
+    "vlm": (_vlm, "vlm:NAME: any OpenAI-compatible endpoint; base URL and key from the environment"),
     "python": (_python, "python:module:factory, where factory() returns a callable with `labels`"),
+    "predictions": (load_predictions, "predictions:FILE: answers made elsewhere, as CSV or Parquet"),
 }
+_OF_SUFFIX = {
+    ".onnx": "onnx:{}", ".pt": "torchscript:{}", ".safetensors": "safetensors:ARCH:{}",
+    ".pth": "safetensors:ARCH:{}", ".bin": "safetensors:ARCH:{}",
+    ".csv": "predictions:{}", ".parquet": "predictions:{}",
+}  # fmt: skip
 
 
-def load_model(address: str, describe_flag: str | None = None) -> Classifier:
+def load_model(address: str, describe: str | None = None, options: ModelOptions | None = None) -> Classifier:
     """The classifier at this address."""
+    chosen = options or ModelOptions()
+    chosen = chosen if describe is None else replace(chosen, describe=describe)
     kind, colon, place = address.partition(":")
     if colon and kind in ADDRESSES:
-        return ADDRESSES[kind][0](address, place, describe_flag)
+        return ADDRESSES[kind][0](Request(address, place, chosen))
     raise UserError(
         f"expected a model address such as {_offer(address)}, got '{address}'; see `counterfoil list models`"
     )
@@ -58,7 +100,19 @@ def load_model(address: str, describe_flag: str | None = None) -> Classifier:
 
 def _offer(address: str) -> str:
     """The exact string that was probably meant."""
-    if address.lower().endswith(".onnx"):
-        return f"'onnx:{address.rpartition(':')[2]}'"
-    close = difflib.get_close_matches(address.rpartition(":")[2].lower(), NETWORKS, n=1, cutoff=0.3)
-    return f"'embedded:{close[0]}'" if close else "'embedded:efficientnet-lite0' or 'onnx:FILE'"
+    kind, colon, place = address.partition(":")
+    suffix = Path(address).suffix.lower()
+    close_kind = difflib.get_close_matches(kind.lower(), ADDRESSES, n=1, cutoff=0.6)
+    if colon and close_kind:
+        return f"'{close_kind[0]}:{place}'"
+    if suffix in _OF_SUFFIX:
+        return f"'{_OF_SUFFIX[suffix].format(address.rpartition(':')[2])}'"
+    if Path(address).is_dir():
+        return f"'hf:{address}' or 'timm:{address}'"
+    close = difflib.get_close_matches(address.rpartition(":")[2].lower(), NETWORKS, n=1, cutoff=0.5)
+    if close:
+        return f"'embedded:{close[0]}'"
+    if address.count("/") == 1:
+        return f"'hf:{address}'"
+    plain = address.replace("_", "").replace(".", "").isalnum()
+    return f"'timm:{address}'" if plain else "'embedded:efficientnet-lite0' or 'onnx:FILE'"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -57,6 +58,12 @@ def describe(network: Path, flags: str | None) -> Description:
         place = ".".join(str(part) for part in fault["loc"])
         expected = ", ".join(Description.model_fields)
         raise UserError(f"{where}: '{place}': {fault['msg'].lower()}; expected keys: {expected}") from error
+
+
+def overridden(description: Description, known: Preprocessing) -> Preprocessing:
+    """What is known of the preprocessing, with those keys replaced that the description gives."""
+    given = description.model_fields_set - {"labels", "scores"}
+    return replace(known, **{name: getattr(description, name) for name in given})
 
 
 def labels_of(description: Description, folder: Path) -> tuple[str, ...]:

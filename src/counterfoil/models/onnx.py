@@ -1,4 +1,4 @@
-"""Networks in ONNX, run by ONNX Runtime on the CPU with one thread per call.
+"""Networks in ONNX, run on the CPU with one thread per call, by ONNX Runtime or by OpenVINO.
 
 The engine's threads call one session at the same time, so every core works on its own pictures: faster than
 many threads on one picture.
@@ -6,11 +6,11 @@ many threads on one picture.
 
 from __future__ import annotations
 
-import hashlib
+import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,16 +19,27 @@ import onnxruntime
 from numpy.typing import NDArray
 from onnxruntime.capi import onnxruntime_pybind11_state as faults
 
+from counterfoil.embedded.networks.wire import Message
 from counterfoil.errors import UserError
+from counterfoil.models.openvino import open_request
+from counterfoil.models.options import Precision, Runtime
+from counterfoil.models.preparation import Preparation
 from counterfoil.models.preparing import prepared
+from counterfoil.models.weights import check_file, file_digest
 from counterfoil.types import Preprocessing
 
 _FAULTS = (faults.Fail, faults.InvalidArgument, faults.InvalidGraph, faults.InvalidProtobuf, faults.NoSuchFile,
            faults.NotImplemented, faults.RuntimeException)  # fmt: skip
 
 
+_GRAPH, _CONSTANTS, _DIMENSIONS = 7, 5, 1  # field numbers of ONNX: model.graph, graph.initializer, tensor.dims
+
+Run = Callable[[NDArray[np.float32]], NDArray[np.float32]]  # prepared pictures to scores
+
+
 def open_session(path: Path) -> Any:
     """A session with one thread; several threads may run it at once."""
+    check_file(path, "an ONNX network")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3
@@ -46,6 +57,33 @@ def softmax(scores: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 @dataclass(frozen=True)
+class OnnxRun:
+    """Where and how an ONNX network runs."""
+
+    runtime: Runtime = "onnx"
+    precision: Precision = "f32"
+
+    def open(self, path: Path) -> Run:
+        """The network as a function; several threads may call it at once."""
+        if self.runtime == "openvino" or self.precision != "f32":
+            return open_request(path, self.precision)
+        session = open_session(path)
+        return partial(_answer, session, session.get_inputs()[0].name)
+
+
+def _answer(session: Any, name: str, pictures: NDArray[np.float32]) -> NDArray[np.float32]:
+    return np.asarray(session.run(None, {name: pictures})[0], np.float32)
+
+
+@dataclass(frozen=True)
+class Original:
+    """What an exported network keeps of the one it was made from."""
+
+    digest: str
+    preparation: Preparation
+
+
+@dataclass(frozen=True)
 class OnnxClassifier:
     """A network in an ONNX file with one input and one output."""
 
@@ -54,6 +92,8 @@ class OnnxClassifier:
     labels: tuple[str, ...]
     preprocessing: Preprocessing
     scores: Literal["logits", "probabilities", "detect"] = "detect"
+    how: OnnxRun = OnnxRun()
+    original: Original | None = None  # where the file was exported from another network
 
     def __post_init__(self) -> None:
         width = self._probe.shape[-1]
@@ -64,8 +104,8 @@ class OnnxClassifier:
             )
 
     @cached_property
-    def _session(self) -> Any:
-        return open_session(self.path)
+    def _network(self) -> Run:
+        return self.how.open(self.path)
 
     @cached_property
     def _probe(self) -> NDArray[np.float32]:
@@ -81,8 +121,14 @@ class OnnxClassifier:
 
     @cached_property
     def digest(self) -> str:
-        """Hash of the file."""
-        return hashlib.sha256(self.path.read_bytes()).hexdigest()
+        """Hash of the file, or of the weights it was exported from."""
+        return self.original.digest if self.original else file_digest(self.path)
+
+    @cached_property
+    def parameters(self) -> int:
+        """How many numbers the file holds as constants, nearly all of them learnt."""
+        (graph,) = Message(self.path.read_bytes()).messages(_GRAPH)
+        return sum(math.prod(tensor.integers(_DIMENSIONS)) for tensor in graph.messages(_CONSTANTS))
 
     @cached_property
     def _gives_logits(self) -> bool:
@@ -90,16 +136,17 @@ class OnnxClassifier:
             return self.scores == "logits"
         return bool(self._probe.min() < 0 or abs(float(self._probe.sum()) - 1) > 1e-3)
 
+    def _picture(self, image: NDArray[np.uint8]) -> NDArray[np.float32]:
+        return self.original.preparation.picture(image) if self.original else prepared(image, self.preprocessing)
+
     def _run(self, images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
         # One picture at a time: as fast on a CPU as a batch, and the answers cannot depend on the batch.
-        name = self._session.get_inputs()[0].name
-        answers = [
-            self._session.run(None, {name: prepared(image, self.preprocessing)[None]})[0].reshape(1, -1)
-            for image in images
-        ]
+        answers = [self._network(self._picture(image)[None]).reshape(1, -1) for image in images]
         return np.concatenate(answers).astype(np.float32, copy=False)
 
     def __call__(self, images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
         """Probabilities, (len(images), len(labels))."""
+        if not images:
+            return np.zeros((0, len(self.labels)), np.float32)
         scores = self._run(images)
         return softmax(scores) if self._gives_logits else scores

@@ -1,0 +1,128 @@
+"""Models: `counterfoil models check ADDRESS`."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.checks import ContractError, check_classifier
+from counterfoil.engine.local import cores
+from counterfoil.errors import UserError
+from counterfoil.labels import space_named, space_of
+from counterfoil.models import DEFAULT_TEMPLATES, ModelOptions, load_model, read_templates
+from counterfoil.source import DemoSource
+from counterfoil.types import Answerer, Classifier, Preprocessing
+
+PHOTOS = 3
+_SECONDS_TO_MEASURE = 2.0
+_PER_CALL = 8
+
+
+@click.group()
+def models() -> None:
+    """What a model is and whether it keeps its promises."""
+
+
+@models.command()
+@click.argument("address")
+@click.option("--describe", help="Labels and preprocessing of a file that does not say them, as JSON or a JSON file.")
+@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or cuda:NUMBER.")
+@click.option("--precision", type=click.Choice(["f32", "bf16", "fp16"]), default="f32", show_default=True)
+@click.option("--runtime", type=click.Choice(["own", "onnx", "openvino"]), default="own", show_default=True)
+@click.option("--classes", help="What a zero-shot model chooses from: imagenet-d, ..., or a classes.json.")
+@click.option(
+    "--template", help="What a zero-shot model is told, such as 'a sketch of a {c}', or a file of such lines."
+)
+def check(address: str, classes: str | None, template: str | None, **options: Any) -> None:
+    """Load a model, print what it is, ask it about three demo photos and check the contract."""
+    space = space_named(classes) if classes else None
+    templates = read_templates(template) if template else DEFAULT_TEMPLATES
+    model = load_model(address, options=ModelOptions(classes=space, templates=templates, **options))
+    for line in described(model):
+        click.echo(line)
+    if isinstance(model, Answerer):
+        click.echo("contract: not run, since this model answers variants and not pictures")
+        return
+    photos = demo_photos()
+    for line in answered(model, photos):
+        click.echo(line)
+    keep_promises(model, [photo for _, photo in photos])
+    click.echo("contract: kept (width, finite, probabilities, independent of batch and order)")
+    click.echo(f"speed: {pictures_a_second(model, [photo for _, photo in photos]):.0f} pictures a second")
+    note = getattr(model, "note", "")
+    if note:
+        click.echo(f"note: {note}")
+
+
+def described(model: Classifier) -> list[str]:
+    """What the model is."""
+    parameters = getattr(model, "parameters", None)
+    preparation = getattr(model, "preparation", None)
+    return [
+        f"model: {model.name}",
+        f"weights: sha256 {model.digest}",
+        *([f"parameters: {parameters:,}"] if parameters else []),
+        f"labels: {len(model.labels)} of {space_of(model.labels).name}, {model.labels[0]} ... {model.labels[-1]}",
+        f"preprocessing: {told(model.preprocessing)}",
+        *([f"prepared by: {preparation.how}"] if preparation else []),
+    ]
+
+
+def told(preprocessing: Preprocessing | None) -> str:
+    """Preprocessing in one line."""
+    if preprocessing is None:
+        return "done by the model itself, unseen"
+    p = preprocessing
+    geometry = f"squeeze to {p.size}" if p.resize is None else f"resize {p.resize}, centre crop {p.size}"
+    mean, std = (", ".join(f"{value:.6g}" for value in values) for values in (p.mean, p.std))
+    return f"{geometry}, {p.interpolation}, antialiased, mean ({mean}), std ({std}) in levels 0..255, {p.colour_order}"
+
+
+def demo_photos() -> list[tuple[str, NDArray[np.uint8]]]:
+    """Three demo photos of different classes, with their labels."""
+    source = DemoSource()
+    samples = {sample.label: sample for sample in source.samples()[0]}
+    chosen = list(samples.values())[:: max(1, len(samples) // PHOTOS)][:PHOTOS]
+    return [(sample.label, source.read(sample)[0]) for sample in chosen]
+
+
+def answered(model: Classifier, photos: list[tuple[str, NDArray[np.uint8]]]) -> list[str]:
+    """The best answer to each photo."""
+    space, demo = space_of(model.labels), space_named("imagenet1k")
+    scores = model([photo for _, photo in photos])
+    best = scores.argmax(axis=1)
+    return [
+        f"photo of {demo.name_of(label)}: {space.name_of(model.labels[column])} ({100 * row[column]:.1f} %)"
+        for (label, _), column, row in zip(photos, best, scores, strict=True)
+    ]
+
+
+def keep_promises(model: Classifier, photos: list[NDArray[np.uint8]]) -> None:
+    """The contract, as a user's error where it is broken."""
+    try:
+        check_classifier(model, photos)
+    except ContractError as error:
+        raise UserError(f"{model.name} breaks the contract of classifiers: {error}") from error
+
+
+def pictures_a_second(model: Classifier, photos: list[NDArray[np.uint8]]) -> float:
+    """The rate with one thread per core, as the pipeline asks."""
+    batch = (photos * _PER_CALL)[:_PER_CALL]
+    end = time.monotonic() + _SECONDS_TO_MEASURE
+
+    def ask(_: int) -> int:
+        calls = 0
+        while time.monotonic() < end or calls == 0:
+            model(batch)
+            calls += 1
+        return calls
+
+    start = time.monotonic()
+    with ThreadPoolExecutor(cores()) as pool:
+        calls = sum(pool.map(ask, range(cores())))
+    return calls * len(batch) / (time.monotonic() - start)

@@ -1,0 +1,60 @@
+"""The label spaces of published benchmarks: their classes, and which ImageNet ids count as each."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+from collections.abc import Callable
+from functools import cache
+from importlib import resources
+from pathlib import Path
+
+from counterfoil.errors import UserError
+from counterfoil.labels.classes import read_classes
+from counterfoil.labels.space import LabelSpace, imagenet1k
+
+
+def _from_table(name: str, file: str) -> LabelSpace:
+    text = resources.files("counterfoil.labels").joinpath(file).read_text(encoding="utf-8")
+    rows = list(csv.DictReader(text.splitlines()))
+    ids = tuple(tuple(row["ids"].split()) for row in rows)
+    return LabelSpace(name, tuple(row["label"] for row in rows), tuple(row["name"] for row in rows), ids)
+
+
+@cache
+def imagenet_d() -> LabelSpace:
+    """The 113 categories of ImageNet-D by folder name; nine of them accept several ImageNet ids."""
+    return _from_table("imagenet-d", "imagenet_d.csv")
+
+
+@cache
+def imagenet9() -> LabelSpace:
+    """The nine super-classes of the Backgrounds challenge, each of 16 to 116 ImageNet classes."""
+    return _from_table("imagenet-9", "imagenet9.csv")
+
+
+@cache
+def ximagenet12() -> LabelSpace:
+    """The twelve classes of XImageNet-12."""
+    return _from_table("ximagenet-12", "ximagenet12.csv")
+
+
+SPACES: dict[str, Callable[[], LabelSpace]] = {
+    "imagenet1k": imagenet1k,
+    "imagenet-d": imagenet_d,
+    "imagenet-9": imagenet9,
+    "ximagenet-12": ximagenet12,
+}
+
+
+def space_named(text: str) -> LabelSpace:
+    """A known space by its name, or a user's own classes from a JSON file."""
+    if text in SPACES:
+        return SPACES[text]()
+    if Path(text).is_file():
+        return read_classes(Path(text))
+    close = difflib.get_close_matches(text, SPACES, n=1, cutoff=0.0)[0]
+    raise UserError(
+        f"expected classes as one of {', '.join(SPACES)} or a JSON file, got '{text}', which is no file;"
+        f" did you mean '{close}'?"
+    )

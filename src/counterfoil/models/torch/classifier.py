@@ -1,0 +1,130 @@
+"""A torch network as a classifier: on the CPU in the threads that ask, on a GPU through gathered batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.errors import UserError
+from counterfoil.models.comparing import ComparedClassifier
+from counterfoil.models.extras import required
+from counterfoil.models.gathering import Gathering
+from counterfoil.models.options import ModelOptions, Request
+from counterfoil.models.preparation import Preparation, swiftest
+from counterfoil.models.torch.batches import DeviceBatches, best_batch_size
+from counterfoil.models.torch.desk import DeviceService
+from counterfoil.models.torch.exporting import exported
+from counterfoil.models.torch.network import TorchNetwork
+from counterfoil.models.torch.resizing import swiftly_fitted
+from counterfoil.types import Classifier, Preprocessing
+
+_COMPARED_AT_ONCE = 64  # the comparison in full precision is short: no need to find its best batch size
+
+Ask = Callable[[Sequence[NDArray[np.uint8]]], NDArray[np.float32]]
+
+
+@dataclass(frozen=True)
+class TorchClassifier:
+    """A network that runs in torch."""
+
+    name: str
+    labels: tuple[str, ...]
+    preparation: Preparation
+    digest: str
+    ask: Ask
+    parameters: int
+    device: str = "cpu"
+    batch_size: int = 1
+
+    @property
+    def preprocessing(self) -> Preprocessing:
+        """What is done to a picture before the network sees it."""
+        return self.preparation.preprocessing
+
+    def __call__(self, images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
+        """Probabilities, (len(images), len(labels))."""
+        if not images:
+            return np.zeros((0, len(self.labels)), np.float32)
+        return self.ask(images)
+
+
+def classifier_of(request: Request, network: TorchNetwork) -> Classifier:
+    """The classifier that the options ask for."""
+    options, device = request.options, chosen_device(request.options.device)
+    check_width(request.address, network)
+    if options.runtime != "own" or (device == "cpu" and options.precision != "f32"):
+        return exported(request, network)
+    if device == "cpu":
+        return _on_cpu(request.address, network)
+    asked = _on_device(request.address, network, options, device)
+    if options.precision == "f32":
+        return asked
+    full = replace(options, precision="f32", batch_size=_COMPARED_AT_ONCE)
+    return ComparedClassifier(asked, _on_device(request.address, network, full, device), options.precision)
+
+
+def chosen_device(wanted: str) -> str:
+    """The device that torch is to use, which must be there."""
+    torch = required("torch", "torch")
+    if wanted == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    kind, _, number = wanted.partition(":")
+    there = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    known = kind == "cpu" or (kind == "cuda" and (number or "0").isdigit() and int(number or 0) < there)
+    if not known:
+        raise UserError(f"expected a device as auto, cpu, cuda or cuda:NUMBER, got '{wanted}'; torch sees {there} GPUs")
+    return wanted
+
+
+def check_width(address: str, network: TorchNetwork) -> None:
+    """A column without a name, or a name without a column, is refused before anything is scored."""
+    torch = required("torch", "torch")
+    if network.preparation.preprocessing.layout != "NCHW":
+        raise UserError(f"expected the layout NCHW, as torch networks have it, got NHWC for {address}")
+    height, width = network.preparation.preprocessing.size
+    grey = network.preparation.picture(np.full((height, width, 3), 127, np.uint8))
+    with torch.inference_mode():
+        found = network.module(torch.from_numpy(grey)[None])
+    columns = tuple(getattr(found, "shape", ()))
+    if columns != (1, len(network.labels)):
+        raise UserError(
+            f"expected {len(network.labels)} output columns, one per label, got an output of shape {columns} from"
+            f" {address}; give the labels this network was trained on"
+        )
+
+
+def _on_cpu(name: str, network: TorchNetwork) -> TorchClassifier:
+    # The pipeline has a thread per core already; more threads inside each call would only get in one another's way.
+    required("torch", "torch").set_num_threads(1)
+    batches = DeviceBatches(network, "cpu")
+
+    def ask(images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
+        # One picture at a time, as in ONNX: the answers cannot depend on the batch.
+        return np.concatenate([batches([batches.ready([image])])() for image in images])
+
+    batches([batches.ready([np.zeros((*network.preparation.preprocessing.size, 3), np.uint8)])])()
+    return _classifier(name, network, ask, "cpu")
+
+
+def _on_device(name: str, network: TorchNetwork, options: ModelOptions, device: str) -> TorchClassifier:
+    swift = replace(network, preparation=swiftest(network.preparation, swiftly_fitted, "torch"))
+    batches = DeviceBatches(swift, device, options.precision)
+    # Resizing runs on the pipeline's threads, each of which is one core's.
+    required("torch", "torch").set_num_threads(1)
+    gathering = Gathering(batches, options.batch_size or best_batch_size(batches))
+    example = batches.ready([np.zeros((*network.preparation.preprocessing.size, 3), np.uint8)])
+    service = DeviceService(gathering, example, len(network.labels))
+
+    def ask(images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
+        return service(batches.ready(images))
+
+    return _classifier(name, swift, ask, device, gathering.batch_size)
+
+
+def _classifier(name: str, network: TorchNetwork, ask: Ask, device: str, batch_size: int = 1) -> TorchClassifier:
+    return TorchClassifier(
+        name, network.labels, network.preparation, network.digest, ask, network.parameters, device, batch_size
+    )
