@@ -44,7 +44,7 @@ def unusable(picture: Picture, rng: np.random.Generator) -> Picture:
 
 BAD: dict[str, Change] = {
     "keeps the picture's size": lambda picture, rng: Picture(picture.image[1:], picture.alpha[1:]),
-    "uint8": lambda picture, rng: Picture(picture.image.astype(np.float32), picture.alpha),  # type: ignore[arg-type]
+    "uint8": lambda picture, rng: Picture(picture.image.astype(np.float32), picture.alpha),
     "one size": lambda picture, rng: Picture(picture.image, picture.alpha[1:]),
     "as it was": in_place,
     "the same pixels": lambda picture, rng: Picture(

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 
+from counterfoil.analyse import Condition, Contrast
 from counterfoil.report import headline
 from counterfoil.types import Attribute, Drop
 
@@ -144,3 +145,56 @@ def test_an_edit_of_a_stranger_is_called_by_its_name() -> None:
     assert texts(drops, "weakest")[0].startswith(
         "Corruption is the weakest attribute of net: fog (3) costs 30.0 points"
     )
+
+
+def contrast(difference: float, half: float, *, p: float = 0.001, n: int = 64) -> Contrast:
+    condition = Condition("background", "background-swap", "")
+    low, high = difference - half, difference + half
+    return Contrast("a", "b", condition, n, 30.0, 30.0 - difference, difference, low, high, p, p)
+
+
+TWO_MODELS = [
+    row("background", "background-swap", 30.0, model="a"),
+    row("background", "background-swap", 26.9, model="b"),
+]
+
+
+def told(contrasts: list[Contrast], kind: str) -> list[str]:
+    return [finding.text for finding in headline(TWO_MODELS, contrasts) if finding.kind == kind]
+
+
+def test_a_better_model_is_named_beside_the_weakest_attribute_though_the_intervals_overlap() -> None:
+    weakest = told([contrast(3.1, 2.1)], "weakest")
+    assert weakest[0] == (
+        "Background is the weakest attribute of a: swapping it costs 30.0 points [22.0, 38.0] (n = 64); "
+        "b is 3.1 points better [1.0, 5.2]."
+    )
+    assert "better" not in weakest[1]
+
+
+def test_models_are_compared_photo_by_photo_whichever_stands_first() -> None:
+    assert told([contrast(3.1, 2.1)], "models") == [
+        "Background (swapping it): b loses 3.1 points less than a [1.0, 5.2], paired by photo (n = 64)."
+    ]
+    assert told([contrast(-3.1, 2.1)], "models") == [
+        "Background (swapping it): a loses 3.1 points less than b [1.0, 5.2], paired by photo (n = 64)."
+    ]
+
+
+def test_a_difference_inside_the_noise_ranks_nobody() -> None:
+    for noise in (contrast(3.1, 4.0), contrast(3.1, 2.1, p=0.2), contrast(3.1, 2.1, n=9)):
+        (sentence,) = told([noise], "models")
+        assert sentence.startswith("Photo by photo, no edit tells the models apart")
+        assert all("better" not in line for line in told([noise], "weakest"))
+
+
+def test_brackets_do_not_stand_in_brackets() -> None:
+    drops = [row("background", "background-swap", 40.0), row("direction", "direction", 20.0, level="75")]
+    assert texts(drops, "costly") == ["Also significant: direction (turning the object, 75: 20.0 points [12.0, 28.0])."]
+
+
+def test_what_could_have_gone_unseen_is_told_beside_what_is_not_significant() -> None:
+    drops = [row("background", "background-swap", 30.0), row("direction", "direction", 2.0, level="random", n=40)]
+    findings = headline(drops, unseen={("net", "direction", "random"): 12.4})
+    (unclear,) = [finding.text for finding in findings if finding.kind == "unclear"]
+    assert unclear.endswith("cost nothing: a drop of 12 points would still go unseen in one run of five.")

@@ -14,7 +14,8 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Dialog, Page, sync_playwright
 
-from counterfoil.report import Flip, ReportInput, render, write_report
+from counterfoil.analyse import Condition, Contrast
+from counterfoil.report import Example, Reply, ReportInput, render, write_report
 from counterfoil.types import Attribute, Drop, Preprocessing, Run, Skipped
 
 HOSTILE = "\"><img src=x onerror=alert(1)><script>alert(2)</script>'{{7*7}}</style></title>"
@@ -47,8 +48,19 @@ def drop(model: str, edit: tuple[Attribute, str, str, float], shift: float) -> D
     )
 
 
-def flip(model: str, attribute: Attribute, edit: str, seed: int) -> Flip:
-    return Flip(model, attribute, edit, "", f"n01/{seed}", "n01", jpeg(seed), jpeg(seed + 500), "n01", 0.91, "n02", 0.4)
+def example(attribute: Attribute, edit: str, seed: int, models: dict[str, str], label: str = "n01") -> Example:
+    """One picture; `models` says what each model answers after the edit, having been right before."""
+    replies = tuple(Reply(model, label, 0.91, after, 0.4) for model, after in models.items())
+    return Example(attribute, edit, "", f"{label}/{seed}", label, jpeg(seed), jpeg(seed + 500), replies)
+
+
+def contrasts(drops: list[Drop]) -> list[Contrast]:
+    """The second model minus nothing: as far apart as the table says."""
+    first, second = drops[: len(EDITS)], drops[len(EDITS) :]
+    return [
+        Contrast(*MODELS, Condition(a.attribute, a.edit, a.level), 60, a.drop, b.drop, a.drop - b.drop, -5, 1, 0.3, 1.0)
+        for a, b in zip(first, second, strict=True)
+    ]
 
 
 def content(title: str = "A small run") -> ReportInput:
@@ -57,24 +69,31 @@ def content(title: str = "A small run") -> ReportInput:
         dict.fromkeys(MODELS, "feed" * 16), {MODELS[0]: Preprocessing((224, 224), 256), MODELS[1]: None},
         {"python": "3.12"},
     )  # fmt: skip
-    flips = [
-        flip(MODELS[0], "background", "background-swap", 1),
-        flip(MODELS[0], "background", "background-swap", 2),
-        flip(MODELS[1], "background", "background-swap", 2),
-        flip(MODELS[1], "size", "size", 3),
+    examples = [
+        example("background", "background-swap", 1, {MODELS[0]: "n02", MODELS[1]: "n01"}),
+        example("background", "background-swap", 2, {MODELS[0]: "n02", MODELS[1]: "n02"}),
+        example("size", "size", 3, {MODELS[0]: "n01", MODELS[1]: "n02"}),
+        example("size", "size", 4, {MODELS[0]: "n02", MODELS[1]: "n02"}, label="n02"),
     ]
     drops = [drop(model, edit, 2.0 * place) for place, model in enumerate(MODELS) for edit in EDITS]
     skipped = [Skipped("n01/9", "source", "", "truncated"), Skipped("n01/8", "source", "", "truncated")]
-    return ReportInput(title, run, drops, 60, 420, flips, skipped, {"n01": "tench", "n02": "goldfish"})
+    return ReportInput(
+        title, run, drops, 60, 420, examples, skipped, {"n01": "tench", "n02": "goldfish"},
+        attribute_drops=drops, contrasts=contrasts(drops),
+        letters={(row.attribute, row.model): "a" for row in drops},
+    )  # fmt: skip
 
 
 def hostile_content() -> ReportInput:
     plain = content(HOSTILE)
-    flips = [replace(row, label=HOSTILE, sample_id=HOSTILE, answer_after=HOSTILE, model=HOSTILE) for row in plain.flips]
+    reply = Reply(HOSTILE, HOSTILE, 0.9, "other", 0.4)
+    examples = [replace(row, label=HOSTILE, sample_id=HOSTILE, replies=(reply,)) for row in plain.examples]
     run = replace(plain.run, command=HOSTILE, models=(HOSTILE,), environment={HOSTILE: HOSTILE}, images=HOSTILE)
     return replace(
         plain,
-        flips=flips,
+        examples=examples,
+        attribute_drops=(),
+        contrasts=(),
         run=run,
         drops=[replace(row, model=HOSTILE, edit=HOSTILE, level=HOSTILE) for row in plain.drops[: len(EDITS)]],
         skipped=[Skipped(HOSTILE, "source", HOSTILE, HOSTILE)],
@@ -124,7 +143,7 @@ def test_headings_go_down_one_step_at_a_time() -> None:
 def test_names_cannot_add_an_element_to_the_page() -> None:
     found = outline(render(hostile_content())).tags
     assert found.count("script") == 1
-    assert found.count("img") == 2 * 3  # one pair per card
+    assert found.count("img") == 2 * 4  # one pair per card
 
 
 def test_the_same_content_gives_the_same_bytes_and_no_other_file(tmp_path: Path) -> None:
@@ -142,7 +161,7 @@ def test_a_page_that_fails_leaves_the_old_one_and_no_half_file(tmp_path: Path) -
 
 
 def test_an_empty_run_gives_a_page_that_says_so() -> None:
-    page = render(replace(content(), drops=[], flips=[], skipped=[]))
+    page = render(replace(content(), drops=[], examples=[], skipped=[], attribute_drops=[], contrasts=[]))
     assert "No data: no photo was scored" in page
     assert "nothing to draw" in page
     assert "every picture was used" in page
@@ -151,7 +170,8 @@ def test_an_empty_run_gives_a_page_that_says_so() -> None:
 
 def test_the_page_tells_answers_reasons_preprocessing_and_command() -> None:
     words = " ".join(re.sub(r"<[^>]*>", " ", render(content())).replace("&nbsp;", " ").split())
-    assert f"{MODELS[0]} tench 91 % → goldfish 40 %" in words
+    assert f"{MODELS[0]} flipped tench 91 % → goldfish 40 %" in words
+    assert f"{MODELS[1]} held tench 91 % → tench 40 %" in words
     assert "2 truncated source n01/9 n01/8" in words
     assert "shorter side to 256, centre crop 224 × 224 (bilinear)" in words
     assert "done inside the model, not seen from here" in words
@@ -165,39 +185,67 @@ def test_the_dose_curve_needs_two_levels_with_a_share() -> None:
     assert 'id="dose"' not in render(replace(content(), drops=one_level))
 
 
+def test_an_edit_whose_levels_are_numbers_has_a_dose_curve_in_their_order() -> None:
+    levels = [drop(MODELS[0], ("corruption", "fog", level, 8.0 * int(level)), 0.0) for level in ("3", "1", "2")]
+    page = render(replace(content(), drops=[*content().drops, *levels]))
+    (curve,) = re.findall(r'aria-label="Dose curve of fog">(.*?)</svg>\s*</div>', page, re.S)
+    assert re.findall(rf'aria-label="{MODELS[0]}, (\d):', curve) == ["1", "2", "3"]
+
+
 def test_significance_is_a_filled_mark_with_the_numbers_in_words() -> None:
     page = render(content())
     told = f"{MODELS[0]}, background-swap other: drop 30.0 points, 95 % interval 23.0 to 37.0, significant, n = 60"
-    assert f'<g class="m0 filled" role="img" aria-label="{told}">' in page
-    assert re.search(r'<g class="m0" role="img" aria-label="[^"]*position random[^"]*, not significant, n = 60">', page)
+    assert f'<g class="m0 filled" data-m="0" role="img" aria-label="{told}">' in page
+    assert re.search(
+        r'<g class="m0" data-m="0" role="img" aria-label="[^"]*position random[^"]*, not significant', page
+    )
     assert not re.search(r'aria-label="[^"]*object-removed[^"]*drop', page)
 
 
-def test_models_that_flip_on_one_picture_share_its_card() -> None:
+def test_a_picture_has_one_card_with_every_models_answers() -> None:
     page = render(content())
-    assert page.count('<figure class="card">') == 3
-    assert page.count('<li class="verdict"') == 4
+    assert page.count('<figure class="card"') == 4
+    assert page.count('<li class="verdict') == 8
 
 
-def test_the_page_stays_below_five_megabytes_however_many_flips_there_are() -> None:
+def test_a_photo_that_is_not_at_hand_leaves_its_answers() -> None:
+    bare = [replace(row, original=None, edited=None) for row in content().examples]
+    page = render(replace(content(), examples=bare))
+    assert page.count("The photo is not at hand.") == 4
+    assert "goldfish 40" in page
+    assert "<img" not in page
+
+
+def test_the_page_stays_below_five_megabytes_however_many_pictures_there_are() -> None:
     large = [jpeg(seed, side=150) for seed in range(8)]
-    flips = [
-        Flip(
-            model, attribute, "edit", str(number), f"n01/{number}", "n01", large[number], large[-number],
-            "n01", 0.9, "n02", 0.5,
-        )
-        for attribute in ("background", "size", "position", "direction", "colour", "blur", "texture", "shape")
-        for model in [f"model {position}" for position in range(10)]
-        for number in range(8)
-    ]  # fmt: skip
-    unique = [
-        replace(row, edited_jpeg=row.edited_jpeg + bytes([place % 256, place // 256]))
-        for place, row in enumerate(flips)
+    attributes: tuple[Attribute, ...] = ("background", "size", "position", "direction", "colour", "blur", "texture")
+    reply = Reply(MODELS[0], "n01", 0.9, "n02", 0.5)
+    many = [
+        Example(attribute, "edit", "", f"n01/{number}", "n01", large[number % 8], large[-number % 8], (reply,))
+        for attribute in attributes
+        for number in range(60)
     ]
-    assert sum(len(row.original_jpeg) + len(row.edited_jpeg) for row in unique) > 5_000_000
-    page = render(replace(content(), flips=unique))
+    assert sum(len(row.original or b"") + len(row.edited or b"") for row in many) > 5_000_000
+    page = render(replace(content(), examples=many))
     assert len(page.encode()) < 5_000_000
-    assert all(f'data-model="model {position}"' in page for position in range(10))
+    cards = {name: page.split(f'data-attribute="{name}" aria-label')[-1].count("<figure") for name in attributes}
+    assert min(cards.values()) > 10
+
+
+def test_models_are_side_by_side_with_letters_and_paired_differences() -> None:
+    page = render(content())
+    assert page.count('<sup aria-label="group a">a</sup>') == 2 * 4  # control, background, size, position
+    words = " ".join(re.sub(r"<[^>]*>", " ", page).split())
+    assert f"{MODELS[0]} {MODELS[1]} background background-swap other 60 30.0 32.0" in words
+    one = content().drops[: len(EDITS)]
+    alone = replace(content(), drops=one, attribute_drops=one, contrasts=[])
+    assert 'id="side-by-side"' not in render(alone)
+
+
+def test_answers_that_were_not_scored_are_counted_at_their_model() -> None:
+    words = " ".join(re.sub(r"<[^>]*>", " ", render(replace(content(), unscored={MODELS[1]: 3}))).split())
+    assert f"3 answers of {MODELS[1]} could not be scored" in words
+    assert "3 of 420 answers" in words
 
 
 @pytest.fixture(scope="module")
@@ -240,20 +288,101 @@ def test_the_page_runs_without_complaint_and_asks_nothing_of_any_network(browser
     sizes = page.evaluate("[...document.images].map((image) => image.naturalWidth)")
     page.close()
     assert complaints == []
-    assert sizes == [24] * 6
+    assert sizes == [24] * 8
 
 
 @pytest.mark.browser
 def test_filters_show_only_what_was_chosen(browser: Browser, tmp_path: Path) -> None:
-    page, _ = opened(browser, write_report(tmp_path, content()))
-    assert page.locator(".card:visible").count() == 3
+    page, complaints = opened(browser, write_report(tmp_path, content()))
+    cards = page.locator(".card:visible")
+    assert cards.count() == 3  # those that flipped
     page.locator("#filter-attribute").select_option("background")
-    assert page.locator(".card:visible").count() == 2
-    page.locator("#filter-model").select_option(MODELS[1])
-    assert page.locator(".card:visible").count() == 1
+    assert cards.count() == 2
+    page.locator("#filter-model").select_option(label=MODELS[1])
+    assert cards.count() == 1
     assert MODELS[1] in page.locator(".verdict:visible").inner_text()
     assert page.locator(".shelf:visible").count() == 1
-    assert page.locator("#filter-count").inner_text() == "1 of 3 pictures"
+    assert page.locator("#filter-count").inner_text() == "1 of 4 pictures"
+    page.locator("#filter-outcome").select_option("kept")
+    assert "held" in page.locator(".verdict:visible").inner_text()
+    page.locator("#filter-attribute").select_option("")
+    page.locator("#filter-model").select_option("")
+    page.locator("#filter-class").select_option("goldfish")
+    assert page.locator(".card:visible .truth strong").all_inner_texts() == ["goldfish"]
+    page.locator("#filter-outcome").select_option("flipped")
+    assert cards.count() == 0
+    page.close()
+    assert complaints == []
+
+
+@pytest.mark.browser
+def test_models_and_attributes_are_switched_off_in_all_charts_by_keyboard(browser: Browser, tmp_path: Path) -> None:
+    page, complaints = opened(browser, write_report(tmp_path, content()))
+    lanes = page.locator(".forest .values li:visible")
+    before = lanes.count()
+    height = page.locator(".forest .track").first.bounding_box()
+    page.locator("#drops .show-model").first.focus()
+    page.keyboard.press("Space")
+    assert lanes.count() == before / 2
+    after = page.locator(".forest .track").first.bounding_box()
+    assert height
+    assert after
+    assert after["height"] == height["height"] / 2
+    assert page.locator("#dose g[data-m='0']:visible, #heat [data-m='0']:visible").count() == 0
+    assert not page.locator("#dose .show-model").first.is_checked()
+    page.locator(".show-attribute[value=size]").uncheck()
+    assert page.locator(".forest .group[data-attribute=size]").is_hidden()
+    page.close()
+    assert complaints == []
+
+
+@pytest.mark.browser
+def test_the_scatter_shows_the_chosen_panel(browser: Browser, tmp_path: Path) -> None:
+    page, _ = opened(browser, write_report(tmp_path, content()))
+    assert page.locator(".panel:visible").count() == 1
+    page.locator("#scatter-attribute").select_option("size")
+    page.locator("#scatter-kind").select_option("accuracy")
+    shown = page.locator(".panel:visible svg").first
+    assert shown.get_attribute("aria-label") == "size: accuracy against accuracy before"
+    page.close()
+
+
+@pytest.mark.browser
+def test_a_table_is_copied_as_tab_separated_text(browser: Browser, tmp_path: Path) -> None:
+    page, complaints = opened(browser, write_report(tmp_path, content()))
+    page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
+    page.locator("button.copy[data-table=all-numbers]").click()
+    lines = page.evaluate("window.copied").splitlines()
+    assert lines[0].split("\t")[:5] == ["model", "attribute", "edit", "level", "n"]
+    assert len(lines) == 1 + len(content().drops)
+    assert lines[2].split("\t")[8] == "30.0"
+    assert page.locator("#table output").inner_text() == f"{len(content().drops)} rows copied"
+    page.close()
+    assert complaints == []
+
+
+@pytest.mark.browser
+def test_every_control_has_a_name_and_can_be_reached_by_tab(browser: Browser, tmp_path: Path) -> None:
+    page, _ = opened(browser, write_report(tmp_path, content()))
+    unnamed = page.evaluate(
+        "[...document.querySelectorAll('button, select, input')].filter((part) => part.offsetParent"
+        " && !(part.labels?.[0]?.innerText || part.innerText || '').trim()).length"
+    )
+    assert unnamed == 0
+    reached = set()
+    for _ in range(120):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate("document.activeElement.id || document.activeElement.className"))
+    assert {"filter-attribute", "filter-outcome", "show-model", "show-attribute", "copy", "scatter-kind"} <= reached
+    page.close()
+
+
+@pytest.mark.browser
+def test_the_printed_page_shows_no_control(browser: Browser, tmp_path: Path) -> None:
+    page, _ = opened(browser, write_report(tmp_path, content()))
+    page.emulate_media(media="print")
+    assert page.locator(".filters:visible, button.copy:visible, nav:visible").count() == 0
+    assert len(page.pdf()) > 10_000
     page.close()
 
 
@@ -262,13 +391,14 @@ def test_the_table_sorts_by_click_and_by_keyboard_with_missing_numbers_last(brow
     drops = [*content().drops, Drop("empty", "size", "size", "0.1", 0, *[float("nan")] * 9)]
     page, _ = opened(browser, write_report(tmp_path, replace(content(), drops=drops)))
     expected = sorted(f"{row.drop:.1f}".replace("-", "−") for row in drops[:-1])
+    cells = page.locator("#all-numbers td.drop")
     expected.sort(key=lambda text: float(text.replace("−", "-")))
-    heading = page.get_by_role("button", name="drop", exact=True)
+    heading = page.locator("#all-numbers").get_by_role("button", name="drop", exact=True)
     heading.click()
-    assert page.locator("td.drop").all_inner_texts() == [*expected, "–"]
+    assert cells.all_inner_texts() == [*expected, "–"]
     heading.focus()
     page.keyboard.press("Enter")
-    assert page.locator("td.drop").all_inner_texts() == [*expected[::-1], "–"]
+    assert cells.all_inner_texts() == [*expected[::-1], "–"]
     assert page.locator("th[aria-sort=descending]").inner_text().startswith("drop")
     page.close()
 
@@ -288,8 +418,8 @@ def test_hostile_names_are_shown_and_never_run(browser: Browser, tmp_path: Path)
     page, complaints = opened(browser, write_report(tmp_path, hostile_content()))
     assert page.locator("h1").inner_text() == HOSTILE
     assert page.locator("tbody td").first.inner_text() == HOSTILE
-    page.locator("#filter-model").select_option(HOSTILE)
-    assert page.locator(".card:visible").count() == 3
+    page.locator("#filter-model").select_option(label=" ".join(HOSTILE.split()))
+    assert page.locator(".card:visible").count() == 4
     page.close()
     assert complaints == []
 
@@ -299,7 +429,7 @@ def test_light_and_dark_differ_and_both_can_be_read(browser: Browser, tmp_path: 
     page, _ = opened(browser, write_report(tmp_path, content()))
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
-        for selector in ("body", ".scope", ".legend .key", "nav a", ".values li"):
+        for selector in ("body", ".scope", ".legend .key", "nav a", ".values li", "button.copy", ".outcome"):
             assert _contrast(page, selector) >= 4.5, (scheme, selector)
     page.close()
 

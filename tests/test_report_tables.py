@@ -10,7 +10,7 @@ from counterfoil.types import Drop, Preprocessing, Run, Skipped
 
 HEADER = (
     "model,attribute,edit,level,n,accuracy_original,accuracy_control,accuracy,drop,ci_low,ci_high,drop_vs_control,"
-    "p_value,p_holm,object_share"
+    "p_value,p_holm,object_share,p_bh"
 )
 DROP = Drop(
     "net", "background", "background-swap", "other", 64, 81.25, 79.6875, 50.0, 31.25, 20.0, 42.5, -0.00001,
@@ -31,7 +31,7 @@ def test_numbers_have_fixed_decimals_and_small_p_values_survive() -> None:
     line = drops_csv([DROP]).splitlines()[1]
     assert line == (
         "net,background,background-swap,other,64,81.2500,79.6875,50.0000,31.2500,20.0000,42.5000,0.0000,"
-        "3.25e-12,0.0312346,24.4300"
+        "3.25e-12,0.0312346,24.4300,nan"
     )
 
 

@@ -219,3 +219,4 @@ class Run:
     model_digests: Mapping[str, str]
     preprocessing: Mapping[str, Preprocessing | None]
     environment: Mapping[str, str] = field(default_factory=dict)
+    scoring: Mapping[str, str] = field(default_factory=dict)  # by model, how its columns compete

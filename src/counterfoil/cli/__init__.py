@@ -8,7 +8,9 @@ import click
 
 from counterfoil.cli.building import build, rebuild_command
 from counterfoil.cli.listing import list_, version
+from counterfoil.cli.models import models
 from counterfoil.cli.planning import plan
+from counterfoil.cli.reporting import compare, gate, report
 from counterfoil.cli.running import demo, run
 from counterfoil.errors import UserError
 
@@ -20,7 +22,7 @@ def commands() -> None:
     """Find out which attributes of an object break an image classifier, and prove it."""
 
 
-for command in (demo, run, build, rebuild_command, plan, list_, version):
+for command in (demo, run, build, rebuild_command, plan, report, compare, gate, list_, models, version):
     commands.add_command(command)
 
 

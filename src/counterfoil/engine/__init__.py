@@ -1,5 +1,6 @@
-"""Where work runs: on this machine's threads; order is free, nothing is lost, nothing runs twice."""
+"""Where work runs: on this machine's threads, or its processes; order is free, nothing is lost, nothing runs twice."""
 
-from counterfoil.engine.local import LocalEngine
+from counterfoil.engine.forked import ForkedEngine
+from counterfoil.engine.local import LocalEngine, cores
 
-__all__ = ["LocalEngine"]
+__all__ = ["ForkedEngine", "LocalEngine", "cores"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
@@ -17,8 +17,8 @@ from counterfoil.embedded.fetch import asset
 from counterfoil.engine.local import cores
 from counterfoil.errors import UserError
 from counterfoil.evaluate import made_for
-from counterfoil.labels import LabelSpace, imagenet1k, own_space, space_of
-from counterfoil.models import load_model
+from counterfoil.labels import LabelSpace, imagenet1k, own_space, space_named, space_of
+from counterfoil.models import ModelOptions, Scoring, load_model, scored
 from counterfoil.pipeline.studio import Segmenter, Studio
 from counterfoil.recipes import Recipe, load_recipe
 from counterfoil.segment import U2Netp
@@ -37,7 +37,11 @@ class Job:
     workers: int | None = None
     batch_size: int = 16
     seed: int = 0
-    describe: str | None = None  # labels and preprocessing of `onnx:` models that have no JSON beside them
+    options: ModelOptions = field(default_factory=ModelOptions)
+    classes: str | None = (
+        None  # a benchmark's classes by name, or a classes.json; the first model's labels if not given
+    )
+    scoring: Scoring = "all"  # whether columns of no photo's class compete
     command: str = ""
 
     def __post_init__(self) -> None:
@@ -84,10 +88,16 @@ class Prepared:
         masks = getattr(source, "masks", None)
         return Run(
             self.job.command, str(getattr(source, "images", "")), str(masks) if masks else None, self.job.recipe,
-            self.recipe.digest, self.job.seed, len(self.samples), self.job.models,
+            self.recipe.digest, self.job.seed, len(self.samples), self.models,
             {classifier.name: classifier.digest for classifier in self.classifiers},
             {classifier.name: classifier.preprocessing for classifier in self.classifiers}, environment(),
+            {classifier.name: scoring_of(classifier) for classifier in self.classifiers},
         )  # fmt: skip
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models by the names that stand in the tables: the address, and what was made of it."""
+        return tuple(classifier.name for classifier in self.classifiers)
 
 
 def prepare(job: Job) -> Prepared:
@@ -100,13 +110,27 @@ def prepare(job: Job) -> Prepared:
         for settings in step.all_settings
     )
     samples, skipped = job.source.samples()
-    classifiers = tuple(load_model(address, job.describe) for address in job.models)
-    space = space_of(classifiers[0].labels) if classifiers else _space_of_folders(samples)
+    given = space_named(job.classes) if job.classes else None
+    options = replace(job.options, classes=given)
+    classifiers = tuple(load_model(address, options=options) for address in job.models)
+    space = given or (space_of(classifiers[0].labels) if classifiers else _space_of_folders(samples))
     chosen = _chosen(samples, job.limit)
     label_of = {label: space.resolve(label) for label in {sample.label for sample in chosen}}
     labelled = tuple(replace(sample, label=label_of[sample.label]) for sample in chosen)
-    ready = tuple(made_for(classifier, list(label_of.values())) for classifier in classifiers)
+    labels = sorted(set(label_of.values()))
+    ready = tuple(made_for(_scored(classifier, space, labels, job.scoring), labels) for classifier in classifiers)
     return Prepared(job, recipe, steps, ready, space, labelled, (*skipped, *_waiting(recipe)))
+
+
+def _scored(classifier: Classifier, space: LabelSpace, labels: Sequence[str], scoring: Scoring) -> Classifier:
+    """The model over the photos' classes; where each class is one column and all compete, the model as it is."""
+    plain = scoring == "all" and all(space.ids_of(label) == (label,) for label in labels)
+    return classifier if plain else scored(classifier, space, labels, scoring)
+
+
+def scoring_of(classifier: Classifier) -> str:
+    """How the columns of a model compete, in words."""
+    return str(getattr(classifier, "scoring", f"all {len(classifier.labels)} columns"))
 
 
 def _waiting(recipe: Recipe) -> list[Skipped]:

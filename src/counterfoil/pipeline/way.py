@@ -16,15 +16,18 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from counterfoil.engine import LocalEngine
+from counterfoil.engine import ForkedEngine, LocalEngine, cores
 from counterfoil.errors import UserError
+from counterfoil.models import ModelOptions, Scoring
 from counterfoil.pipeline.job import Job, Prepared, prepare, source_at
 from counterfoil.pipeline.progress import shown
 from counterfoil.pipeline.result import Result
 from counterfoil.pipeline.spent import keep_usage
 from counterfoil.pipeline.work import Keep, Outcome, from_entry, key_of, outcome_again, outcome_of, to_entry, unsettled
 from counterfoil.store import Journal, ResultTables, write_atomically
-from counterfoil.types import Answerer, Sample, Skipped
+from counterfoil.types import Answerer, Engine, Sample, Skipped
+
+_MAY_DIFFER = {"command", "environment", "samples"}  # between two sessions of one run
 
 
 def run(
@@ -38,10 +41,14 @@ def run(
     workers: int | None = None,
     batch_size: int = 16,
     seed: int = 0,
+    scoring: Scoring = "all",
+    classes: str | None = None,
+    options: ModelOptions | None = None,
 ) -> Result:
     """Edit every photo, ask every model, and say what each attribute costs; resumes where `out` holds a killed run."""
     job = Job(
-        source_at(images, masks), tuple(models), recipe, limit, workers, batch_size, seed,
+        source_at(images, masks), tuple(models), recipe, limit, workers, batch_size, seed, options or ModelOptions(),
+        classes, scoring,
         command=f"counterfoil.run(images={str(images)!r}, models={list(models)!r}, recipe={recipe!r})",
     )  # fmt: skip
     return run_job(job, Path(out) if out is not None else None)
@@ -71,18 +78,17 @@ def work_through(prepared: Prepared, folder: Path, keep: Keep | None = None) -> 
 
 def _claim(folder: Path, prepared: Prepared) -> None:
     """Mark the folder as this run's; a folder that holds another run's results is refused."""
-    wanted = json.loads(json.dumps({"limit": prepared.job.limit, **asdict(prepared.run)}))
-    wanted = {name: value for name, value in wanted.items() if name not in ("command", "environment", "samples")}
+    record = json.loads(json.dumps({"limit": prepared.job.limit, **asdict(prepared.run)}))
     path = folder / "run.json"
     if path.is_file():
         there = json.loads(path.read_text(encoding="utf-8"))
-        different = [name for name in wanted if there.get(name) != wanted[name]]
+        different = [name for name in record if name not in _MAY_DIFFER and there.get(name) != record[name]]
         if different:
             raise UserError(
                 f"expected an empty folder or this run's own in {folder}, but it holds a run with another"
                 f" {' and '.join(different)}; choose another --out or remove the folder"
             )
-    write_atomically(path, json.dumps(wanted, indent=1))
+    write_atomically(path, json.dumps(record, indent=1))
 
 
 def _finish(prepared: Prepared, journal: Journal, keep: Keep | None) -> None:
@@ -96,10 +102,18 @@ def _finish(prepared: Prepared, journal: Journal, keep: Keep | None) -> None:
         outcome = outcome_again(prepared, earlier) if earlier else outcome_of(prepared, sample, keep)
         return keys[sample.id], to_entry(outcome)
 
-    results = LocalEngine(prepared.workers).map(work, missing)
+    results = _engine(prepared).map(work, missing)
     done = len(prepared.samples) - len(missing)
     for key, entry in shown(results, done, len(prepared.samples), " photos"):
         journal.add(key, entry)
+
+
+def _engine(prepared: Prepared) -> Engine:
+    """Threads; processes where a GPU does the networks' part, since many decoding threads wait for Python's lock."""
+    on_gpu = [str(getattr(model, "device", "cpu")).startswith("cuda") for model in prepared.classifiers]
+    if on_gpu and all(on_gpu):
+        return ForkedEngine(prepared.job.workers or 2 * cores())
+    return LocalEngine(prepared.workers)
 
 
 def _lost(prepared: Prepared, journal: Journal) -> dict[str, Outcome]:
@@ -114,7 +128,7 @@ def _lost(prepared: Prepared, journal: Journal) -> dict[str, Outcome]:
 def _tables(prepared: Prepared, journal: Journal, folder: Path) -> list[Skipped]:
     """Write the tables in the order of the photos; gives back what was skipped on the whole way."""
     skipped = list(prepared.skipped)
-    with ResultTables(folder, prepared.job.models, prepared.recipe.working_size) as tables:
+    with ResultTables(folder, prepared.models, prepared.recipe.working_size) as tables:
         for sample in prepared.samples:
             outcome = from_entry(journal.entry(key_of(prepared, sample)))
             skipped += outcome.skipped

@@ -49,6 +49,15 @@ def straight_axis(values: Sequence[float], most_ticks: int = 8) -> Axis:
     return Axis(ticks[0], ticks[-1], ticks)
 
 
+def snug_axis(values: Sequence[float], most_ticks: int = 6) -> Axis:
+    """An axis from tick to tick about the values, zero or not, with room at both ends."""
+    low, high = min(values), max(values)
+    step = _round_step(max(high - low, 1.0) / (most_ticks - 2))
+    first, last = math.ceil(low / step) - 1, math.floor(high / step) + 1
+    ticks = tuple(step * position for position in range(first, last + 1))
+    return Axis(ticks[0], ticks[-1], ticks)
+
+
 def logarithmic_axis(values: Sequence[float], margin: float = 1.25) -> Axis:
     """An axis that holds all values, which are above zero, with some room at both ends."""
     low, high = min(values) / margin, max(values) * margin

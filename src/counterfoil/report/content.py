@@ -4,26 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
+from counterfoil.analyse import Contrast, Estimate
+from counterfoil.report.failure_modes import FailureModes
 from counterfoil.types import Attribute, Drop, Run, Skipped
+
+MOST_PHOTOS_FOR_POWER = 500  # with more, exact power takes long, and the intervals tell as much
+Row: TypeAlias = tuple[str, str, str]  # model, edit and level: a row of the table of drops
 
 
 @dataclass(frozen=True)
-class Flip:
-    """A photo that one model got right before an edit and wrong after it, with small pictures of both."""
+class Reply:
+    """What one model answered before and after an edit; labels and confidences in 0..1."""
 
     model: str
+    before: str
+    confidence_before: float
+    after: str
+    confidence_after: float
+
+    def outcome(self, label: str) -> Literal["flipped", "held", "gained", "wrong"]:
+        """Right to wrong, right both times, wrong to right, wrong both times."""
+        if self.before == label:
+            return "held" if self.after == label else "flipped"
+        return "gained" if self.after == label else "wrong"
+
+
+@dataclass(frozen=True)
+class Example:
+    """One photo before and after one edit, with small pictures of both where they are at hand."""
+
     attribute: Attribute
     edit: str
     level: str
     sample_id: str
     label: str
-    original_jpeg: bytes
-    edited_jpeg: bytes
-    answer_before: str  # a label, as are the true one and the one after
-    confidence_before: float  # 0..1
-    answer_after: str
-    confidence_after: float  # 0..1
+    original: bytes | None  # JPEG
+    edited: bytes | None
+    replies: tuple[Reply, ...]
 
 
 @dataclass(frozen=True)
@@ -31,11 +50,20 @@ class ReportInput:
     """Everything that the page, the tables and the summary say."""
 
     title: str
-    run: Run
+    run: Run  # of several runs: all of their models in one record
     drops: Sequence[Drop]
     photos: int  # that could be used
     variants: int  # pictures that every model saw, originals included
-    flips: Sequence[Flip] = ()
+    examples: Sequence[Example] = ()
     skipped: Sequence[Skipped] = ()
     names: Mapping[str, str] = field(default_factory=dict)  # label to what people call it
     unscored: Mapping[str, int] = field(default_factory=dict)  # model to answers that count nowhere
+    attribute_drops: Sequence[Drop] = ()  # all edits and levels of an attribute together
+    letters: Mapping[tuple[str, str], str] = field(default_factory=dict)  # attribute and model to the tied group
+    means: Mapping[str, Estimate] = field(default_factory=dict)  # model to the mean of its drops, control left out
+    outcomes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # model to how its answers ended
+    unseen: Mapping[Row, float] = field(default_factory=dict)  # to the smallest drop that it likely had shown, points
+    contrasts: Sequence[Contrast] = ()  # every two models, every edit and level
+    runs: Sequence[Run] = ()  # where the report compares several
+    failures: FailureModes = field(default_factory=FailureModes)
+    top5_drops: Sequence[Drop] = ()  # right where the true label is among the five best; only exports need it

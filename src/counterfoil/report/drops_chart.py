@@ -33,7 +33,7 @@ class Row(NamedTuple):
     edit: str
     level: str
     photos: str
-    height: int
+    height: int  # pixels
     marks: list[Mark]
     values: list[tuple[Style, str]]
 
@@ -43,7 +43,7 @@ class DropsChart(NamedTuple):
 
     ticks: list[Tick]
     zero: float
-    groups: list[tuple[str, list[Row]]]
+    groups: list[tuple[str, str, list[Row]]]  # attribute, what people call it, its rows
 
 
 class _Level(NamedTuple):
@@ -65,8 +65,9 @@ def drops_chart(drops: Sequence[Drop]) -> DropsChart | None:
         levels.setdefault(_Level(row.attribute, row.edit, row.level), []).append(row)
     groups: dict[str, list[Row]] = {}
     for level, members in levels.items():
-        groups.setdefault(attribute_name(level.attribute), []).append(_row(level, members, looks, axis))
-    return DropsChart(axis.ticks, axis.at(0), list(groups.items()))
+        groups.setdefault(level.attribute, []).append(_row(level, members, looks, axis))
+    named = [(attribute, attribute_name(attribute), members) for attribute, members in groups.items()]
+    return DropsChart(axis.ticks, axis.at(0), named)
 
 
 def _drawable(row: Drop) -> bool:

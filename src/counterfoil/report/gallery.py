@@ -1,24 +1,33 @@
-"""Which flips the page shows, and how models that flipped on the same picture share a card."""
+"""Which examples the page shows, and how it shows them."""
 
 from __future__ import annotations
 
 import base64
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from typing import NamedTuple
 
-from counterfoil.report.content import Flip, ReportInput
+from counterfoil.report.content import Example, ReportInput
 from counterfoil.report.looks import Style, styles
 from counterfoil.report.wording import attribute_name
 
-MOST_FLIPS = 8  # per model and attribute
 _MOST_BYTES = 2_700_000  # of pictures in one page; Base64 and the rest keep it below 5 MB
+_MOST_CARDS = 400  # pictures or not
+TOLD = {
+    "flipped": "flipped",
+    "held": "held",
+    "gained": "gained",
+    "wrong": "wrong",
+}  # right then wrong, right twice, wrong then right, wrong twice
 
 
 class Verdict(NamedTuple):
     """What one model said before and after the edit."""
 
     style: Style
+    outcome: str
+    told: str
     before: str
     before_percent: int
     after: str
@@ -26,14 +35,14 @@ class Verdict(NamedTuple):
 
 
 class Card(NamedTuple):
-    """One photo before and after one edit, with every model that flipped on it."""
+    """One photo before and after one edit, with what every model said."""
 
     sample_id: str
     name: str  # of the true label
     edit: str
     level: str
-    original: str  # data address
-    edited: str
+    original: str | None  # data address
+    edited: str | None
     verdicts: list[Verdict]
 
 
@@ -46,70 +55,59 @@ class Shelf(NamedTuple):
 
 
 def shelves(content: ReportInput) -> list[Shelf]:
-    """The flips to show, by attribute in the order of the table of drops."""
-    flips = _fitting(content.flips)
-    looks = styles([row.model for row in content.drops] + [flip.model for flip in flips])
-    order = dict.fromkeys([row.attribute for row in content.drops] + [flip.attribute for flip in flips])
-    by_attribute = {attribute: [flip for flip in flips if flip.attribute == attribute] for attribute in order}
+    """The examples to show, by attribute in the order of the table of drops."""
+    shown = _fitting(content.examples)
+    replies = [reply.model for example in shown for reply in example.replies]
+    looks = styles([*(row.model for row in content.drops), *content.run.models, *replies])
+    order = dict.fromkeys([*(row.attribute for row in content.drops), *(example.attribute for example in shown)])
+    by_attribute = {name: [example for example in shown if example.attribute == name] for name in order}
     return [
-        Shelf(attribute, attribute_name(attribute), _cards(members, looks, content.names))
-        for attribute, members in by_attribute.items()
+        Shelf(name, attribute_name(name), [_card(example, looks, content.names) for example in members])
+        for name, members in by_attribute.items()
         if members
     ]
 
 
-def _fitting(flips: Sequence[Flip]) -> list[Flip]:
-    """As many flips per model and attribute as keep the page small."""
-    for limit in range(MOST_FLIPS, 1, -1):
-        chosen = _first_of_each(flips, limit)
-        if sum(len(original) + len(edited) for original, edited in _pictures(chosen)) <= _MOST_BYTES:
-            return chosen
-    return _first_of_each(flips, 1)
-
-
-def _first_of_each(flips: Sequence[Flip], limit: int) -> list[Flip]:
-    seen: Counter[tuple[str, str]] = Counter()
-    chosen = []
-    for flip in flips:
-        seen[flip.model, flip.attribute] += 1
-        if seen[flip.model, flip.attribute] <= limit:
-            chosen.append(flip)
+def _fitting(examples: Sequence[Example]) -> list[Example]:
+    """As many examples as keep the page small, every attribute in turn."""
+    groups: defaultdict[str, list[Example]] = defaultdict(list)
+    for example in examples:
+        groups[example.attribute].append(example)
+    chosen: list[Example] = []
+    room = _MOST_BYTES
+    for example in (member for turn in zip_longest(*groups.values()) for member in turn if member is not None):
+        room -= len(example.original or b"") + len(example.edited or b"")
+        if room < 0 or len(chosen) == _MOST_CARDS:
+            break
+        chosen.append(example)
     return chosen
 
 
-def _pictures(flips: Sequence[Flip]) -> set[tuple[bytes, bytes]]:
-    return {(flip.original_jpeg, flip.edited_jpeg) for flip in flips}
-
-
-def _cards(flips: Sequence[Flip], looks: Mapping[str, Style], names: Mapping[str, str]) -> list[Card]:
-    by_picture: dict[tuple[str, str, str, bytes], list[Flip]] = {}
-    for flip in flips:
-        by_picture.setdefault((flip.sample_id, flip.edit, flip.level, flip.edited_jpeg), []).append(flip)
-    return [_card(members, looks, names) for members in by_picture.values()]
-
-
-def _card(flips: Sequence[Flip], looks: Mapping[str, Style], names: Mapping[str, str]) -> Card:
-    first = flips[0]
+def _card(example: Example, looks: Mapping[str, Style], names: Mapping[str, str]) -> Card:
     return Card(
-        first.sample_id,
-        names.get(first.label, first.label),
-        first.edit,
-        first.level,
-        _data_address(first.original_jpeg),
-        _data_address(first.edited_jpeg),
-        [_verdict(flip, looks[flip.model], names) for flip in flips],
+        example.sample_id,
+        names.get(example.label, example.label),
+        example.edit,
+        example.level,
+        _data_address(example.original),
+        _data_address(example.edited),
+        [_verdict(example, place, looks, names) for place in range(len(example.replies))],
     )
 
 
-def _verdict(flip: Flip, style: Style, names: Mapping[str, str]) -> Verdict:
+def _verdict(example: Example, place: int, looks: Mapping[str, Style], names: Mapping[str, str]) -> Verdict:
+    reply = example.replies[place]
+    outcome = reply.outcome(example.label)
     return Verdict(
-        style,
-        names.get(flip.answer_before, flip.answer_before),
-        round(100 * flip.confidence_before),
-        names.get(flip.answer_after, flip.answer_after),
-        round(100 * flip.confidence_after),
+        looks[reply.model],
+        outcome,
+        TOLD[outcome],
+        names.get(reply.before, reply.before),
+        round(100 * reply.confidence_before),
+        names.get(reply.after, reply.after),
+        round(100 * reply.confidence_after),
     )
 
 
-def _data_address(jpeg: bytes) -> str:
-    return f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode('ascii')}"
+def _data_address(jpeg: bytes | None) -> str | None:
+    return None if jpeg is None else f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode('ascii')}"

@@ -2,44 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from counterfoil.analyse import FEWEST_PHOTOS, significant
-from counterfoil.report.wording import attribute_name, doing, gain, interval, listed, number, points, sentence_start
+from counterfoil.analyse import FEWEST_PHOTOS, Contrast, significant
+from counterfoil.report.content import Row
+from counterfoil.report.finding import NO_ATTRIBUTE, Finding
+from counterfoil.report.models_apart import better_model, overlapping_models, paired_models, told_apart
+from counterfoil.report.wording import aside, attribute_name, doing, gain, listed, number, points, sentence_start
 from counterfoil.types import Drop
 
-_NO_ATTRIBUTE = {"original", "control", "presence"}  # read on their own, never ranked among the attributes
-_MOST_COMPARISONS = 3
 
+def headline(
+    drops: Sequence[Drop], contrasts: Sequence[Contrast] = (), unseen: Mapping[Row, float] | None = None
+) -> tuple[Finding, ...]:
+    """The findings of each model in the order of the table, then what tells the models apart.
 
-@dataclass(frozen=True)
-class Finding:
-    """One sentence or two that the numbers support; `model` is empty where it is about all of them."""
-
-    model: str
-    kind: Literal["data", "accuracy", "weakest", "costly", "improved", "unclear", "control", "presence", "models"]
-    text: str
-
-
-def headline(drops: Sequence[Drop]) -> tuple[Finding, ...]:
-    """The findings of each model in the order of the table, then what tells the models apart."""
+    Models are compared photo by photo where their contrasts are given, else by whether their intervals overlap.
+    `unseen` says how large a drop may be without being noticed.
+    """
     enough = [row for row in drops if row.n >= FEWEST_PHOTOS]
     if not enough:
         return (Finding("", "data", _too_little(drops)),)
     models = dict.fromkeys(row.model for row in enough)
-    findings = [finding for model in models for finding in _of_model([row for row in enough if row.model == model])]
-    return (*findings, *_between_models(enough), *_left_unsaid(drops))
+    clear = [row for row in contrasts if told_apart(row)]
+    findings = [
+        finding
+        for model in models
+        for finding in _of_model([row for row in enough if row.model == model], clear, unseen or {})
+    ]
+    between = paired_models(clear) if contrasts else overlapping_models(enough)
+    return (*findings, *between, *_left_unsaid(drops))
 
 
-def _of_model(rows: Sequence[Drop]) -> list[Finding]:
-    attributes = [row for row in rows if row.attribute not in _NO_ATTRIBUTE]
+def _of_model(rows: Sequence[Drop], clear: Sequence[Contrast], unseen: Mapping[Row, float]) -> list[Finding]:
+    attributes = [row for row in rows if row.attribute not in NO_ATTRIBUTE]
     return [
         _accuracy(rows),
-        *_weakest(attributes),
+        *_weakest(attributes, clear),
         *_improved(attributes),
-        *_unclear(attributes),
+        *_unclear(attributes, unseen),
         *_control(rows),
         *_presence(rows),
     ]
@@ -51,7 +52,7 @@ def _accuracy(rows: Sequence[Drop]) -> Finding:
     return Finding(row.model, "accuracy", told)
 
 
-def _weakest(rows: Sequence[Drop]) -> list[Finding]:
+def _weakest(rows: Sequence[Drop], clear: Sequence[Contrast]) -> list[Finding]:
     """The attribute that costs most, as far as the intervals tell, and the others that cost something."""
     costly = sorted(_worst_by_attribute(rows, _costs), key=lambda row: -row.drop)
     if not costly:
@@ -63,13 +64,11 @@ def _weakest(rows: Sequence[Drop]) -> list[Finding]:
         apart = listed([attribute_name(row.attribute) for row in near])
         told = (
             f"{name} costs {first.model} most: {doing(first)}, {points(first)} (n = {first.n}); "
-            f"its interval overlaps that of {apart}, so which is weakest is not settled."
+            f"its interval overlaps that of {apart}, so which is weakest is not settled"
         )
     else:
-        told = (
-            f"{name} is the weakest attribute of {first.model}: {doing(first)} costs {points(first)} (n = {first.n})."
-        )
-    found = [Finding(first.model, "weakest", told)]
+        told = f"{name} is the weakest attribute of {first.model}: {doing(first)} costs {points(first)} (n = {first.n})"
+    found = [Finding(first.model, "weakest", f"{told}{better_model(first, clear)}.")]
     if others:
         found.append(Finding(first.model, "costly", f"Also significant: {_told(others)}."))
     return found
@@ -90,18 +89,20 @@ def _improved(rows: Sequence[Drop]) -> list[Finding]:
     better = [row for row in rows if significant(row) and row.drop < 0]
     if not better:
         return []
-    told = listed([f"{attribute_name(row.attribute)} ({doing(row)}: {gain(row)})" for row in better])
+    told = listed([f"{attribute_name(row.attribute)} ({aside(doing(row))}: {gain(row)})" for row in better])
     return [Finding(better[0].model, "improved", f"Accuracy rises through {told}.")]
 
 
-def _unclear(rows: Sequence[Drop]) -> list[Finding]:
+def _unclear(rows: Sequence[Drop], unseen: Mapping[Row, float]) -> list[Finding]:
     """The attributes of which no edit is significant, where another attribute is."""
     settled = {row.attribute for row in rows if significant(row)}
     open_rows = [row for row in _worst_by_attribute(rows) if row.attribute not in settled]
     if not open_rows or not settled:
         return []
     fewest = min(row.n for row in open_rows)
-    told = f"Not significant: {_told(open_rows)}. With n = {fewest} this does not prove that they cost nothing."
+    told = f"Not significant: {_told(open_rows)}. With n = {fewest} this does not prove that they cost nothing"
+    missed = [unseen[row.model, row.edit, row.level] for row in open_rows if (row.model, row.edit, row.level) in unseen]
+    told += f": a drop of {number(max(missed), 0)} points would still go unseen in one run of five." if missed else "."
     return [Finding(open_rows[0].model, "unclear", told)]
 
 
@@ -126,38 +127,6 @@ def _presence(rows: Sequence[Drop]) -> list[Finding]:
         for row in rows
         if row.attribute == "presence"
     ]
-
-
-def _between_models(rows: Sequence[Drop]) -> list[Finding]:
-    """What tells models apart, one edit per attribute; only where their intervals do not overlap."""
-    if len({row.model for row in rows}) < 2:
-        return []
-    pairs = [pair for pair in _extremes(rows) if pair[0].ci_low > pair[1].ci_high]
-    pairs.sort(key=lambda pair: pair[1].drop - pair[0].drop)
-    widest: dict[str, tuple[Drop, Drop]] = {}
-    for pair in pairs:
-        widest.setdefault(pair[0].attribute, pair)
-    if not widest:
-        told = "The intervals tell the models apart on no edit: a ranking of them by these drops would be noise."
-        return [Finding("", "models", told)]
-    return [Finding("", "models", _comparison(*pair)) for pair in list(widest.values())[:_MOST_COMPARISONS]]
-
-
-def _extremes(rows: Sequence[Drop]) -> list[tuple[Drop, Drop]]:
-    """Of every edit and level the row that costs most and the row that costs least."""
-    conditions: dict[tuple[str, str], list[Drop]] = {}
-    for row in rows:
-        if row.attribute not in _NO_ATTRIBUTE:
-            conditions.setdefault((row.edit, row.level), []).append(row)
-    by_drop = [sorted(group, key=lambda row: -row.drop) for group in conditions.values()]
-    return [(group[0], group[-1]) for group in by_drop if len(group) > 1]
-
-
-def _comparison(worse: Drop, better: Drop) -> str:
-    return (
-        f"{sentence_start(attribute_name(worse.attribute))} ({doing(worse)}) costs {worse.model} more than "
-        f"{better.model}: {points(worse)} against {number(better.drop)} {interval(better)}."
-    )
 
 
 def _left_unsaid(drops: Sequence[Drop]) -> list[Finding]:
@@ -191,4 +160,4 @@ def _worst_by_attribute(rows: Iterable[Drop], wanted: Callable[[Drop], bool] = l
 
 
 def _told(rows: Sequence[Drop]) -> str:
-    return "; ".join(f"{attribute_name(row.attribute)} ({doing(row)}: {points(row)})" for row in rows)
+    return "; ".join(f"{attribute_name(row.attribute)} ({aside(doing(row))}: {points(row)})" for row in rows)

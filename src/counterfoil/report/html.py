@@ -10,17 +10,23 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from counterfoil.analyse import FEWEST_PHOTOS, significant
+from counterfoil.analyse import DEFAULT_METHOD, FEWEST_PHOTOS, METHODS, Contrast, significant
 from counterfoil.report import wording
-from counterfoil.report.content import ReportInput
-from counterfoil.report.dose_chart import dose_chart
+from counterfoil.report.content import MOST_PHOTOS_FOR_POWER, ReportInput
+from counterfoil.report.dose_chart import dose_charts
 from counterfoil.report.drops_chart import drops_chart
-from counterfoil.report.gallery import MOST_FLIPS, shelves
-from counterfoil.report.headline import Finding, headline
+from counterfoil.report.failure_modes import told_fall, told_lender
+from counterfoil.report.finding import Finding
+from counterfoil.report.gallery import shelves
+from counterfoil.report.headline import headline
+from counterfoil.report.heat_map import heat_map
 from counterfoil.report.looks import styles
+from counterfoil.report.models_apart import told_apart
+from counterfoil.report.scatter_chart import scatter_chart
 from counterfoil.types import Skipped
 
 _PAGE = Path(__file__).parent / "page"
+_MOST_CONTRASTS = 400  # rows of differences between models; all of them are in summary.json
 _MOST_NAMES = 200  # of skipped pictures under one reason; the rest is in skipped.csv
 
 
@@ -39,28 +45,52 @@ def write_report(out: Path, content: ReportInput) -> Path:
 
 def render(content: ReportInput) -> str:
     """The page as text; what comes from files, labels or models is escaped, and no script but ours may run."""
+    shown = shelves(content)
     script = (_PAGE / "report.js").read_text(encoding="utf-8")
+    return (
+        _environment()
+        .get_template("report.html")
+        .render(
+            content=content,
+            words=wording,
+            significant=significant,
+            looks=styles([*(row.model for row in content.drops), *content.run.models]),
+            told_apart=told_apart,
+            contrasts=sorted(content.contrasts, key=_doubt)[:_MOST_CONTRASTS],
+            findings=_by_model(headline(content.drops, content.contrasts, content.unseen)),
+            drops_chart=drops_chart(content.drops),
+            dose_charts=dose_charts(content.drops),
+            heat_map=heat_map(content),
+            scatter_chart=scatter_chart(content),
+            shelves=shown,
+            classes=sorted({card.name for shelf in shown for card in shelf.cards}),
+            flips=any(
+                verdict.outcome == "flipped" for shelf in shown for card in shelf.cards for verdict in card.verdicts
+            ),
+            reasons=_by_reason(content),
+            fewest_photos=FEWEST_PHOTOS,
+            interval_name=METHODS[DEFAULT_METHOD],
+            most_names=_MOST_NAMES,
+            most_photos_for_power=MOST_PHOTOS_FOR_POWER,
+            script=Markup(script),
+            script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        )
+    )
+
+
+def _environment() -> Environment:
+    """Escapes everything; a name that is not given is an error, not a gap."""
     environment = Environment(
         loader=FileSystemLoader(_PAGE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    for word in (wording.number, wording.p_value, wording.sentence_start, wording.unbroken):
-        environment.filters[word.__name__] = word
-    return environment.get_template("report.html").render(
-        content=content,
-        words=wording,
-        significant=significant,
-        looks=styles([*(row.model for row in content.drops), *content.run.models]),
-        findings=_by_model(headline(content.drops)),
-        drops_chart=drops_chart(content.drops),
-        dose_chart=dose_chart(content.drops),
-        shelves=shelves(content),
-        reasons=_by_reason(content),
-        fewest_photos=FEWEST_PHOTOS,
-        most_flips=MOST_FLIPS,
-        most_names=_MOST_NAMES,
-        script=Markup(script),
-        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-    )
+    words = (wording.count, wording.number, wording.p_value, wording.sentence_start, wording.unbroken)
+    environment.filters |= {word.__name__: word for word in (*words, told_fall, told_lender)}
+    return environment
+
+
+def _doubt(row: Contrast) -> float:
+    """What is clearest first; no number last."""
+    return row.p_value if row.p_value == row.p_value else 2.0
 
 
 def _by_model(findings: tuple[Finding, ...]) -> dict[str, list[Finding]]:

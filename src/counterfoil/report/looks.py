@@ -18,6 +18,7 @@ class Style(NamedTuple):
     """How one model looks in every chart: a colour and a shape, so that neither is needed alone."""
 
     model: str
+    place: int  # in the table; the page's switches name a model by it
     colour: int
     shape: str  # an SVG path about the origin
 
@@ -25,6 +26,6 @@ class Style(NamedTuple):
 def styles(models: Sequence[str]) -> dict[str, Style]:
     """A look for every model, by its place in the table."""
     return {
-        model: Style(model, position % _COLOURS, _SHAPES[position % len(_SHAPES)])
+        model: Style(model, position, position % _COLOURS, _SHAPES[position % len(_SHAPES)])
         for position, model in enumerate(dict.fromkeys(models))
     }

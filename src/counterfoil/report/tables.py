@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields
 
+from counterfoil.analyse import Contrast
 from counterfoil.report.content import ReportInput
 from counterfoil.report.headline import headline
 from counterfoil.report.wording import interval, number, p_value
@@ -16,7 +17,7 @@ from counterfoil.types import Drop, Skipped
 
 SUMMARY_FORMAT = 1  # raised when a key of summary.json changes its meaning or goes
 
-_PROBABILITIES = {"p_value", "p_holm"}
+_PROBABILITIES = {"p_value", "p_holm", "p_bh"}
 _DECIMALS = 4
 _DIGITS = 6  # significant ones, so that small p values survive
 
@@ -50,11 +51,12 @@ def markdown(drops: Sequence[Drop]) -> str:
 
 def summary(content: ReportInput) -> dict[str, object]:
     """What summary.json holds: plain JSON, null where there is no number."""
+    findings = headline(content.drops, content.contrasts, content.unseen)
     return {
         "format": SUMMARY_FORMAT,
         "title": content.title,
-        "headline": [finding.text for finding in headline(content.drops)],
-        "findings": [asdict(finding) for finding in headline(content.drops)],
+        "headline": [finding.text for finding in findings],
+        "findings": [asdict(finding) for finding in findings],
         "counts": {
             "photos": content.photos,
             "variants": content.variants,
@@ -62,11 +64,21 @@ def summary(content: ReportInput) -> dict[str, object]:
             "unscored": dict(content.unscored),
         },
         "drops": [_record(row) for row in content.drops],
+        "attributes": [
+            {**_record(row), "tied_group": content.letters.get((row.attribute, row.model), "")}
+            for row in content.attribute_drops
+        ],
+        "means": [
+            _plain({"model": model, "drop": row.value, "ci_low": row.ci_low, "ci_high": row.ci_high, "n": row.n})
+            for model, row in content.means.items()
+        ],
+        "contrasts": [contrast_record(row) for row in content.contrasts],
         "skipped": [
             {"stage": stage, "edit": edit, "reason": reason, "count": times}
             for (stage, edit, reason), times in skipped_by_reason(content.skipped).items()
         ],
         "run": asdict(content.run),
+        "runs": [asdict(run) for run in content.runs],
     }
 
 
@@ -90,10 +102,20 @@ def _cell(name: str, value: object) -> str:
     return f"{rounded:.{_DIGITS}g}" if name in _PROBABILITIES else f"{rounded:.{_DECIMALS}f}"
 
 
+def contrast_record(row: Contrast) -> dict[str, object]:
+    """How far two models lie apart under one condition, as plain JSON."""
+    values = row._asdict()
+    return {**values.pop("condition")._asdict(), **_plain(values)}
+
+
 def _record(row: Drop) -> dict[str, object]:
+    return _plain(asdict(row))
+
+
+def _plain(values: dict[str, object]) -> dict[str, object]:
     return {
         name: (None if math.isnan(value) else _rounded(name, value)) if isinstance(value, float) else value
-        for name, value in asdict(row).items()
+        for name, value in values.items()
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from typing import Protocol
 
 from counterfoil.types import Drop, Preprocessing
 
@@ -20,6 +21,7 @@ _DOING = {
 }  # what an edit does, as the subject of "costs"
 _UNTOLD_LEVELS = {"", "random", "other"}  # levels that say no more than the edit's name
 _UNBREAKABLE = re.compile(r"\[[^\[\]]{1,30}\]|\d %|n = \d|\d points")
+_LAST_BRACKETS = re.compile(r" \((.*)\)$")
 _NAMES = {"presence": "object presence"}
 
 
@@ -38,8 +40,20 @@ def p_value(p: float) -> str:
     return f"{p:.3f}" if p >= 0.001 else f"{p:.1e}".replace("e-0", "e-").replace("-", MINUS)
 
 
-def interval(row: Drop) -> str:
-    """The 95 % interval of a drop."""
+class Bounded(Protocol):
+    """What has a 95 % interval: a drop, a contrast, an estimate."""
+
+    @property
+    def ci_low(self) -> float:
+        """Its lower end."""
+
+    @property
+    def ci_high(self) -> float:
+        """Its upper end."""
+
+
+def interval(row: Bounded) -> str:
+    """The 95 % interval."""
     return f"[{number(row.ci_low)}, {number(row.ci_high)}]"
 
 
@@ -60,10 +74,25 @@ def attribute_name(attribute: str) -> str:
 
 def doing(row: Drop) -> str:
     """What was done to the photo, as the subject of a sentence."""
-    if row.edit == "size":
-        return _sizing(row.level)
-    told = _DOING.get(row.edit, row.edit)
-    return told if row.level in _UNTOLD_LEVELS else f"{told} ({row.level})"
+    return doing_to(row.edit, row.level)
+
+
+def doing_to(edit: str, level: str) -> str:
+    """What an edit does to a photo, as the subject of a sentence."""
+    if edit == "size":
+        return _sizing(level)
+    told = _DOING.get(edit, edit)
+    return told if level in _UNTOLD_LEVELS else f"{told} ({level})"
+
+
+def aside(told: str) -> str:
+    """What was done, as it stands inside brackets: brackets of its own become a comma."""
+    return _LAST_BRACKETS.sub(r", \1", told)
+
+
+def count(number_of: int) -> str:
+    """A number of things, readable when it is large."""
+    return f"{number_of:,}"
 
 
 def sentence_start(text: str) -> str:

@@ -1,7 +1,13 @@
 "use strict";
 
+const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+const byId = (name) => document.getElementById(name);
+
+// What needs this script is hidden without it.
+all(".filters, .copying, .attributes, .show-model").forEach((part) => { part.hidden = false; });
+
 // Sort: a heading's button orders the rows by its column, numbers by value, "no number" always last.
-for (const table of document.querySelectorAll("table.sortable")) {
+for (const table of all("table.sortable")) {
   const headings = [...table.tHead.rows[0].cells];
   headings.forEach((heading, column) => heading.firstElementChild.addEventListener("click", () => {
     const direction = heading.getAttribute("aria-sort") === "ascending" ? -1 : 1;
@@ -20,34 +26,97 @@ function compare(first, second, direction) {
   return direction * (a - b);
 }
 
-// Filter: a verdict shows if its model is chosen, a card if a verdict shows, a shelf if its attribute is chosen and a card shows.
-const attribute = document.getElementById("filter-attribute");
-const model = document.getElementById("filter-model");
-
-function applyFilters() {
-  let shown = 0;
-  for (const shelf of document.querySelectorAll(".shelf")) {
-    const wanted = attribute.value === "" || shelf.dataset.attribute === attribute.value;
-    let inShelf = 0;
-    for (const card of shelf.querySelectorAll(".card")) {
-      const verdicts = [...card.querySelectorAll(".verdict")];
-      verdicts.forEach((verdict) => { verdict.hidden = model.value !== "" && verdict.dataset.model !== model.value; });
-      card.hidden = verdicts.every((verdict) => verdict.hidden);
-      inShelf += card.hidden ? 0 : 1;
-    }
-    shelf.hidden = !wanted || inShelf === 0;
-    shown += shelf.hidden ? 0 : inShelf;
-  }
-  const all = document.querySelectorAll(".card").length;
-  document.getElementById("filter-count").textContent = `${shown} of ${all} pictures`;
+// Copy: the table as it stands, tab by tab and line by line, numbers unrounded, for a spreadsheet.
+for (const button of all("button.copy")) {
+  button.addEventListener("click", async () => {
+    const rows = [...byId(button.dataset.table).rows];
+    const text = rows.map((row) => [...row.cells].filter((cell) => !cell.hidden).map(plain).join("\t")).join("\n") + "\n";
+    await put(text);
+    button.nextElementSibling.textContent = `${rows.length - 1} rows copied`;
+  });
 }
 
-if (attribute) {
-  attribute.closest(".filters").hidden = false;
-  attribute.addEventListener("change", applyFilters);
-  model.addEventListener("change", applyFilters);
+function plain(cell) {
+  const value = cell.dataset.value === undefined ? cell.textContent : cell.dataset.value;
+  return value.trim().replace(/\s+/g, " ");
+}
+
+async function put(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return;
+  } catch {
+    // an older browser, or one that forbids it here: the old way below
+  }
+  const area = document.createElement("textarea");
+  area.value = text;
+  document.body.append(area);
+  area.select();
+  document.execCommand("copy");
+  area.remove();
+}
+
+// Models and attributes: a switch hides one everywhere; the lanes of the chart of drops close ranks.
+const modelSwitches = all(".show-model");
+modelSwitches.forEach((box) => box.addEventListener("change", () => {
+  const same = modelSwitches.filter((other) => other.dataset.m === box.dataset.m);
+  same.forEach((other) => { other.checked = box.checked; });
+  all(`#drops [data-m="${box.dataset.m}"], #dose g[data-m="${box.dataset.m}"], #side-by-side [data-m="${box.dataset.m}"]`)
+    .filter((part) => !part.classList.contains("show-model"))
+    .forEach((part) => part.toggleAttribute("hidden", !box.checked));
+  all(".forest .edit").forEach(closeRanks);
+}));
+
+function closeRanks(edit) {
+  const lane = 20;
+  let shown = 0;
+  all(".values li", edit).forEach((value, place) => {
+    const mark = edit.querySelector(`.track [data-m="${value.dataset.m}"]`);
+    if (mark) mark.setAttribute("transform", `translate(0 ${(shown - place) * lane})`);
+    shown += value.hidden ? 0 : 1;
+  });
+  edit.querySelector(".track").setAttribute("height", shown * lane);
+}
+
+all(".show-attribute").forEach((box) => box.addEventListener("change", () => {
+  all(".forest .group").filter((group) => group.dataset.attribute === box.value)
+    .forEach((group) => { group.hidden = !box.checked; });
+}));
+
+// Scatter: one panel at a time.
+const scatter = [byId("scatter-attribute"), byId("scatter-kind")];
+if (scatter[0]) {
+  scatter.forEach((choice) => choice.addEventListener("change", () => all(".panel").forEach((panel) => {
+    panel.hidden = panel.dataset.attribute !== scatter[0].value || panel.dataset.kind !== scatter[1].value;
+  })));
+}
+
+// Gallery: a verdict shows if model and answers are chosen, a card if its class is and a verdict shows, a shelf if a card shows.
+const filters = ["attribute", "model", "class", "outcome"].map((name) => byId(`filter-${name}`));
+
+function applyFilters() {
+  const [attribute, model, kind, outcome] = filters.map((choice) => choice.value);
+  const fits = (wanted, value) => wanted === "" || wanted === value;
+  let count = 0;
+  for (const shelf of all(".shelf")) {
+    let inShelf = 0;
+    for (const card of all(".card", shelf)) {
+      const verdicts = all(".verdict", card);
+      verdicts.forEach((verdict) => { verdict.hidden = !fits(model, verdict.dataset.m) || !fits(outcome, verdict.dataset.outcome); });
+      const flipped = verdicts.some((verdict) => verdict.dataset.outcome === "flipped" && fits(model, verdict.dataset.m));
+      card.hidden = !fits(kind, card.dataset.class) || verdicts.every((verdict) => verdict.hidden) || (outcome === "kept" && flipped);
+      inShelf += card.hidden ? 0 : 1;
+    }
+    shelf.hidden = !fits(attribute, shelf.dataset.attribute) || inShelf === 0;
+    count += shelf.hidden ? 0 : inShelf;
+  }
+  byId("filter-count").textContent = `${count} of ${all(".card").length} pictures`;
+}
+
+if (filters[0]) {
+  filters.forEach((choice) => choice.addEventListener("change", applyFilters));
   applyFilters();
 }
 
 // Print: what is folded away on the screen is on the paper.
-window.addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((fold) => { fold.open = true; }));
+window.addEventListener("beforeprint", () => all("details").forEach((fold) => { fold.open = true; }));

@@ -1,0 +1,104 @@
+"""What finished runs say: `report`, `compare` and `gate`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from counterfoil.errors import UserError
+from counterfoil.pipeline.comparing_models import compare_runs
+from counterfoil.pipeline.recorded import accuracies, open_runs
+from counterfoil.pipeline.recorded_pictures import Album, remaker
+from counterfoil.pipeline.recorded_report import content_of, write_study
+from counterfoil.report.compared import comparison_csv, comparison_json, comparison_sentence, comparison_text
+from counterfoil.report.exports import EXPORTS, export_names, exported
+from counterfoil.report.gate import (
+    EXIT_STATUS,
+    SHOWN_FIRST,
+    Bound,
+    judge_accuracies,
+    judge_drops,
+    junit,
+    max_drop,
+    overall,
+)
+from counterfoil.report.trackers import TRACKERS
+from counterfoil.store import write_atomically
+
+run_folder = click.Path(path_type=Path)
+names_option = click.option(
+    "--as", "names", multiple=True, help="Name of a run, once per run: tells equal models apart."
+)
+
+
+@click.command()
+@click.argument("runs", nargs=-1, required=True, type=run_folder)
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for the report.")
+@names_option
+@click.option("--export", "exports", default="", help=f"Also write {', '.join(EXPORTS)} (comma between), or all.")
+@click.option("--log", "trackers", multiple=True, type=click.Choice(list(TRACKERS)), help="Log to a tracker.")
+def report(runs: tuple[Path, ...], out: Path, names: tuple[str, ...], exports: str, trackers: tuple[str, ...]) -> None:
+    """Make the report of a finished run again, or one comparison of several runs over the same pictures."""
+    wanted = export_names(exports) if exports else []
+    study = open_runs(runs, names)
+    content = content_of(study, Album(study.folders, remaker(study.folders[0], study.runs[0])))
+    page = write_study(out, content)
+    if "csv" in wanted:
+        content = replace(content, top5_drops=study.top5_drops)
+    for name, data in exported(content, wanted).items():
+        write_atomically(out / name, data)
+    for tracker in trackers:
+        TRACKERS[tracker](content, page)
+    for finding in study.headline:
+        click.echo(finding.text)
+    click.echo(f"report: {page}")
+
+
+@click.command()
+@click.argument("runs", nargs=2, type=run_folder)
+@names_option
+@click.option("--first", help="Model of the first run, where it holds several.")
+@click.option("--second", help="Model of the second run, where it holds several.")
+@click.option("--json", "form", flag_value="json", help="Print JSON instead of a table.")
+@click.option("--csv", "form", flag_value="csv", help="Print CSV instead of a table.")
+def compare(runs: tuple[Path, Path], form: str | None, **options: Any) -> None:
+    """Compare two models photo by photo: drop of the first minus drop of the second, with 95 % intervals."""
+    found = compare_runs(runs, **options)
+    if form == "json":
+        document = comparison_json(found.accuracy, found.attributes, found.levels)
+        click.echo(json.dumps(document, indent=1, allow_nan=False))
+    elif form == "csv":
+        click.echo(comparison_csv([*found.attributes, *found.levels]), nl=False)
+    else:
+        click.echo(comparison_sentence(found.accuracy))
+        click.echo(f"\nfirst {found.first}, second {found.second}; drops in points, above zero the second loses less\n")
+        click.echo(comparison_text([*found.attributes, *found.levels]))
+
+
+@click.command()
+@click.argument("run", type=run_folder)
+@click.option("--max-drop", "drops", multiple=True, help="background=5, size:0.05=20, background-swap=10, any=15.")
+@click.option("--min-accuracy", type=float, help="Least accuracy on the unedited photos, in percent.")
+@click.option("--bound", type=click.Choice(["upper", "lower", "point"]), default="upper", show_default=True,
+              help="upper: prove that it holds; lower: prove that it is violated; point: no proof.")  # fmt: skip
+@click.option("--model", help="Judge only this model.")
+@click.option("--junit", "xml", type=click.Path(path_type=Path), help="Also write the checks as JUnit XML.")
+def gate(run: Path, drops: tuple[str, ...], min_accuracy: float | None, bound: Bound, **options: Any) -> None:
+    """Hold a run to bounds: exit 0 where they hold, 1 where one is violated, 3 where the data cannot tell."""
+    if not drops and min_accuracy is None:
+        raise UserError("expected a bound, got none; give --max-drop background=5 or --min-accuracy 70")
+    rules = [max_drop(text) for text in drops]
+    study = open_runs([run]).only(options["model"])
+    checks = judge_drops(study.drops, rules, bound)
+    if min_accuracy is not None:
+        checks += judge_accuracies(accuracies(study.answers), min_accuracy, bound)
+    if options["xml"]:
+        write_atomically(options["xml"], junit(checks))
+    for check in sorted(checks, key=lambda check: SHOWN_FIRST.index(check.verdict)):
+        click.echo(f"{check.verdict}: {check.told}")
+    sys.exit(EXIT_STATUS[overall(checks)])

@@ -1,0 +1,98 @@
+"""Whether runs may stand in one table: the same photos, recipe, pictures and scoring, and one network per name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from counterfoil.errors import UserError
+from counterfoil.store import read_table
+from counterfoil.store.results import read_record
+from counterfoil.types import Run
+
+Named: TypeAlias = tuple[str, Run]  # a run and the folder it was read from
+
+_ASKED = {
+    "benchmark_digest": "benchmark",
+    "recipe_digest": "recipe",
+    "seed": "seed",
+    "scoring": "label scoring",
+}  # what must agree in the records, and what people call it
+
+
+def check_comparable(runs: Sequence[Named]) -> None:
+    """Refuse runs whose numbers cannot be compared, with the difference named."""
+    for later in runs[1:]:
+        difference = next(_differences(runs[0], later), None)
+        if difference:
+            raise UserError(f"the runs {runs[0][0]} and {later[0]} cannot be compared: {difference}")
+    for place, earlier in enumerate(runs):
+        for later in runs[place + 1 :]:
+            _refuse_changed_models(earlier, later)
+
+
+def _differences(first: Named, second: Named) -> Iterator[str]:
+    records = read_record(Path(first[0])), read_record(Path(second[0]))
+    for key, name in _ASKED.items():
+        told = [_told(key, record) for record in records]
+        if records[0].get(key) != records[1].get(key):
+            yield f"another {name}, {told[0]} against {told[1]}"
+    yield from _other_pictures(_manifest(first[0]), _manifest(second[0]))
+
+
+def _told(key: str, record: Mapping[str, Any]) -> str:
+    value = record.get(key)
+    if key == "recipe_digest":
+        return f"'{record.get('recipe')}' ({str(value)[:8]})"
+    return "none" if value is None else str(value)[:40]
+
+
+def _manifest(folder: str) -> dict[str, Mapping[str, Any]]:
+    """What a run says of its pictures: by photo its digest and label, by variant the hash of its pixels."""
+    table = read_table(Path(folder) / "variants.parquet", ["id", "sample_id", "sample_digest", "label", "sha256"])
+    return {
+        "digest": dict(zip(table["sample_id"], table["sample_digest"], strict=True)),
+        "label": dict(zip(table["sample_id"], table["label"], strict=True)),
+        "pixels": dict(zip(table["id"], table["sha256"], strict=True)),
+    }
+
+
+def _other_pictures(first: Mapping[str, Mapping[str, Any]], second: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    yield from _other_names("photos", first["digest"], second["digest"])
+    for kind, told in (("digest", "the photo or its mask changed"), ("label", "another label scoring")):
+        changed = [name for name, value in first[kind].items() if second[kind].get(name) != value]
+        if changed:
+            values = f", {first[kind][changed[0]]} against {second[kind][changed[0]]}" if kind == "label" else ""
+            yield f"{told} for {len(changed)} of {len(first[kind])} photos (the first is {changed[0]}{values})"
+    yield from _other_names("variants", first["pixels"], second["pixels"])
+    changed = [name for name, pixels in first["pixels"].items() if second["pixels"].get(name) != pixels]
+    if changed:
+        yield (
+            f"{len(changed)} of {len(first['pixels'])} pictures have other pixels (the first is variant {changed[0]}): "
+            "they were made by other versions of counterfoil or OpenCV"
+        )
+
+
+def _other_names(what: str, first: Mapping[str, Any], second: Mapping[str, Any]) -> Iterator[str]:
+    only = [sorted(first.keys() - second.keys()), sorted(second.keys() - first.keys())]
+    if any(only):
+        told = [
+            f"{len(names)} only in the {run}" for names, run in zip(only, ("first", "second"), strict=True) if names
+        ]
+        yield f"other {what}, {' and '.join(told)} (one is {(only[0] or only[1])[0]})"
+
+
+def _refuse_changed_models(first: Named, second: Named) -> None:
+    """One name for two networks would put two truths into one row."""
+    for model in first[1].models:
+        if model not in second[1].models:
+            continue
+        for what, values in (("weights", "model_digests"), ("preprocessing", "preprocessing")):
+            before, after = (getattr(run, values).get(model) for run in (first[1], second[1]))
+            if before != after:
+                told = f" ({before[:8]} against {after[:8]})" if what == "weights" and before and after else ""
+                raise UserError(
+                    f"the {what} of {model} changed between {first[0]} and {second[0]}{told};"
+                    " name the runs apart with --as, once per run, to compare the two"
+                )

@@ -1,0 +1,61 @@
+"""Two models photo by photo: accuracy, what each attribute costs, what each edit at each level costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from counterfoil.analyse import Contrast, compare_accuracies, compare_drops
+from counterfoil.errors import UserError
+from counterfoil.pipeline.recorded import Study, by_attribute, open_runs
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How far two models lie apart; every difference is the first minus the second."""
+
+    first: str
+    second: str
+    accuracy: Contrast  # on the unedited photos, in percent
+    attributes: Sequence[Contrast]  # drops, all edits and levels of an attribute together
+    levels: Sequence[Contrast]  # drops, edit by edit and level by level
+
+
+def compare_runs(
+    folders: tuple[Path, Path], *, names: Sequence[str] = (), first: str | None = None, second: str | None = None
+) -> Comparison:
+    """Compare a model of one run with a model of another, or of the same; both must be over the same pictures."""
+    same = folders[0].resolve() == folders[1].resolve()
+    study = open_runs(folders[:1] if same else folders, () if same else names)
+    models = _chosen(study, 0, first, "--first"), _chosen(study, -1, second, "--second")
+    if models[0] == models[1]:
+        raise UserError(
+            f"expected two models, got {models[0]} with the same weights twice; choose with --first, --second"
+        )
+    return _comparison(study, *models)
+
+
+def _chosen(study: Study, place: int, wanted: str | None, option: str) -> str:
+    models = study.runs[place].models
+    if wanted in models:
+        return wanted
+    if wanted is None and len(models) == 1:
+        return models[0]
+    got = "none" if wanted is None else f"'{wanted}'"
+    raise UserError(f"expected {option} to name one of {', '.join(models)}, got {got}")
+
+
+def _comparison(study: Study, first: str, second: str) -> Comparison:
+    originals = [
+        row for row in compare_accuracies(study.answers, first, second) if row.condition.attribute == "original"
+    ]
+    if not originals or originals[0].n == 0:
+        raise UserError("the runs are empty: no unedited photo was answered by both models, so nothing can be compared")
+    return Comparison(
+        first,
+        second,
+        originals[0],
+        compare_drops(by_attribute(study.answers), first, second),
+        compare_drops(study.answers, first, second),
+    )

@@ -1,0 +1,179 @@
+"""One run or several over the same photos, read back from their folders: no model is loaded, no photo is read."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from counterfoil.analyse import Answers, Condition, Contrast, compare_drops, detectable, drops, estimate, holm, unscored
+from counterfoil.analyse.answers import original_rates
+from counterfoil.analyse.interval import RATE
+from counterfoil.errors import UserError
+from counterfoil.pipeline.comparing import check_comparable
+from counterfoil.pipeline.recorded_answers import read_answers, read_top5
+from counterfoil.report import Finding, headline
+from counterfoil.report.content import MOST_PHOTOS_FOR_POWER, Row
+from counterfoil.report.gate import Accuracy
+from counterfoil.store import prediction_files
+from counterfoil.store.results import read_run, read_skipped
+from counterfoil.types import Drop, Run, Skipped
+
+Value = TypeVar("Value")
+
+ALL = "all"  # instead of an edit: all of an attribute together
+_MOST_MODELS_IN_PAIRS = 12  # past this, pairs are so many that nobody reads them; the tied groups still tell
+
+
+@dataclass(frozen=True)
+class Study:
+    """What the report is about: answers to the same pictures, whoever gave them and in whichever run."""
+
+    folders: tuple[Path, ...]
+    runs: tuple[Run, ...]
+    files: Mapping[str, Path]  # of the answers of each model, in the order of the table
+    skipped: tuple[Skipped, ...]
+
+    @cached_property
+    def answers(self) -> Answers:
+        """Every answer of every model, in columns."""
+        return read_answers(self.files)
+
+    @cached_property
+    def drops(self) -> list[Drop]:
+        """What each edit costs each model."""
+        return drops(self.answers)
+
+    @cached_property
+    def attribute_drops(self) -> list[Drop]:
+        """What each attribute costs each model, all of its edits and levels together."""
+        return drops(by_attribute(self.answers))
+
+    @cached_property
+    def top5_drops(self) -> list[Drop]:
+        """The same table with an answer right where the true label is among the five best."""
+        return drops(replace(self.answers, correct=read_top5(self.files)))
+
+    @cached_property
+    def contrasts(self) -> list[Contrast]:
+        """How far every two models lie apart under each edit and level; adjusted over all of them together."""
+        models = list(self.files)
+        pairs = list(itertools.combinations(models, 2)) if len(models) <= _MOST_MODELS_IN_PAIRS else []
+        rows = [row for pair in pairs for row in compare_drops(self.answers, *pair)]
+        return [row._replace(p_holm=p) for row, p in zip(rows, holm([row.p_value for row in rows]), strict=True)]
+
+    @property
+    def unscored(self) -> dict[str, int]:
+        """How many answers of each model count nowhere."""
+        return unscored(self.answers)
+
+    @cached_property
+    def headline(self) -> tuple[Finding, ...]:
+        """The findings in sentences."""
+        return headline(self.drops, self.contrasts, self.unseen)
+
+    @cached_property
+    def unseen(self) -> dict[Row, float]:
+        """How large a drop may be in each row without being noticed; empty where there are many photos."""
+        if len(self.answers.samples) > MOST_PHOTOS_FOR_POWER:
+            return {}
+        found = detectable(self.answers)
+        return {(row.model, row.condition.edit, row.condition.level): row.drop for row in found if row.drop == row.drop}
+
+    def only(self, model: str | None) -> Study:
+        """The same with one model, or with all where none is named."""
+        if model is None:
+            return self
+        if model not in self.files:
+            raise UserError(f"expected one of the models {', '.join(self.files)}, got '{model}'")
+        return replace(self, files={model: self.files[model]})
+
+    @property
+    def run(self) -> Run:
+        """The runs as one record: the models of all."""
+        return merged(self.runs)
+
+
+def open_runs(folders: Sequence[str | Path], names: Sequence[str] = ()) -> Study:
+    """Read runs back; several must be over the same pictures, and `names`, one a run, tell equal models apart."""
+    if names and len(names) != len(folders):
+        raise UserError(f"expected one name per run, got {len(names)} names for {len(folders)} runs")
+    paths = tuple(Path(folder) for folder in folders)
+    read = [_read(path, name) for path, name in zip(paths, names or [""] * len(paths), strict=True)]
+    check_comparable([(str(path), run) for path, (run, _) in zip(paths, read, strict=True)])
+    files = _joined([found for _, found in read])
+    skipped = dict.fromkeys(row for path in paths for row in read_skipped(path))
+    return Study(paths, tuple(run for run, _ in read), files, tuple(skipped))
+
+
+def _read(folder: Path, name: str) -> tuple[Run, dict[str, Path]]:
+    """The record and the tables of one run, its models under the name that was given."""
+    run = read_run(folder)
+    called = {model: _called(model, name, len(run.models)) for model in run.models}
+    files = {called[model]: path for model, path in prediction_files(folder, run.models).items()}
+    missing = [path for path in files.values() if not path.is_file()]
+    if missing:
+        raise UserError(f"expected the answers of every model of the run, but {missing[0]} is not there")
+    return replace(
+        run,
+        models=tuple(called.values()),
+        model_digests={called[model]: digest for model, digest in run.model_digests.items()},
+        preprocessing={called[model]: applied for model, applied in run.preprocessing.items()},
+    ), files
+
+
+def _called(model: str, name: str, models: int) -> str:
+    if not name:
+        return model
+    return name if models == 1 else f"{name}: {model}"
+
+
+def by_attribute(answers: Answers) -> Answers:
+    """The same answers with all edits and levels of an attribute as replicates of one condition."""
+    whole = [Condition(condition.attribute, ALL, "") for condition in answers.conditions]
+    distinct = list(dict.fromkeys(whole))
+    place = [distinct.index(condition) for condition in whole]
+    replicates = int(answers.replicate.max(initial=0)) + 1
+    return replace(
+        answers,
+        conditions=tuple(distinct),
+        condition=np.array(place, np.intp)[answers.condition],
+        replicate=answers.condition * replicates + answers.replicate,
+    )
+
+
+def accuracies(answers: Answers) -> list[Accuracy]:
+    """Every model's accuracy on the unedited photos, in percent, with its score interval (Wilson's)."""
+    found = [estimate(rates, RATE).scaled(100) for rates in original_rates(answers)]
+    return [
+        Accuracy(model, row.n, row.value, row.ci_low, row.ci_high)
+        for model, row in zip(answers.models, found, strict=True)
+    ]
+
+
+def merged(runs: Sequence[Run]) -> Run:
+    """Several runs over the same pictures as one record; where their environments differ, both are told."""
+    names = dict.fromkeys(name for run in runs for name in run.environment)
+    told = {name: " | ".join(dict.fromkeys(run.environment.get(name, "–") for run in runs)) for name in names}
+    return replace(
+        runs[0],
+        command="\n".join(dict.fromkeys(run.command for run in runs)),
+        models=tuple(dict.fromkeys(model for run in runs for model in run.models)),
+        model_digests=_joined([run.model_digests for run in runs]),
+        preprocessing=_joined([run.preprocessing for run in runs]),
+        environment=told,
+    )
+
+
+def _joined(parts: Sequence[Mapping[str, Value]]) -> dict[str, Value]:
+    """All entries; of equal names the first run's, which `check_comparable` knows to be the same."""
+    found: dict[str, Value] = {}
+    for part in parts:
+        for name, value in part.items():
+            found.setdefault(name, value)
+    return found

@@ -1,0 +1,136 @@
+"""Which pictures the gallery shows: photos that flipped, and for contrast some that held, drawn by lot."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.analyse import Answers, Condition, flipped
+from counterfoil.pipeline.recorded import Study
+from counterfoil.pipeline.recorded_answers import read_said
+from counterfoil.pipeline.recorded_pictures import Album
+from counterfoil.report import Example, Reply
+from counterfoil.store import read_table, read_variants
+from counterfoil.types import Variant
+
+_FLIPS_SHOWN = 18  # per attribute, over all models
+_HELD_SHOWN = 4  # per attribute
+_MOST_FLIPS, _MOST_HELD = 60, 24  # in all: every picture has to be made again, about a tenth of a second each
+_NO_EXAMPLES = {"original", "presence"}  # being wrong where the object is gone is no failure
+
+
+class Pick(NamedTuple):
+    """One edited picture."""
+
+    sample_id: str
+    condition: Condition
+    replicate: int
+
+
+def examples(study: Study, album: Album) -> Iterator[Example]:
+    """The chosen pictures with what every model said, attributes in the order of the table."""
+    picks = [*_in_turn(_flips(study.answers), _MOST_FLIPS), *_in_turn(_held(study.answers), _MOST_HELD)]
+    originals = {Pick(pick.sample_id, _original(study.answers), 0) for pick in picks}
+    variants = _variants(study.folders[0], {*picks, *originals})
+    wanted = {variant.id for variant, _ in variants.values()}
+    said = {model: read_said(path, wanted) for model, path in study.files.items()}
+    for pick in picks:
+        before, after = variants[Pick(pick.sample_id, _original(study.answers), 0)], variants[pick]
+        yield Example(
+            *pick.condition, pick.sample_id, after[0].label, album.picture(*before), album.picture(*after),
+            tuple(_replies(said, before[0], after[0])),
+        )  # fmt: skip
+
+
+def _replies(said: Mapping[str, Mapping[str, tuple[str, float]]], before: Variant, after: Variant) -> Iterator[Reply]:
+    for model, answers in said.items():
+        if before.id in answers and after.id in answers:
+            yield Reply(model, *answers[before.id], *answers[after.id])
+
+
+def _original(answers: Answers) -> Condition:
+    return next(condition for condition in answers.conditions if condition.attribute == "original")
+
+
+def _flips(answers: Answers) -> list[Pick]:
+    limit = max(2, _FLIPS_SHOWN // len(answers.models))
+    found = flipped(answers, limit=limit)
+    return list(dict.fromkeys(Pick(flip.sample_id, flip.condition, flip.replicate) for flip in found))
+
+
+def _in_turn(picks: list[Pick], most: int) -> list[Pick]:
+    """At most so many, every attribute in turn, so that none crowds out another."""
+    groups: defaultdict[str, list[Pick]] = defaultdict(list)
+    for pick in picks:
+        groups[pick.condition.attribute].append(pick)
+    turns = zip_longest(*groups.values())
+    return [pick for turn in turns for pick in turn if pick is not None][:most]
+
+
+def _held(answers: Answers) -> list[Pick]:
+    """Pictures on which no model flipped and one was right both times; a few per attribute, by lot."""
+    groups: defaultdict[str, list[Pick]] = defaultdict(list)
+    for row in np.flatnonzero(_held_rows(answers)):
+        condition = answers.conditions[answers.condition[row]]
+        groups[condition.attribute].append(
+            Pick(answers.samples[answers.sample[row]], condition, int(answers.replicate[row]))
+        )
+    return [pick for picks in groups.values() for pick in sorted(set(picks), key=_lot)[:_HELD_SHOWN]]
+
+
+def _held_rows(answers: Answers) -> NDArray[np.bool_]:
+    """The first model's rows of the pictures that held, one row per picture."""
+    shape = (len(answers.conditions), len(answers.samples), int(answers.replicate.max(initial=0)) + 1)
+    picture = np.ravel_multi_index((answers.condition, answers.sample, answers.replicate), shape)
+    was_right = _right_before(answers)[answers.model, answers.sample]
+    flips = np.zeros(np.prod(shape), bool)
+    flips[picture[was_right & answers.scored & ~answers.correct]] = True
+    telling = np.array([condition.attribute not in _NO_EXAMPLES for condition in answers.conditions], bool)
+    held: NDArray[np.bool_] = was_right & answers.scored & answers.correct & telling[answers.condition]
+    first = np.zeros(len(picture), bool)
+    candidates = np.flatnonzero(held & ~flips[picture])
+    first[candidates[np.unique(picture[candidates], return_index=True)[1]]] = True
+    return first
+
+
+def _right_before(answers: Answers) -> NDArray[np.bool_]:
+    """Whether a model is right on the unedited photo, (models, samples)."""
+    originals = np.array([condition.attribute == "original" for condition in answers.conditions], bool)
+    right = np.zeros((len(answers.models), len(answers.samples)), bool)
+    rows = originals[answers.condition] & answers.scored & answers.correct
+    right[answers.model[rows], answers.sample[rows]] = True
+    return right
+
+
+def _lot(pick: Pick) -> bytes:
+    return hashlib.sha256("\0".join((pick.sample_id, *pick.condition, str(pick.replicate))).encode()).digest()
+
+
+def _variants(folder: Path, wanted: set[Pick]) -> dict[Pick, tuple[Variant, str]]:
+    """The manifest's lines of these pictures, and the hashes of their pixels."""
+    table = read_table(folder / "variants.parquet")
+    columns = (table[name] for name in ("sample_id", "attribute", "edit", "level", "replicate"))
+    rows = [
+        row
+        for row, (sample, attribute, edit, level, replicate) in enumerate(zip(*columns, strict=True))
+        if (sample, (attribute, edit, level), int(replicate)) in wanted
+    ]
+    chosen = _rows(table, rows)
+    variants = zip(read_variants(chosen), chosen["sha256"], strict=True)
+    return {_pick(variant): (variant, pixels) for variant, pixels in variants}
+
+
+def _rows(table: Mapping[str, NDArray[Any]], rows: list[int]) -> dict[str, NDArray[Any]]:
+    return {name: column[rows] for name, column in table.items()}
+
+
+def _pick(variant: Variant) -> Pick:
+    condition = Condition(variant.attribute, variant.edit, variant.level)
+    return Pick(str(variant.sample_id), condition, variant.replicate)

@@ -1,0 +1,87 @@
+"""The failure modes of a study: a bounded choice of what the statistics find."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+
+from counterfoil.analyse import (
+    FEWEST_PHOTOS,
+    BrokenClass,
+    Details,
+    LenderConfusion,
+    confusions,
+    details_from_tables,
+    error_consistency,
+    lender_confusion,
+    size_falls,
+    worst_classes,
+    worst_photos,
+)
+from counterfoil.pipeline.recorded import Study
+from counterfoil.report.failure_modes import FailureModes, ModelClass, ModelConfusion
+from counterfoil.report.finding import NO_ATTRIBUTE
+from counterfoil.store import read_table
+
+_MOST_CONFUSIONS = 20
+_MOST_CLASSES = 5  # per model
+_FEWEST_IN_CLASS = 5  # photos; benchmarks of 1,000 classes rarely have more
+_MOST_PHOTOS = 12
+_MOST_MODELS = 12  # whose failures are compared in pairs
+_SIGNIFICANCE = 0.05
+_SEED = 0  # of the resampled intervals: the same answers give the same page
+_COLUMNS = (
+    "variant_id", "sample_id", "label", "attribute", "edit", "level", "replicate", "object_share", "outcome", "correct",
+    "true_score", "rank_1", "score_1", "score_2",
+)  # fmt: skip
+
+
+def failure_modes(study: Study) -> FailureModes:
+    """Confusions, broken classes and photos, failures that models share, and how small an object may be."""
+    details = _details(study)
+    if not len(details.answers.samples):
+        return FailureModes()
+    several = 1 < len(study.files) <= _MOST_MODELS
+    return FailureModes(
+        confusions=sorted(_confusions(details), key=lambda row: row.confusion.p_value)[:_MOST_CONFUSIONS],
+        lenders=[row for model in study.files for row in _lenders(details, model)],
+        classes=[ModelClass(model, row) for model in study.files for row in _classes(details, model)],
+        photos=worst_photos(details.answers, limit=_MOST_PHOTOS),
+        consistency=error_consistency(details.answers, np.random.default_rng(_SEED)) if several else (),
+        falls=size_falls(details.answers, np.random.default_rng(_SEED)),
+    )
+
+
+def _details(study: Study) -> Details:
+    tables = {model: read_table(path, _COLUMNS) for model, path in study.files.items()}
+    return details_from_tables(tables, lenders=_lending_classes(study.folders[0]))
+
+
+def _lending_classes(folder: Path) -> Mapping[str, str]:
+    """The class of the photo that lent its background, by variant."""
+    table = read_table(folder / "variants.parquet", ["id", "sample_id", "label", "donor_id"])
+    label_of = dict(zip(table["sample_id"], table["label"], strict=True))
+    lent = zip(table["id"], table["donor_id"], strict=True)
+    return {variant: label_of[donor] for variant, donor in lent if donor in label_of}
+
+
+def _confusions(details: Details) -> Iterator[ModelConfusion]:
+    attributes = dict.fromkeys(condition.attribute for condition in details.answers.conditions)
+    for model in details.answers.models:
+        for attribute in attributes:
+            if attribute not in NO_ATTRIBUTE:
+                found = confusions(details, model, attribute)
+                clear = [row for row in found if row.photos > 1 and row.p_bh < _SIGNIFICANCE]
+                yield from (ModelConfusion(model, attribute, row) for row in clear)
+
+
+def _lenders(details: Details, model: str) -> list[LenderConfusion]:
+    found = lender_confusion(details, model, "background")
+    return [found] if found.share.n >= FEWEST_PHOTOS else []
+
+
+def _classes(details: Details, model: str) -> list[BrokenClass]:
+    rows = [row for row in worst_classes(details, model) if row.drop.n >= _FEWEST_IN_CLASS and row.drop.ci_low > 0]
+    return rows[:_MOST_CLASSES]

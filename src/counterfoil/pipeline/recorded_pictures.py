@@ -1,0 +1,92 @@
+"""Small pictures of variants: kept beside the run, else made again from photos that are still as they were."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.errors import Unusable, UserError
+from counterfoil.pipeline.job import segmenter_for, source_at
+from counterfoil.pipeline.studio import Studio
+from counterfoil.pipeline.work import pixel_digest
+from counterfoil.store import read_table, write_atomically
+from counterfoil.types import Picture, Run, Sample, Variant
+
+Maker: TypeAlias = Callable[[Variant], "Picture | None"]
+
+_THUMBNAIL = 192  # pixels of the longer side
+_QUALITY = 82
+_COLUMNS = ("sample_id", "image", "mask", "label", "sample_digest", "working_size")
+
+
+@dataclass(frozen=True)
+class Album:
+    """The pictures of a report; what had to be made is kept in `keep`, so that the report can be made again."""
+
+    folders: tuple[Path, ...]
+    make: Maker
+    keep: Path | None = None
+
+    def picture(self, variant: Variant, pixels: str) -> bytes | None:
+        """A JPEG of the variant whose pixels have this hash; None where neither it nor its photo is at hand."""
+        for folder in self.folders:
+            path = _thumbnail(folder, pixels)
+            if path.is_file():
+                return path.read_bytes()
+        made = self.make(variant)
+        if made is None or pixel_digest(made) != pixels:
+            return None
+        jpeg = _jpeg(made.image)
+        if self.keep is not None:
+            write_atomically(_thumbnail(self.keep, pixels), jpeg)
+        return jpeg
+
+
+def remaker(folder: Path, run: Run) -> Maker:
+    """Makes variants of a recorded run again; gives None where the photo is gone."""
+    studio = _studio(read_table(folder / "variants.parquet", _COLUMNS), run)
+
+    def make(variant: Variant) -> Picture | None:
+        if studio is None:
+            return None
+        try:
+            return studio.make(variant)
+        except (Unusable, UserError):  # the photo was moved or changed: the page does without
+            return None
+
+    return make
+
+
+def _studio(table: dict[str, NDArray[Any]], run: Run) -> Studio | None:
+    """A studio over the run's own photos and masks; None where masks came from a segmenter, which is not loaded."""
+    first = {name: row for row, name in reversed(list(enumerate(table["sample_id"])))}
+    samples = {name: _sample(table, name, row) for name, row in first.items()}
+    if not samples or any(sample.mask is None for sample in samples.values()):
+        return None
+    working_size = int(table["working_size"][0]) or None
+    return Studio(source_at(run.images, run.masks), samples, working_size, segmenter_for(list(samples.values())))
+
+
+def _sample(table: dict[str, NDArray[Any]], name: str, row: int) -> Sample:
+    image, mask, label, digest = (table[column][row] for column in ("image", "mask", "label", "sample_digest"))
+    return Sample(name, label, image, mask or None, digest)
+
+
+def _thumbnail(folder: Path, pixels: str) -> Path:
+    """Named by the picture's hash: an older picture of the same variant is never taken for it."""
+    return folder / "thumbnails" / f"{pixels[:20]}.jpg"
+
+
+def _jpeg(image: NDArray[np.uint8]) -> bytes:
+    """A picture on the page's scale."""
+    scale = min(1.0, _THUMBNAIL / max(image.shape[:2]))
+    size = (max(1, round(image.shape[1] * scale)), max(1, round(image.shape[0] * scale)))
+    small = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
+    _, data = cv2.imencode(".jpg", cv2.cvtColor(small, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, _QUALITY])
+    return data.tobytes()

@@ -1,0 +1,81 @@
+"""From answers to a folder with a report: the same for a fresh run, for one read back and for a comparison."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from counterfoil.analyse import Estimate, mean_drops, tied_models
+from counterfoil.labels import space_of
+from counterfoil.pipeline.recorded import Study
+from counterfoil.pipeline.recorded_answers import read_outcomes
+from counterfoil.pipeline.recorded_examples import examples
+from counterfoil.pipeline.recorded_failures import failure_modes
+from counterfoil.pipeline.recorded_pictures import Album
+from counterfoil.report import ReportInput, drops_csv, skipped_csv, summary, write_report
+from counterfoil.store import read_table, write_atomically
+
+
+def content_of(study: Study, album: Album) -> ReportInput:
+    """Everything that the page says."""
+    manifest = read_table(study.folders[0] / "variants.parquet", ["sample_id"])["sample_id"]
+    shown = list(examples(study, album)) if len(manifest) else []
+    return ReportInput(
+        title=_title(study),
+        run=study.run,
+        drops=study.drops,
+        photos=len(set(manifest)),
+        variants=len(manifest),
+        examples=shown,
+        skipped=study.skipped,
+        names=_names(study),
+        unscored=study.unscored,
+        attribute_drops=study.attribute_drops,
+        means=_means(study) if len(manifest) else {},
+        outcomes={model: read_outcomes(path) for model, path in study.files.items()},
+        unseen=study.unseen,
+        letters=_letters(study),
+        contrasts=study.contrasts,
+        failures=failure_modes(study),
+        runs=study.runs if len(study.runs) > 1 else (),
+    )
+
+
+def write_study(folder: Path, content: ReportInput) -> Path:
+    """Write report.html, drops.csv, summary.json and skipped.csv; gives back the page."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_atomically(folder / "drops.csv", drops_csv(content.drops))
+    write_atomically(folder / "skipped.csv", skipped_csv(content.skipped))
+    write_atomically(folder / "summary.json", json.dumps(summary(content), indent=1, allow_nan=False))
+    return write_report(folder, content)
+
+
+def _title(study: Study) -> str:
+    return f"Which attributes break {'these classifiers' if len(study.files) > 1 else 'this classifier'}?"
+
+
+def _names(study: Study) -> dict[str, str]:
+    """What people call the labels that occur."""
+    columns = [read_table(path, ["label", "rank_1"]) for path in study.files.values()]
+    labels = sorted({label for table in columns for column in table.values() for label in set(column)} - {""})
+    space = space_of(labels)
+    return {label: space.name_of(label) for label in labels}
+
+
+def _means(study: Study) -> dict[str, Estimate]:
+    """The mean of each model's drops; its interval is resampled with a fixed seed: the same answers, the same page."""
+    return {row.model: row.drop for row in mean_drops(study.answers, np.random.default_rng(0)) if row.conditions}
+
+
+def _letters(study: Study) -> dict[tuple[str, str], str]:
+    """Models that an attribute's drops cannot tell apart share a letter."""
+    if len(study.files) < 2:
+        return {}
+    attributes = dict.fromkeys(row.attribute for row in study.attribute_drops)
+    return {
+        (attribute, ranked.name): ranked.letters
+        for attribute in attributes
+        for ranked in tied_models(study.answers, attribute)
+    }

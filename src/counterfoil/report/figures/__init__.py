@@ -1,0 +1,33 @@
+"""The charts as files for papers: SVG, and PDF with the same lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from counterfoil.report.content import ReportInput
+from counterfoil.report.figures.charts import dose_figures, drops_figure, heat_figure, scatter_figure
+from counterfoil.report.figures.drawing import Drawing
+from counterfoil.report.figures.pdf import pdf
+from counterfoil.report.figures.svg import svg
+
+_FIGURES = {"drops": drops_figure, "attributes": heat_figure, "scatter": scatter_figure}
+
+
+def svg_files(content: ReportInput) -> dict[str, str]:
+    """figures/<name>.svg of every chart that can be drawn."""
+    return {f"figures/{name}.svg": svg(drawing) for name, drawing in _drawn(content)}
+
+
+def pdf_files(content: ReportInput) -> dict[str, bytes]:
+    """figures/<name>.pdf of every chart that can be drawn."""
+    return {f"figures/{name}.pdf": pdf(drawing) for name, drawing in _drawn(content)}
+
+
+def _drawn(content: ReportInput) -> Iterator[tuple[str, Drawing]]:
+    for name, draw in _FIGURES.items():
+        drawing = draw(content)
+        if drawing is not None:
+            yield name, drawing
+    for edit, drawing in dose_figures(content).items():
+        yield f"dose-{re.sub(r'[^A-Za-z0-9.]+', '-', edit)}", drawing

@@ -1,0 +1,17 @@
+"""A sentence that the numbers support."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+NO_ATTRIBUTE = {"original", "control", "presence"}  # read on their own, never ranked among the attributes
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One sentence or two that the numbers support; `model` is empty where it is about all of them."""
+
+    model: str
+    kind: Literal["data", "accuracy", "weakest", "costly", "improved", "unclear", "control", "presence", "models"]
+    text: str

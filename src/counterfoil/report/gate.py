@@ -1,0 +1,150 @@
+"""A gate: bounds on drops and on accuracy, judged by the 95 % interval; holds, violated, or the data cannot tell."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias
+from xml.etree import ElementTree
+
+from counterfoil.analyse import FEWEST_PHOTOS
+from counterfoil.errors import UserError
+from counterfoil.report.finding import NO_ATTRIBUTE
+from counterfoil.report.wording import number
+from counterfoil.types import Drop
+
+Bound: TypeAlias = Literal["upper", "lower", "point"]
+Verdict: TypeAlias = Literal["holds", "violated", "cannot tell"]
+
+EXIT_STATUS: dict[Verdict, int] = {"holds": 0, "violated": 1, "cannot tell": 3}
+SHOWN_FIRST: tuple[Verdict, ...] = ("violated", "cannot tell", "holds")
+ANY = "any"  # instead of an attribute: every one of them
+
+
+@dataclass(frozen=True)
+class MaxDrop:
+    """No edit that is meant may cost more than `limit` points."""
+
+    what: str  # an attribute, an edit, or `any`
+    level: str  # "" means every level
+    limit: float  # points
+
+    def means(self, row: Drop) -> bool:
+        """Whether the rule speaks about this row."""
+        named = row.attribute not in NO_ATTRIBUTE if self.what == ANY else self.what in (row.attribute, row.edit)
+        return named and self.level in ("", row.level)
+
+
+class Accuracy(NamedTuple):
+    """A model's accuracy on the unedited photos in percent, with its 95 % interval."""
+
+    model: str
+    n: int
+    accuracy: float
+    ci_low: float
+    ci_high: float
+
+
+class Check(NamedTuple):
+    """One rule applied to one model and one edit."""
+
+    model: str
+    subject: str
+    verdict: Verdict
+    told: str
+
+
+def max_drop(text: str) -> MaxDrop:
+    """A rule as it is typed: background=5, size:0.05=20, background-swap=10, any=15."""
+    name, _, limit = text.partition("=")
+    what, _, level = name.partition(":")
+    try:
+        points = float(limit)
+    except ValueError:
+        points = math.nan
+    if not what or math.isnan(points):
+        raise UserError(f"expected ATTRIBUTE=POINTS or EDIT:LEVEL=POINTS such as background=5, got '{text}'")
+    return MaxDrop(what, level, points)
+
+
+def judge_drops(drops: Sequence[Drop], rules: Sequence[MaxDrop], bound: Bound) -> list[Check]:
+    """Every rule over every row that it speaks about; a rule that speaks about none is an error."""
+    if rules and not any(row.n for row in drops):
+        told = "the run is empty: no photo was scored both before and after an edit"
+        return [Check("run", "drops", "cannot tell", told)]
+    checks = []
+    for rule in rules:
+        rows = [row for row in drops if rule.means(row)]
+        if not rows:
+            known = dict.fromkeys(
+                name for row in drops for name in (row.attribute, row.edit, f"{row.edit}:{row.level}")
+            )
+            what = f"{rule.what}:{rule.level}" if rule.level else rule.what
+            raise UserError(f"expected an attribute or edit of this run, got '{what}'; there are {', '.join(known)}")
+        checks += [_judged_drop(row, rule, bound) for row in rows]
+    return checks
+
+
+def judge_accuracies(accuracies: Sequence[Accuracy], least: float, bound: Bound) -> list[Check]:
+    """The accuracy of every model on the unedited photos against the least that is allowed, in percent."""
+    return [_judged_accuracy(row, least, bound) for row in accuracies]
+
+
+def overall(checks: Sequence[Check]) -> Verdict:
+    """Violated where one check is; else cannot tell where one cannot; else holds."""
+    found = {check.verdict for check in checks}
+    return "violated" if "violated" in found else "cannot tell" if "cannot tell" in found else "holds"
+
+
+def junit(checks: Sequence[Check]) -> str:
+    """The checks as JUnit XML: a violation is a failure, what cannot be told is an error."""
+    counts = {verdict: sum(check.verdict == verdict for check in checks) for verdict in EXIT_STATUS}
+    suite = ElementTree.Element(
+        "testsuite", name="counterfoil gate", tests=str(len(checks)),
+        failures=str(counts["violated"]), errors=str(counts["cannot tell"]), skipped="0",
+    )  # fmt: skip
+    for check in checks:
+        case = ElementTree.SubElement(suite, "testcase", classname=check.model, name=check.subject, time="0")
+        if check.verdict != "holds":
+            kind = "failure" if check.verdict == "violated" else "error"
+            ElementTree.SubElement(case, kind, type=check.verdict, message=check.told)
+    root = ElementTree.Element("testsuites")
+    root.append(suite)
+    ElementTree.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def _judged_drop(row: Drop, rule: MaxDrop, bound: Bound) -> Check:
+    subject = f"{row.edit} {row.level}".strip()
+    if few := _too_few(row.n):
+        return Check(row.model, subject, "cannot tell", f"{row.model}, {subject}: {few}")
+    verdict = _verdict((row.ci_low, row.drop, row.ci_high), rule.limit, bound)
+    measured = f"drop {number(row.drop)} points [{number(row.ci_low)}, {number(row.ci_high)}], n = {row.n}"
+    return Check(row.model, subject, verdict, f"{row.model}, {subject}: {measured}; at most {rule.limit:g} is allowed")
+
+
+def _judged_accuracy(row: Accuracy, least: float, bound: Bound) -> Check:
+    subject = "accuracy on the unedited photos"
+    if few := _too_few(row.n):
+        return Check(row.model, subject, "cannot tell", f"{row.model}, {subject}: {few}")
+    shortfall = (least - row.ci_high, least - row.accuracy, least - row.ci_low)
+    measured = f"{number(row.accuracy)} % [{number(row.ci_low)}, {number(row.ci_high)}], n = {row.n}"
+    told = f"{row.model}, {subject}: {measured}; at least {least:g} is asked for"
+    return Check(row.model, subject, _verdict(shortfall, 0.0, bound), told)
+
+
+def _too_few(photos: int) -> str:
+    if photos == 0:
+        return "no photo was scored"
+    return f"too few photos, {photos}, and {FEWEST_PHOTOS} are the least" if photos < FEWEST_PHOTOS else ""
+
+
+def _verdict(interval: tuple[float, float, float], limit: float, bound: Bound) -> Verdict:
+    """`upper` asks for proof that the limit holds, `lower` for proof that it does not, `point` for neither."""
+    low, point, high = interval
+    if bound == "point":
+        return "violated" if point > limit else "holds"
+    if low > limit:
+        return "violated"
+    return "holds" if bound == "lower" or high <= limit else "cannot tell"

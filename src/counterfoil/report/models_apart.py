@@ -1,0 +1,110 @@
+"""What tells models apart, photo by photo where their contrasts are known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from counterfoil.analyse import FEWEST_PHOTOS, Contrast
+from counterfoil.report.finding import NO_ATTRIBUTE, Finding
+from counterfoil.report.wording import aside, attribute_name, doing, doing_to, interval, number, points, sentence_start
+from counterfoil.types import Drop
+
+_MOST_COMPARISONS = 3
+_SIGNIFICANCE = 0.05
+
+
+def told_apart(row: Contrast) -> bool:
+    """Whether two models differ under a condition: the interval leaves out zero and the adjusted p is below 0.05."""
+    return row.n >= FEWEST_PHOTOS and (row.ci_low > 0 or row.ci_high < 0) and row.p_holm < _SIGNIFICANCE
+
+
+def better_model(row: Drop, clear: Sequence[Contrast]) -> str:
+    """The model that loses least where this one loses most, if the photos tell the two apart."""
+    here = [_seen_from(contrast, row.model) for contrast in clear if _under(contrast, row)]
+    better = [contrast for contrast in here if contrast.first == row.model and contrast.difference > 0]
+    if not better:
+        return ""
+    best = max(better, key=lambda contrast: contrast.difference)
+    return f"; {best.second} is {_gap(best)} better {interval(best)}"
+
+
+def _under(contrast: Contrast, row: Drop) -> bool:
+    return (contrast.condition.edit, contrast.condition.level) == (row.edit, row.level)
+
+
+def _seen_from(contrast: Contrast, model: str) -> Contrast:
+    """The contrast with this model first, where it takes part."""
+    return turned(contrast) if contrast.second == model else contrast
+
+
+def turned(contrast: Contrast) -> Contrast:
+    """The same contrast with the models exchanged."""
+    return contrast._replace(
+        first=contrast.second,
+        second=contrast.first,
+        value_first=contrast.value_second,
+        value_second=contrast.value_first,
+        difference=-contrast.difference,
+        ci_low=-contrast.ci_high,
+        ci_high=-contrast.ci_low,
+    )
+
+
+def _gap(contrast: Contrast) -> str:
+    return f"{number(contrast.difference)} points"
+
+
+def paired_models(clear: Sequence[Contrast]) -> list[Finding]:
+    """What tells models apart photo by photo: of each attribute the widest gap."""
+    ordered = sorted(
+        (row if row.difference > 0 else turned(row) for row in clear if row.condition.attribute not in NO_ATTRIBUTE),
+        key=lambda row: -row.difference,
+    )
+    widest: dict[str, Contrast] = {}
+    for row in ordered:
+        widest.setdefault(row.condition.attribute, row)
+    if not widest:
+        told = "Photo by photo, no edit tells the models apart: a ranking of them by these drops would be noise."
+        return [Finding("", "models", told)]
+    return [Finding("", "models", _paired_comparison(row)) for row in list(widest.values())[:_MOST_COMPARISONS]]
+
+
+def _paired_comparison(row: Contrast) -> str:
+    name = sentence_start(attribute_name(row.condition.attribute))
+    done = aside(doing_to(row.condition.edit, row.condition.level))
+    return (
+        f"{name} ({done}): {row.second} loses {_gap(row)} less than "
+        f"{row.first} {interval(row)}, paired by photo (n = {row.n})."
+    )
+
+
+def overlapping_models(rows: Sequence[Drop]) -> list[Finding]:
+    """What tells models apart, one edit per attribute; only where their intervals do not overlap."""
+    if len({row.model for row in rows}) < 2:
+        return []
+    pairs = [pair for pair in _extremes(rows) if pair[0].ci_low > pair[1].ci_high]
+    pairs.sort(key=lambda pair: pair[1].drop - pair[0].drop)
+    widest: dict[str, tuple[Drop, Drop]] = {}
+    for pair in pairs:
+        widest.setdefault(pair[0].attribute, pair)
+    if not widest:
+        told = "The intervals tell the models apart on no edit: a ranking of them by these drops would be noise."
+        return [Finding("", "models", told)]
+    return [Finding("", "models", _comparison(*pair)) for pair in list(widest.values())[:_MOST_COMPARISONS]]
+
+
+def _extremes(rows: Sequence[Drop]) -> list[tuple[Drop, Drop]]:
+    """Of every edit and level the row that costs most and the row that costs least."""
+    conditions: dict[tuple[str, str], list[Drop]] = {}
+    for row in rows:
+        if row.attribute not in NO_ATTRIBUTE:
+            conditions.setdefault((row.edit, row.level), []).append(row)
+    by_drop = [sorted(group, key=lambda row: -row.drop) for group in conditions.values()]
+    return [(group[0], group[-1]) for group in by_drop if len(group) > 1]
+
+
+def _comparison(worse: Drop, better: Drop) -> str:
+    return (
+        f"{sentence_start(attribute_name(worse.attribute))} ({aside(doing(worse))}) costs {worse.model} more than "
+        f"{better.model}: {points(worse)} against {number(better.drop)} {interval(better)}."
+    )

@@ -1,0 +1,121 @@
+"""Reports from folders: a run remade, several as one comparison, and runs that hold little or nothing."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+import counterfoil as cf
+from counterfoil.pipeline.recorded import open_runs
+from planted import write_photos
+from recorded_runs import breaks_on, write_run
+from test_compare import counterfoil
+
+BACKGROUND = "python:planted:answers_by_background"
+HONEST = "python:planted:honest"
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two runs of one model each over the same photos."""
+    folder = tmp_path_factory.mktemp("finished")
+    images, masks = write_photos(folder, 24)
+    recipe = folder / "short.yaml"
+    recipe.write_text("edits: [{edit: control}, {edit: background-swap}, {edit: size, settings: {rate: 0.08}}]")
+    for name, model in (("background", BACKGROUND), ("honest", HONEST)):
+        result = cf.run(images, [model], masks=masks, recipe=str(recipe), out=folder / name)
+        result.report(folder / name)
+    return folder
+
+
+def page_words(page: Path) -> str:
+    return " ".join(re.sub(r"<[^>]*>", " ", page.read_text()).split())
+
+
+def test_a_remade_report_is_the_same_page_and_needs_neither_model_nor_photo(finished: Path, tmp_path: Path) -> None:
+    alone = tmp_path / "alone"
+    shutil.copytree(finished / "background", alone)
+    about = json.loads((alone / "summary.json").read_text())
+    about["run"] |= {"images": str(tmp_path / "gone"), "masks": str(tmp_path / "gone")}
+    (alone / "summary.json").write_text(json.dumps(about))
+    done = counterfoil("report", alone, "--out", tmp_path / "again")
+    assert done.returncode == 0, done.stderr
+    before, after = ((folder / "report.html").read_text() for folder in (finished / "background", tmp_path / "again"))
+    pictures = re.compile(r"data:image/jpeg;base64,[^\"]+")
+    assert pictures.findall(after) == pictures.findall(before) != []
+    assert (tmp_path / "again" / "drops.csv").read_bytes() == (finished / "background" / "drops.csv").read_bytes()
+
+
+def test_pictures_are_made_again_from_the_photos_and_only_if_they_are_the_same(finished: Path, tmp_path: Path) -> None:
+    bare = tmp_path / "bare"
+    shutil.copytree(finished / "background", bare, ignore=shutil.ignore_patterns("thumbnails"))
+    counterfoil("report", bare, "--out", tmp_path / "whole")
+    whole = (tmp_path / "whole" / "report.html").read_text()
+    assert "not at hand" not in whole
+    before = (finished / "background" / "report.html").read_text()
+    assert whole.count("data:image/jpeg") == before.count("data:image/jpeg")
+    about = json.loads((bare / "summary.json").read_text())
+    elsewhere, masks = write_photos(tmp_path / "other", 4)
+    about["run"] |= {"images": str(elsewhere), "masks": str(masks)}
+    (bare / "summary.json").write_text(json.dumps(about))
+    counterfoil("report", bare, "--out", tmp_path / "without")
+    assert "not at hand" in (tmp_path / "without" / "report.html").read_text()
+
+
+def test_several_runs_make_one_comparison(finished: Path, tmp_path: Path) -> None:
+    runs = [finished / "background", finished / "honest"]
+    done = counterfoil("report", *runs, "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "honest is 75.0 points better" in done.stdout or "honest loses" in done.stdout
+    words = page_words(tmp_path / "report.html")
+    assert "24 photos, 96 pictures, 2 models, recipe" in words
+    assert "short.yaml, 2 runs" in words
+    assert "The models side by side" in words
+    models = {row["model"] for row in csv.DictReader((tmp_path / "drops.csv").open())}
+    assert models == {BACKGROUND, HONEST}
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert [run["models"] for run in summary["runs"]] == [[BACKGROUND], [HONEST]]
+
+
+def test_answers_that_ended_in_an_error_leave_the_denominator_and_are_counted(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", {"net": breaks_on({"size:0.05": 20})}, photos=40, errors=8)
+    study = open_runs([run])
+    (small,) = [row for row in study.drops if row.level == "0.05"]
+    assert (small.n, small.drop) == (32, 37.5)  # 12 of 32 wrong
+    counterfoil("report", run, "--out", tmp_path / "out")
+    assert "8 of 200 answers (8 error); they are left out of every denominator" in page_words(
+        tmp_path / "out" / "report.html"
+    )
+
+
+def test_a_level_with_few_photos_is_shown_as_too_few(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", {"net": breaks_on({"size:0.05": 40})}, photos=40, errors=31)
+    done = counterfoil("report", run, "--out", tmp_path / "out", "--export", "latex")
+    assert "1 of 4 rows of the table rest on fewer than 10 photos" in done.stdout
+    assert "9 too few" in page_words(tmp_path / "out" / "report.html")
+    assert "too few" in (tmp_path / "out" / "results.tex").read_text()
+
+
+def test_an_empty_run_says_so(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", {"net": breaks_on({})}, photos=0)
+    done = counterfoil("report", run, "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert "No data: no photo was scored" in done.stdout
+    assert "No data: no photo was scored" in page_words(tmp_path / "out" / "report.html")
+
+
+def test_a_folder_that_is_no_run_and_a_missing_table_are_refused_in_one_line(tmp_path: Path) -> None:
+    done = counterfoil("report", tmp_path, "--out", tmp_path / "out")
+    assert done.returncode == 2
+    assert "expected the folder of a finished run" in done.stderr
+    run = write_run(tmp_path / "run", {"net": breaks_on({})}, photos=12)
+    (run / "predictions" / "net.parquet").unlink()
+    done = counterfoil("report", run, "--out", tmp_path / "out")
+    assert done.returncode == 2
+    assert "net.parquet is not there" in done.stderr
+    assert done.stderr.count("\n") == 1
