@@ -20,6 +20,7 @@ import counterfoil as cf
 from planted import LABELS, write_photos
 
 MODEL = "python:planted:honest"
+RECIPE = str(Path(__file__).parent / "data" / "geometry.yaml")
 COLUMNS = (
     "model,attribute,edit,level,n,accuracy_original,accuracy_control,accuracy,drop,ci_low,ci_high,"
     "drop_vs_control,p_value,p_holm"
@@ -49,7 +50,9 @@ def photos(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 def test_a_run_writes_everything_that_it_promises(photos: tuple[Path, Path], tmp_path: Path) -> None:
     images, masks = photos
-    done = counterfoil("run", "--images", images, "--masks", masks, "--model", MODEL, "--out", tmp_path / "out")
+    done = counterfoil(
+        "run", "--images", images, "--masks", masks, "--model", MODEL, "--recipe", RECIPE, "--out", tmp_path / "out"
+    )
     assert done.returncode == 0, done.stderr
     assert "report: " in done.stdout
     out = tmp_path / "out"
@@ -67,7 +70,7 @@ def test_workers_batch_size_and_order_change_no_byte(photos: tuple[Path, Path], 
     runs = []
     for workers, batch_size in [(1, 1), (3, 7)]:
         out = tmp_path / f"{workers}"
-        result = cf.run(images, [MODEL], masks=masks, out=out, workers=workers, batch_size=batch_size)
+        result = cf.run(images, [MODEL], masks=masks, recipe=RECIPE, out=out, workers=workers, batch_size=batch_size)
         result.report(out)
         runs.append(tables(out))
     assert runs[0] == runs[1]
@@ -80,7 +83,7 @@ def test_adding_edits_and_photos_changes_no_other_picture(photos: tuple[Path, Pa
     recipe = tmp_path / "short.yaml"
     recipe.write_text("working_size: 384\nedits:\n - edit: direction\n - {edit: size, settings: {rate: 0.08}}\n")
     few = cf.run(images, [MODEL], masks=masks, recipe=str(recipe), out=tmp_path / "few", limit=8)
-    many = cf.run(images, [MODEL], masks=masks, out=tmp_path / "many")
+    many = cf.run(images, [MODEL], masks=masks, recipe=RECIPE, out=tmp_path / "many")
     hashes = []
     for result in (few, many):
         table = read_table(result.folder / "variants.parquet")
@@ -91,7 +94,19 @@ def test_adding_edits_and_photos_changes_no_other_picture(photos: tuple[Path, Pa
 
 def test_a_killed_run_goes_on_and_ends_in_the_same_bytes(photos: tuple[Path, Path], tmp_path: Path) -> None:
     images, masks = photos
-    arguments = ["run", "--images", images, "--masks", masks, "--model", "python:slow_model:make", "--workers", 1]
+    arguments = [
+        "run",
+        "--images",
+        images,
+        "--masks",
+        masks,
+        "--model",
+        "python:slow_model:make",
+        "--workers",
+        1,
+        "--recipe",
+        RECIPE,
+    ]
     (tmp_path / "slow_model.py").write_text(
         "import time, planted\n"
         "class Slow(planted.Planted):\n"
@@ -142,7 +157,9 @@ def test_bad_pictures_are_counted_and_the_rest_goes_on(tmp_path: Path) -> None:
         Image.new("L", size, 0 if name == "emptymask" else 255).save(masks / label / f"{name}.png")
     broken = masks / label / "brokenmask.png"
     broken.write_bytes(broken.read_bytes()[:60])
-    done = counterfoil("run", "--images", images, "--masks", masks, "--model", MODEL, "--out", tmp_path / "out")
+    done = counterfoil(
+        "run", "--images", images, "--masks", masks, "--model", MODEL, "--recipe", RECIPE, "--out", tmp_path / "out"
+    )
     assert done.returncode == 0, done.stderr
     skipped = {Path(row["sample_id"]).stem: row for row in csv.DictReader((tmp_path / "out" / "skipped.csv").open())}
     assert set(skipped) >= set(cases)
@@ -197,11 +214,11 @@ def test_bad_input_gets_one_clear_line(
 
 def test_a_folder_that_holds_another_run_is_refused(photos: tuple[Path, Path], tmp_path: Path) -> None:
     images, masks = photos
-    cf.run(images, [MODEL], masks=masks, out=tmp_path, limit=2)
+    cf.run(images, [MODEL], masks=masks, recipe=RECIPE, out=tmp_path, limit=2)
     with pytest.raises(cf.UserError, match="another limit; choose another --out"):
-        cf.run(images, [MODEL], masks=masks, out=tmp_path, limit=3)
+        cf.run(images, [MODEL], masks=masks, recipe=RECIPE, out=tmp_path, limit=3)
     with pytest.raises(cf.UserError, match="another seed; choose another --out"):
-        cf.run(images, [MODEL], masks=masks, out=tmp_path, limit=2, seed=1)
+        cf.run(images, [MODEL], masks=masks, recipe=RECIPE, out=tmp_path, limit=2, seed=1)
 
 
 def test_another_seed_draws_other_random_edits(photos: tuple[Path, Path]) -> None:
@@ -210,7 +227,7 @@ def test_another_seed_draws_other_random_edits(photos: tuple[Path, Path]) -> Non
     images, masks = photos
     found = []
     for seed in (0, 1):
-        result = cf.run(images, [MODEL], masks=masks, limit=4, seed=seed)
+        result = cf.run(images, [MODEL], masks=masks, recipe=RECIPE, limit=4, seed=seed)
         table = read_table(result.folder / "variants.parquet")
         moved = table["edit"] == "position"
         found.append(table["sha256"][moved].tolist())

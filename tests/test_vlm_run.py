@@ -16,6 +16,7 @@ from planted import LABELS, Planted, write_photos
 from vlm_server import Exchange, FakeEndpoint, choose, fail, serving
 
 KEY = "sk-secret-0123456789abcdef"
+RECIPE = str(Path(__file__).parent / "data" / "geometry.yaml")
 MODEL = f"vlm:planted?labels={','.join(LABELS)}&format=png"
 
 
@@ -39,7 +40,7 @@ def endpoint(monkeypatch: pytest.MonkeyPatch) -> object:
 
 def test_a_run_over_http_finds_what_the_model_cannot_see(endpoint: FakeEndpoint, tmp_path: Path) -> None:
     images, masks = write_photos(tmp_path, 12)
-    result = cf.run(images, [MODEL], masks=masks, out=tmp_path / "out", workers=2)
+    result = cf.run(images, [MODEL], masks=masks, recipe=RECIPE, out=tmp_path / "out", workers=2)
     variants = read_table(tmp_path / "out" / "variants.parquet", ["id"])["id"]
     assert len(endpoint.exchanges) == len(variants)
     assert {row.n for row in result.drops} == {12}
@@ -53,7 +54,7 @@ def test_a_run_over_http_finds_what_the_model_cannot_see(endpoint: FakeEndpoint,
 
 def test_every_variant_of_a_photo_was_asked_the_same_question(endpoint: FakeEndpoint, tmp_path: Path) -> None:
     images, masks = write_photos(tmp_path, 4)
-    cf.run(images, [MODEL], masks=masks, out=tmp_path / "out", workers=2)
+    cf.run(images, [MODEL], masks=masks, recipe=RECIPE, out=tmp_path / "out", workers=2)
     assert len({exchange.question for exchange in endpoint.exchanges}) <= 4
     assert len(endpoint.exchanges) > 40
 
@@ -68,25 +69,25 @@ def test_the_address_is_listed_and_needs_an_endpoint(monkeypatch: pytest.MonkeyP
 
 def test_a_second_run_asks_again_only_what_was_lost(endpoint: FakeEndpoint, tmp_path: Path) -> None:
     images, masks = write_photos(tmp_path, 6)
-    whole = cf.run(images, [MODEL], masks=masks, out=tmp_path / "whole", workers=2)
+    whole = cf.run(images, [MODEL], masks=masks, recipe=RECIPE, out=tmp_path / "whole", workers=2)
     asked = len(endpoint.exchanges)
     turn = iter(range(10**6))
     lose = fail(503)
     endpoint.otherwise = lambda exchange: (lose if next(turn) % 10 < 3 else choose(honest))(exchange)
-    cf.run(images, [MODEL], masks=masks, out=tmp_path / "lossy", workers=2)
+    cf.run(images, [MODEL], masks=masks, recipe=RECIPE, out=tmp_path / "lossy", workers=2)
     table = read_table(next((tmp_path / "lossy" / "predictions").iterdir()))
     lost = int((np.asarray(table["outcome"]) == "error").sum())
     assert 0 < lost < asked
     assert not np.asarray(table["correct"])[np.asarray(table["outcome"]) == "error"].any()
     endpoint.otherwise = choose(honest)
     endpoint.forget()
-    again = cf.run(images, [MODEL], masks=masks, out=tmp_path / "lossy", workers=2)
+    again = cf.run(images, [MODEL], masks=masks, recipe=RECIPE, out=tmp_path / "lossy", workers=2)
     assert len(endpoint.exchanges) == lost
     assert again.drops == whole.drops
     tables = [next((tmp_path / name / "predictions").iterdir()).read_bytes() for name in ("whole", "lossy")]
     assert tables[0] == tables[1]
     endpoint.forget()
-    cf.run(images, [MODEL], masks=masks, out=tmp_path / "lossy", workers=2)
+    cf.run(images, [MODEL], masks=masks, recipe=RECIPE, out=tmp_path / "lossy", workers=2)
     assert endpoint.exchanges == []
     usage = usage_of(tmp_path / "lossy")[MODEL]
     assert usage.outcomes == {"scored": asked, "error": lost}
