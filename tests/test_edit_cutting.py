@@ -85,6 +85,18 @@ def test_an_unknown_collar_inside_the_object_belongs_to_the_object() -> None:
     assert (soft_alpha(image, trimap)[76:84, 60:100] == 255).all()
 
 
+def test_a_leg_that_is_unknown_all_through_belongs_to_the_object() -> None:
+    image = texture("grass", 160)
+    body, leg = ellipse(SHAPE, (60, 80), (35, 35)) > 0, np.zeros(SHAPE, bool)
+    leg[90:145, 76:84] = True
+    image[body | leg] = (200, 80, 60)
+    near = cv2.dilate((body | leg).astype(np.uint8), np.ones((9, 9), np.uint8)) > 0
+    sure = cv2.erode((body | leg).astype(np.uint8), np.ones((9, 9), np.uint8)) > 0
+    trimap = np.where(sure, 255, np.where(near, 128, 0)).astype(np.uint8)
+    assert (trimap[100:140, 79:81] == 128).all()
+    assert soft_alpha(image, trimap)[100:138, 78:82].mean() > 190
+
+
 def test_edge_colours_lose_the_old_background() -> None:
     picture, colours, _ = mixed(softness=3)
     estimate = foreground_colours(picture.image, picture.alpha)

@@ -150,6 +150,16 @@ class DonorEdit(Protocol):
         """Change the picture with the donor's help."""
 
 
+@runtime_checkable
+class ChoosingEdit(Protocol):
+    """An edit that takes something from outside, such as a file of a folder, and can say which before it works."""
+
+    places: ClassVar[tuple[str, ...]]  # settings that say where, not what
+
+    def chosen(self, seed: int) -> Edit:
+        """The same edit with its choice in its settings, so that they alone make the picture again."""
+
+
 AnyEdit: TypeAlias = "Edit | DonorEdit"
 
 

@@ -89,3 +89,23 @@ class BackgroundBlur:
             return on_background(picture, blurred)
         alpha = cutout(picture).alpha
         return Picture(np.where((picture.alpha > 0)[..., None], picture.image, blurred), alpha.copy())
+
+
+@dataclass(frozen=True)
+class BackgroundAdditive:
+    """Add another photo's background to the object on black, as XImageNet-12 does: the object shines through."""
+
+    attribute: ClassVar[Attribute] = "background"
+    donors: DonorRule = "other"
+
+    @property
+    def level(self) -> str:
+        """The class that lends the background: other, same or next."""
+        return self.donors
+
+    def __call__(self, picture: Picture, rng: np.random.Generator, donor: Picture) -> Picture:
+        """Sum the levels; what exceeds white is white."""
+        height, width = picture.alpha.shape
+        alone = on_background(picture, np.zeros_like(picture.image))
+        ghost = cv2.add(alone.image, cover(_lent(donor), (height, width)))
+        return Picture(np.asarray(ghost, np.uint8), alone.alpha)

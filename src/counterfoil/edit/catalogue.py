@@ -12,12 +12,36 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from counterfoil.edit.background import BackgroundBlur, BackgroundPlain, BackgroundSwap
+from counterfoil.edit.background import BackgroundAdditive, BackgroundBlur, BackgroundPlain, BackgroundSwap
+from counterfoil.edit.background_box import ObjectBox
+from counterfoil.edit.background_colour import (
+    BackgroundBrightness,
+    BackgroundContrast,
+    BackgroundGrayscale,
+    BackgroundHue,
+    BackgroundRainbow,
+)
+from counterfoil.edit.background_folder import BackgroundFolder
+from counterfoil.edit.background_texture import BackgroundTexture
+from counterfoil.edit.blur import ObjectBlur
+from counterfoil.edit.colour import ObjectBrightness, ObjectGrayscale, ObjectHue
+from counterfoil.edit.combine import Combine, CombineDonor
+from counterfoil.edit.complexity import Complexity
 from counterfoil.edit.control import Control
-from counterfoil.edit.direction import Direction
-from counterfoil.edit.position import Position
+from counterfoil.edit.corruptions import CORRUPTIONS
+from counterfoil.edit.crop import Crop
+from counterfoil.edit.direction import Direction, Flip
+from counterfoil.edit.material import Material
+from counterfoil.edit.occlusion import Occlusion
+from counterfoil.edit.outline import Edges, Silhouette
+from counterfoil.edit.position import Position, PositionGrid
 from counterfoil.edit.presence import ObjectRemoved
+from counterfoil.edit.segmented import Segmented
+from counterfoil.edit.shadow import Shadow
 from counterfoil.edit.size import Size
+from counterfoil.edit.texture import Texture
+from counterfoil.edit.tilt import Tilt
+from counterfoil.edit.whole import Grayscale, Jpeg, Resize
 from counterfoil.errors import UserError
 from counterfoil.types import AnyEdit
 
@@ -28,10 +52,41 @@ OURS: Mapping[str, type] = {
     "background-swap": BackgroundSwap,
     "background-plain": BackgroundPlain,
     "background-blur": BackgroundBlur,
+    "background-additive": BackgroundAdditive,
+    "background-folder": BackgroundFolder,
+    "background-texture": BackgroundTexture,
+    "background-hue": BackgroundHue,
+    "background-rainbow": BackgroundRainbow,
+    "background-grayscale": BackgroundGrayscale,
+    "background-brightness": BackgroundBrightness,
+    "background-contrast": BackgroundContrast,
+    "background-complexity": Complexity,
     "object-removed": ObjectRemoved,
+    "object-box": ObjectBox,
     "size": Size,
     "position": Position,
+    "position-grid": PositionGrid,
     "direction": Direction,
+    "flip": Flip,
+    "tilt": Tilt,
+    "object-blur": ObjectBlur,
+    "object-hue": ObjectHue,
+    "object-grayscale": ObjectGrayscale,
+    "object-brightness": ObjectBrightness,
+    "texture": Texture,
+    "material": Material,
+    "shadow": Shadow,
+    "occlusion": Occlusion,
+    "crop": Crop,
+    "segmented": Segmented,
+    "silhouette": Silhouette,
+    "edges": Edges,
+    **CORRUPTIONS,
+    "jpeg": Jpeg,
+    "resize": Resize,
+    "grayscale": Grayscale,
+    "combine": Combine,
+    "combine-donor": CombineDonor,
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import cv2
@@ -16,17 +17,20 @@ from counterfoil.errors import Unusable
 from counterfoil.types import Picture
 
 __all__ = [
-    "Cutout", "alpha_of", "background_of", "cover", "cutout", "filled_background", "foreground_colours",
-    "on_background", "paste", "place", "placed_alpha", "soft_alpha",
+    "Cutout", "alpha_of", "background_of", "bands", "cover", "cutout", "filled_background", "foreground_colours",
+    "object_window", "on_background", "paste", "place", "placed_alpha", "repainted", "soft_alpha",
 ]  # fmt: skip
 
 OBJECT_NEEDED = 0.001  # share of the picture; less is a speck that no model could be asked about
 FINEST_SUPERSAMPLING = 16
+FINEST_IN_PERSPECTIVE = 4
+BAND = 1_000_000  # pixels that are mixed at a time, in floating point
+LARGEST_MOVED = 16_000_000  # pixels of an object's window; moving takes about 50 bytes for each
 
 Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float32]
 Window = tuple[slice, slice]  # rows and columns
-Matrix = NDArray[np.float64]  # (2, 3), takes points of the old picture to the new one
+Matrix = NDArray[np.float64]  # (2, 3) or, in perspective, (3, 3): takes points of the old picture to the new one
 
 
 class Cutout(NamedTuple):
@@ -75,17 +79,37 @@ def on_background(picture: Picture, background: Bytes) -> Picture:
 
 def paste(cut: Cutout, background: Bytes) -> Bytes:
     """The object over the background: alpha 255 shows the object's pixel and 0 the background's, exactly."""
-    rows, columns = _extent(cut.alpha)
-    behind = background[rows, columns].astype(np.float32)
-    mixed = (cut.image[rows, columns] - behind) * per_channel(_share(cut.alpha[rows, columns])) + behind
     result = np.array(background)
-    result[rows, columns] = np.rint(mixed)
+    for band in bands(object_window(cut.alpha)):
+        behind = background[band].astype(np.float32)
+        result[band] = np.rint((cut.image[band] - behind) * per_channel(_share(cut.alpha[band])) + behind)
     return result
 
 
+def bands(window: Window) -> Iterator[Window]:
+    """The window cut into bands of rows: what is mixed in floating point stays small whatever the photo."""
+    rows, columns = window
+    step = max(1, BAND // max(1, columns.stop - columns.start))
+    for top in range(rows.start, rows.stop, step):
+        yield slice(top, min(top + step, rows.stop)), columns
+
+
+def repainted(picture: Picture, colours: Bytes) -> Picture:
+    """The object where it was in other colours, (height, width, 3) of its window; the background needs no filling."""
+    cut = cutout(picture)
+    result, window = np.array(picture.image), object_window(cut.alpha)
+    for band in bands(window):
+        rows = slice(band[0].start - window[0].start, band[0].stop - window[0].start)
+        # Each pixel is a mixture of which only the object's part is exchanged; the rest stays, known or not.
+        change = np.subtract(colours[rows], cut.image[band], dtype=np.float32) * per_channel(_share(cut.alpha[band]))
+        result[band] = np.rint(np.clip(result[band] + change, 0, 255))
+    return Picture(result, cut.alpha.copy())
+
+
 def place(cut: Cutout, matrix: Matrix, background: Bytes) -> Picture:
-    """The object moved by an affine map and pasted; it is sampled once, from the original."""
-    rows, columns = _extent(cut.alpha)
+    """The object moved by an affine map or in perspective and pasted; it is sampled once, from the original."""
+    rows, columns = object_window(cut.alpha)
+    _check_size((rows.stop - rows.start) * (columns.stop - columns.start))
     share = _share(cut.alpha[rows, columns])
     # Colours weighted by alpha before sampling: pixels beyond the edge then lend the object no colour.
     weighted = cut.image[rows, columns] * per_channel(share)
@@ -102,9 +126,17 @@ def place(cut: Cutout, matrix: Matrix, background: Bytes) -> Picture:
     return Picture(result, alpha)
 
 
+def _check_size(pixels: int) -> None:
+    if pixels > LARGEST_MOVED:
+        raise Unusable(
+            f"the object's box has {pixels / 1e6:.0f} megapixels, {LARGEST_MOVED / 1e6:.0f} can be moved: set a working"
+            " size in the recipe or reduce the photo"
+        )
+
+
 def placed_alpha(alpha: Bytes, matrix: Matrix) -> Bytes:
     """The alpha that `place` would give."""
-    rows, columns = _extent(alpha)
+    rows, columns = object_window(alpha)
     share = _share(alpha[rows, columns])
     window, local = _window(share, matrix, (columns.start, rows.start), alpha.shape)
     result = np.zeros(alpha.shape, np.uint8)
@@ -123,10 +155,11 @@ def cover(image: Bytes, shape: tuple[int, int]) -> Bytes:
     return np.ascontiguousarray(scaled[top : top + shape[0], left : left + shape[1]])
 
 
-def _extent(alpha: Bytes) -> Window:
+def object_window(alpha: Bytes) -> Window:
     """Rows and columns that hold any of the object, one pixel more on each side."""
     left, top, width, height = cv2.boundingRect(alpha)
-    return slice(max(0, top - 1), top + height + 1), slice(max(0, left - 1), left + width + 1)
+    rows = slice(max(0, top - 1), min(top + height + 1, alpha.shape[0]))
+    return rows, slice(max(0, left - 1), min(left + width + 1, alpha.shape[1]))
 
 
 def _share(alpha: Bytes) -> Floats:
@@ -137,14 +170,22 @@ def _share(alpha: Bytes) -> Floats:
 def _window(layer: Floats, matrix: Matrix, origin: tuple[int, int], shape: tuple[int, ...]) -> tuple[Window, Matrix]:
     """The window of the new picture that a layer from `origin` falls into, and the map between the two."""
     height, width = layer.shape
-    local = matrix.copy()
-    local[:, 2] += matrix[:, :2] @ np.array(origin, np.float64)
-    corners = np.array([[x, y, 1] for x in (0, width) for y in (0, height)], np.float64) @ local.T
+    local = matrix @ _shift(*origin) if len(matrix) == 3 else np.vstack([matrix, (0, 0, 1)]) @ _shift(*origin)
+    corners = moved(local, [(x, y) for x in (0, width) for y in (0, height)])
     limits = (shape[1], shape[0])
     left, top = np.clip(np.floor(corners.min(axis=0)).astype(int) - 2, 0, limits).tolist()
     right, bottom = np.clip(np.ceil(corners.max(axis=0)).astype(int) + 2, (left, top), limits).tolist()
-    local[:, 2] -= (left, top)
-    return (slice(top, bottom), slice(left, right)), local
+    return (slice(top, bottom), slice(left, right)), _shift(-left, -top) @ local
+
+
+def moved(matrix: Matrix, points: Sequence[tuple[float, float]]) -> Matrix:
+    """Where a map of three rows takes these points, (points, 2), across and down."""
+    ends = np.array([(x, y, 1) for x, y in points], np.float64) @ matrix.T
+    return np.asarray(ends[:, :2] / ends[:, 2:], np.float64)
+
+
+def _shift(across: float, down: float) -> Matrix:
+    return np.array([[1, 0, across], [0, 1, down], [0, 0, 1]], np.float64)
 
 
 def _sampled(layer: Floats, matrix: Matrix, window: Window) -> Floats:
@@ -152,11 +193,26 @@ def _sampled(layer: Floats, matrix: Matrix, window: Window) -> Floats:
     size = (window[1].stop - window[1].start, window[0].stop - window[0].start)
     if min(size) == 0:
         return np.zeros((size[1], size[0], *layer.shape[2:]), np.float32)
-    scale = math.sqrt(abs(float(np.linalg.det(matrix[:, :2]))))
-    times = 1 if scale > 0.99 else min(FINEST_SUPERSAMPLING, math.ceil(1 / scale))
+    affine = bool((matrix[2] == (0, 0, 1)).all())
+    times = _times(matrix, layer.shape, affine)
     # Pixel centres lie at whole coordinates, so the finer grid is shifted by half a fine pixel.
-    fine = matrix * times
-    fine[:, 2] += (times - 1) / 2
+    fine = _shift((times - 1) / 2, (times - 1) / 2) @ np.diag((times, times, 1.0)) @ matrix
     method = cv2.INTER_CUBIC if times == 1 else cv2.INTER_LINEAR
-    warped = cv2.warpAffine(layer, fine, (size[0] * times, size[1] * times), flags=method)
+    fine_size = (size[0] * times, size[1] * times)
+    if affine:
+        warped = cv2.warpAffine(layer, fine[:2], fine_size, flags=method)
+    else:
+        warped = cv2.warpPerspective(layer, fine, fine_size, flags=method)
     return np.asarray(warped if times == 1 else cv2.resize(warped, size, interpolation=cv2.INTER_AREA), np.float32)
+
+
+def _times(matrix: Matrix, shape: tuple[int, ...], affine: bool) -> int:
+    """How many samples each pixel needs along a side."""
+    if affine:
+        scale = math.sqrt(abs(float(np.linalg.det(matrix[:2, :2]))))
+        return 1 if scale > 0.99 else min(FINEST_SUPERSAMPLING, math.ceil(1 / scale))
+    corners = [(x, y) for x in (0, shape[1]) for y in (0, shape[0])]
+    steps = [moved(matrix, [(x, y), (x + 1, y), (x, y + 1)]) for x, y in corners]
+    least = min(float(np.linalg.norm(step[1:] - step[0], axis=1).min()) for step in steps)
+    # A tilted object shrinks a little even where it is nearest: a cubic alone keeps that sharp.
+    return 1 if least > 0.7 else min(FINEST_IN_PERSPECTIVE, math.ceil(1 / least))

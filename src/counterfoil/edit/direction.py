@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import cv2
 import numpy as np
@@ -49,6 +49,29 @@ class Direction:
             _after(matrix, np.asarray(cv2.getRotationMatrix2D(centre, angle, 1.0), np.float64)),
             background_of(picture),
         )
+
+
+@dataclass(frozen=True)
+class Flip:
+    """Mirror the object about the middle of its own box."""
+
+    attribute: ClassVar[Attribute] = "direction"
+    axis: Literal["left-right", "upside-down"] = "left-right"
+
+    @property
+    def level(self) -> str:
+        """The axis: "left-right", "upside-down"."""
+        return self.axis
+
+    def __call__(self, picture: Picture, rng: np.random.Generator) -> Picture:
+        """Mirror the object, pixel for pixel."""
+        cut = cutout(picture)
+        across, down = object_box(cut.alpha).centre
+        if self.axis == "left-right":
+            matrix = np.array([[-1, 0, 2 * across], [0, 1, 0]], np.float64)
+        else:
+            matrix = np.array([[1, 0, 0], [0, -1, 2 * down]], np.float64)
+        return place(cut, matrix, background_of(picture))
 
 
 def _after(first: Matrix, second: Matrix) -> Matrix:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.edit.matching import Moves, matched_moves, spread
-from counterfoil.edit.matting import distance_to, per_channel
+from counterfoil.edit.matting import LARGEST, distance_to, per_channel, reduced
 from counterfoil.errors import Unusable
 
 MARGIN = 0.02  # the hole is wider than the object by this share of the shorter side: rims and contact shadows go too
@@ -25,6 +25,10 @@ Flags = NDArray[np.bool_]
 
 def hole_of(alpha: Bytes) -> Flags:
     """The object and a margin around it: every pixel that the fill replaces."""
+    if alpha.size > LARGEST:
+        small = hole_of(reduced(alpha)).astype(np.uint8)
+        enlarged = cv2.resize(small, alpha.shape[::-1], interpolation=cv2.INTER_NEAREST)
+        return np.asarray((np.asarray(enlarged) > 0) | (alpha > 0))
     return _grown(alpha > 0, max(1, round(MARGIN * min(alpha.shape))))
 
 
@@ -40,6 +44,10 @@ def filled_background(image: Bytes, alpha: Bytes) -> Bytes:
     check_background(1 - np.count_nonzero(hole) / hole.size)
     if not hole.any():
         return image
+    if alpha.size > LARGEST:  # filled on a copy, which bounds memory; the rest of the photo keeps its pixels
+        small = filled_background(reduced(image), reduced(alpha))
+        enlarged = np.asarray(cv2.resize(small, alpha.shape[::-1], interpolation=cv2.INTER_CUBIC), np.uint8)
+        return np.where(hole[..., None], enlarged, image)
     moves = matched_moves(image, hole)
     return smooth_fill(image, hole) if moves is None else _moved(image, hole, moves)
 

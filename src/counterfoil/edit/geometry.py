@@ -17,6 +17,7 @@ Bytes = NDArray[np.uint8]
 TOLERANCE = 0.005  # of the picture's area
 FAITHFUL_TOLERANCE = 0.015  # of ImageNet-E's release: an object that is this near its target stays untouched
 MOST_ZOOMS = 50
+HALVINGS = 24  # of a picture's side: far below a pixel
 
 
 class Box(NamedTuple):
@@ -73,6 +74,61 @@ def zoom_to_rate(alpha: Bytes, rate: float, faithful: bool) -> Matrix:
 
 def _visible_rate(alpha: Bytes) -> float:
     return object_rate(alpha) if (alpha > 127).any() else 0.0
+
+
+class Frame(NamedTuple):
+    """A rectangle that may end between pixels; coordinates count from the corner of the first pixel."""
+
+    left: float
+    top: float
+    width: float
+    height: float
+
+
+def frame_holding(alpha: Bytes, share: float, around: tuple[float, float], within: Frame) -> Frame:
+    """The frame of `within`'s shape, near a point and inside `within`, that holds this share of the object's area."""
+    sums = np.asarray(cv2.integral(alpha), np.float64)
+    wanted, low, high = share * _area_inside(sums, within), 0.0, 1.0
+    for _ in range(HALVINGS):  # a larger frame holds all of a smaller one, so the area grows with the size
+        middle = (low + high) / 2
+        enough = _area_inside(sums, _shrunk(within, around, middle)) >= wanted
+        low, high = (low, middle) if enough else (middle, high)
+    return _shrunk(within, around, high)
+
+
+def _shrunk(within: Frame, around: tuple[float, float], size: float) -> Frame:
+    """A frame of `size` times the lengths of `within`, centred at a point as far as it stays inside."""
+    width, height = within.width * size, within.height * size
+    left = min(max(around[0] - width / 2, within.left), within.left + within.width - width)
+    top = min(max(around[1] - height / 2, within.top), within.top + within.height - height)
+    return Frame(left, top, width, height)
+
+
+def _area_inside(sums: NDArray[np.float64], frame: Frame) -> float:
+    """The sum of alpha over a frame, parts of pixels included; `sums` is the integral of alpha."""
+    across = [_reading(sums.shape[1], end) for end in (frame.left, frame.left + frame.width)]
+    down = [_reading(sums.shape[0], end) for end in (frame.top, frame.top + frame.height)]
+    corners = [[_between(sums, row, column) for column in across] for row in down]
+    return corners[1][1] - corners[0][1] - corners[1][0] + corners[0][0]
+
+
+def _reading(length: int, place: float) -> tuple[int, float]:
+    """The entry before a place, and how far the place lies towards the next."""
+    before = min(max(int(place), 0), length - 2)
+    return before, min(max(place - before, 0.0), 1.0)
+
+
+def _between(sums: NDArray[np.float64], row: tuple[int, float], column: tuple[int, float]) -> float:
+    """The integral between its entries; linear there, since alpha is constant within a pixel."""
+    four = sums[row[0] : row[0] + 2, column[0] : column[0] + 2]
+    return float(np.array([1 - row[1], row[1]]) @ four @ np.array([1 - column[1], column[1]]))
+
+
+def object_point(alpha: Bytes, rng: np.random.Generator) -> tuple[float, float]:
+    """The middle of a pixel of the object, drawn uniformly, across and down from the picture's corner."""
+    places = np.flatnonzero(alpha > 127)
+    row, column = divmod(int(places[rng.integers(len(places))]), alpha.shape[1])
+    return column + 0.5, row + 0.5
 
 
 def check_rate(rate: float | None) -> None:

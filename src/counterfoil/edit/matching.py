@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 # carry more structure; a narrow strip of background may hold none of them.
 LEVELS = ((32, 4, (5,)), (64, 2, (7, 5)))  # side of a square of the same area, rounds, widths of the patch
 SOURCES_NEEDED = 40
-GUIDANCE = np.float32(0.125)  # pull towards the colours of a smooth fill; a power of two keeps sums exact
+GUIDANCE = np.float32(0.25)  # pull towards the colours of a smooth fill; a power of two keeps sums exact
+LEVELNESS = 3  # how much nearer, in that smooth fill, what lies beside the hole counts than what lies above and below
 COHERENCE = 0.25  # share of the usual error that a patch accepts for each neighbour it moves along with
 NEIGHBOURS = ((-1, 0), (1, 0), (0, -1), (0, 1), (-1, -1), (1, 1), (-1, 1), (1, -1))
 NOWHERE = 1 << 30
@@ -56,6 +57,17 @@ def spread(values: Floats, weight: Floats) -> Floats:
     return np.asarray(values * weight[..., None] + above * (1 - weight[..., None]), np.float32)
 
 
+def _spread_sideways(values: Floats, weight: Floats) -> Floats:
+    """Carry known values into unknown places, rather across than down: horizons, tables and floors go on level."""
+    height, width = weight.shape
+    narrow = (max(3, round(width / LEVELNESS)), height)
+    share = np.asarray(cv2.resize(weight, narrow, interpolation=cv2.INTER_AREA), np.float32)
+    sums = cv2.resize(values * weight[..., None], narrow, interpolation=cv2.INTER_AREA)
+    means = np.asarray(sums / np.maximum(share, 1e-6)[..., None], np.float32)
+    field = cv2.resize(spread(means, np.minimum(share * LEVELNESS, 1)), (width, height), interpolation=cv2.INTER_LINEAR)
+    return np.asarray(np.where(weight[..., None] > 0, values, field), np.float32)
+
+
 class _Level(NamedTuple):
     """A small copy of the picture. A patch is named by the flat index of its upper left corner in `touched`."""
 
@@ -91,7 +103,7 @@ def _shrunk(image: NDArray[np.uint8], hole: Flags, side: int) -> tuple[Floats, F
     sums = cv2.resize(image * known[..., None], size, interpolation=cv2.INTER_AREA)
     colours = np.rint(sums / np.maximum(share, 1e-6)[..., None]) - 128
     small = share < 0.6
-    smooth = np.rint(spread(colours, (~small).astype(np.float32)))
+    smooth = np.rint(_spread_sideways(colours, (~small).astype(np.float32)))
     return np.where(small[..., None], smooth, colours).astype(np.float32), small
 
 

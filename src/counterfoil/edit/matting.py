@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 UNKNOWN = 128  # the value of a trimap's undecided band
 HARD_BAND = 0.0125  # half width of the band re-estimated around a hard edge, as a share of the shorter side
 TRACE = 8  # a network's alpha is hardly ever quite 0 or 255: within this of them it is meant to be
+LARGEST = 4_000_000  # pixels; the edge of a larger photo is estimated on a copy of this size, which bounds memory
 RIDGE = np.float32(3e-5)  # keeps flat colours from deciding; in squared units of 0..1
 
 Floats = NDArray[np.float32]
@@ -20,6 +21,10 @@ Flags = NDArray[np.bool_]
 
 def soft_alpha(image: Bytes, mask: Bytes) -> Bytes:
     """A soft alpha from a hard mask, a trimap (128 is unknown) or an alpha that is graded already."""
+    if mask.size > LARGEST:
+        # Nearest, since the values of a trimap are names, not amounts.
+        small = soft_alpha(reduced(image), reduced(mask, cv2.INTER_NEAREST))
+        return np.asarray(cv2.resize(small, mask.shape[::-1], interpolation=cv2.INTER_LINEAR), np.uint8)
     top = int(mask.max(initial=0))
     if top < 255 and ((mask == 0) | (mask == top)).all():  # one value for all of the object, whichever it is
         return _alpha_from_hard(image, mask > 0)
@@ -35,6 +40,10 @@ def foreground_colours(image: Bytes, alpha: Bytes) -> Bytes:
     """The object's own colours: as photographed inside, without the old background's share at its edge."""
     if not (alpha < 255).any() or not (alpha > 0).any():
         return np.array(image)
+    if alpha.size > LARGEST:
+        small = foreground_colours(reduced(image), reduced(alpha))
+        enlarged = np.asarray(cv2.resize(small, alpha.shape[::-1], interpolation=cv2.INTER_LINEAR), np.uint8)
+        return np.where((alpha == 255)[..., None], image, enlarged)
     foreground, background = _mean_colours(image, alpha)
     # Every pixel is a known mixture of two unknown colours: what their means leave unexplained goes to the object in
     # proportion to its share. Beyond the edge the mean is carried on.
@@ -46,6 +55,14 @@ def foreground_colours(image: Bytes, alpha: Bytes) -> Bytes:
     return np.where((alpha == 255)[..., None], image, colours)
 
 
+def reduced(plane: Bytes, method: int = cv2.INTER_AREA) -> Bytes:
+    """The plane at the size of the largest copy that is worked on."""
+    height, width = plane.shape[:2]
+    scale = (LARGEST / (height * width)) ** 0.5
+    size = (max(1, int(width * scale)), max(1, int(height * scale)))
+    return np.asarray(cv2.resize(plane, size, interpolation=method), np.uint8)
+
+
 def _mean_colours(image: Bytes, alpha: Bytes) -> tuple[Floats, Floats]:
     """Local means of the object's and of the background's colours, from a wide look and then a close one."""
     height, width = alpha.shape
@@ -54,11 +71,12 @@ def _mean_colours(image: Bytes, alpha: Bytes) -> tuple[Floats, Floats]:
     size = (-(-width // step), -(-height // step))
     pixels = np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), np.float32)
     share = np.asarray(cv2.resize(alpha, size, interpolation=cv2.INTER_AREA), np.float32)[..., None] / np.float32(255)
+    # Cubed, since the pixels that are nearly all object, or none, know its colours best; a trace keeps hairs in.
+    inside, outside = share**3 + share * np.float32(1e-3), (1 - share) ** 3 + (1 - share) * np.float32(1e-3)
     foreground = background = colours = pixels
     for radius in (max(1, wide // step), max(1, close // step)):
-        weight = _mean(share, radius)
-        foreground = _mean(colours * share, radius) / (weight + np.float32(1e-5))
-        background = _mean(pixels * (1 - share), radius) / (1 - weight + np.float32(1e-5))
+        foreground = _mean(colours * inside, radius) / (_mean(inside, radius) + np.float32(1e-5))
+        background = _mean(pixels * outside, radius) / (_mean(outside, radius) + np.float32(1e-5))
         colours = np.clip(foreground + share * (pixels - share * foreground - (1 - share) * background), 0, 255)
     return _enlarged(foreground, alpha.shape), _enlarged(background, alpha.shape)
 
@@ -85,10 +103,13 @@ def _alpha_from_trimap(image: Bytes, mask: Bytes, unknown: Flags) -> Bytes:
     # A collar or a shaded ear inside the object is marked unknown too: no edge passes there.
     unknown = unknown & (to_background <= 1.1 * width)
     sure = ((mask > 0) & ~unknown).astype(np.float32)
-    halfway = to_background / np.maximum(to_object + to_background, 1e-3)
+    # The outline runs midway through the band. A leg thinner than the band is unknown all through: there the distance
+    # to the object says nothing, that to the background does.
+    halfway = to_background / np.clip(to_object + to_background, 1e-3, width)
     prior = np.clip((halfway - 0.5) * 2 + 0.5, 0, 1)
     radius = int(np.clip(np.ceil(width), 3, max(3, min(mask.shape) // 8)))
     trust = np.where(unknown, np.float32(0.02), np.float32(1))
+    trust[unknown & (to_object > width) & (to_background > 0.6 * width)] = 0.5  # the middle of a leg
     first = np.where(unknown, _from_colours(image, _Labels(prior, trust, prior), radius), sure)
     # A second look learns from the pixels that the first was sure of, and so cuts sharper where colours are close.
     trust = np.where(unknown, 0.02 + 0.5 * (2 * first - 1) ** 4, trust).astype(np.float32)

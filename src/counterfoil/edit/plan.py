@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from counterfoil.edit.catalogue import name_of, settings_of
-from counterfoil.types import AnyEdit, DonorEdit, DonorRule, Sample, Skipped, Variant
+from counterfoil.types import AnyEdit, ChoosingEdit, DonorEdit, DonorRule, Sample, Skipped, Variant
 
 
 @dataclass(frozen=True)
@@ -85,10 +85,18 @@ def plan(sample: Sample, steps: Sequence[Planned], donors: Donors) -> tuple[list
     return variants, skipped
 
 
+def _what(edit: AnyEdit) -> dict[str, object]:
+    """The settings that say what is done; where a folder lies is no part of it."""
+    places = getattr(edit, "places", ())
+    return {name: value for name, value in settings_of(edit).items() if name not in places}
+
+
 def _variant(sample: Sample, step: Planned, replicate: int, donors: Donors) -> Variant | None:
-    name, settings = name_of(step.edit), settings_of(step.edit)
-    about = [sample.digest, name, settings, replicate, step.run_seed]
+    name = name_of(step.edit)
+    about = [sample.digest, name, _what(step.edit), replicate, step.run_seed]
     seed = int.from_bytes(_digest(*about)[:8], "big")
+    edit = step.edit.chosen(seed) if isinstance(step.edit, ChoosingEdit) else step.edit
+    about += [_what(edit)] if edit != step.edit else []
     donor = None
     if isinstance(step.edit, DonorEdit):
         donor = donors.choose(sample, step.edit.donors, seed)
@@ -97,5 +105,5 @@ def _variant(sample: Sample, step: Planned, replicate: int, donors: Donors) -> V
     identity = _digest(*about, sample.label, step.working_size, donor.digest if donor else None).hex()[:20]
     return Variant(
         identity, sample.id, sample.label, step.edit.attribute, name, step.edit.level,
-        json.dumps(settings, sort_keys=True), seed, donor.id if donor else None, replicate,
+        json.dumps(settings_of(edit), sort_keys=True), seed, donor.id if donor else None, replicate,
     )  # fmt: skip

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from counterfoil.edit.cutting import background_of, cutout, place, placed_alpha
-from counterfoil.edit.geometry import check_rate, object_box, zoom, zoom_to_rate
-from counterfoil.errors import Unusable
+from counterfoil.edit.cutting import Cutout, Matrix, background_of, cutout, place, placed_alpha
+from counterfoil.edit.geometry import Box, check_rate, object_box, zoom, zoom_to_rate
+from counterfoil.errors import Unusable, UserError
 from counterfoil.types import Attribute, Picture
 
 CROP = 0.875  # of the shorter side: what a model sees that resizes to 256 and crops 224
@@ -34,18 +34,67 @@ class Position:
     def __call__(self, picture: Picture, rng: np.random.Generator) -> Picture:
         """Draw a place and move the object there."""
         cut = cutout(picture)
-        matrix = zoom((0, 0), 1) if self.rate is None else zoom_to_rate(cut.alpha, self.rate, faithful=False)
-        box = object_box(cut.alpha if self.rate is None else placed_alpha(cut.alpha, matrix))
+        matrix, box = _sized(cut, self.rate)
         height, width = cut.alpha.shape
         side = round(CROP * min(height, width)) if self.inside_crop else None
         across, down = _room(width, side or width, box.width), _room(height, side or height, box.height)
-        if len(across) == 1 and len(down) == 1:
-            raise Unusable(
-                f"the object ({box.width} x {box.height} pixels) is as large as the picture: no room to move"
-            )
+        _check_room(len(across) > 1 or len(down) > 1, box)
         left, top = across[rng.integers(len(across))], down[rng.integers(len(down))]
         matrix[:, 2] += (left - box.left, top - box.top)
         return place(cut, matrix, background_of(picture))
+
+
+@dataclass(frozen=True)
+class PositionGrid:
+    """Move the object to the middle of one cell of a grid: all cells together give a map of accuracy over places."""
+
+    attribute: ClassVar[Attribute] = "position"
+    row: int = 1  # from the top, the first is 1
+    column: int = 1  # from the left
+    count: int = 3  # cells along each side
+    rate: float | None = None  # zoom to this rate first: a small object reaches every cell
+
+    def __post_init__(self) -> None:
+        check_rate(self.rate)
+        if not (1 <= self.row <= self.count and 1 <= self.column <= self.count):
+            raise UserError(
+                f"row, column: expected 1 to {self.count}, the count of cells, got {self.row} and {self.column}"
+            )
+
+    @property
+    def level(self) -> str:
+        """Row and column of the cell: "1/3,2/3", with the rate where there is one: "1/3,2/3@0.05"."""
+        cell = f"{self.row}/{self.count},{self.column}/{self.count}"
+        return cell if self.rate is None else f"{cell}@{self.rate:g}"
+
+    def __call__(self, picture: Picture, rng: np.random.Generator) -> Picture:
+        """Centre the object's box in the cell, as far as it fits into the picture."""
+        cut = cutout(picture)
+        matrix, box = _sized(cut, self.rate)
+        height, width = cut.alpha.shape
+        _check_room(box.width < width or box.height < height, box)
+        left = _start(width, box.width, (self.column - 0.5) / self.count)
+        top = _start(height, box.height, (self.row - 0.5) / self.count)
+        matrix[:, 2] += (left - box.left, top - box.top)
+        return place(cut, matrix, background_of(picture))
+
+
+def _sized(cut: Cutout, rate: float | None) -> tuple[Matrix, Box]:
+    """The zoom to the rate, if one is asked for, and the object's box after it."""
+    if rate is None:
+        return zoom((0, 0), 1), object_box(cut.alpha)
+    matrix = zoom_to_rate(cut.alpha, rate, faithful=False)
+    return matrix, object_box(placed_alpha(cut.alpha, matrix))
+
+
+def _check_room(enough: bool, box: Box) -> None:
+    if not enough:
+        raise Unusable(f"the object ({box.width} x {box.height} pixels) is as large as the picture: no room to move")
+
+
+def _start(length: int, extent: int, middle: float) -> int:
+    """Where an extent begins that is centred at a share of the length, as far as it fits."""
+    return int(np.clip(round(middle * length - extent / 2), 0, max(0, length - extent)))
 
 
 def _room(length: int, view: int, extent: int) -> range:

@@ -1,0 +1,71 @@
+"""Something before the object."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.edit.cutting import cutout
+from counterfoil.edit.geometry import Frame, frame_holding, object_point
+from counterfoil.edit.patterns import check_pattern, drawn_colours, pattern
+from counterfoil.errors import UserError
+from counterfoil.types import Attribute, Picture
+
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Occlusion:
+    """Hide a share of the object's area behind a box at a random place; it never reaches beyond the object's box."""
+
+    attribute: ClassVar[Attribute] = "occlusion"
+    share: float = 0.25
+    colour: tuple[int, int, int] | None = (128, 128, 128)  # None draws one
+    texture: str | None = None  # a pattern of the pool `texture` takes from, instead of the plain colour
+
+    def __post_init__(self) -> None:
+        if not 0 < self.share < 1:
+            raise UserError(f"share: expected a share of the object between 0 and 1, got {self.share:g}")
+        if self.colour is not None and not all(0 <= value <= 255 for value in self.colour):
+            raise UserError(f"colour: expected three numbers from 0 to 255 (red, green, blue), got {self.colour}")
+        if self.texture is not None:
+            check_pattern(self.texture)
+
+    @property
+    def level(self) -> str:
+        """The hidden share: "0.25"."""
+        return f"{self.share:g}"
+
+    def __call__(self, picture: Picture, rng: np.random.Generator) -> Picture:
+        """Draw a place and let the box grow there until it hides the share."""
+        alpha = cutout(picture).alpha
+        whole = Frame(*(float(value) for value in cv2.boundingRect(alpha)))
+        frame = frame_holding(alpha, self.share, object_point(alpha, rng), whole)
+        hidden = np.outer(
+            _covered(alpha.shape[0], frame.top, frame.height), _covered(alpha.shape[1], frame.left, frame.width)
+        )
+        image = picture.image + hidden[..., None] * (self._surface(frame, picture.image.shape, rng) - picture.image)
+        visible = np.rint(alpha * (1 - hidden))
+        return Picture(np.rint(image).astype(np.uint8), visible.astype(np.uint8))
+
+    def _surface(self, frame: Frame, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
+        """The occluder's colours over the whole picture."""
+        if self.texture is None:
+            colour = rng.integers(0, 256, 3) if self.colour is None else self.colour
+            return np.broadcast_to(np.array(colour, np.float32), shape)
+        side = max(8, round(max(frame.width, frame.height)))
+        tile = np.asarray(cv2.resize(pattern(self.texture), (side, side), interpolation=cv2.INTER_AREA), np.float32)
+        rows, columns = (np.arange(length) % side for length in shape[:2])
+        dark, light = drawn_colours(rng)
+        return np.asarray(dark + tile[rows][:, columns, None] * (light - dark), np.float32)
+
+
+def _covered(length: int, start: float, extent: float) -> Floats:
+    """How much of each pixel along a side lies inside an extent."""
+    edges = np.arange(length, dtype=np.float32)
+    inside = np.minimum(edges + 1, start + extent) - np.maximum(edges, start)
+    return np.asarray(np.clip(inside, 0, 1), np.float32)
