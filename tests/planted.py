@@ -80,6 +80,16 @@ class FailsOnTurnedObjects(Planted):
         return self.wrong_if(hsv, min(tilt, 180 - tilt) > 15)
 
 
+class ReadsTheBackground(Planted):
+    """Its doubt grows with the brightness of the background, so that some backgrounds are worse than others."""
+
+    def __call__(self, images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
+        right = super().__call__(images)
+        doubt = np.array([image[:6].mean() / 255 for image in images])[:, None]
+        return np.asarray(right * (1 - doubt) + doubt / len(LABELS), np.float32)
+
+
+reads_the_background = ReadsTheBackground
 honest = Planted
 answers_by_background = AnswersByBackground
 fails_on_small_objects = FailsOnSmallObjects

@@ -97,6 +97,12 @@ def test_a_removed_object_is_a_diagnostic_and_never_the_weakest_attribute() -> N
     assert texts(drops, "costly") == []
 
 
+def test_two_attributes_at_once_are_never_the_weakest_one() -> None:
+    drops = [row("combination", "combine", 70.0), row("background", "background-swap", 20.0)]
+    assert texts(drops, "weakest")[0].startswith("Background is the weakest attribute")
+    assert texts(drops, "costly") == []
+
+
 def test_models_are_compared_only_where_their_intervals_part() -> None:
     drops = [
         row("background", "background-swap", 30.0, model="a"),

@@ -229,4 +229,4 @@ class Run:
     model_digests: Mapping[str, str]
     preprocessing: Mapping[str, Preprocessing | None]
     environment: Mapping[str, str] = field(default_factory=dict)
-    scoring: Mapping[str, str] = field(default_factory=dict)  # by model, how its columns compete
+    scoring: str = "all"  # which columns compete, and over which benchmark's classes

@@ -14,7 +14,7 @@ from counterfoil.analyse.interval import Estimate
 from counterfoil.analyse.resampling import percentile_interval, resample_counts
 from counterfoil.types import Attribute
 
-NO_ATTRIBUTE: frozenset[Attribute] = frozenset({"original", "control", "presence"})
+NO_ATTRIBUTE: frozenset[Attribute] = frozenset({"original", "control", "presence", "combination"})
 
 
 class MeanDrop(NamedTuple):

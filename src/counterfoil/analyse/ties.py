@@ -15,7 +15,7 @@ from counterfoil.analyse.interval import score_test
 from counterfoil.analyse.multiplicity import holm
 from counterfoil.types import Attribute
 
-_NOT_COMPARED = {"original", "control", "presence"}  # no attribute of the object
+_NOT_COMPARED = {"original", "control", "presence", "combination"}  # no single attribute of the object
 
 
 class Ranked(NamedTuple):

@@ -32,8 +32,20 @@ def models() -> None:
 @click.argument("address")
 @click.option("--describe", help="Labels and preprocessing of a file that does not say them, as JSON or a JSON file.")
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or cuda:NUMBER.")
-@click.option("--precision", type=click.Choice(["f32", "bf16", "fp16"]), default="f32", show_default=True)
-@click.option("--runtime", type=click.Choice(["own", "onnx", "openvino"]), default="own", show_default=True)
+@click.option(
+    "--precision",
+    type=click.Choice(["f32", "bf16", "fp16"]),
+    default="f32",
+    show_default=True,
+    help="Lower ones say how many answers they changed.",
+)
+@click.option(
+    "--runtime",
+    type=click.Choice(["own", "onnx", "openvino"]),
+    default="own",
+    show_default=True,
+    help="onnx exports a torch model once and checks it.",
+)
 @click.option("--classes", help="What a zero-shot model chooses from: imagenet-d, ..., or a classes.json.")
 @click.option(
     "--template", help="What a zero-shot model is told, such as 'a sketch of a {c}', or a file of such lines."

@@ -42,6 +42,7 @@ from counterfoil.edit.size import Size
 from counterfoil.edit.texture import Texture
 from counterfoil.edit.tilt import Tilt
 from counterfoil.edit.whole import Grayscale, Jpeg, Resize
+from counterfoil.edit.worst_of import BackgroundWorst
 from counterfoil.errors import UserError
 from counterfoil.types import AnyEdit
 
@@ -61,6 +62,7 @@ OURS: Mapping[str, type] = {
     "background-brightness": BackgroundBrightness,
     "background-contrast": BackgroundContrast,
     "background-complexity": Complexity,
+    "background-worst": BackgroundWorst,
     "object-removed": ObjectRemoved,
     "object-box": ObjectBox,
     "size": Size,

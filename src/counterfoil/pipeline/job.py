@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.metadata import version
@@ -13,6 +13,7 @@ from pathlib import Path
 from counterfoil import __version__
 from counterfoil.edit import edit_named
 from counterfoil.edit.plan import Donors, Planned
+from counterfoil.edit.worst_of import BackgroundWorst
 from counterfoil.embedded.fetch import asset
 from counterfoil.engine.local import cores
 from counterfoil.errors import UserError
@@ -64,6 +65,7 @@ class Prepared:
     space: LabelSpace
     samples: tuple[Sample, ...]
     skipped: tuple[Skipped, ...]
+    surrogates: Mapping[str, Classifier] = field(default_factory=dict)  # by address: models that choose among edits
 
     @cached_property
     def donors(self) -> Donors:
@@ -91,7 +93,7 @@ class Prepared:
             self.recipe.digest, self.job.seed, len(self.samples), self.models,
             {classifier.name: classifier.digest for classifier in self.classifiers},
             {classifier.name: classifier.preprocessing for classifier in self.classifiers}, environment(),
-            {classifier.name: scoring_of(classifier) for classifier in self.classifiers},
+            self.job.scoring if self.job.classes is None else f"{self.job.scoring}, classes of {self.job.classes}",
         )  # fmt: skip
 
     @property
@@ -119,7 +121,14 @@ def prepare(job: Job) -> Prepared:
     labelled = tuple(replace(sample, label=label_of[sample.label]) for sample in chosen)
     labels = sorted(set(label_of.values()))
     ready = tuple(made_for(_scored(classifier, space, labels, job.scoring), labels) for classifier in classifiers)
-    return Prepared(job, recipe, steps, ready, space, labelled, (*skipped, *_waiting(recipe)))
+    surrogates = _surrogates(steps, labels)
+    return Prepared(job, recipe, steps, ready, space, labelled, (*skipped, *_waiting(recipe)), surrogates)
+
+
+def _surrogates(steps: Sequence[Planned], labels: Sequence[str]) -> dict[str, Classifier]:
+    """The models that edits ask for a choice."""
+    addresses = {step.edit.surrogate for step in steps if isinstance(step.edit, BackgroundWorst)}
+    return {address: made_for(load_model(address), labels) for address in sorted(addresses)}
 
 
 def _scored(classifier: Classifier, space: LabelSpace, labels: Sequence[str], scoring: Scoring) -> Classifier:

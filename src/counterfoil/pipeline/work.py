@@ -16,6 +16,7 @@ from counterfoil.edit.plan import plan
 from counterfoil.errors import Unsegmented, Unusable
 from counterfoil.evaluate import answers, answers_again, asks_again
 from counterfoil.pipeline.job import Prepared
+from counterfoil.pipeline.worst import settled
 from counterfoil.store import Made
 from counterfoil.types import Answerer, Picture, Prediction, Sample, Skipped, Variant
 
@@ -33,7 +34,8 @@ class Outcome(NamedTuple):
 def key_of(prepared: Prepared, sample: Sample) -> str:
     """The content id of a photo's work: whatever changes its outcome changes the key."""
     variants, _ = plan(sample, prepared.steps, prepared.donors)
-    models = [(model.name, model.digest, repr(model.preprocessing)) for model in prepared.classifiers]
+    asked = (*prepared.classifiers, *prepared.surrogates.values())
+    models = [(model.name, model.digest, repr(model.preprocessing)) for model in asked]
     about = [__version__, sample.id, [variant.id for variant in variants], models]
     return hashlib.sha256(json.dumps(about).encode()).hexdigest()
 
@@ -48,11 +50,12 @@ def outcome_of(prepared: Prepared, sample: Sample, keep: Keep | None = None) -> 
         return Outcome([], {}, [Skipped(sample.id, stage, "", str(error))])
     made: list[Made] = []
     images: list[NDArray[np.uint8]] = []
-    for variant in variants:
+    for planned in variants:
         try:
+            variant = settled(prepared, sample, planned)
             picture = prepared.studio.make(variant)
         except Unusable as error:
-            skipped.append(Skipped(sample.id, "edit", variant.edit, str(error)))
+            skipped.append(Skipped(sample.id, "edit", planned.edit, str(error)))
             continue
         if keep is not None:
             keep(variant, picture)

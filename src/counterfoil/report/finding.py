@@ -5,7 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-NO_ATTRIBUTE = {"original", "control", "presence"}  # read on their own, never ranked among the attributes
+NO_ATTRIBUTE = {
+    "original",
+    "control",
+    "presence",
+    "combination",
+}  # read on their own, never ranked among the attributes
 
 
 @dataclass(frozen=True)
