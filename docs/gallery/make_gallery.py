@@ -27,7 +27,20 @@ GAP = 6
 LEVELS: Mapping[str, Sequence[Mapping[str, object]]] = {
     "background-blur": ({}, {"kernel": 41, "sigma": 10}),
     "size": ({"rate": "full"}, {"rate": 0.1}, {"rate": 0.05}),
+    "background-swap": ({}, {"donors": "same"}),
+    "background-texture": ({"texture": "brick"}, {"texture": "grass"}),
+    "background-hue": ({"hue": "red"}, {"hue": "green"}, {"hue": "blue"}),
+    "background-complexity": ({"factor": 0.5}, {"factor": 2.0}),
+    "object-box": ({"fill": "black"}, {"fill": "tiled"}),
     "direction": ({}, {"angle": 90}),
+    "flip": ({"axis": "left-right"}, {"axis": "upside-down"}),
+    "tilt": ({"yaw": 50}, {"yaw": -35, "pitch": 40}),
+    "texture": ({"texture": "striped"}, {"texture": "brick"}, {"texture": "marbled"}),
+    "material": tuple({"material": name} for name in ("wood", "metal", "glass", "fabric", "stone")),
+    "shadow": ({"shadow": "on"}, {"shadow": "off"}),
+    "occlusion": ({"share": 0.25}, {"share": 0.5}),
+    "segmented": ({"ground": "black"}, {"ground": "white"}),
+    "edges": ({"ground": "white"}, {"ground": "photo"}),
     "position": ({}, {"rate": 0.05}),
 }
 
@@ -87,7 +100,9 @@ def main() -> None:
     ]
     page += ["Made by `make gallery`.", ""]
     for name, kind in EDITS.items():
-        edits = [edit_named(name, settings) for settings in LEVELS.get(name, ({},))]
+        # the folder is the reader's; scikit-image's textures stand for it
+        folder = {"folder": str(asset("textures-scikit-image"))} if name == "background-folder" else {}
+        edits = [edit_named(name, {**settings, **folder}) for settings in LEVELS.get(name, ({},))]
         rows = [[picture.image for picture in pictures], *(_edited(edit, pictures) for edit in edits)]
         _sheet(rows).save(HERE / f"{name}.jpg", quality=80, optimize=True)
         levels = ", ".join(edit.level for edit in edits)
