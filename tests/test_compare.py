@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from counterfoil.errors import UserError
-from counterfoil.pipeline.comparing_models import compare_runs
-from counterfoil.pipeline.recorded import open_runs
+from counterfoil.pipeline.recorded.comparing import compare_runs
+from counterfoil.pipeline.recorded.study import open_runs
 from recorded_runs import LABELS, breaks_on, write_run
 
 WEAK = breaks_on({"background-swap": 20, "size:0.05": 8})

@@ -16,9 +16,9 @@ import pytest
 import yaml
 
 from counterfoil.errors import UserError
-from counterfoil.pipeline.recorded import open_runs
-from counterfoil.pipeline.recorded_pictures import Album
-from counterfoil.pipeline.recorded_report import content_of
+from counterfoil.pipeline.recorded.pictures import Album
+from counterfoil.pipeline.recorded.report import content_of
+from counterfoil.pipeline.recorded.study import open_runs
 from counterfoil.report import ReportInput
 from counterfoil.report.exports import EXPORTS, export_names, exported
 from recorded_runs import breaks_on, write_run

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import counterfoil as cf
-from counterfoil.pipeline.recorded import open_runs
+from counterfoil.pipeline.recorded.study import open_runs
 from planted import write_photos
 from recorded_runs import breaks_on, write_run
 from test_compare import counterfoil

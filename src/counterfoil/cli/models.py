@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -11,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.checks import ContractError, check_classifier
+from counterfoil.cli.options import chosen_options, model_options
 from counterfoil.engine.local import cores
 from counterfoil.errors import UserError
 from counterfoil.labels import space_named, space_of
-from counterfoil.models import DEFAULT_TEMPLATES, ModelOptions, load_model, read_templates
+from counterfoil.models import load_model
 from counterfoil.source import DemoSource
 from counterfoil.types import Answerer, Classifier, Preprocessing
 
@@ -30,31 +32,11 @@ def models() -> None:
 
 @models.command()
 @click.argument("address")
-@click.option("--describe", help="Labels and preprocessing of a file that does not say them, as JSON or a JSON file.")
-@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or cuda:NUMBER.")
-@click.option(
-    "--precision",
-    type=click.Choice(["f32", "bf16", "fp16"]),
-    default="f32",
-    show_default=True,
-    help="Lower ones say how many answers they changed.",
-)
-@click.option(
-    "--runtime",
-    type=click.Choice(["own", "onnx", "openvino"]),
-    default="own",
-    show_default=True,
-    help="onnx exports a torch model once and checks it.",
-)
-@click.option("--classes", help="What a zero-shot model chooses from: imagenet-d, ..., or a classes.json.")
-@click.option(
-    "--template", help="What a zero-shot model is told, such as 'a sketch of a {c}', or a file of such lines."
-)
-def check(address: str, classes: str | None, template: str | None, **options: Any) -> None:
+@model_options
+def check(address: str, classes: str | None, **options: Any) -> None:
     """Load a model, print what it is, ask it about three demo photos and check the contract."""
     space = space_named(classes) if classes else None
-    templates = read_templates(template) if template else DEFAULT_TEMPLATES
-    model = load_model(address, options=ModelOptions(classes=space, templates=templates, **options))
+    model = load_model(address, options=replace(chosen_options(options), classes=space))
     for line in described(model):
         click.echo(line)
     if isinstance(model, Answerer):

@@ -11,10 +11,10 @@ from typing import Any
 import click
 
 from counterfoil.errors import UserError
-from counterfoil.pipeline.comparing_models import compare_runs
-from counterfoil.pipeline.recorded import accuracies, open_runs
-from counterfoil.pipeline.recorded_pictures import Album, remaker
-from counterfoil.pipeline.recorded_report import content_of, write_study
+from counterfoil.pipeline.recorded.comparing import compare_runs
+from counterfoil.pipeline.recorded.pictures import Album, remaker
+from counterfoil.pipeline.recorded.report import content_of, write_study
+from counterfoil.pipeline.recorded.study import accuracies, open_runs
 from counterfoil.report.compared import comparison_csv, comparison_json, comparison_sentence, comparison_text
 from counterfoil.report.exports import EXPORTS, export_names, exported
 from counterfoil.report.gate import (

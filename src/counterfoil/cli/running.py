@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from counterfoil.models import DEFAULT_TEMPLATES, ModelOptions, read_templates
+from counterfoil.cli.options import chosen_options, model_options
 from counterfoil.pipeline import Job, Result, demo_job, run_job, source_at
 from counterfoil.pipeline.job import scoring_of
 from counterfoil.pipeline.spent import usage_of
@@ -39,8 +39,6 @@ def demo(out: Path | None, limit: int | None, workers: int | None) -> None:
 @workers_option
 @click.option("--batch-size", type=int, default=16, show_default=True, help="Pictures per call of a model.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Another seed draws other random edits.")
-@click.option("--describe", help="Labels and preprocessing of onnx: and torchscript: models, as JSON or a JSON file.")
-@click.option("--classes", help="The photos' classes: imagenet-d, imagenet9, ..., or a classes.json.")
 @click.option(
     "--scoring",
     type=click.Choice(["all", "subset"]),
@@ -48,37 +46,13 @@ def demo(out: Path | None, limit: int | None, workers: int | None) -> None:
     show_default=True,
     help="Whether columns of no photo's class compete.",
 )
-@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or cuda:NUMBER.")
-@click.option(
-    "--precision",
-    type=click.Choice(["f32", "bf16", "fp16"]),
-    default="f32",
-    show_default=True,
-    help="Lower ones say how many answers they changed.",
-)
-@click.option(
-    "--runtime",
-    type=click.Choice(["own", "onnx", "openvino"]),
-    default="own",
-    show_default=True,
-    help="onnx exports a torch model once and checks it.",
-)
-@click.option(
-    "--template", help="What a zero-shot model is told, such as 'a sketch of a {c}', or a file of such lines."
-)
+@model_options
 def run(images: Path, masks: Path | None, models: tuple[str, ...], out: Path | None, **options: Any) -> None:
     """Edit your photos, ask your models, and write a report on what each attribute costs."""
     names = ("recipe", "limit", "workers", "batch_size", "seed", "classes", "scoring")
     asked = {name: options[name] for name in names}
-    job = Job(source_at(images, masks), models, command=_command(), options=_model_options(options), **asked)
+    job = Job(source_at(images, masks), models, command=_command(), options=chosen_options(options), **asked)
     _run_and_report(job, out or Path("out"))
-
-
-def _model_options(options: dict[str, Any]) -> ModelOptions:
-    template = options["template"]
-    templates = read_templates(template) if template else DEFAULT_TEMPLATES
-    chosen = {name: options[name] for name in ("describe", "device", "precision", "runtime")}
-    return ModelOptions(templates=templates, **chosen)
 
 
 def _command() -> str:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import multiprocessing
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
+from counterfoil.engine.flow import as_ready
 from counterfoil.types import Item, Result
 
 _WORK: list[Callable[[Any], Any]] = []  # what the forked processes inherit and are to do
@@ -30,16 +30,9 @@ class ForkedEngine:
 
     def map(self, work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """The results of `work` over `items`, as they become ready."""
-        waiting = iter(items)
         _WORK.append(work)
         pool = ProcessPoolExecutor(self.workers, multiprocessing.get_context("fork"))
         try:
-            running: set[Future[Result]] = {pool.submit(_do, item) for item in islice(waiting, 2 * self.workers)}
-            while running:
-                done, running = wait(running, return_when=FIRST_COMPLETED)
-                for future in done:
-                    yield future.result()
-                running |= {pool.submit(_do, item) for item in islice(waiting, len(done))}
+            yield from as_ready(pool, _do, items, 2 * self.workers)
         finally:
-            pool.shutdown(wait=True, cancel_futures=True)
             _WORK.remove(work)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import islice
 
 from threadpoolctl import threadpool_limits
 
+from counterfoil.engine.flow import as_ready
 from counterfoil.types import Item, Result
 
 
@@ -30,16 +30,7 @@ class LocalEngine:
 
     def map(self, work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """The results of `work` over `items`, as they become ready."""
-        waiting = iter(items)
         pool = ThreadPoolExecutor(self.workers, thread_name_prefix="counterfoil")
         # Every worker has a core: NumPy's own threads inside each would only wait for one another.
         with threadpool_limits(limits=1, user_api="blas"):
-            try:
-                running: set[Future[Result]] = {pool.submit(work, item) for item in islice(waiting, 2 * self.workers)}
-                while running:
-                    done, running = wait(running, return_when=FIRST_COMPLETED)
-                    for future in done:
-                        yield future.result()
-                    running |= {pool.submit(work, item) for item in islice(waiting, len(done))}
-            finally:
-                pool.shutdown(wait=True, cancel_futures=True)
+            yield from as_ready(pool, work, items, 2 * self.workers)

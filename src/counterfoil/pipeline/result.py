@@ -10,9 +10,9 @@ from pathlib import Path
 
 from counterfoil.analyse import Answers
 from counterfoil.pipeline.job import Prepared
-from counterfoil.pipeline.recorded import Study
-from counterfoil.pipeline.recorded_pictures import Album
-from counterfoil.pipeline.recorded_report import content_of, write_study
+from counterfoil.pipeline.recorded.pictures import Album
+from counterfoil.pipeline.recorded.report import content_of, write_study
+from counterfoil.pipeline.recorded.study import Study
 from counterfoil.store import prediction_files
 from counterfoil.types import Drop, Skipped
 

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.analyse import Answers, Condition, flipped
-from counterfoil.pipeline.recorded import Study
-from counterfoil.pipeline.recorded_answers import read_said
-from counterfoil.pipeline.recorded_pictures import Album
+from counterfoil.pipeline.recorded.answers import read_said
+from counterfoil.pipeline.recorded.pictures import Album
+from counterfoil.pipeline.recorded.study import Study
 from counterfoil.report import Example, Reply
 from counterfoil.store import read_table, read_variants
 from counterfoil.types import Variant

@@ -15,8 +15,8 @@ from counterfoil.analyse import Answers, Condition, Contrast, compare_drops, det
 from counterfoil.analyse.answers import original_rates
 from counterfoil.analyse.interval import RATE
 from counterfoil.errors import UserError
-from counterfoil.pipeline.comparing import check_comparable
-from counterfoil.pipeline.recorded_answers import read_answers, read_top5
+from counterfoil.pipeline.recorded.answers import read_answers, read_top5
+from counterfoil.pipeline.recorded.comparable import check_comparable
 from counterfoil.report import Finding, headline
 from counterfoil.report.content import MOST_PHOTOS_FOR_POWER, Row
 from counterfoil.report.gate import Accuracy

@@ -20,7 +20,7 @@ from counterfoil.analyse import (
     worst_classes,
     worst_photos,
 )
-from counterfoil.pipeline.recorded import Study
+from counterfoil.pipeline.recorded.study import Study
 from counterfoil.report.failure_modes import FailureModes, ModelClass, ModelConfusion
 from counterfoil.report.finding import NO_ATTRIBUTE
 from counterfoil.store import read_table

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from counterfoil.analyse import Contrast, compare_accuracies, compare_drops
 from counterfoil.errors import UserError
-from counterfoil.pipeline.recorded import Study, by_attribute, open_runs
+from counterfoil.pipeline.recorded.study import Study, by_attribute, open_runs
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ import numpy as np
 
 from counterfoil.analyse import Estimate, mean_drops, tied_models
 from counterfoil.labels import space_of
-from counterfoil.pipeline.recorded import Study
-from counterfoil.pipeline.recorded_answers import read_outcomes
-from counterfoil.pipeline.recorded_examples import examples
-from counterfoil.pipeline.recorded_failures import failure_modes
-from counterfoil.pipeline.recorded_pictures import Album
+from counterfoil.pipeline.recorded.answers import read_outcomes
+from counterfoil.pipeline.recorded.examples import examples
+from counterfoil.pipeline.recorded.failures import failure_modes
+from counterfoil.pipeline.recorded.pictures import Album
+from counterfoil.pipeline.recorded.study import Study
 from counterfoil.report import ReportInput, drops_csv, skipped_csv, summary, write_report
 from counterfoil.store import read_table, write_atomically
 
