@@ -49,3 +49,14 @@ def test_an_unknown_variant_or_folder_is_named(workspace: Path, tmp_path: Path) 
         cf.rebuild(workspace, "nothing")
     with pytest.raises(cf.UserError, match=r"no variants\.parquet"):
         cf.rebuild(tmp_path, "nothing")
+
+
+def test_lost_pictures_are_made_again_and_stale_ones_removed(workspace: Path) -> None:
+    pictures = sorted((workspace / "pictures").rglob("*.png"))
+    before = {path: path.read_bytes() for path in pictures}
+    pictures[0].unlink()
+    (pictures[1].parent / "stale.png").write_bytes(b"")
+    folder = workspace.parent
+    arguments = ["build", "--images", str(folder / "images"), "--masks", str(folder / "masks"), "--out", str(workspace)]
+    assert CliRunner().invoke(commands, [*arguments, "--recipe", "imagenet-e"], catch_exceptions=False).exit_code == 0
+    assert {path: path.read_bytes() for path in (workspace / "pictures").rglob("*.png")} == before

@@ -21,10 +21,11 @@ def made(name: str, settings: dict[str, object], picture: Picture, seed: int = 0
 
 
 def box(alpha: NDArray[np.uint8]) -> tuple[int, int, int, int]:
-    """Top, left, bottom, right of the piece with the largest box, measured by scikit-image."""
+    """Top, left, bottom, right of all pieces but specks, measured by scikit-image."""
     pieces = regionprops(label(alpha > 127, connectivity=2))
-    largest = max(pieces, key=lambda piece: piece.area_bbox)
-    return tuple(int(value) for value in largest.bbox)  # type: ignore[return-value]
+    boxes = np.array([piece.bbox for piece in pieces if piece.area >= 0.02 * max(other.area for other in pieces)])
+    ends = (*boxes[:, :2].min(axis=0), *boxes[:, 2:].max(axis=0))
+    return tuple(int(value) for value in ends)  # type: ignore[return-value]
 
 
 def rate(alpha: NDArray[np.uint8]) -> float:

@@ -168,3 +168,9 @@ def test_a_python_factory_becomes_a_classifier(tmp_path: Path, monkeypatch: pyte
     assert len(model.digest) == 64
     with pytest.raises(UserError, match="a callable with `labels`"):
         load_model("python:brightness_model:wrong")
+
+
+def test_a_label_that_stands_twice_is_refused(tmp_path: Path) -> None:
+    path = described(mean_colour_network(tmp_path / "net.onnx"), labels=["crane", "tench", "crane"])
+    with pytest.raises(UserError, match="'crane' more than once"):
+        load_model(f"onnx:{path}")

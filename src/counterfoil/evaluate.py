@@ -49,7 +49,8 @@ def answers(
 
 def asks_again(model: Classifier | Answerer, earlier: Sequence[Prediction]) -> bool:
     """Whether a rerun could do better: an answerer's errors come from the network, a classifier's would come again."""
-    return isinstance(model, Answerer) and any(prediction.outcome == "error" for prediction in earlier)
+    may_recover = isinstance(model, Answerer) and getattr(model, "may_recover", True)
+    return may_recover and any(prediction.outcome == "error" for prediction in earlier)
 
 
 def answers_again(

@@ -35,6 +35,10 @@ def main() -> None:
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
+    except OSError as error:
+        if error.filename is None:
+            raise
+        sys.exit(_fail(f"{error.filename} cannot be used: {error.strerror}; check the path and its permissions", 2))
     except (click.Abort, KeyboardInterrupt):
         sys.exit(_fail("stopped; what is finished is kept, run the same command to go on", _STOPPED))
 

@@ -13,7 +13,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 _MODEL_OPTIONS = (
     click.option("--describe", help="Labels and preprocessing of a model file that does not say them: JSON or a file."),
-    click.option("--classes", help="The photos' classes: imagenet-d, imagenet9, ..., or a classes.json."),
+    click.option("--classes", help="The photos' classes: imagenet-d, imagenet-9, ximagenet-12, or a classes.json."),
     click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or cuda:NUMBER."),
     click.option("--precision", type=click.Choice(["f32", "bf16", "fp16"]), default="f32", show_default=True,
                  help="Lower ones say how many answers they changed."),

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from counterfoil.cli.options import chosen_options, model_options
+from counterfoil.errors import UserError
 from counterfoil.pipeline import Job, Result, demo_job, run_job, source_at
 from counterfoil.pipeline.job import scoring_of
 from counterfoil.pipeline.spent import usage_of
@@ -69,6 +70,8 @@ def _run_and_report(job: Job, out: Path) -> None:
         click.echo(line)
     _print_counts(result)
     click.echo(f"report: {report}")
+    if not len(result.answers.samples):
+        raise UserError(f"expected at least one photo that can be used, got none; see {out / 'skipped.csv'}")
 
 
 def _print_counts(result: Result) -> None:
@@ -79,7 +82,7 @@ def _print_counts(result: Result) -> None:
     for usage in usage_of(result.folder).values():
         click.echo(usage.sentence)
     if result.skipped:
-        click.echo(f"skipped: {len(result.skipped)} pictures, each with its reason in skipped.csv")
+        click.echo(f"skipped: {len(result.skipped)}, each with its reason in {result.folder / 'skipped.csv'}")
 
 
 def _told(preprocessing: Preprocessing | None) -> str:

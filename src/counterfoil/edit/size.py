@@ -39,9 +39,9 @@ class Size:
     def __call__(self, picture: Picture, rng: np.random.Generator) -> Picture:
         """Bring the object to its size."""
         cut = cutout(picture)
-        frame = _frame(object_box(cut.alpha), cut.alpha.shape)
+        frame = _frame(object_box(cut.alpha, self.faithful), cut.alpha.shape)
         # An object cannot cover more than it does when it fills the picture: such a target means full.
-        full_rate = object_rate(cut.alpha) * cut.alpha.size / (frame.width * frame.height)
+        full_rate = object_rate(cut.alpha, self.faithful) * cut.alpha.size / (frame.width * frame.height)
         if self.rate == "full" or self.rate > full_rate:
             return _cropped_to(picture.image, cut.alpha, frame)
         return place(cut, zoom_to_rate(cut.alpha, self.rate, self.faithful), background_of(picture))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -92,10 +93,20 @@ def load_model(address: str, describe: str | None = None, options: ModelOptions 
     chosen = chosen if describe is None else replace(chosen, describe=describe)
     kind, colon, place = address.partition(":")
     if colon and kind in ADDRESSES:
-        return ADDRESSES[kind][0](Request(address, place, chosen))
+        return _with_distinct_labels(ADDRESSES[kind][0](Request(address, place, chosen)))
     raise UserError(
         f"expected a model address such as {_offer(address)}, got '{address}'; see `counterfoil list models`"
     )
+
+
+def _with_distinct_labels(model: Classifier) -> Classifier:
+    """Two columns of one name cannot be told apart: which of them is right would be chance."""
+    twice = [label for label, count in Counter(model.labels).items() if count > 1]
+    if twice:
+        raise UserError(
+            f"expected each label once in {model.name}, got '{twice[0]}' more than once; use ids, not names"
+        )
+    return model
 
 
 def _offer(address: str) -> str:

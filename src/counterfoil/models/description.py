@@ -43,7 +43,7 @@ def describe(network: Path, flags: str | None) -> Description:
     if flags is not None:
         text, where = _given(flags)
     elif beside.is_file():
-        text, where = beside.read_text(encoding="utf-8"), str(beside)
+        text, where = _read(beside), str(beside)
     else:
         raise UserError(
             f"expected labels and preprocessing of {network.name}: write {beside.name} beside it or give --describe,"
@@ -77,7 +77,7 @@ def labels_of(description: Description, folder: Path) -> tuple[str, ...]:
         raise UserError(
             f"expected labels 'imagenet1k' or a text file with one label a line, got '{description.labels}'"
         )
-    return tuple(line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
+    return tuple(line.strip() for line in _read(path).splitlines() if line.strip())
 
 
 def _given(flags: str) -> tuple[str, str]:
@@ -86,4 +86,11 @@ def _given(flags: str) -> tuple[str, str]:
     path = Path(flags)
     if not path.is_file():
         raise UserError(f"expected JSON or a JSON file for --describe, got '{flags}', which is not there")
-    return path.read_text(encoding="utf-8"), flags
+    return _read(path), flags
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UserError(f"expected UTF-8 text, got {path}: {error}") from error

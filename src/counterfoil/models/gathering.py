@@ -110,15 +110,15 @@ class Gathering:
         """Start a batch; where the device has no room for it, its halves, and smaller batches from then on."""
         count = _count(parts)
         try:
-            answers = self._start([part.pictures for part in parts])
-        except TooLarge as error:
-            if count == 1:
-                raise UserError(f"the device has no room for a single picture: {error}") from error
-            self.batch_size = max(1, count // 2)
-            for half in _halves(parts, self.batch_size):
-                self._begin(half)
+            self._running.put((parts, self._start([part.pictures for part in parts])))
             return
-        self._running.put((parts, answers))
+        except TooLarge as error:
+            refused = str(error)
+        if count == 1:
+            raise UserError(f"the device has no room for a single picture: {refused}")
+        self.batch_size = max(1, count // 2)
+        for half in _halves(parts, self.batch_size):
+            self._begin(half)
 
     def _hand_out(self) -> None:
         while True:

@@ -7,7 +7,6 @@ many threads on one picture.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -15,11 +14,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
 from onnxruntime.capi import onnxruntime_pybind11_state as faults
 
 from counterfoil.embedded.networks.wire import Message
+from counterfoil.embedded.session import session
 from counterfoil.errors import UserError
 from counterfoil.models.openvino import open_request
 from counterfoil.models.options import Precision, Runtime
@@ -40,11 +39,8 @@ Run = Callable[[NDArray[np.float32]], NDArray[np.float32]]  # prepared pictures 
 def open_session(path: Path) -> Any:
     """A session with one thread; several threads may run it at once."""
     check_file(path, "an ONNX network")
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 3
     try:
-        return onnxruntime.InferenceSession(os.fspath(path), options, providers=["CPUExecutionProvider"])
+        return session(path)
     except _FAULTS as error:
         line = " ".join(str(error).split())
         raise UserError(f"expected an ONNX network, got {path}, which ONNX Runtime refuses: {line[:200]}") from error

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,8 @@ Ranking = list[tuple[str, float]]  # class and probability, best first
 @dataclass(frozen=True)
 class SavedPredictions:
     """The answers of a model that is not here."""
+
+    may_recover: ClassVar[bool] = False  # a row that is not in the file will not be there the next time either
 
     name: str
     labels: tuple[str, ...]

@@ -37,7 +37,17 @@ class PythonClassifier:
             raise UserError(
                 f"expected scores of shape {(len(images), len(self.labels))} from {self.name}, got {scores.shape}"
             )
+        _check_probabilities(self.name, scores)
         return scores
+
+
+def _check_probabilities(name: str, scores: NDArray[np.float32]) -> None:
+    """Logits would be ranked rightly and scored wrongly; a row that is not finite is an error row of its own."""
+    rows = scores[np.isfinite(scores).all(axis=1)]
+    if (rows < -1e-4).any() or (np.abs(rows.sum(axis=1) - 1) > 1e-2).any():
+        raise UserError(
+            f"expected probabilities that sum to 1 in each row from {name}, got other scores; apply softmax"
+        )
 
 
 def load_python(address: str, place: str) -> PythonClassifier:
@@ -47,10 +57,11 @@ def load_python(address: str, place: str) -> PythonClassifier:
         raise UserError(f"expected python:module:factory, got '{address}'")
     factory = _factory(address, module_name, factory_name)
     model = factory()
-    if not callable(model) or not getattr(model, "labels", None):
+    labels = tuple(str(label) for label in getattr(model, "labels", ()))
+    if not callable(model) or not labels:
         raise UserError(f"expected {address} to return a callable with `labels`, got {type(model).__name__}")
     digest = getattr(model, "digest", None) or _source_digest(module_name)
-    return PythonClassifier(address, tuple(model.labels), getattr(model, "preprocessing", None), str(digest), model)
+    return PythonClassifier(address, labels, getattr(model, "preprocessing", None), str(digest), model)
 
 
 def _factory(address: str, module_name: str, factory_name: str) -> Any:

@@ -8,10 +8,11 @@ from pathlib import Path, PurePosixPath
 import cv2
 import numpy as np
 
-from counterfoil.pipeline.job import Job, prepare
+from counterfoil.pipeline.job import Job, Prepared, prepare
 from counterfoil.pipeline.way import work_through
+from counterfoil.pipeline.work import Keep
 from counterfoil.report import skipped_csv
-from counterfoil.store import write_atomically
+from counterfoil.store import read_table, read_variants, write_atomically
 from counterfoil.types import Picture, Variant
 
 
@@ -23,13 +24,27 @@ def build_job(job: Job, out: Path) -> int:
         write_atomically(out / "pictures" / picture_file(variant), png(picture))
 
     skipped = work_through(prepared, out, keep)
+    _settle_files(prepared, out, keep)
     write_atomically(out / "skipped.csv", skipped_csv(skipped))
     return len(skipped)
 
 
+def _settle_files(prepared: Prepared, out: Path, keep: Keep) -> None:
+    """What the manifest names is there, and nothing else: lost pictures are made again, stale ones removed."""
+    variants = {
+        out / "pictures" / picture_file(row): row for row in read_variants(read_table(out / "variants.parquet"))
+    }
+    for path in (out / "pictures").rglob("*.png"):
+        if path not in variants:
+            path.unlink()
+    for path, variant in variants.items():
+        if not path.is_file():
+            keep(variant, prepared.studio.make(variant))
+
+
 def picture_file(variant: Variant) -> PurePosixPath:
     """Where a variant lies: edit/level/label/name.png, so that each condition is an image folder of its own."""
-    name = PurePosixPath(str(variant.sample_id)).stem
+    name = PurePosixPath(str(variant.sample_id)).stem[:80]
     tail = f"-{variant.replicate}" if variant.replicate else ""
     level = re.sub(r"[^\w.+-]+", "_", variant.level)
     return PurePosixPath(variant.edit, level, variant.label, f"{name}-{variant.id[:8]}{tail}.png")

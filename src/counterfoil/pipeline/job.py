@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import platform
 import sys
 from collections.abc import Mapping, Sequence
@@ -9,9 +10,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from counterfoil import __version__
-from counterfoil.edit import edit_named
+from counterfoil.edit import edit_named, name_of
 from counterfoil.edit.plan import Donors, Planned
 from counterfoil.edit.worst_of import BackgroundWorst
 from counterfoil.embedded.fetch import asset
@@ -20,8 +22,9 @@ from counterfoil.errors import UserError
 from counterfoil.evaluate import made_for
 from counterfoil.labels import LabelSpace, imagenet1k, own_space, space_named, space_of
 from counterfoil.models import ModelOptions, Scoring, load_model, scored
+from counterfoil.models.scoring import ScoredClassifier
 from counterfoil.pipeline.studio import Segmenter, Studio
-from counterfoil.recipes import Recipe, load_recipe
+from counterfoil.recipes import Recipe, Step, load_recipe
 from counterfoil.segment import U2Netp
 from counterfoil.source import DemoSource, FolderSource
 from counterfoil.types import Classifier, Run, Sample, Skipped, Source
@@ -73,6 +76,11 @@ class Prepared:
         return Donors(self.samples)
 
     @cached_property
+    def identities(self) -> dict[str, str]:
+        """Of every model that has a say, the hash of all that makes its answers."""
+        return {model.name: identity_of(model) for model in (*self.classifiers, *self.surrogates.values())}
+
+    @cached_property
     def studio(self) -> Studio:
         """Where variants are made."""
         samples = {sample.id: sample for sample in self.samples}
@@ -111,6 +119,7 @@ def prepare(job: Job) -> Prepared:
         if step.needs is None
         for settings in step.all_settings
     )
+    _refuse_doubles(steps)
     samples, skipped = job.source.samples()
     given = space_named(job.classes) if job.classes else None
     options = replace(job.options, classes=given)
@@ -125,6 +134,21 @@ def prepare(job: Job) -> Prepared:
     return Prepared(job, recipe, steps, ready, space, labelled, (*skipped, *_waiting(recipe)), surrogates)
 
 
+def _refuse_doubles(steps: Sequence[Planned]) -> None:
+    """Two steps in one row of the table could not be told apart in the statistics."""
+    seen: set[tuple[str, str]] = set()
+    for step in steps:
+        row = (name_of(step.edit), step.edit.level)
+        if row in seen:
+            raise UserError(f"expected each edit and level once in a recipe, got {row[0]} at {row[1]} twice")
+        seen.add(row)
+
+
+def _need(step: Step, settings: dict[str, Any]) -> str:
+    told = ", ".join(f"{name} {value}" for name, value in settings.items())
+    return f"{step.edit}{f' ({told})' if told else ''} needs a {step.needs}, and none was given"
+
+
 def _surrogates(steps: Sequence[Planned], labels: Sequence[str]) -> dict[str, Classifier]:
     """The models that edits ask for a choice."""
     addresses = {step.edit.surrogate for step in steps if isinstance(step.edit, BackgroundWorst)}
@@ -137,6 +161,21 @@ def _scored(classifier: Classifier, space: LabelSpace, labels: Sequence[str], sc
     return classifier if plain else scored(classifier, space, labels, scoring)
 
 
+def identity_of(classifier: Classifier) -> str:
+    """Hash of all that makes a model's answers: weights, preprocessing, labels, which columns compete, runtime."""
+    inner = classifier.model if isinstance(classifier, ScoredClassifier) else classifier
+    details = [getattr(classifier, name, None) for name in ("groups", "others")]
+    details += [getattr(inner, name, None) for name in ("labels", "scores", "how")]
+    about = (
+        classifier.name,
+        classifier.digest,
+        repr(classifier.preprocessing),
+        tuple(classifier.labels),
+        repr(details),
+    )
+    return hashlib.sha256(repr(about).encode()).hexdigest()
+
+
 def scoring_of(classifier: Classifier) -> str:
     """How the columns of a model compete, in words."""
     return str(getattr(classifier, "scoring", f"all {len(classifier.labels)} columns"))
@@ -145,7 +184,7 @@ def scoring_of(classifier: Classifier) -> str:
 def _waiting(recipe: Recipe) -> list[Skipped]:
     """The steps that need what is not there, skipped by name."""
     return [
-        Skipped("every photo", "edit", step.edit, f"{settings or step.edit} needs a {step.needs}, and none was given")
+        Skipped("every photo", "edit", step.edit, _need(step, settings))
         for step in recipe.edits
         if step.needs is not None
         for settings in step.all_settings
@@ -182,9 +221,9 @@ def segmenter_for(samples: Sequence[Sample]) -> Segmenter:
 
 def source_at(images: str | Path, masks: str | Path | None) -> Source:
     """The photos that `run` was pointed at."""
-    if images == DemoSource().images:
+    if str(images) == DemoSource().images:
         return DemoSource()
-    return FolderSource(Path(images), Path(masks) if masks else None)
+    return FolderSource(Path(images).absolute(), Path(masks).absolute() if masks else None)
 
 
 def environment() -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,9 @@ from typing import Any
 from counterfoil.errors import UserError
 from counterfoil.pipeline.job import segmenter_for, source_at
 from counterfoil.pipeline.studio import Studio
+from counterfoil.pipeline.work import pixel_digest
 from counterfoil.store import read_table, read_variants
+from counterfoil.store.results import read_record
 from counterfoil.types import Picture, Sample, Variant
 
 
@@ -21,13 +22,19 @@ def rebuild(folder: str | Path, variant_id: str) -> Picture:
         raise UserError(f"expected the folder of a finished run, got '{folder}', which holds no variants.parquet")
     table = read_table(path / "variants.parquet")
     variant, row = _variant(table, variant_id, folder)
-    about = json.loads((path / "run.json").read_text(encoding="utf-8"))
+    about = read_record(path)
     source = source_at(about["images"], about["masks"])
     there = {sample.id: sample for sample in source.samples()[0]}
     wanted = [str(variant.sample_id), *([variant.donor_id] if variant.donor_id else [])]
     samples = {name: _unchanged(there, _sample(table, name)) for name in wanted}
     studio = Studio(source, samples, int(table["working_size"][row]) or None, segmenter_for(list(samples.values())))
-    return studio.make(variant)
+    picture = studio.make(variant)
+    if pixel_digest(picture) != table["sha256"][row]:
+        raise UserError(
+            f"expected the pixels that the manifest names for {variant_id}, got others: a file that the edit reads has"
+            " changed, or another version of OpenCV or Counterfoil is at work"
+        )
+    return picture
 
 
 def _variant(table: dict[str, Any], variant_id: str, folder: str | Path) -> tuple[Variant, int]:

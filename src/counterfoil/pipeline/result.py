@@ -53,6 +53,7 @@ class Result:
         folder.mkdir(parents=True, exist_ok=True)
         if folder.resolve() != self.folder.resolve():
             shutil.copytree(self.folder / "predictions", folder / "predictions", dirs_exist_ok=True)
-            shutil.copy2(self.folder / "variants.parquet", folder)
+            for name in ("variants.parquet", "run.json"):
+                shutil.copy2(self.folder / name, folder)
         album = Album((self.folder,), self.prepared.studio.make, keep=self.folder)
         return write_study(folder, content_of(self.study, album))

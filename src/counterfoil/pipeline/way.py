@@ -67,6 +67,12 @@ def run_job(job: Job, out: Path | None) -> Result:
 
 def work_through(prepared: Prepared, folder: Path, keep: Keep | None = None) -> list[Skipped]:
     """Do what is not done yet and write the tables; gives back what was skipped. `keep` sees every picture made."""
+    try:
+        (folder / "work").mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(
+            f"expected a folder to write into, got '{folder}': {error.strerror}; choose another --out"
+        ) from error
     _claim(folder, prepared)
     with Journal(folder / "work" / "journal.jsonl") as journal:
         try:
@@ -78,10 +84,11 @@ def work_through(prepared: Prepared, folder: Path, keep: Keep | None = None) -> 
 
 def _claim(folder: Path, prepared: Prepared) -> None:
     """Mark the folder as this run's; a folder that holds another run's results is refused."""
-    record = json.loads(json.dumps({"limit": prepared.job.limit, **asdict(prepared.run)}))
+    asked = {"limit": prepared.job.limit, "identities": prepared.identities, **asdict(prepared.run)}
+    record = json.loads(json.dumps(asked))
     path = folder / "run.json"
     if path.is_file():
-        there = json.loads(path.read_text(encoding="utf-8"))
+        there = _record(path)
         different = [name for name in record if name not in _MAY_DIFFER and there.get(name) != record[name]]
         if different:
             raise UserError(
@@ -89,6 +96,14 @@ def _claim(folder: Path, prepared: Prepared) -> None:
                 f" {' and '.join(different)}; choose another --out or remove the folder"
             )
     write_atomically(path, json.dumps(record, indent=1))
+
+
+def _record(path: Path) -> dict[str, object]:
+    try:
+        found: dict[str, object] = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise UserError(f"expected the record of a run in {path}, which is damaged: remove the folder") from error
+    return found
 
 
 def _finish(prepared: Prepared, journal: Journal, keep: Keep | None) -> None:

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, Literal, NamedTuple, TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
 
 from counterfoil import __version__
 from counterfoil.edit.plan import plan
 from counterfoil.errors import Unsegmented, Unusable
 from counterfoil.evaluate import answers, answers_again, asks_again
 from counterfoil.pipeline.job import Prepared
-from counterfoil.pipeline.worst import settled
+from counterfoil.pipeline.lending import candidates, settled
 from counterfoil.store import Made
 from counterfoil.types import Answerer, Picture, Prediction, Sample, Skipped, Variant
 
@@ -34,9 +31,8 @@ class Outcome(NamedTuple):
 def key_of(prepared: Prepared, sample: Sample) -> str:
     """The content id of a photo's work: whatever changes its outcome changes the key."""
     variants, _ = plan(sample, prepared.steps, prepared.donors)
-    asked = (*prepared.classifiers, *prepared.surrogates.values())
-    models = [(model.name, model.digest, repr(model.preprocessing)) for model in asked]
-    about = [__version__, sample.id, [variant.id for variant in variants], models]
+    lenders = [[lender.digest for lender in candidates(prepared, sample, variant)] for variant in variants]
+    about = [__version__, sample.id, [variant.id for variant in variants], lenders, prepared.identities]
     return hashlib.sha256(json.dumps(about).encode()).hexdigest()
 
 
@@ -48,22 +44,31 @@ def outcome_of(prepared: Prepared, sample: Sample, keep: Keep | None = None) -> 
     except Unusable as error:
         stage: Literal["source", "segment"] = "segment" if isinstance(error, Unsegmented) else "source"
         return Outcome([], {}, [Skipped(sample.id, stage, "", str(error))])
-    made: list[Made] = []
-    images: list[NDArray[np.uint8]] = []
+    outcome = Outcome([], {model.name: [] for model in prepared.classifiers}, skipped)
+    for start in range(0, len(variants), prepared.job.batch_size):  # the pixels of one batch at a time
+        pictures = _pictures(prepared, sample, variants[start : start + prepared.job.batch_size], skipped)
+        for variant, picture in pictures:
+            if keep is not None:
+                keep(variant, picture)
+            outcome.made.append(_made(variant, picture))
+        asked, images = [variant for variant, _ in pictures], [picture.image for _, picture in pictures]
+        for model in prepared.classifiers:
+            outcome.predictions[model.name] += answers(model, asked, images, prepared.job.batch_size)
+    return outcome
+
+
+def _pictures(
+    prepared: Prepared, sample: Sample, variants: Sequence[Variant], skipped: list[Skipped]
+) -> list[tuple[Variant, Picture]]:
+    """The variants that can be made; the others are added to what was skipped."""
+    made = []
     for planned in variants:
         try:
             variant = settled(prepared, sample, planned)
-            picture = prepared.studio.make(variant)
+            made.append((variant, prepared.studio.make(variant)))
         except Unusable as error:
             skipped.append(Skipped(sample.id, "edit", planned.edit, str(error)))
-            continue
-        if keep is not None:
-            keep(variant, picture)
-        made.append(_made(variant, picture))
-        images.append(picture.image)
-    asked = [row.variant for row in made]
-    predictions = {model.name: answers(model, asked, images, prepared.job.batch_size) for model in prepared.classifiers}
-    return Outcome(made, predictions, skipped)
+    return made
 
 
 def unsettled(prepared: Prepared, outcome: Outcome) -> bool:

@@ -9,9 +9,9 @@ from typing import Any
 
 import cv2
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
 
+from counterfoil.embedded.session import session
 from counterfoil.errors import Unsegmented
 from counterfoil.segment.plausible import fault_of
 
@@ -28,10 +28,7 @@ class U2Netp:
 
     @cached_property
     def _session(self) -> Any:
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.log_severity_level = 3
-        return onnxruntime.InferenceSession(str(self.weights), options, providers=["CPUExecutionProvider"])
+        return session(self.weights)
 
     def __call__(self, image: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """The object's alpha, (height, width)."""

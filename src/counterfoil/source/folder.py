@@ -46,7 +46,8 @@ class FolderSource:
     def _folders(self) -> list[Path]:
         for folder in (self.images, self.masks):
             if folder is not None and not folder.is_dir():
-                raise UserError(f"expected a folder, got '{folder}', which is not there; check the path")
+                what = "is a file" if folder.exists() else "is not there"
+                raise UserError(f"expected a folder, got '{folder}', which {what}; check the path")
         return sorted(path for path in self.images.iterdir() if path.is_dir() and not path.name.startswith("."))
 
     def _strays(self) -> list[Skipped]:
@@ -66,6 +67,8 @@ class FolderSource:
     def _sample(self, path: Path) -> Sample | Skipped:
         label = path.parent.name
         name = f"{label}/{path.name}"
+        if name != (readable := name.encode("utf-8", "backslashreplace").decode()):
+            return Skipped(readable, "source", "", "the file's name is not UTF-8 text")
         mask = self.masks / label / f"{path.stem}.png" if self.masks else None
         if mask and not mask.is_file():
             return Skipped(name, "source", "", f"there is no mask {label}/{path.stem}.png")
@@ -82,7 +85,10 @@ class FolderSource:
         image = read_photo(self.images / sample.image)
         if sample.mask is None or self.masks is None:
             return image, None
-        mask = read_mask(self.masks / sample.mask)
+        try:
+            mask = read_mask(self.masks / sample.mask)
+        except Unusable as error:
+            raise Unusable(f"the mask cannot be used: {error}") from error
         if mask.shape != image.shape[:2]:
             (height, width), (rows, columns) = image.shape[:2], mask.shape
             raise Unusable(f"the mask is {columns} x {rows} pixels, the photo {width} x {height}")

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+
+from counterfoil.errors import UserError
+
+if sys.platform != "win32":
+    import fcntl
 
 
 class Journal:
@@ -15,43 +21,53 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
+        self._path = path
         self._file = path.open("a+b")
+        _lock(self._file, path)
         self._places: dict[str, int] = {}
-        self._end = 0
         self._index()
 
     def _index(self) -> None:
         self._file.seek(0)
+        place = 0
         for line in self._file:
             try:
                 key = json.loads(line)["key"]
             except (ValueError, KeyError, TypeError):
                 key = None  # a line that was being written when the run died: that piece is done again
             if key is not None and line.endswith(b"\n"):
-                self._places[key] = self._end
-            self._end += len(line)
-        if self._end and not _ends_with_newline(self._file):
+                self._places[key] = place
+            place += len(line)
+        if place and not _ends_with_newline(self._file):
             self._append(b"\n")
 
-    def _append(self, line: bytes) -> None:
-        self._file.seek(0, os.SEEK_END)
-        self._file.write(line)
-        self._file.flush()
-        self._end += len(line)
+    def _append(self, line: bytes) -> int:
+        """Write a line at the end of the file, wherever that is by now; gives back its place."""
+        place = self._file.seek(0, os.SEEK_END)
+        try:
+            self._file.write(line)
+            self._file.flush()
+        except OSError as error:
+            raise UserError(
+                f"the journal {self._path} cannot be written: {error.strerror}; make room and run again"
+            ) from error
+        return place
 
     def __contains__(self, key: str) -> bool:
         return key in self._places
 
     def add(self, key: str, entry: Mapping[str, Any]) -> None:
         """Note a finished piece of work."""
-        place = self._end
-        self._append(json.dumps({"key": key, "entry": entry}, separators=(",", ":")).encode() + b"\n")
-        self._places[key] = place
+        line = json.dumps({"key": key, "entry": entry}, separators=(",", ":")).encode() + b"\n"
+        self._places[key] = self._append(line)
 
     def entry(self, key: str) -> dict[str, Any]:
         """What was noted under this key."""
         self._file.seek(self._places[key])
-        found: dict[str, Any] = json.loads(self._file.readline())["entry"]
+        line = json.loads(self._file.readline())
+        if line["key"] != key:
+            raise UserError(f"the journal {self._path} was changed by another program: remove its folder and run again")
+        found: dict[str, Any] = line["entry"]
         return found
 
     def __enter__(self) -> Journal:
@@ -61,6 +77,18 @@ class Journal:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._file.close()
+
+
+def _lock(file: Any, path: Path) -> None:
+    """Only one run may write into a folder; the lock goes with the process, whatever ends it."""
+    if sys.platform == "win32":  # it has no such locks: there two runs in one folder are not told apart
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        raise UserError(
+            f"another run is writing into {path.parent.parent}: wait for it, or choose another --out"
+        ) from error
 
 
 def _ends_with_newline(file: Any) -> bool:

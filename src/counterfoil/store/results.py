@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import hashlib
+import itertools
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,8 +34,9 @@ PREDICTION_COLUMNS: dict[str, Kind] = {
 
 
 def table_name(model: str) -> str:
-    """A model's address as a file name."""
-    return re.sub(r"[^A-Za-z0-9.]+", "-", model).strip("-.") or "model"
+    """A model's address as a file name that every file system takes."""
+    name = re.sub(r"[^A-Za-z0-9.]+", "-", model).strip("-.") or "model"
+    return name if len(name) <= 100 else f"{name[:90]}-{hashlib.sha256(model.encode()).hexdigest()[:8]}"
 
 
 @dataclass(frozen=True)
@@ -110,11 +113,13 @@ class ResultTables:
 
 def _distinct_names(models: Sequence[str]) -> Iterator[str]:
     """File names for models, numbered where two addresses fold to the same."""
-    used: dict[str, int] = {}
+    used: set[str] = set()
     for model in models:
-        name = table_name(model)
-        used[name] = used.get(name, 0) + 1
-        yield name if used[name] == 1 else f"{name}-{used[name]}"
+        plain = table_name(model)
+        choices = itertools.chain([plain], (f"{plain}-{number}" for number in itertools.count(2)))
+        name = next(choice for choice in choices if choice.lower() not in used)
+        used.add(name.lower())
+        yield name
 
 
 def read_variants(table: Mapping[str, Any]) -> list[Variant]:
@@ -146,8 +151,8 @@ def read_record(folder: Path) -> dict[str, Any]:
         if (folder / name).is_file():
             found = _json(folder / name)
             record |= found.get("run", {}) if name == "summary.json" else found
-    if not record.get("models"):
-        raise UserError(f"expected run.json or summary.json to name the run's models, got neither in '{folder}'")
+    if not record:
+        raise UserError(f"expected run.json or summary.json in '{folder}', found neither")
     return record
 
 

@@ -88,14 +88,13 @@ def _built(network: Network, paths: Sequence[Path]) -> bytes:
 
 def _check(network: Network, model: bytes) -> None:
     """Compare with what the original framework answered to the gradient picture."""
-    import onnxruntime  # here, because listing the networks needs no runtime
+    from counterfoil.embedded.session import session  # here, because listing the networks needs no runtime
 
     known = json.loads(resources.files("counterfoil.embedded.networks").joinpath(KNOWN_OUTPUTS).read_text())[
         network.name
     ]
-    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
     pictures = normalised(gradient(network.preprocessing.size), network.preprocessing)
-    (probabilities,) = session.run(["probabilities"], {"pictures": pictures})
+    (probabilities,) = session(model).run(["probabilities"], {"pictures": pictures})
     answers = np.log(probabilities[0, known["classes"]])
     difference = float(np.abs(answers - known["log_probabilities"]).max())
     if not difference <= TOLERANCE:

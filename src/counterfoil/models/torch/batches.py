@@ -7,6 +7,7 @@ Python's lock as often, and the threads that decode and edit pictures hold it mo
 from __future__ import annotations
 
 import copy
+import gc
 import itertools
 import time
 from collections import deque
@@ -94,9 +95,12 @@ class DeviceBatches:
             with torch.inference_mode():
                 return self._on_cpu(blocks) if self.device == "cpu" else self._on_gpu(blocks)
         except torch.OutOfMemoryError as error:
-            if self.device != "cpu":
-                torch.cuda.empty_cache()
-            raise TooLarge(" ".join(str(error).split())[:160]) from error
+            fault = " ".join(str(error).split())[:160]
+        # Outside the handler, since the error's traceback holds the memory of the batch that failed.
+        gc.collect()
+        if self.device != "cpu":
+            torch.cuda.empty_cache()
+        raise TooLarge(fault)
 
     def _on_cpu(self, blocks: Sequence[Block]) -> Answers:
         scores = self._scores(self._torch.from_numpy(np.concatenate(blocks)))
