@@ -190,7 +190,7 @@ def test_models_are_compared_photo_by_photo_whichever_stands_first() -> None:
 def test_a_difference_inside_the_noise_ranks_nobody() -> None:
     for noise in (contrast(3.1, 4.0), contrast(3.1, 2.1, p=0.2), contrast(3.1, 2.1, n=9)):
         (sentence,) = told([noise], "models")
-        assert sentence.startswith("Photo by photo, no edit tells the models apart")
+        assert sentence.startswith("Photo by photo, no single edit tells the models apart")
         assert all("better" not in line for line in told([noise], "weakest"))
 
 

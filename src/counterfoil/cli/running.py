@@ -12,7 +12,7 @@ import click
 from counterfoil.cli.options import chosen_options, model_options
 from counterfoil.errors import UserError
 from counterfoil.pipeline import Job, Result, demo_job, run_job, source_at
-from counterfoil.pipeline.job import scoring_of
+from counterfoil.pipeline.job import Prepared, scoring_of
 from counterfoil.pipeline.spent import usage_of
 from counterfoil.types import Preprocessing
 
@@ -62,9 +62,7 @@ def _command() -> str:
 
 
 def _run_and_report(job: Job, out: Path) -> None:
-    result = run_job(job, out)
-    for classifier in result.prepared.classifiers:
-        click.echo(f"{classifier.name}: {_told(classifier.preprocessing)}; {scoring_of(classifier)}")
+    result = run_job(job, out, _print_models)
     report = result.report(out)
     for line in result.headline:
         click.echo(line)
@@ -72,6 +70,11 @@ def _run_and_report(job: Job, out: Path) -> None:
     click.echo(f"report: {report}")
     if not len(result.answers.samples):
         raise UserError(f"expected at least one photo that can be used, got none; see {out / 'skipped.csv'}")
+
+
+def _print_models(prepared: Prepared) -> None:
+    for classifier in prepared.classifiers:
+        click.echo(f"{classifier.name}: {_told(classifier.preprocessing)}; {scoring_of(classifier)}")
 
 
 def _print_counts(result: Result) -> None:

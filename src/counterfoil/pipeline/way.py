@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -54,11 +54,13 @@ def run(
     return run_job(job, Path(out) if out is not None else None)
 
 
-def run_job(job: Job, out: Path | None) -> Result:
-    """The whole way of one job."""
+def run_job(job: Job, out: Path | None, before: Callable[[Prepared], None] | None = None) -> Result:
+    """The whole way of one job; `before` sees what was loaded, before the work begins."""
     if not job.models:
         raise UserError("expected at least one model, got none; try --model embedded:efficientnet-lite0")
     prepared = prepare(job)
+    if before is not None:
+        before(prepared)
     holder = tempfile.TemporaryDirectory(prefix="counterfoil-") if out is None else None
     folder = out if out is not None else Path(holder.name)  # type: ignore[union-attr]
     skipped = work_through(prepared, folder)

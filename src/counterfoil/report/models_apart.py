@@ -64,7 +64,7 @@ def paired_models(clear: Sequence[Contrast]) -> list[Finding]:
     for row in ordered:
         widest.setdefault(row.condition.attribute, row)
     if not widest:
-        told = "Photo by photo, no edit tells the models apart: a ranking of them by these drops would be noise."
+        told = "Photo by photo, no single edit tells the models apart: a ranking of them by these drops would be noise."
         return [Finding("", "models", told)]
     return [Finding("", "models", _paired_comparison(row)) for row in list(widest.values())[:_MOST_COMPARISONS]]
 
