@@ -19,6 +19,7 @@ _MODEL_OPTIONS = (
                  help="Lower ones say how many answers they changed."),
     click.option("--runtime", type=click.Choice(["own", "onnx", "openvino"]), default="own", show_default=True,
                  help="onnx exports a torch model once and checks it."),
+    click.option("--export", is_flag=True, help="The same as --runtime onnx."),
     click.option("--template", help="What a zero-shot model is told, such as 'a sketch of a {c}', or a file of them."),
 )  # fmt: skip
 
@@ -34,5 +35,6 @@ def chosen_options(options: dict[str, Any]) -> ModelOptions:
     """What the command line chose about loading models."""
     template = options["template"]
     templates = read_templates(template) if template else DEFAULT_TEMPLATES
-    chosen = {name: options[name] for name in ("describe", "device", "precision", "runtime")}
-    return ModelOptions(templates=templates, **chosen)
+    chosen = {name: options[name] for name in ("describe", "device", "precision")}
+    runtime = "onnx" if options["export"] else options["runtime"]
+    return ModelOptions(templates=templates, runtime=runtime, **chosen)
