@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from counterfoil.models import DEFAULT_TEMPLATES, ModelOptions, read_templates
+from counterfoil.models import DEFAULT_TEMPLATES, ModelOptions, Runtime, read_templates
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -36,5 +36,5 @@ def chosen_options(options: dict[str, Any]) -> ModelOptions:
     template = options["template"]
     templates = read_templates(template) if template else DEFAULT_TEMPLATES
     chosen = {name: options[name] for name in ("describe", "device", "precision")}
-    runtime = "onnx" if options["export"] else options["runtime"]
+    runtime: Runtime = "onnx" if options["export"] else options["runtime"]
     return ModelOptions(templates=templates, runtime=runtime, **chosen)
