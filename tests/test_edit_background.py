@@ -12,7 +12,7 @@ from counterfoil.edit.background import BackgroundSwap
 from counterfoil.edit.cutting import background_of, cover, cutout
 from counterfoil.errors import Unusable, UserError
 from counterfoil.types import DonorEdit, Picture
-from edit_pictures import blob_on_grass, cat, ellipse, texture
+from edit_pictures import blob_on_grass, cat, ellipse, rocket, texture
 
 RNG = np.random.default_rng
 
@@ -120,3 +120,13 @@ def test_levels_read_as_they_stand_in_the_tables(name: str, settings: dict[str, 
 def test_a_blur_that_is_none_is_refused(settings: dict[str, object]) -> None:
     with pytest.raises(UserError, match="expected"):
         edit_named("background-blur", settings)
+
+
+def test_a_blended_swap_darkens_the_object_before_a_dark_background_and_leaves_the_background() -> None:
+    picture, donor = cat(), rocket()
+    dark = Picture((donor.image // 4).astype(np.uint8), donor.alpha)
+    plain, blended = (BackgroundSwap(blend=blend)(picture, RNG(0), dark) for blend in (False, True))
+    inside, outside = plain.alpha == 255, plain.alpha == 0
+    assert blended.image[inside].mean() < 0.9 * plain.image[inside].mean()
+    np.testing.assert_array_equal(blended.image[outside], plain.image[outside])
+    assert BackgroundSwap(blend=True).level == "other, blended"

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.edit.cutting import background_of, cover, cutout, on_background
+from counterfoil.edit.lighting import in_the_light_of
 from counterfoil.errors import Unusable, UserError
 from counterfoil.types import Attribute, DonorRule, Picture
 
@@ -20,16 +21,18 @@ class BackgroundSwap:
 
     attribute: ClassVar[Attribute] = "background"
     donors: DonorRule = "other"
+    blend: bool = False  # brightens or darkens the object as its new surroundings are: plausible, no longer exact
 
     @property
     def level(self) -> str:
         """The class that lends the background: other, same or next."""
-        return self.donors
+        return f"{self.donors}, blended" if self.blend else self.donors
 
     def __call__(self, picture: Picture, rng: np.random.Generator, donor: Picture) -> Picture:
         """Take the donor's background, scaled to cover."""
         height, width = picture.alpha.shape
-        return on_background(picture, cover(_lent(donor), (height, width)))
+        background = cover(_lent(donor), (height, width))
+        return in_the_light_of(picture, background) if self.blend else on_background(picture, background)
 
 
 def _lent(donor: Picture) -> NDArray[np.uint8]:
