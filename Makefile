@@ -35,6 +35,8 @@ bench: $(VENV)/dev.stamp  ## ratios against what people run today; PHOTOS=folder
 	$(BIN)/python -m pip install --quiet -r bench/requirements.txt
 	$(BIN)/python bench/evaluate.py $(PHOTOS)
 	$(BIN)/python bench/job.py $(PHOTOS)
+	$(BIN)/python bench/analyse.py
+	$(BIN)/python bench/edits.py
 
 gallery: $(VENV)/core.stamp  ## every edit on four free photos, into docs/gallery
 	$(BIN)/python docs/gallery/make_gallery.py

@@ -313,3 +313,19 @@ def test_a_python_model_that_gives_logits_is_refused(photos: tuple[Path, Path], 
     done = counterfoil(*arguments, "--recipe", RECIPE, "--out", tmp_path / "out", PYTHONPATH=path)
     assert done.returncode == 2
     assert "expected probabilities" in done.stderr
+
+
+def test_ctrl_c_while_the_program_loads_gives_one_line() -> None:
+    code = (
+        "import sys\n"
+        "class Interrupted:\n"  # as the signal raises it in the middle of an import
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'counterfoil.cli':\n"
+        "            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupted())\n"
+        "from counterfoil.__main__ import main\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=_environment())
+    assert done.returncode == 130
+    assert done.stderr == "counterfoil: stopped before it began\n"

@@ -1,0 +1,19 @@
+"""`counterfoil` and `python -m counterfoil`: the door, so small that Ctrl-C finds no time before it."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Load the commands and run one; Ctrl-C while they load ends as quietly as later."""
+    try:
+        from counterfoil.cli import main as commands  # here, because loading takes a second in which Ctrl-C may come
+    except KeyboardInterrupt:
+        print("counterfoil: stopped before it began", file=sys.stderr)
+        sys.exit(130)
+    commands()
+
+
+if __name__ == "__main__":
+    main()
