@@ -6,15 +6,56 @@ variant and gives predictions itself. An answer that ended in an error is no ans
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
-from counterfoil.types import Answerer, Classifier, Prediction, Variant
+from counterfoil.labels import LabelSpace
+from counterfoil.types import Answerer, Classifier, Exhibit, Prediction, Skipped, Variant
 
 RANKS = 5
+
+
+class Collection(Protocol):
+    """Finished pictures, shown to models as they are: a workspace, a frozen benchmark, a published archive."""
+
+    @property
+    def name(self) -> str:
+        """How reports call it, such as "imagenet-e"."""
+
+    @property
+    def digest(self) -> str:
+        """Hash over everything that may change an answer; a run is not resumed where it differs."""
+
+    @property
+    def space(self) -> LabelSpace | None:
+        """The classes that labels are of, with the ids that count as each; None for the first model's own."""
+
+    @property
+    def scoring(self) -> Literal["all", "subset"]:
+        """Whether columns of no class compete, where the user does not say."""
+
+    @property
+    def surrogates(self) -> Mapping[str, str]:
+        """The models that chose the pictures, with the digests of their weights: they are judged by their own pick."""
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What every report on it must say, such as that the pictures are training pictures."""
+
+    @property
+    def exhibits(self) -> Sequence[Exhibit]:
+        """Every picture in a fixed order; originals first within a sample where there are any."""
+
+    @property
+    def skipped(self) -> Sequence[Skipped]:
+        """What had to be left out, and why."""
+
+    def read(self, exhibit: Exhibit) -> NDArray[np.uint8]:
+        """The pixels, (height, width, 3), RGB; raises `Unusable` where that fails; several threads may read at once."""
 
 
 def check_coverage(classifier: Classifier, labels: Sequence[str]) -> None:

@@ -62,6 +62,49 @@ class Variant:
 
 
 @dataclass(frozen=True)
+class Exhibit:
+    """A finished picture of a collection: what it is, and where it lies there."""
+
+    variant: Variant
+    file: str  # path within the collection
+    sha256: str = ""  # of the pixels, where they were hashed when the picture was made
+    sample_digest: str = ""  # of the photo it was made from, where known
+    object_share: float = float("nan")  # percent of the picture that the object covers
+
+
+@dataclass(frozen=True)
+class Mined:
+    """What mining kept of a workspace, and who chose it."""
+
+    kept: tuple[str, ...]  # variant ids
+    rule: str  # in words: "wrong for at least 2 of 3 surrogates, right on the original"
+    surrogates: Mapping[str, str]  # model name to the digest of its weights
+    workspace_digest: str
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What people's answers to one picture came to."""
+
+    variant_id: str
+    kept: bool
+    answers: Mapping[str, Mapping[str, int]]  # question id -> answer -> how many gave it
+    decided: Mapping[str, str]  # question id -> the answer that the rule gives, "undecided" where it gives none
+
+
+@dataclass(frozen=True)
+class Verified:
+    """People's say on a workspace: one decision per picture that has enough answers."""
+
+    rule: str
+    questions: Mapping[str, str]  # question id -> its words
+    annotators: int
+    agreement: Mapping[str, Mapping[str, float]]  # question id -> measure -> value
+    decisions: tuple[Decision, ...]
+    workspace_digest: str
+
+
+@dataclass(frozen=True)
 class Prediction:
     """What one model answered to one variant."""
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import cv2
 import numpy as np
@@ -12,7 +11,7 @@ from counterfoil.pipeline.job import Job, Prepared, prepare
 from counterfoil.pipeline.way import work_through
 from counterfoil.pipeline.work import Keep
 from counterfoil.report import skipped_csv
-from counterfoil.store import read_table, read_variants, write_atomically
+from counterfoil.store import picture_file, read_table, read_variants, write_atomically
 from counterfoil.types import Picture, Variant
 
 
@@ -40,14 +39,6 @@ def _settle_files(prepared: Prepared, out: Path, keep: Keep) -> None:
     for path, variant in variants.items():
         if not path.is_file():
             keep(variant, prepared.studio.make(variant))
-
-
-def picture_file(variant: Variant) -> PurePosixPath:
-    """Where a variant lies: edit/level/label/name.png, so that each condition is an image folder of its own."""
-    name = PurePosixPath(str(variant.sample_id)).stem[:80]
-    tail = f"-{variant.replicate}" if variant.replicate else ""
-    level = re.sub(r"[^\w.+-]+", "_", variant.level)
-    return PurePosixPath(variant.edit, level, variant.label, f"{name}-{variant.id[:8]}{tail}.png")
 
 
 def png(picture: Picture) -> bytes:

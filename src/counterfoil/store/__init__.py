@@ -5,8 +5,9 @@ from counterfoil.store.journal import Journal
 from counterfoil.store.parquet import Coded, Kind, TableWriter, coded, write_table
 from counterfoil.store.parquet_reading import read_coded, read_table
 from counterfoil.store.results import Made, ResultTables, prediction_files, read_variants
+from counterfoil.store.workspace import Workspace, picture_file
 
 __all__ = [
-    "Coded", "Journal", "Kind", "Made", "ResultTables", "TableWriter", "coded", "prediction_files", "read_coded",
-    "read_table", "read_variants", "write_atomically", "write_table",
+    "Coded", "Journal", "Kind", "Made", "ResultTables", "TableWriter", "Workspace", "coded", "picture_file",
+    "prediction_files", "read_coded", "read_table", "read_variants", "write_atomically", "write_table",
 ]  # fmt: skip

@@ -1,0 +1,121 @@
+"""A workspace: finished pictures with their manifest, what mining kept of them, what people said of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.errors import Unusable, UserError
+from counterfoil.store.files import write_atomically
+from counterfoil.store.parquet_reading import read_table
+from counterfoil.store.results import read_record, read_variants
+from counterfoil.types import Decision, Exhibit, Mined, Variant, Verified
+
+
+def picture_file(variant: Variant) -> PurePosixPath:
+    """Where a variant lies: edit/level/label/name.png, so that each condition is an image folder of its own."""
+    name = PurePosixPath(str(variant.sample_id)).stem[:80]
+    tail = f"-{variant.replicate}" if variant.replicate else ""
+    level = re.sub(r"[^\w.+-]+", "_", variant.level)
+    return PurePosixPath(variant.edit, level, variant.label, f"{name}-{variant.id[:8]}{tail}.png")
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """The folder that `build` or `paint` filled; `mine` and `verify` leave their files in it."""
+
+    folder: Path
+
+    def __post_init__(self) -> None:
+        if not (self.folder / "variants.parquet").is_file() or not (self.folder / "pictures").is_dir():
+            raise UserError(
+                f"expected a workspace with pictures, got '{self.folder}';"
+                " `counterfoil build --out FOLDER` or `counterfoil paint --out FOLDER` makes one"
+            )
+
+    @cached_property
+    def record(self) -> dict[str, Any]:
+        """What the command that filled the workspace noted of itself."""
+        return read_record(self.folder)
+
+    @cached_property
+    def exhibits(self) -> tuple[Exhibit, ...]:
+        """Every picture in the order of the manifest."""
+        table = read_table(self.folder / "variants.parquet")
+        rows = zip(table["sha256"], table["sample_digest"], table["object_share"], strict=True)
+        return tuple(
+            Exhibit(variant, f"pictures/{picture_file(variant)}", str(sha256), str(sample), float(share))
+            for variant, (sha256, sample, share) in zip(read_variants(table), rows, strict=True)
+        )
+
+    @cached_property
+    def digest(self) -> str:
+        """Hash over every picture's id and pixels: it changes when the workspace does."""
+        rows = sorted((exhibit.variant.id, exhibit.sha256) for exhibit in self.exhibits)
+        return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
+
+    def read(self, exhibit: Exhibit) -> NDArray[np.uint8]:
+        """The pixels of one picture, (height, width, 3), RGB; raises `Unusable` where that fails."""
+        try:
+            data = np.fromfile(self.folder / exhibit.file, np.uint8)
+        except OSError as error:
+            raise Unusable(f"{exhibit.file} cannot be read: {error.strerror}") from error
+        image = cv2.imdecode(data, cv2.IMREAD_COLOR) if data.size else None
+        if image is None:
+            raise Unusable(f"{exhibit.file} is no picture")
+        return np.asarray(cv2.cvtColor(image, cv2.COLOR_BGR2RGB), np.uint8)
+
+    def keep_mined(self, mined: Mined) -> Path:
+        """Write what mining kept."""
+        return write_atomically(self.folder / "mined.json", json.dumps(asdict(mined), indent=1))
+
+    @property
+    def mined(self) -> Mined | None:
+        """What mining kept; None where nothing was mined yet."""
+        found = _json(self.folder / "mined.json")
+        return None if found is None else Mined(**{**found, "kept": tuple(found["kept"])})
+
+    def keep_verified(self, verified: Verified) -> Path:
+        """Write people's decisions."""
+        return write_atomically(self.folder / "verified.json", json.dumps(asdict(verified), indent=1))
+
+    @property
+    def verified(self) -> Verified | None:
+        """People's decisions; None where there are none yet."""
+        found = _json(self.folder / "verified.json")
+        if found is None:
+            return None
+        return Verified(**{**found, "decisions": tuple(Decision(**row) for row in found["decisions"])})
+
+    def check_unchanged(self, digest: str, since: str) -> None:
+        """Refuse work that was done on other pictures than those that lie here now."""
+        if digest != self.digest:
+            raise UserError(
+                f"expected the workspace as it was when {since}, but its pictures have changed since;"
+                f" build it again into another folder, or repeat that step"
+            )
+
+    def chosen(self, ids: Sequence[str]) -> tuple[Exhibit, ...]:
+        """The exhibits with these ids, in the order of the manifest."""
+        wanted = set(ids)
+        return tuple(exhibit for exhibit in self.exhibits if exhibit.variant.id in wanted)
+
+
+def _json(path: Path) -> dict[str, Any] | None:
+    if not path.is_file():
+        return None
+    try:
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise UserError(f"expected JSON in {path}, which is damaged: {error}; make it again") from error
+    return found
