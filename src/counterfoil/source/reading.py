@@ -23,7 +23,11 @@ warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)
 
 def read_photo(path: Path) -> NDArray[np.uint8]:
     """The photo, upright, (height, width, 3), RGB."""
-    data = _bytes(path)
+    return photo_of(_bytes(path))
+
+
+def photo_of(data: bytes) -> NDArray[np.uint8]:
+    """The same from the bytes of a file."""
     with _opened(data) as picture:
         plain = picture.format == "JPEG" and picture.mode == "RGB" and picture.getexif().get(0x0112, 1) == 1
         if not plain:
@@ -35,7 +39,12 @@ def read_photo(path: Path) -> NDArray[np.uint8]:
 
 def read_mask(path: Path) -> NDArray[np.uint8]:
     """The mask, (height, width): 0 off the object, 255 on it, between at soft edges, 128 alone for "unknown"."""
-    with _opened(_bytes(path)) as picture:
+    return mask_of(_bytes(path))
+
+
+def mask_of(data: bytes) -> NDArray[np.uint8]:
+    """The same from the bytes of a file."""
+    with _opened(data) as picture:
         try:
             picture.load()
         except (OSError, SyntaxError, ValueError) as error:

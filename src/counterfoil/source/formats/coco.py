@@ -1,0 +1,108 @@
+"""COCO JSON: photos with regions as polygons or run lengths.
+
+A classifier is asked for one class per photo, so a photo counts as the class whose regions cover most of it, and its
+mask is the union of that class's regions; the other objects stay part of the background.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from counterfoil.errors import Unusable, UserError
+from counterfoil.source.formats.listed import Listed, ListedSource, Mask, file_bytes, json_of, largest, photo_under
+from counterfoil.source.formats.regions import as_run_lengths, filled, run_lengths
+from counterfoil.types import Skipped
+
+
+def coco_source(path: Path) -> ListedSource:
+    """Photos and regions of an annotation file, or of a folder with labels.json and data/."""
+    file = path / "labels.json" if path.is_dir() else path
+    said = json_of(file, "COCO annotations")
+    if not isinstance(said, dict) or not all(isinstance(said.get(key), list) for key in _PARTS):
+        raise UserError(f"expected COCO annotations with {', '.join(_PARTS)} in '{file}'")
+    try:
+        names = {row["id"]: str(row["name"]) for row in said["categories"]}
+        regions = _regions(said["annotations"], names)
+        found = [_listed(image, regions.get(image["id"], {}), _folders(file)) for image in said["images"]]
+    except KeyError as error:
+        raise UserError(f"expected COCO annotations in '{file}', but an entry lacks {error}") from error
+    listed = tuple(entry for entry in found if isinstance(entry, Listed))
+    return ListedSource(f"coco:{path}", listed, tuple(entry for entry in found if isinstance(entry, Skipped)))
+
+
+_PARTS = ("images", "annotations", "categories")
+
+
+def _regions(annotations: Sequence[Mapping[str, Any]], names: Mapping[Any, str]) -> dict[Any, dict[str, list[Any]]]:
+    """Of each photo, the regions of each class; crowds are no objects."""
+    found: dict[Any, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
+    for row in annotations:
+        if row["category_id"] not in names:
+            raise UserError(f"expected a category of the file, got the id {row['category_id']}, which it does not list")
+        if row.get("segmentation") and not row.get("iscrowd"):
+            found[row["image_id"]][names[row["category_id"]]].append((float(row.get("area", 0)), row["segmentation"]))
+    return found
+
+
+def _folders(file: Path) -> list[Path]:
+    """Where people put the photos of an annotation file: beside it, in images/ or data/, or by the split's name."""
+    split = file.stem.removeprefix("instances_")
+    here = file.parent
+    return [here / "images", here / "data", here / split, here.parent / split, here.parent / "images", here]
+
+
+def _listed(image: Mapping[str, Any], regions: Mapping[str, list[Any]], folders: Sequence[Path]) -> Listed | Skipped:
+    name = str(image["file_name"])
+    if not regions:
+        return Skipped(name, "source", "", "the photo has no region with a class")
+    path = photo_under(folders, name)
+    if path is None:
+        return Skipped(name, "source", "", "the photo is not beside the annotations, nor in images/ or data/")
+    label = largest({label: sum(area for area, _ in rows) for label, rows in regions.items()})
+    parts = [segmentation for _, segmentation in regions[label]]
+    return Listed(f"{label}/{name}", label, str(path), file_bytes(path), partial(_drawn, parts), _digest(parts))
+
+
+def _drawn(parts: Sequence[Any], size: tuple[int, int]) -> Mask:
+    """All regions together."""
+    mask = np.zeros(size, np.uint8)
+    for part in parts:
+        if not isinstance(part, list | dict):
+            raise Unusable("a region is neither polygons nor run lengths")
+        mask |= run_lengths(part, size) if isinstance(part, dict) else filled(part, size)
+    return mask
+
+
+def _digest(parts: Sequence[Any]) -> str:
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def coco_annotations(rows: Sequence[tuple[str, str, Mask]]) -> str:
+    """COCO JSON of photos: file name, label, mask; the masks as run lengths, to the pixel."""
+    labels = sorted({label for _, label, _ in rows})
+    images, annotations = [], []
+    for number, (name, label, mask) in enumerate(rows, 1):
+        height, width = mask.shape
+        images.append({"id": number, "file_name": name, "width": width, "height": height})
+        annotations.append({
+            "id": number, "image_id": number, "category_id": labels.index(label) + 1, "iscrowd": 0,
+            "area": int((mask >= 128).sum()), "bbox": _box(mask), "segmentation": as_run_lengths(mask),
+        })  # fmt: skip
+    categories = [{"id": number, "name": label} for number, label in enumerate(labels, 1)]
+    return json.dumps({"images": images, "annotations": annotations, "categories": categories})
+
+
+def _box(mask: Mask) -> list[int]:
+    rows, columns = (np.flatnonzero((mask >= 128).any(axis=axis)) for axis in (1, 0))
+    if not len(rows):
+        return [0, 0, 0, 0]
+    left, top = int(columns[0]), int(rows[0])
+    return [left, top, int(columns[-1]) - left + 1, int(rows[-1]) - top + 1]

@@ -1,0 +1,134 @@
+"""LabelMe: one JSON file per photo, with shapes drawn by hand."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import io
+import json
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+from PIL import Image, UnidentifiedImageError
+
+from counterfoil.errors import Unusable, UserError
+from counterfoil.source.formats.listed import Listed, ListedSource, Mask, file_bytes, json_of, largest, photo_under
+from counterfoil.source.formats.regions import filled, outlines
+from counterfoil.types import Skipped
+
+_CIRCLE_POINTS = 128
+
+
+def labelme_source(path: Path) -> ListedSource:
+    """Photos of a folder of LabelMe files, searched through all its folders."""
+    if not path.is_dir():
+        raise UserError(f"expected a folder of LabelMe's JSON files, got '{path}', which is none; check the path")
+    found = [_listed(path, file) for file in sorted(path.rglob("*.json"))]
+    listed = tuple(entry for entry in found if isinstance(entry, Listed))
+    return ListedSource(f"labelme:{path}", listed, tuple(entry for entry in found if isinstance(entry, Skipped)))
+
+
+def _listed(folder: Path, file: Path) -> Listed | Skipped:
+    name = file.relative_to(folder).as_posix()
+    try:
+        return _understood(file, name, json_of(file, "LabelMe's annotations"))
+    except (UserError, Unusable) as error:
+        return Skipped(name, "source", "", str(error))
+    except (KeyError, TypeError, ValueError) as error:
+        return Skipped(name, "source", "", f"a shape of the file cannot be understood: {error}")
+
+
+def _understood(file: Path, name: str, said: Any) -> Listed | Skipped:
+    if not isinstance(said, dict) or not isinstance(said.get("shapes"), list):
+        return Skipped(name, "source", "", "the file holds no shapes of LabelMe")
+    shapes: dict[str, list[Any]] = defaultdict(list)
+    for shape in said["shapes"]:
+        if shape.get("shape_type", "polygon") in _SHAPES and shape.get("label"):
+            shapes[str(shape["label"])].append(shape)
+    if not shapes:
+        return Skipped(name, "source", "", "the file holds no shape with an area and a label")
+    photo = _photo(file, said)
+    if photo is None:
+        return Skipped(name, "source", "", f"the photo {said.get('imagePath')} is not beside its file")
+    label = largest({label: sum(map(_area, parts)) for label, parts in shapes.items()})
+    parts = shapes[label]
+    digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+    return Listed(f"{label}/{PurePosixPath(name).stem}", label, name, photo, partial(_drawn, parts), digest)
+
+
+def _photo(file: Path, said: Mapping[str, Any]) -> Callable[[], bytes] | None:
+    """The photo beside the file, or the one inside it."""
+    path = photo_under([file.parent], str(said.get("imagePath", "")).replace("\\", "/").rsplit("/", 1)[-1])
+    if path is not None:
+        return file_bytes(path)
+    return partial(_decoded, said["imageData"]) if said.get("imageData") else None
+
+
+def _decoded(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=False)
+    except (binascii.Error, ValueError) as error:
+        raise Unusable(f"the data inside the file is no base64: {error}") from error
+
+
+def _polygon(shape: Mapping[str, Any]) -> list[float]:
+    """The shape's border as x, y, x, y ..."""
+    points = np.asarray(shape["points"], np.float64).reshape(-1, 2)
+    kind = shape.get("shape_type", "polygon")
+    if kind == "rectangle" and len(points) == 2:
+        (left, top), (right, bottom) = points
+        return [left, top, right, top, right, bottom, left, bottom]
+    if kind == "circle" and len(points) == 2:
+        angles = np.linspace(0, 2 * np.pi, _CIRCLE_POINTS, endpoint=False)
+        radius = float(np.hypot(*(points[1] - points[0])))
+        circle = points[0] + radius * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+        return [float(value) for value in circle.ravel()]
+    return [float(value) for value in points.ravel()]
+
+
+_SHAPES = ("polygon", "rectangle", "circle", "mask")
+
+
+def _area(shape: Mapping[str, Any]) -> float:
+    if shape.get("shape_type") == "mask":
+        return float((_stamp(shape) > 0).sum())
+    x, y = np.asarray(_polygon(shape)).reshape(-1, 2).T
+    return 0.5 * abs(float(np.dot(x, np.roll(y, 1)) - np.dot(y, np.roll(x, 1))))
+
+
+def _stamp(shape: Mapping[str, Any]) -> Mask:
+    """The small picture that a shape of kind "mask" carries."""
+    try:
+        with Image.open(io.BytesIO(_decoded(shape["mask"])), formats=("PNG",)) as picture:
+            return np.where(np.array(picture.convert("L")) > 0, 255, 0).astype(np.uint8)
+    except (UnidentifiedImageError, OSError, KeyError) as error:
+        raise Unusable(f"a shape of kind mask cannot be read: {error}") from error
+
+
+def _drawn(parts: Sequence[Mapping[str, Any]], size: tuple[int, int]) -> Mask:
+    mask = np.zeros(size, np.uint8)
+    for part in parts:
+        if part.get("shape_type") == "mask":
+            left, top = (round(value) for value in part["points"][0])
+            stamp = _stamp(part)[: size[0] - top, : size[1] - left]
+            mask[top : top + stamp.shape[0], left : left + stamp.shape[1]] |= stamp
+        else:
+            mask |= filled([_polygon(part)], size)
+    return mask
+
+
+def labelme_annotations(name: str, label: str, mask: Mask) -> str:
+    """LabelMe's JSON of one photo: the outer borders of its mask."""
+    shapes = [
+        {"label": label, "shape_type": "polygon", "group_id": 1, "flags": {},
+         "points": [[x, y] for x, y in zip(outline[::2], outline[1::2], strict=True)]}
+        for outline in outlines(mask)
+    ]  # fmt: skip
+    height, width = mask.shape
+    about: dict[str, Any] = {"version": "5.0.1", "flags": {}, "imagePath": name, "imageData": None}
+    return json.dumps({**about, "imageHeight": height, "imageWidth": width, "shapes": shapes}, indent=1)

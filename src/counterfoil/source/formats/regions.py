@@ -1,0 +1,88 @@
+"""Regions of a picture as annotation files write them: polygons and run lengths, to masks and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.errors import Unusable
+
+_FINER = 8  # polygons are filled on a grid so much finer, and a pixel counts where most of it is inside
+_COARSER = 2  # the same for pictures past this many pixels, where a border pixel matters less than the memory
+_MANY_PIXELS = 2_000_000
+_INSIDE = 0.55  # of a pixel; more than half because OpenCV fills the border line too
+_CHARACTER_ZERO = 48
+
+
+def filled(polygons: Sequence[Sequence[float]], size: tuple[int, int]) -> NDArray[np.uint8]:
+    """The mask, (height, width), 255 inside any of the polygons, each x, y, x, y ... in pixels."""
+    height, width = size
+    finer = _FINER if height * width <= _MANY_PIXELS else _COARSER
+    fine = np.zeros((height * finer, width * finer), np.uint8)
+    for polygon in polygons:
+        if len(polygon) < 6 or len(polygon) % 2:
+            raise Unusable(f"a polygon has {len(polygon)} coordinates, which are no three points")
+        points = np.asarray(polygon, np.float64).reshape(-1, 2)
+        if not np.isfinite(points).all():
+            raise Unusable("a polygon has a point that is not finite")
+        scaled = np.rint(points * finer - 0.5).astype(np.int64).clip(-(2**20), 2**20)
+        cv2.fillPoly(fine, [scaled.astype(np.int32)], 1)
+    inside = fine.reshape(height, finer, width, finer).sum(axis=(1, 3), dtype=np.int32)
+    return np.where(inside >= _INSIDE * finer * finer, 255, 0).astype(np.uint8)
+
+
+def run_lengths(said: Mapping[str, Any], size: tuple[int, int]) -> NDArray[np.uint8]:
+    """The mask of COCO's run lengths: column by column, beginning with the background; a text packs the numbers."""
+    counts = said.get("counts")
+    numbers = _unpacked(counts) if isinstance(counts, str | bytes) else counts
+    if not isinstance(numbers, list) or any(not isinstance(number, int) or number < 0 for number in numbers):
+        raise Unusable("the run lengths are no list of numbers")
+    height, width = size
+    if list(said.get("size", size)) != [height, width] or sum(numbers) != height * width:
+        raise Unusable(f"the run lengths do not fill {width} x {height} pixels")
+    values = np.resize(np.array([0, 255], np.uint8), len(numbers))
+    return np.asarray(np.repeat(values, numbers).reshape(width, height).T.copy(), np.uint8)
+
+
+def as_run_lengths(mask: NDArray[np.uint8]) -> dict[str, Any]:
+    """A mask as COCO's run lengths, the numbers unpacked."""
+    column_by_column = (mask >= 128).T.ravel()
+    edges = np.flatnonzero(np.diff(column_by_column)) + 1
+    counts = np.diff([0, *edges.tolist(), column_by_column.size]).tolist()
+    return {"size": list(mask.shape), "counts": [0, *counts] if column_by_column[0] else counts}
+
+
+def outlines(mask: NDArray[np.uint8]) -> list[list[float]]:
+    """The outer borders of a mask as polygons x, y, x, y ...; holes are lost, as polygons have none."""
+    doubled = np.where(mask >= 128, 255, 0).astype(np.uint8).repeat(2, axis=0).repeat(2, axis=1)
+    contours, _ = cv2.findContours(doubled, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
+    found = [(np.asarray(contour, np.float64).reshape(-1, 2) + 0.5) / 2 for contour in contours]
+    return [points.ravel().tolist() for points in found if len(points) >= 3]
+
+
+def _unpacked(text: str | bytes) -> list[int]:
+    """Numbers of six bits a character, five of them digits, the lowest first; from the third on as differences."""
+    data = text.encode("ascii", "replace") if isinstance(text, str) else text
+    numbers: list[int] = []
+    place = 0
+    while place < len(data):
+        value, place = _one_number(data, place)
+        numbers.append(value + (numbers[-2] if len(numbers) > 2 else 0))
+    return numbers
+
+
+def _one_number(data: bytes, place: int) -> tuple[int, int]:
+    value, shift = 0, 0
+    while place < len(data):
+        digits = data[place] - _CHARACTER_ZERO
+        if not 0 <= digits < 64:
+            raise Unusable("the packed run lengths hold a character that means nothing there")
+        value |= (digits & 31) << shift
+        shift, place = shift + 5, place + 1
+        if not digits & 32:
+            return (value - (1 << shift) if digits & 16 else value), place
+    raise Unusable("the packed run lengths end in the middle of a number")

@@ -1,0 +1,132 @@
+"""WebDataset shards: tar files in which the files of one sample share the name up to the first dot."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import tarfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path, PurePosixPath
+
+from counterfoil.errors import Unusable, UserError
+from counterfoil.source.formats.listed import Listed, ListedSource, Mask
+from counterfoil.source.reading import mask_of
+from counterfoil.types import Skipped
+
+_PHOTOS = ("jpg", "jpeg", "png", "webp")
+_MASKS = ("mask.png", "seg.png", "mask")
+_LABELS = ("cls", "cls.txt", "txt", "label", "json")
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Where one file of a sample lies in its shard."""
+
+    shard: Path
+    start: int
+    size: int
+
+    def read(self) -> bytes:
+        with self.shard.open("rb") as file:
+            file.seek(self.start)
+            data = file.read(self.size)
+        if len(data) < self.size:
+            raise Unusable(f"the shard {self.shard.name} ends in the middle of the file")
+        return data
+
+
+def webdataset_source(path: Path) -> ListedSource:
+    """The photos of one shard or of all shards of a folder, read where they lie."""
+    shards = sorted(path.glob("*.tar")) if path.is_dir() else [path]
+    if not shards or not all(shard.is_file() for shard in shards):
+        raise UserError(f"expected a .tar shard or a folder of them, got '{path}'; check the path")
+    names = _class_names(path if path.is_dir() else path.parent)
+    found = [_listed(name, parts, names) for shard in shards for name, parts in _samples(shard).items()]
+    listed = tuple(entry for entry in found if isinstance(entry, Listed))
+    return ListedSource(f"webdataset:{path}", listed, tuple(entry for entry in found if isinstance(entry, Skipped)))
+
+
+def _samples(shard: Path) -> dict[str, dict[str, _Part]]:
+    """Of each sample of a shard, its files by ending; nothing is unpacked."""
+    found: dict[str, dict[str, _Part]] = {}
+    try:
+        with tarfile.open(shard, "r:") as archive:
+            for member in archive:
+                name = PurePosixPath(member.name)
+                stem, _, ending = name.name.partition(".")
+                if member.isfile() and stem:
+                    part = _Part(shard, member.offset_data, member.size)
+                    found.setdefault(f"{name.parent}/{stem}".removeprefix("./"), {})[ending.lower()] = part
+    except (tarfile.TarError, OSError) as error:
+        raise UserError(f"expected an uncompressed tar shard, got '{shard}': {error}; is it whole?") from error
+    return found
+
+
+def _class_names(folder: Path) -> list[str]:
+    """The names behind numbers, one a line; without them a number has no meaning here."""
+    file = folder / "classes.txt"
+    return [line.strip() for line in file.read_text(encoding="utf-8").splitlines()] if file.is_file() else []
+
+
+def _listed(name: str, parts: Mapping[str, _Part], names: list[str]) -> Listed | Skipped:
+    photo = next((parts[ending] for ending in _PHOTOS if ending in parts), None)
+    if photo is None:
+        return Skipped(name, "source", "", "the sample holds no picture")
+    try:
+        label = _label(parts, names)
+    except Unusable as error:
+        return Skipped(name, "source", "", str(error))
+    drawn = next((parts[ending] for ending in _MASKS if ending in parts), None)
+    mask = partial(_mask, drawn) if drawn else None
+    digest = hashlib.sha256(drawn.read()).hexdigest() if drawn else ""
+    return Listed(f"{label}/{PurePosixPath(name).name}", label, f"{photo.shard.name}:{name}", photo.read, mask, digest)
+
+
+def _mask(part: _Part, size: tuple[int, int]) -> Mask:
+    return mask_of(part.read())
+
+
+def _label(parts: Mapping[str, _Part], names: list[str]) -> str:
+    """The class in words: a name, or a number that classes.txt explains."""
+    ending = next((ending for ending in _LABELS if ending in parts), None)
+    if ending is None:
+        raise Unusable(f"the sample holds no label: expected one of .{', .'.join(_LABELS)}")
+    text = parts[ending].read().decode("utf-8", "replace").strip()
+    if ending == "json":
+        text = _from_json(text)
+    if not text.isdecimal():
+        return text
+    if int(text) >= len(names):
+        raise Unusable(f"the label is the number {text}, and classes.txt beside the shards does not name it")
+    return names[int(text)]
+
+
+def _from_json(text: str) -> str:
+    try:
+        said = json.loads(text)
+    except ValueError as error:
+        raise Unusable(f"the label's JSON cannot be read: {error}") from error
+    found = next((said[key] for key in ("label", "class", "cls") if isinstance(said, dict) and key in said), None)
+    if found is None:
+        raise Unusable("the label's JSON has neither label, class nor cls")
+    return str(found)
+
+
+def write_shard(path: Path, samples: Iterable[tuple[str, Mapping[str, bytes]]]) -> Path:
+    """One shard of samples, each its files by ending; the same samples give the same bytes."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with tarfile.open(temporary, "w", format=tarfile.USTAR_FORMAT) as archive:
+            for name, parts in samples:
+                for ending in sorted(parts):
+                    member = tarfile.TarInfo(f"{name}.{ending}")
+                    member.size = len(parts[ending])
+                    archive.addfile(member, io.BytesIO(parts[ending]))
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return path

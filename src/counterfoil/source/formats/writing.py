@@ -1,0 +1,131 @@
+"""Samples written in another format: photos as PNG, upright, masks beside them as the format has it."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from counterfoil.source.formats.coco import coco_annotations
+from counterfoil.source.formats.fiftyone import fiftyone_labels
+from counterfoil.source.formats.labelme import labelme_annotations
+from counterfoil.source.formats.listed import Mask
+from counterfoil.source.formats.parquet import write_pictures
+from counterfoil.source.formats.voc import voc_mask
+from counterfoil.source.formats.webdataset import write_shard
+
+_SAMPLES_PER_SHARD = 1000
+
+
+class Photo(NamedTuple):
+    """A sample in full: what is written."""
+
+    label: str
+    name: str  # a file name without its ending, unique among all photos
+    image: NDArray[np.uint8]  # (height, width, 3), RGB
+    mask: Mask | None
+
+
+def _png(pixels: NDArray[np.uint8]) -> bytes:
+    file = io.BytesIO()
+    Image.fromarray(pixels).save(file, "PNG", compress_level=3)
+    return file.getvalue()
+
+
+def _put(path: Path, data: bytes | str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data.encode() if isinstance(data, str) else data)
+
+
+def _folder(photos: Iterable[Photo], out: Path) -> None:
+    for photo in photos:
+        _put(out / "images" / photo.label / f"{photo.name}.png", _png(photo.image))
+        if photo.mask is not None:
+            _put(out / "masks" / photo.label / f"{photo.name}.png", _png(photo.mask))
+
+
+def _coco(photos: Iterable[Photo], out: Path) -> None:
+    rows = []
+    for photo in photos:
+        _put(out / "data" / f"{photo.name}.png", _png(photo.image))
+        if photo.mask is not None:
+            rows.append((f"{photo.name}.png", photo.label, photo.mask))
+    _put(out / "labels.json", coco_annotations(rows))
+
+
+def _labelme(photos: Iterable[Photo], out: Path) -> None:
+    for photo in photos:
+        _put(out / f"{photo.name}.png", _png(photo.image))
+        if photo.mask is not None:
+            _put(out / f"{photo.name}.json", labelme_annotations(f"{photo.name}.png", photo.label, photo.mask))
+
+
+def _voc(photos: Iterable[Photo], out: Path) -> None:
+    names = ["background"]
+    for photo in photos:
+        _put(out / "JPEGImages" / f"{photo.name}.png", _png(photo.image))
+        if photo.mask is not None:
+            names += [photo.label] if photo.label not in names else []
+            _put(out / "SegmentationClass" / f"{photo.name}.png", voc_mask(photo.mask, names.index(photo.label)))
+    _put(out / "classes.txt", "\n".join(names) + "\n")
+
+
+def _webdataset(photos: Iterable[Photo], out: Path) -> None:
+    for number, batch in enumerate(_batches(photos)):
+        parts = ((photo.name, _files(photo)) for photo in batch)
+        write_shard(out / f"shard-{number:06d}.tar", parts)
+
+
+def _files(photo: Photo) -> dict[str, bytes]:
+    mask = {} if photo.mask is None else {"mask.png": _png(photo.mask)}
+    return {"png": _png(photo.image), "cls.txt": photo.label.encode(), **mask}
+
+
+def _parquet(photos: Iterable[Photo], out: Path) -> None:
+    for number, batch in enumerate(_batches(photos)):
+        rows = [(_png(row.image), row.label, None if row.mask is None else _png(row.mask)) for row in batch]
+        write_pictures(out / f"part-{number:06d}.parquet", rows)
+
+
+def _fiftyone(photos: Iterable[Photo], out: Path) -> None:
+    labels = {}
+    for photo in photos:
+        _put(out / "data" / f"{photo.name}.png", _png(photo.image))
+        if photo.mask is not None:
+            _put(out / "labels" / f"{photo.name}.png", _png(photo.mask))
+        labels[photo.name] = photo.label
+    _put(out / "labels.json", fiftyone_labels(labels))
+
+
+def _batches(photos: Iterable[Photo]) -> Iterator[list[Photo]]:
+    batch: list[Photo] = []
+    for photo in photos:
+        batch.append(photo)
+        if len(batch) == _SAMPLES_PER_SHARD:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+WRITERS: dict[str, Callable[[Iterable[Photo], Path], None]] = {
+    "folder": _folder, "coco": _coco, "labelme": _labelme, "voc": _voc, "webdataset": _webdataset,
+    "parquet": _parquet, "fiftyone": _fiftyone,
+}  # fmt: skip
+NEED_MASKS = ("coco", "labelme", "voc")  # formats in which a photo without a mask has no label either
+
+
+def file_name(sample_id: str, used: set[str]) -> str:
+    """A name that is no other photo's, for formats that keep all photos in one folder."""
+    path = PurePosixPath(sample_id)
+    plain = f"{path.parent.name}-{path.stem}".strip("-").replace(" ", "_").replace(".", "_")
+    name, number = plain, 2
+    while name.lower() in used:
+        name, number = f"{plain}-{number}", number + 1
+    used.add(name.lower())
+    return name
