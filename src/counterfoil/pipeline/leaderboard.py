@@ -1,0 +1,47 @@
+"""One's own runs beside what was published of a benchmark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from counterfoil.errors import UserError
+from counterfoil.numbers import published_numbers, read_numbers
+from counterfoil.pipeline.recorded.papers import paper_tables
+from counterfoil.pipeline.recorded.study import open_runs
+from counterfoil.report import PaperTable
+from counterfoil.report.leaderboard import Leaderboard, Standing
+
+
+def leaderboard(benchmark: str, runs: Sequence[str | Path] = (), files: Sequence[Path] = ()) -> Leaderboard:
+    """The standings of a benchmark: the models of these runs, rows of one's own files, the published ones."""
+    published = published_numbers(benchmark)
+    own = [standing for run in runs for standing in _standings(benchmark, Path(run))]
+    added = [row for file in files for row in read_numbers(file, benchmark)]
+    others = [Standing(row.model, row.values, row.source, row.note) for row in (*added, *published)]
+    return Leaderboard(benchmark, (*own, *others))
+
+
+def _standings(benchmark: str, run: Path) -> list[Standing]:
+    study = open_runs([run])
+    about = study.run.collection or "no collection"
+    if about.split(" ")[0] != benchmark:
+        raise UserError(
+            f"expected a run over {benchmark}, got '{run}', which is over {about};"
+            f" `counterfoil evaluate {benchmark}:PATH --out RUN` makes one"
+        )
+    tables = [table for table in paper_tables(study) if table.kind == "scored"]
+    return [_standing(model, tables, run) for model in study.files]
+
+
+def _standing(model: str, tables: Sequence[PaperTable], run: Path) -> Standing:
+    """A model's numbers from every table that has a row of it."""
+    values = {
+        column: float(cell)
+        for table in tables
+        for row in table.rows
+        if row[0] == model
+        for column, cell in zip(table.columns[1:], row[1:], strict=True)
+        if isinstance(cell, float | int)
+    }
+    return Standing(model, values, f"your run {run.name}", "", own=True)
