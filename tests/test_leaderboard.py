@@ -14,6 +14,7 @@ from playwright.sync_api import Browser, sync_playwright
 from counterfoil.cli import commands
 from counterfoil.errors import UserError
 from counterfoil.numbers import benchmarks, published_numbers, read_numbers
+from counterfoil.published import ARCHIVES
 from counterfoil.report.leaderboard import Leaderboard, Standing, as_html, as_json, as_markdown, as_text
 
 
@@ -84,6 +85,22 @@ def test_every_form_holds_every_number() -> None:
     rows = json.loads(as_json(shown))["rows"]
     assert len(rows) == len(shown.standings)
     assert rows[0]["own"] is True
+
+
+@pytest.mark.parametrize("benchmark", [name for name in benchmarks() if name in ARCHIVES])
+def test_the_page_of_a_benchmark_shows_the_table_that_is_shipped(benchmark: str) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "published" / f"{benchmark}.md").read_text(encoding="utf-8")
+    shown = page.split("<!-- published -->\n")[1].split("<!-- /published -->")[0]
+    assert shown == as_markdown(board(benchmark)).split("\n", 2)[2]
+
+
+@pytest.mark.parametrize("archive", ARCHIVES)
+def test_every_archive_has_a_page_with_its_command(archive: str) -> None:
+    base = archive.removesuffix("-challenge")
+    page = (Path(__file__).parents[1] / "docs" / "published" / f"{base}.md").read_text(encoding="utf-8")
+    assert archive in page
+    assert f"counterfoil evaluate {base}:PATH" in page
+    assert "**Licence.**" in page
 
 
 def test_the_command_prints_and_writes(tmp_path: Path) -> None:

@@ -12,6 +12,10 @@ from counterfoil.pipeline.recorded.study import open_runs
 from counterfoil.report import PaperTable
 from counterfoil.report.leaderboard import Leaderboard, Standing
 
+_BOUNDS = (", low", ", high")
+_COUNTS = {"pictures", "foregrounds", "survival, foregrounds", "scored", "unparsed", "refused", "error"}
+_ASIDE = ("folds ", "sigma ")  # columns that explain others
+
 
 def leaderboard(benchmark: str, runs: Sequence[str | Path] = (), files: Sequence[Path] = ()) -> Leaderboard:
     """The standings of a benchmark: the models of these runs, rows of one's own files, the published ones."""
@@ -35,13 +39,16 @@ def _standings(benchmark: str, run: Path) -> list[Standing]:
 
 
 def _standing(model: str, tables: Sequence[PaperTable], run: Path) -> Standing:
-    """A model's numbers from every table that has a row of it."""
-    values = {
+    """A model's numbers from every table that has a row of it; bounds become the interval of their column."""
+    cells = {
         column: float(cell)
         for table in tables
         for row in table.rows
         if row[0] == model
         for column, cell in zip(table.columns[1:], row[1:], strict=True)
-        if isinstance(cell, float | int)
+        if isinstance(cell, float | int) and column not in _COUNTS and not column.startswith(_ASIDE)
     }
-    return Standing(model, values, f"your run {run.name}", "", own=True)
+    values = {column: value for column, value in cells.items() if not column.endswith(_BOUNDS)}
+    bounded = [column for column in values if all(f"{column}{bound}" in cells for bound in _BOUNDS)]
+    intervals = {column: (cells[f"{column}, low"], cells[f"{column}, high"]) for column in bounded}
+    return Standing(model, values, f"your run {run.name}", "", own=True, intervals=intervals)
