@@ -13,6 +13,14 @@ from counterfoil.errors import UserError
 from counterfoil.labels.classes import read_classes
 from counterfoil.labels.space import LabelSpace, imagenet1k
 
+_MERGED_IN_IMAGENET_S = {  # classes that ImageNet-S-919 takes together
+    "n04356056": "n04355933",
+    "n04493381": "n02808440",
+    "n03642806": "n03832673",
+    "n04008634": "n03773504",
+    "n03887697": "n15075141",
+}
+
 
 def _from_table(name: str, file: str) -> LabelSpace:
     text = resources.files("counterfoil.labels").joinpath(file).read_text(encoding="utf-8")
@@ -39,11 +47,33 @@ def ximagenet12() -> LabelSpace:
     return _from_table("ximagenet-12", "ximagenet12.csv")
 
 
+@cache
+def imagenet_a() -> LabelSpace:
+    """The 200 ImageNet classes of ImageNet-A."""
+    return _from_table("imagenet-a", "imagenet_a.csv")
+
+
+@cache
+def imagenet_r() -> LabelSpace:
+    """The 200 ImageNet classes of ImageNet-R."""
+    return _from_table("imagenet-r", "imagenet_r.csv")
+
+
+@cache
+def imagenet_s_ids() -> dict[str, int]:
+    """The number that a class has in the masks of ImageNet-S-919, by its WordNet id."""
+    text = resources.files("counterfoil.labels").joinpath("imagenet_s919.csv").read_text(encoding="utf-8")
+    ids = {row["wnid"]: int(row["id"]) for row in csv.DictReader(text.splitlines())}
+    return {**ids, **{merged: ids[into] for merged, into in _MERGED_IN_IMAGENET_S.items()}}
+
+
 SPACES: dict[str, Callable[[], LabelSpace]] = {
     "imagenet1k": imagenet1k,
     "imagenet-d": imagenet_d,
     "imagenet-9": imagenet9,
     "ximagenet-12": ximagenet12,
+    "imagenet-a": imagenet_a,
+    "imagenet-r": imagenet_r,
 }
 
 

@@ -1,0 +1,85 @@
+"""ImageNet-9's rules: accuracy in nine super-classes, BG-gap, and survival of every background."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from counterfoil.analyse import Condition, background_gap, survive_all
+from counterfoil.pipeline.published.scores import missing, notes_of, present, top1
+from counterfoil.pipeline.recorded.study import Study
+from counterfoil.published import challenge
+from counterfoil.published.imagenet_9 import KINDS
+from counterfoil.report import PaperTable
+
+_MIXED = ("mixed_same", "mixed_rand", "mixed_next")
+_SUPER_CLASS = (
+    "The arg-max over all of a model's columns, mapped to nine super-classes; an ImageNet class of none of them is"
+    " wrong."
+)
+
+
+def tables(study: Study) -> Sequence[PaperTable]:
+    """Accuracies by variation and what is made of them, or the challenge where the run is over that."""
+    if Condition(*challenge.KIND) in study.answers.conditions:
+        return _challenge(study)
+    return [_accuracies(study), _gaps(study)]
+
+
+def _challenge(study: Study) -> Sequence[PaperTable]:
+    scores = top1(study)
+    condition = Condition(*challenge.KIND)
+    rows = []
+    for model in study.files:
+        found = survive_all(study.answers, model, [condition])
+        clean = scores.accuracy(model, [KINDS["original"]])
+        rows.append((model, clean, found.value, found.ci_low, found.ci_high, float(found.n)))
+    return [
+        PaperTable(
+            "Backgrounds challenge",
+            f"{_SUPER_CLASS} Challenge accuracy = percent of foregrounds that are right on every background they met.",
+            ("model", "original", "challenge", "challenge, low", "challenge, high", "foregrounds"),
+            tuple(rows),
+            notes_of(study),
+        )
+    ]
+
+
+def _accuracies(study: Study) -> PaperTable:
+    scores, kinds = top1(study), present(study, KINDS)
+    rows = [(model, *(scores.accuracy(model, [kind]) for kind in kinds.values())) for model in study.files]
+    return PaperTable(
+        "ImageNet-9, accuracy", f"{_SUPER_CLASS} In percent.", ("model", *kinds), tuple(rows),
+        notes_of(study, missing(study, KINDS, "the table")),
+    )  # fmt: skip
+
+
+def _gaps(study: Study) -> PaperTable:
+    kinds = present(study, KINDS)
+    mixed = [Condition(*kinds[name]) for name in _MIXED if name in kinds]
+    rows = [(model, *_gap(study, model), *_survival(study, model, mixed)) for model in study.files]
+    return PaperTable(
+        "ImageNet-9, backgrounds",
+        "bg_gap = accuracy on mixed_same minus accuracy on mixed_rand, in points, with the paired interval over the"
+        " foregrounds that are in both. Survival = percent of foregrounds that are right in every mixed picture of the"
+        " archive; the challenge accuracy, over all backgrounds, is imagenet-9-challenge.",
+        ("model", "bg_gap", "bg_gap, low", "bg_gap, high", "survival", "survival, foregrounds"),
+        tuple(rows),
+    )
+
+
+def _gap(study: Study, model: str) -> tuple[float | None, float | None, float | None]:
+    """The difference of the two folders' accuracies, as the paper has it; the interval is of the paired one."""
+    scores = top1(study)
+    same, other = (scores.accuracy(model, [KINDS[name]]) for name in ("mixed_same", "mixed_rand"))
+    if same is None or other is None:
+        return None, None, None
+    conditions = {"same": Condition(*KINDS["mixed_same"]), "other": Condition(*KINDS["mixed_rand"])}
+    paired = background_gap(study.answers, model, **conditions)
+    return same - other, paired.ci_low, paired.ci_high
+
+
+def _survival(study: Study, model: str, mixed: Sequence[Condition]) -> tuple[float | None, float | None]:
+    if len(mixed) < len(_MIXED):
+        return None, None
+    found = survive_all(study.answers, model, mixed)
+    return (found.value, float(found.n)) if found.n else (None, 0.0)

@@ -1,0 +1,150 @@
+"""XImageNet-12's rules: accuracy by scenario, its cross-validated mean, and the variance score."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.analyse import (
+    DEFINITIONS,
+    Condition,
+    Details,
+    FoldAccuracy,
+    cells,
+    details_from_tables,
+    fold_accuracy,
+    model_variance_score,
+    photo_labels,
+    stratified_folds,
+    variance_score,
+)
+from counterfoil.analyse.answers import photo_rates, place_of
+from counterfoil.errors import UserError
+from counterfoil.pipeline.published.scores import noted, notes_of, top1
+from counterfoil.pipeline.recorded.study import Study
+from counterfoil.published import Kind
+from counterfoil.published.ximagenet_12 import KINDS
+from counterfoil.report import PaperTable
+from counterfoil.store import read_table
+
+FOLDS = 12
+COLUMNS = {  # the paper's columns, by folder; others go by their folder's name
+    "image": "original", "blur_background": "blur_bg", "blur_object": "blur_obj", "image_r": "color_r",
+    "image_g": "color_g", "image_b": "color_b", "segmented_image": "seg_img",
+}  # fmt: skip
+_SEED = 0
+_NEEDED = (
+    "variant_id", "sample_id", "label", "attribute", "edit", "level", "replicate", "object_share", "outcome", "correct",
+    "true_score", "rank_1", "score_1", "score_2",
+)  # fmt: skip
+
+
+def tables(study: Study) -> Sequence[PaperTable]:
+    """Accuracies by scenario, the same cross-validated, and the score."""
+    details = details_from_tables({model: read_table(path, _NEEDED) for model, path in study.files.items()})
+    return [_accuracies(study), _cross_validated(study, details), _scores(study, details)]
+
+
+def _scenarios(study: Study) -> dict[str, Kind]:
+    """The scenarios that the run has, by the paper's name of each."""
+    folder_of = {kind: folder for folder, kind in KINDS.items()}
+    kinds = [Kind(*condition) for condition in study.answers.conditions]
+    named = {kind: folder_of.get(kind, kind.edit) for kind in kinds}
+    return {COLUMNS.get(name, name): kind for kind, name in named.items()}
+
+
+def _accuracies(study: Study) -> PaperTable:
+    scores, scenarios = top1(study), _scenarios(study)
+    rows = [
+        (model, *(scores.accuracy(model, [kind]) for kind in scenarios.values()), scores.accuracy(model))
+        for model in study.files
+    ]
+    return PaperTable(
+        "XImageNet-12, accuracy by scenario",
+        f"Top-1 in percent; {_competing(study)}.",
+        ("model", *scenarios, "all pictures"),
+        tuple(rows),
+        notes_of(study),
+    )
+
+
+def _competing(study: Study) -> str:
+    if study.run.scoring.startswith("subset"):
+        return "only the columns of the twelve classes compete"
+    return "all of a model's columns compete"
+
+
+def _cross_validated(study: Study, details: Details) -> PaperTable:
+    scenarios = _scenarios(study)
+    rows = []
+    for model in study.files:
+        found = [_folds(details, model, kind) for kind in scenarios.values()]
+        rows.append((model, *(cell for fold in found for cell in _cells(fold))))
+    return PaperTable(
+        f"XImageNet-12, {FOLDS}-fold",
+        f"Mean and sample deviation of top-1 over {FOLDS} parts of the pictures, every class spread evenly over them."
+        " No model is trained between the parts, so the mean is the plain accuracy up to the parts' sizes.",
+        ("model", *(f"{what}, {name}" for name in scenarios for what in ("folds mean", "folds deviation"))),
+        tuple(rows),
+        noted(_too_few(details, scenarios)),
+        decimals=2,
+    )
+
+
+def _folds(details: Details, model: str, kind: Kind) -> FoldAccuracy | None:
+    """The accuracy over the parts; None where there are fewer pictures than parts."""
+    right, label = _right(details, model, kind)
+    if len(right) < FOLDS:
+        return None
+    return fold_accuracy(right, stratified_folds(label, FOLDS, np.random.default_rng(_SEED)))
+
+
+def _right(details: Details, model: str, kind: Kind) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
+    answers = details.answers
+    rates = photo_rates(answers)[place_of(answers, model)][answers.conditions.index(Condition(*kind))]
+    known = np.isfinite(rates)
+    return rates[known] > 0.5, photo_labels(details)[known]
+
+
+def _cells(folds: FoldAccuracy | None) -> tuple[float | None, float | None]:
+    return (None, None) if folds is None else (folds.mean, folds.deviation)
+
+
+def _too_few(details: Details, scenarios: dict[str, Kind]) -> str:
+    model = details.answers.models[0]
+    small = [name for name, kind in scenarios.items() if len(_right(details, model, kind)[0]) < FOLDS]
+    return f"Fewer than {FOLDS} pictures, so no parts: {', '.join(small)}." if small else ""
+
+
+def _scores(study: Study, details: Details) -> PaperTable:
+    rows: list[tuple[str | float | None, ...]] = []
+    other: list[str] = []
+    for model in study.files:
+        try:
+            score, interval = model_variance_score(details, model, np.random.default_rng(_SEED))
+        except UserError:  # no photo is in every scenario: there is no score, and the table says so
+            rows.append((model, None, None, None, None, None))
+            continue
+        rows.append((model, score.score, interval.low, interval.high, score.sigma_classes, score.sigma_scenarios))
+        other.append(f"{model}: {_readings(details, model)}")
+    unknown = "" if other else "No photo is in every scenario, so there is no score."
+    return PaperTable(
+        "XImageNet-12, robustness score",
+        f"{DEFINITIONS[0].name}; accuracies as shares, over the photos that are in every scenario. The paper leaves"
+        " open which spread it means.",
+        ("model", "S", "S, low", "S, high", "sigma over classes", "sigma over scenarios"),
+        tuple(rows),
+        noted(unknown, *other),
+        decimals=4,
+    )
+
+
+def _readings(details: Details, model: str) -> str:
+    """How far the other readings of the definition lie apart."""
+    table = cells(details, model).accuracies
+    found = [variance_score(table, definition).score for definition in DEFINITIONS]
+    known = [value for value in found if not math.isnan(value)]
+    return f"the {len(DEFINITIONS)} readings of the definition give S from {min(known):.4f} to {max(known):.4f}."

@@ -1,0 +1,72 @@
+"""ImageNet-C: corruptions at five severities, in class folders, unpacked or as the five tars of its release."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+
+from counterfoil.labels import imagenet1k
+from counterfoil.published.archive import Archive, Found, Kind, exhibits_of
+from counterfoil.published.finding import PICTURE, Place, find, partial_note, refuse_none, stray_rows
+from counterfoil.published.tree import Tree
+from counterfoil.types import Skipped
+
+NAME = "imagenet-c"
+EXPECTED = "<corruption>/<severity 1 to 5>/<wnid>/<name>.JPEG, such as gaussian_noise/1/n01440764/..."
+CORRUPTIONS = (
+    "gaussian_noise", "shot_noise", "impulse_noise", "defocus_blur", "glass_blur", "motion_blur", "zoom_blur", "snow",
+    "frost", "fog", "brightness", "contrast", "elastic_transform", "pixelate", "jpeg_compression",
+)  # fmt: skip
+EXTRA = ("speckle_noise", "gaussian_blur", "spatter", "saturate")  # of extra.tar: no part of mCE
+PER_CONDITION = 50_000  # pictures of the release in each corruption at each severity
+_LAYOUT = (
+    rf"(?P<corruption>{'|'.join((*CORRUPTIONS, *EXTRA))})/(?P<severity>[1-5])/(?P<wnid>n\d{{8}})/(?P<name>{PICTURE})"
+)
+
+
+def fits(tree: Tree) -> bool:
+    """Whether a tree looks like this archive."""
+    return bool(find(tree, _LAYOUT, any_root=True).places)
+
+
+def read(tree: Tree) -> Archive:
+    """Every corruption's pictures; the extra four are left out, since no mCE has them."""
+    findings = find(tree, _LAYOUT, any_root=True)
+    refuse_none(findings.places, NAME, EXPECTED, tree)
+    used = [place for place in findings.places if place.parts["corruption"] in CORRUPTIONS]
+    found = [_found(place) for place in used if place.parts["wnid"] in imagenet1k()]
+    extra = Counter(place.parts["corruption"] for place in findings.places if place.parts["corruption"] in EXTRA)
+    there = Counter((place.parts["corruption"], int(place.parts["severity"])) for place in used)
+    return Archive(
+        NAME, tree, exhibits_of(NAME, found), imagenet1k(),
+        skipped=(*_extra_rows(extra), *stray_rows(NAME, findings.strays)), notes=tuple(_notes(there)),
+    )  # fmt: skip
+
+
+def _found(place: Place) -> Found:
+    parts = place.parts
+    sample = f"{parts['wnid']}/{parts['name'].rpartition('.')[0]}"
+    return Found(place.file, sample, parts["wnid"], kind_of(parts["corruption"], parts["severity"]))
+
+
+@cache
+def kind_of(corruption: str, severity: str) -> Kind:
+    """A corruption at a severity, named as this program's own corruptions are."""
+    return Kind("corruption", f"corruption-{corruption.replace('_', '-')}", severity)
+
+
+def _extra_rows(extra: Counter[str]) -> list[Skipped]:
+    return [
+        Skipped(f"{name}/", "source", kind_of(name, "").edit, f"{count:,} pictures of a corruption that mCE leaves out")
+        for name, count in sorted(extra.items())
+    ]
+
+
+def _notes(there: Counter[tuple[str, int]]) -> list[str]:
+    whole = [(name, severity) for name in CORRUPTIONS for severity in range(1, 6)]
+    absent = [f"{name}/{severity}" for name, severity in whole if (name, severity) not in there]
+    notes = partial_note("pictures", sum(there.values()), PER_CONDITION * len(whole))
+    if absent:
+        more = f" and {len(absent) - 4} more" if len(absent) > 4 else ""
+        notes.append(f"Missing: {', '.join(absent[:4])}{more}: a mean over corruptions is not the paper's mCE.")
+    return notes

@@ -1,0 +1,87 @@
+"""ObjectNet: the classes that ImageNet has too, by the archive's own map; the two-pixel border is cropped."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from counterfoil.errors import UserError
+from counterfoil.labels import LabelSpace, imagenet1k, imagenet_d
+from counterfoil.published.archive import ORIGINAL, Archive, Found, exhibits_of
+from counterfoil.published.finding import PICTURE, find, partial_note, refuse_none, stray_rows
+from counterfoil.published.tree import Tree
+from counterfoil.types import Skipped
+
+NAME = "objectnet"
+EXPECTED = "images/<folder>/<name>.png and mappings/objectnet_to_imagenet_1k.json"
+OVERLAP = 113  # classes that are ImageNet's too
+BORDER = 2  # pixels, red, so that nobody trains on these pictures unnoticed
+_LAYOUT = rf"images/(?P<folder>[^/]+)/(?P<name>{PICTURE})"
+
+
+def fits(tree: Tree) -> bool:
+    """Whether a tree looks like this archive."""
+    return bool(find(tree, _LAYOUT).places) and any("mappings/" in path for path in tree.sizes)
+
+
+def read(tree: Tree) -> Archive:
+    """The pictures of the classes that ImageNet has as well."""
+    findings = find(tree, _LAYOUT, beside=r"mappings/.*")
+    refuse_none(findings.places, NAME, EXPECTED, tree)
+    space, label_of = _classes(tree, findings.root)
+    found = [
+        Found(place.file, f"{place.parts['folder']}/{place.parts['name']}", label_of[place.parts["folder"]], ORIGINAL)
+        for place in findings.places
+        if place.parts["folder"] in label_of
+    ]
+    folders = findings.folders("folder")
+    other = [
+        Skipped(f"{name}/", "source", "", f"{folders[name]:,} pictures of a class that ImageNet has not")
+        for name in sorted(folders)
+        if name not in label_of
+    ]
+    if not found:
+        raise UserError(f"expected folders of {NAME} that ImageNet has too at '{tree.where}', found none of {OVERLAP}")
+    there = len({item.label for item in found})
+    return Archive(
+        NAME, tree, exhibits_of(NAME, found), space, skipped=(*other, *stray_rows(NAME, findings.strays)),
+        notes=tuple(partial_note("classes that overlap with ImageNet", there, OVERLAP)), border=BORDER,
+    )  # fmt: skip
+
+
+def _classes(tree: Tree, root: str) -> tuple[LabelSpace, dict[str, str]]:
+    """The overlapping classes with the ImageNet ids that count as each, and each folder's class."""
+    overlap = _mapping(tree, f"{root}mappings/objectnet_to_imagenet_1k.json")
+    folders = _mapping(tree, f"{root}mappings/folder_to_objectnet_label.json")
+    ids = {label: _ids(names) for label, names in overlap.items()}
+    label_of = {folder: label for folder, label in folders.items() if label in ids}
+    labels = sorted(set(label_of.values()))
+    return LabelSpace(NAME, tuple(labels), tuple(labels), tuple(ids[label] for label in labels)), label_of
+
+
+def _mapping(tree: Tree, path: str) -> dict[str, str]:
+    if path not in tree.sizes:
+        raise UserError(
+            f"expected {path} in {NAME} at '{tree.where}', found none: it says which classes ImageNet has too"
+        )
+    try:
+        found: Any = json.loads(tree.read(path).decode("utf-8-sig"))
+    except ValueError as error:
+        raise UserError(f"expected JSON in {path} at '{tree.where}', got: {error}") from error
+    if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
+        raise UserError(f"expected names by name in {path} at '{tree.where}', got something else")
+    return found
+
+
+def _ids(names: str) -> tuple[str, ...]:
+    """The ids of "analog clock; digital clock"; of a name that ImageNet has twice the one in ImageNet-D's overlap."""
+    ids = []
+    for name in names.split(";"):
+        candidates = imagenet1k().lookup(name.split(",")[0].strip()) or imagenet1k().lookup(name.strip())
+        if len(candidates) > 1:
+            overlap = {wnid for label in imagenet_d().labels for wnid in imagenet_d().ids_of(label)}
+            candidates = tuple(wnid for wnid in candidates if wnid in overlap)
+        if len(candidates) != 1:
+            raise UserError(f"expected one ImageNet class in the mapping of {NAME}, got '{name.strip()}'")
+        ids.append(candidates[0])
+    return tuple(ids)

@@ -1,0 +1,222 @@
+"""Archives that are not what they should be: recognised, and said with what was expected."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from archives import edited, sets
+from archives.packing import as_tar, as_zip
+from archives.telling import save, save_bytes
+from counterfoil.errors import Unusable, UserError
+from counterfoil.published import open_archive, recognise
+
+
+@pytest.fixture
+def imagenet_e(tmp_path: Path) -> Path:
+    return edited.imagenet_e(tmp_path / "ImageNet-E")
+
+
+def test_a_path_that_is_not_there_says_so(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"expected a folder, a .tar or a .zip, got .*which is not there"):
+        open_archive("imagenet-e", tmp_path / "nowhere")
+
+
+def test_a_name_that_is_misspelt_gets_the_nearest(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="did you mean 'imagenet-e'"):
+        open_archive("imagenete", tmp_path)
+
+
+def test_a_folder_of_something_else_says_what_was_expected(tmp_path: Path) -> None:
+    save_bytes(tmp_path / "notes" / "a.txt", b"x")
+    assert recognise(tmp_path) is None
+    with pytest.raises(
+        UserError, match=r"expected imagenet-e with labels.txt and the folders ori.*found 1 files in 'notes/'"
+    ):
+        open_archive("imagenet-e", tmp_path)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UserError, match="found no file at all"):
+        open_archive("imagenet-c", tmp_path / "empty")
+
+
+@pytest.mark.parametrize(
+    "name", ["imagenet-d", "imagenet-9", "imagenet-c", "imagenet-a", "imagenet-v2", "imagenet-val"]
+)
+def test_another_benchmark_is_called_by_its_name(name: str, imagenet_e: Path) -> None:
+    with pytest.raises(UserError, match=rf"expected {name} with .* looks like imagenet-e; say imagenet-e:"):
+        open_archive(name, imagenet_e)
+
+
+def test_neither_200_classes_nor_corruptions_pass_for_the_validation_set(tmp_path: Path) -> None:
+    renditions, corrupted = sets.imagenet_r_archive(tmp_path / "r"), sets.imagenet_c(tmp_path / "c")
+    with pytest.raises(UserError, match="looks like imagenet-r"):
+        open_archive("imagenet-val", renditions)
+    with pytest.raises(UserError, match="looks like imagenet-r"):
+        open_archive("imagenet-a", renditions)
+    with pytest.raises(UserError, match="looks like imagenet-c"):
+        open_archive("imagenet-val", corrupted)
+
+
+def test_classes_of_another_benchmark_are_refused_even_where_names_tell_nothing(tmp_path: Path) -> None:
+    save(tmp_path / "n01440764" / "one.jpg", 0)  # tench: in neither list of 200
+    with pytest.raises(UserError, match=r"expected only classes of imagenet-a .* such as n01440764"):
+        open_archive("imagenet-a", tmp_path)
+
+
+def test_a_missing_folder_is_a_counted_row_and_a_note(imagenet_e: Path) -> None:
+    shutil.rmtree(imagenet_e / "rp")
+    archive = open_archive("imagenet-e", imagenet_e)
+    assert ("every photo", "position", "the folder rp is missing") in [
+        (row.sample_id, row.edit, row.reason) for row in archive.skipped
+    ]
+    assert any("rp" in note and "not the paper's" in note for note in archive.notes)
+
+
+def test_a_wrong_count_is_said(imagenet_e: Path) -> None:
+    (imagenet_e / "20_hard" / "ILSVRC2012_val_00000003.png").unlink()
+    archive = open_archive("imagenet-e", imagenet_e)
+    assert "The archive holds 5 of 6 pictures in 20_hard: a partial copy." in archive.notes
+    assert len(archive.exhibits) == 71
+
+
+def test_without_originals_or_labels_there_is_no_imagenet_e(imagenet_e: Path) -> None:
+    labels = (imagenet_e / "labels.txt").read_bytes()
+    (imagenet_e / "labels.txt").unlink()
+    with pytest.raises(UserError, match=r"expected labels.txt beside the folder ori"):
+        open_archive("imagenet-e", imagenet_e)
+    save_bytes(imagenet_e / "labels.txt", labels)
+    shutil.rmtree(imagenet_e / "ori")
+    with pytest.raises(UserError, match="expected the folder ori in imagenet-e"):
+        open_archive("imagenet-e", imagenet_e)
+
+
+@pytest.mark.parametrize("line", ["ILSVRC2012_val_00000001.JPEG\t1000", "ILSVRC2012_val_00000001.JPEG 3", "tench"])
+def test_a_damaged_line_of_labels_is_named(line: str, imagenet_e: Path) -> None:
+    save_bytes(imagenet_e / "labels.txt", f"\n{line}\n".encode())
+    with pytest.raises(UserError, match=r"expected NAME, a tab and a class from 0 to 999 in line 2 of labels.txt"):
+        open_archive("imagenet-e", imagenet_e)
+
+
+def test_a_picture_without_a_label_is_skipped_by_name(imagenet_e: Path) -> None:
+    lines = (imagenet_e / "labels.txt").read_text().splitlines()
+    save_bytes(imagenet_e / "labels.txt", "\n".join(lines[1:]).encode())
+    archive = open_archive("imagenet-e", imagenet_e)
+    lost = [row for row in archive.skipped if row.reason == "the picture has no line in labels.txt"]
+    assert {row.sample_id for row in lost} == {"ILSVRC2012_val_00000001"}
+    assert len(lost) == 12
+
+
+@pytest.mark.parametrize("pack", [as_tar, as_zip])
+@pytest.mark.parametrize("share", [0.3, 0.9])
+def test_a_truncated_archive_is_refused(pack: Callable[[Path, Path], Path], share: float, imagenet_e: Path) -> None:
+    file = pack(imagenet_e, imagenet_e.parent / "archive")
+    data = file.read_bytes()
+    file.write_bytes(data[: int(share * len(data))])
+    with pytest.raises(UserError, match=r"expected a whole (tar|zip), got .*truncated or damaged.*fetch it again"):
+        open_archive("imagenet-e", file)
+
+
+def test_a_tar_cut_off_between_two_pictures_is_refused(imagenet_e: Path) -> None:
+    file = as_tar(imagenet_e, imagenet_e.parent / "archive.tar")
+    data = file.read_bytes().rstrip(b"\0")
+    file.write_bytes(data + b"\0" * (-len(data) % 512))
+    with pytest.raises(UserError, match="its end mark is missing"):
+        open_archive("imagenet-e", file)
+
+
+@pytest.mark.parametrize(("mode", "command"), [("w:gz", "gzip -dk"), ("w:bz2", "bzip2 -dk"), ("w:xz", "xz -dk")])
+def test_an_archive_packed_as_a_whole_gets_the_command_that_unpacks_it(
+    mode: str, command: str, imagenet_e: Path
+) -> None:
+    file = as_tar(imagenet_e, imagenet_e.parent / "ImageNet-E.tar.gz", mode)
+    with pytest.raises(UserError, match=f"run: {command} ImageNet-E.tar.gz"):
+        open_archive("imagenet-e", file)
+
+
+def test_a_tar_that_holds_one_file_under_two_names_gives_both(tmp_path: Path) -> None:
+    folder = edited.imagenet_e(tmp_path / "e")
+    twin = folder / "rec" / "ILSVRC2012_val_00000006.png"
+    twin.unlink()
+    twin.hardlink_to(folder / "rd" / "ILSVRC2012_val_00000006.png")
+    archive = open_archive("imagenet-e", as_tar(folder, tmp_path / "e.tar"))
+    assert len(archive.exhibits) == 72
+    pictures = {exhibit.file: archive.read(exhibit) for exhibit in archive.exhibits if exhibit.file.endswith("06.png")}
+    assert (pictures["rec/ILSVRC2012_val_00000006.png"] == pictures["rd/ILSVRC2012_val_00000006.png"]).all()
+
+
+def test_a_file_that_is_no_archive_is_refused(tmp_path: Path) -> None:
+    save_bytes(tmp_path / "page.tar", b"<html>" * 400)
+    with pytest.raises(UserError, match="which is none of them"):
+        open_archive("imagenet-e", tmp_path / "page.tar")
+
+
+def test_a_broken_picture_is_unusable_not_the_archive(imagenet_e: Path) -> None:
+    path = imagenet_e / "rd" / "ILSVRC2012_val_00000001.png"
+    path.write_bytes(path.read_bytes()[:200])
+    save_bytes(imagenet_e / "rp" / "ILSVRC2012_val_00000001.png", b"<html>")
+    archive = open_archive("imagenet-e", imagenet_e)
+    for kind, reason in (("rd", "broken"), ("rp", "no picture")):
+        (exhibit,) = [e for e in archive.exhibits if e.file == f"{kind}/ILSVRC2012_val_00000001.png"]
+        with pytest.raises(Unusable, match=reason):
+            archive.read(exhibit)
+
+
+def test_folders_that_count_from_one_are_refused(tmp_path: Path) -> None:
+    for number in (1, 2, 1000):
+        save(tmp_path / str(number) / "a.jpeg", number - 1)
+    with pytest.raises(UserError, match=r"expected folders 0 to 999 .* got a folder 1000"):
+        open_archive("imagenet-v2", tmp_path)
+
+
+def test_two_folders_of_one_number_are_refused(tmp_path: Path) -> None:
+    save(tmp_path / "7" / "a.jpeg", 7)
+    save(tmp_path / "007" / "b.jpeg", 7)
+    with pytest.raises(UserError, match="two folders of one number"):
+        open_archive("imagenet-v2", tmp_path)
+
+
+def test_the_development_kits_numbers_are_not_taken_for_indices(tmp_path: Path) -> None:
+    folder = sets.imagenet_val(tmp_path, flat=True)
+    save_bytes(folder / "ILSVRC2012_validation_ground_truth.txt", b"490\n361\n171\n822\n297\n482\n")
+    with pytest.raises(UserError, match="which the development kit counts in an order of its own"):
+        open_archive("imagenet-val", folder)
+
+
+def test_flat_pictures_without_labels_say_what_a_file_of_them_looks_like(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"expected a file of labels .* 'ILSVRC2012_val_00000001.JPEG 65'"):
+        open_archive("imagenet-val", sets.imagenet_val(tmp_path, flat=True))
+
+
+def test_objectnet_needs_its_map(tmp_path: Path) -> None:
+    folder = sets.objectnet(tmp_path)
+    (folder / "objectnet-1.0" / "mappings" / "objectnet_to_imagenet_1k.json").unlink()
+    with pytest.raises(UserError, match=r"expected objectnet-1.0/mappings/objectnet_to_imagenet_1k.json in objectnet"):
+        open_archive("objectnet", folder)
+
+
+def test_questions_with_other_columns_are_refused(tmp_path: Path) -> None:
+    folder = sets.imagenet_d_archive(tmp_path)
+    save_bytes(folder / "ImageNet-D" / "questions" / "texture.csv", b"image,category\n")
+    with pytest.raises(UserError, match=r"expected the columns image_dir, gt_category, .* divided by tabs"):
+        open_archive("imagenet-d", folder)
+
+
+def test_many_strays_are_one_counted_row(imagenet_e: Path) -> None:
+    for number in range(30):
+        save_bytes(imagenet_e / "logs" / f"{number}.txt", b"x")
+    (row,) = [row for row in open_archive("imagenet-e", imagenet_e).skipped if row.sample_id == "logs/"]
+    assert row.reason == "30 files that are no part of imagenet-e, such as 0.txt"
+
+
+def test_the_digest_changes_with_a_label_a_name_or_a_size(imagenet_e: Path) -> None:
+    before = open_archive("imagenet-e", imagenet_e).digest
+    text = (imagenet_e / "labels.txt").read_text()
+    save_bytes(imagenet_e / "labels.txt", text.replace("\t404", "\t405").encode())
+    assert open_archive("imagenet-e", imagenet_e).digest != before
+    save_bytes(imagenet_e / "labels.txt", text.encode())
+    assert open_archive("imagenet-e", imagenet_e).digest == before
+    save(imagenet_e / "rd" / "ILSVRC2012_val_00000001.png", 17, (64, 64))
+    assert open_archive("imagenet-e", imagenet_e).digest != before

@@ -1,0 +1,227 @@
+"""Runs over look-alikes of the archives, scored by each paper's rule: every number worked out by hand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from archives import edited, sets
+from archives.telling import Tells, index_of
+from counterfoil.cli import commands
+from counterfoil.labels import imagenet1k, imagenet_a
+from counterfoil.numbers import published_numbers
+from counterfoil.pipeline import evaluate_collection
+from counterfoil.pipeline.published import paper_results, with_questions
+from counterfoil.published import open_archive
+from counterfoil.report import PaperTable
+from recorded_runs import breaks_on, write_run
+from vlm_server import Exchange, FakeEndpoint, choose, serving
+
+TELLS = "python:archives.telling:tells"
+NEXT = "python:archives.telling:tells_the_next"
+
+
+def results(name: str, folder: Path, models: Sequence[str] = (TELLS,), **asked: object) -> Sequence[PaperTable]:
+    """The paper's tables of a run over the archive in a folder."""
+    evaluate_collection(f"{name}:{folder}", models, folder.parent / "run", workers=2, **asked)  # type: ignore[arg-type]
+    return paper_results(folder.parent / "run")
+
+
+def row(table: PaperTable, model: str = TELLS) -> dict[str, float]:
+    """One model's numbers by column."""
+    (cells,) = [cells for cells in table.rows if str(cells[0]).startswith(model)]
+    return {name: value for name, value in zip(table.columns, cells, strict=True) if isinstance(value, float)}
+
+
+def test_imagenet_e_drops_against_the_original_and_their_mean_without_the_control(tmp_path: Path) -> None:
+    accuracies, drops = results("imagenet-e", edited.imagenet_e(tmp_path / "e"))
+    columns = dict(zip(edited.E_FOLDERS, accuracies.columns[1:], strict=True))
+    assert row(accuracies) == pytest.approx({columns[kind]: 100 * (6 - n) / 6 for kind, n in edited.E_WRONG.items()})
+    found = row(drops)
+    expected = {f"drop, {columns[kind]}": 100 * (n - 1) / 6 for kind, n in edited.E_WRONG.items() if kind != "ori"}
+    assert {name: found[name] for name in expected} == pytest.approx(expected)
+    assert found["mean drop"] == pytest.approx(100 * 20 / 6 / 10)
+    assert found["mean drop, low"] < found["mean drop"] < found["mean drop, high"]
+    assert "minus top-1" in drops.rule
+    assert "Inver" in drops.rule
+
+
+def test_imagenet_d_counts_any_id_and_no_category_twice(tmp_path: Path) -> None:
+    (table,) = results("imagenet-d", sets.imagenet_d_archive(tmp_path / "d"))
+    shares = {
+        "top-1, background": 4 / 6, "top-1, texture": 2 / 3, "top-1, material": 1 / 3, "top-1, all": 7 / 12,
+        "top-5, background": 4 / 6, "top-5, texture": 3 / 3, "top-5, material": 2 / 3, "top-5, all": 9 / 12,
+    }  # fmt: skip
+    assert row(table) == pytest.approx({**{name: 100 * share for name, share in shares.items()}, "pictures": 12})
+    assert "any of the category's ids" in table.rule
+    assert any("partial copy" in note for note in table.footnotes)
+
+
+def test_imagenet_d_takes_a_column_for_each_category_as_zero_shot_models_have(tmp_path: Path) -> None:
+    model = "python:archives.telling:tells_the_category"
+    (table,) = results("imagenet-d", sets.imagenet_d_archive(tmp_path / "d"), [model])
+    assert row(table, model)["top-1, all"] == pytest.approx(100 * 7 / 12)
+
+
+def test_imagenet_d_names_the_zero_shot_rule_and_its_prompt(tmp_path: Path) -> None:
+    run = write_run(tmp_path, {"open_clip:ViT-B-32/x": breaks_on({}), "timm:x": breaks_on({})}, collection="imagenet-d")
+    rules = {table.title: table.rule for table in paper_results(run)}
+    assert "any of the category's ids" in rules["ImageNet-D, classifiers"]
+    assert '113 categories, each told by the prompt "A photo of a {c}"' in rules["ImageNet-D, zero-shot"]
+
+
+def test_ximagenet_12_scenarios_variance_score_and_folds(tmp_path: Path) -> None:
+    accuracies, folds, scores = results("ximagenet-12", edited.ximagenet_12(tmp_path / "x"))
+    found = row(accuracies)
+    assert (found["original"], found["blur_bg"], found["seg_img"], found["rand_bg"]) == (100, 50, 50, 0)
+    assert found["all pictures"] == pytest.approx(50)
+    parts = row(folds)
+    assert (parts["folds mean, original"], parts["folds deviation, original"]) == (100, 0)
+    assert (parts["folds mean, rand_bg"], parts["folds deviation, rand_bg"]) == (0, 0)
+    assert parts["folds mean, blur_bg"] == pytest.approx(50)
+    score = row(scores)  # scenario means 1, eight times 0.5, 0; the classes are all alike
+    assert score["sigma over classes"] == 0
+    assert score["sigma over scenarios"] == pytest.approx(0.05)
+    assert score["S"] == pytest.approx(0.95)
+    assert "population variance" in scores.rule
+    assert "all of a model's columns compete" in accuracies.rule
+    assert any("training pictures" in note for note in accuracies.footnotes)
+
+
+def test_imagenet_9_super_classes_gap_and_survival(tmp_path: Path) -> None:
+    accuracies, gaps = results("imagenet-9", edited.imagenet_9(tmp_path / "nine"))
+    assert row(accuracies) == {
+        "original": 100, "mixed_same": 100, "mixed_rand": 50, "mixed_next": 50, "only_fg": 100, "no_fg": 0,
+        "only_bg_b": 0, "only_bg_t": 0,
+    }  # fmt: skip
+    found = row(gaps)
+    assert (found["bg_gap"], found["survival"], found["survival, foregrounds"]) == (50, 50, 18)
+    assert found["bg_gap, low"] < 50 < found["bg_gap, high"]
+
+
+def test_the_challenge_is_survived_where_every_background_is(tmp_path: Path) -> None:
+    (table,) = results("imagenet-9-challenge", edited.imagenet_9(tmp_path / "nine"))
+    found = row(table)
+    assert (found["original"], found["challenge"], found["foregrounds"]) == (100, 50, 18)
+
+
+def test_imagenet_c_divides_by_alexnets_errors(tmp_path: Path) -> None:
+    relative, plain = results("imagenet-c", sets.imagenet_c(tmp_path / "c"))
+    (alexnet,) = [numbers.values for numbers in published_numbers("imagenet-c") if numbers.model == "AlexNet"]
+    reference = {name[7:]: error for name, error in alexnet.items() if name.startswith("error, ")}
+    expected = {f"CE, {name}": 100 * (100 if name == "snow" else 30) / error for name, error in reference.items()}
+    assert len(expected) == 15
+    assert row(relative) == pytest.approx({**expected, "mCE": sum(expected.values()) / 15})
+    assert row(plain)["error, fog"] == pytest.approx(30)
+    assert row(plain)["mean error"] == pytest.approx((14 * 30 + 100) / 15)
+
+
+def test_a_copy_with_fewer_corruptions_has_no_mce(tmp_path: Path) -> None:
+    folder = sets.imagenet_c(tmp_path / "c")
+    for name in ("digital", "extra", "weather"):
+        (folder / name).rename(tmp_path / name)
+    table, _ = results("imagenet-c", folder)
+    assert "mCE" not in table.columns
+    assert "mean CE of 7 corruptions" in table.columns
+    assert any("so there is no mCE: snow" in note for note in table.footnotes)
+
+
+def _right_among_200(folder: Path) -> float:
+    """By a loop of its own: the first of the five answers that is among the 200 classes, else the first class."""
+    space, archive = imagenet_a().labels, open_archive("imagenet-a", folder)
+    right = 0
+    for exhibit in archive.exhibits:
+        ranked = [imagenet1k().labels[(index_of(archive.read(exhibit)) + place) % 1000] for place in range(5)]
+        right += next((wnid for wnid in ranked if wnid in space), space[0]) == exhibit.variant.label
+    return 100 * right / 200
+
+
+def test_imagenet_a_by_either_convention_under_its_name(tmp_path: Path) -> None:
+    folder = sets.imagenet_a_archive(tmp_path / "one" / "a")
+    (subset,) = results("imagenet-a", folder)
+    (tmp_path / "two").mkdir()
+    (every,) = results("imagenet-a", folder.rename(tmp_path / "two" / "a"), scoring="all")
+    assert row(every)["top-1"] == 60  # 50 of 200 say a class outside, 30 of the others another class inside
+    assert row(subset)["top-1"] == pytest.approx(_right_among_200(tmp_path / "two" / "a"))
+    assert "sub-set of the logits" in subset.rule
+    assert "all of a model's columns" in every.rule
+    assert "--scoring all" in " ".join(subset.footnotes)
+
+
+@pytest.mark.parametrize(
+    ("name", "maker", "share"),
+    [
+        ("imagenet-v2", sets.imagenet_v2, 0.999), ("imagenet-sketch", sets.imagenet_sketch, 0.75),
+        ("objectnet", sets.objectnet, 0.6),
+    ],
+)  # fmt: skip
+def test_sets_of_pictures_have_one_accuracy(name: str, maker: object, share: float, tmp_path: Path) -> None:
+    (table,) = results(name, maker(tmp_path / "set"))  # type: ignore[operator]
+    assert row(table)["top-1"] == pytest.approx(100 * share)
+
+
+def test_two_models_stand_in_one_table_with_their_paired_statistics(tmp_path: Path) -> None:
+    accuracies, _ = results("imagenet-e", edited.imagenet_e(tmp_path / "e"), [TELLS, NEXT])
+    assert [cells[0] for cells in accuracies.rows] == [TELLS, NEXT]
+    assert set(row(accuracies, NEXT).values()) == {0.0}
+    assert Tells.labels == imagenet1k().labels
+
+
+def test_a_run_over_no_published_benchmark_has_no_paper(tmp_path: Path) -> None:
+    assert paper_results(write_run(tmp_path, {"model": breaks_on({})})) == ()
+
+
+def truthful(exchange: Exchange) -> str:
+    """Names the choice that is no distractor of the archive; both where a pen is asked for."""
+    wrong = {"can opener", "coffee or french press"}
+    truth = next(choice for choice in exchange.choices if choice not in wrong)
+    return " or ".join(exchange.choices) if truth == "banana" else truth
+
+
+@pytest.fixture
+def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeEndpoint]:
+    with serving() as started:
+        for name, value in {"URL": started.url, "FIRST_WAIT_SECONDS": "0.001", "ATTEMPTS": "2"}.items():
+            monkeypatch.setenv(f"COUNTERFOIL_VLM_{name}", value)
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        started.otherwise = choose(truthful)
+        yield started
+
+
+@pytest.mark.parametrize("order", ["faithful", "random"])
+def test_imagenet_d_asks_the_questions_of_its_release(order: str, endpoint: FakeEndpoint, tmp_path: Path) -> None:
+    (table,) = results("imagenet-d", sets.imagenet_d_archive(tmp_path / "d"), [f"vlm:some?order={order}"])
+    found = row(table, "vlm:")
+    assert (found["right, all"], found["scored"], found["unparsed"]) == (100, 11, 1)
+    offered = {tuple(sorted(exchange.choices)) for exchange in endpoint.exchanges}
+    assert ("can opener", "pen") in offered  # nested names: the longer is sought first
+    assert ("coffee or french press", "pen") in offered
+    assert all({"can opener", "coffee or french press"} & set(pair) for pair in offered)
+    first = {exchange.choices[0] in ("can opener", "coffee or french press") for exchange in endpoint.exchanges}
+    assert first == ({False} if order == "faithful" else {False, True})
+    assert table.rows[0][1] == ("truth first, as released" if order == "faithful" else "drawn")
+
+
+def test_a_model_that_is_not_asked_keeps_its_way(tmp_path: Path) -> None:
+    model = Tells()
+    archive = open_archive("imagenet-d", sets.imagenet_d_archive(tmp_path))
+    assert with_questions(model, archive) is model  # type: ignore[arg-type, comparison-overlap]
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_imagenet_e_end_to_end_from_the_command_line_with_a_report(named: bool, tmp_path: Path) -> None:
+    folder, out = edited.imagenet_e(tmp_path / "ImageNet-E"), tmp_path / "run"
+    place = f"imagenet-e:{folder}" if named else str(folder)
+    arguments = ["evaluate", place, "--model", "embedded:efficientnet-lite0", "--out", str(out)]
+    done = CliRunner().invoke(commands, arguments, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary["run"]["collection"] == "imagenet-e"
+    assert [table["title"] for table in summary["papers"]][:2] == ["ImageNet-E, accuracy", "ImageNet-E, drops"]
+    page = (out / "report.html").read_text()
+    assert "over the same pictures, in points" in page
+    assert "eval.py" in (out / "skipped.csv").read_text()
