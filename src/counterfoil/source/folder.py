@@ -6,12 +6,14 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import Unusable, UserError
+from counterfoil.source.licences import LICENCES, read_licences
 from counterfoil.source.reading import read_mask, read_photo
 from counterfoil.types import Sample, Skipped
 
@@ -78,7 +80,12 @@ class FolderSource:
         except OSError as error:
             return Skipped(name, "source", "", f"the file cannot be read: {error.strerror}")
         inside = None if mask is None else f"{label}/{mask.name}"
-        return Sample(name, label, name, inside, digest.hexdigest())
+        origin, licence = self._licences.get(name, ("", ""))
+        return Sample(name, label, name, inside, digest.hexdigest(), origin, licence)
+
+    @cached_property
+    def _licences(self) -> dict[str, tuple[str, str]]:
+        return read_licences(self.images / LICENCES)
 
     def read(self, sample: Sample) -> tuple[NDArray[np.uint8], NDArray[np.uint8] | None]:
         """The photo's pixels, upright, and its mask where there is one."""

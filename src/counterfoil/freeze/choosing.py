@@ -1,0 +1,93 @@
+"""Which pictures of a workspace go into a benchmark: what mining kept and people confirmed, with their originals."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from counterfoil.errors import UserError
+from counterfoil.freeze.entries import REFERENCES
+from counterfoil.store import Workspace
+from counterfoil.types import Decision, Exhibit, Mined, Verified
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The rule; None decides by what was done to the workspace."""
+
+    workspace: Workspace
+    use_mined: bool | None = None
+    use_verified: bool | None = None
+    originals: bool = True
+
+    @cached_property
+    def mined(self) -> Mined | None:
+        """What mining kept, where it counts; mining of other pictures is refused."""
+        if self.use_mined is False:
+            return None
+        found = self.workspace.mined
+        if found is None and self.use_mined:
+            raise UserError(
+                f"expected a workspace that was mined, but nothing was mined in '{self.workspace.folder}' yet;"
+                " run `counterfoil mine` first, or leave out --mined"
+            )
+        if found is not None:
+            self.workspace.check_unchanged(found.workspace_digest, "it was mined")
+        return found
+
+    @cached_property
+    def verified(self) -> Verified | None:
+        """People's decisions, where they count; decisions on other pictures are refused."""
+        if self.use_verified is False:
+            return None
+        found = self.workspace.verified
+        if found is None and self.use_verified:
+            raise UserError(
+                f"expected people's verdicts, but there are none yet in '{self.workspace.folder}';"
+                " let people answer with `counterfoil verify`, or say --unverified"
+            )
+        if found is not None:
+            self.workspace.check_unchanged(found.workspace_digest, "people verified it")
+        return found
+
+    @cached_property
+    def decisions(self) -> dict[str, Decision]:
+        """What people decided, by variant."""
+        return {decision.variant_id: decision for decision in self.verified.decisions} if self.verified else {}
+
+    def kept(self) -> tuple[tuple[Exhibit, ...], Counter[str]]:
+        """The pictures that go in, and how many do not, by reason."""
+        left_out: Counter[str] = Counter()
+        tested = [one for one in self.workspace.exhibits if one.variant.attribute not in REFERENCES]
+        for reason, holds in self._rules():
+            fitting = [one for one in tested if holds(one)]
+            left_out[reason] += len(tested) - len(fitting)
+            tested = fitting
+        return (*self._references(tested), *tested), left_out
+
+    def _rules(self) -> Sequence[tuple[str, Callable[[Exhibit], bool]]]:
+        """Why a picture may be left out, and what keeps it in."""
+        rules: list[tuple[str, Callable[[Exhibit], bool]]] = []
+        if self.mined is not None:
+            ids = set(self.mined.kept)
+            rules.append(("not kept by mining", lambda one: one.variant.id in ids))
+        if self.verified is not None:
+            decisions = self.decisions
+            rules.append(("too few answers of people", lambda one: one.variant.id in decisions))
+            rules.append(("rejected by people", lambda one: decisions[one.variant.id].kept))
+        return rules
+
+    def _references(self, tested: Sequence[Exhibit]) -> list[Exhibit]:
+        """The originals and controls of samples that are tested, unless people rejected them."""
+        if not self.originals:
+            return []
+        samples = {one.variant.sample_id for one in tested}
+        rejected = {name for name, decision in self.decisions.items() if not decision.kept}
+        return [
+            one
+            for one in self.workspace.exhibits
+            if one.variant.attribute in REFERENCES and one.variant.sample_id in samples
+            if one.variant.id not in rejected
+        ]

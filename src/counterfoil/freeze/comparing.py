@@ -1,0 +1,176 @@
+"""What changed between two versions of a benchmark, and how large a step of the version that is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from counterfoil.errors import UserError
+from counterfoil.freeze.checking import file_note
+from counterfoil.freeze.entries import MANIFEST, Manifest, read_manifest
+from counterfoil.freeze.record import Record, read_record
+
+Step: TypeAlias = Literal["none", "patch", "minor", "major"]
+_KEY = ("sample_id", "edit", "level", "replicate")  # an id changes with the settings; these stay
+_ASPECTS = {
+    "pixels": ("pixel_sha256",),
+    "label": ("label", "class_name"),
+    "verdict": ("verdict", "answers", "decided"),
+    "settings": ("settings", "seed", "donor_id", "painter", "prompt"),
+    "provenance": ("origin", "licence", "source_digest"),
+}
+_TERMS = ("labels", "scoring", "surrogates", "mining", "verification", "layout", "description", "url")
+
+
+@dataclass(frozen=True)
+class Edition:
+    """One version, as far as a comparison needs it."""
+
+    record: Record
+    manifest: Manifest
+
+
+@dataclass(frozen=True)
+class Change:
+    """A picture of both versions that is not the same in them."""
+
+    picture: str
+    aspects: tuple[str, ...]
+    was: str = ""  # label or verdict, where those changed
+    now: str = ""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What changed from one version to the next."""
+
+    old: str
+    new: str
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    changed: tuple[Change, ...]
+    terms: tuple[str, ...]  # of benchmark.json that differ
+    same_rule: bool  # whether an answer to a picture of both counts the same
+    old_version: str
+    new_version: str
+
+    @property
+    def step(self) -> Step:
+        """The step of the version that semantic versioning asks for: major where earlier accuracies no longer hold."""
+        aspects = {aspect for change in self.changed for aspect in change.aspects}
+        if self.removed or aspects & {"pixels", "label"} or not self.same_rule:
+            return "major"
+        if self.added:
+            return "minor"
+        return "patch" if self.changed or self.terms else "none"
+
+    @property
+    def step_made(self) -> Step:
+        """The step from the one version to the other."""
+        numbers = [version.split("-")[0].split(".") for version in (self.old_version, self.new_version)]
+        pairs = zip(*numbers, strict=True)
+        steps: tuple[Step, ...] = ("major", "minor", "patch")
+        return next((step for step, (old, new) in zip(steps, pairs, strict=True) if old != new), "none")
+
+
+def read_edition(folder: Path) -> Edition:
+    """A version's record and manifest, which must belong together; its pictures are not read."""
+    record = read_record(folder)
+    path = folder / MANIFEST
+    note = file_note(path) if path.is_file() else None
+    if record.computed_digest() != record.digest or note != record.files.get(MANIFEST):
+        raise UserError(f"expected a whole benchmark in '{folder}', but it was changed; `counterfoil check {folder}`")
+    return Edition(record, read_manifest(folder))
+
+
+def compare(old: Edition, new: Edition) -> Comparison:
+    """Pictures added, removed and changed, and what else the versions say differently."""
+    before, after = _rows(old.manifest), _rows(new.manifest)
+    return Comparison(
+        f"{old.record.name} {old.record.version}",
+        f"{new.record.name} {new.record.version}",
+        tuple(sorted(after[key]["file"] for key in after.keys() - before.keys())),
+        tuple(sorted(before[key]["file"] for key in before.keys() - after.keys())),
+        tuple(_changes(before, after)),
+        tuple(term for term in _TERMS if getattr(old.record, term) != getattr(new.record, term)),
+        _same_rule(old.record, new.record),
+        old.record.version,
+        new.record.version,
+    )
+
+
+def _same_rule(old: Record, new: Record) -> bool:
+    """New classes change no earlier answer where all columns of a model compete; in a subset they do."""
+    before, after = ({one.label: one.ids for one in record.labels.classes} for record in (old, new))
+    shared = before.keys() & after.keys()
+    same_classes = old.scoring == "all" or before.keys() == after.keys()
+    return old.scoring == new.scoring and same_classes and all(before[label] == after[label] for label in shared)
+
+
+def _rows(manifest: Manifest) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """The manifest's rows by what the picture is meant to be; those that share it are told apart by their ids."""
+    table = manifest.table
+    keys = list(zip(*(table[name].tolist() for name in _KEY), strict=True))
+    often = {key for key, times in Counter(keys).items() if times > 1}
+    names = [name for names in _ASPECTS.values() for name in names]
+    return {
+        (*key, table["id"][place] if key in often else ""): {
+            "file": _told(table, place),
+            **{name: table[name][place] for name in names},
+        }
+        for place, key in enumerate(keys)
+    }
+
+
+def _told(table: Mapping[str, Any], place: int) -> str:
+    """A picture in words that every layout shares."""
+    sample, edit, level, replicate = (table[name][place] for name in _KEY)
+    return f"{sample}: {edit} {level}{f' #{replicate}' if replicate else ''}"
+
+
+def _changes(before: Mapping[Any, Mapping[str, Any]], after: Mapping[Any, Mapping[str, Any]]) -> Iterator[Change]:
+    for key in sorted(before.keys() & after.keys(), key=str):
+        old, new = before[key], after[key]
+        aspects = tuple(aspect for aspect, names in _ASPECTS.items() if any(old[name] != new[name] for name in names))
+        if aspects:
+            told = next((name for name in ("label", "verdict") if name in aspects), None)
+            yield Change(new["file"], aspects, str(old[told]) if told else "", str(new[told]) if told else "")
+
+
+def comparison_lines(comparison: Comparison, most: int = 20) -> list[str]:
+    """The comparison in words; of long lists the first `most`."""
+    found = [f"{comparison.old} -> {comparison.new}"]
+    for kind, names in (("added", comparison.added), ("removed", comparison.removed)):
+        found += [f"{kind}: {len(names)} pictures"] if names else []
+        found += _first([f"  {name}" for name in names], most)
+    found += [f"changed: {len(comparison.changed)} pictures"] if comparison.changed else []
+    found += _first([f"  {_change_told(change)}" for change in comparison.changed], most)
+    found += [f"also changed: {', '.join(comparison.terms)}"] if comparison.terms else []
+    return [*found, _advice(comparison)]
+
+
+def _first(lines: Sequence[str], most: int) -> list[str]:
+    rest = len(lines) - most
+    return [*lines[:most], *([f"  ... and {rest} more"] if rest > 0 else [])]
+
+
+def _change_told(change: Change) -> str:
+    moved = f": {change.was} -> {change.now}" if change.was != change.now else ""
+    return f"{change.picture} ({', '.join(change.aspects)}{moved})"
+
+
+def _advice(comparison: Comparison) -> str:
+    step, made = comparison.step, comparison.step_made
+    if step == "none":
+        return "the same pictures, labels and terms"
+    why = {
+        "major": "earlier accuracies do not hold for it",
+        "minor": "pictures were added",
+        "patch": "pictures and labels are the same",
+    }[step]
+    order = ("none", "patch", "minor", "major")
+    enough = order.index(made) >= order.index(step)
+    return f"a {step} step of the version is due, since {why}: the step made is {made}{'' if enough else ', too small'}"

@@ -1,0 +1,133 @@
+"""A benchmark before a byte of it is written."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from counterfoil.errors import UserError
+from counterfoil.freeze.entries import Entry, Manifest
+from counterfoil.freeze.layouts import LayoutName
+from counterfoil.freeze.record import (
+    ClassOfLabels,
+    Counts,
+    Labels,
+    Mining,
+    Record,
+    Verification,
+    content_digest,
+)
+from counterfoil.labels import LabelSpace
+from counterfoil.types import Mined, Verified
+
+UNKNOWN = "unknown"
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_NAME, _VERSION = re.compile(r"[A-Za-z0-9][\w.-]*"), re.compile(r"\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?")
+
+
+@dataclass(frozen=True)
+class Title:
+    """How a benchmark is called."""
+
+    name: str
+    version: str
+    description: str = ""
+    url: str = ""
+    published: str = ""  # YYYY-MM-DD
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise UserError(f"expected a name of letters, digits, '.', '_' and '-', got '{self.name}'")
+        if not _VERSION.fullmatch(self.version):
+            raise UserError(f"expected a version such as 1.0.0, got '{self.version}'")
+        if self.published and not _DATE.fullmatch(self.published):
+            raise UserError(f"expected a date such as 2027-01-31, got '{self.published}'")
+
+
+@dataclass(frozen=True)
+class Draft:
+    """Everything that a benchmark consists of."""
+
+    title: Title
+    layout: LayoutName
+    entries: tuple[Entry, ...]
+    space: LabelSpace
+    scoring: Literal["all", "subset"] = "all"
+    mined: Mined | None = None  # where the pictures were chosen by it
+    verified: Verified | None = None  # where people chose among them
+    left_out: Mapping[str, int] = field(default_factory=dict)  # reason to number
+    made_with: Mapping[str, Any] = field(default_factory=dict)
+
+    def record(self, manifest: Manifest) -> Record:
+        """What benchmark.json will say, but for the files and the digest."""
+        title = self.title
+        return Record(
+            name=title.name, version=title.version, description=title.description, url=title.url,
+            published=title.published, layout=self.layout, labels=self.labels, scoring=self.scoring,
+            surrogates=dict(self.mined.surrogates) if self.mined else {}, mining=self._mining,
+            verification=self._verification, counts=self._counts, notes=self._notes,
+            licences=_sorted(Counter(entry.licence or UNKNOWN for entry in self.entries)),
+            made_with=self.made_with, content_digest=content_digest(manifest),
+        )  # fmt: skip
+
+    @property
+    def labels(self) -> Labels:
+        """The classes that occur, in the order of their space."""
+        used = {entry.variant.label for entry in self.entries}
+        return Labels(
+            space=self.space.name,
+            classes=tuple(
+                ClassOfLabels(label=label, name=self.space.name_of(label), ids=self.space.ids_of(label) or (label,))
+                for label in self.space.labels
+                if label in used
+            ),
+        )
+
+    @property
+    def _mining(self) -> Mining | None:
+        return Mining(rule=self.mined.rule, kept=len(self.mined.kept)) if self.mined else None
+
+    @property
+    def _verification(self) -> Verification | None:
+        if self.verified is None:
+            return None
+        told = self.verified
+        agreement = {
+            question: {measure: value if math.isfinite(value) else None for measure, value in measures.items()}
+            for question, measures in told.agreement.items()
+        }
+        return Verification(
+            rule=told.rule, questions=dict(told.questions), annotators=told.annotators, agreement=agreement,
+            confirmed=sum(entry.verdict == "confirmed" for entry in self.entries),
+        )  # fmt: skip
+
+    @property
+    def _counts(self) -> Counts:
+        splits = Counter(entry.split for entry in self.entries)
+        return Counts(
+            pictures=len(self.entries), test=splits["test"], reference=splits["reference"],
+            samples=len({entry.variant.sample_id for entry in self.entries}),
+            attributes=_sorted(Counter(entry.variant.attribute for entry in self.entries)),
+            left_out={reason: number for reason, number in sorted(self.left_out.items()) if number},
+        )  # fmt: skip
+
+    @property
+    def _notes(self) -> tuple[str, ...]:
+        """What every report on it must say."""
+        notes = []
+        if self.verified is None:
+            notes.append("no people confirmed the pictures of this benchmark")
+        if self.mined is not None and self.mined.surrogates:
+            notes.append(
+                f"the pictures were chosen because {', '.join(self.mined.surrogates)} fail on them"
+                f" ({self.mined.rule}): accuracies of these models are low by construction"
+            )
+        return tuple(notes)
+
+
+def _sorted(counts: Mapping[str, int]) -> dict[str, int]:
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))

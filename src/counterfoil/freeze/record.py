@@ -1,0 +1,156 @@
+"""benchmark.json: what a benchmark says of itself, and the digest over everything."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from counterfoil.errors import UserError
+from counterfoil.freeze.entries import Manifest, check_inside
+from counterfoil.freeze.layouts import LayoutName
+from counterfoil.labels import LabelSpace
+
+RECORD = "benchmark.json"
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ClassOfLabels(_Part):
+    """A class, what people call it, and the labels of models that count as it."""
+
+    label: str
+    name: str
+    ids: tuple[str, ...]
+
+
+class Labels(_Part):
+    """The label space, of which the benchmark's classes are a part."""
+
+    space: str
+    classes: tuple[ClassOfLabels, ...]
+
+
+class Mining(_Part):
+    """How models chose the pictures."""
+
+    rule: str
+    kept: int
+
+
+class Verification(_Part):
+    """How people confirmed them."""
+
+    rule: str
+    questions: Mapping[str, str]
+    annotators: int
+    agreement: Mapping[str, Mapping[str, float | None]]
+    confirmed: int
+
+
+class Counts(_Part):
+    """How many pictures there are of what, and how many were left out, why."""
+
+    pictures: int
+    test: int
+    reference: int
+    samples: int
+    attributes: Mapping[str, int]
+    left_out: Mapping[str, int]
+
+
+class FileNote(_Part):
+    """A file of the benchmark that is not a picture by itself."""
+
+    sha256: str
+    size: int
+
+
+class Record(_Part):
+    """The whole of benchmark.json."""
+
+    format: Literal[1] = 1
+    name: str
+    version: str
+    description: str
+    url: str
+    published: str  # the date that its makers give, not that of the freeze
+    layout: LayoutName
+    labels: Labels
+    scoring: Literal["all", "subset"]
+    surrogates: Mapping[str, str]
+    mining: Mining | None
+    verification: Verification | None
+    counts: Counts
+    licences: Mapping[str, int]
+    notes: tuple[str, ...]
+    made_with: Mapping[str, Any]
+    content_digest: str  # of the pictures and their labels, whatever the layout
+    files: Mapping[str, FileNote] = {}
+    digest: str = ""
+
+    @property
+    def space(self) -> LabelSpace:
+        """The classes as the evaluation wants them."""
+        classes = self.labels.classes
+        return LabelSpace(
+            self.labels.space,
+            tuple(one.label for one in classes),
+            tuple(one.name for one in classes),
+            tuple(one.ids for one in classes),
+        )
+
+    def computed_digest(self) -> str:
+        """The hash over everything: the record names the hash of every file, the manifest that of every picture."""
+        return _hash(self.model_dump(mode="json", exclude={"digest"}))
+
+    def sealed(self, files: Mapping[str, FileNote]) -> Record:
+        """The record with its files and its digest."""
+        whole = self.model_copy(update={"files": dict(sorted(files.items()))})
+        return whole.model_copy(update={"digest": whole.computed_digest()})
+
+    def text(self) -> str:
+        """As it stands in the file."""
+        return json.dumps(self.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n"
+
+
+def content_digest(manifest: Manifest) -> str:
+    """Hash over every picture's id, label, bytes and pixels; neither order nor layout changes it."""
+    columns = ("id", "split", "label", "file_sha256", "pixel_sha256")
+    return _hash(sorted(zip(*(map(str, manifest.table[name]) for name in columns), strict=True)))
+
+
+def read_record(folder: Path) -> Record:
+    """The record of a benchmark's folder."""
+    path = folder / RECORD
+    if not path.is_file():
+        raise UserError(
+            f"expected the folder of a benchmark, got '{folder}', which holds no {RECORD};"
+            " `counterfoil freeze WORKSPACE --out FOLDER` makes one"
+        )
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        found = Record.model_validate(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise UserError(
+            f"expected {path} as counterfoil writes it, got at {place or 'its top'}: {first['msg']};"
+            " a newer counterfoil may have written it, or somebody changed it"
+        ) from error
+    except (OSError, ValueError) as error:
+        raise UserError(f"expected JSON in {path}, which cannot be read: {error}; get the benchmark again") from error
+    for file in found.files:
+        check_inside(file, path)
+    return found
+
+
+def _hash(content: object) -> str:
+    text = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,72 @@
+"""Small workspaces to freeze: photos with licences, edits of them, what mining and people said."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from counterfoil.freeze import Frozen, Title
+from counterfoil.pipeline import Job, build_job, source_at
+from counterfoil.pipeline.freezing import FreezeJob, freeze
+from counterfoil.store import Workspace
+from counterfoil.types import Decision, Mined, Verified
+from planted import write_photos
+
+RECIPE = """
+about: a few edits
+working_size: 96
+edits:
+  - edit: control
+  - edit: background-swap
+  - {edit: size, levels: {rate: [0.1, 0.05]}}
+"""
+SURROGATES = {"python:planted:fails_on_small_objects": "a" * 64, "python:planted:answers_by_background": "b" * 64}
+
+
+def write_workspace(folder: Path, photos: int = 4, licences: Mapping[str, str] | None = None) -> Workspace:
+    """A workspace built of photos that lie beside it: six pictures of each photo but for those that fail."""
+    images, masks = write_photos(folder, photos)
+    if licences is not None:
+        write_licences(images, licences)
+    (folder / "recipe.yaml").write_text(RECIPE)
+    build_job(Job(source_at(images, masks), (), recipe=str(folder / "recipe.yaml")), folder / "workspace")
+    return Workspace(folder / "workspace")
+
+
+def write_licences(images: Path, licences: Mapping[str, str]) -> None:
+    with (images / "licences.csv").open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["file", "licence", "origin"])
+        rows.writerows([name, licence, f"photo book, {name}"] for name, licence in licences.items())
+
+
+def ids_of(workspace: Workspace, edit: str) -> list[str]:
+    return [one.variant.id for one in workspace.exhibits if one.variant.edit == edit]
+
+
+def keep_mined(workspace: Workspace, ids: Iterable[str], digest: str | None = None) -> None:
+    rule = "wrong for at least 2 of 2 surrogates"
+    workspace.keep_mined(Mined(tuple(ids), rule, SURROGATES, digest or workspace.digest))
+
+
+def keep_verdicts(workspace: Workspace, kept: Mapping[str, bool], digest: str | None = None) -> None:
+    """Three people's say: all of one mind."""
+    decisions = [
+        Decision(name, yes, {"object": {"yes" if yes else "no": 3}}, {"object": "yes" if yes else "no"})
+        for name, yes in kept.items()
+    ]
+    questions, agreement = {"object": "Is the object recognisable?"}, {"object": {"percent": 100.0, "kappa": 1.0}}
+    told = Verified("majority", questions, 3, agreement, tuple(decisions), digest or workspace.digest)
+    workspace.keep_verified(told)
+
+
+def frozen(workspace: Workspace, out: Path, version: str = "1.0.0", **options: Any) -> Frozen:
+    """The workspace as a benchmark, by the function behind `counterfoil freeze`."""
+    return freeze(workspace, FreezeJob(Title("planted", version), **options), out)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file of a folder."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}

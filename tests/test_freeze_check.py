@@ -1,0 +1,222 @@
+"""A benchmark that was changed is noticed, named and refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from counterfoil.cli import commands
+from counterfoil.errors import Unusable, UserError
+from counterfoil.freeze import LAYOUTS, LayoutName, differences, open_benchmark, read_record
+from counterfoil.freeze.checking import file_note
+from counterfoil.freeze.entries import COLUMNS, read_manifest
+from counterfoil.freeze.record import content_digest
+from counterfoil.store.parquet import TableWriter
+from counterfoil.store.parquet_reading import read_table
+from frozen_sets import frozen, write_workspace
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One benchmark in each layout."""
+    folder = tmp_path_factory.mktemp("check")
+    workspace = write_workspace(folder)
+    for layout in LAYOUTS:
+        frozen(workspace, folder / layout, layout=layout)
+    return folder
+
+
+@pytest.fixture(params=LAYOUTS)
+def layout(request: pytest.FixtureRequest) -> LayoutName:
+    return request.param  # type: ignore[no-any-return]
+
+
+@pytest.fixture
+def benchmark(whole: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(whole / "folder", tmp_path / "set"))
+
+
+def checked(folder: Path, *options: str) -> tuple[int, list[str]]:
+    done = CliRunner().invoke(commands, ["check", str(folder), *options], catch_exceptions=False)
+    return done.exit_code, done.output.splitlines()
+
+
+def refused(folder: Path) -> str:
+    with pytest.raises(UserError, match="as it was frozen") as error:
+        open_benchmark(folder)
+    return str(error.value)
+
+
+def flip(path: Path, place: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[place] ^= 1
+    path.write_bytes(data)
+
+
+def picture(folder: Path) -> Path:
+    return sorted(folder.rglob("*.png"))[3]
+
+
+def test_a_whole_benchmark_is_whole(whole: Path, layout: LayoutName) -> None:
+    status, lines = checked(whole / layout)
+    assert status == 0
+    assert lines[0].startswith("whole: planted 1.0.0, 20 pictures")
+    assert checked(whole / layout, "--files-only") == (status, lines)
+
+
+@pytest.mark.parametrize("place", [0, 100, -1])
+def test_one_flipped_bit_of_a_picture_is_named(benchmark: Path, place: int) -> None:
+    flip(picture(benchmark), place)
+    name = picture(benchmark).relative_to(benchmark)
+    assert checked(benchmark) == (1, [f"changed: {name} (its SHA-256 differs)"])
+    assert str(name) in refused(benchmark)
+
+
+@pytest.mark.parametrize("layout", ["parquet", "webdataset"])
+def test_one_flipped_bit_in_a_shard_is_named_with_its_picture(whole: Path, tmp_path: Path, layout: str) -> None:
+    folder = Path(shutil.copytree(whole / layout, tmp_path / "set"))
+    table = read_table(folder / "manifest.parquet")
+    row = list(table["split"]).index("test") + 2
+    flip(folder / table["file"][row], int(table["offset"][row]) + 60)
+    _, lines = checked(folder)
+    assert lines == [
+        f"changed: {table['file'][row]} (its SHA-256 differs)",
+        f"changed: {table['file'][row]}/{table['member'][row]} (a picture in a changed shard)",
+    ]
+    refused(folder)
+
+
+def test_a_missing_an_extra_and_a_renamed_picture_are_told_apart(benchmark: Path) -> None:
+    missing, renamed = sorted(benchmark.rglob("*.png"))[:2]
+    missing.unlink()
+    renamed.rename(renamed.with_name("other.png"))
+    shutil.copy(picture(benchmark), benchmark / "data" / "test" / "extra.png")
+    found = {difference.kind: difference.file for difference in differences(benchmark)}
+    assert found == {
+        "missing": str(missing.relative_to(benchmark)),
+        "renamed": str(renamed.relative_to(benchmark)),
+        "extra": "data/test/extra.png",
+    }
+    assert "other.png" in " ".join(checked(benchmark)[1])
+    refused(benchmark)
+
+
+@pytest.mark.parametrize("file", ["README.md", "CHANGELOG.md", "croissant.json", "labels.json", "examples.jpg"])
+def test_every_other_file_is_covered_too(benchmark: Path, file: str) -> None:
+    flip(benchmark / file, 5)
+    assert checked(benchmark) == (1, [f"changed: {file} (its SHA-256 differs)"])
+
+
+def test_an_edited_manifest_is_named(benchmark: Path) -> None:
+    table = read_table(benchmark / "manifest.parquet")
+    table["label"][0] = "violet"
+    with TableWriter(benchmark / "manifest.parquet", COLUMNS) as writer:
+        writer.write(table)
+    status, lines = checked(benchmark)
+    assert status == 1
+    assert lines[0].startswith("changed: manifest.parquet")
+    refused(benchmark)
+
+
+def test_the_digest_is_over_what_the_record_says_not_how_it_is_laid_out(benchmark: Path) -> None:
+    path = benchmark / "benchmark.json"
+    record = json.loads(path.read_text())
+    path.write_text(json.dumps(dict(sorted(record.items(), reverse=True)), indent=7, ensure_ascii=True))
+    assert checked(benchmark)[0] == 0
+
+
+@pytest.mark.parametrize("key", ["scoring", "surrogates", "content_digest", "digest"])
+def test_an_edited_record_is_named(benchmark: Path, key: str) -> None:
+    path = benchmark / "benchmark.json"
+    record = json.loads(path.read_text())
+    record[key] = {"scoring": "subset", "surrogates": {"me": "0"}}.get(key, "0" * 64)
+    path.write_text(json.dumps(record))
+    assert checked(benchmark)[1][0].startswith("changed: benchmark.json")
+    refused(benchmark)
+
+
+def test_a_content_digest_of_other_pictures_is_named(benchmark: Path) -> None:
+    record = read_record(benchmark)
+    resealed = record.model_copy(update={"content_digest": "0" * 64}).sealed(record.files)
+    (benchmark / "benchmark.json").write_text(resealed.text())
+    assert checked(benchmark) == (1, ["changed: benchmark.json (its content digest is not that of the manifest)"])
+
+
+def test_pictures_that_decode_otherwise_are_named(benchmark: Path) -> None:
+    """Consistent but false: every file has its hash, yet the pixels are not those of the manifest."""
+    table = read_table(benchmark / "manifest.parquet")
+    table["pixel_sha256"][5] = "0" * 64
+    with TableWriter(benchmark / "manifest.parquet", COLUMNS) as writer:
+        writer.write(table)
+    record = read_record(benchmark)
+    content = content_digest(read_manifest(benchmark))
+    notes = {**record.files, "manifest.parquet": file_note(benchmark / "manifest.parquet")}
+    resealed = record.model_copy(update={"content_digest": content}).sealed(notes)
+    (benchmark / "benchmark.json").write_text(resealed.text())
+    assert checked(benchmark, "--files-only")[0] == 0
+    assert checked(benchmark) == (1, [f"changed: {table['file'][5]} (other pixels when decoded)"])
+    opened = open_benchmark(benchmark)
+    with pytest.raises(Unusable, match="other pixels than were frozen"):
+        opened.read(opened.exhibits[5])
+
+
+def test_another_benchmark_than_the_published_one_is_noticed(benchmark: Path) -> None:
+    digest = open_benchmark(benchmark).digest
+    assert checked(benchmark, "--digest", digest)[0] == 0
+    status, lines = checked(benchmark, "--digest", "0" * 64)
+    assert (status, lines[-1].split(":")[0]) == (1, "another benchmark")
+
+
+def test_json_names_the_same(benchmark: Path) -> None:
+    picture(benchmark).unlink()
+    told = json.loads("\n".join(checked(benchmark, "--json")[1]))
+    assert told["whole"] is False
+    assert told["differences"][0].startswith("missing: data/")
+
+
+def test_what_git_keeps_at_the_top_is_no_difference(benchmark: Path) -> None:
+    (benchmark / ".git").mkdir()
+    (benchmark / ".git" / "HEAD").write_text("ref")
+    (benchmark / ".gitattributes").write_text("*.png filter=lfs")
+    assert checked(benchmark)[0] == 0
+
+
+@pytest.mark.parametrize("file", ["../outside.png", "/etc/passwd"])
+def test_paths_that_lead_out_are_refused(benchmark: Path, file: str) -> None:
+    path = benchmark / "benchmark.json"
+    record = json.loads(path.read_text())
+    record["files"][file] = record["files"]["README.md"]
+    path.write_text(json.dumps(record))
+    with pytest.raises(UserError, match="paths inside the benchmark"):
+        differences(benchmark)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [("{", "expected JSON"), ("{}", "as counterfoil writes it"), ('{"format": 2}', "a newer counterfoil")],
+)
+def test_a_record_that_cannot_be_read_is_said_in_one_line(benchmark: Path, text: str, line: str) -> None:
+    (benchmark / "benchmark.json").write_text(text)
+    with pytest.raises(UserError, match=line) as error:
+        open_benchmark(benchmark)
+    assert "\n" not in str(error.value)
+
+
+def test_a_folder_without_a_benchmark_is_said(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"holds no benchmark\.json"):
+        open_benchmark(tmp_path)
+
+
+def test_a_picture_that_changes_after_opening_is_not_shown_to_a_model(benchmark: Path) -> None:
+    opened = open_benchmark(benchmark)
+    first, second = opened.exhibits[:2]
+    shutil.copy(benchmark / second.file, benchmark / first.file)
+    with pytest.raises(Unusable, match="other pixels"):
+        opened.read(first)
+    (benchmark / first.file).unlink()
+    with pytest.raises(Unusable, match="cannot be read"):
+        opened.read(first)

@@ -1,0 +1,141 @@
+"""What changed between two versions, and the step of the version that it asks for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from counterfoil.cli import commands
+from counterfoil.errors import UserError
+from counterfoil.freeze import Comparison, compare, read_edition
+from counterfoil.pipeline import Job, build_job, source_at
+from counterfoil.store import Workspace
+from frozen_sets import frozen, ids_of, keep_mined, keep_verdicts, write_licences, write_workspace
+from planted import write_photos
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    return write_workspace(tmp_path, photos=2)
+
+
+def between(folder: Path) -> Comparison:
+    return compare(read_edition(folder / "old"), read_edition(folder / "new"))
+
+
+def said(folder: Path, *options: str) -> str:
+    done = CliRunner().invoke(commands, ["diff", str(folder / "old"), str(folder / "new"), *options])
+    assert done.exit_code == 0
+    return done.output
+
+
+def test_the_same_twice_has_no_difference(workspace: Workspace, tmp_path: Path) -> None:
+    frozen(workspace, tmp_path / "old")
+    frozen(workspace, tmp_path / "new")
+    assert between(tmp_path).step == "none"
+    assert "the same pictures" in said(tmp_path)
+
+
+def test_added_pictures_are_a_minor_step_and_removed_ones_a_major(workspace: Workspace, tmp_path: Path) -> None:
+    small = ids_of(workspace, "size")
+    keep_mined(workspace, small[:2])
+    frozen(workspace, tmp_path / "old")
+    keep_mined(workspace, small[:3])
+    frozen(workspace, tmp_path / "new", "1.1.0")
+    found = between(tmp_path)
+    assert (found.step, found.step_made, len(found.removed)) == ("minor", "minor", 0)
+    assert len([name for name in found.added if "size" in name]) == 1
+    (tmp_path / "old").rename(tmp_path / "kept")
+    (tmp_path / "new").rename(tmp_path / "old")
+    (tmp_path / "kept").rename(tmp_path / "new")
+    assert between(tmp_path).step == "major"
+    assert "removed: " in said(tmp_path)
+
+
+def test_other_verdicts_are_a_patch(workspace: Workspace, tmp_path: Path) -> None:
+    names = [one.variant.id for one in workspace.exhibits]
+    keep_verdicts(workspace, dict.fromkeys(names, True))
+    frozen(workspace, tmp_path / "old", verified=True)
+    keep_verdicts(workspace, dict.fromkeys([name for name in names if name not in ids_of(workspace, "control")], True))
+    frozen(workspace, tmp_path / "new", "1.0.1")
+    found = between(tmp_path)
+    assert found.step == "patch"
+    assert {change.aspects for change in found.changed} == {("verdict",)}
+    assert {(change.was, change.now) for change in found.changed} == {("confirmed", "unasked")}
+    assert "confirmed -> unasked" in said(tmp_path)
+
+
+def test_other_pixels_and_seeds_are_found_under_the_same_name(tmp_path: Path) -> None:
+    recipe = (
+        "about: random\nworking_size: 96\nedits:\n  - edit: control\n  - {edit: position, settings: {rate: 0.05}}\n"
+    )
+    (tmp_path / "recipe.yaml").write_text(recipe)
+    source = source_at(*write_photos(tmp_path, 2))
+    for seed, name in enumerate(("old", "new")):
+        job = Job(source, (), recipe=str(tmp_path / "recipe.yaml"), seed=seed)
+        build_job(job, tmp_path / f"{name}-workspace")
+        frozen(Workspace(tmp_path / f"{name}-workspace"), tmp_path / name, f"1.0.{seed}")
+    found = between(tmp_path)
+    assert (found.added, found.removed, found.step) == ((), (), "major")
+    moved = {change.picture: change.aspects for change in found.changed if "position" in change.picture}
+    assert set(moved.values()) == {("pixels", "settings")}
+    assert len(moved) == 2
+    assert "too small" in said(tmp_path)
+
+
+def test_labels_scoring_and_licences_are_compared(workspace: Workspace, tmp_path: Path) -> None:
+    frozen(workspace, tmp_path / "old")
+    write_licences(tmp_path / "images", {"crimson/000.png": "CC0"})
+    frozen(workspace, tmp_path / "new", "1.0.1", scoring="subset")
+    found = between(tmp_path)
+    assert found.terms == ("scoring",)
+    assert found.step == "major"
+    assert {change.aspects for change in found.changed} == {("provenance",)}
+    assert "the step made is patch, too small" in said(tmp_path)
+
+
+def test_new_classes_change_the_rule_only_where_a_subset_competes(workspace: Workspace, tmp_path: Path) -> None:
+    first, *_, last = ids_of(workspace, "size")
+    for scoring, step in (("all", "minor"), ("subset", "major")):
+        keep_mined(workspace, [first])
+        frozen(workspace, tmp_path / scoring / "old", scoring=scoring)
+        keep_mined(workspace, [first, last])
+        frozen(workspace, tmp_path / scoring / "new", "1.1.0", scoring=scoring)
+        assert between(tmp_path / scoring).step == step
+
+
+def test_another_layout_changes_no_picture(workspace: Workspace, tmp_path: Path) -> None:
+    frozen(workspace, tmp_path / "old")
+    frozen(workspace, tmp_path / "new", layout="parquet")
+    assert between(tmp_path).terms == ("layout",)
+    assert not between(tmp_path).changed
+
+
+def test_json_names_every_picture(workspace: Workspace, tmp_path: Path) -> None:
+    frozen(workspace, tmp_path / "old", originals=False)
+    frozen(workspace, tmp_path / "new", "1.1.0")
+    told = json.loads(said(tmp_path, "--json"))
+    assert told["step"] == "minor"
+    assert told["added"] == sorted(f"{sample}: {edit} none" for sample in ("crimson/000.png", "emerald/001.png")
+                                   for edit in ("control", "original"))  # fmt: skip
+
+
+def test_the_changelog_grows_from_version_to_version(workspace: Workspace, tmp_path: Path) -> None:
+    frozen(workspace, tmp_path / "old", originals=False)
+    frozen(workspace, tmp_path / "new", "1.1.0", previous=tmp_path / "old")
+    lines = (tmp_path / "new" / "CHANGELOG.md").read_text().splitlines()
+    assert [line for line in lines if line.startswith("#")] == ["# Changelog", "## 1.1.0", "## 1.0.0"]
+    assert "- added: 4 pictures" in lines
+    assert "First version." in lines
+
+
+def test_a_changed_version_is_not_compared(workspace: Workspace, tmp_path: Path) -> None:
+    for name in ("old", "new"):
+        frozen(workspace, tmp_path / name)
+    path = tmp_path / "new" / "manifest.parquet"
+    path.write_bytes(path.read_bytes() + b" ")
+    with pytest.raises(UserError, match="it was changed"):
+        between(tmp_path)
