@@ -10,13 +10,14 @@ if TYPE_CHECKING:
     from counterfoil.edit import edit_named
     from counterfoil.errors import Unusable, UserError
     from counterfoil.models import load_model
-    from counterfoil.pipeline import Result, rebuild, run
+    from counterfoil.pipeline import Result, evaluate_collection, rebuild, run
     from counterfoil.types import Classifier, Drop, Edit, Picture, Prediction, Sample, Source, Variant
 
 __version__ = "0.1.0"
 
 _ROOM_OF = {
     "run": "pipeline", "rebuild": "pipeline", "Result": "pipeline",
+    "evaluate_collection": "pipeline",
     "load_model": "models", "edit_named": "edit",
     "check_edit": "checks", "check_classifier": "checks",
     "UserError": "errors", "Unusable": "errors",
@@ -25,7 +26,8 @@ _ROOM_OF = {
 }  # fmt: skip
 __all__ = [
     "Classifier", "Drop", "Edit", "Picture", "Prediction", "Result", "Sample", "Source", "Unusable", "UserError",
-    "Variant", "check_classifier", "check_edit", "edit_named", "load_model", "rebuild", "run",
+    "Variant", "check_classifier", "check_edit", "edit_named", "evaluate_collection", "load_model", "rebuild",
+    "run",
 ]  # fmt: skip
 
 

@@ -83,6 +83,20 @@ class Mined:
 
 
 @dataclass(frozen=True)
+class Verdict:
+    """What one person answered to one question about one picture."""
+
+    variant_id: str
+    annotator: str
+    question: str  # question id
+    answer: str
+    seconds: float  # from the picture's showing to the answer
+    time: str = ""  # when it was given, ISO 8601
+    version: int = 1  # a correction is a new row with the next number; the highest counts
+    control: Literal["", "good", "bad", "repeat"] = ""  # why a hidden control was shown; "" for the work itself
+
+
+@dataclass(frozen=True)
 class Decision:
     """What people's answers to one picture came to."""
 
@@ -273,3 +287,7 @@ class Run:
     preprocessing: Mapping[str, Preprocessing | None]
     environment: Mapping[str, str] = field(default_factory=dict)
     scoring: str = "all"  # which columns compete, and over which benchmark's classes
+    collection: str = ""  # the finished pictures that were shown, by name; "" where photos were edited
+    collection_digest: str = ""
+    surrogates: Mapping[str, str] = field(default_factory=dict)  # who chose the pictures, with digests of the weights
+    notes: tuple[str, ...] = ()  # what every report on the collection must say

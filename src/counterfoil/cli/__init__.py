@@ -7,11 +7,18 @@ import sys
 import click
 
 from counterfoil.cli.building import build, rebuild_command
+from counterfoil.cli.converting import convert_command
+from counterfoil.cli.evaluating import evaluate
+from counterfoil.cli.freezing import check, diff, freeze
+from counterfoil.cli.leaderboard import leaderboard_command
 from counterfoil.cli.listing import list_, version
+from counterfoil.cli.mining import mine
 from counterfoil.cli.models import models
+from counterfoil.cli.painting import analyse, paint, quality
 from counterfoil.cli.planning import plan
 from counterfoil.cli.reporting import compare, gate, report
 from counterfoil.cli.running import demo, run
+from counterfoil.cli.verifying import verify
 from counterfoil.errors import UserError
 
 _STOPPED = 130  # what shells give for Ctrl-C
@@ -22,7 +29,30 @@ def commands() -> None:
     """Find out which attributes of an object break an image classifier, and prove it."""
 
 
-for command in (demo, run, build, rebuild_command, plan, report, compare, gate, list_, models, version):
+for command in (
+    demo,
+    run,
+    evaluate,
+    build,
+    rebuild_command,
+    convert_command,
+    paint,
+    quality,
+    mine,
+    analyse,
+    freeze,
+    check,
+    diff,
+    plan,
+    verify,
+    report,
+    compare,
+    gate,
+    leaderboard_command,
+    list_,
+    models,
+    version,
+):
     commands.add_command(command)
 
 

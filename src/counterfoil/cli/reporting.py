@@ -11,8 +11,9 @@ from typing import Any
 import click
 
 from counterfoil.errors import UserError
+from counterfoil.pipeline.collected.showing import maker_for
 from counterfoil.pipeline.recorded.comparing import compare_runs
-from counterfoil.pipeline.recorded.pictures import Album, remaker
+from counterfoil.pipeline.recorded.pictures import Album
 from counterfoil.pipeline.recorded.report import content_of, write_study
 from counterfoil.pipeline.recorded.study import accuracies, open_runs
 from counterfoil.report.compared import comparison_csv, comparison_json, comparison_sentence, comparison_text
@@ -27,9 +28,14 @@ from counterfoil.report.gate import (
     max_drop,
     overall,
 )
+from counterfoil.report.surrogates import MEANING
 from counterfoil.report.trackers import TRACKERS
 from counterfoil.store import write_atomically
 
+_COMPARED = {
+    "drops": "drops in points, above zero the second loses less",
+    "accuracies": "accuracies in percent, above zero the first is right more often",
+}
 run_folder = click.Path(path_type=Path)
 names_option = click.option(
     "--as", "names", multiple=True, help="Name of a run, once per run: tells equal models apart."
@@ -46,7 +52,7 @@ def report(runs: tuple[Path, ...], out: Path, names: tuple[str, ...], exports: s
     """Make the report of a finished run again, or one comparison of several runs over the same pictures."""
     wanted = export_names(exports) if exports else []
     study = open_runs(runs, names)
-    content = content_of(study, Album(study.folders, remaker(study.folders[0], study.runs[0])))
+    content = content_of(study, Album(study.folders, maker_for(study.folders[0], study.runs[0])))
     page = write_study(out, content)
     if "csv" in wanted:
         content = replace(content, top5_drops=study.top5_drops)
@@ -70,13 +76,17 @@ def compare(runs: tuple[Path, Path], form: str | None, **options: Any) -> None:
     """Compare two models photo by photo: drop of the first minus drop of the second, with 95 % intervals."""
     found = compare_runs(runs, **options)
     if form == "json":
-        document = comparison_json(found.accuracy, found.attributes, found.levels)
+        document = comparison_json(
+            found.accuracy, found.attributes, found.levels, kind=found.kind, surrogates=found.surrogates
+        )
         click.echo(json.dumps(document, indent=1, allow_nan=False))
     elif form == "csv":
         click.echo(comparison_csv([*found.attributes, *found.levels]), nl=False)
     else:
-        click.echo(comparison_sentence(found.accuracy))
-        click.echo(f"\nfirst {found.first}, second {found.second}; drops in points, above zero the second loses less\n")
+        click.echo(comparison_sentence(found.accuracy, found.kind))
+        for model in found.surrogates:
+            click.echo(f"{model} – {MEANING}.")
+        click.echo(f"\nfirst {found.first}, second {found.second}; {_COMPARED[found.kind]}\n")
         click.echo(comparison_text([*found.attributes, *found.levels]))
 
 
@@ -96,7 +106,7 @@ def gate(run: Path, drops: tuple[str, ...], min_accuracy: float | None, bound: B
     study = open_runs([run]).only(options["model"])
     checks = judge_drops(study.drops, rules, bound)
     if min_accuracy is not None:
-        checks += judge_accuracies(accuracies(study.answers), min_accuracy, bound)
+        checks += judge_accuracies(accuracies(study), min_accuracy, bound)
     if options["xml"]:
         write_atomically(options["xml"], junit(checks))
     for check in sorted(checks, key=lambda check: SHOWN_FIRST.index(check.verdict)):

@@ -12,7 +12,8 @@ import click
 from counterfoil.cli.options import chosen_options, model_options
 from counterfoil.errors import UserError
 from counterfoil.pipeline import Job, Result, demo_job, run_job, source_at
-from counterfoil.pipeline.job import Prepared, scoring_of
+from counterfoil.pipeline.job import scoring_of
+from counterfoil.pipeline.result import Work
 from counterfoil.pipeline.spent import usage_of
 from counterfoil.types import Preprocessing
 
@@ -27,7 +28,7 @@ workers_option = click.option("--workers", type=int, help="Threads that work on 
 @workers_option
 def demo(out: Path | None, limit: int | None, workers: int | None) -> None:
     """Run three networks over the demo photos, offline after the first time, and write a report."""
-    _run_and_report(demo_job(limit, workers, _command()), out or Path("demo"))
+    tell(run_job(demo_job(limit, workers, command_line()), out or Path("demo"), print_models))
 
 
 @click.command()
@@ -52,27 +53,28 @@ def run(images: Path, masks: Path | None, models: tuple[str, ...], out: Path | N
     """Edit your photos, ask your models, and write a report on what each attribute costs."""
     names = ("recipe", "limit", "workers", "batch_size", "seed", "classes", "scoring")
     asked = {name: options[name] for name in names}
-    job = Job(source_at(images, masks), models, command=_command(), options=chosen_options(options), **asked)
-    _run_and_report(job, out or Path("out"))
+    job = Job(source_at(images, masks), models, command=command_line(), options=chosen_options(options), **asked)
+    tell(run_job(job, out or Path("out"), print_models))
 
 
-def _command() -> str:
+def command_line() -> str:
     """The command as it was typed."""
     return shlex.join(["counterfoil", *sys.argv[1:]])
 
 
-def _run_and_report(job: Job, out: Path) -> None:
-    result = run_job(job, out, _print_models)
-    report = result.report(out)
+def tell(result: Result) -> None:
+    """Write the report beside the tables and print what was found."""
+    report = result.report(result.folder)
     for line in result.headline:
         click.echo(line)
     _print_counts(result)
     click.echo(f"report: {report}")
     if not len(result.answers.samples):
-        raise UserError(f"expected at least one photo that can be used, got none; see {out / 'skipped.csv'}")
+        raise UserError(f"expected at least one photo that can be used, got none; see {result.folder / 'skipped.csv'}")
 
 
-def _print_models(prepared: Prepared) -> None:
+def print_models(prepared: Work) -> None:
+    """What was loaded, before the work begins."""
     for classifier in prepared.classifiers:
         click.echo(f"{classifier.name}: {_told(classifier.preprocessing)}; {scoring_of(classifier)}")
 

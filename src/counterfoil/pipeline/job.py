@@ -27,7 +27,10 @@ from counterfoil.pipeline.studio import Segmenter, Studio
 from counterfoil.recipes import Recipe, Step, load_recipe
 from counterfoil.segment import U2Netp
 from counterfoil.source import DemoSource, FolderSource
-from counterfoil.types import Classifier, Run, Sample, Skipped, Source
+from counterfoil.source.formats import FORMATS
+from counterfoil.source.imagenet_s import PREFIX as IMAGENET_S
+from counterfoil.source.imagenet_s import ImageNetSSource
+from counterfoil.types import Classifier, Picture, Run, Sample, Skipped, Source, Variant
 
 
 @dataclass(frozen=True)
@@ -86,10 +89,9 @@ class Prepared:
         samples = {sample.id: sample for sample in self.samples}
         return Studio(self.job.source, samples, self.recipe.working_size, segmenter_for(self.samples))
 
-    @property
-    def workers(self) -> int:
-        """Threads that work on photos."""
-        return self.job.workers or cores()
+    def picture(self, variant: Variant) -> Picture:
+        """A variant, made once more."""
+        return self.studio.make(variant)
 
     @property
     def run(self) -> Run:
@@ -125,11 +127,11 @@ def prepare(job: Job) -> Prepared:
     options = replace(job.options, classes=given)
     classifiers = tuple(load_model(address, options=options) for address in job.models)
     space = given or (space_of(classifiers[0].labels) if classifiers else _space_of_folders(samples))
-    chosen = _chosen(samples, job.limit)
+    chosen = in_turn(samples, job.limit)
     label_of = {label: space.resolve(label) for label in {sample.label for sample in chosen}}
     labelled = tuple(replace(sample, label=label_of[sample.label]) for sample in chosen)
     labels = sorted(set(label_of.values()))
-    ready = tuple(made_for(_scored(classifier, space, labels, job.scoring), labels) for classifier in classifiers)
+    ready = ready_models(classifiers, space, labels, job.scoring)
     surrogates = _surrogates(steps, labels)
     return Prepared(job, recipe, steps, ready, space, labelled, (*skipped, *_waiting(recipe)), surrogates)
 
@@ -153,6 +155,13 @@ def _surrogates(steps: Sequence[Planned], labels: Sequence[str]) -> dict[str, Cl
     """The models that edits ask for a choice."""
     addresses = {step.edit.surrogate for step in steps if isinstance(step.edit, BackgroundWorst)}
     return {address: made_for(load_model(address), labels) for address in sorted(addresses)}
+
+
+def ready_models(
+    classifiers: Sequence[Classifier], space: LabelSpace, labels: Sequence[str], scoring: Scoring
+) -> tuple[Classifier, ...]:
+    """The models over these labels, checked to know them all."""
+    return tuple(made_for(_scored(classifier, space, labels, scoring), labels) for classifier in classifiers)
 
 
 def _scored(classifier: Classifier, space: LabelSpace, labels: Sequence[str], scoring: Scoring) -> Classifier:
@@ -202,7 +211,7 @@ def _space_of_folders(samples: Sequence[Sample]) -> LabelSpace:
     return imagenet1k()
 
 
-def _chosen(samples: Sequence[Sample], limit: int | None) -> list[Sample]:
+def in_turn(samples: Sequence[Sample], limit: int | None) -> list[Sample]:
     """The first photos of every class in turn, so that a limit does not cut whole classes away."""
     turn: dict[str, int] = {}
     rank = {}
@@ -223,6 +232,11 @@ def source_at(images: str | Path, masks: str | Path | None) -> Source:
     """The photos that `run` was pointed at."""
     if str(images) == DemoSource().images:
         return DemoSource()
+    form, _, place = str(images).partition(":")
+    if form in FORMATS and place:
+        return FORMATS[form](Path(place).absolute())
+    if str(images).startswith(IMAGENET_S) and place:
+        return ImageNetSSource(Path(place).absolute())
     return FolderSource(Path(images).absolute(), Path(masks).absolute() if masks else None)
 
 

@@ -23,6 +23,11 @@ def rebuild(folder: str | Path, variant_id: str) -> Picture:
     table = read_table(path / "variants.parquet")
     variant, row = _variant(table, variant_id, folder)
     about = read_record(path)
+    if about.get("collection"):
+        raise UserError(
+            f"expected a run that edited photos, got '{folder}', which is over the collection {about['collection']}:"
+            " its pictures are not made again, they lie there as they are"
+        )
     source = source_at(about["images"], about["masks"])
     there = {sample.id: sample for sample in source.samples()[0]}
     wanted = [str(variant.sample_id), *([variant.donor_id] if variant.donor_id else [])]

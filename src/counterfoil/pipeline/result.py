@@ -7,21 +7,40 @@ import tempfile
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Protocol
 
 from counterfoil.analyse import Answers
-from counterfoil.pipeline.job import Prepared
 from counterfoil.pipeline.recorded.pictures import Album
 from counterfoil.pipeline.recorded.report import content_of, write_study
 from counterfoil.pipeline.recorded.study import Study
 from counterfoil.store import prediction_files
-from counterfoil.types import Drop, Skipped
+from counterfoil.types import Classifier, Drop, Picture, Run, Skipped, Variant
+
+
+class Work(Protocol):
+    """What was asked, loaded and checked: photos with their edits, or a collection."""
+
+    @property
+    def classifiers(self) -> tuple[Classifier, ...]:
+        """The models that were asked."""
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models by the names that stand in the tables."""
+
+    @property
+    def run(self) -> Run:
+        """The record of it."""
+
+    def picture(self, variant: Variant) -> Picture | None:
+        """A picture that the models saw, once more; None where that is no longer possible."""
 
 
 @dataclass(frozen=True)
 class Result:
     """The outcome of a run."""
 
-    prepared: Prepared
+    prepared: Work
     folder: Path
     skipped: tuple[Skipped, ...]
     _holder: tempfile.TemporaryDirectory[str] | None = None  # keeps the tables of a run without a folder alive
@@ -55,5 +74,5 @@ class Result:
             shutil.copytree(self.folder / "predictions", folder / "predictions", dirs_exist_ok=True)
             for name in ("variants.parquet", "run.json"):
                 shutil.copy2(self.folder / name, folder)
-        album = Album((self.folder,), self.prepared.studio.make, keep=self.folder)
+        album = Album((self.folder,), self.prepared.picture, keep=self.folder)
         return write_study(folder, content_of(self.study, album))

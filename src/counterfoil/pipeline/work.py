@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
 from counterfoil import __version__
 from counterfoil.edit.plan import plan
 from counterfoil.errors import Unsegmented, Unusable
@@ -15,9 +18,10 @@ from counterfoil.evaluate import answers, answers_again, asks_again
 from counterfoil.pipeline.job import Prepared
 from counterfoil.pipeline.lending import candidates, settled
 from counterfoil.store import Made
-from counterfoil.types import Answerer, Picture, Prediction, Sample, Skipped, Variant
+from counterfoil.types import Answerer, Classifier, Picture, Prediction, Sample, Skipped, Variant
 
 Keep: TypeAlias = Callable[[Variant, Picture], None]
+ImageOf: TypeAlias = Callable[[Variant], NDArray[np.uint8]]
 
 
 class Outcome(NamedTuple):
@@ -71,20 +75,19 @@ def _pictures(
     return made
 
 
-def unsettled(prepared: Prepared, outcome: Outcome) -> bool:
+def unsettled(classifiers: Sequence[Classifier], outcome: Outcome) -> bool:
     """Whether asking again may still get an answer that the network lost."""
-    return any(asks_again(model, outcome.predictions.get(model.name, [])) for model in prepared.classifiers)
+    return any(asks_again(model, outcome.predictions.get(model.name, [])) for model in classifiers)
 
 
-def outcome_again(prepared: Prepared, earlier: Outcome) -> Outcome:
-    """The same photo, asked again only where an answer ended in an error; only those pictures are made again."""
+def outcome_again(classifiers: Sequence[Classifier], earlier: Outcome, image_of: ImageOf) -> Outcome:
+    """The same work, asked again only where an answer ended in an error; only those pictures are made again."""
     asked = [row.variant for row in earlier.made]
     predictions = dict(earlier.predictions)
-    for model in prepared.classifiers:
+    for model in classifiers:
         told = predictions.get(model.name, [])
         if isinstance(model, Answerer) and asks_again(model, told):
-            again = answers_again(model, asked, told, lambda variant: prepared.studio.make(variant).image)
-            predictions[model.name] = again
+            predictions[model.name] = answers_again(model, asked, told, image_of)
     return earlier._replace(predictions=predictions)
 
 

@@ -1,17 +1,21 @@
 """One self-contained HTML page; CSV, JSON, Markdown."""
 
-from counterfoil.report.content import Example, Reply, ReportInput
+from counterfoil.report.content import Example, PaperTable, Reply, ReportInput
 from counterfoil.report.finding import Finding
+from counterfoil.report.findings import findings
 from counterfoil.report.headline import headline
 from counterfoil.report.html import render, write_report
-from counterfoil.report.tables import drops_csv, markdown, skipped_csv, summary
+from counterfoil.report.tables import accuracies_csv, drops_csv, markdown, skipped_csv, summary
 
 __all__ = [
     "Example",
     "Finding",
+    "PaperTable",
     "Reply",
     "ReportInput",
+    "accuracies_csv",
     "drops_csv",
+    "findings",
     "headline",
     "markdown",
     "render",

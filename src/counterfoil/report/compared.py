@@ -38,23 +38,30 @@ def comparison_csv(rows: Sequence[Contrast]) -> str:
 
 
 def comparison_json(
-    accuracy: Contrast, attributes: Sequence[Contrast], levels: Sequence[Contrast]
+    accuracy: Contrast,
+    attributes: Sequence[Contrast],
+    levels: Sequence[Contrast],
+    kind: str = "drops",
+    surrogates: Sequence[str] = (),
 ) -> dict[str, object]:
     """Plain JSON, null where there is no number; every difference is the first minus the second."""
     return {
         "format": COMPARISON_FORMAT,
         "first": accuracy.first,
         "second": accuracy.second,
+        "kind": kind,
+        "surrogates": list(surrogates),
         "accuracy": contrast_record(accuracy),
         "attributes": [contrast_record(row) for row in attributes],
         "levels": [contrast_record(row) for row in levels],
     }
 
 
-def comparison_sentence(accuracy: Contrast) -> str:
-    """How the two do on the unedited photos."""
+def comparison_sentence(accuracy: Contrast, kind: str = "drops") -> str:
+    """How the two do on the unedited photos, or on all pictures where there are none."""
+    pictures = "the unedited photos" if kind == "drops" else "all pictures"
     return (
-        f"On the unedited photos {accuracy.first} is right on {number(accuracy.value_first)} % and {accuracy.second} "
+        f"On {pictures} {accuracy.first} is right on {number(accuracy.value_first)} % and {accuracy.second} "
         f"on {number(accuracy.value_second)} %: difference {number(accuracy.difference)} points "
         f"[{number(accuracy.ci_low)}, {number(accuracy.ci_high)}], n = {accuracy.n}."
     )

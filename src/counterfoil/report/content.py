@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from counterfoil.analyse import Contrast, Estimate
+from counterfoil.analyse.accuracies import GroupAccuracy
 from counterfoil.report.failure_modes import FailureModes
 from counterfoil.types import Attribute, Drop, Run, Skipped
 
@@ -24,8 +25,10 @@ class Reply:
     after: str
     confidence_after: float
 
-    def outcome(self, label: str) -> Literal["flipped", "held", "gained", "wrong"]:
-        """Right to wrong, right both times, wrong to right, wrong both times."""
+    def outcome(self, label: str, paired: bool = True) -> Literal["flipped", "held", "gained", "wrong", "right"]:
+        """Right to wrong, right both times, wrong to right, wrong both times; with nothing before, right or wrong."""
+        if not paired:
+            return "right" if self.after == label else "wrong"
         if self.before == label:
             return "held" if self.after == label else "flipped"
         return "gained" if self.after == label else "wrong"
@@ -43,6 +46,31 @@ class Example:
     original: bytes | None  # JPEG
     edited: bytes | None
     replies: tuple[Reply, ...]
+    paired: bool = True  # False for a picture of a collection that has no original: there is nothing before
+
+
+@dataclass(frozen=True)
+class PaperTable:
+    """A table by a paper's own rule, or of published numbers, as the page, summary.json and Markdown show it.
+
+    `kind` "scored" stands under "Scored as the paper does", "published" under "Published numbers beside yours".
+    Every row has one cell per column: a text, a number (shown with `decimals`), or None where there is none.
+    `own` names the rows, by their place, that are of this run: they are set off from published ones.
+    """
+
+    title: str
+    rule: str  # in words: how the numbers were scored, or where they were published
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str | float | None, ...], ...]
+    footnotes: tuple[str, ...] = ()
+    kind: Literal["scored", "published"] = "scored"
+    own: frozenset[int] = frozenset()
+    decimals: int = 1
+
+    def __post_init__(self) -> None:
+        wrong = [row for row in self.rows if len(row) != len(self.columns)]
+        if wrong:
+            raise ValueError(f"expected {len(self.columns)} cells in every row of '{self.title}', got {wrong[0]}")
 
 
 @dataclass(frozen=True)
@@ -67,3 +95,10 @@ class ReportInput:
     runs: Sequence[Run] = ()  # where the report compares several
     failures: FailureModes = field(default_factory=FailureModes)
     top5_drops: Sequence[Drop] = ()  # right where the true label is among the five best; only exports need it
+    papers: Sequence[PaperTable] = ()  # by a paper's own rule, and published numbers
+    accuracies: Sequence[GroupAccuracy] = ()  # of a collection's pictures, originals beside them or not
+
+    @property
+    def has_drops(self) -> bool:
+        """Whether any picture could be compared with its original."""
+        return any(row.n for row in self.drops)

@@ -12,7 +12,7 @@ from counterfoil.report.looks import Style, styles
 from counterfoil.report.wording import attribute_name, interval, number
 from counterfoil.types import Drop
 
-_LANE = 20  # pixels between two models in one row
+LANE = 20  # pixels between two models in one row
 
 
 class Mark(NamedTuple):
@@ -78,7 +78,7 @@ def _row(level: _Level, members: Sequence[Drop], looks: dict[str, Style], axis: 
     marks = [
         Mark(
             looks[row.model],
-            y=_LANE * place + _LANE // 2,
+            y=LANE * place + LANE // 2,
             at=axis.at(row.drop),
             low=axis.at(row.ci_low),
             high=axis.at(row.ci_high),
@@ -91,7 +91,7 @@ def _row(level: _Level, members: Sequence[Drop], looks: dict[str, Style], axis: 
     fewest, most = min(row.n for row in members), max(row.n for row in members)
     photos = f"n = {most}" if fewest == most else f"n = {fewest}–{most}"
     values = [(looks[row.model], _value(row)) for row in members]
-    return Row(level.edit, level.level, photos, _LANE * len(members), marks, values)
+    return Row(level.edit, level.level, photos, LANE * len(members), marks, values)
 
 
 def _value(row: Drop) -> str:

@@ -18,5 +18,7 @@ class Finding:
     """One sentence or two that the numbers support; `model` is empty where it is about all of them."""
 
     model: str
-    kind: Literal["data", "accuracy", "weakest", "costly", "improved", "unclear", "control", "presence", "models"]
+    kind: Literal[
+        "data", "accuracy", "weakest", "costly", "improved", "unclear", "control", "presence", "models", "surrogate"
+    ]
     text: str

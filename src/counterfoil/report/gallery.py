@@ -19,7 +19,8 @@ TOLD = {
     "held": "held",
     "gained": "gained",
     "wrong": "wrong",
-}  # right then wrong, right twice, wrong then right, wrong twice
+    "right": "right",
+}  # right then wrong, right twice, wrong then right, wrong twice; with no photo before, right
 
 
 class Verdict(NamedTuple):
@@ -32,6 +33,7 @@ class Verdict(NamedTuple):
     before_percent: int
     after: str
     after_percent: int
+    failed: bool  # flipped; where there is no photo before, wrong
 
 
 class Card(NamedTuple):
@@ -44,6 +46,7 @@ class Card(NamedTuple):
     original: str | None  # data address
     edited: str | None
     verdicts: list[Verdict]
+    paired: bool
 
 
 class Shelf(NamedTuple):
@@ -92,12 +95,13 @@ def _card(example: Example, looks: Mapping[str, Style], names: Mapping[str, str]
         _data_address(example.original),
         _data_address(example.edited),
         [_verdict(example, place, looks, names) for place in range(len(example.replies))],
+        example.paired,
     )
 
 
 def _verdict(example: Example, place: int, looks: Mapping[str, Style], names: Mapping[str, str]) -> Verdict:
     reply = example.replies[place]
-    outcome = reply.outcome(example.label)
+    outcome = reply.outcome(example.label, example.paired)
     return Verdict(
         looks[reply.model],
         outcome,
@@ -106,6 +110,7 @@ def _verdict(example: Example, place: int, looks: Mapping[str, Style], names: Ma
         round(100 * reply.confidence_before),
         names.get(reply.after, reply.after),
         round(100 * reply.confidence_after),
+        outcome == ("flipped" if example.paired else "wrong"),
     )
 
 

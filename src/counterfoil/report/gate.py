@@ -37,13 +37,14 @@ class MaxDrop:
 
 
 class Accuracy(NamedTuple):
-    """A model's accuracy on the unedited photos in percent, with its 95 % interval."""
+    """A model's accuracy in percent with its 95 % interval: on the unedited photos, or on a collection's pictures."""
 
     model: str
     n: int
     accuracy: float
     ci_low: float
     ci_high: float
+    subject: str = "accuracy on the unedited photos"
 
 
 class Check(NamedTuple):
@@ -87,7 +88,7 @@ def judge_drops(drops: Sequence[Drop], rules: Sequence[MaxDrop], bound: Bound) -
 
 
 def judge_accuracies(accuracies: Sequence[Accuracy], least: float, bound: Bound) -> list[Check]:
-    """The accuracy of every model on the unedited photos against the least that is allowed, in percent."""
+    """The accuracy of every model against the least that is allowed, in percent."""
     return [_judged_accuracy(row, least, bound) for row in accuracies]
 
 
@@ -125,7 +126,7 @@ def _judged_drop(row: Drop, rule: MaxDrop, bound: Bound) -> Check:
 
 
 def _judged_accuracy(row: Accuracy, least: float, bound: Bound) -> Check:
-    subject = "accuracy on the unedited photos"
+    subject = row.subject
     if few := _too_few(row.n):
         return Check(row.model, subject, "cannot tell", f"{row.model}, {subject}: {few}")
     shortfall = (least - row.ci_high, least - row.accuracy, least - row.ci_low)

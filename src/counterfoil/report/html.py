@@ -12,17 +12,20 @@ from markupsafe import Markup
 
 from counterfoil.analyse import DEFAULT_METHOD, FEWEST_PHOTOS, METHODS, Contrast, significant
 from counterfoil.report import wording
+from counterfoil.report.accuracy_chart import accuracy_chart
 from counterfoil.report.content import MOST_PHOTOS_FOR_POWER, ReportInput
 from counterfoil.report.dose_chart import dose_charts
 from counterfoil.report.drops_chart import drops_chart
 from counterfoil.report.failure_modes import told_fall, told_lender
 from counterfoil.report.finding import Finding
+from counterfoil.report.findings import findings_of
 from counterfoil.report.gallery import shelves
-from counterfoil.report.headline import headline
 from counterfoil.report.heat_map import heat_map
 from counterfoil.report.looks import styles
 from counterfoil.report.models_apart import told_apart
+from counterfoil.report.paper_tables import HEADINGS, cell_text
 from counterfoil.report.scatter_chart import scatter_chart
+from counterfoil.report.surrogates import MARK, MEANING, surrogates_among
 from counterfoil.types import Skipped
 
 _PAGE = Path(__file__).parent / "page"
@@ -46,9 +49,10 @@ def write_report(out: Path, content: ReportInput) -> Path:
 def render(content: ReportInput) -> str:
     """The page as text; what comes from files, labels or models is escaped, and no script but ours may run."""
     shown = shelves(content)
+    surrogates = surrogates_among(content.run)
     script = (_PAGE / "report.js").read_text(encoding="utf-8")
     return (
-        _environment()
+        _environment(surrogates)
         .get_template("report.html")
         .render(
             content=content,
@@ -57,16 +61,19 @@ def render(content: ReportInput) -> str:
             looks=styles([*(row.model for row in content.drops), *content.run.models]),
             told_apart=told_apart,
             contrasts=sorted(content.contrasts, key=_doubt)[:_MOST_CONTRASTS],
-            findings=_by_model(headline(content.drops, content.contrasts, content.unseen)),
+            lead="weakest" if content.has_drops or not content.accuracies else "accuracy",
+            alone=any(not example.paired for example in content.examples),
+            accuracy_chart=None if content.has_drops else accuracy_chart(content.accuracies, surrogates),
+            paper_headings=HEADINGS,
+            cell_text=cell_text,
+            findings=_by_model(findings_of(content)),
             drops_chart=drops_chart(content.drops),
             dose_charts=dose_charts(content.drops),
             heat_map=heat_map(content),
             scatter_chart=scatter_chart(content),
             shelves=shown,
             classes=sorted({card.name for shelf in shown for card in shelf.cards}),
-            flips=any(
-                verdict.outcome == "flipped" for shelf in shown for card in shelf.cards for verdict in card.verdicts
-            ),
+            flips=any(verdict.failed for shelf in shown for card in shelf.cards for verdict in card.verdicts),
             reasons=_by_reason(content),
             fewest_photos=FEWEST_PHOTOS,
             interval_name=METHODS[DEFAULT_METHOD],
@@ -78,13 +85,18 @@ def render(content: ReportInput) -> str:
     )
 
 
-def _environment() -> Environment:
+def _environment(surrogates: tuple[str, ...]) -> Environment:
     """Escapes everything; a name that is not given is an error, not a gap."""
     environment = Environment(
         loader=FileSystemLoader(_PAGE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     words = (wording.count, wording.number, wording.p_value, wording.sentence_start, wording.unbroken)
     environment.filters |= {word.__name__: word for word in (*words, told_fall, told_lender)}
+    environment.globals |= {
+        "surrogates": surrogates,
+        "surrogate_meaning": MEANING,
+        "surrogate_mark": Markup('<span class="badge" title="{}">{}</span>').format(MEANING, MARK),
+    }
     return environment
 
 

@@ -9,14 +9,21 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields
 
-from counterfoil.analyse import Contrast
+from counterfoil.analyse import Contrast, Estimate
+from counterfoil.analyse.accuracies import GroupAccuracy
 from counterfoil.report.content import ReportInput
-from counterfoil.report.headline import headline
-from counterfoil.report.wording import interval, number, p_value
+from counterfoil.report.findings import findings_of
+from counterfoil.report.paper_tables import paper_record
+from counterfoil.report.surrogates import marked, surrogates_among
+from counterfoil.report.wording import ABSENT, interval, number, p_value
 from counterfoil.types import Drop, Skipped
 
 SUMMARY_FORMAT = 1  # raised when a key of summary.json changes its meaning or goes
 
+ACCURACY_COLUMNS = (
+    "model", "attribute", "edit", "level", "n", "photos", "top1", "top1_low", "top1_high", "top5", "top5_low",
+    "top5_high", "tied_group", "surrogate",
+)  # fmt: skip
 _PROBABILITIES = {"p_value", "p_holm", "p_bh"}
 _DECIMALS = 4
 _DIGITS = 6  # significant ones, so that small p values survive
@@ -34,14 +41,33 @@ def skipped_csv(skipped: Sequence[Skipped]) -> str:
     return _csv(names, ([getattr(row, name) for name in names] for row in skipped))
 
 
-def markdown(drops: Sequence[Drop]) -> str:
+def accuracies_csv(rows: Sequence[GroupAccuracy], surrogates: tuple[str, ...] = ()) -> str:
+    """The table of accuracies in percent; "all" stands where attributes, edits or levels are together."""
+    lines = ([_cell(name, value) for name, value in _flat(row, surrogates).items()] for row in rows)
+    return _csv(ACCURACY_COLUMNS, lines)
+
+
+def accuracies_markdown(rows: Sequence[GroupAccuracy], surrogates: tuple[str, ...] = ()) -> str:
+    """The table of accuracies for a README or a pull request."""
+    lines = [
+        "| model | attribute | edit | level | n | top-1 [95 %] | top-5 [95 %] | tied group |",
+        "|---|---|---|---|--:|--:|--:|---|",
+    ]
+    for row in rows:
+        names = [_markdown_cell(name) for name in (marked(row.model, surrogates), row.attribute, row.edit, row.level)]
+        rates = [f"{number(rate.value)} {interval(rate)}" if rate.n else ABSENT for rate in (row.top1, row.top5)]
+        lines.append(f"| {' | '.join([*names, str(row.top1.n), *rates, row.letters])} |")
+    return "\n".join(lines) + "\n"
+
+
+def markdown(drops: Sequence[Drop], surrogates: tuple[str, ...] = ()) -> str:
     """The table of drops for a README or a pull request."""
     lines = [
         "| model | attribute | edit | level | n | original | accuracy | drop [95 %] | p (Holm) |",
         "|---|---|---|---|--:|--:|--:|--:|--:|",
     ]
     for row in drops:
-        names = [_markdown_cell(name) for name in (row.model, row.attribute, row.edit, row.level)]
+        names = [_markdown_cell(name) for name in (marked(row.model, surrogates), row.attribute, row.edit, row.level)]
         numbers = [str(row.n), number(row.accuracy_original), number(row.accuracy)]
         lines.append(
             f"| {' | '.join([*names, *numbers, f'{number(row.drop)} {interval(row)}', p_value(row.p_holm)])} |"
@@ -51,7 +77,8 @@ def markdown(drops: Sequence[Drop]) -> str:
 
 def summary(content: ReportInput) -> dict[str, object]:
     """What summary.json holds: plain JSON, null where there is no number."""
-    findings = headline(content.drops, content.contrasts, content.unseen)
+    findings = findings_of(content)
+    surrogates = surrogates_among(content.run)
     return {
         "format": SUMMARY_FORMAT,
         "title": content.title,
@@ -77,6 +104,9 @@ def summary(content: ReportInput) -> dict[str, object]:
             {"stage": stage, "edit": edit, "reason": reason, "count": times}
             for (stage, edit, reason), times in skipped_by_reason(content.skipped).items()
         ],
+        "accuracies": [accuracy_record(row, surrogates) for row in content.accuracies],
+        "surrogates": list(surrogates),
+        "papers": [paper_record(table) for table in content.papers],
         "run": asdict(content.run),
         "runs": [asdict(run) for run in content.runs],
     }
@@ -96,10 +126,27 @@ def _csv(names: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def _cell(name: str, value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
     if not isinstance(value, float):
         return str(value)
     rounded = _rounded(name, value)
     return f"{rounded:.{_DIGITS}g}" if name in _PROBABILITIES else f"{rounded:.{_DECIMALS}f}"
+
+
+def accuracy_record(row: GroupAccuracy, surrogates: tuple[str, ...]) -> dict[str, object]:
+    """One row of the table of accuracies as plain JSON."""
+    return _plain(_flat(row, surrogates))
+
+
+def _flat(row: GroupAccuracy, surrogates: tuple[str, ...]) -> dict[str, object]:
+    group = (row.model, row.attribute, row.edit, row.level, row.top1.n, row.photos)
+    rates = (*_bounded(row.top1), *_bounded(row.top5))
+    return dict(zip(ACCURACY_COLUMNS, (*group, *rates, row.letters, row.model in surrogates), strict=True))
+
+
+def _bounded(rate: Estimate) -> tuple[float, float, float]:
+    return rate.value, rate.ci_low, rate.ci_high
 
 
 def contrast_record(row: Contrast) -> dict[str, object]:

@@ -9,8 +9,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from counterfoil.analyse.accuracies import GroupAccuracy
 from counterfoil.errors import UserError
 from counterfoil.report.content import ReportInput
+from counterfoil.report.surrogates import MEANING, surrogates_among
 from counterfoil.types import Drop
 
 _PROJECT = "counterfoil"
@@ -20,7 +22,7 @@ def log_to_mlflow(content: ReportInput, report: Path) -> None:
     """One MLflow run per model in the experiment `counterfoil`; MLFLOW_TRACKING_URI says where."""
     mlflow = _package("mlflow")
     mlflow.set_experiment(_PROJECT)
-    for model in dict.fromkeys(row.model for row in content.drops):
+    for model in content.run.models:
         with mlflow.start_run(run_name=model):
             mlflow.log_params(_settings(content, model))
             mlflow.log_metrics(dict(_metrics(content, model)))
@@ -30,7 +32,7 @@ def log_to_mlflow(content: ReportInput, report: Path) -> None:
 def log_to_wandb(content: ReportInput, report: Path) -> None:
     """One Weights & Biases run per model in the project `counterfoil`; WANDB_MODE says whether online."""
     wandb = _package("wandb")
-    for model in dict.fromkeys(row.model for row in content.drops):
+    for model in content.run.models:
         run = wandb.init(project=_PROJECT, name=model, config=_settings(content, model))
         run.log(dict(_metrics(content, model)))
         artifact = wandb.Artifact("report", type="report")
@@ -53,7 +55,9 @@ def _settings(content: ReportInput, model: str) -> dict[str, str]:
     run = content.run
     told = {
         "model": model, "weights": run.model_digests.get(model, ""), "recipe": run.recipe,
-        "recipe_digest": run.recipe_digest, "seed": str(run.seed), "photos": str(content.photos),
+        "recipe_digest": run.recipe_digest, "collection": run.collection, "collection_digest": run.collection_digest,
+        "surrogate": MEANING if model in surrogates_among(run) else "",
+        "seed": str(run.seed), "photos": str(content.photos),
         "counterfoil": run.environment.get("counterfoil", ""),
     }  # fmt: skip
     return {name: value for name, value in told.items() if value}
@@ -61,6 +65,9 @@ def _settings(content: ReportInput, model: str) -> dict[str, str]:
 
 def _metrics(content: ReportInput, model: str) -> Iterator[tuple[str, float]]:
     """accuracy/original, then accuracy, drop and interval by edit and level; rows without a number are left out."""
+    for group in content.accuracies:
+        if group.model == model and group.top1.n and not content.has_drops:
+            yield f"top1/{_lone_key(group)}", group.top1.value
     rows = [row for row in content.drops if row.model == model and row.n]
     if rows:
         yield "accuracy/original", max(rows, key=lambda row: row.n).accuracy_original
@@ -69,6 +76,10 @@ def _metrics(content: ReportInput, model: str) -> Iterator[tuple[str, float]]:
             value = getattr(row, name)
             if not math.isnan(value):
                 yield f"{name}/{_key(row)}", value
+
+
+def _lone_key(row: GroupAccuracy) -> str:
+    return re.sub(r"[^\w\-./]+", "_", "/".join((row.attribute, row.edit, row.level))).rstrip("/.")
 
 
 def _key(row: Drop) -> str:

@@ -161,7 +161,8 @@ def read_run(folder: Path) -> Run:
     record = {"command": "", "environment": {}, "samples": 0, "masks": None, **read_record(folder)}
     known = {item.name: record[item.name] for item in fields(Run) if item.name in record}
     applied = {model: _preprocessing(said) for model, said in known.get("preprocessing", {}).items()}
-    return Run(**{**known, "models": tuple(known["models"]), "preprocessing": applied})
+    lists = {name: tuple(known.get(name, ())) for name in ("models", "notes")}
+    return Run(**{**known, **lists, "preprocessing": applied})
 
 
 def read_skipped(folder: Path) -> list[Skipped]:

@@ -26,6 +26,11 @@ def read_top5(files: Mapping[str, Path]) -> NDArray[np.bool_]:
     return np.concatenate([_among_the_best(path) for path in files.values()])
 
 
+def ranks_five(path: Path) -> bool:
+    """Whether a model ever ranks five answers: one that says a single one, or knows but four classes, does not."""
+    return any(read_table(path, [f"rank_{RANKS}"])[f"rank_{RANKS}"])
+
+
 def read_said(path: Path, wanted: set[str]) -> dict[str, tuple[str, float]]:
     """The first answer and its confidence, of the wanted variants that were scored."""
     table = read_table(path, ["variant_id", "outcome", "rank_1", "score_1"])

@@ -15,6 +15,7 @@ Named: TypeAlias = tuple[str, Run]  # a run and the folder it was read from
 
 _ASKED = {
     "benchmark_digest": "benchmark",
+    "collection_digest": "collection",
     "recipe_digest": "recipe",
     "seed": "seed",
     "scoring": "label scoring",
@@ -36,7 +37,7 @@ def _differences(first: Named, second: Named) -> Iterator[str]:
     records = read_record(Path(first[0])), read_record(Path(second[0]))
     for key, name in _ASKED.items():
         told = [_told(key, record) for record in records]
-        if records[0].get(key) != records[1].get(key):
+        if (records[0].get(key) or None) != (records[1].get(key) or None):
             yield f"another {name}, {told[0]} against {told[1]}"
     yield from _other_pictures(_manifest(first[0]), _manifest(second[0]))
 
@@ -45,6 +46,8 @@ def _told(key: str, record: Mapping[str, Any]) -> str:
     value = record.get(key)
     if key == "recipe_digest":
         return f"'{record.get('recipe')}' ({str(value)[:8]})"
+    if key == "collection_digest":
+        return f"'{record.get('collection')}' ({str(value)[:8]})" if value else "none"
     return "none" if value is None else str(value)[:40]
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from counterfoil.analyse import Contrast, compare_accuracies, compare_drops
 from counterfoil.errors import UserError
-from counterfoil.pipeline.recorded.study import Study, by_attribute, open_runs
+from counterfoil.pipeline.recorded.study import Study, open_runs
+from counterfoil.pipeline.recorded.together import by_attribute, together
+from counterfoil.report.surrogates import surrogates_among
 
 
 @dataclass(frozen=True)
@@ -17,9 +20,11 @@ class Comparison:
 
     first: str
     second: str
-    accuracy: Contrast  # on the unedited photos, in percent
-    attributes: Sequence[Contrast]  # drops, all edits and levels of an attribute together
-    levels: Sequence[Contrast]  # drops, edit by edit and level by level
+    accuracy: Contrast  # on the unedited photos, in percent; where there are none, on all pictures
+    attributes: Sequence[Contrast]  # all edits and levels of an attribute together
+    levels: Sequence[Contrast]  # edit by edit and level by level
+    kind: Literal["drops", "accuracies"] = "drops"  # what is compared: accuracies where no original stands beside
+    surrogates: tuple[str, ...] = ()  # of the two, those that chose the pictures
 
 
 def compare_runs(
@@ -47,6 +52,22 @@ def _chosen(study: Study, place: int, wanted: str | None, option: str) -> str:
 
 
 def _comparison(study: Study, first: str, second: str) -> Comparison:
+    surrogates = tuple(model for model in surrogates_among(study.run) if model in (first, second))
+    compared = _drops if any(row.n for row in study.drops) or not study.run.collection else _accuracies
+    return replace(compared(study, first, second), surrogates=surrogates)
+
+
+def _accuracies(study: Study, first: str, second: str) -> Comparison:
+    (overall,) = compare_accuracies(together(study.answers), first, second)
+    if overall.n == 0:
+        raise UserError("the runs are empty: no picture was answered by both models, so nothing can be compared")
+    attributes, levels = (
+        compare_accuracies(answers, first, second) for answers in (by_attribute(study.answers), study.answers)
+    )
+    return Comparison(first, second, overall, attributes, levels, "accuracies")
+
+
+def _drops(study: Study, first: str, second: str) -> Comparison:
     originals = [
         row for row in compare_accuracies(study.answers, first, second) if row.condition.attribute == "original"
     ]

@@ -36,9 +36,9 @@ class Pick(NamedTuple):
 
 def examples(study: Study, album: Album) -> Iterator[Example]:
     """The chosen pictures with what every model said, attributes in the order of the table."""
-    picks = [*_in_turn(_flips(study.answers), _MOST_FLIPS), *_in_turn(_held(study.answers), _MOST_HELD)]
+    picks = [*in_turn(_flips(study.answers), _MOST_FLIPS), *in_turn(_held(study.answers), _MOST_HELD)]
     originals = {Pick(pick.sample_id, _original(study.answers), 0) for pick in picks}
-    variants = _variants(study.folders[0], {*picks, *originals})
+    variants = variants_of(study.folders[0], {*picks, *originals})
     wanted = {variant.id for variant, _ in variants.values()}
     said = {model: read_said(path, wanted) for model, path in study.files.items()}
     for pick in picks:
@@ -65,7 +65,7 @@ def _flips(answers: Answers) -> list[Pick]:
     return list(dict.fromkeys(Pick(flip.sample_id, flip.condition, flip.replicate) for flip in found))
 
 
-def _in_turn(picks: list[Pick], most: int) -> list[Pick]:
+def in_turn(picks: list[Pick], most: int) -> list[Pick]:
     """At most so many, every attribute in turn, so that none crowds out another."""
     groups: defaultdict[str, list[Pick]] = defaultdict(list)
     for pick in picks:
@@ -82,7 +82,7 @@ def _held(answers: Answers) -> list[Pick]:
         groups[condition.attribute].append(
             Pick(answers.samples[answers.sample[row]], condition, int(answers.replicate[row]))
         )
-    return [pick for picks in groups.values() for pick in sorted(set(picks), key=_lot)[:_HELD_SHOWN]]
+    return [pick for picks in groups.values() for pick in sorted(set(picks), key=lot)[:_HELD_SHOWN]]
 
 
 def _held_rows(answers: Answers) -> NDArray[np.bool_]:
@@ -109,11 +109,12 @@ def _right_before(answers: Answers) -> NDArray[np.bool_]:
     return right
 
 
-def _lot(pick: Pick) -> bytes:
+def lot(pick: Pick) -> bytes:
+    """A fixed lot: the same picture is drawn in every report."""
     return hashlib.sha256("\0".join((pick.sample_id, *pick.condition, str(pick.replicate))).encode()).digest()
 
 
-def _variants(folder: Path, wanted: set[Pick]) -> dict[Pick, tuple[Variant, str]]:
+def variants_of(folder: Path, wanted: set[Pick]) -> dict[Pick, tuple[Variant, str]]:
     """The manifest's lines of these pictures, and the hashes of their pixels."""
     table = read_table(folder / "variants.parquet")
     columns = (table[name] for name in ("sample_id", "attribute", "edit", "level", "replicate"))

@@ -12,16 +12,22 @@ from counterfoil.labels import space_of
 from counterfoil.pipeline.recorded.answers import read_outcomes
 from counterfoil.pipeline.recorded.examples import examples
 from counterfoil.pipeline.recorded.failures import failure_modes
+from counterfoil.pipeline.recorded.lone_examples import lone_examples
+from counterfoil.pipeline.recorded.papers import paper_tables
 from counterfoil.pipeline.recorded.pictures import Album
 from counterfoil.pipeline.recorded.study import Study
-from counterfoil.report import ReportInput, drops_csv, skipped_csv, summary, write_report
+from counterfoil.report import ReportInput, accuracies_csv, drops_csv, skipped_csv, summary, write_report
+from counterfoil.report.failure_modes import FailureModes
+from counterfoil.report.surrogates import surrogates_among
 from counterfoil.store import read_table, write_atomically
 
 
 def content_of(study: Study, album: Album) -> ReportInput:
     """Everything that the page says."""
     manifest = read_table(study.folders[0] / "variants.parquet", ["sample_id"])["sample_id"]
-    shown = list(examples(study, album)) if len(manifest) else []
+    alone = bool(study.accuracies) and not any(row.n for row in study.drops)
+    show = lone_examples if alone else examples
+    shown = list(show(study, album)) if len(manifest) and (alone or study.has_originals) else []
     return ReportInput(
         title=_title(study),
         run=study.run,
@@ -33,13 +39,15 @@ def content_of(study: Study, album: Album) -> ReportInput:
         names=_names(study),
         unscored=study.unscored,
         attribute_drops=study.attribute_drops,
-        means=_means(study) if len(manifest) else {},
+        means=_means(study) if len(manifest) and study.has_originals else {},
         outcomes={model: read_outcomes(path) for model, path in study.files.items()},
         unseen=study.unseen,
         letters=_letters(study),
         contrasts=study.contrasts,
-        failures=failure_modes(study),
+        failures=failure_modes(study) if study.has_originals else FailureModes(),
         runs=study.runs if len(study.runs) > 1 else (),
+        accuracies=study.accuracies,
+        papers=paper_tables(study) if len(manifest) else (),
     )
 
 
@@ -47,12 +55,16 @@ def write_study(folder: Path, content: ReportInput) -> Path:
     """Write report.html, drops.csv, summary.json and skipped.csv; gives back the page."""
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(folder / "drops.csv", drops_csv(content.drops))
+    if content.accuracies:
+        write_atomically(folder / "accuracies.csv", accuracies_csv(content.accuracies, surrogates_among(content.run)))
     write_atomically(folder / "skipped.csv", skipped_csv(content.skipped))
     write_atomically(folder / "summary.json", json.dumps(summary(content), indent=1, allow_nan=False))
     return write_report(folder, content)
 
 
 def _title(study: Study) -> str:
+    if study.run.collection and not study.drops:
+        return f"How often {'are these classifiers' if len(study.files) > 1 else 'is this classifier'} right?"
     return f"Which attributes break {'these classifiers' if len(study.files) > 1 else 'this classifier'}?"
 
 

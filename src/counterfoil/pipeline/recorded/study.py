@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
-import numpy as np
-
-from counterfoil.analyse import Answers, Condition, Contrast, compare_drops, detectable, drops, estimate, holm, unscored
+from counterfoil.analyse import (
+    Answers,
+    Contrast,
+    Estimate,
+    compare_drops,
+    detectable,
+    drops,
+    estimate,
+    holm,
+    unscored,
+)
+from counterfoil.analyse.accuracies import GroupAccuracy, group_accuracies
 from counterfoil.analyse.answers import original_rates
 from counterfoil.analyse.interval import RATE
 from counterfoil.errors import UserError
-from counterfoil.pipeline.recorded.answers import read_answers, read_top5
+from counterfoil.pipeline.recorded.answers import ranks_five, read_answers, read_top5
 from counterfoil.pipeline.recorded.comparable import check_comparable
-from counterfoil.report import Finding, headline
+from counterfoil.pipeline.recorded.together import by_attribute
+from counterfoil.report import Finding, findings
 from counterfoil.report.content import MOST_PHOTOS_FOR_POWER, Row
 from counterfoil.report.gate import Accuracy
 from counterfoil.store import prediction_files
@@ -26,7 +37,7 @@ from counterfoil.types import Drop, Run, Skipped
 
 Value = TypeVar("Value")
 
-ALL = "all"  # instead of an edit: all of an attribute together
+_UNKNOWN = Estimate(math.nan, math.nan, math.nan, 0)
 _MOST_MODELS_IN_PAIRS = 12  # past this, pairs are so many that nobody reads them; the tied groups still tell
 
 
@@ -46,24 +57,39 @@ class Study:
 
     @cached_property
     def drops(self) -> list[Drop]:
-        """What each edit costs each model."""
-        return drops(self.answers)
+        """What each edit costs each model; empty where no picture has its original beside it."""
+        return drops(self.answers) if self.has_originals else []
 
     @cached_property
     def attribute_drops(self) -> list[Drop]:
         """What each attribute costs each model, all of its edits and levels together."""
-        return drops(by_attribute(self.answers))
+        return drops(by_attribute(self.answers)) if self.has_originals else []
+
+    @property
+    def has_originals(self) -> bool:
+        """Whether there are unedited photos to compare with."""
+        return any(condition.attribute == "original" for condition in self.answers.conditions)
+
+    @cached_property
+    def accuracies(self) -> list[GroupAccuracy]:
+        """How often each model is right on a collection's pictures, together and by kind."""
+        if not self.run.collection or not len(self.answers.samples):
+            return []
+        rows = group_accuracies(self.answers, read_top5(self.files))
+        ranked = {model for model, path in self.files.items() if ranks_five(path)}
+        return [row if row.model in ranked else row._replace(top5=_UNKNOWN) for row in rows]
 
     @cached_property
     def top5_drops(self) -> list[Drop]:
         """The same table with an answer right where the true label is among the five best."""
-        return drops(replace(self.answers, correct=read_top5(self.files)))
+        return drops(replace(self.answers, correct=read_top5(self.files))) if self.has_originals else []
 
     @cached_property
     def contrasts(self) -> list[Contrast]:
         """How far every two models lie apart under each edit and level; adjusted over all of them together."""
         models = list(self.files)
-        pairs = list(itertools.combinations(models, 2)) if len(models) <= _MOST_MODELS_IN_PAIRS else []
+        few = len(models) <= _MOST_MODELS_IN_PAIRS and self.has_originals
+        pairs = list(itertools.combinations(models, 2)) if few else []
         rows = [row for pair in pairs for row in compare_drops(self.answers, *pair)]
         return [row._replace(p_holm=p) for row, p in zip(rows, holm([row.p_value for row in rows]), strict=True)]
 
@@ -75,12 +101,12 @@ class Study:
     @cached_property
     def headline(self) -> tuple[Finding, ...]:
         """The findings in sentences."""
-        return headline(self.drops, self.contrasts, self.unseen)
+        return findings(self.run, self.drops, self.accuracies, self.contrasts, self.unseen)
 
     @cached_property
     def unseen(self) -> dict[Row, float]:
         """How large a drop may be in each row without being noticed; empty where there are many photos."""
-        if len(self.answers.samples) > MOST_PHOTOS_FOR_POWER:
+        if len(self.answers.samples) > MOST_PHOTOS_FOR_POWER or not self.has_originals:
             return {}
         found = detectable(self.answers)
         return {(row.model, row.condition.edit, row.condition.level): row.drop for row in found if row.drop == row.drop}
@@ -133,26 +159,18 @@ def _called(model: str, name: str, models: int) -> str:
     return name if models == 1 else f"{name}: {model}"
 
 
-def by_attribute(answers: Answers) -> Answers:
-    """The same answers with all edits and levels of an attribute as replicates of one condition."""
-    whole = [Condition(condition.attribute, ALL, "") for condition in answers.conditions]
-    distinct = list(dict.fromkeys(whole))
-    place = [distinct.index(condition) for condition in whole]
-    replicates = int(answers.replicate.max(initial=0)) + 1
-    return replace(
-        answers,
-        conditions=tuple(distinct),
-        condition=np.array(place, np.intp)[answers.condition],
-        replicate=answers.condition * replicates + answers.replicate,
-    )
-
-
-def accuracies(answers: Answers) -> list[Accuracy]:
-    """Every model's accuracy on the unedited photos, in percent, with its score interval (Wilson's)."""
-    found = [estimate(rates, RATE).scaled(100) for rates in original_rates(answers)]
+def accuracies(study: Study) -> list[Accuracy]:
+    """Every model's accuracy on the unedited photos, in percent; where there are none, on all pictures."""
+    if study.accuracies and not study.has_originals:
+        return [
+            Accuracy(row.model, row.photos, *row.top1[:3], "accuracy on all pictures")
+            for row in study.accuracies
+            if row.overall
+        ]
+    found = [estimate(rates, RATE).scaled(100) for rates in original_rates(study.answers)]
     return [
         Accuracy(model, row.n, row.value, row.ci_low, row.ci_high)
-        for model, row in zip(answers.models, found, strict=True)
+        for model, row in zip(study.answers.models, found, strict=True)
     ]
 
 
@@ -167,6 +185,8 @@ def merged(runs: Sequence[Run]) -> Run:
         model_digests=_joined([run.model_digests for run in runs]),
         preprocessing=_joined([run.preprocessing for run in runs]),
         environment=told,
+        surrogates=_joined([run.surrogates for run in runs]),
+        notes=tuple(dict.fromkeys(note for run in runs for note in run.notes)),
     )
 
 

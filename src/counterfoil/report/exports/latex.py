@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 
 from counterfoil.analyse import FEWEST_PHOTOS, significant
+from counterfoil.analyse.accuracies import ALL, GroupAccuracy
 from counterfoil.report.content import ReportInput
+from counterfoil.report.surrogates import marked, surrogates_among
 from counterfoil.report.wording import MINUS, attribute_name, number, sentence_start
 from counterfoil.types import Drop
 
@@ -17,12 +19,14 @@ _ESCAPES = {
 
 def latex_files(content: ReportInput) -> dict[str, str]:
     r"""results.tex, to be read by \input; needs \usepackage{booktabs}."""
+    if content.accuracies and not content.has_drops:
+        return {"results.tex": _accuracy_table(content)}
     models = list(dict.fromkeys(row.model for row in content.drops))
     lines = [
         "% \\usepackage{booktabs}",
         "\\begin{tabular}{ll" + "r" * len(models) + "}",
         "\\toprule",
-        " & ".join(["attribute", "edit", *(_escaped(model) for model in models)]) + r" \\",
+        " & ".join(["attribute", "edit", *_headings(content, models)]) + r" \\",
         "\\midrule",
         " & ".join(["\\multicolumn{2}{l}{accuracy, unedited (\\%)}", *_accuracies(content, models)]) + r" \\",
         *_body(content, models),
@@ -32,6 +36,48 @@ def latex_files(content: ReportInput) -> dict[str, str]:
         "% Bold: the interval leaves out zero and Holm's adjusted p is below 0.05.",
     ]
     return {"results.tex": "\n".join(lines) + "\n"}
+
+
+def _accuracy_table(content: ReportInput) -> str:
+    """Groups of pictures down, models across, top-1 with its interval."""
+    models = list(dict.fromkeys(row.model for row in content.accuracies))
+    found = {(row.attribute, row.edit, row.level, row.model): row for row in content.accuracies}
+    body = [
+        " & ".join([_escaped(_group(*group)), *(_rate(found.get((*group, model))) for model in models)]) + r" \\"
+        for group in dict.fromkeys(key[:3] for key in found)
+    ]
+    lines = [
+        "% \\usepackage{booktabs}",
+        "\\begin{tabular}{l" + "r" * len(models) + "}",
+        "\\toprule",
+        " & ".join(["pictures", *_headings(content, models)]) + r" \\",
+        "\\midrule",
+        *body,
+        "\\bottomrule",
+        "\\end{tabular}",
+        f"% Top-1 accuracy in percent with 95 \\% intervals, {content.variants} pictures.",
+        *(f"% {_escaped(note)}" for note in content.run.notes),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _group(attribute: str, edit: str, level: str) -> str:
+    named = [name for name in (attribute_name(attribute), edit, level) if name not in (ALL, "")]
+    return " ".join(named) or "all pictures"
+
+
+def _rate(row: GroupAccuracy | None) -> str:
+    if row is None or not row.top1.n:
+        return "--"
+    if row.photos < FEWEST_PHOTOS:
+        return "too few"
+    return f"${row.top1.value:.1f}\\;[{row.top1.ci_low:.1f}, {row.top1.ci_high:.1f}]$"
+
+
+def _headings(content: ReportInput, models: list[str]) -> list[str]:
+    """The models, those that chose the pictures marked."""
+    surrogates = surrogates_among(content.run)
+    return [_escaped(marked(model, surrogates)) for model in models]
 
 
 def _body(content: ReportInput, models: list[str]) -> list[str]:

@@ -6,8 +6,10 @@ import json
 from importlib import resources
 
 from counterfoil.report.content import ReportInput
-from counterfoil.report.headline import headline
-from counterfoil.report.tables import markdown, summary
+from counterfoil.report.findings import findings_of
+from counterfoil.report.paper_tables import papers_markdown
+from counterfoil.report.surrogates import surrogates_among
+from counterfoil.report.tables import accuracies_markdown, markdown, summary
 
 
 def summary_schema() -> str:
@@ -25,6 +27,12 @@ def json_files(content: ReportInput) -> dict[str, str]:
 
 
 def markdown_files(content: ReportInput) -> dict[str, str]:
-    """The findings and the table of drops."""
-    findings = "\n".join(f"- {finding.text}" for finding in headline(content.drops, content.contrasts, content.unseen))
-    return {"results.md": f"# {content.title}\n\n{findings}\n\n{markdown(content.drops)}"}
+    """The findings, the table of drops or of accuracies, and what a paper's own rule gives."""
+    surrogates = surrogates_among(content.run)
+    parts = [f"# {content.title}\n", "\n".join(f"- {finding.text}" for finding in findings_of(content)) + "\n"]
+    parts += [f"> {note}\n" for note in content.run.notes]
+    if content.drops or not content.accuracies:
+        parts.append(markdown(content.drops, surrogates))
+    if content.accuracies:
+        parts.append(accuracies_markdown(content.accuracies, surrogates))
+    return {"results.md": "\n".join([*parts, *papers_markdown(content.papers)])}

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from counterfoil.analyse.accuracies import ALL
 from counterfoil.report.content import ReportInput
 from counterfoil.types import Drop, Preprocessing
 
@@ -25,7 +26,12 @@ class _Score(NamedTuple):
 
 
 def timm_files(content: ReportInput) -> dict[str, str]:
-    """timm/results-original.csv and timm/results-<edit>-<level>.csv; what is not known, such as sizes, is empty."""
+    """timm/results-original.csv and timm/results-<edit>-<level>.csv; what is not known, such as sizes, is empty.
+
+    Where pictures have no originals beside them, timm/results-<collection>.csv stands in the place of the first.
+    """
+    if content.accuracies and not content.has_drops:
+        return _lone_files(content)
     originals = _ranked(_originals(content))
     base = [score.model for score in originals]
     files = {"timm/results-original.csv": _csv(_COLUMNS, (_row(score, content) for score in originals))}
@@ -34,6 +40,19 @@ def timm_files(content: ReportInput) -> dict[str, str]:
         lines = ([*_row(score, content), *_differences(score, place, base)] for place, score in enumerate(scores))
         files[f"timm/results-{_file_name(edit, level)}.csv"] = _csv((*_COLUMNS, *_DIFFERENCES), lines)
     return files
+
+
+def _lone_files(content: ReportInput) -> dict[str, str]:
+    groups: dict[str, list[_Score]] = {}
+    for row in content.accuracies:
+        if row.overall or ALL not in (row.edit, row.level):
+            name = content.run.collection if row.overall else f"{row.edit}-{row.level}"
+            score = _Score(row.model, row.top1.value, row.top5.value, math.nan, math.nan)
+            groups.setdefault(_file_name(name, ""), []).append(score)
+    return {
+        f"timm/results-{name}.csv": _csv(_COLUMNS, (_row(score, content) for score in _ranked(scores)))
+        for name, scores in groups.items()
+    }
 
 
 def _conditions(drops: Sequence[Drop]) -> dict[tuple[str, str], list[Drop]]:

@@ -6,12 +6,17 @@ import re
 from collections.abc import Iterator
 
 from counterfoil.report.content import ReportInput
-from counterfoil.report.figures.charts import dose_figures, drops_figure, heat_figure, scatter_figure
+from counterfoil.report.figures.charts import accuracies_figure, dose_figures, drops_figure, heat_figure, scatter_figure
 from counterfoil.report.figures.drawing import Drawing
 from counterfoil.report.figures.pdf import pdf
 from counterfoil.report.figures.svg import svg
 
-_FIGURES = {"drops": drops_figure, "attributes": heat_figure, "scatter": scatter_figure}
+_FIGURES = {
+    "drops": drops_figure,
+    "accuracies": accuracies_figure,
+    "attributes": heat_figure,
+    "scatter": scatter_figure,
+}
 
 
 def svg_files(content: ReportInput) -> dict[str, str]:

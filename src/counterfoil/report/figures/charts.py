@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 
+from counterfoil.report.accuracy_chart import accuracy_chart
 from counterfoil.report.content import ReportInput
 from counterfoil.report.dose_chart import DoseChart, DoseLine, dose_charts
-from counterfoil.report.drops_chart import Row, drops_chart
+from counterfoil.report.drops_chart import DropsChart, Row, drops_chart
 from counterfoil.report.figures.drawing import (
     BETTER,
     GRID,
@@ -26,7 +27,9 @@ from counterfoil.report.figures.drawing import (
 from counterfoil.report.heat_map import Cell, heat_map
 from counterfoil.report.looks import Style, styles
 from counterfoil.report.scatter_chart import Panel, scatter_chart
+from counterfoil.report.surrogates import marked, surrogates_among
 from counterfoil.report.wording import attribute_name, number, sentence_start
+from counterfoil.types import Run
 
 _WIDTH = 480.0  # points: the width of a page's text
 _LEFT, _RIGHT, _TOP = 130.0, 100.0, 10.0
@@ -39,16 +42,30 @@ def drops_figure(content: ReportInput) -> Drawing | None:
     if chart is None:
         return None
     looks = list(styles([row.model for row in content.drops]).values())
+    return _forest(chart, _legend(looks, content.run), len(looks), "drop in points of accuracy, 95 % interval")
+
+
+def accuracies_figure(content: ReportInput) -> Drawing | None:
+    """Accuracies of pictures without originals; hollow marks are surrogates."""
+    surrogates = surrogates_among(content.run)
+    chart = None if content.has_drops else accuracy_chart(content.accuracies, surrogates)
+    if chart is None:
+        return None
+    looks = list(styles([row.model for row in content.accuracies]).values())
+    return _forest(chart, _legend(looks, content.run), len(looks), "top-1 accuracy in percent, 95 % interval")
+
+
+def _forest(chart: DropsChart, legend: Iterator[Item], models: int, told: str) -> Drawing:
     rows = [(name if not place else "", row) for _, name, group in chart.groups for place, row in enumerate(group)]
-    top = _TOP + _LEGEND * len(looks) + 8
+    top = _TOP + _LEGEND * models + 8
     bottom = top + sum(_LANE * len(row.values) + _GAP + (10 if name else 0) for name, row in rows)
     wide = _WIDTH - _LEFT - _RIGHT
-    items: list[Item] = list(_legend(looks))
+    items: list[Item] = list(legend)
     for tick in chart.ticks:
         x = _LEFT + wide * tick.at / 100
         items.append(Line(x, top, x, bottom, MUTED if tick.value == 0 else GRID, 0.8 if tick.value == 0 else 0.5))
         items.append(Label(x, bottom + 11, number(tick.value, 0), 7, "middle", MUTED))
-    items.append(Label(_LEFT + wide / 2, bottom + 22, "drop in points of accuracy, 95 % interval", 7, "middle", MUTED))
+    items.append(Label(_LEFT + wide / 2, bottom + 22, told, 7, "middle", MUTED))
     y = top
     for name, row in rows:
         if name:
@@ -73,13 +90,13 @@ def _forest_row(row: Row, top: float, wide: float) -> Iterator[Item]:
 
 def dose_figures(content: ReportInput) -> dict[str, Drawing]:
     """Accuracy against strength, a figure per edit."""
-    return {chart.edit: _dose_figure(chart) for chart in dose_charts(content.drops)}
+    return {chart.edit: _dose_figure(chart, content.run) for chart in dose_charts(content.drops)}
 
 
-def _dose_figure(chart: DoseChart) -> Drawing:
+def _dose_figure(chart: DoseChart, run: Run) -> Drawing:
     top, left, wide, high = _TOP + _LEGEND * len(chart.lines) + 8, 34.0, _WIDTH - 44.0, 170.0
     scale = high / chart.height
-    items: list[Item] = list(_legend([line.style for line in chart.lines]))
+    items: list[Item] = list(_legend([line.style for line in chart.lines], run))
     for tick in chart.y_ticks:
         items.append(Line(left, top + tick.at * scale, left + wide, top + tick.at * scale, GRID, 0.5))
         items.append(Label(left - 5, top + tick.at * scale + 2.5, number(tick.value, 0), 7, "end", MUTED))
@@ -114,7 +131,7 @@ def heat_figure(content: ReportInput) -> Drawing | None:
     left, tall = 84.0, 26.0
     wide = (_WIDTH - left) / len(chart.looks)
     top = _TOP + _LEGEND * len(chart.looks) + 14
-    items: list[Item] = [*_legend(chart.looks)]
+    items: list[Item] = [*_legend(chart.looks, content.run)]
     items += [model_mark(left + wide * (place + 0.5), top - 7, place, True) for place in range(len(chart.looks))]
     for row, (name, cells) in enumerate(chart.rows):
         y = top + tall * row
@@ -144,7 +161,7 @@ def scatter_figure(content: ReportInput) -> Drawing | None:
     looks = list(styles([row.model for row in content.drops]).values())
     panels = [panel for panel in chart.panels if panel.kind == "drop"]
     top, tall, wide = _TOP + _LEGEND * len(looks) + 6, 120.0, _WIDTH / 3
-    items: list[Item] = list(_legend(looks))
+    items: list[Item] = list(_legend(looks, content.run))
     for place, panel in enumerate(panels):
         items += _panel(panel, (wide * (place % 3) + 26, top + tall * (place // 3) + 14, wide - 36, tall - 44))
     height = top + tall * -(-len(panels) // 3) + 10
@@ -169,8 +186,9 @@ def _panel(panel: Panel, frame: tuple[float, float, float, float]) -> Iterator[I
         yield model_mark(x, y, mark.style.place, mark.filled)
 
 
-def _legend(looks: Sequence[Style]) -> Iterator[Item]:
+def _legend(looks: Sequence[Style], run: Run) -> Iterator[Item]:
+    surrogates = surrogates_among(run)
     for place, style in enumerate(looks):
         y = _TOP + _LEGEND * place
         yield model_mark(8, y - 2.6, style.place, True)
-        yield Label(16, y, style.model, 7.5)
+        yield Label(16, y, marked(style.model, surrogates), 7.5)

@@ -61,7 +61,7 @@ const modelSwitches = all(".show-model");
 modelSwitches.forEach((box) => box.addEventListener("change", () => {
   const same = modelSwitches.filter((other) => other.dataset.m === box.dataset.m);
   same.forEach((other) => { other.checked = box.checked; });
-  all(`#drops [data-m="${box.dataset.m}"], #dose g[data-m="${box.dataset.m}"], #side-by-side [data-m="${box.dataset.m}"]`)
+  all(`#drops [data-m="${box.dataset.m}"], #accuracies [data-m="${box.dataset.m}"], #dose g[data-m="${box.dataset.m}"], #side-by-side [data-m="${box.dataset.m}"]`)
     .filter((part) => !part.classList.contains("show-model"))
     .forEach((part) => part.toggleAttribute("hidden", !box.checked));
   all(".forest .edit").forEach(closeRanks);

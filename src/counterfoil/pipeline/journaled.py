@@ -1,0 +1,56 @@
+"""Pieces of work by their content ids: what the journal does not hold is done, what the network lost is asked again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic
+
+from counterfoil.engine import ForkedEngine, LocalEngine, cores
+from counterfoil.pipeline.progress import shown
+from counterfoil.pipeline.work import ImageOf, Outcome, from_entry, outcome_again, to_entry, unsettled
+from counterfoil.store import Journal
+from counterfoil.types import Answerer, Classifier, Engine, Item
+
+
+@dataclass(frozen=True)
+class Pieces(Generic[Item]):
+    """What is to be done, and how."""
+
+    items: Mapping[str, Item]  # by the content id of their work
+    do: Callable[[Item], Outcome]
+    image_of: ImageOf  # makes a picture once more, where an answer to it was lost
+    classifiers: Sequence[Classifier]
+    unit: str  # as progress calls a piece
+
+
+def finish(pieces: Pieces[Item], journal: Journal, workers: int | None) -> None:
+    """Do what the journal does not hold yet, and ask again where an answer was lost on the network."""
+    lost = _lost(pieces, journal)
+    missing = [key for key in pieces.items if key not in journal or key in lost]
+
+    def work(key: str) -> tuple[str, dict[str, object]]:
+        if key in lost:
+            return key, to_entry(outcome_again(pieces.classifiers, lost[key], pieces.image_of))
+        return key, to_entry(pieces.do(pieces.items[key]))
+
+    results = _engine(pieces.classifiers, workers).map(work, missing)
+    total = len(pieces.items)
+    for key, entry in shown(results, total - len(missing), total, pieces.unit):
+        journal.add(key, entry)
+
+
+def _engine(classifiers: Sequence[Classifier], workers: int | None) -> Engine:
+    """Threads; processes where a GPU does the networks' part, since many decoding threads wait for Python's lock."""
+    on_gpu = [str(getattr(model, "device", "cpu")).startswith("cuda") for model in classifiers]
+    if on_gpu and all(on_gpu):
+        return ForkedEngine(workers or 2 * cores())
+    return LocalEngine(workers or cores())
+
+
+def _lost(pieces: Pieces[Item], journal: Journal) -> dict[str, Outcome]:
+    """The finished pieces some of whose answers were lost on the network; a rerun asks for those alone."""
+    if not any(isinstance(model, Answerer) for model in pieces.classifiers):
+        return {}
+    known = ((key, from_entry(journal.entry(key))) for key in pieces.items if key in journal)
+    return {key: outcome for key, outcome in known if unsettled(pieces.classifiers, outcome)}

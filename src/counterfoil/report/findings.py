@@ -1,0 +1,48 @@
+"""All that is said before the tables: drops where there are originals, accuracies where there are none, and marks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from counterfoil.analyse import Contrast
+from counterfoil.analyse.accuracies import GroupAccuracy
+from counterfoil.report.accuracy_headline import accuracy_headline
+from counterfoil.report.content import ReportInput, Row
+from counterfoil.report.finding import Finding
+from counterfoil.report.headline import headline
+from counterfoil.report.surrogates import MEANING, surrogates_among
+from counterfoil.types import Drop, Run
+
+
+def findings_of(content: ReportInput) -> tuple[Finding, ...]:
+    """What the page and the summary say first."""
+    return findings(content.run, content.drops, content.accuracies, content.contrasts, content.unseen)
+
+
+def findings(
+    run: Run,
+    drops: Sequence[Drop],
+    accuracies: Sequence[GroupAccuracy] = (),
+    contrasts: Sequence[Contrast] = (),
+    unseen: Mapping[Row, float] | None = None,
+) -> tuple[Finding, ...]:
+    """The findings of each model, those that chose the pictures marked first, then what tells the models apart."""
+    surrogates = surrogates_among(run)
+    alone = bool(accuracies) and not any(row.n for row in drops)
+    found = accuracy_headline(accuracies, surrogates) if alone else headline(drops, contrasts, unseen)
+    return tuple(_with_marks(found, surrogates))
+
+
+def _with_marks(found: Sequence[Finding], surrogates: Sequence[str]) -> Iterator[Finding]:
+    """Every surrogate is marked before anything is said of it, or of all models."""
+    waiting = list(surrogates)
+    for finding in found:
+        told = waiting if not finding.model else [model for model in waiting if model == finding.model]
+        yield from map(_mark, told)
+        waiting = [model for model in waiting if model not in told]
+        yield finding
+    yield from map(_mark, waiting)
+
+
+def _mark(model: str) -> Finding:
+    return Finding(model, "surrogate", f"{model} – {MEANING}.")
