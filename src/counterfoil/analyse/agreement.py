@@ -1,0 +1,210 @@
+"""Whether annotators agree beyond chance: percent, Cohen's and Fleiss' kappa, Krippendorff's alpha.
+
+Every measure is a function of sums over pictures, so a bootstrap resamples pictures by weighing those sums, many
+resamples at once; the tests hold the values against the libraries that compute one measure at a time.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.analyse.interval import Estimate
+from counterfoil.analyse.paired import Interval
+from counterfoil.analyse.resampling import RESAMPLES, percentile_interval
+from counterfoil.analyse.verdict_table import Ratings
+
+_BLOCK = 100  # resamples held in memory at once
+
+
+class PairAgreement(NamedTuple):
+    """Cohen's kappa of two annotators over the pictures that both answered."""
+
+    first: str
+    second: str
+    pictures: int
+    kappa: float
+
+
+class Agreement(NamedTuple):
+    """How far annotators agree on one question; n counts the pictures that two annotators answered at least."""
+
+    percent: Estimate  # of the pairs of answers to a picture, mean over pictures
+    cohen: Estimate  # mean over the pairs of annotators (Light's kappa)
+    fleiss: Estimate
+    krippendorff: Estimate  # alpha for nominal data, missing answers allowed
+    pairs: tuple[PairAgreement, ...]
+
+    @property
+    def summary(self) -> dict[str, float]:
+        """Each measure with its interval under plain names, as `Verified` keeps them."""
+        named = {
+            "percent_agreement": self.percent, "cohen_kappa": self.cohen, "fleiss_kappa": self.fleiss,
+            "krippendorff_alpha": self.krippendorff,
+        }  # fmt: skip
+        told = {name + end: value for name, found in named.items() for end, value in _ends(found)}
+        return {**told, "pictures": float(self.percent.n)}
+
+
+def agreement(ratings: Ratings, rng: np.random.Generator, *, resamples: int = RESAMPLES) -> Agreement:
+    """Every measure with its 95 % interval, pictures resampled; NaN where there is nothing to disagree about."""
+    codes = ratings.codes[(ratings.codes >= 0).sum(axis=1) > 1]
+    shared = ratings._replace(codes=codes)
+    sums = _sums(shared)
+    pairs = _pairs(shared)
+    whole = _measures(sums, pairs, np.ones((1, len(codes))))
+    drawn = _resampled(sums, pairs, rng, resamples)
+    percent, cohen, fleiss, alpha = (
+        Estimate(float(value[0]), *_interval(float(value[0]), column), len(codes))
+        for value, column in zip(whole, drawn.T, strict=True)
+    )
+    return Agreement(percent.scaled(100), cohen, fleiss, alpha, _told(shared, pairs))
+
+
+def percent_agreement(counts: NDArray[np.float64]) -> float:
+    """The share of agreeing pairs of answers, mean over pictures, in percent; counts are (pictures, answers)."""
+    return 100 * float(_of_counts(counts)[0])
+
+
+def fleiss_kappa(counts: NDArray[np.float64]) -> float:
+    """Fleiss' kappa of counts (pictures, answers); with differing numbers of annotators each picture counts once."""
+    return float(_of_counts(counts)[1])
+
+
+def krippendorff_alpha(counts: NDArray[np.float64]) -> float:
+    """Krippendorff's alpha for nominal data of counts (pictures, answers); single answers tell nothing and go."""
+    return float(_of_counts(counts)[2])
+
+
+def cohen_kappa(first: NDArray[np.intp], second: NDArray[np.intp]) -> float:
+    """Cohen's kappa of two annotators' codes; pictures that one of them left out (-1) go."""
+    features, both = _pair_features(first, second, int(max(first.max(initial=0), second.max(initial=0))) + 1)
+    return float(_cohen(np.ones((1, int(both.sum()))) @ features)[0])
+
+
+class _Pair(NamedTuple):
+    first: int
+    second: int
+    both: NDArray[np.bool_]  # (pictures,)
+    features: NDArray[np.float64]  # (pictures of both, 2 + 2 * answers)
+
+
+def _sums(ratings: Ratings) -> NDArray[np.float64]:
+    return _count_features(ratings.counts)
+
+
+def _of_counts(counts: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
+    kept = np.asarray(counts, np.float64)[np.sum(counts, axis=1) > 1]
+    percent, fleiss, alpha = _from_counts(_count_features(kept).sum(axis=0, keepdims=True))
+    return percent[0], fleiss[0], alpha[0]
+
+
+def _count_features(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What is summed over pictures: 1, agreeing share, answers, answers matched within, counts of each answer."""
+    given = counts.sum(axis=1, keepdims=True)
+    same = (counts * (counts - 1)).sum(axis=1, keepdims=True)
+    return np.hstack([np.ones_like(given), same / (given * (given - 1)), same / (given - 1), counts])
+
+
+def _from_counts(sums: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Percent as a share, Fleiss' kappa, Krippendorff's alpha of sums (resamples, features)."""
+    pictures, agreeing, matched, by_answer = sums[:, 0], sums[:, 1], sums[:, 2], sums[:, 3:]
+    total = by_answer.sum(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):  # 0 / 0: nothing to disagree about
+        observed = agreeing / pictures
+        by_chance = ((by_answer / total[:, None]) ** 2).sum(axis=1)
+        disagreement = 1.0 - (by_answer * (by_answer - 1)).sum(axis=1) / (total * (total - 1))
+        alpha = 1.0 - (1.0 - matched / total) / disagreement
+        return observed, _beyond(observed, by_chance), alpha
+
+
+def _beyond(observed: NDArray[np.float64], by_chance: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Agreement beyond chance; NaN where chance agrees always, up to what a float adds."""
+    room = np.where(1.0 - by_chance < 1e-12, np.nan, 1.0 - by_chance)
+    return np.asarray((observed - by_chance) / room, np.float64)
+
+
+def _pairs(ratings: Ratings) -> list[_Pair]:
+    found = []
+    for first, second in itertools.combinations(range(len(ratings.annotators)), 2):
+        codes = ratings.codes[:, first], ratings.codes[:, second]
+        features, both = _pair_features(*codes, len(ratings.answers))
+        if both.any():
+            found.append(_Pair(first, second, both, features))
+    return found
+
+
+def _pair_features(
+    first: NDArray[np.intp], second: NDArray[np.intp], answers: int
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """1, agreement and each annotator's answer one-hot, over the pictures of both; and which those are."""
+    both = np.asarray((first >= 0) & (second >= 0))
+    a, b = first[both], second[both]
+    columns = [
+        np.ones((len(a), 1)),
+        (a == b)[:, None],
+        a[:, None] == np.arange(answers),
+        b[:, None] == np.arange(answers),
+    ]
+    return np.hstack(columns).astype(np.float64), both
+
+
+def _cohen(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    pictures, agreeing = sums[:, 0], sums[:, 1]
+    first, second = np.split(sums[:, 2:], 2, axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):  # 0 / 0: no picture of both was drawn
+        return _beyond(agreeing / pictures, (first * second).sum(axis=1) / pictures**2)
+
+
+def _measures(
+    sums: NDArray[np.float64], pairs: list[_Pair], weights: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], ...]:
+    """Percent, mean Cohen, Fleiss, alpha of every row of weights (resamples, pictures)."""
+    percent, fleiss, alpha = _from_counts(weights @ sums)
+    kappas = np.array([_cohen(weights[:, pair.both] @ pair.features) for pair in pairs]).reshape(-1, len(weights))
+    defined = np.isfinite(kappas)
+    with np.errstate(invalid="ignore"):  # 0 / 0: no pair has a kappa
+        cohen = np.where(defined, kappas, 0.0).sum(axis=0) / defined.sum(axis=0)
+    return percent, cohen, fleiss, alpha
+
+
+def _resampled(
+    sums: NDArray[np.float64], pairs: list[_Pair], rng: np.random.Generator, resamples: int
+) -> NDArray[np.float64]:
+    """The measures of every resample, (resamples, 4)."""
+    if not len(sums):
+        return np.full((1, 4), np.nan)
+    sizes = [min(_BLOCK, resamples - start) for start in range(0, resamples, _BLOCK)]
+    blocks = [_measures(sums, pairs, _drawn(len(sums), size, rng)) for size in sizes]
+    return np.concatenate([np.stack(block, axis=1) for block in blocks])
+
+
+def _drawn(pictures: int, resamples: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """How often each picture is drawn, (resamples, pictures); a block at once, since a page waits for it."""
+    places = rng.integers(0, pictures, (resamples, pictures)) + pictures * np.arange(resamples)[:, None]
+    counts = np.bincount(places.ravel(), minlength=resamples * pictures)
+    return counts.reshape(resamples, pictures).astype(np.float64)
+
+
+def _interval(value: float, drawn: NDArray[np.float64]) -> Interval:
+    """The percentile interval, moved by the bootstrap's own bias: kappas of few pictures come out low resampled."""
+    low, high = percentile_interval(drawn)
+    bias = float(drawn.mean()) - value
+    return Interval(low - bias, min(1.0, high - bias)) if low == low else Interval(low, high)
+
+
+def _told(ratings: Ratings, pairs: list[_Pair]) -> tuple[PairAgreement, ...]:
+    names = ratings.annotators
+    return tuple(
+        PairAgreement(
+            names[p.first], names[p.second], len(p.features), float(_cohen(p.features.sum(0, keepdims=True))[0])
+        )
+        for p in pairs
+    )
+
+
+def _ends(found: Estimate) -> tuple[tuple[str, float], ...]:
+    return ("", found.value), ("_low", found.ci_low), ("_high", found.ci_high)

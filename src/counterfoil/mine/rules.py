@@ -1,0 +1,120 @@
+"""Which pictures are kept: rules over what the surrogates said."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.errors import UserError
+
+RuleKind: TypeAlias = Literal["all", "at-least", "mean-probability"]
+OriginalRule: TypeAlias = Literal["failing", "all", "none"]
+
+_THRESHOLDS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7)  # of the mean probability, told where a rule keeps nothing
+
+
+class Said(NamedTuple):
+    """What models said to the pictures that may be kept, (models, pictures) each."""
+
+    right: NDArray[np.float64]  # 1 right, 0 wrong, NaN not scored
+    truth: NDArray[np.float64]  # probability of the true class, NaN where there is none
+    original: NDArray[np.float64]  # the same as `right`, of the picture's unedited original; NaN where there is none
+
+    def of(self, models: slice | list[int] | NDArray[np.intp]) -> Said:
+        """What some of the models said."""
+        return Said(self.right[models], self.truth[models], self.original[models])
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What makes a picture hard enough to keep.
+
+    `original` says where a failure counts: "failing" of a surrogate that has the unedited original right, "all" only
+    where all surrogates have it right, "none" everywhere.
+    """
+
+    kind: RuleKind = "all"
+    least: int = 1  # surrogates that have to fail, for "at-least"
+    below: float = 0.1  # mean probability of the true class, for "mean-probability"
+    original: OriginalRule = "failing"
+
+    def __post_init__(self) -> None:
+        if self.least < 1:
+            raise UserError(f"expected at least 1 failing surrogate, got {self.least}")
+        if not 0 < self.below <= 1:
+            raise UserError(f"expected a mean probability above 0 and at most 1, got {self.below:g}")
+
+    def check(self, surrogates: int) -> None:
+        """Refuse what so many surrogates cannot fulfil."""
+        if surrogates < 1:
+            raise UserError("expected at least one surrogate, got none; give --surrogate embedded:efficientnet-lite0")
+        if self.kind == "at-least" and self.least > surrogates:
+            raise UserError(f"expected at most as many failures as surrogates, {surrogates}, got at least {self.least}")
+
+    def words(self, surrogates: int) -> str:
+        """The rule as it is recorded."""
+        mean = self.kind == "mean-probability"
+        told = self._failure(surrogates)
+        if self.original == "all":
+            return f"{told}; every surrogate right on the original"
+        if self.original == "failing":
+            who = "averaged over the surrogates" if mean else "counting surrogates"
+            return f"{told}, {who} that are right on the original"
+        return f"{told}, whatever was said to the original"
+
+    def needed(self, sizes: NDArray[np.intp]) -> NDArray[np.intp]:
+        """How many of so many surrogates have to fail; fewer surrogates than asked for have to fail all."""
+        return sizes if self.kind == "all" else np.minimum(self.least, sizes)
+
+    def _failure(self, surrogates: int) -> str:
+        if self.kind == "mean-probability":
+            return f"mean probability of the true class below {self.below:g} over {_counted(surrogates)}"
+        if self.kind == "all" or self.least == surrogates:
+            return f"wrong for {_everyone(surrogates)}"
+        return f"wrong for at least {self.least} of {surrogates} surrogates"
+
+
+def kept_by(said: Said, rule: Rule, groups: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """What each group of surrogates would keep, (groups, pictures); `groups` is (groups, surrogates)."""
+    members = groups.astype(np.float64)
+    counts = np.ones_like(said.right, bool) if rule.original == "none" else said.original == 1
+    if rule.kind == "mean-probability":
+        kept = _improbable(said, rule, members, counts if rule.original == "failing" else np.ones_like(counts))
+    else:
+        fails = (said.right == 0) & (counts if rule.original == "failing" else np.ones_like(counts))
+        kept = members @ fails >= rule.needed(groups.sum(axis=1))[:, None]
+    return kept & (members @ ~counts == 0) if rule.original == "all" else kept
+
+
+def kept_of_all(said: Said, rule: Rule) -> NDArray[np.bool_]:
+    """What all surrogates together keep, (pictures,)."""
+    kept: NDArray[np.bool_] = kept_by(said, rule, np.ones((1, len(said.right)), bool))[0]
+    return kept
+
+
+def pictures_per_setting(said: Said, rule: Rule) -> dict[str, int]:
+    """How many pictures other settings of the rule would keep, the strictest first."""
+    if rule.kind == "mean-probability":
+        milder = [(f"below {t:g}", Rule(rule.kind, below=t, original=rule.original)) for t in _THRESHOLDS]
+    else:
+        numbers = range(len(said.right), 0, -1)
+        milder = [(f"at least {n}", Rule("at-least", least=n, original=rule.original)) for n in numbers]
+    return {name: int(kept_of_all(said, setting).sum()) for name, setting in milder}
+
+
+def _improbable(said: Said, rule: Rule, members: NDArray[np.float64], counts: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Where the mean probability of the true class, over the surrogates that count, lies below the threshold."""
+    known = np.isfinite(said.truth) & counts
+    total, many = members @ np.where(known, said.truth, 0.0), members @ known
+    return np.asarray((total < rule.below * many) & (many > 0))
+
+
+def _counted(surrogates: int) -> str:
+    return f"{surrogates} surrogate{'' if surrogates == 1 else 's'}"
+
+
+def _everyone(surrogates: int) -> str:
+    return {1: "the surrogate", 2: "both surrogates"}.get(surrogates, f"all {surrogates} surrogates")

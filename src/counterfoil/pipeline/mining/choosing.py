@@ -1,0 +1,87 @@
+"""Which candidates are kept: the rule, then the balance; where nothing is left, what a milder rule would keep."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.errors import UserError
+from counterfoil.mine import Rule, balanced, group_of, kept_of_all, pictures_per_setting
+from counterfoil.pipeline.mining.asking import Asked
+from counterfoil.pipeline.mining.job import MiningJob
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the rule chose and what balancing left of it, with all there is to say about it."""
+
+    rule: Rule  # as it was applied
+    chosen: NDArray[np.bool_]  # (candidates,), by the rule
+    kept: NDArray[np.bool_]  # (candidates,), after balancing
+    words: str
+    notes: tuple[str, ...]
+
+
+def choose(asked: Asked, job: MiningJob) -> Choice:
+    """Apply the rule and the balance; a choice of nothing is the user's to mend."""
+    if not asked.candidates:
+        raise UserError(f"expected edited pictures in '{asked.workspace.folder}', got originals and controls alone")
+    rule, notes = _applicable(asked, job.rule)
+    _need_probabilities(asked, rule)
+    chosen = kept_of_all(asked.said.of(slice(0, asked.surrogates)), rule)
+    words = rule.words(asked.surrogates)
+    if not chosen.any():
+        raise UserError(_nothing(asked, rule, words))
+    kept, told = _balanced(asked, chosen, job)
+    return Choice(rule, chosen, kept, words + told, notes)
+
+
+def _applicable(asked: Asked, rule: Rule) -> tuple[Rule, tuple[str, ...]]:
+    """Without any original its condition falls; pictures whose original alone is missing cannot fulfil it."""
+    if rule.original == "none":
+        return rule, ()
+    if not asked.originals:
+        return replace(rule, original="none"), ("No picture has an original: that it be right is not asked for.",)
+    missing = sum(str(e.variant.sample_id) not in asked.originals for e in asked.candidates)
+    if not missing:
+        return rule, ()
+    return rule, (f"{missing} candidates have no original and cannot be kept by this rule.",)
+
+
+def _need_probabilities(asked: Asked, rule: Rule) -> None:
+    if rule.kind != "mean-probability":
+        return
+    for model, truth in zip(asked.models[: asked.surrogates], asked.said.truth, strict=False):
+        if not np.isfinite(truth).any():
+            raise UserError(
+                f"expected probabilities from every surrogate for the rule mean-probability, but {model.name} gives"
+                " none; use --at-least instead"
+            )
+
+
+def _nothing(asked: Asked, rule: Rule, words: str) -> str:
+    """What was asked for, and what other settings would keep."""
+    settings = pictures_per_setting(asked.said.of(slice(0, asked.surrogates)), rule)
+    told = ", ".join(f"{name}: {pictures}" for name, pictures in settings.items())
+    if not any(settings.values()):
+        advice = "add edits, stronger levels or photos, or try --original none"
+    else:
+        advice = "lower --at-least" if rule.kind != "mean-probability" else "raise --below"
+    return (
+        f"expected pictures by the rule '{words}', got none among {len(asked.candidates)}; other settings would keep"
+        f" {told}; {advice} (the answers are kept, nothing is asked twice)"
+    )
+
+
+def _balanced(asked: Asked, chosen: NDArray[np.bool_], job: MiningJob) -> tuple[NDArray[np.bool_], str]:
+    if job.balance is None:
+        return chosen, ""
+    variants = [asked.candidates[place].variant for place in np.flatnonzero(chosen)]
+    groups = {v.id: group_of(job.balance, v.label, v.attribute) for v in variants}
+    ids, most = balanced(groups, job.most_per_group)
+    wanted = set(ids)
+    kept = np.array([e.variant.id in wanted for e in asked.candidates], bool)
+    over = {"class": "class", "attribute": "attribute", "both": "class and attribute"}[job.balance]
+    return kept, f"; balanced, at most {most} of each {over}"

@@ -1,0 +1,231 @@
+"""What verification changed: how much people confirmed, and every model's accuracy and drop with and without it.
+
+Without verification stand all pictures that people decided on, with it those that they kept. Both are of the same
+photos, so a change has an interval of its own: photos are resampled, and both sides follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.analyse import Estimate
+from counterfoil.analyse.accuracies import ALL, clustered_wilson
+from counterfoil.analyse.answers import coded
+from counterfoil.analyse.deciding import UNDECIDED
+from counterfoil.analyse.resampling import resample_counts
+from counterfoil.errors import UserError
+from counterfoil.mine import Photos, share
+from counterfoil.pipeline.mining.picked import RESAMPLES, SEED, resampled
+from counterfoil.report.wording import interval, number
+from counterfoil.store import Workspace, prediction_files, read_table
+from counterfoil.store.results import read_run
+from counterfoil.types import Exhibit, Verified
+
+
+class Confirmed(NamedTuple):
+    """How many pictures of an attribute people confirmed."""
+
+    attribute: str  # or "all"
+    decided: int
+    undecided: int  # answered, but the rule came to nothing
+    kept: int
+    share: Estimate  # kept of decided, in percent
+
+
+class Changed(NamedTuple):
+    """One model and attribute; accuracies in percent, drops and changes in points."""
+
+    model: str
+    surrogate: bool  # it chose the pictures: its accuracies are low by construction
+    attribute: str  # or "all"
+    accuracy_without: Estimate  # without verification
+    accuracy_with: Estimate
+    accuracy_change: Estimate  # with minus without
+    drop_without: Estimate  # against the originals; n counts photos
+    drop_with: Estimate
+    drop_change: Estimate
+
+
+class Changes(NamedTuple):
+    """What verification did to the pictures and to the models."""
+
+    confirmed: tuple[Confirmed, ...]
+    changed: tuple[Changed, ...]
+    waiting: int  # pictures that mining kept and nobody decided on yet
+
+    @property
+    def lines(self) -> list[str]:
+        """The same in sentences."""
+        told = [_told_confirmed(row) for row in self.confirmed] + [_told_changed(row) for row in self.changed]
+        return [*told, f"{self.waiting} mined pictures have no decision yet."] if self.waiting else told
+
+
+def changed_by_verification(workspace: Workspace, runs: Sequence[Path] = ()) -> Changes:
+    """Over runs that show the workspace to models; over those that mining left there where none are given."""
+    verified = workspace.verified
+    if verified is None:
+        raise UserError(
+            f"expected people's decisions in {workspace.folder}, got none yet; run `counterfoil verify decide` first"
+        )
+    workspace.check_unchanged(verified.workspace_digest, "people verified it")
+    folders = list(runs) or _mined_runs(workspace)
+    compared = _Compared(workspace, verified)
+    mined = workspace.mined
+    surrogates = set() if mined is None else set(mined.surrogates)
+    waiting = 0 if mined is None else len(set(mined.kept) - {row.variant_id for row in verified.decisions})
+    rows = [row for folder in folders for row in compared.of_run(folder, surrogates)]
+    return Changes(tuple(compared.confirmed), tuple(rows), waiting)
+
+
+def _mined_runs(workspace: Workspace) -> list[Path]:
+    """The runs that mining left and that are over the pictures as they are now."""
+    found = sorted(path.parent for path in (workspace.folder / "mining" / "run").glob("*/run.json"))
+    current = [folder for folder in found if _finished(folder) and _digest_of(folder) == workspace.digest]
+    if not current:
+        raise UserError(
+            "expected a run over the workspace, got none; give one with --run, made by"
+            f" `counterfoil evaluate {workspace.folder} --model MODEL --out RUN`"
+        )
+    return current
+
+
+def _finished(folder: Path) -> bool:
+    return (folder / "variants.parquet").is_file()
+
+
+def _digest_of(folder: Path) -> str:
+    return read_run(folder).collection_digest
+
+
+@dataclass(frozen=True)
+class _Compared:
+    workspace: Workspace
+    verified: Verified
+
+    @cached_property
+    def pictures(self) -> tuple[Exhibit, ...]:
+        """What people decided on, in the order of the manifest."""
+        return self.workspace.chosen([row.variant_id for row in self.verified.decisions])
+
+    @cached_property
+    def kept(self) -> NDArray[np.bool_]:
+        wanted = {row.variant_id for row in self.verified.decisions if row.kept}
+        return np.array([exhibit.variant.id in wanted for exhibit in self.pictures], bool)
+
+    @cached_property
+    def samples(self) -> tuple[tuple[str, ...], NDArray[np.intp]]:
+        return coded(exhibit.variant.sample_id or exhibit.variant.id for exhibit in self.pictures)
+
+    @cached_property
+    def weights(self) -> NDArray[np.float64]:
+        """A row of ones, then photos resampled."""
+        photos = len(self.samples[0])
+        drawn = resample_counts(photos, np.random.default_rng(SEED), resamples=RESAMPLES)
+        return np.vstack([np.ones((1, photos)), drawn])
+
+    @cached_property
+    def attributes(self) -> dict[str, NDArray[np.bool_]]:
+        """All pictures, then those of each attribute."""
+        names = np.array([exhibit.variant.attribute for exhibit in self.pictures], object)
+        found = {ALL: np.ones(len(names), bool)}
+        return {**found, **{name: names == name for name in dict.fromkeys(names)}}
+
+    @property
+    def confirmed(self) -> Iterator[Confirmed]:
+        """How much people kept of each attribute."""
+        open_ones = {row.variant_id for row in self.verified.decisions if UNDECIDED in row.decided.values()}
+        undecided = np.array([exhibit.variant.id in open_ones for exhibit in self.pictures], bool)
+        for attribute, among in self.attributes.items():
+            found = clustered_wilson(self.kept[among], self.samples[1][among]).scaled(100)
+            counts = (int(among.sum()), int((undecided & among).sum()), int((self.kept & among).sum()))
+            yield Confirmed(attribute, *counts, found)
+
+    def of_run(self, folder: Path, surrogates: set[str]) -> Iterator[Changed]:
+        """Every model of a run."""
+        run = read_run(folder)
+        for model, path in prediction_files(folder, run.models).items():
+            table = read_table(path, ["variant_id", "sample_id", "attribute", "outcome", "correct"])
+            right = self._right(table)
+            if not np.isfinite(right).any():
+                raise UserError(f"expected a run over the workspace that people verified, got {folder} over others")
+            original = self._originals(table)
+            for attribute, among in self.attributes.items():
+                yield Changed(model, model in surrogates, attribute, *self._accuracies(right, among),
+                              *self._drops(right, original, among))  # fmt: skip
+
+    def _right(self, table: Mapping[str, NDArray[np.generic]]) -> NDArray[np.float64]:
+        """1 right, 0 wrong, NaN not scored, by picture."""
+        rows = zip(table["variant_id"], table["outcome"], table["correct"], strict=True)
+        said = {name: float(correct) for name, outcome, correct in rows if outcome == "scored"}
+        return np.array([said.get(exhibit.variant.id, np.nan) for exhibit in self.pictures])
+
+    def _originals(self, table: Mapping[str, NDArray[np.generic]]) -> NDArray[np.float64]:
+        """The same of the unedited pictures, by photo."""
+        names = ("sample_id", "attribute", "outcome", "correct")
+        rows = zip(*(table[name] for name in names), strict=True)
+        said = {name: float(right) for name, kind, outcome, right in rows if (kind, outcome) == ("original", "scored")}
+        return np.array([said.get(name, np.nan) for name in self.samples[0]])
+
+    def _accuracies(self, right: NDArray[np.float64], among: NDArray[np.bool_]) -> Iterator[Estimate]:
+        """Without verification, with it, and the change."""
+        scored = np.stack([among, among & self.kept]) & np.isfinite(right)
+        for chosen in scored:
+            yield clustered_wilson(right[chosen] == 1, self.samples[1][chosen]).scaled(100)
+        without, with_it = share(np.stack([right == 1] * 2), scored, Photos(self.samples[1], self.weights)).T
+        yield resampled(with_it - without, int(scored[1].sum()))
+
+    def _drops(
+        self, right: NDArray[np.float64], original: NDArray[np.float64], among: NDArray[np.bool_]
+    ) -> Iterator[Estimate]:
+        """The same of the drops: every photo counts once, with the mean of its pictures."""
+        lost = [self._lost(right, original, chosen) for chosen in (among, among & self.kept)]
+        sides = [self._weighed(values) for values in lost]
+        counts = [int(np.isfinite(values).sum()) for values in lost]
+        yield from (resampled(side, count) for side, count in zip(sides, counts, strict=True))
+        yield resampled(sides[1] - sides[0], counts[1])
+
+    def _lost(
+        self, right: NDArray[np.float64], original: NDArray[np.float64], chosen: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        """The original's rate minus that of the chosen pictures, by photo; NaN where one of them is missing."""
+        rows = chosen & np.isfinite(right)
+        photo, photos = self.samples[1][rows], len(original)
+        pictures, hits = np.bincount(photo, minlength=photos), np.bincount(photo, right[rows], minlength=photos)
+        with np.errstate(invalid="ignore"):  # 0 / 0: no such picture of the photo
+            return np.asarray(original - hits / pictures, np.float64)
+
+    def _weighed(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        known = np.isfinite(values)
+        with np.errstate(invalid="ignore"):  # 0 / 0: no such photo was drawn
+            found = self.weights @ np.where(known, values, 0.0) / (self.weights @ known)
+        return np.asarray(found, np.float64)
+
+
+def _told_confirmed(row: Confirmed) -> str:
+    what = "pictures" if row.attribute == ALL else f"pictures of {row.attribute}"
+    undecided = f", {row.undecided} undecided" if row.undecided else ""
+    return (
+        f"People keep {row.kept} of {row.decided} {what}: {number(row.share.value)} % {interval(row.share)}{undecided}."
+    )
+
+
+def _told_changed(row: Changed) -> str:
+    mark = " (surrogate)" if row.surrogate else ""
+    told = (
+        f"{row.model}{mark}, {row.attribute}: accuracy {number(row.accuracy_without.value)} % without verification, "
+        f"{number(row.accuracy_with.value)} % with it, change {number(row.accuracy_change.value)} points "
+        f"{interval(row.accuracy_change)}"
+    )
+    if row.drop_without.n:
+        told += (
+            f"; drop {number(row.drop_without.value)} and {number(row.drop_with.value)} points, change "
+            f"{number(row.drop_change.value)} {interval(row.drop_change)}"
+        )
+    return told + "."

@@ -1,0 +1,93 @@
+"""What mining found, in sentences: the terminal and the page say the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from counterfoil.analyse import Estimate
+from counterfoil.report.mining.content import Curve, MiningContent, SelectionBias, Transfer
+from counterfoil.report.wording import interval, listed, number
+
+
+def mining_lines(content: MiningContent) -> list[str]:
+    """The findings, the most important first."""
+    return [
+        told_yield(content),
+        *(told_transfer(row) for row in content.transfers),
+        *(told_curve(content.curves) if content.curves else ()),
+        *(told_bias(row) for row in content.biases),
+        *_told_spread(content),
+        *content.notes,
+    ]
+
+
+def percent(value: Estimate) -> str:
+    """A share with its interval."""
+    return f"{number(value.value)} % {interval(value)}"
+
+
+def points(value: Estimate) -> str:
+    """A difference with its interval."""
+    return f"{number(value.value)} points {interval(value)}"
+
+
+def told_yield(content: MiningContent) -> str:
+    """How much was kept, by which rule."""
+    whole = content.yields[0]
+    balanced = f", {content.kept} after balancing" if content.kept < content.chosen else ""
+    return (
+        f"Of {whole.candidates} pictures of {content.photos} photos {content.chosen} are chosen "
+        f"({percent(whole.share)}){balanced}: {content.rule}."
+    )
+
+
+def told_transfer(row: Transfer) -> str:
+    """Whether failures carry over to one model."""
+    kin = "a family no surrogate is of" if row.unseen else "a family that chose"
+    told = (
+        f"{row.name} ({row.family}, {kin}) fails on {percent(row.failing)} of what is kept, against "
+        f"{number(row.base.value)} % of all candidates: {points(row.more)} more"
+    )
+    if row.lost.n and row.lost.value == row.lost.value:
+        told += f"; where it has the original right, on {percent(row.lost)}"
+    return told + "."
+
+
+def told_curve(curves: Sequence[Curve]) -> Iterator[str]:
+    """What more surrogates do to unseen models."""
+    targets = [curve for curve in curves if curve.role == "target"]
+    shown = targets or list(curves)
+    who = "targets" if targets else "surrogates that were left out of choosing"
+    sizes = sorted({point.size for curve in shown for point in curve.points})
+    means = {size: _mean_accuracy(shown, size) for size in sizes}
+    told = [f"{number(mean)} % for {size}" for size, mean in means.items() if mean == mean]
+    if told:
+        yield f"By the number of surrogates that choose together, {who} are right on {listed(told)}."
+
+
+def told_bias(row: SelectionBias) -> str:
+    """How much of a surrogate's low accuracy is selection."""
+    told = (
+        f"{row.model} is right on {number(row.chosen_by_all.value)} % of what all surrogates chose and on "
+        f"{number(row.chosen_by_others.value)} % of what the others chose: choosing costs it {points(row.bias)}"
+    )
+    if row.adjusted.value == row.adjusted.value:
+        told += f", {points(row.adjusted)} adjusted for how hard the two sets are to the targets"
+    return told + "."
+
+
+def _told_spread(content: MiningContent) -> Iterator[str]:
+    for row in content.spreads:
+        if row.of == "kept" and row.spread.filled:
+            plural = {"class": "classes", "attribute": "attributes"}[row.over]
+            yield (
+                f"What is kept comes from {row.spread.filled} of {row.spread.groups} {plural}, as even as "
+                f"{number(row.spread.effective)} equal ones; {content.names.get(row.largest, row.largest)} has most, "
+                f"{number(100 * row.spread.largest)} %."
+            )
+
+
+def _mean_accuracy(curves: Sequence[Curve], size: int) -> float:
+    found = [point.accuracy.value for curve in curves for point in curve.points if point.size == size]
+    known = [value for value in found if value == value]
+    return sum(known) / len(known) if known else float("nan")
