@@ -1,0 +1,84 @@
+"""What the commands of `verify` print."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from counterfoil.analyse.deciding import UNDECIDED
+from counterfoil.types import Verified
+
+if TYPE_CHECKING:
+    from counterfoil.verify.address import Address
+
+_MEASURES = {
+    "percent_agreement": "percent", "cohen_kappa": "Cohen's kappa", "fleiss_kappa": "Fleiss' kappa",
+    "krippendorff_alpha": "Krippendorff's alpha",
+}  # fmt: skip
+
+
+def address_words(address: Address, link: str, counts: Mapping[str, int]) -> Iterator[str]:
+    """What whoever starts the page has to know."""
+    yield f"pictures: {counts['work']}; hidden controls: {counts['good']} known good, {counts['bad']} known bad"
+    if not counts["good"] or not counts["bad"]:
+        yield "  where a kind of control is 0, the workspace holds no pictures for it: originals make known good ones"
+    yield f"administrator (who has this link is let in): {link}"
+    beyond = f", for the TLS proxy of {address.url}" if address.is_encrypted else ""
+    yield f"listening on {address.host}:{address.port}{beyond}"
+    if address.is_public and not address.is_encrypted:
+        yield f"WARNING: {address.url} is not encrypted: links and answers can be read on the way"
+    if not address.is_encrypted:
+        yield (
+            "for annotators elsewhere: put a TLS proxy (Caddy, nginx) before this port and give its address, such as"
+            " --url https://verify.example.org; docs/verify.md shows how"
+        )
+    yield "Ctrl-C stops; the same command goes on"
+
+
+def status_lines(summary: Mapping[str, Any]) -> Iterator[str]:
+    """Progress, agreement, people."""
+    progress, decisions = summary["progress"], summary["decisions"]
+    yield f"answers: {progress['done']} of {progress['total']}"
+    yield f"pictures with all their answers: {progress['finished']} of {progress['pictures']}"
+    yield f"by majority: {decisions['kept']} kept, {decisions['dropped']} dropped, {decisions['undecided']} undecided"
+    yield from _agreement(summary["agreement"])
+    for person in summary["annotators"]:
+        controls = f"controls right {_share(person['control_accuracy'])} of {person['controls']}"
+        repeats = f"repeats same {_share(person['repeat_consistency'])} of {person['repeats']}"
+        median = "–" if person["median_seconds"] is None else f"{person['median_seconds']:.1f} s"
+        out = f"; left out: {person['reason']}" if person["excluded"] else ""
+        yield f"{person['name']}: {person['done']} answered, median {median}, {controls}, {repeats}{out}"
+    yield f"disagreements: {len(summary['disagreements'])}"
+
+
+def decided_lines(verified: Verified, asked: int, excluded: Mapping[str, str], adjudicated: int) -> Iterator[str]:
+    """What was decided, and what it stands on."""
+    kept = sum(decision.kept for decision in verified.decisions)
+    open_ = sum(UNDECIDED in decision.decided.values() for decision in verified.decisions)
+    yield f"rule: {verified.rule}; {verified.annotators} annotators"
+    yield (
+        f"kept {kept} of {asked} pictures; dropped {len(verified.decisions) - kept - open_}, undecided {open_},"
+        f" too few answers {asked - len(verified.decisions)}"
+    )
+    if adjudicated:
+        yield f"{adjudicated} questions were settled by an administrator"
+    for name, reason in excluded.items():
+        yield f"left out: {name}, {reason}"
+    yield from _agreement(verified.agreement)
+
+
+def _agreement(found: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    for question, values in found.items():
+        told = [
+            f"{words} {_number(values[name])} [{_number(values[f'{name}_low'])}, {_number(values[f'{name}_high'])}]"
+            for name, words in _MEASURES.items()
+        ]
+        yield f"agreement on {question} over {values['pictures']:g} pictures: {', '.join(told)}"
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None or value != value else f"{value:.2f}"
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None or value != value else f"{100 * value:.0f} %"

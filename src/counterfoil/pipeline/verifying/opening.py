@@ -1,0 +1,185 @@
+"""The verification of a workspace, begun or gone on with."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from counterfoil.errors import Unusable, UserError
+from counterfoil.labels import LabelSpace, space_of
+from counterfoil.pipeline.verifying.likeness import alike_in
+from counterfoil.pipeline.verifying.statistics import Statistics
+from counterfoil.store import Workspace
+from counterfoil.verify import Questionnaire, load_questionnaire
+from counterfoil.verify.address import Address, address_at
+from counterfoil.verify.app import create_app
+from counterfoil.verify.database import Database, open_database, sqlite_url
+from counterfoil.verify.desk import Desk
+from counterfoil.verify.drawing import draw
+from counterfoil.verify.people import everybody
+from counterfoil.verify.project import Project, begin, check_same, role_counts, stored_project, work_ids
+from counterfoil.verify.serving import server_of
+from counterfoil.verify.signing import Signer, signer_at
+from counterfoil.verify.summary import summary
+
+ADMINISTRATOR = "administrator"
+
+_UNCHANGED = ("original", "control")  # what drops are measured against: nobody needs to confirm it
+
+
+@dataclass(frozen=True)
+class Verification:
+    """A workspace whose verification has begun."""
+
+    workspace: Workspace
+    database: Database
+    project: Project
+
+    @property
+    def questionnaire(self) -> Questionnaire:
+        """What people are asked."""
+        return self.project.questionnaire
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """How many pictures of each role there are: the work, known good and known bad controls."""
+        return role_counts(self.database)
+
+    @property
+    def asked(self) -> set[str]:
+        """The variants that people are asked about."""
+        with self.database.reading() as connection:
+            return work_ids(connection)
+
+    @property
+    def statistics(self) -> Statistics:
+        """The statistics over this verification's answers."""
+        return Statistics(self.questionnaire)
+
+    @property
+    def signer(self) -> Signer:
+        """What signs links and tickets."""
+        return signer_at(_folder(self.workspace))
+
+    @cached_property
+    def _files(self) -> Mapping[str, Path]:
+        return {row.variant.id: self.workspace.folder / row.file for row in self.workspace.exhibits}
+
+    @cached_property
+    def _names(self) -> Mapping[str, str]:
+        space = _space(self.workspace)
+        return {row.variant.label: space.name_of(row.variant.label) for row in self.workspace.exhibits}
+
+    def class_name(self, label: str) -> str:
+        """What people call a label."""
+        return self._names[label]
+
+    def picture(self, variant_id: str) -> bytes:
+        """The PNG of a variant."""
+        path = self._files[variant_id]
+        try:
+            return path.read_bytes()
+        except OSError as error:
+            raise Unusable(f"{path.name} cannot be read: {error.strerror}") from error
+
+    def place(self, variant_id: str) -> str:
+        """Where Label Studio finds a picture of the workspace, once its folder is its local storage."""
+        return f"/data/local-files/?d={quote(self._files[variant_id].relative_to(self.workspace.folder).as_posix())}"
+
+    def desk(self, address: Address) -> Desk:
+        """The verification, open for work at an address."""
+        return Desk(
+            self.database, self.questionnaire, self.signer, address, self.statistics, self.picture, self.class_name,
+            self.place, time.time,
+        )  # fmt: skip
+
+
+def begin_verification(folder: Path, url: str | None, questions: Path | None) -> Verification:
+    """The verification of a workspace, begun now unless it was before."""
+    workspace = Workspace(folder)
+    given = load_questionnaire(questions)
+    database = _database(workspace, url)
+    if stored_project(database) is None:
+        shown = draw(workspace.exhibits, chosen_ids(workspace), given, alike_in(_space(workspace)))
+        begin(database, Project(workspace.digest, given), shown, time.time())
+    found = _checked(workspace, database)
+    if questions is not None:
+        check_same(found.project, given)
+    return found
+
+
+def open_verification(folder: Path, url: str | None) -> Verification:
+    """The verification that has begun in a workspace."""
+    workspace = Workspace(folder)
+    if url is None and not _sqlite_file(workspace).is_file():
+        raise UserError(
+            f"expected a verification that has begun in {folder}, got none; start it with"
+            f" `counterfoil verify serve {folder}`, or give its --database"
+        )
+    return _checked(workspace, _database(workspace, url))
+
+
+def chosen_ids(workspace: Workspace) -> tuple[str, ...]:
+    """What is verified: what mining kept, else every picture that was changed."""
+    if workspace.mined is not None:
+        workspace.check_unchanged(workspace.mined.workspace_digest, "it was mined")
+        return workspace.mined.kept
+    return tuple(row.variant.id for row in workspace.exhibits if row.variant.attribute not in _UNCHANGED)
+
+
+def summary_of(verification: Verification) -> dict[str, Any]:
+    """Progress, agreement, people and disagreements, as the administrator's page shows them."""
+    return summary(verification.desk(address_at("127.0.0.1", 0, None)))
+
+
+def serve_verification(verification: Verification, address: Address, bound: socket.socket) -> None:
+    """Serve the page until stopped."""
+    server_of(create_app(verification.desk(address)), address).run([bound])
+
+
+def administrator_link(desk: Desk) -> str:
+    """The administrator's link: the one that is valid, else a new one."""
+    with desk.database.reading() as connection:
+        known = [row for row in everybody(connection, "admin") if row.name == ADMINISTRATOR]
+    if known and not known[0].revoked and known[0].link_expires_at > desk.clock():
+        return desk.link(known[0])
+    return desk.invite(ADMINISTRATOR, "admin")
+
+
+def _checked(workspace: Workspace, database: Database) -> Verification:
+    project = stored_project(database)
+    if project is None:
+        raise UserError(f"expected a verification that has begun in {database}, got none; start it with verify serve")
+    workspace.check_unchanged(project.workspace_digest, "verification began")
+    with database.reading() as connection:
+        asked = work_ids(connection)
+    if asked != set(chosen_ids(workspace)):
+        raise UserError(
+            "expected the pictures that verification began with, but mining has kept others since; mine again as"
+            " before, or give --database for a verification of its own"
+        )
+    return Verification(workspace, database, project)
+
+
+def _space(workspace: Workspace) -> LabelSpace:
+    return space_of(sorted({row.variant.label for row in workspace.exhibits}))
+
+
+def _database(workspace: Workspace, url: str | None) -> Database:
+    folder = _folder(workspace)
+    folder.mkdir(mode=0o700, exist_ok=True)  # answers and the secret are nobody else's
+    return open_database(url or sqlite_url(_sqlite_file(workspace)))
+
+
+def _folder(workspace: Workspace) -> Path:
+    return workspace.folder / "verify"
+
+
+def _sqlite_file(workspace: Workspace) -> Path:
+    return _folder(workspace) / "verify.sqlite"

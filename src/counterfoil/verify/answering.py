@@ -1,0 +1,165 @@
+"""What people answer: appended with time and version; sending twice counts once, taking back is a row too."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, and_, func, insert, select, update
+
+from counterfoil.verify import tables
+from counterfoil.verify.assigning import Draw, Held, Lease, held, lease_of, put
+from counterfoil.verify.fairness import allowance
+from counterfoil.verify.people import lock
+from counterfoil.verify.questions import Questionnaire
+
+_assignments = tables.assignments.c
+_submissions = tables.submissions.c
+_pictures = tables.pictures.c
+
+
+class Refused(Exception):
+    """An answer that cannot be taken: what is wrong with it, for the one who gave it."""
+
+
+@dataclass(frozen=True)
+class Submission:
+    """What the browser sends for one task."""
+
+    task: str
+    answers: Mapping[str, str]
+    seconds: float
+    key: str
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far one person is; controls are counted like the work, so that they do not show."""
+
+    done: int
+    total: int
+
+
+def check_answers(questionnaire: Questionnaire, answers: Mapping[str, str]) -> None:
+    """Every question has one of its answers, and there are no others."""
+    asked = [question.id for question in questionnaire.questions]
+    if set(answers) != set(asked):
+        raise Refused(f"expected answers to {', '.join(asked)}")
+    for question, answer in answers.items():
+        check_answer(questionnaire, question, answer)
+
+
+def check_answer(questionnaire: Questionnaire, question: str, answer: str) -> None:
+    """A question that is asked, and one of its answers."""
+    known = {row.id: row.answers for row in questionnaire.questions}
+    if answer not in known.get(question, ()):
+        raise Refused(f"expected one of {', '.join(known.get(question, known))} as the answer to {question}")
+
+
+def submit(connection: Connection, draw: Draw, submission: Submission) -> bool:
+    """Append an answer to one of this person's tasks; False where this very submission was stored before."""
+    check_answers(draw.questionnaire, submission.answers)
+    if not lock(connection, draw.person.id):
+        raise Refused("no more answers are needed, thank you")
+    assignment = _mine(connection, draw.person.id, submission.task)
+    if _stored(connection, draw.person.id, assignment.id, submission.key):
+        return False
+    if not put(connection, assignment, "done"):
+        raise Refused("the time for this picture ran out, and others have answered it since")
+    _append(connection, draw, assignment.id, submission)
+    return True
+
+
+def take_back(connection: Connection, draw: Draw) -> tuple[Lease, dict[str, str]] | None:
+    """Reopen what this person answered last: the answer stays in the history and counts no more."""
+    lock(connection, draw.person.id)
+    first = select(func.min(_submissions.id)).where(_submissions.assignment_id == _assignments.id).scalar_subquery()
+    mine = (_assignments.person_id == draw.person.id, _assignments.state == "done")
+    found = connection.execute(select(_assignments.id).where(*mine).order_by(first.desc()).limit(1)).scalar()
+    if found is None:
+        return None
+    before = latest_answers(connection, found)
+    _append(connection, draw, found, Submission("", {}, 0.0, f"undo-{secrets.token_hex(16)}"))
+    reopened = update(tables.assignments).where(_assignments.id == found)
+    connection.execute(reopened.values(state="open", expires_at=draw.expires_at))
+    return lease_of(connection, draw.person.id, found), before
+
+
+def latest_answers(connection: Connection, assignment_id: int) -> dict[str, str]:
+    """The answers of the last version."""
+    last = select(func.max(_submissions.id)).where(_submissions.assignment_id == assignment_id).scalar_subquery()
+    query = select(tables.answers.c.question, tables.answers.c.answer).where(tables.answers.c.submission_id == last)
+    return {row.question: row.answer for row in connection.execute(query)}
+
+
+def version_answers(connection: Connection, assignment_id: int) -> list[dict[str, str]]:
+    """The answers of every version, oldest first; versions that took an answer back are passed over."""
+    query = (
+        select(_submissions.version, tables.answers.c.question, tables.answers.c.answer)
+        .join(tables.answers, tables.answers.c.submission_id == _submissions.id)
+        .where(_submissions.assignment_id == assignment_id)
+        .order_by(_submissions.version)
+    )
+    found: dict[int, dict[str, str]] = {}
+    for version, question, answer in connection.execute(query):
+        found.setdefault(version, {})[question] = answer
+    return list(found.values())
+
+
+def progress_of(connection: Connection, draw: Draw) -> Progress:
+    """What this person has done, and what is left of their share."""
+    counts = select(_assignments.state, func.count().label("times")).where(_assignments.person_id == draw.person.id)
+    states = {row.state: row.times for row in connection.execute(counts.group_by(_assignments.state))}
+    done, in_hand = states.get("done", 0) + states.get("withdrawn", 0), states.get("open", 0)
+    left = 0 if draw.person.excluded else _left(connection, draw)
+    return Progress(done, done + in_hand + left)
+
+
+def _left(connection: Connection, draw: Draw) -> int:
+    """The rest of this person's share as far as there are pictures for it, with the controls among them."""
+    had = select(_assignments.picture_id).where(
+        _assignments.person_id == draw.person.id, _assignments.state != "expired"
+    )
+    free = (_pictures.role == "work", _pictures.taken < _pictures.wanted, _pictures.id.not_in(had))
+    there = connection.execute(select(func.count()).select_from(tables.pictures).where(*free)).scalar_one()
+    return min(there, allowance(connection, draw.person.id, draw.now).left)
+
+
+def _mine(connection: Connection, person_id: int, task: str) -> Held:
+    found = held(connection, (_assignments.person_id == person_id) & (_assignments.task == task))
+    if not found or found[0].state == "withdrawn":
+        raise Refused("this task is not yours, or not any more")
+    return found[0]
+
+
+def _stored(connection: Connection, person_id: int, assignment_id: int, key: str) -> bool:
+    query = select(_submissions.assignment_id).where(_submissions.person_id == person_id, _submissions.key == key)
+    found = connection.execute(query).scalar()
+    if found is not None and found != assignment_id:
+        raise Refused("this key belongs to the answer to another task")
+    return found is not None
+
+
+def _append(connection: Connection, draw: Draw, assignment_id: int, submission: Submission) -> None:
+    here = _submissions.assignment_id == assignment_id
+    version = connection.execute(select(func.coalesce(func.max(_submissions.version), 0)).where(here)).scalar_one()
+    row = {
+        "assignment_id": assignment_id, "person_id": draw.person.id, "version": version + 1, "key": submission.key,
+        "seconds": submission.seconds, "given_at": draw.now,
+    }  # fmt: skip
+    made = connection.execute(insert(tables.submissions).values(row).returning(_submissions.id)).scalar_one()
+    rows = [{"submission_id": made, "question": name, "answer": text} for name, text in submission.answers.items()]
+    if rows:
+        connection.execute(insert(tables.answers), rows)
+
+
+def is_control(connection: Connection, person_id: int, task: str) -> bool:
+    """Whether a task measures its annotator rather than its picture."""
+    query = (
+        select(_assignments.id)
+        .join(tables.pictures, _pictures.id == _assignments.picture_id)
+        .where(_assignments.person_id == person_id, _assignments.task == task)
+        .where(~and_(_assignments.kind == "first", _pictures.role == "work"))
+    )
+    return connection.execute(query).first() is not None

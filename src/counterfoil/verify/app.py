@@ -1,0 +1,121 @@
+"""The web page: who may enter, the two pages, and the routes behind them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from fastapi import APIRouter, FastAPI, HTTPException, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
+from jinja2 import Environment, FileSystemLoader
+from sqlalchemy.exc import OperationalError
+from starlette.exceptions import HTTPException as StarletteException
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
+
+from counterfoil.verify import admin_routes, annotator_routes
+from counterfoil.verify.desk import Desk
+from counterfoil.verify.entry import AnAdministrator, AnAnnotator, AnyVisitor, TheDesk, Visitor, cookie_name
+from counterfoil.verify.guarding import Guard, Tries
+from counterfoil.verify.people import SESSION_SECONDS
+
+_PAGES = Path(__file__).parent / "pages"
+
+router = APIRouter()
+
+
+def create_app(desk: Desk) -> ASGIApp:
+    """The whole page around one verification, guarded."""
+    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+    app.state.desk = desk
+    app.state.tries = Tries(desk.clock)
+    app.state.templates = Environment(loader=FileSystemLoader(_PAGES), autoescape=True)
+    for part in (router, annotator_routes.router, admin_routes.router):
+        app.include_router(part)
+    app.mount("/static", StaticFiles(directory=_PAGES / "static"))
+    app.add_exception_handler(StarletteException, _refused)
+    app.add_exception_handler(RequestValidationError, _malformed)
+    app.add_exception_handler(OperationalError, _not_stored)
+    return Guard(app, desk.address)
+
+
+@router.get("/join/{token}")
+def join(request: Request, desk: TheDesk, token: str) -> Response:
+    """Let somebody in by their invitation link."""
+    tries: Tries = request.app.state.tries
+    who = request.client.host if request.client else ""
+    if tries.are_used_up(who):
+        raise HTTPException(429, "too many links that lead nowhere; wait a minute", {"Retry-After": "60"})
+    joined = desk.join(token, request.cookies.get(cookie_name(desk)))
+    if joined is None:
+        tries.failed(who)
+        raise HTTPException(403, "this link is not valid, or not any more; ask for a new one")
+    person, session = joined
+    reply = RedirectResponse("/admin" if person.role == "admin" else "/annotate", 303)
+    reply.set_cookie(
+        cookie_name(desk), session, max_age=int(SESSION_SECONDS), path="/", httponly=True, samesite="lax",
+        secure=desk.address.is_encrypted,
+    )  # fmt: skip
+    return reply
+
+
+@router.get("/")
+def front(visitor: AnyVisitor) -> Response:
+    """Everybody to their own page."""
+    return RedirectResponse("/admin" if visitor.person.role == "admin" else "/annotate", 303)
+
+
+@router.get("/annotate")
+def annotate(request: Request, desk: TheDesk, visitor: AnAnnotator) -> Response:
+    """The annotator's page."""
+    return _page(request, "annotate.html", _context(desk, visitor))
+
+
+@router.get("/admin")
+def admin(request: Request, desk: TheDesk, visitor: AnAdministrator) -> Response:
+    """The administrator's page."""
+    return _page(request, "admin.html", _context(desk, visitor))
+
+
+@router.post("/api/leave")
+def leave(desk: TheDesk, visitor: AnyVisitor) -> Response:
+    """End the session."""
+    desk.leave(visitor.session)
+    reply = JSONResponse({"ok": True})
+    reply.delete_cookie(cookie_name(desk), path="/", secure=desk.address.is_encrypted, httponly=True)
+    return reply
+
+
+def _context(desk: Desk, visitor: Visitor) -> dict[str, Any]:
+    project = desk.questionnaire.model_dump(mode="json", include={"name", "instructions", "questions", "show_original"})
+    return {"csrf": desk.signer.csrf(visitor.session), "project": project, "annotator": visitor.person.name}
+
+
+def _page(request: Request, name: str, context: dict[str, Any], status: int = 200) -> Response:
+    templates: Environment = request.app.state.templates
+    return HTMLResponse(templates.get_template(name).render(context), status)
+
+
+def _refused(request: Request, error: Exception) -> Response:
+    """JSON for scripts, a page for people."""
+    assert isinstance(error, StarletteException)
+    if request.url.path.startswith("/api/"):
+        return JSONResponse({"error": error.detail}, error.status_code, error.headers)
+    context = {"title": "Not here", "message": error.detail}
+    reply = _page(request, "message.html", context, error.status_code)
+    reply.headers.update(error.headers or {})
+    return reply
+
+
+def _malformed(_: Request, error: Exception) -> Response:
+    """What is wrong with a request, without repeating what it said."""
+    assert isinstance(error, RequestValidationError)
+    fault = error.errors()[0]
+    place = ".".join(str(part) for part in fault["loc"][1:])
+    return JSONResponse({"error": f"{place}: {fault['msg']}"}, 422)
+
+
+def _not_stored(_: Request, error: Exception) -> Response:
+    """A full disk or a database that is away: nothing is acknowledged, the browser tries again."""
+    return JSONResponse({"error": "the database does not answer; nothing was stored, try again"}, 503)

@@ -1,0 +1,109 @@
+"""Verdicts as files: CSV for spreadsheets, JSON with the questions beside them, and both read back."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, fields
+from typing import Any, Literal, TypeAlias, cast, get_args
+
+from counterfoil.errors import UserError
+from counterfoil.types import Verdict
+from counterfoil.verify.questions import Questionnaire
+
+Control: TypeAlias = Literal["", "good", "bad", "repeat"]
+COLUMNS = tuple(field.name for field in fields(Verdict))
+JSON_FORMAT = "counterfoil-verdicts"
+_CONTROLS = get_args(Control)
+_MANDATORY = ("variant_id", "annotator", "question", "answer")
+
+
+def verdicts_csv(verdicts: Iterable[Verdict]) -> str:
+    """One row per answer, corrections included."""
+    stream = io.StringIO(newline="")
+    writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: _inert(value) for name, value in asdict(verdict).items()} for verdict in verdicts)
+    return stream.getvalue()
+
+
+def verdicts_json(verdicts: Iterable[Verdict], questionnaire: Questionnaire, workspace_digest: str) -> str:
+    """The answers with the questions that they answer and the pictures that they are about."""
+    content = {
+        "format": JSON_FORMAT,
+        "workspace_digest": workspace_digest,
+        "questions": [question.model_dump(mode="json") for question in questionnaire.questions],
+        "verdicts": [asdict(verdict) for verdict in verdicts],
+    }
+    return json.dumps(content, indent=1, ensure_ascii=False)
+
+
+def read_verdicts_csv(text: str) -> list[Verdict]:
+    """The rows of a CSV file that has at least the columns of `verdicts_csv` that cannot be guessed."""
+    rows = csv.DictReader(io.StringIO(text.removeprefix("\ufeff"), newline=""))
+    missing = [name for name in _MANDATORY if name not in (rows.fieldnames or ())]
+    if missing:
+        raise UserError(f"expected a CSV file with the columns {', '.join(_MANDATORY)}, got one without {missing[0]}")
+    return [_verdict({name: _as_it_was(value) for name, value in row.items()}, f"line {rows.line_num}") for row in rows]
+
+
+def read_verdicts_json(content: Mapping[str, Any], workspace_digest: str) -> list[Verdict]:
+    """The answers of `verdicts_json`, refused where they are about other pictures."""
+    rows = content.get("verdicts")
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise UserError("expected a list of verdicts under 'verdicts', got none")
+    if content.get("workspace_digest", workspace_digest) != workspace_digest:
+        raise UserError("expected answers about the pictures of this workspace, got answers about others")
+    return [_verdict(row, f"verdict {place}") for place, row in enumerate(rows, 1)]
+
+
+def check_verdicts(verdicts: Sequence[Verdict], questionnaire: Questionnaire, pictures: Collection[str]) -> None:
+    """Refuse answers to questions that were not asked and about pictures that are not there."""
+    answers = {question.id: question.answers for question in questionnaire.questions}
+    for verdict in verdicts:
+        if verdict.variant_id not in pictures:
+            raise UserError(f"expected pictures of this workspace, got '{verdict.variant_id}', which is none of them")
+        if verdict.question not in answers:
+            raise UserError(f"expected questions {', '.join(answers)}, got '{verdict.question}'")
+        if verdict.answer not in answers[verdict.question]:
+            known = ", ".join(answers[verdict.question])
+            raise UserError(f"expected {known} as answer to '{verdict.question}', got '{verdict.answer}'")
+
+
+def _verdict(row: Mapping[str, Any], place: str) -> Verdict:
+    """One answer; what a spreadsheet may have dropped has its default."""
+    missing = [name for name in _MANDATORY if row.get(name) in (None, "")]
+    if missing:
+        raise UserError(f"expected every answer with its {missing[0]}, got none in {place}")
+    variant_id, annotator, question, answer = (str(row[name]) for name in _MANDATORY)
+    control = str(row.get("control") or "")
+    if control not in _CONTROLS:
+        raise UserError(f"expected control to be empty, good, bad or repeat, got '{control}' in {place}")
+    return Verdict(
+        variant_id, annotator, question, answer, _number(row.get("seconds"), place), str(row.get("time") or ""),
+        int(_number(row.get("version") or 1, place)), cast(Control, control),
+    )  # fmt: skip
+
+
+def _inert(value: object) -> object:
+    """A spreadsheet takes a cell that begins like a formula for one; an apostrophe before it makes it text."""
+    return f"'{value}" if isinstance(value, str) and re.match(r"'*[=+\-@]", value) else value
+
+
+def _as_it_was(value: object) -> object:
+    """What stood there before `_inert`."""
+    return value[1:] if isinstance(value, str) and re.match(r"'+[=+\-@]", value) else value
+
+
+def _number(value: object, place: str) -> float:
+    try:
+        number = float(str(value or 0))
+    except ValueError:
+        number = math.nan
+    if not 0 <= number < math.inf:
+        raise UserError(f"expected a number of at least 0, got '{value}' in {place}")
+    return number

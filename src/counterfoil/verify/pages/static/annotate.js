@@ -1,0 +1,165 @@
+"use strict";
+
+const AHEAD = 8; // tasks that lie ready, their pictures decoded
+const shelf = new Shelf();
+const zoom = new Zoom(byId("zoom"), byId("zoom-plane"), byId("zoom-close"));
+const desk = makeDesk({ owner: `${project.name}/${annotator}`, onState: showState, onProgress: showProgress });
+const questionOf = new Map(project.questions.map((question) => [question.id, { ...question, keys: keysOf(question.answers) }]));
+const answered = []; // ids, the latest last
+let current = null; // {task, answers, earlier, active, since, away}
+let started = false;
+let filling = false;
+let undoing = false;
+let tried = 0;
+
+// The flow: fill the shelf, show a task, take its answers, go on.
+async function refill() {
+  if (filling) return;
+  filling = true;
+  try {
+    const reply = await desk.next(AHEAD + (current ? 1 : 0));
+    reply.tasks.filter(isNew).forEach((task) => shelf.add(task));
+    if (started && !current) advance();
+    if (!current && shelf.length === 0) {
+      if (reply.finished) rest();
+      else later(0.3); // all of them were answered while the reply was on its way
+    }
+  } catch (error) {
+    if (!error.kind) throw error;
+    if (!current && started) showWaiting("Waiting for the server", "The next pictures will come as soon as it can be reached again.");
+    if (error.kind !== "ended") later(2);
+  } finally {
+    filling = false;
+  }
+}
+
+function isNew(task) {
+  return !shelf.holds(task.task) && !desk.isWaiting(task.task) && !answered.includes(task.task)
+    && !(current && current.task.task === task.task);
+}
+
+function later(seconds) {
+  clearTimeout(tried);
+  tried = setTimeout(refill, seconds * 1000);
+}
+
+function rest() {
+  if (!started) return;
+  showWaiting("That was all. Thank you!", byId("download")
+    ? "Now press Save answers and send the file back. Undo still takes back your last answer."
+    : "All your answers are saved and you may close this page. Undo still takes back your last answer.");
+  later(60); // somebody else's pictures may come back
+}
+
+function advance() {
+  const task = shelf.take();
+  current = null;
+  if (task) show(task, {});
+  else showWaiting("Loading", "The next pictures are on their way.");
+  if (shelf.length < AHEAD / 2 + 1) refill();
+}
+
+function show(task, earlier) {
+  const byKeyboard = document.activeElement && document.activeElement.closest(".answers") !== null;
+  current = { task, answers: {}, earlier, active: 0, since: null, away: 0 };
+  zoom.close();
+  byId("waiting").hidden = true;
+  byId("intro").hidden = true;
+  byId("desk").hidden = false;
+  byId("class-name").textContent = task.class_name;
+  showPictures(task);
+  byId("questions").replaceChildren(...task.questions.map(fieldset));
+  activate(0);
+  if (byKeyboard) focusAnswer(0);
+  announce(`${task.class_name}. ${task.questions[0].text}`);
+  byId("undo").disabled = false;
+}
+
+// The questions of one task.
+function fieldset(asked, place) {
+  const question = questionOf.get(asked.id);
+  const field = made("fieldset", "question");
+  field.append(made("legend", "", asked.text));
+  if (question.help) field.append(made("p", "help", question.help));
+  const answers = made("div", "answers");
+  question.answers.forEach((answer) => answers.append(answerButton(place, question, answer)));
+  field.append(answers);
+  return field;
+}
+
+function answerButton(place, question, answer) {
+  const button = made("button", "", answer);
+  button.type = "button";
+  button.dataset.answer = answer;
+  const key = keyFor(answer, question.keys);
+  button.append(made("kbd", "", key));
+  button.lastChild.setAttribute("aria-hidden", "true");
+  button.setAttribute("aria-keyshortcuts", key);
+  button.setAttribute("aria-pressed", String(current.earlier[question.id] === answer));
+  button.addEventListener("click", (event) => {
+    if (event.detail > 0) button.blur(); // by mouse or finger: the space bar must not give the answer again
+    choose(place, answer);
+  });
+  return button;
+}
+
+function activate(place) {
+  current.active = place;
+  [...byId("questions").children].forEach((field, other) => field.classList.toggle("active", other === place));
+}
+
+function choose(place, answer) {
+  if (undoing) return; // what is shown is about to go: the answer would be to another picture
+  const asked = current.task.questions[place];
+  current.answers[asked.id] = answer;
+  byId("questions").children[place].querySelectorAll("button").forEach((button) => {
+    button.setAttribute("aria-pressed", String(button.dataset.answer === answer));
+  });
+  const open = current.task.questions.findIndex((question) => !(question.id in current.answers));
+  if (open === -1) { submit(); return; }
+  const byKeyboard = document.activeElement.closest(".answers") !== null;
+  activate(open);
+  if (byKeyboard) focusAnswer(0);
+  announce(current.task.questions[open].text);
+}
+
+function submit() {
+  const { task, answers } = current;
+  desk.answer(task, answers, secondsSpent());
+  answered.push(task.task);
+  shelf.forgetAllBut(answered.slice(-4));
+  advance();
+}
+
+// Back by one question, else by one picture.
+async function undo() {
+  if (!started || undoing) return;
+  const given = current ? current.task.questions.filter((question) => question.id in current.answers) : [];
+  if (given.length > 0) {
+    const last = given[given.length - 1];
+    delete current.answers[last.id];
+    const place = current.task.questions.indexOf(last);
+    byId("questions").children[place].querySelectorAll("button").forEach((button) => button.setAttribute("aria-pressed", "false"));
+    activate(place);
+    return;
+  }
+  undoing = true;
+  try {
+    takeBack(await desk.undo());
+  } catch (error) {
+    if (!error.kind) throw error;
+    if (error.kind === "refused") announce("There is nothing to take back.");
+  } finally {
+    undoing = false;
+  }
+}
+
+function takeBack(task) {
+  if (!task) { announce("There is nothing to take back."); return; }
+  if (current) shelf.putBack(current.task);
+  const place = answered.lastIndexOf(task.task);
+  if (place !== -1) answered.splice(place, 1);
+  shelf.tasks = shelf.tasks.filter((other) => other.task !== task.task);
+  show(task, task.answers || {});
+  announce(`Taken back: ${task.class_name}. ${task.questions[0].text}`);
+}

@@ -1,0 +1,36 @@
+"use strict";
+
+const { annotator, project } = JSON.parse(document.getElementById("project").textContent);
+const byId = (name) => document.getElementById(name);
+const made = (tag, name = "", text = "") => Object.assign(document.createElement(tag), { className: name, textContent: text });
+
+// Words and marks around the desk.
+function showWaiting(title, text) {
+  byId("desk").hidden = true;
+  byId("waiting").hidden = false;
+  byId("waiting-title").textContent = title;
+  byId("waiting-text").textContent = text;
+  announce(`${title}. ${text}`);
+}
+
+function announce(text) { byId("announce").textContent = text; }
+
+function showProgress({ done, total }) {
+  byId("progress").max = Math.max(1, total);
+  byId("progress").value = done;
+  byId("count").textContent = `${done} of ${total}`;
+  byId("undo").disabled = !started || (done === 0 && answered.length === 0 && !current);
+}
+
+function showState(state, detail) {
+  const kept = detail === 1 ? "1 answer is" : `${detail} answers are`;
+  const words = {
+    connected: "",
+    away: `No connection to the server. ${detail ? `${kept} kept in this browser and sent as soon as it is back; you can go on.` : "Trying again."}`,
+    ended: `Your session has ended: open your invitation link again.${detail ? ` ${kept} kept in this browser and will be sent then.` : ""}`,
+    refused: `The server did not take an answer: ${detail}`,
+    unkept: "This browser keeps no data for this page: press Save answers before you close it.",
+  };
+  byId("banner").textContent = words[state];
+  byId("banner").hidden = state === "connected";
+}
