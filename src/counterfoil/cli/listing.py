@@ -9,21 +9,27 @@ import click
 from counterfoil import __version__
 from counterfoil.edit import EDITS
 from counterfoil.models import ADDRESSES
+from counterfoil.paint.address import PAINTERS
 from counterfoil.recipes import load_recipe, recipe_names
+from counterfoil.recipes.painting import load_painting, painting_names
 from counterfoil.source import SOURCES
 
 _LISTS: dict[str, Callable[[], list[tuple[str, str]]]] = {
     "edits": lambda: [(name, (edit.__doc__ or "").split("\n")[0]) for name, edit in EDITS.items()],
-    "recipes": lambda: [(name, load_recipe(name).about) for name in recipe_names()],
+    "recipes": lambda: [
+        *((name, load_recipe(name).about) for name in recipe_names()),
+        *((name, f"[paint] {load_painting(name).about}") for name in painting_names()),
+    ],
     "models": lambda: [(f"{kind}:", about) for kind, (_, about) in ADDRESSES.items()],
+    "painters": lambda: [(f"{kind}:", about) for kind, (_, about) in PAINTERS.items()],
     "sources": lambda: list(SOURCES.items()),
 }
 
 
 @click.command(name="list")
-@click.argument("what", type=click.Choice(["edits", "recipes", "models", "sources"]))
+@click.argument("what", type=click.Choice(list(_LISTS)))
 def list_(what: str) -> None:
-    """List the edits, recipes, models or sources there are."""
+    """List the edits, recipes, models, painters or sources there are."""
     for name, about in _LISTS[what]():
         click.echo(f"{name:<18} {about}")
 

@@ -28,6 +28,11 @@ def rebuild(folder: str | Path, variant_id: str) -> Picture:
             f"expected a run that edited photos, got '{folder}', which is over the collection {about['collection']}:"
             " its pictures are not made again, they lie there as they are"
         )
+    if about.get("painter"):
+        raise UserError(
+            f"expected a workspace of edited photos, got '{folder}', which was painted: a diffusion model's picture is"
+            " not made again to the bit, its hash in the manifest is the truth"
+        )
     source = source_at(about["images"], about["masks"])
     there = {sample.id: sample for sample in source.samples()[0]}
     wanted = [str(variant.sample_id), *([variant.donor_id] if variant.donor_id else [])]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import Unusable
-from counterfoil.labels import LabelSpace, imagenet1k
+from counterfoil.labels import LabelSpace, imagenet1k, space_named
 from counterfoil.store import Workspace
 from counterfoil.store.results import read_skipped
 from counterfoil.types import Exhibit, Skipped
@@ -37,7 +37,10 @@ class WorkspaceCollection:
 
     @cached_property
     def space(self) -> LabelSpace | None:
-        """ImageNet's where every label is in it; else the first model's own."""
+        """The classes it was painted for, else ImageNet's where every label is in it, else the first model's own."""
+        painted_for = self.workspace.record.get("classes")
+        if painted_for:
+            return space_named(str(painted_for))
         known = imagenet1k()
         return known if all(exhibit.variant.label in known for exhibit in self.exhibits) else None
 
@@ -49,8 +52,11 @@ class WorkspaceCollection:
 
     @property
     def notes(self) -> Sequence[str]:
-        """Nothing that is not known of every workspace."""
-        return ()
+        """That all pictures are shown, where mining kept some of them alone."""
+        mined = self.workspace.mined
+        if mined is None:
+            return ()
+        return (f"Mining kept {len(mined.kept)} of the {len(self.exhibits)} pictures; all of them are shown here.",)
 
     @property
     def exhibits(self) -> Sequence[Exhibit]:

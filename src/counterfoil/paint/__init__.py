@@ -1,0 +1,1 @@
+"""Pictures and backgrounds from diffusion models."""

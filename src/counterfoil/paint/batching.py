@@ -1,0 +1,60 @@
+"""Batches that shrink until they fit into the device's memory."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from counterfoil.errors import UserError
+from counterfoil.paint.extras import required
+from counterfoil.paint.painter import Painted, PaintOptions
+
+PaintBatch = Callable[[Sequence[Any]], list[Painted]]
+
+
+class OnDevice(Protocol):
+    """A painter as batching sees it."""
+
+    @property
+    def name(self) -> str:
+        """Its address."""
+
+    @property
+    def device(self) -> str:
+        """Where it paints."""
+
+    @property
+    def options(self) -> PaintOptions:
+        """How many pictures at once it was asked for."""
+
+
+def in_batches(items: Sequence[Any], paint: PaintBatch, painter: OnDevice, room: list[int]) -> list[Painted]:
+    """Everything painted; `room` remembers the batch that fits, so that no later call fails again."""
+    done: list[Painted] = []
+    while len(done) < len(items):
+        size = room[-1] if room else painter.options.batch_size
+        batch = items[len(done) : len(done) + size]
+        if not _fits(batch, paint, done):
+            room.append(_smaller(len(batch), painter))
+    return done
+
+
+def _fits(batch: Sequence[Any], paint: PaintBatch, done: list[Painted]) -> bool:
+    try:
+        done += paint(batch)
+    except required("torch").OutOfMemoryError:
+        return False  # memory is freed outside: the error's traceback holds that of the batch that failed
+    return True
+
+
+def _smaller(failed: int, painter: OnDevice) -> int:
+    if failed == 1:
+        raise UserError(
+            f"{painter.name} has no room for a single picture on {painter.device}: give a smaller --size,"
+            " --precision bf16, or another device"
+        )
+    gc.collect()
+    if painter.device.startswith("cuda"):
+        required("torch").cuda.empty_cache()
+    return failed // 2

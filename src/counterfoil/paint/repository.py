@@ -1,0 +1,132 @@
+"""Where a diffusers model lies: a folder, or a repository of the hub at one commit; safetensors only, no code of it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from counterfoil.errors import UserError
+from counterfoil.paint.extras import required
+
+_PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
+_PIPELINE, _NETWORK = "model_index.json", "config.json"
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A model's files, at one state."""
+
+    place: str  # folder, or org/name
+    commit: str | None  # of the hub; None for a folder and where the hub could not be asked
+    files: tuple[str, ...]
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What every from_pretrained is told."""
+        return {"use_safetensors": True, **({"revision": self.commit} if self.commit else {})}
+
+    @property
+    def revision(self) -> str:
+        """What stands in the manifest: the commit, or the hash of a folder's weights."""
+        return self.commit or weights_digest(Path(self.place))
+
+    @property
+    def is_pipeline(self) -> bool:
+        """Whether it holds a whole pipeline; else it is a single network."""
+        return _PIPELINE in self.files
+
+    @property
+    def reads_words(self) -> bool:
+        """Whether it has a tokenizer; a model without one is unconditional."""
+        return any(file.startswith("tokenizer") for file in self.files)
+
+
+def repository(address: str, place: str) -> Repository:
+    """The model that an address means, looked at before anything large is fetched."""
+    name, _, revision = place.partition("@")
+    folder = Path(name).expanduser()
+    found = _folder(folder) if folder.is_dir() else _on_hub(address, name, revision or "main")
+    if not found.is_pipeline and _NETWORK not in found.files:
+        raise UserError(f"expected a diffusers model with {_PIPELINE} at '{address}', found none")
+    _refuse_pickles(address, found.files)
+    return found
+
+
+def weights_digest(folder: Path) -> str:
+    """Hash over the weights and configurations of a folder."""
+    digest = hashlib.sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.suffix in (".safetensors", ".json")):
+        digest.update(path.relative_to(folder).as_posix().encode() + b"\0")
+        with path.open("rb") as file:
+            while block := file.read(1 << 22):
+                digest.update(block)
+    return digest.hexdigest()
+
+
+@contextmanager
+def loading(address: str) -> Iterator[None]:
+    """Turn a library's failure to load a model into one line."""
+    try:
+        yield
+    except (OSError, RuntimeError, ValueError, KeyError, TypeError, AttributeError) as error:
+        line = " ".join(str(error).split())[:240]
+        raise UserError(f"expected a diffusers model at '{address}', but it cannot be loaded: {line}") from error
+
+
+def _folder(folder: Path) -> Repository:
+    files = (path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*")) if path.is_file())
+    return Repository(str(folder), None, tuple(files))
+
+
+def _on_hub(address: str, name: str, revision: str) -> Repository:
+    if name.count("/") != 1 or name.startswith((".", "/", "~")):
+        raise UserError(f"expected diffusers:org/name@revision or a folder that is there, got '{address}'")
+    hub, errors = required("huggingface_hub"), required("huggingface_hub.errors")
+    try:
+        info = hub.HfApi().model_info(name, revision=revision)
+    except errors.GatedRepoError as error:
+        raise UserError(
+            f"'{address}' is gated: accept its licence on its page, then log in with `hf auth login`, and run again"
+        ) from error
+    except errors.RevisionNotFoundError as error:
+        raise UserError(f"expected a revision of '{name}', got '{revision}', which it does not have") from error
+    except (errors.RepositoryNotFoundError, errors.HFValidationError) as error:
+        raise UserError(
+            f"expected a model of the hub, got '{address}': there is none of that name, or it is private;"
+            " check the spelling, or log in with `hf auth login`"
+        ) from error
+    except (OSError, errors.HfHubHTTPError, errors.HTTPError) as error:
+        return _in_cache(address, name, revision, " ".join(str(error).split())[:160])
+    return Repository(name, info.sha, tuple(file.rfilename for file in info.siblings or ()))
+
+
+def _in_cache(address: str, name: str, revision: str, fault: str) -> Repository:
+    """Without the hub, what was fetched before still serves; its folder is named after the commit."""
+    hub, errors = required("huggingface_hub"), required("huggingface_hub.errors")
+    try:
+        folder = Path(hub.snapshot_download(name, revision=revision, local_files_only=True))
+    except (OSError, errors.LocalEntryNotFoundError) as error:
+        raise UserError(
+            f"expected '{address}' on the hub or in its cache; the hub cannot be reached ({fault});"
+            " fetch it where there is a network, and give its folder as diffusers:FOLDER"
+        ) from error
+    return Repository(str(folder), folder.name, _folder(folder).files)
+
+
+def _refuse_pickles(address: str, files: Sequence[str]) -> None:
+    """A pickle runs what its author likes: a part that has no safetensors is not loaded."""
+    folders: dict[str, set[str]] = {}
+    for file in map(PurePosixPath, files):
+        folders.setdefault(str(file.parent), set()).add(file.suffix)
+    whole = _PIPELINE in files
+    for folder, kinds in sorted(folders.items()):
+        part = folder != "." if whole else folder == "."
+        if part and kinds & set(_PICKLES) and ".safetensors" not in kinds:
+            raise UserError(
+                f"expected weights as safetensors at '{address}', got only a pickle in '{folder}', which may run code;"
+                " choose a revision with safetensors, or convert it where you trust it"
+            )

@@ -1,0 +1,102 @@
+"""Prompt templates side by side: how many shared failures they yield, how different their pictures are, how many stand.
+
+Templates are the `edit` of painted pictures; edits of photos are compared in the same way.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from counterfoil.analyse.diversity import diversity
+from counterfoil.analyse.interval import RATE, Estimate, estimate
+from counterfoil.errors import UserError
+from counterfoil.pipeline.embedding import Embedding
+from counterfoil.store import Workspace
+from counterfoil.types import Exhibit
+
+_NONE = Estimate(math.nan, math.nan, math.nan, 0)
+_REFERENCES = ("original", "control")
+
+
+@dataclass(frozen=True)
+class TemplateRow:
+    """One template of one workspace; rates in percent, distances as 1 - cosine."""
+
+    workspace: str
+    attribute: str
+    template: str
+    prompt: str  # one of its prompts, where pictures were painted
+    pictures: int
+    failures: Estimate  # of the pictures, those that mining kept
+    verified: Estimate  # of the pictures that people decided on, those that they kept
+    diversity: Estimate  # mean distance between two pictures of one class
+
+
+def prompt_study(folders: Sequence[Path], embedded: int) -> list[TemplateRow]:
+    """A row per workspace and template; at most `embedded` pictures of each are compared with one another."""
+    if embedded < 0:
+        raise UserError(f"expected 0 or more pictures to compare, got {embedded}")
+    embedding = Embedding()
+    rows = [row for folder in folders for row in _rows(Workspace(folder), embedding, embedded)]
+    if not rows:
+        raise UserError("expected pictures besides the originals, found none")
+    return rows
+
+
+def _rows(workspace: Workspace, embedding: Embedding, embedded: int) -> list[TemplateRow]:
+    groups: dict[tuple[str, str], list[Exhibit]] = {}
+    for exhibit in workspace.exhibits:
+        if exhibit.variant.attribute not in _REFERENCES:
+            groups.setdefault((exhibit.variant.attribute, exhibit.variant.edit), []).append(exhibit)
+    _check_current(workspace)
+    return [
+        TemplateRow(
+            workspace.folder.resolve().name, attribute, template, _prompt(members[0]), len(members),
+            _failures(workspace, members), _verified(workspace, members),
+            _diversity(workspace, members, embedding, embedded),
+        )
+        for (attribute, template), members in sorted(groups.items())
+    ]  # fmt: skip
+
+
+def _check_current(workspace: Workspace) -> None:
+    for found, since in ((workspace.mined, "it was mined"), (workspace.verified, "people decided")):
+        if found is not None:
+            workspace.check_unchanged(found.workspace_digest, since)
+
+
+def _prompt(exhibit: Exhibit) -> str:
+    return str(json.loads(exhibit.variant.settings).get("prompt", ""))
+
+
+def _failures(workspace: Workspace, members: Sequence[Exhibit]) -> Estimate:
+    if workspace.mined is None:
+        return _NONE
+    kept = set(workspace.mined.kept)
+    return _share([exhibit.variant.id in kept for exhibit in members])
+
+
+def _verified(workspace: Workspace, members: Sequence[Exhibit]) -> Estimate:
+    if workspace.verified is None:
+        return _NONE
+    ids = {exhibit.variant.id for exhibit in members}
+    return _share([decision.kept for decision in workspace.verified.decisions if decision.variant_id in ids])
+
+
+def _share(outcomes: Sequence[bool]) -> Estimate:
+    return estimate(np.asarray(outcomes, np.float64), RATE).scaled(100)
+
+
+def _diversity(workspace: Workspace, members: Sequence[Exhibit], embedding: Embedding, most: int) -> Estimate:
+    """Ids are hashes, so the lowest are a draw that does not change from run to run."""
+    chosen = sorted(members, key=lambda exhibit: exhibit.variant.id)[:most]
+    if not chosen:
+        return _NONE
+    labels = [exhibit.variant.label for exhibit in chosen]
+    return diversity(embedding.of_all(chosen, workspace.read), labels)

@@ -1,0 +1,172 @@
+"""Quality control before people: what shows nothing or shows it twice leaves the manifest, with its reason.
+
+No picture is deleted: removed rows lie in quality/removed.parquet, and a run with other bounds starts from all of them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.engine import cores
+from counterfoil.errors import Unusable, UserError
+from counterfoil.paint.quality import BITS, fault_of, near_duplicates, perceptual_hash
+from counterfoil.report import skipped_csv
+from counterfoil.store import Workspace, read_table, write_atomically, write_table
+from counterfoil.store.results import VARIANT_COLUMNS, read_skipped
+from counterfoil.types import Exhibit, Skipped
+
+_SAID = "quality: "  # how reasons of this stage begin in skipped.csv
+_REMOVED, _RECORD = "quality/removed.parquet", "quality/quality.json"
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What may stay."""
+
+    most_bits: int = 4  # two pictures of one class whose hashes differ by no more are near-duplicates
+    keep_all: bool = False  # look, but remove nothing
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.most_bits < BITS:
+            raise UserError(f"expected a distance of 0 to {BITS - 1} bits, got {self.most_bits}")
+
+
+@dataclass(frozen=True)
+class Removal:
+    """One picture that leaves the manifest."""
+
+    variant_id: str
+    kind: str  # blank, unreadable, near-duplicate, no counterpart
+    reason: str
+    like: str = ""  # the id of the picture it repeats
+
+
+class Looked(NamedTuple):
+    """What quality control found."""
+
+    exhibits: tuple[Exhibit, ...]  # all that were looked at, kept or not
+    removals: tuple[Removal, ...]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many pictures fell to each kind of reason."""
+        return dict(Counter(removal.kind for removal in self.removals))
+
+
+def removed_before(folder: Path) -> dict[str, str]:
+    """What an earlier quality control removed: id and reason."""
+    path = folder / _RECORD
+    if not path.is_file():
+        return {}
+    found = json.loads(path.read_text(encoding="utf-8"))
+    return {} if found["bounds"]["keep_all"] else {row["variant_id"]: _SAID + row["reason"] for row in found["removed"]}
+
+
+def control_quality(folder: Path, bounds: Bounds) -> Looked:
+    """Look at every picture of a workspace, and take out of its manifest what shows nothing or repeats another."""
+    workspace = _whole(folder)
+    exhibits = workspace.exhibits
+    with ThreadPoolExecutor(cores()) as pool:
+        seen = list(pool.map(lambda exhibit: _seen(workspace, exhibit), exhibits))
+    faulty = [
+        Removal(exhibit.variant.id, kind, reason)
+        for exhibit, (kind, reason, _) in zip(exhibits, seen, strict=True)
+        if kind
+    ]
+    removals = [*faulty, *_orphans(exhibits, faulty)]
+    gone = {removal.variant_id for removal in removals}
+    left = [
+        (exhibit, found[2]) for exhibit, found in zip(exhibits, seen, strict=True) if exhibit.variant.id not in gone
+    ]
+    looked = Looked(exhibits, (*removals, *_repeats(left, _photos(workspace), bounds)))
+    _decide(folder, looked, bounds)
+    return looked
+
+
+def _whole(folder: Path) -> Workspace:
+    """The workspace with everything that an earlier control removed back in its manifest."""
+    Workspace(folder)
+    if (folder / _REMOVED).is_file():
+        manifest, removed = (read_table(folder / name) for name in ("variants.parquet", _REMOVED))
+        back = ~np.isin(removed["id"].astype(str), manifest["id"].astype(str))
+        rows = {name: np.concatenate([manifest[name], removed[name][back]]) for name in VARIANT_COLUMNS}
+        write_table(folder / "variants.parquet", VARIANT_COLUMNS, rows)
+    return Workspace(folder)
+
+
+def _seen(workspace: Workspace, exhibit: Exhibit) -> tuple[str, str, NDArray[np.uint8]]:
+    """What is wrong with a picture, in kind and in words, and its hash."""
+    try:
+        image = workspace.read(exhibit)
+    except Unusable as error:
+        return "unreadable", str(error), np.zeros(BITS // 8, np.uint8)
+    fault = fault_of(image)
+    return "blank" if fault else "", fault, perceptual_hash(image)
+
+
+def _orphans(exhibits: Sequence[Exhibit], faulty: Sequence[Removal]) -> list[Removal]:
+    """Without its original a picture has nothing to be compared with."""
+    reasons = {removal.variant_id: removal.reason for removal in faulty}
+    lost = {
+        exhibit.variant.sample_id: reasons[exhibit.variant.id]
+        for exhibit in exhibits
+        if exhibit.variant.attribute == "original" and exhibit.variant.id in reasons
+    }
+    return [
+        Removal(exhibit.variant.id, "no counterpart", f"its original is {lost[exhibit.variant.sample_id]}")
+        for exhibit in exhibits
+        if exhibit.variant.sample_id in lost and exhibit.variant.id not in reasons
+    ]
+
+
+def _photos(workspace: Workspace) -> dict[str, str]:
+    """Of each variant the photo it was made from: edits of one photo are meant to look alike."""
+    table = read_table(workspace.folder / "variants.parquet")
+    pairs = zip(table["id"], table["image"], strict=True)
+    return {str(name): str(image) or str(name) for name, image in pairs}
+
+
+def _repeats(
+    seen: Sequence[tuple[Exhibit, NDArray[np.uint8]]], photos: Mapping[str, str], bounds: Bounds
+) -> list[Removal]:
+    """Near-duplicates within a class; originals and controls are no candidates."""
+    removals: list[Removal] = []
+    judged = [(exhibit, one) for exhibit, one in seen if exhibit.variant.attribute not in ("original", "control")]
+    for label in sorted({exhibit.variant.label for exhibit, _ in judged}):
+        members = [(exhibit.variant.id, one) for exhibit, one in judged if exhibit.variant.label == label]
+        hashes = np.stack([one for _, one in members])
+        found = near_duplicates(hashes, [photos[name] for name, _ in members], bounds.most_bits)
+        for place, first in found.items():
+            like = members[first][0]
+            removals.append(Removal(members[place][0], "near-duplicate", f"a near-duplicate of {like}", like))
+    return removals
+
+
+def _decide(folder: Path, looked: Looked, bounds: Bounds) -> None:
+    """Write the record, then the manifest without what was removed, then the reasons."""
+    record: dict[str, Any] = {
+        "bounds": asdict(bounds), "looked_at": len(looked.exhibits), "counts": looked.counts,
+        "removed": [asdict(removal) for removal in looked.removals],
+    }  # fmt: skip
+    write_atomically(folder / _RECORD, json.dumps(record, indent=1))
+    removed = removed_before(folder)
+    table = read_table(folder / "variants.parquet")
+    out = np.isin(table["id"].astype(str), list(removed))
+    for name, chosen in ((_REMOVED, out), ("variants.parquet", ~out)):
+        rows = {column: table[column][chosen] for column in VARIANT_COLUMNS}
+        write_table(folder / name, VARIANT_COLUMNS, rows)
+    kept = [row for row in read_skipped(folder) if not row.reason.startswith(_SAID)]
+    variants = {exhibit.variant.id: exhibit.variant for exhibit in looked.exhibits}
+    told = [
+        Skipped(str(variants[name].sample_id), "edit", variants[name].edit, reason) for name, reason in removed.items()
+    ]
+    write_atomically(folder / "skipped.csv", skipped_csv([*kept, *told]))

@@ -1,0 +1,168 @@
+"""A painting recipe: categories, nuisances and prompt templates as data; unknown keys are refused."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import string
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from counterfoil.errors import UserError
+
+PLACEHOLDERS = ("category", "a_category", "value")
+_FOLDER = "paintings"
+
+
+class PaintedAttribute(BaseModel):
+    """One attribute of a painting recipe: its values, and the templates that put them into words."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    attribute: Literal["background", "texture", "material"]
+    values: str | tuple[str, ...] | dict[str, tuple[str, ...]]  # a CSV file beside the recipe, a list, lists by class
+    templates: dict[str, str] = Field(min_length=1)  # the name that stands as the edit in the tables -> the prompt
+
+    @field_validator("templates")
+    @classmethod
+    def _known_placeholders(cls, templates: dict[str, str]) -> dict[str, str]:
+        for text in templates.values():
+            _check_placeholders(text)
+        return templates
+
+    def values_of(self, label: str) -> tuple[str, ...]:
+        """The values that a class takes; a recipe that was loaded holds no file name any more."""
+        if isinstance(self.values, str):
+            raise ValueError(f"the values of {self.attribute} were not read from {self.values}")
+        return self.values.get(label, ()) if isinstance(self.values, dict) else self.values
+
+
+class Painting(BaseModel):
+    """What `counterfoil paint` asks a painter for."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    about: str = ""
+    paints: Literal["pictures", "backgrounds"]
+    classes: str  # a label space by name, or a classes.json
+    plain: str = "a photo of {a_category}"  # the counterpart's prompt, where whole pictures are painted
+    negative: str = ""
+    words: dict[str, str] = Field(default_factory=dict)  # what prompts call a class, where not by its name
+    working_size: int | None = Field(default=None, ge=16)  # of photos, where backgrounds are painted
+    attributes: tuple[PaintedAttribute, ...] = Field(min_length=1)
+
+    @field_validator("plain")
+    @classmethod
+    def _without_value(cls, plain: str) -> str:
+        _check_placeholders(plain)
+        if "{value}" in plain:
+            raise ValueError("the plain prompt has no {value}: it is the counterpart that shows none")
+        return plain
+
+    @model_validator(mode="after")
+    def _each_template_once(self) -> Painting:
+        names = [name for attribute in self.attributes for name in attribute.templates]
+        if len(names) > len(set(names)) or "original" in names:
+            raise ValueError("each template needs a name of its own, and 'original' is taken")
+        return self
+
+    @property
+    def digest(self) -> str:
+        """Hash of everything that changes a prompt."""
+        return hashlib.sha256(self.model_dump_json(exclude={"name", "about"}).encode()).hexdigest()
+
+
+def painting_names() -> list[str]:
+    """The painting recipes that come with Counterfoil."""
+    return sorted(path.name.removesuffix(".yaml") for path in _shipped().iterdir() if path.name.endswith(".yaml"))
+
+
+def load_painting(name_or_file: str) -> Painting:
+    """A shipped painting recipe by name, or one's own YAML file."""
+    if name_or_file in painting_names():
+        return _parsed(_shipped().joinpath(f"{name_or_file}.yaml"), name_or_file)
+    path = Path(name_or_file)
+    if path.suffix in (".yaml", ".yml") and path.is_file():
+        return _parsed(path, name_or_file)
+    known = ", ".join(painting_names())
+    raise UserError(f"expected a painting recipe ({known}) or a YAML file, got '{name_or_file}'")
+
+
+def is_painting(name_or_file: str) -> bool:
+    """Whether a recipe asks for a painter; the others edit photos."""
+    if name_or_file in painting_names():
+        return True
+    path = Path(name_or_file)
+    if path.suffix not in (".yaml", ".yml") or not path.is_file():
+        return False
+    found = _yaml(path, name_or_file)
+    return isinstance(found, dict) and "paints" in found
+
+
+def _check_placeholders(text: str) -> None:
+    try:
+        names = [name for _, name, _, _ in string.Formatter().parse(text) if name is not None]
+    except ValueError as error:
+        raise ValueError(f"the template '{text}' cannot be read: {error}") from error
+    unknown = [name for name in names if name not in PLACEHOLDERS]
+    if unknown:
+        raise ValueError(f"the template '{text}' has {{{unknown[0]}}}; expected {', '.join(PLACEHOLDERS)}")
+
+
+def _shipped() -> Any:
+    return resources.files("counterfoil.recipes").joinpath(_FOLDER)
+
+
+def _yaml(path: Any, where: str) -> Any:
+    try:
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, OSError, UnicodeDecodeError) as error:
+        raise UserError(
+            f"expected a painting recipe in YAML, got {where}: {' '.join(str(error).split())[:200]}"
+        ) from error
+
+
+def _parsed(path: Any, where: str) -> Painting:
+    data = _yaml(path, where)
+    if not isinstance(data, dict):
+        raise UserError(f"expected a painting recipe with the keys {_keys()}, got {where}, which holds no keys")
+    try:
+        found = Painting.model_validate({"name": Path(where).stem, **data})
+    except ValidationError as error:
+        raise UserError(f"painting recipe {where}: {_first_fault(error)}") from error
+    folder = path.parent if isinstance(path, Path) else _shipped()
+    return found.model_copy(update={"attributes": tuple(_with_values(one, folder) for one in found.attributes)})
+
+
+def _with_values(attribute: PaintedAttribute, folder: Any) -> PaintedAttribute:
+    if not isinstance(attribute.values, str):
+        return attribute
+    file = folder.joinpath(attribute.values)
+    try:
+        rows = list(csv.DictReader(file.read_text(encoding="utf-8").splitlines()))
+        values = tuple(row["value"] for row in rows)
+    except (OSError, UnicodeDecodeError, KeyError, csv.Error) as error:
+        raise UserError(
+            f"expected a CSV file with the column 'value' for {attribute.attribute}, got {file}: {error}"
+        ) from error
+    return attribute.model_copy(update={"values": values})
+
+
+def _first_fault(error: ValidationError) -> str:
+    """One fault in one line; a misspelt key explains the missing one."""
+    fault = min(error.errors(), key=lambda fault: fault["type"] != "extra_forbidden")
+    place = ".".join(str(part) for part in fault["loc"])
+    if fault["type"] == "extra_forbidden":
+        return f"unknown key '{place}'; expected {_keys()}"
+    told = fault["msg"].removeprefix("Value error, ")
+    where = f"'{place}': " if place else ""
+    return f"{where}{told[0].lower()}{told[1:]}"
+
+
+def _keys() -> str:
+    return ", ".join(Painting.model_fields)
