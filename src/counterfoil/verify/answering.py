@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, and_, func, insert, select, update
+from sqlalchemy import Connection, func, insert, select, update
 
 from counterfoil.verify import tables
 from counterfoil.verify.assigning import Draw, Held, Lease, held, lease_of, put
@@ -156,10 +156,5 @@ def _append(connection: Connection, draw: Draw, assignment_id: int, submission: 
 
 def is_control(connection: Connection, person_id: int, task: str) -> bool:
     """Whether a task measures its annotator rather than its picture."""
-    query = (
-        select(_assignments.id)
-        .join(tables.pictures, _pictures.id == _assignments.picture_id)
-        .where(_assignments.person_id == person_id, _assignments.task == task)
-        .where(~and_(_assignments.kind == "first", _pictures.role == "work"))
-    )
-    return connection.execute(query).first() is not None
+    mine = (_assignments.person_id == person_id, _assignments.task == task)
+    return bool(connection.execute(select(_assignments.kind).where(*mine)).scalar_one() != "work")

@@ -42,12 +42,11 @@ class Held(NamedTuple):
     picture_id: int
     kind: str
     state: str
-    role: str
 
     @property
     def counts(self) -> bool:
         """Whether it takes one of its picture's places: controls do not."""
-        return self.kind == "first" and self.role == "work"
+        return self.kind == "work"
 
 
 @dataclass(frozen=True)
@@ -78,12 +77,11 @@ def held(connection: Connection, condition: ColumnElement[bool], limit: int | No
     """Assignments, locked, in the order in which counters may be changed; those locked elsewhere are passed over
     where only some are wanted."""
     query = (
-        select(_assignments.id, _assignments.picture_id, _assignments.kind, _assignments.state, _pictures.role)
-        .join(tables.pictures, _pictures.id == _assignments.picture_id)
+        select(_assignments.id, _assignments.picture_id, _assignments.kind, _assignments.state)
         .where(condition)
         .order_by(_assignments.picture_id)
         .limit(limit)
-        .with_for_update(skip_locked=limit is not None, of=tables.assignments)
+        .with_for_update(skip_locked=limit is not None)
     )
     return [Held(*row) for row in connection.execute(query)]
 
@@ -118,7 +116,7 @@ def take(connection: Connection, picture_id: int) -> bool:
     return bool(done.rowcount)
 
 
-def give(connection: Connection, draw: Draw, picture_id: int, kind: str = "first") -> None:
+def give(connection: Connection, draw: Draw, picture_id: int, kind: str) -> None:
     """Write the lease of a picture; one that ran out in the same hands is taken up again."""
     again = and_(
         _assignments.person_id == draw.person.id, _assignments.picture_id == picture_id, _assignments.kind == kind

@@ -30,7 +30,7 @@ def allowance(connection: Connection, person_id: int, now: float) -> Allowance:
     had = (
         select(func.count(func.distinct(_assignments.person_id)))
         .where(_assignments.picture_id == _pictures.id, _assignments.person_id.in_(below))
-        .where(_assignments.kind == "first", _assignments.state != "expired")
+        .where(_assignments.kind == "work", _assignments.state != "expired")
     )
     return Allowance(max(0, share - loads.get(person_id, 0)), had.scalar_subquery() == len(below))
 
@@ -50,8 +50,7 @@ def _shares(connection: Connection, now: float) -> tuple[dict[int, int], int]:
 def _loads(connection: Connection) -> dict[int, int]:
     query = (
         select(_assignments.person_id, func.count())
-        .join(tables.pictures, _pictures.id == _assignments.picture_id)
-        .where(_pictures.role == "work", _assignments.kind == "first", _assignments.state.in_(("open", "done")))
+        .where(_assignments.kind == "work", _assignments.state.in_(("open", "done")))
         .group_by(_assignments.person_id)
     )
     return {person: int(count) for person, count in connection.execute(query)}

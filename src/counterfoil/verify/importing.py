@@ -76,8 +76,7 @@ def _grouped(verdicts: Sequence[Verdict]) -> dict[tuple[str, str, str], list[_Gi
     """The versions of every person's answers to every picture, oldest first."""
     found: dict[tuple[str, str, str], dict[int, list[Verdict]]] = {}
     for verdict in verdicts:
-        kind = "repeat" if verdict.control == "repeat" else "first"
-        versions = found.setdefault((verdict.annotator, verdict.variant_id, kind), {})
+        versions = found.setdefault((verdict.annotator, verdict.variant_id, verdict.control or "work"), {})
         versions.setdefault(verdict.version, []).append(verdict)
     return {
         key: [
@@ -140,7 +139,9 @@ def _assigned(connection: Connection, draw: Draw, what: tuple[str, str]) -> str 
     variant, kind = what
     query = select(_pictures.id, _pictures.role).where(_pictures.variant_id == variant)
     found = connection.execute(query).first()
-    if found is None or (kind == "first" and found.role == "work" and not take(connection, found.id)):
+    if found is None or found.role != ("work" if kind == "repeat" else kind):
+        return None
+    if kind == "work" and not take(connection, found.id):
         return None
     give(connection, draw, found.id, kind)
     made = _assignment(connection, draw.person, what)

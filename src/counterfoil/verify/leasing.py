@@ -13,7 +13,6 @@ from counterfoil.verify.fairness import allowance
 
 MOST_AHEAD = 20  # tasks that one page may hold, so that nobody hoards the work
 _REPEAT_AFTER = 8  # other pictures between the first showing and the repeat
-_MOST_REPEATABLE = 500
 _PRIME = 2**31 - 1
 
 _pictures = tables.pictures.c
@@ -41,7 +40,7 @@ def _add(connection: Connection, draw: Draw, work: Sequence[int]) -> bool:
     plan: list[tuple[int, str]] = []
     for place in range(drawn, drawn + len(work)):
         control = _control(connection, draw, place, used)
-        plan.append(control or (work[len(plan)], "first"))
+        plan.append(control or (work[len(plan)], "work"))
         used.add(plan[-1][0])
     planned = sorted({picture for picture, _ in plan} & set(work))
     missed = {picture for picture in planned if not take(connection, picture)}
@@ -84,7 +83,7 @@ def _control(connection: Connection, draw: Draw, place: int, used: set[int]) -> 
         left = [picture for picture in found if picture not in used]
         if left:
             chosen = left[int(fraction(settings.seed, "which", person.name, place) * len(left))]
-            return chosen, "repeat" if kind == "repeat" else "first"
+            return chosen, kind
     return None
 
 
@@ -104,6 +103,5 @@ def _repeat(connection: Connection, person_id: int) -> Sequence[int]:
     )
     rows = connection.execute(mine.order_by(_assignments.id)).all()
     again = {row.picture_id for row in rows if row.kind == "repeat"}
-    old = [row.picture_id for row in rows[:-_REPEAT_AFTER] if row.kind == "first" and row.state == "done"]
-    work = select(_pictures.id).where(_pictures.role == "work", _pictures.id.in_(old[-_MOST_REPEATABLE:]))
-    return [picture for picture in connection.execute(work).scalars() if picture not in again]
+    old = [row.picture_id for row in rows[:-_REPEAT_AFTER] if row.kind == "work" and row.state == "done"]
+    return [picture for picture in old if picture not in again]

@@ -47,6 +47,7 @@ def begin(database: Database, project: Project, shown: Iterable[Shown], now: flo
         )  # fmt: skip
         rows = [_row(picture, project.questionnaire) for picture in shown]
         connection.execute(insert(tables.pictures), rows)
+        connection.exec_driver_sql("ANALYZE")  # planners guess badly about tables that were just filled
 
 
 def check_same(project: Project, questionnaire: Questionnaire) -> None:

@@ -46,8 +46,7 @@ def _progress(connection: Connection) -> dict[str, int]:
     ).one()
     done = (
         select(_assignments.picture_id, func.count().label("times"))
-        .join(tables.pictures, _pictures.id == _assignments.picture_id)
-        .where(work, _assignments.kind == "first", _assignments.state == "done")
+        .where(_assignments.kind == "work", _assignments.state == "done")
         .group_by(_assignments.picture_id)
         .subquery()
     )

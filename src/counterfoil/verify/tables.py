@@ -70,7 +70,7 @@ assignments = Table(
     Column("id", Integer, primary_key=True),
     Column("person_id", ForeignKey("people.id"), nullable=False),
     Column("picture_id", ForeignKey("pictures.id"), nullable=False),
-    Column("kind", String(10), nullable=False),  # first, repeat
+    Column("kind", String(10), nullable=False),  # work, good, bad, repeat
     Column("task", String(64), nullable=False, unique=True),  # what the annotator's browser calls it
     Column("picture_handle", String(64), nullable=False, unique=True),
     Column("original_handle", String(64), nullable=False, unique=True),

@@ -55,7 +55,7 @@ def adjudicate(
 
 
 def _verdicts(connection: Connection, condition: ColumnElement[bool]) -> list[Verdict]:
-    control = case((_assignments.kind == "repeat", "repeat"), (_pictures.role == "work", ""), else_=_pictures.role)
+    control = case((_assignments.kind == "work", ""), else_=_assignments.kind)
     query = (
         select(
             _pictures.variant_id, _people.name, _answers.question, _answers.answer, _submissions.seconds,
