@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -212,6 +213,26 @@ def test_mining_and_verdicts_on_other_pictures_are_refused(workspace: Workspace,
         frozen(workspace, tmp_path / "set", mined=False)
 
 
+@pytest.mark.parametrize("text", ["[]", "{}", '{"kept": 5, "decisions": [1]}'])
+def test_mining_and_verdicts_that_say_something_else_are_refused(
+    workspace: Workspace, tmp_path: Path, text: str
+) -> None:
+    for name in ("mined.json", "verified.json"):
+        (workspace.folder / name).write_text(text)
+        with pytest.raises(UserError, match=rf"{name} as counterfoil writes it"):
+            frozen(workspace, tmp_path / "set")
+        (workspace.folder / name).unlink()
+
+
+def test_a_damaged_table_of_the_workspace_is_said(workspace: Workspace, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(workspace.folder, tmp_path / "workspace"))
+    data = bytearray((folder / "variants.parquet").read_bytes())
+    data[40:90] = bytes(50)
+    (folder / "variants.parquet").write_bytes(data)
+    with pytest.raises(UserError, match=r"variants\.parquet: it is damaged"):
+        frozen(Workspace(folder), tmp_path / "set")
+
+
 def test_an_empty_choice_says_why(workspace: Workspace, tmp_path: Path) -> None:
     keep_mined(workspace, [])
     with pytest.raises(UserError, match="none is left: 12 not kept by mining"):
@@ -246,8 +267,10 @@ def test_a_frozen_version_is_never_overwritten(workspace: Workspace, tmp_path: P
 
 @pytest.mark.parametrize(
     ("options", "line"),
-    [(["--version", "1.0"], "such as 1.0.0"), (["--version", "1.0.0", "--published", "May"], "such as 2027-01-31")],
-)
+    [(["--version", "1.0"], "such as 1.0.0"), (["--version", "1.0.0", "--published", "May"], "such as 2027-01-31"),
+     (["--version", "1.0.0", "--published", "2027-13-31"], "such as 2027-01-31"),
+     (["--version", "1.0.0", "--description", "\udcff"], "in UTF-8")],
+)  # fmt: skip
 def test_bad_titles_are_refused(workspace: Workspace, tmp_path: Path, options: list[str], line: str) -> None:
     arguments = ["freeze", str(workspace.folder), "--name", "x", "--out", str(tmp_path / "set"), *options]
     done = CliRunner().invoke(commands, arguments)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import struct
+import zlib
 from pathlib import Path
 
 import pytest
@@ -12,7 +15,7 @@ from click.testing import CliRunner
 from counterfoil.cli import commands
 from counterfoil.errors import Unusable, UserError
 from counterfoil.freeze import LAYOUTS, LayoutName, differences, open_benchmark, read_record
-from counterfoil.freeze.checking import file_note
+from counterfoil.freeze.checking import decoded, file_note
 from counterfoil.freeze.entries import COLUMNS, read_manifest
 from counterfoil.freeze.record import content_digest
 from counterfoil.store.parquet import TableWriter
@@ -185,6 +188,47 @@ def test_what_git_keeps_at_the_top_is_no_difference(benchmark: Path) -> None:
     assert checked(benchmark)[0] == 0
 
 
+def test_links_to_folders_and_what_is_no_file_are_extra(benchmark: Path, tmp_path: Path) -> None:
+    """Others would read the pictures behind a link as part of the benchmark."""
+    (tmp_path / "elsewhere").mkdir()
+    shutil.copy(picture(benchmark), tmp_path / "elsewhere" / "a.png")
+    (benchmark / "data" / "test" / "linked").symlink_to(tmp_path / "elsewhere")
+    (benchmark / "data" / "nowhere").symlink_to("nothing")
+    os.mkfifo(benchmark / "data" / "pipe")
+    extra = [f"extra: data/{name}" for name in ("nowhere", "pipe", "test/linked")]
+    assert checked(benchmark) == (1, extra)
+    refused(benchmark)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_pipe_in_the_place_of_a_file_is_named_and_not_waited_for(
+    whole: Path, tmp_path: Path, layout: LayoutName
+) -> None:
+    folder = Path(shutil.copytree(whole / layout, tmp_path / "set"))
+    name = read_table(folder / "manifest.parquet")["file"][0]
+    (folder / name).unlink()
+    os.mkfifo(folder / name)
+    assert [(one.kind, one.file) for one in differences(folder)] == [("changed", name)]
+
+
+def test_a_manifest_that_is_damaged_under_its_own_hash_is_said(benchmark: Path) -> None:
+    path = benchmark / "manifest.parquet"
+    data = bytearray(path.read_bytes())
+    data[100:200] = bytes(100)
+    path.write_bytes(data)
+    record = read_record(benchmark)
+    (benchmark / "benchmark.json").write_text(record.sealed({**record.files, path.name: file_note(path)}).text())
+    with pytest.raises(UserError, match="is damaged"):
+        open_benchmark(benchmark)
+
+
+def test_a_picture_larger_than_any_is_no_picture() -> None:
+    head = b"IHDR" + struct.pack(">IIBBBBB", 60_000, 60_000, 8, 2, 0, 0, 0)
+    data = b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + head + struct.pack(">I", zlib.crc32(head))
+    with pytest.raises(Unusable, match="is no picture"):
+        decoded(data, "bomb.png")
+
+
 @pytest.mark.parametrize("file", ["../outside.png", "/etc/passwd"])
 def test_paths_that_lead_out_are_refused(benchmark: Path, file: str) -> None:
     path = benchmark / "benchmark.json"
@@ -197,13 +241,22 @@ def test_paths_that_lead_out_are_refused(benchmark: Path, file: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "line"),
-    [("{", "expected JSON"), ("{}", "as counterfoil writes it"), ('{"format": 2}', "a newer counterfoil")],
-)
+    [("{", "expected JSON"), ("[" * 100_000, "expected JSON"), ("{}", "as counterfoil writes it"),
+     ('{"format": 2}', "a newer counterfoil")],
+)  # fmt: skip
 def test_a_record_that_cannot_be_read_is_said_in_one_line(benchmark: Path, text: str, line: str) -> None:
     (benchmark / "benchmark.json").write_text(text)
     with pytest.raises(UserError, match=line) as error:
         open_benchmark(benchmark)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(("key", "value"), [("version", "1.0"), ("description", "\ud800")])
+def test_a_record_that_no_freeze_could_have_written_is_refused(benchmark: Path, key: str, value: str) -> None:
+    path = benchmark / "benchmark.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), key: value}))
+    for command in (["check", str(benchmark)], ["diff", str(benchmark), str(benchmark)]):
+        assert isinstance(CliRunner().invoke(commands, command).exception, UserError)
 
 
 def test_a_folder_without_a_benchmark_is_said(tmp_path: Path) -> None:

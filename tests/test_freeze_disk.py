@@ -13,6 +13,7 @@ import pytest
 
 from counterfoil.errors import UserError
 from counterfoil.freeze import LAYOUTS, LayoutName, open_benchmark
+from counterfoil.freeze.whole_folder import whole_folder
 from counterfoil.store import Workspace
 from frozen_sets import contents, frozen, write_workspace
 
@@ -81,3 +82,35 @@ def test_what_a_killed_freeze_left_is_taken_over(workspace: Workspace, tmp_path:
     frozen(workspace, tmp_path / "set")
     assert [path.name for path in tmp_path.iterdir()] == ["set"]
     assert len(open_benchmark(tmp_path / "set").exhibits) == 20
+
+
+def test_a_second_freeze_into_the_same_folder_is_refused_and_harms_nothing(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    out = tmp_path / "set"
+    with whole_folder(out, 0) as partial:  # the first, at work
+        (partial / "first.png").write_bytes(b"first")
+        with pytest.raises(UserError, match="another freeze is writing"):
+            frozen(workspace, out)
+        assert [path.name for path in partial.iterdir()] == ["first.png"]
+    assert contents(out) == {"first.png": b"first"}
+    assert [path.name for path in tmp_path.iterdir()] == ["set"]
+
+
+def test_a_freeze_that_comes_second_never_overwrites(tmp_path: Path) -> None:
+    def meanwhile() -> None:
+        with whole_folder(tmp_path / "set", 0):
+            (tmp_path / "set").mkdir()
+            (tmp_path / "set" / "mine.txt").write_text("mine")
+
+    with pytest.raises(OSError, match="not empty"):
+        meanwhile()
+    assert contents(tmp_path) == {"set/mine.txt": b"mine"}
+
+
+def test_a_link_to_an_empty_folder_is_written_through(workspace: Workspace, tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "set").symlink_to(tmp_path / "disk")
+    frozen(workspace, tmp_path / "set")
+    assert (tmp_path / "set").is_symlink()
+    assert len(open_benchmark(tmp_path / "disk").exhibits) == 20

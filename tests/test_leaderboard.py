@@ -11,9 +11,12 @@ import pytest
 from click.testing import CliRunner
 from playwright.sync_api import Browser, sync_playwright
 
+from archives import edited, sets
 from counterfoil.cli import commands
 from counterfoil.errors import UserError
 from counterfoil.numbers import benchmarks, published_numbers, read_numbers
+from counterfoil.pipeline import evaluate_collection
+from counterfoil.pipeline.leaderboard import leaderboard
 from counterfoil.published import ARCHIVES
 from counterfoil.report.leaderboard import Leaderboard, Standing, as_html, as_json, as_markdown, as_text
 
@@ -58,6 +61,7 @@ def test_a_contributor_adds_a_row_by_a_file(tmp_path: Path) -> None:
     "wrong",
     [
         "{",
+        "[" * 100_000,
         '{"rows": []}',
         '{"source": "x", "rows": []}',
         '{"source": "x", "rows": [{"model": "a", "values": {"c": "high"}}]}',
@@ -101,6 +105,28 @@ def test_every_archive_has_a_page_with_its_command(archive: str) -> None:
     assert archive in page
     assert f"counterfoil evaluate {base}:PATH" in page
     assert "**Licence.**" in page
+
+
+def test_runs_over_a_benchmark_without_published_numbers_stand_alone(tmp_path: Path) -> None:
+    run, file = tmp_path / "run", tmp_path / "mine.json"
+    archive = sets.imagenet_sketch(tmp_path / "set")
+    evaluate_collection(f"imagenet-sketch:{archive}", ["python:archives.telling:tells"], run, workers=1)
+    file.write_text(json.dumps({"source": "our paper", "rows": [{"model": "Net", "values": {"top-1": 40}}]}))
+    rows = leaderboard("imagenet-sketch", [run], [file]).standings
+    assert [(row.own, row.values["top-1"]) for row in rows] == [(True, 75.0), (False, 40.0)]
+    with pytest.raises(UserError, match="no published numbers of imagenet-sketch"):
+        leaderboard("imagenet-sketch")
+
+
+def test_what_a_run_has_no_number_of_is_left_out(tmp_path: Path) -> None:
+    """Originals and control alone: there is no kind to take the mean drop over."""
+    archive, run = edited.imagenet_e(tmp_path / "set"), tmp_path / "run"
+    for folder in archive.iterdir():
+        if folder.is_dir() and folder.name not in ("ori", "rec"):
+            shutil.rmtree(folder)
+    evaluate_collection(f"imagenet-e:{archive}", ["python:archives.telling:tells"], run, workers=1)
+    own = json.loads(as_json(leaderboard("imagenet-e", [run])))["rows"][0]
+    assert own["values"] == pytest.approx({"original": 500 / 6, "Inver": 500 / 6, "drop, Inver": 0})
 
 
 def test_the_command_prints_and_writes(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -83,6 +84,20 @@ def test_masks_that_cannot_be_used_say_why(tmp_path: Path) -> None:
     for sample, reason in zip(source.samples()[0], reasons, strict=True):
         with pytest.raises(Unusable, match=reason):
             source.read(sample)
+
+
+def test_a_photo_whose_name_is_no_text_and_a_mask_that_is_gone_are_counted(tmp_path: Path) -> None:
+    top = imagenet_s(tmp_path) / "ImageNetS919"
+    save(top / "validation" / DOG / os.fsdecode(b"\xff.JPEG"), 3)
+    numbered(top / "validation-segmentation" / DOG / os.fsdecode(b"\xff.png"), np.ones((SIDE, SIDE), int))
+    source = ImageNetSSource(tmp_path)
+    samples, skipped = source.samples()
+    assert (f"{DOG}/\\udcff.JPEG", "the file's name is not UTF-8 text") in [
+        (row.sample_id, row.reason) for row in skipped
+    ]
+    (top / "validation-segmentation" / str(samples[0].mask)).unlink()
+    with pytest.raises(Unusable, match="the mask is broken"):
+        source.read(samples[0])
 
 
 def test_a_smaller_set_counts_its_own_classes_and_must_be_whole(tmp_path: Path) -> None:

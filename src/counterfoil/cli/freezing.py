@@ -61,13 +61,11 @@ benchmark_folder = click.Path(path_type=Path)
 @click.option("--url", default="", help="Where it will be found.")
 @click.option("--published", default="", help="Date of publication, YYYY-MM-DD.")
 @click.option("--previous", type=benchmark_folder, help="The version before, for the changelog.")
-@click.option(
-    "--shard-mb", type=click.FloatRange(0, min_open=True), default=256, show_default=True, help="Size of shards."
-)
-def freeze(workspace: Path, out: Path, shard_mb: float, **options: Any) -> None:
+@click.option("--shard-mb", type=click.IntRange(1), default=256, show_default=True, help="Size of shards.")
+def freeze(workspace: Path, out: Path, shard_mb: int, **options: Any) -> None:
     """Write a workspace as a benchmark that nobody can change unnoticed."""
     title = Title(*(options.pop(name) for name in ("name", "version", "description", "url", "published")))
-    job = FreezeJob(title, shard_bytes=int(shard_mb * 1e6), **options)
+    job = FreezeJob(title, shard_bytes=shard_mb * 1_000_000, **options)
     for line in told(freeze_workspace(Workspace(workspace), job, out)):
         click.echo(line)
     click.echo(f"benchmark: {out}")

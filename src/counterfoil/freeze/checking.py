@@ -34,8 +34,10 @@ class Difference:
 
 
 def file_note(path: Path) -> FileNote:
-    """Hash and size of a file, read in pieces."""
+    """Hash and size of a file, read in pieces; what is no file has neither."""
     digest, size = hashlib.sha256(), 0
+    if not path.is_file():
+        return FileNote(sha256="", size=0)
     with path.open("rb") as file:
         while piece := file.read(_CHUNK):
             digest.update(piece)
@@ -51,8 +53,11 @@ def file_notes(folder: Path, files: Iterable[str]) -> dict[str, FileNote]:
 
 
 def files_below(folder: Path) -> set[str]:
-    """Every file of a benchmark; what is hidden at its top belongs to git and the like."""
-    names = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    """Every file of a benchmark, and what only passes for one; what is hidden at its top belongs to git and the like.
+
+    A link to a folder counts as one thing: the pictures behind it would be read by others, and are no part of it.
+    """
+    names = (path.relative_to(folder) for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
     return {name.as_posix() for name in names if not name.parts[0].startswith(".")}
 
 
@@ -111,7 +116,7 @@ def _inside_shards(folder: Path, manifest: Manifest, changed: set[str]) -> list[
     return [
         Difference("changed", f"{place.file}/{place.member}", "a picture in a changed shard")
         for place in manifest.places
-        if place.member and place.file in changed
+        if place.member and place.file in changed and (folder / place.file).is_file()
         if hashlib.sha256(read_bytes(folder, place)).hexdigest() != place.file_sha256
     ]
 
@@ -138,7 +143,7 @@ def pixel_differences(folder: Path) -> list[Difference]:
         name = f"{place.file}/{place.member}".rstrip("/")
         try:
             pixels = decoded(read_bytes(folder, place), name)
-        except Unusable as error:
+        except (Unusable, OSError, ValueError) as error:
             return Difference("changed", name, str(error))
         return None if pixel_hash(pixels) == expected else Difference("changed", name, "other pixels when decoded")
 
@@ -156,7 +161,10 @@ def read_bytes(folder: Path, place: Place) -> bytes:
 
 def decoded(data: bytes, name: str) -> NDArray[np.uint8]:
     """The pixels of a picture, (height, width, 3), RGB."""
-    image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR) if data else None
+    try:
+        image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR) if data else None
+    except cv2.error:  # more pixels than OpenCV takes
+        image = None
     if image is None:
         raise Unusable(f"{name} is no picture")
     return np.asarray(cv2.cvtColor(image, cv2.COLOR_BGR2RGB), np.uint8)

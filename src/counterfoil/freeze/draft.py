@@ -7,12 +7,14 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Any, Literal
 
 from counterfoil.errors import UserError
 from counterfoil.freeze.entries import Entry, Manifest
 from counterfoil.freeze.layouts import LayoutName
 from counterfoil.freeze.record import (
+    VERSION,
     ClassOfLabels,
     Counts,
     Labels,
@@ -25,8 +27,7 @@ from counterfoil.labels import LabelSpace
 from counterfoil.types import Mined, Verified
 
 UNKNOWN = "unknown"
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
-_NAME, _VERSION = re.compile(r"[A-Za-z0-9][\w.-]*"), re.compile(r"\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?")
+_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 
 
 @dataclass(frozen=True)
@@ -42,9 +43,11 @@ class Title:
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
             raise UserError(f"expected a name of letters, digits, '.', '_' and '-', got '{self.name}'")
-        if not _VERSION.fullmatch(self.version):
+        if self.description.encode("utf-8", "replace").decode() != self.description:
+            raise UserError("expected a description in UTF-8, got other bytes")
+        if not re.fullmatch(VERSION, self.version):
             raise UserError(f"expected a version such as 1.0.0, got '{self.version}'")
-        if self.published and not _DATE.fullmatch(self.published):
+        if self.published and not _is_date(self.published):
             raise UserError(f"expected a date such as 2027-01-31, got '{self.published}'")
 
 
@@ -127,6 +130,13 @@ class Draft:
                 f" ({self.mined.rule}): accuracies of these models are low by construction"
             )
         return tuple(notes)
+
+
+def _is_date(text: str) -> bool:
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
 
 
 def _sorted(counts: Mapping[str, int]) -> dict[str, int]:

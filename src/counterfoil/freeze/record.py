@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from counterfoil.errors import UserError
 from counterfoil.freeze.entries import Manifest, check_inside
@@ -16,6 +16,7 @@ from counterfoil.freeze.layouts import LayoutName
 from counterfoil.labels import LabelSpace
 
 RECORD = "benchmark.json"
+VERSION = r"[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?"
 
 
 class _Part(BaseModel):
@@ -77,7 +78,7 @@ class Record(_Part):
 
     format: Literal[1] = 1
     name: str
-    version: str
+    version: str = Field(pattern=rf"^{VERSION}$")
     description: str
     url: str
     published: str  # the date that its makers give, not that of the freeze
@@ -137,6 +138,7 @@ def read_record(folder: Path) -> Record:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         found = Record.model_validate(content)
+        found.text().encode()  # JSON may hold halves of characters, which no digest takes
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
@@ -144,7 +146,7 @@ def read_record(folder: Path) -> Record:
             f"expected {path} as counterfoil writes it, got at {place or 'its top'}: {first['msg']};"
             " a newer counterfoil may have written it, or somebody changed it"
         ) from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise UserError(f"expected JSON in {path}, which cannot be read: {error}; get the benchmark again") from error
     for file in found.files:
         check_inside(file, path)

@@ -87,7 +87,7 @@ def _files(folder: Traversable) -> list[Traversable]:
 def _parsed(text: str, where: str, benchmark: str) -> Iterator[Published]:
     try:
         table = _Table.model_validate(json.loads(text))
-    except json.JSONDecodeError as error:
+    except (json.JSONDecodeError, RecursionError) as error:
         raise UserError(f"expected JSON with source and rows in {where}, got no JSON: {error}") from error
     except ValidationError as error:
         fault = error.errors()[0]

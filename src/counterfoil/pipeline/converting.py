@@ -16,8 +16,9 @@ def convert(source: Source, out: Path, form: str) -> tuple[int, list[Skipped]]:
     """Write every photo of a source in another format; gives back how many, and what was left out."""
     if form not in WRITERS:
         raise UserError(f"expected a format ({', '.join(WRITERS)}), got '{form}'")
-    if out.exists() and any(out.iterdir()):
+    if out.is_file() or (out.exists() and any(out.iterdir())):
         raise UserError(f"expected an empty folder or a new one, got '{out}', which holds files; choose another --out")
+    out = out.resolve()  # "." has no name, and a link to a folder stays one
     samples, left_out = source.samples()
     skipped = list(left_out)
     temporary = out.with_name(f".{out.name}.{os.getpid()}")
@@ -27,6 +28,10 @@ def convert(source: Source, out: Path, form: str) -> tuple[int, list[Skipped]]:
         if out.exists():
             out.rmdir()
         os.replace(temporary, out)
+    except OSError as error:
+        if error.filename is not None:  # a full disk names no file
+            raise
+        raise UserError(f"'{out}' cannot be written: {error.strerror}; nothing of it was kept") from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
     return len(samples) + len(left_out) - len(skipped), skipped

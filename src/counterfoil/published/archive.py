@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -77,9 +77,25 @@ class Found(NamedTuple):
     replicate: int = 0
 
 
+def once(found: Iterable[Found]) -> tuple[list[Found], list[Skipped]]:
+    """The pictures, and second ones of the same object and kind, such as a.png beside a.JPEG: an object counts once."""
+    kept: list[Found] = []
+    twice: list[Skipped] = []
+    for item in _in_order(found):
+        if kept and item[1:] == kept[-1][1:]:
+            twice.append(Skipped(item.file, "source", item.kind.edit, f"the same object and kind as {kept[-1].file}"))
+        else:
+            kept.append(item)
+    return kept, twice
+
+
+def _in_order(found: Iterable[Found]) -> Sequence[Found]:
+    return sorted(found, key=lambda item: (item.sample, item.kind != ORIGINAL, item.kind, item.replicate, item.file))
+
+
 def exhibits_of(name: str, found: Iterable[Found]) -> tuple[Exhibit, ...]:
     """The pictures in a fixed order: by sample, its original first, then by kind."""
-    ordered = sorted(found, key=lambda item: (item.sample, item.kind != ORIGINAL, item.kind, item.replicate))
+    ordered = _in_order(found)
     settings = json.dumps({"archive": name})
     digests: dict[str, str] = {}  # archives of millions of pictures share what they can
     for sample in {item.sample for item in ordered}:

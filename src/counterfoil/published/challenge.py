@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import tokenize
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -91,8 +92,8 @@ def _photo_of(mask_file: str) -> str:
 
 def _mask(data: bytes) -> NDArray[np.bool_]:
     try:
-        values = np.load(io.BytesIO(data), allow_pickle=False)
-    except (ValueError, EOFError, OSError) as error:
+        values = np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
+    except (ValueError, EOFError, OSError, MemoryError, tokenize.TokenError) as error:
         raise Unusable(f"the mask cannot be read: {error}") from error
     if values.ndim != 2:
         raise Unusable(f"the mask has {values.ndim} axes, not two")

@@ -37,7 +37,8 @@ class ClassFolders:
         wnids = set(findings.folders("wnid"))
         if not wnids or not wnids <= set(self.space.labels):
             return False
-        own_classes = self.space != imagenet1k() and len(wnids) == len(self.space.labels)
+        validation = all(place.parts["name"].startswith("ILSVRC2012_val_") for place in findings.places)
+        own_classes = self.space != imagenet1k() and len(wnids) == len(self.space.labels) and not validation
         return own_classes or all(self.names.fullmatch(place.parts["name"]) for place in findings.places)
 
     def read(self, tree: Tree) -> Archive:

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from counterfoil.errors import UserError
+from counterfoil.errors import Unusable, UserError
 from counterfoil.published.tree import Tree
 from counterfoil.types import Skipped
 
@@ -47,7 +47,7 @@ def find(tree: Tree, pattern: str, *, beside: str = "", any_root: bool = False) 
     """
     layout = re.compile(rf"(?P<root>(?:.*/)?)(?:{pattern})")
     names = [name for name in layout.groupindex if name != "root"]
-    matches = {path: match for path in tree.sizes if (match := layout.fullmatch(path))}
+    matches = {path: match for path in tree.sizes if (match := layout.fullmatch(path)) and _readable(path) == path}
     roots = Counter(match["root"] for match in matches.values())
     root = min(roots, key=lambda name: (-roots[name], name.count("/"), name), default="")
     known = re.compile(rf"{re.escape(root)}(?:{beside})") if beside else None
@@ -59,6 +59,11 @@ def find(tree: Tree, pattern: str, *, beside: str = "", any_root: bool = False) 
     used = {place.file for place in places}
     strays = [path for path in tree.sizes if path not in used and not (known and known.fullmatch(path))]
     return Findings(tuple(places), tuple(strays), root)
+
+
+def _readable(path: str) -> str:
+    """The path as UTF-8 has it; a name in other bytes can stand in no table."""
+    return path if path.isascii() else path.encode("utf-8", "backslashreplace").decode()
 
 
 @dataclass(frozen=True)
@@ -94,7 +99,7 @@ class Glimpse:
 def stray_rows(name: str, strays: Collection[str]) -> list[Skipped]:
     """Strays as counted rows: one by one where few lie together, else a row per folder."""
     by_folder: defaultdict[str, list[str]] = defaultdict(list)
-    for path in strays:
+    for path in map(_readable, strays):
         by_folder[str(PurePosixPath(path).parent)].append(path)
     rows: list[Skipped] = []
     for folder, paths in sorted(by_folder.items()):
@@ -120,6 +125,14 @@ def _told(tree: Tree) -> str:
     names = [f"'{name}'" for name, _ in tops.most_common(4)]
     more = f" and {len(tops) - 4} more" if len(tops) > 4 else ""
     return f"{len(tree.sizes):,} files in {', '.join(names)}{more}"
+
+
+def text_of(tree: Tree, path: str) -> str:
+    """A text file that an archive cannot be read without."""
+    try:
+        return tree.read(path).decode("utf-8-sig")
+    except (Unusable, UnicodeDecodeError) as error:
+        raise UserError(f"expected text in UTF-8 in {path} at '{tree.where}', which cannot be read: {error}") from error
 
 
 def partial_note(what: str, there: int, whole: int) -> list[str]:

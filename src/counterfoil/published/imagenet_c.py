@@ -6,7 +6,7 @@ from collections import Counter
 from functools import cache
 
 from counterfoil.labels import imagenet1k
-from counterfoil.published.archive import Archive, Found, Kind, exhibits_of
+from counterfoil.published.archive import Archive, Found, Kind, exhibits_of, once
 from counterfoil.published.finding import PICTURE, Place, find, partial_note, refuse_none, stray_rows
 from counterfoil.published.tree import Tree
 from counterfoil.types import Skipped
@@ -34,12 +34,14 @@ def read(tree: Tree) -> Archive:
     findings = find(tree, _LAYOUT, any_root=True)
     refuse_none(findings.places, NAME, EXPECTED, tree)
     used = [place for place in findings.places if place.parts["corruption"] in CORRUPTIONS]
-    found = [_found(place) for place in used if place.parts["wnid"] in imagenet1k()]
+    found, twice = once(_found(place) for place in used if place.parts["wnid"] in imagenet1k())
+    foreign = [place.file for place in used if place.parts["wnid"] not in imagenet1k()]
     extra = Counter(place.parts["corruption"] for place in findings.places if place.parts["corruption"] in EXTRA)
     there = Counter((place.parts["corruption"], int(place.parts["severity"])) for place in used)
     return Archive(
         NAME, tree, exhibits_of(NAME, found), imagenet1k(),
-        skipped=(*_extra_rows(extra), *stray_rows(NAME, findings.strays)), notes=tuple(_notes(there)),
+        skipped=(*_extra_rows(extra), *twice, *stray_rows(NAME, [*findings.strays, *foreign])),
+        notes=tuple(_notes(there)),
     )  # fmt: skip
 
 

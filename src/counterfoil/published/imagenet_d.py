@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from counterfoil.errors import UserError
 from counterfoil.labels import imagenet_d
 from counterfoil.published.archive import Archive, Found, Kind, exhibits_of
-from counterfoil.published.finding import PICTURE, find, partial_note, refuse_none, stray_rows
+from counterfoil.published.finding import PICTURE, find, partial_note, refuse_none, stray_rows, text_of
 from counterfoil.published.tree import Tree
 from counterfoil.types import Skipped
 
@@ -73,8 +73,15 @@ def _distractors(tree: Tree, root: str) -> dict[str, str]:
     for factor in KINDS:
         path = f"{root}questions/{factor}.csv"
         if path in tree.sizes:
-            found |= _questions(path, tree.read(path).decode("utf-8-sig"))
+            found |= _read_questions(path, text_of(tree, path))
     return found
+
+
+def _read_questions(path: str, text: str) -> dict[str, str]:
+    try:
+        return _questions(path, text)
+    except csv.Error as error:
+        raise UserError(f"expected a table divided by tabs in {path}, which cannot be read: {error}") from error
 
 
 def _questions(path: str, text: str) -> dict[str, str]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from counterfoil.errors import UserError
 from counterfoil.labels import imagenet1k
-from counterfoil.published.archive import ORIGINAL, Archive, Found, Kind, exhibits_of
-from counterfoil.published.finding import PICTURE, Findings, find, partial_note, refuse_none, stray_rows
+from counterfoil.published.archive import ORIGINAL, Archive, Found, Kind, exhibits_of, once
+from counterfoil.published.finding import PICTURE, Findings, find, partial_note, refuse_none, stray_rows, text_of
 from counterfoil.published.tree import Tree
 from counterfoil.types import Skipped
 
@@ -33,7 +34,9 @@ _TELLING = {"20_smooth", "20_hard", "20_adv", "random_bg"}  # folder names that 
 
 def fits(tree: Tree) -> bool:
     """Whether a tree looks like this archive."""
-    return not _TELLING.isdisjoint(find(tree, _LAYOUT).folders("kind"))
+    findings = find(tree, _LAYOUT)
+    kinds = findings.folders("kind")
+    return not _TELLING.isdisjoint(kinds) or ("ori" in kinds and f"{findings.root}labels.txt" in tree.sizes)
 
 
 def read(tree: Tree) -> Archive:
@@ -45,11 +48,12 @@ def read(tree: Tree) -> Archive:
         raise UserError(f"expected the folder ori in {NAME} at '{tree.where}', found only {', '.join(sorted(kinds))}")
     labels = _labels(tree, f"{findings.root}labels.txt")
     found, unlabelled = _found(findings, labels)
+    found, twice = once(found)
     if not found:
         raise UserError(f"expected the pictures' names in labels.txt of '{tree.where}', found none of them there")
     return Archive(
         NAME, tree, exhibits_of(NAME, found), imagenet1k(),
-        skipped=(*_missing(kinds), *unlabelled, *stray_rows(NAME, findings.strays)),
+        skipped=(*_missing(kinds), *unlabelled, *twice, *stray_rows(NAME, findings.strays)),
         notes=tuple(_notes(kinds)),
     )  # fmt: skip
 
@@ -60,11 +64,11 @@ def _labels(tree: Tree, path: str) -> dict[str, str]:
         raise UserError(f"expected labels.txt beside the folder ori in {NAME} at '{tree.where}', found none")
     known = imagenet1k().labels
     labels: dict[str, str] = {}
-    for number, line in enumerate(tree.read(path).decode("utf-8-sig").splitlines(), 1):
+    for number, line in enumerate(text_of(tree, path).splitlines(), 1):
         if not line.strip():
             continue
         name, _, index = line.strip().rpartition("\t")
-        if not name or not index.strip().isdecimal() or int(index) >= len(known):
+        if not name or not re.fullmatch(r"0*[0-9]{1,3}", index.strip()) or int(index) >= len(known):
             raise UserError(
                 f"expected NAME, a tab and a class from 0 to {len(known) - 1} in line {number} of labels.txt,"
                 f" got '{line.strip()[:60]}'"

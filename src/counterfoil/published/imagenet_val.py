@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from counterfoil.errors import UserError
+from counterfoil.errors import Unusable, UserError
 from counterfoil.labels import imagenet1k
 from counterfoil.published.archive import ORIGINAL, Archive, Found, exhibits_of
 from counterfoil.published.finding import PICTURE, Findings, find, partial_note, refuse_none, stray_rows
@@ -22,6 +22,7 @@ _VALIDATION_IN_FOLDERS = rf"(?P<wnid>n\d{{8}})/(?P<name>{_VALIDATION})"
 _FLAT = rf"(?P<name>{_VALIDATION})"
 _LABEL_FILE = r"[^/]+\.(?:txt|csv)"
 _WNID = re.compile(r"n\d{8}")
+_LABEL_BYTES = 100_000_000
 
 
 def fits(tree: Tree) -> bool:
@@ -80,9 +81,11 @@ def _archive(
 def _labels(tree: Tree, root: str, names: Sequence[str]) -> dict[str, str]:
     """The first file of labels that speaks of these pictures: in the archive, else beside it."""
     inside = [path for path in tree.sizes if re.fullmatch(rf"{re.escape(root)}{_LABEL_FILE}", path)]
-    texts = {path: tree.read(path).decode("utf-8-sig", "replace") for path in inside}
+    texts = {path: _told(tree, path) for path in inside}
     beside = tree.where.parent if tree.where.is_file() else tree.where / root
-    for path in sorted(beside.glob("*.txt")) + sorted(beside.glob("*.csv")) if beside.is_dir() else []:
+    for path in [*sorted(beside.glob("*.txt")), *sorted(beside.glob("*.csv"))]:
+        if not path.is_file() or path.stat().st_size > _LABEL_BYTES:  # other people's files may lie there too
+            continue
         texts.setdefault(path.name, path.read_text(encoding="utf-8-sig", errors="replace"))
     stems = {_stem(name) for name in names}
     for text in texts.values():
@@ -95,6 +98,14 @@ def _labels(tree: Tree, root: str, names: Sequence[str]) -> dict[str, str]:
         f" 'ILSVRC2012_val_00000001.JPEG 65' or '... n01751748', or one WordNet id a line;"
         f" found {', '.join(texts) or 'none'}"
     )
+
+
+def _told(tree: Tree, path: str) -> str:
+    """A text, or nothing where it cannot be read: another file may hold the labels."""
+    try:
+        return tree.read(path).decode("utf-8-sig", "replace")
+    except Unusable:
+        return ""
 
 
 def _parsed(text: str) -> dict[str, str]:
@@ -110,7 +121,7 @@ def _parsed(text: str) -> dict[str, str]:
             continue
         if rest[0] in known:
             labels[_stem(name)] = rest[0]
-        elif rest[0].isdecimal() and int(rest[0]) < len(known.labels):
+        elif re.fullmatch(r"[0-9]{1,3}", rest[0]):
             labels[_stem(name)] = known.labels[int(rest[0])]
     return labels
 

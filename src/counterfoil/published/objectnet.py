@@ -8,7 +8,7 @@ from typing import Any
 from counterfoil.errors import UserError
 from counterfoil.labels import LabelSpace, imagenet1k, imagenet_d
 from counterfoil.published.archive import ORIGINAL, Archive, Found, exhibits_of
-from counterfoil.published.finding import PICTURE, find, partial_note, refuse_none, stray_rows
+from counterfoil.published.finding import PICTURE, find, partial_note, refuse_none, stray_rows, text_of
 from counterfoil.published.tree import Tree
 from counterfoil.types import Skipped
 
@@ -65,8 +65,8 @@ def _mapping(tree: Tree, path: str) -> dict[str, str]:
             f"expected {path} in {NAME} at '{tree.where}', found none: it says which classes ImageNet has too"
         )
     try:
-        found: Any = json.loads(tree.read(path).decode("utf-8-sig"))
-    except ValueError as error:
+        found: Any = json.loads(text_of(tree, path))
+    except (ValueError, RecursionError) as error:
         raise UserError(f"expected JSON in {path} at '{tree.where}', got: {error}") from error
     if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
         raise UserError(f"expected names by name in {path} at '{tree.where}', got something else")

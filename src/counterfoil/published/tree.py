@@ -8,14 +8,14 @@ from __future__ import annotations
 import os
 import tarfile
 import zipfile
-import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple, Protocol
 
 from counterfoil.errors import Unusable, UserError
+from counterfoil.published.unpacking import refuse_bomb, unpacked
 
 _COMPRESSED = {b"\x1f\x8b": ("gzip", "gzip -dk"), b"BZ": ("bzip2", "bzip2 -dk"), b"\xfd7": ("xz", "xz -dk")}
 _END_OF_TAR = b"\0" * 1024
@@ -83,7 +83,8 @@ class FolderTree:
     def sizes(self) -> dict[str, int]:
         """Every file's size by its path."""
         found: dict[str, int] = {}
-        for folder, _, names in os.walk(self.where, followlinks=True):
+        for folder, folders, names in os.walk(self.where, followlinks=True, onerror=_refuse):
+            folders[:] = [name for name in folders if not _leads_up(Path(folder) / name)]
             inside = PurePosixPath(Path(folder).relative_to(self.where).as_posix())
             for name in names:
                 path = Path(folder) / name
@@ -96,6 +97,19 @@ class FolderTree:
             return (self.where / path).read_bytes()
         except OSError as error:
             raise Unusable(f"{path} cannot be read: {error.strerror}") from error
+
+
+def _leads_up(folder: Path) -> bool:
+    """Whether a folder is a link to one that it lies in: such links would be followed for ever."""
+    if not folder.is_symlink():
+        return False
+    real = folder.resolve()
+    return any(real == above.resolve() for above in folder.parents)
+
+
+def _refuse(error: OSError) -> None:
+    """A folder that cannot be read would be missing without a word."""
+    raise error
 
 
 @dataclass(frozen=True)
@@ -113,12 +127,13 @@ class PackedTree:
     def read(self, path: str) -> bytes:
         """The bytes of one file."""
         part = self.parts[path]
+        refuse_bomb(part.size)
         if part.packing is None:
             return self._bytes(part.start, part.size)
         header = self._bytes(part.start, _LOCAL_HEADER)
         names = int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little")
         data = self._bytes(part.start + _LOCAL_HEADER + names, part.stored)
-        return _UNPACK.get(part.packing, _unknown)(data)
+        return unpacked(data, part.packing, part.size)
 
     def _bytes(self, start: int, length: int) -> bytes:
         try:
@@ -137,7 +152,8 @@ def _tar_parts(where: Path) -> dict[str, _Part]:
     try:
         with tarfile.open(where, "r:") as archive:
             members = [member for member in archive if member.isfile() or member.islnk()]
-    except tarfile.TarError as error:
+            end = archive.offset
+    except (tarfile.TarError, ValueError) as error:
         if not tarfile.is_tarfile(where):
             raise UserError(f"expected a folder, a .tar or a .zip, got '{where}', which is none of them") from error
         raise _broken(where, "tar", str(error)) from error
@@ -145,6 +161,9 @@ def _tar_parts(where: Path) -> dict[str, _Part]:
         file.seek(-min(len(_END_OF_TAR), where.stat().st_size), os.SEEK_END)
         if file.read() != _END_OF_TAR:
             raise _broken(where, "tar", "its end mark is missing")
+        file.seek(end)
+        if file.read(tarfile.BLOCKSIZE).strip(b"\0"):  # tarfile takes a broken header for the end
+            raise _broken(where, "tar", f"no header at byte {end:,}")
     parts = {_plain(item.name): _Part(item.offset_data, item.size, item.size) for item in members if item.isfile()}
     links = {_plain(item.name): _plain(item.linkname) for item in members if item.islnk()}  # one file under two names
     return {**parts, **{name: parts[target] for name, target in links.items() if target in parts}}
@@ -193,17 +212,3 @@ def _plain(name: str) -> str:
 
 def _broken(where: Path, kind: str, why: str) -> UserError:
     return UserError(f"expected a whole {kind}, got '{where}', which is truncated or damaged ({why}); fetch it again")
-
-
-def _inflated(data: bytes) -> bytes:
-    try:
-        return zlib.decompress(data, -zlib.MAX_WBITS)
-    except zlib.error as error:
-        raise Unusable(f"the archive is damaged: {error}") from error
-
-
-def _unknown(data: bytes) -> bytes:
-    raise Unusable("the zip packs this file in a way other than deflate; unpack it and give the folder")
-
-
-_UNPACK: dict[int, Callable[[bytes], bytes]] = {zipfile.ZIP_STORED: bytes, zipfile.ZIP_DEFLATED: _inflated}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from counterfoil.labels import ximagenet12
-from counterfoil.published.archive import ORIGINAL, Archive, Found, Kind, exhibits_of
+from counterfoil.published.archive import ORIGINAL, Archive, Found, Kind, exhibits_of, once
 from counterfoil.published.finding import PICTURE, Findings, find, refuse_none, stray_rows
 from counterfoil.published.tree import Tree
 
@@ -41,13 +41,13 @@ def read(tree: Tree) -> Archive:
     """Every scenario's pictures; folders of scenarios that the authors added later go by their own name."""
     findings = _findings(tree)
     refuse_none(findings.places, NAME, EXPECTED, tree)
-    found = [
+    found, twice = once(
         Found(place.file, _sample(place.parts), place.parts["wnid"], _kind(place.parts["scenario"]))
         for place in findings.places
-    ]
+    )
     return Archive(
-        NAME, tree, exhibits_of(NAME, _once(found)), ximagenet12(),
-        skipped=tuple(stray_rows(NAME, findings.strays)), notes=tuple(_notes(findings.folders("scenario"))),
+        NAME, tree, exhibits_of(NAME, found), ximagenet12(),
+        skipped=(*twice, *stray_rows(NAME, findings.strays)), notes=tuple(_notes(findings.folders("scenario"))),
     )  # fmt: skip
 
 
@@ -65,14 +65,6 @@ def _kind(scenario: str) -> Kind:
 def _sample(parts: Mapping[str, str]) -> str:
     """One object in all scenarios, whose files may end otherwise."""
     return f"{parts['wnid']}/{parts['name'].rpartition('.')[0]}"
-
-
-def _once(found: list[Found]) -> list[Found]:
-    """A picture saved under two endings stands for one object: the first counts."""
-    first: dict[tuple[str, Kind], Found] = {}
-    for item in found:
-        first.setdefault((item.sample, item.kind), item)
-    return list(first.values())
 
 
 def _notes(scenarios: Mapping[str, int]) -> list[str]:

@@ -82,6 +82,8 @@ class ImageNetSSource:
 
     def _sample(self, path: Path) -> Sample | Skipped:
         name = f"{path.parent.name}/{path.name}"
+        if name != (readable := name.encode("utf-8", "backslashreplace").decode()):
+            return Skipped(readable, "source", "", "the file's name is not UTF-8 text")
         if path.suffix.lower() not in _PICTURES or path.parent.name not in self._number_of:
             return Skipped(name, "source", "", "the file is no part of ImageNet-S")
         mask = _masks_of(self._split) / path.parent.name / f"{path.stem}.png"
@@ -112,8 +114,11 @@ def _masks_of(split: Path) -> Path:
 
 def _numbers(path: Path) -> NDArray[np.int64]:
     """The class number of every pixel."""
-    data = np.fromfile(path, np.uint8)
-    picture = cv2.imdecode(data, cv2.IMREAD_COLOR_RGB) if data.size else None
+    try:
+        data = np.fromfile(path, np.uint8)
+        picture = cv2.imdecode(data, cv2.IMREAD_COLOR_RGB) if data.size else None
+    except (OSError, cv2.error):  # gone, or of more pixels than OpenCV takes
+        picture = None
     if picture is None:
         raise Unusable("the mask is broken")
     red, green = picture[:, :, 0].astype(np.int64), picture[:, :, 1].astype(np.int64)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 from counterfoil.errors import UserError
+
+_NAME_BYTES = 200  # that every file system takes, with room for an ending
 
 
 @contextlib.contextmanager
@@ -37,3 +40,9 @@ def write_atomically(path: Path, content: str | bytes) -> Path:
     with written_whole(path) as file:
         file.write(content.encode() if isinstance(content, str) else content)
     return path
+
+
+def folder_name(text: str) -> str:
+    """A label as the name of one folder: labels come from strangers' files, and "../x" or "/x" would lead elsewhere."""
+    plain = re.sub(r"[/\\\x00-\x1f\x7f]", "_", text).encode("utf-8", "replace")[:_NAME_BYTES].decode("utf-8", "ignore")
+    return "_" * max(1, len(plain)) if plain in ("", ".", "..") else plain

@@ -32,6 +32,13 @@ def read_coded(path: Path, columns: Sequence[str] | None = None) -> dict[str, ND
     data = path.read_bytes()
     if len(data) < 12 or data[:4] != b"PAR1" or data[-4:] != b"PAR1":
         raise UserError(f"expected a table written by counterfoil, got {path}: it is not a whole Parquet file")
+    try:
+        return _parsed(path, data, columns)
+    except (struct.error, zlib.error, ArithmeticError, LookupError, TypeError, ValueError) as error:
+        raise UserError(f"expected a whole table written by counterfoil, got {path}: it is damaged: {error}") from error
+
+
+def _parsed(path: Path, data: bytes, columns: Sequence[str] | None) -> dict[str, NDArray[Any] | Coded]:
     (size,) = struct.unpack("<I", data[-8:-4])
     about = Reader(data, len(data) - 8 - size).struct()
     if about.get(6) != b"counterfoil":

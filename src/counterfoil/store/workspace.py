@@ -5,18 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, TypeVar
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import Unusable, UserError
-from counterfoil.store.files import write_atomically
+from counterfoil.store.files import folder_name, write_atomically
 from counterfoil.store.parquet_reading import read_table
 from counterfoil.store.results import read_record, read_variants
 from counterfoil.types import Decision, Exhibit, Mined, Variant, Verified
@@ -27,7 +27,7 @@ def picture_file(variant: Variant) -> PurePosixPath:
     name = PurePosixPath(str(variant.sample_id)).stem[:80]
     tail = f"-{variant.replicate}" if variant.replicate else ""
     level = re.sub(r"[^\w.+-]+", "_", variant.level)
-    return PurePosixPath(variant.edit, level, variant.label, f"{name}-{variant.id[:8]}{tail}.png")
+    return PurePosixPath(variant.edit, level, folder_name(variant.label), f"{name}-{variant.id[:8]}{tail}.png")
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Workspace:
     def mined(self) -> Mined | None:
         """What mining kept; None where nothing was mined yet."""
         found = _json(self.folder / "mined.json")
-        return None if found is None else Mined(**{**found, "kept": tuple(found["kept"])})
+        return None if found is None else _understood(_mined, found, self.folder / "mined.json")
 
     def keep_verified(self, verified: Verified) -> Path:
         """Write people's decisions."""
@@ -93,9 +93,7 @@ class Workspace:
     def verified(self) -> Verified | None:
         """People's decisions; None where there are none yet."""
         found = _json(self.folder / "verified.json")
-        if found is None:
-            return None
-        return Verified(**{**found, "decisions": tuple(Decision(**row) for row in found["decisions"])})
+        return None if found is None else _understood(_verified, found, self.folder / "verified.json")
 
     def check_unchanged(self, digest: str, since: str) -> None:
         """Refuse work that was done on other pictures than those that lie here now."""
@@ -109,6 +107,24 @@ class Workspace:
         """The exhibits with these ids, in the order of the manifest."""
         wanted = set(ids)
         return tuple(exhibit for exhibit in self.exhibits if exhibit.variant.id in wanted)
+
+
+_T = TypeVar("_T")
+
+
+def _understood(read: Callable[[dict[str, Any]], _T], found: dict[str, Any], path: Path) -> _T:
+    try:
+        return read(found)
+    except (KeyError, TypeError) as error:
+        raise UserError(f"expected {path} as counterfoil writes it, which it is not: {error}; make it again") from error
+
+
+def _mined(found: dict[str, Any]) -> Mined:
+    return Mined(**{**found, "kept": tuple(found["kept"])})
+
+
+def _verified(found: dict[str, Any]) -> Verified:
+    return Verified(**{**found, "decisions": tuple(Decision(**row) for row in found["decisions"])})
 
 
 def _json(path: Path) -> dict[str, Any] | None:

@@ -18,7 +18,7 @@ import numpy as np
 
 from counterfoil.errors import Unusable, UserError
 from counterfoil.source.formats.listed import Listed, ListedSource, Mask, file_bytes, json_of, largest, photo_under
-from counterfoil.source.formats.regions import as_run_lengths, filled, run_lengths
+from counterfoil.source.formats.regions import area_of, as_run_lengths, filled, run_lengths
 from counterfoil.types import Skipped
 
 
@@ -34,6 +34,8 @@ def coco_source(path: Path) -> ListedSource:
         found = [_listed(image, regions.get(image["id"], {}), _folders(file)) for image in said["images"]]
     except KeyError as error:
         raise UserError(f"expected COCO annotations in '{file}', but an entry lacks {error}") from error
+    except (AttributeError, TypeError, ValueError) as error:
+        raise UserError(f"expected COCO annotations in '{file}', but an entry cannot be understood: {error}") from error
     listed = tuple(entry for entry in found if isinstance(entry, Listed))
     return ListedSource(f"coco:{path}", listed, tuple(entry for entry in found if isinstance(entry, Skipped)))
 
@@ -48,8 +50,18 @@ def _regions(annotations: Sequence[Mapping[str, Any]], names: Mapping[Any, str])
         if row["category_id"] not in names:
             raise UserError(f"expected a category of the file, got the id {row['category_id']}, which it does not list")
         if row.get("segmentation") and not row.get("iscrowd"):
-            found[row["image_id"]][names[row["category_id"]]].append((float(row.get("area", 0)), row["segmentation"]))
+            found[row["image_id"]][names[row["category_id"]]].append((_area(row), row["segmentation"]))
     return found
+
+
+def _area(row: Mapping[str, Any]) -> float:
+    """What the file says, or what the region covers where it says nothing."""
+    if row.get("area"):
+        return float(row["area"])
+    try:
+        return area_of(row["segmentation"])
+    except (OverflowError, TypeError, ValueError, Unusable):
+        return 0.0  # the region cannot be drawn, which is said once its photo is read
 
 
 def _folders(file: Path) -> list[Path]:

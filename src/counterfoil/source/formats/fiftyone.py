@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -39,12 +39,12 @@ def _classification(path: Path) -> list[Listed | Skipped]:
     ]
 
 
-def _named(label: Any, classes: Sequence[str] | None) -> str | None:
+def _named(label: Any, classes: Any) -> str | None:
     """The class in words; FiftyOne writes the index where the classes are listed."""
     if isinstance(label, Mapping):
         label = label.get("label")
     if isinstance(label, int):
-        return classes[label] if classes and 0 <= label < len(classes) else None
+        label = classes[label] if isinstance(classes, list) and 0 <= label < len(classes) else None
     return str(label) if label is not None else None
 
 
@@ -65,7 +65,9 @@ def _dataset(path: Path) -> list[Listed | Skipped]:
     return [_row(path, row) for row in rows]
 
 
-def _row(path: Path, row: Mapping[str, Any]) -> Listed | Skipped:
+def _row(path: Path, row: Any) -> Listed | Skipped:
+    if not isinstance(row, Mapping):
+        return Skipped(str(row)[:80], "source", "", "the sample is no object of JSON")
     name = str(row.get("filepath", ""))
     label = _first(row, "label")
     photo = photo_under([path, path / "data"], name)

@@ -39,7 +39,7 @@ def _listed(folder: Path, file: Path) -> Listed | Skipped:
         return _understood(file, name, json_of(file, "LabelMe's annotations"))
     except (UserError, Unusable) as error:
         return Skipped(name, "source", "", str(error))
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
         return Skipped(name, "source", "", f"a shape of the file cannot be understood: {error}")
 
 
@@ -72,7 +72,7 @@ def _photo(file: Path, said: Mapping[str, Any]) -> Callable[[], bytes] | None:
 def _decoded(text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=False)
-    except (binascii.Error, ValueError) as error:
+    except (binascii.Error, TypeError, ValueError) as error:
         raise Unusable(f"the data inside the file is no base64: {error}") from error
 
 
@@ -106,7 +106,7 @@ def _stamp(shape: Mapping[str, Any]) -> Mask:
     try:
         with Image.open(io.BytesIO(_decoded(shape["mask"])), formats=("PNG",)) as picture:
             return np.where(np.array(picture.convert("L")) > 0, 255, 0).astype(np.uint8)
-    except (UnidentifiedImageError, OSError, KeyError) as error:
+    except (UnidentifiedImageError, OSError, SyntaxError, KeyError, Image.DecompressionBombError) as error:
         raise Unusable(f"a shape of kind mask cannot be read: {error}") from error
 
 
@@ -115,7 +115,8 @@ def _drawn(parts: Sequence[Mapping[str, Any]], size: tuple[int, int]) -> Mask:
     for part in parts:
         if part.get("shape_type") == "mask":
             left, top = (round(value) for value in part["points"][0])
-            stamp = _stamp(part)[: size[0] - top, : size[1] - left]
+            stamp = _stamp(part)[max(0, -top) : max(0, size[0] - top), max(0, -left) : max(0, size[1] - left)]
+            left, top = max(0, left), max(0, top)
             mask[top : top + stamp.shape[0], left : left + stamp.shape[1]] |= stamp
         else:
             mask |= filled([_polygon(part)], size)

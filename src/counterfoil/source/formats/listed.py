@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -42,15 +43,19 @@ class ListedSource:
 
     def samples(self) -> tuple[Sequence[Sample], Sequence[Skipped]]:
         """Every photo in the order of its id, and what had to be left out."""
-        found = [self._sample(entry) for entry in sorted(self.listed, key=lambda entry: entry.id)]
+        found = [self._sample(entry) for entry in sorted(self._entries.values(), key=lambda entry: entry.id)]
         samples = [item for item in found if isinstance(item, Sample)]
+        left_out = [*map(_written, self.left_out), *(item for item in found if isinstance(item, Skipped))]
         if not samples:
-            reasons = [*self.left_out, *(item for item in found if isinstance(item, Skipped))]
-            first = f"; the first was left out because {reasons[0].reason}" if reasons else ""
+            first = f"; the first was left out because {left_out[0].reason}" if left_out else ""
             raise UserError(f"expected photos with a label in {self.images}, found none{first}")
-        return samples, [*self.left_out, *(item for item in found if isinstance(item, Skipped))]
+        return samples, left_out
 
     def _sample(self, entry: Listed) -> Sample | Skipped:
+        if entry.id != (readable := _readable(entry.id)):
+            return Skipped(readable, "source", "", "its name or label is not UTF-8 text")
+        if not entry.label.strip():
+            return Skipped(entry.id, "source", "", "its label is empty")
         try:
             digest = hashlib.sha256(entry.photo())
         except Unusable as error:
@@ -60,17 +65,43 @@ class ListedSource:
 
     @cached_property
     def _entries(self) -> dict[str, Listed]:
-        return {entry.id: entry for entry in self.listed}
+        """The photos by id; those of one name in several folders or shards are numbered, in the order of the list."""
+        found: dict[str, Listed] = {}
+        times: Counter[str] = Counter()
+        for entry in self.listed:
+            name = entry.id
+            while name in found:
+                times[entry.id] += 1
+                name = f"{entry.id}-{times[entry.id] + 1}"
+            found[name] = replace(entry, id=name)
+        return found
 
     def read(self, sample: Sample) -> tuple[NDArray[np.uint8], Mask | None]:
         """The photo, upright, and its mask where one is listed."""
         entry = self._entries[sample.id]
         image = photo_of(entry.photo())
         size = (image.shape[0], image.shape[1])
-        mask = entry.mask(size) if entry.mask else None
+        mask = _drawn(entry.mask, size) if entry.mask else None
         if mask is not None and mask.shape != size:
             raise Unusable(f"the mask is {mask.shape[1]} x {mask.shape[0]} pixels, the photo {size[1]} x {size[0]}")
         return image, mask
+
+
+def _readable(text: str) -> str:
+    """The text as UTF-8 has it: JSON may hold halves of characters, which no file takes."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _written(row: Skipped) -> Skipped:
+    return replace(row, sample_id=_readable(row.sample_id), reason=_readable(row.reason))
+
+
+def _drawn(draw: Callable[[tuple[int, int]], Mask], size: tuple[int, int]) -> Mask:
+    """The mask; a list may hold anything where numbers should be, and only drawing finds out."""
+    try:
+        return draw(size)
+    except (IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
+        raise Unusable(f"the mask's annotation cannot be understood: {error}") from error
 
 
 def file_bytes(path: Path) -> Callable[[], bytes]:
@@ -93,16 +124,27 @@ def json_of(path: Path, what: str) -> Any:
         raise UserError(
             f"expected {what} in '{path}', which cannot be read: {error.strerror}; check the path"
         ) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"expected {what} in '{path}', which is no JSON: {error}") from error
+
+
+def lines_of(path: Path) -> list[str]:
+    """The lines of a text file, without what surrounds them."""
+    try:
+        return [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
+    except UnicodeDecodeError as error:
+        raise UserError(f"expected text in UTF-8 in '{path}', got something else: {error}") from error
 
 
 def photo_under(folders: Sequence[Path], name: str) -> Path | None:
     """Where a listed photo lies; never outside of these folders, whatever the list says."""
     for folder in folders:
         path = folder / name
-        if path.is_file() and path.resolve().is_relative_to(folder.resolve()):
-            return path
+        try:
+            if path.is_file() and path.resolve().is_relative_to(folder.resolve()):
+                return path
+        except OSError:  # a name that no file can have, such as one that is too long
+            continue
     return None
 
 

@@ -73,9 +73,11 @@ def _column(table: Any, names: tuple[str, ...]) -> str | None:
 
 def _class_names(table: Any, label: str) -> list[str]:
     """The names behind numbers, which `datasets` keeps in the file's metadata."""
-    said = json.loads((table.schema.metadata or {}).get(b"huggingface", b"{}"))
-    feature = said.get("info", {}).get("features", {}).get(label, {})
-    return list(feature.get("names", []))
+    try:
+        said = json.loads((table.schema.metadata or {}).get(b"huggingface", b"{}"))
+        return list(said.get("info", {}).get("features", {}).get(label, {}).get("names", []))
+    except (AttributeError, TypeError, ValueError, RecursionError) as error:
+        raise UserError(f"expected metadata as Hugging Face's datasets writes it, got damaged one: {error}") from error
 
 
 def _named(told: Any, names: list[str]) -> str | None:

@@ -37,15 +37,28 @@ def filled(polygons: Sequence[Sequence[float]], size: tuple[int, int]) -> NDArra
 
 def run_lengths(said: Mapping[str, Any], size: tuple[int, int]) -> NDArray[np.uint8]:
     """The mask of COCO's run lengths: column by column, beginning with the background; a text packs the numbers."""
-    counts = said.get("counts")
-    numbers = _unpacked(counts) if isinstance(counts, str | bytes) else counts
-    if not isinstance(numbers, list) or any(not isinstance(number, int) or number < 0 for number in numbers):
-        raise Unusable("the run lengths are no list of numbers")
+    numbers = _counts(said)
     height, width = size
     if list(said.get("size", size)) != [height, width] or sum(numbers) != height * width:
         raise Unusable(f"the run lengths do not fill {width} x {height} pixels")
     values = np.resize(np.array([0, 255], np.uint8), len(numbers))
     return np.asarray(np.repeat(values, numbers).reshape(width, height).T.copy(), np.uint8)
+
+
+def area_of(region: Any) -> float:
+    """How many pixels polygons or run lengths cover; overlaps count twice."""
+    if isinstance(region, Mapping):
+        return float(sum(_counts(region)[1::2]))
+    points = [np.asarray(polygon, np.float64).reshape(-1, 2).T for polygon in region]
+    return sum(0.5 * abs(float(np.dot(x, np.roll(y, 1)) - np.dot(y, np.roll(x, 1)))) for x, y in points)
+
+
+def _counts(said: Mapping[str, Any]) -> list[int]:
+    counts = said.get("counts")
+    numbers = _unpacked(counts) if isinstance(counts, str | bytes) else counts
+    if not isinstance(numbers, list) or any(not isinstance(number, int) or number < 0 for number in numbers):
+        raise Unusable("the run lengths are no list of numbers")
+    return numbers
 
 
 def as_run_lengths(mask: NDArray[np.uint8]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 from PIL import Image, UnidentifiedImageError
 
 from counterfoil.errors import Unusable, UserError
-from counterfoil.source.formats.listed import Listed, ListedSource, Mask, file_bytes, largest
+from counterfoil.source.formats.listed import Listed, ListedSource, Mask, file_bytes, largest, lines_of
 from counterfoil.types import Skipped
 
 CLASSES = (
@@ -41,7 +41,7 @@ def _names(path: Path) -> tuple[str, ...]:
     file = path / "classes.txt"
     if not file.is_file():
         return CLASSES
-    return tuple(line.strip() for line in file.read_text(encoding="utf-8").splitlines() if line.strip())
+    return tuple(line for line in lines_of(file) if line)
 
 
 def _listed(photos: Path, file: Path, names: tuple[str, ...]) -> Listed | Skipped:
@@ -71,8 +71,10 @@ def _indices(data: bytes) -> Mask:
             if picture.mode not in ("P", "L"):
                 raise Unusable(f"it is a PNG of mode {picture.mode}, where a palette or gray values were expected")
             return np.array(picture, np.uint8)
-    except (UnidentifiedImageError, OSError, SyntaxError) as error:
-        raise Unusable(f"it is no PNG: {error}") from error
+    except UnidentifiedImageError:
+        raise Unusable("it is no PNG") from None
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+        raise Unusable(f"it is no PNG that can be read: {error}") from error
 
 
 def _drawn(data: bytes, value: int, size: tuple[int, int]) -> Mask:

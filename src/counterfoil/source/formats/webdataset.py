@@ -13,13 +13,14 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 
 from counterfoil.errors import Unusable, UserError
-from counterfoil.source.formats.listed import Listed, ListedSource, Mask
+from counterfoil.source.formats.listed import Listed, ListedSource, Mask, lines_of
 from counterfoil.source.reading import mask_of
 from counterfoil.types import Skipped
 
 _PHOTOS = ("jpg", "jpeg", "png", "webp")
 _MASKS = ("mask.png", "seg.png", "mask")
 _LABELS = ("cls", "cls.txt", "txt", "label", "json")
+_DIGITS = 9  # of a number that can be a class
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def _samples(shard: Path) -> dict[str, dict[str, _Part]]:
 def _class_names(folder: Path) -> list[str]:
     """The names behind numbers, one a line; without them a number has no meaning here."""
     file = folder / "classes.txt"
-    return [line.strip() for line in file.read_text(encoding="utf-8").splitlines()] if file.is_file() else []
+    return lines_of(file) if file.is_file() else []
 
 
 def _listed(name: str, parts: Mapping[str, _Part], names: list[str]) -> Listed | Skipped:
@@ -100,15 +101,15 @@ def _label(parts: Mapping[str, _Part], names: list[str]) -> str:
         text = _from_json(text)
     if not text.isdecimal():
         return text
-    if int(text) >= len(names):
-        raise Unusable(f"the label is the number {text}, and classes.txt beside the shards does not name it")
+    if len(text) > _DIGITS or int(text) >= len(names):
+        raise Unusable(f"the label is the number {text[:_DIGITS]}, and classes.txt beside the shards does not name it")
     return names[int(text)]
 
 
 def _from_json(text: str) -> str:
     try:
         said = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Unusable(f"the label's JSON cannot be read: {error}") from error
     found = next((said[key] for key in ("label", "class", "cls") if isinstance(said, dict) and key in said), None)
     if found is None:

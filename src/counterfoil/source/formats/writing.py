@@ -18,6 +18,7 @@ from counterfoil.source.formats.listed import Mask
 from counterfoil.source.formats.parquet import write_pictures
 from counterfoil.source.formats.voc import voc_mask
 from counterfoil.source.formats.webdataset import write_shard
+from counterfoil.store import folder_name
 
 _SAMPLES_PER_SHARD = 1000
 
@@ -44,9 +45,10 @@ def _put(path: Path, data: bytes | str) -> None:
 
 def _folder(photos: Iterable[Photo], out: Path) -> None:
     for photo in photos:
-        _put(out / "images" / photo.label / f"{photo.name}.png", _png(photo.image))
+        label = folder_name(photo.label)
+        _put(out / "images" / label / f"{photo.name}.png", _png(photo.image))
         if photo.mask is not None:
-            _put(out / "masks" / photo.label / f"{photo.name}.png", _png(photo.mask))
+            _put(out / "masks" / label / f"{photo.name}.png", _png(photo.mask))
 
 
 def _coco(photos: Iterable[Photo], out: Path) -> None:
@@ -123,7 +125,7 @@ NEED_MASKS = ("coco", "labelme", "voc")  # formats in which a photo without a ma
 def file_name(sample_id: str, used: set[str]) -> str:
     """A name that is no other photo's, for formats that keep all photos in one folder."""
     path = PurePosixPath(sample_id)
-    plain = f"{path.parent.name}-{path.stem}".strip("-").replace(" ", "_").replace(".", "_")
+    plain = folder_name(f"{path.parent.name}-{path.stem}".strip("-").replace(" ", "_").replace(".", "_"))
     name, number = plain, 2
     while name.lower() in used:
         name, number = f"{plain}-{number}", number + 1
