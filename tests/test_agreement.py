@@ -121,6 +121,23 @@ def test_where_all_say_the_same_there_is_no_chance_to_compare_with() -> None:
     assert math.isnan(found.cohen.value)
 
 
+def test_few_disagreements_have_an_interval_though_some_resamples_miss_them_all() -> None:
+    rows = np.zeros((200, 3), np.intp)
+    rows[:4], rows[4, 0] = 1, 1  # one resample in 150 has none of the five
+    found = agreement(ratings_from(rows), np.random.default_rng(0)).krippendorff
+    assert found.ci_low < found.value < found.ci_high
+    rows[:4] = 0  # one is left, and a third of the resamples miss it
+    assert math.isnan(agreement(ratings_from(rows), np.random.default_rng(0)).krippendorff.ci_low)
+
+
+def test_intervals_end_where_the_measures_do() -> None:
+    against = np.array([[0, 1], [1, 0]] * 5, np.intp)
+    found = agreement(ratings_from(against), np.random.default_rng(0), resamples=400)
+    assert (found.cohen.value, found.cohen.ci_low) == (-1, -1)
+    half = agreement(ratings_from(np.array([[0, 0], [1, 0], [1, 1]], np.intp)), np.random.default_rng(0))
+    assert 0 <= half.percent.ci_low < half.percent.ci_high <= 100
+
+
 def test_pictures_of_one_annotator_tell_nothing() -> None:
     rows = np.array([[0, -1], [1, -1]], np.intp)
     found = agreement(ratings_from(rows), np.random.default_rng(0), resamples=20)

@@ -51,6 +51,29 @@ def test_the_interval_covers_the_truth_where_photos_differ() -> None:
     assert 0.92 <= inside / 400 <= 0.98
 
 
+def test_the_interval_covers_the_truth_where_photos_are_few_and_uneven() -> None:
+    rng = np.random.default_rng(1)
+    inside = 0
+    for _ in range(400):
+        rates = rng.beta(0.7, 1.63, 6)  # mean 0.3, pictures of a photo much alike
+        photo = np.repeat(np.arange(6), rng.integers(1, 44, 6))
+        found = clustered_wilson(rng.random(len(photo)) < rates[photo], photo)
+        inside += found.ci_low <= 0.3004 <= found.ci_high
+    assert inside / 400 > 0.9
+
+
+def test_pictures_of_a_single_photo_tell_no_more_than_one_picture() -> None:
+    found = clustered_wilson(np.arange(22) < 11, np.zeros(22, np.intp))
+    assert found.ci_low < 0.1
+    assert found.ci_high > 0.9
+
+
+def test_all_right_counts_a_photo_of_many_pictures_once() -> None:
+    found = clustered_wilson(np.ones(102, bool), np.repeat([0, 1, 2], [100, 1, 1]))
+    alone = proportion_confint(1, 1, method="wilson")[0]
+    assert found.ci_low == pytest.approx(alone, abs=0.02)  # two pictures more are two photos more, and hardly weigh
+
+
 def test_nothing_scored_is_no_number() -> None:
     found = clustered_wilson(np.zeros(0, bool), np.zeros(0, np.intp))
     assert found.n == 0

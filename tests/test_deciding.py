@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import numpy as np
@@ -131,6 +132,32 @@ def test_the_decision_by_dawid_and_skene_follows_the_careful_annotators() -> Non
 def test_two_annotators_who_always_contradict_each_other_leave_dawid_and_skene_undecided() -> None:
     found = decided([row for i in range(6) for row in said(f"p{i}", "yn", "yn")], "dawid-skene")
     assert {row.decided["seen"] for row in found.values()} == {UNDECIDED}
+
+
+def believed_by_hand(codes: NDArray[np.intp], answers: int, rounds: int) -> list[list[float]]:
+    """Dawid and Skene's equations, answer by answer in plain loops."""
+    beliefs = [[sum(code == true for code in row) / sum(code >= 0 for code in row) for true in range(answers)]
+               for row in codes]  # fmt: skip
+    for _ in range(rounds):
+        often = [sum(row[true] for row in beliefs) / len(beliefs) for true in range(answers)]
+        errors = {
+            (who, true, said): sum(row[true] for row, given in zip(beliefs, codes, strict=True) if given[who] == said)
+            / max(1e-10, sum(row[true] for row, given in zip(beliefs, codes, strict=True) if given[who] >= 0))
+            for who in range(codes.shape[1]) for true in range(answers) for said in range(answers)
+        }  # fmt: skip
+        for row, given in zip(beliefs, codes, strict=True):
+            likely = [
+                often[true] * math.prod(errors[who, true, said] for who, said in enumerate(given) if said >= 0)
+                for true in range(answers)
+            ]
+            row[:] = [value / sum(likely) for value in likely]
+    return beliefs
+
+
+def test_dawid_and_skene_believe_what_their_equations_say() -> None:
+    ratings, _, _ = simulated(1, 60)
+    found = dawid_skene(ratings).beliefs
+    np.testing.assert_allclose(found, believed_by_hand(ratings.codes, 2, 200), atol=5e-3)
 
 
 @pytest.mark.parametrize("seed", range(3))

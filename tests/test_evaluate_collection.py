@@ -29,7 +29,7 @@ from counterfoil.types import Exhibit, Mined, Skipped
 from planted import LABELS
 
 HONEST, BLIND = "python:planted:honest", "python:planted:blind_on_the_left"
-MEANING = "surrogate: chose these pictures; its accuracy is low by construction"
+MEANING = "surrogate: chose pictures by failing on them; its accuracy on those is low by construction"
 
 
 def counterfoil(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -172,7 +172,7 @@ def test_half_a_line_at_the_end_of_the_journal_is_asked_again(painted: Path, eva
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ("collection", "another collection and collection_digest"),
+        ("collection", "another collection_digest"),
         ("models", "identities.* and models"),
         ("limit", "another limit"),
     ],
@@ -195,8 +195,20 @@ def test_a_collection_that_moved_is_the_same_collection(painted: Path, tmp_path:
     cf.evaluate_collection(workspace, [HONEST], tmp_path / "out")
     journal = (tmp_path / "out" / "work" / "journal.jsonl").read_bytes()
     (tmp_path / "there").mkdir()
-    cf.evaluate_collection(workspace.rename(tmp_path / "there" / "set"), [HONEST], tmp_path / "out")
+    moved = workspace.rename(tmp_path / "there" / "under-another-name")
+    cf.evaluate_collection(moved, [HONEST], tmp_path / "out")
     assert (tmp_path / "out" / "work" / "journal.jsonl").read_bytes() == journal
+    assert json.loads((tmp_path / "out" / "run.json").read_text())["collection"] == "under-another-name"
+
+
+def test_a_picture_that_is_there_again_is_asked_about(tmp_path: Path) -> None:
+    workspace = write_workspace(tmp_path / "set", pictures(8, 8, "texture", "painted", "bricks"))
+    away = sorted((workspace / "pictures").rglob("*.png"))[0]
+    away.rename(tmp_path / "away.png")
+    assert len(cf.evaluate_collection(workspace, [HONEST], tmp_path / "out").skipped) == 1
+    (tmp_path / "away.png").rename(away)
+    assert not cf.evaluate_collection(workspace, [HONEST], tmp_path / "out").skipped
+    assert len(read_table(tmp_path / "out" / "variants.parquet", ["id"])["id"]) == 8
 
 
 def test_a_limit_takes_samples_with_all_their_pictures_and_the_classes_in_turn(tmp_path: Path) -> None:
@@ -303,6 +315,7 @@ def test_a_surrogate_is_marked_in_headline_tables_and_charts(chosen: tuple[Path,
     page = (out / "report.html").read_text()
     findings, rest = page.split('<section id="accuracies"')
     assert f"{BLIND} – {MEANING}." in findings
+    assert "Mining kept 0 of the 24 pictures; all of them are shown here." in words(page)
     legend = rest.split("</ul>")[0]
     badge = f'<span class="badge" title="{MEANING}">surrogate</span>'
     assert f"{BLIND} {badge}" in legend
@@ -428,3 +441,12 @@ def test_a_picture_of_a_collection_is_not_made_again(evaluated: Path) -> None:
     variant = str(read_table(evaluated / "variants.parquet", ["id"])["id"][0])
     with pytest.raises(cf.UserError, match="over the collection hard: its pictures are not made again"):
         cf.rebuild(evaluated, variant)
+
+
+def test_a_comparison_is_over_the_pictures_of_the_reports_overall(tmp_path: Path) -> None:
+    shown = [*pictures(12, 9, "texture", "painted", "bricks"), *pictures(12, 0, "presence", "object-removed", "none")]
+    out = tmp_path / "run"
+    cf.evaluate_collection(write_workspace(tmp_path / "set", shown), [HONEST, BLIND], out).report(out)
+    found = compare_runs((out, out), first=HONEST, second=BLIND).accuracy
+    assert found.n == 12
+    assert found.value_first == pytest.approx(float(accuracies(out)[HONEST, "all", "all", "all"]["top1"]))

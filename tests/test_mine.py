@@ -287,6 +287,8 @@ def test_balancing_keeps_equally_many_and_depends_on_nothing_but_the_ids() -> No
     ("vlm:llava-1.5-7b", "vision-language model"),
     ("python:planted:fails_on_small", "fails"),
     ("onnx:models/my_net.onnx", "my"),
+    ("onnx:/home/vittorio/clips/my_net.onnx", "my"),
+    ("python:resnets/my.py:lcnet", "PP-LCNet"),
 ])  # fmt: skip
 def test_the_address_tells_the_family(address: str, family: str) -> None:
     assert family_of(address) == family

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import re
 import shutil
 from pathlib import Path
@@ -171,6 +172,36 @@ def test_a_surrogate_cannot_be_a_target_under_any_name(
     copy.write_bytes(Path(models["a"].partition(":")[2]).read_bytes())
     told = refused(workspace, "--surrogate", models["a"], "--target", f"predictions:{copy}")
     assert "has the weights of the surrogate" in told
+    told = refused(workspace, "--surrogate", models["a"], "--surrogate", f"predictions:{copy}")
+    assert "expected each surrogate once" in told
+
+
+def test_pictures_that_cannot_be_read_are_said_and_asked_about_when_they_are_back(tmp_path: Path) -> None:
+    workspace = write_workspace(tmp_path / "workspace")
+    surrogate = saved_answers(tmp_path / "a.csv", workspace, wrong_on("size", [0, 1]))
+    pictures_there, pictures_away = workspace.folder / "pictures", tmp_path / "away"
+    shutil.copytree(pictures_there, pictures_away)
+    for path in pictures_there.rglob("*.png"):
+        path.unlink()
+    assert "could not be read, the first because" in refused(workspace, "--surrogate", surrogate)
+    shutil.copytree(pictures_away, pictures_there, dirs_exist_ok=True)
+    mine(workspace, "--surrogate", surrogate)
+    assert found(workspace)["kept"] == 4
+
+
+def test_few_kept_pictures_that_all_fail_leave_the_difference_uncertain(tmp_path: Path) -> None:
+    workspace = write_workspace(tmp_path / "workspace")
+    surrogate = saved_answers(tmp_path / "a.csv", workspace, wrong_on("background-swap", [0, 1, 2]))
+    target = saved_answers(tmp_path / "t.csv", workspace, wrong_on("background-swap", [0, 1, 2, 3, 4, 5]))
+    mine(workspace, "--surrogate", surrogate, "--target", target)
+    (row,) = found(workspace)["transfers"]
+    (kept_low, _), (rest_low, rest_high) = (proportion_confint(n, m, method="wilson") for n, m in ((3, 3), (3, 21)))
+    assert row["more"]["value"] == pytest.approx(100 - 100 * 6 / 24, abs=1e-3)
+    assert row["failing"]["ci_low"] == pytest.approx(100 * kept_low, abs=1e-3)
+    # seven eighths of the difference to the 21 others; their interval is Wilson's or wider, as they come in photos
+    down = math.hypot(1 - kept_low, rest_high - 3 / 21)
+    assert row["more"]["ci_low"] <= 87.5 * (1 - 3 / 21 - down) + 0.01
+    assert row["more"]["ci_high"] >= 87.5 * (1 - rest_low) - 0.01
 
 
 def test_where_nothing_has_an_original_the_condition_falls_and_that_is_said(tmp_path: Path) -> None:

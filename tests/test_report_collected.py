@@ -85,7 +85,8 @@ def test_the_findings_tell_accuracy_lowest_kind_marks_and_what_tells_models_apar
     told = [finding.text for finding in findings_of(content())]
     assert told[0].startswith("onnx:first.onnx is right on 60.0 % [52.0, 68.0] of the pictures")
     assert told[1] == "Lowest on painted bricks: 40.0 % [32.0, 48.0] (n = 40)."
-    assert "onnx:chooser.onnx – surrogate: chose these pictures; its accuracy is low by construction." in told
+    meaning = "surrogate: chose pictures by failing on them; its accuracy on those is low by construction"
+    assert f"onnx:chooser.onnx – {meaning}." in told
     assert told[-1] == (
         "Overall onnx:first.onnx is right more often than onnx:second.onnx (60.0 % against 45.0 %)."
         " Surrogates are left out of this comparison."
@@ -189,7 +190,7 @@ def test_the_page_fits_its_window_and_does_not_complain(browser: Browser, tmp_pa
     page.locator("#accuracies .show-model").first.uncheck()
     assert lanes.count() == before * 2 / 3
     assert page.locator("#accuracies .badge").first.get_attribute("title") == (
-        "surrogate: chose these pictures; its accuracy is low by construction"
+        "surrogate: chose pictures by failing on them; its accuracy on those is low by construction"
     )
     page.close()
     assert complaints == []
@@ -209,8 +210,15 @@ def test_every_export_of_pictures_without_originals_tells_accuracies_and_marks()
     assert r"all pictures & $60.0\;[52.0, 68.0]$ & $45.0\;[37.0, 53.0]$ & $30.0\;[22.0, 38.0]$ \\" in tex
     card = yaml.safe_load(str(files["huggingface/onnx-chooser.onnx/.eval_results/counterfoil.yaml"]))
     assert card[0]["dataset"] == {"id": "OWNER/hard", "task_id": "all"}
-    assert "chose these pictures" in card[0]["notes"]
+    assert "chose pictures by failing" in card[0]["notes"]
     index = yaml.safe_load(str(files["huggingface/onnx-first.onnx/model-index.yaml"]))["model-index"][0]
     assert index["results"][0]["dataset"]["revision"] == "c0ffee" * 10
     assert index["results"][0]["metrics"][0]["value"] == 60.0
     assert "onnx:chooser.onnx (surrogate)" in str(files["figures/accuracies.svg"])
+
+
+def test_kinds_that_cannot_be_told_from_the_lowest_are_counted_where_they_are_many() -> None:
+    levels = [("texture", "painted", f"stuff {place}") for place in range(40)]
+    rows = [accuracy(MODELS[0], group, 50.0, "a") for group in (("all", "all", "all"), *levels)]
+    told = [finding.text for finding in findings_of(replace(content(), accuracies=rows))]
+    assert any("its interval overlaps that of 39 other kinds" in text for text in told)

@@ -75,6 +75,16 @@ def test_yields_accuracies_and_drops_with_and_without_verification(tmp_path: Pat
     assert found.lines[0].startswith("People keep 4 of 8 pictures: 50.0 %")
 
 
+def test_a_surrogate_is_known_by_its_weights_under_another_name(tmp_path: Path) -> None:
+    workspace, surrogate, _ = mined(tmp_path)
+    decide(workspace, "background-swap", kept=[0, 1])
+    copy = tmp_path / "copy.csv"
+    copy.write_bytes(Path(surrogate.partition(":")[2]).read_bytes())
+    arguments = ["evaluate", str(workspace.folder), "--model", f"predictions:{copy}", "--out", str(tmp_path / "run")]
+    assert CliRunner().invoke(commands, arguments, catch_exceptions=False).exit_code == 0
+    assert all(row.surrogate for row in changed_by_verification(workspace, [tmp_path / "run"]).changed)
+
+
 def test_where_people_keep_everything_nothing_changes(tmp_path: Path) -> None:
     workspace, _, target = mined(tmp_path)
     decide(workspace, "background-swap", kept=range(8))
@@ -106,3 +116,18 @@ def test_a_workspace_that_changed_since_is_refused(tmp_path: Path) -> None:
     larger = write_workspace(tmp_path / "workspace", 9)
     with pytest.raises(UserError, match="changed since"):
         changed_by_verification(larger)
+
+
+def test_decisions_that_are_none_and_runs_over_other_pictures_are_refused(tmp_path: Path) -> None:
+    workspace, _, target = mined(tmp_path)
+    workspace.keep_verified(Verified("majority", {}, 0, {}, (), workspace.digest))
+    with pytest.raises(UserError, match="got none yet"):
+        changed_by_verification(workspace)
+    decide(workspace, "background-swap", kept=[0, 1])
+    with pytest.raises(UserError, match="a run of models over the workspace"):
+        changed_by_verification(workspace, [workspace.folder])
+    other = write_workspace(tmp_path / "other", photos=6)  # the same ids, but not all of them
+    arguments = ["evaluate", str(other.folder), "--model", target, "--out", str(tmp_path / "run")]
+    assert CliRunner().invoke(commands, arguments, catch_exceptions=False).exit_code == 0
+    with pytest.raises(UserError, match="a run of models over the workspace"):
+        changed_by_verification(workspace, [tmp_path / "run"])

@@ -55,7 +55,7 @@ class Collection(Protocol):
         """What had to be left out, and why."""
 
     def read(self, exhibit: Exhibit) -> NDArray[np.uint8]:
-        """The pixels, (height, width, 3), RGB; raises `Unusable`; several threads or forked processes may read at once."""
+        """The pixels, (height, width, 3), RGB; raises `Unusable`; threads and forked processes may read at once."""
 
 
 def check_coverage(classifier: Classifier, labels: Sequence[str]) -> None:

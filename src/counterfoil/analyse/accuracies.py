@@ -18,7 +18,7 @@ Group: TypeAlias = tuple[str, str, str]  # attribute, edit and level, or "all" o
 
 ALL = "all"  # instead of an attribute, edit or level: all of them together
 
-_APART = {"original", "control", "presence"}  # references, and pictures whose object is gone: no part of the overall
+APART = {"original", "control", "presence"}  # references, and pictures whose object is gone: no part of the overall
 _QUANTILE = NormalDist().inv_cdf(0.975)
 
 
@@ -49,7 +49,8 @@ def clustered_wilson(right: NDArray[np.bool_], photo: NDArray[np.intp]) -> Estim
     """The share of right pictures with Wilson's interval, widened where several pictures are of one photo.
 
     The interval is that of as many independent pictures as carry the same variance (Kish's design effect, between
-    photos); a picture that is there twice tells nothing new. Where all are right or all wrong, photos count.
+    photos); a picture that is there twice tells nothing new. Where all are right or all wrong, photos count. A variance
+    that few photos show is itself uncertain, and widens the interval by Student's quantile (Korn and Graubard).
     """
     n = len(right)
     if n == 0:
@@ -63,15 +64,22 @@ def clustered_wilson(right: NDArray[np.bool_], photo: NDArray[np.intp]) -> Estim
 
 
 def _effective(right: NDArray[np.bool_], photo: NDArray[np.intp], share: float) -> float:
-    """How many independent pictures tell as much."""
-    _, place = np.unique(photo, return_inverse=True)
-    photos = int(place.max()) + 1
-    if photos == len(right):
-        return float(len(right))
-    if share in (0.0, 1.0):
-        return float(photos)
-    between = float((np.bincount(place, right - share) ** 2).sum()) / len(right) ** 2
-    return min(float(len(right)), share * (1 - share) / between) if between > 0 else float(len(right))
+    """How many independent pictures tell as much: all of them at most, at least what photos of one answer each tell."""
+    _, place, sizes = np.unique(photo, return_inverse=True, return_counts=True)
+    n, photos = len(right), len(sizes)
+    fewest = n * n / float((sizes**2).sum())
+    if photos == 1 or share in (0.0, 1.0):
+        return fewest
+    between = float((np.bincount(place, right - share) ** 2).sum()) / (n * n) * photos / (photos - 1)
+    widened = between * (_student(photos - 1) / _QUANTILE) ** 2
+    return max(fewest, min(float(n), share * (1 - share) / widened)) if widened > 0 else float(n)
+
+
+def _student(freedom: int) -> float:
+    """Student's 97.5 % quantile by Fisher's expansion in 1 / freedom; below 3 it is too small, but so are the sets."""
+    z = _QUANTILE
+    terms = (z, (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96, (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384)
+    return math.fsum(term / freedom**power for power, term in enumerate(terms))
 
 
 def _of_group(
@@ -89,7 +97,7 @@ def _of_group(
 def _groups(answers: Answers) -> Iterator[tuple[Group, NDArray[np.bool_]]]:
     """The groups from coarse to fine, each with the conditions in it; none says the same as another of its kind."""
     conditions = answers.conditions
-    telling = [condition.attribute not in _APART for condition in conditions]
+    telling = [condition.attribute not in APART for condition in conditions]
     yield (ALL, ALL, ALL), np.array(telling if any(telling) else [True] * len(conditions), bool)
     for attribute in dict.fromkeys(condition.attribute for condition in conditions):
         members = [condition for condition in conditions if condition.attribute == attribute]

@@ -18,6 +18,8 @@ from counterfoil.analyse.resampling import RESAMPLES, percentile_interval
 from counterfoil.analyse.verdict_table import Ratings
 
 _BLOCK = 100  # resamples held in memory at once
+_LEAST = (0.0, -1.0, -1.0, -1.0)  # what percent, Cohen's and Fleiss' kappa and alpha are at least
+_MOSTLY = 0.95  # of the resamples must have a value
 
 
 class PairAgreement(NamedTuple):
@@ -58,8 +60,8 @@ def agreement(ratings: Ratings, rng: np.random.Generator, *, resamples: int = RE
     whole = _measures(sums, pairs, np.ones((1, len(codes))))
     drawn = _resampled(sums, pairs, rng, resamples)
     percent, cohen, fleiss, alpha = (
-        Estimate(float(value[0]), *_interval(float(value[0]), column), len(codes))
-        for value, column in zip(whole, drawn.T, strict=True)
+        Estimate(float(value[0]), *_interval(float(value[0]), column, least), len(codes))
+        for value, column, least in zip(whole, drawn.T, _LEAST, strict=True)
     )
     return Agreement(percent.scaled(100), cohen, fleiss, alpha, _told(shared, pairs))
 
@@ -189,11 +191,18 @@ def _drawn(pictures: int, resamples: int, rng: np.random.Generator) -> NDArray[n
     return counts.reshape(resamples, pictures).astype(np.float64)
 
 
-def _interval(value: float, drawn: NDArray[np.float64]) -> Interval:
-    """The percentile interval, moved by the bootstrap's own bias: kappas of few pictures come out low resampled."""
-    low, high = percentile_interval(drawn)
-    bias = float(drawn.mean()) - value
-    return Interval(low - bias, min(1.0, high - bias)) if low == low else Interval(low, high)
+def _interval(value: float, drawn: NDArray[np.float64], least: float) -> Interval:
+    """The percentile interval, moved by the bootstrap's own bias: kappas of few pictures come out low resampled.
+
+    A resample in which all say the same has no value. Where few have disagreed some such are drawn, and are left out;
+    where many are, too few pictures carry the measure, and there is no interval.
+    """
+    known = drawn[np.isfinite(drawn)]
+    if len(known) < _MOSTLY * len(drawn):
+        return Interval(np.nan, np.nan)
+    low, high = percentile_interval(known)
+    bias = float(known.mean()) - value
+    return Interval(max(least, low - bias), min(1.0, high - bias))
 
 
 def _told(ratings: Ratings, pairs: list[_Pair]) -> tuple[PairAgreement, ...]:

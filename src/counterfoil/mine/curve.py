@@ -40,10 +40,12 @@ def curve(said: Said, rule: Rule, groups: NDArray[np.bool_], photos: Photos) -> 
     `groups` is (groups, surrogates), `said` all models' answers, the surrogates' first.
     """
     sizes = groups.sum(axis=1)
-    found = []
-    for place, sums in enumerate(_sums(said, rule, groups, photos)):
-        outside = ~groups[:, place] if place < groups.shape[1] else np.ones(len(groups), bool)
-        found.append([_row(sums, size, outside & (sizes == size)) for size in np.unique(sizes[outside])])
+    found: list[list[CurveRow]] = [[] for _ in said.right]
+    for size in np.unique(sizes):  # one size at a time: the sums over all groups would fill the memory
+        own = groups[sizes == size]
+        for place, sums in enumerate(_sums(said, rule, own, photos)):
+            outside = ~own[:, place] if place < own.shape[1] else np.ones(len(own), bool)
+            found[place] += [_row(sums, size, outside)] if outside.any() else []
     return found
 
 

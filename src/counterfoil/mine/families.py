@@ -29,9 +29,12 @@ _FAMILIES = (
 )  # the first that fits: a CLIP with a ViT inside is a CLIP
 
 
+_FOLDERS = re.compile(r"[^:]*[/\\](?=[^:/\\]+\.(?:csv|onnx|parquet|pt|pth|py|safetensors)(?::|$))", re.IGNORECASE)
+
+
 def family_of(address: str) -> str:
-    """The family that the address names, or the letters its last part begins with."""
-    lowered = address.lower()
+    """The family that the address names, or the letters its last part begins with; folders of a file say nothing."""
+    lowered = _FOLDERS.sub("", address).lower()
     for name, pattern in _FAMILIES:
         if re.search(pattern, lowered):
             return name

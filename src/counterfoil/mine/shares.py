@@ -24,7 +24,7 @@ class Photos(NamedTuple):
         photos, questions = self.weights.shape[1], len(hits)
         question, picture = np.nonzero(hits)
         cell = self.photo[picture] * questions + question
-        sums = [np.bincount(cell, kind[picture], photos * questions).reshape(photos, questions) for kind in kinds]
+        sums = (np.bincount(cell, kind[picture], photos * questions).reshape(photos, questions) for kind in kinds)
         return [np.asarray(self.weights @ counts, np.float64) for counts in sums]
 
 

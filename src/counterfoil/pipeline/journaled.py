@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic
 
@@ -22,12 +22,14 @@ class Pieces(Generic[Item]):
     image_of: ImageOf  # makes a picture once more, where an answer to it was lost
     classifiers: Sequence[Classifier]
     unit: str  # as progress calls a piece
+    stale: Callable[[Item, Outcome], bool] | None = None  # whether a finished piece is to be done again
 
 
 def finish(pieces: Pieces[Item], journal: Journal, workers: int | None) -> None:
     """Do what the journal does not hold yet, and ask again where an answer was lost on the network."""
-    lost = _lost(pieces, journal)
-    missing = [key for key in pieces.items if key not in journal or key in lost]
+    stale = _stale(pieces, journal)
+    lost = {key: outcome for key, outcome in _lost(pieces, journal).items() if key not in stale}
+    missing = [key for key in pieces.items if key not in journal or key in stale or key in lost]
 
     def work(key: str) -> tuple[str, dict[str, object]]:
         if key in lost:
@@ -52,5 +54,17 @@ def _lost(pieces: Pieces[Item], journal: Journal) -> dict[str, Outcome]:
     """The finished pieces some of whose answers were lost on the network; a rerun asks for those alone."""
     if not any(isinstance(model, Answerer) for model in pieces.classifiers):
         return {}
-    known = ((key, from_entry(journal.entry(key))) for key in pieces.items if key in journal)
-    return {key: outcome for key, outcome in known if unsettled(pieces.classifiers, outcome)}
+    return {key: outcome for key, outcome in _known(pieces, journal) if unsettled(pieces.classifiers, outcome)}
+
+
+def _stale(pieces: Pieces[Item], journal: Journal) -> set[str]:
+    """The finished pieces that would come out otherwise by now."""
+    changed = pieces.stale
+    if changed is None:
+        return set()
+    return {key for key, outcome in _known(pieces, journal) if changed(pieces.items[key], outcome)}
+
+
+def _known(pieces: Pieces[Item], journal: Journal) -> Iterator[tuple[str, Outcome]]:
+    """What is finished."""
+    return ((key, from_entry(journal.entry(key))) for key in pieces.items if key in journal)

@@ -7,7 +7,7 @@ photos, so a change has an interval of its own: photos are resampled, and both s
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -23,10 +23,11 @@ from counterfoil.analyse.resampling import resample_counts
 from counterfoil.errors import UserError
 from counterfoil.mine import Photos, share
 from counterfoil.pipeline.mining.picked import RESAMPLES, SEED, resampled
+from counterfoil.report.surrogates import surrogates_among
 from counterfoil.report.wording import interval, number
 from counterfoil.store import Workspace, prediction_files, read_table
 from counterfoil.store.results import read_run
-from counterfoil.types import Exhibit, Verified
+from counterfoil.types import Exhibit, Run, Verified
 
 
 class Confirmed(NamedTuple):
@@ -70,7 +71,7 @@ class Changes(NamedTuple):
 def changed_by_verification(workspace: Workspace, runs: Sequence[Path] = ()) -> Changes:
     """Over runs that show the workspace to models; over those that mining left there where none are given."""
     verified = workspace.verified
-    if verified is None:
+    if verified is None or not verified.decisions:
         raise UserError(
             f"expected people's decisions in {workspace.folder}, got none yet; run `counterfoil verify decide` first"
         )
@@ -78,7 +79,7 @@ def changed_by_verification(workspace: Workspace, runs: Sequence[Path] = ()) -> 
     folders = list(runs) or _mined_runs(workspace)
     compared = _Compared(workspace, verified)
     mined = workspace.mined
-    surrogates = set() if mined is None else set(mined.surrogates)
+    surrogates = {} if mined is None else mined.surrogates
     waiting = 0 if mined is None else len(set(mined.kept) - {row.variant_id for row in verified.decisions})
     rows = [row for folder in folders for row in compared.of_run(folder, surrogates)]
     return Changes(tuple(compared.confirmed), tuple(rows), waiting)
@@ -147,18 +148,25 @@ class _Compared:
             counts = (int(among.sum()), int((undecided & among).sum()), int((self.kept & among).sum()))
             yield Confirmed(attribute, *counts, found)
 
-    def of_run(self, folder: Path, surrogates: set[str]) -> Iterator[Changed]:
+    def of_run(self, folder: Path, surrogates: Mapping[str, str]) -> Iterator[Changed]:
         """Every model of a run."""
         run = read_run(folder)
+        chose = surrogates_among(replace(run, surrogates=surrogates))
+        self._check_pictures(folder, run)
         for model, path in prediction_files(folder, run.models).items():
             table = read_table(path, ["variant_id", "sample_id", "attribute", "outcome", "correct"])
             right = self._right(table)
             if not np.isfinite(right).any():
-                raise UserError(f"expected a run over the workspace that people verified, got {folder} over others")
+                raise UserError(_other_pictures(folder))
             original = self._originals(table)
             for attribute, among in self.attributes.items():
-                yield Changed(model, model in surrogates, attribute, *self._accuracies(right, among),
+                yield Changed(model, model in chose, attribute, *self._accuracies(right, among),
                               *self._drops(right, original, among))  # fmt: skip
+
+    def _check_pictures(self, folder: Path, run: Run) -> None:
+        """Refuse what shows no model, other pictures, or a choice of them alone, as a benchmark's run does."""
+        if not run.models or run.collection_digest not in ("", self.workspace.digest):
+            raise UserError(_other_pictures(folder))
 
     def _right(self, table: Mapping[str, NDArray[np.generic]]) -> NDArray[np.float64]:
         """1 right, 0 wrong, NaN not scored, by picture."""
@@ -206,6 +214,10 @@ class _Compared:
         with np.errstate(invalid="ignore"):  # 0 / 0: no such photo was drawn
             found = self.weights @ np.where(known, values, 0.0) / (self.weights @ known)
         return np.asarray(found, np.float64)
+
+
+def _other_pictures(folder: Path) -> str:
+    return f"expected a run of models over the workspace that people verified, got {folder}, which is none"
 
 
 def _told_confirmed(row: Confirmed) -> str:

@@ -9,6 +9,8 @@ from counterfoil.analyse.accuracies import ALL, GroupAccuracy
 from counterfoil.report.finding import NO_ATTRIBUTE, Finding
 from counterfoil.report.wording import attribute_name, count, interval, listed, number
 
+_MOST_NAMED = 6  # kinds in a sentence; nuisances come by the hundred
+
 
 def accuracy_headline(rows: Sequence[GroupAccuracy], surrogates: Sequence[str]) -> list[Finding]:
     """The accuracy of each model, where it is lowest, and what tells the models apart."""
@@ -37,7 +39,7 @@ def _lowest(rows: Sequence[GroupAccuracy], model: str) -> list[Finding]:
     rate = lowest.top1
     told = f"Lowest on {_kind(lowest)}: {number(rate.value)} % {interval(rate)} (n = {count(rate.n)})"
     if near:
-        others_near = listed([_kind(row) for row in near])
+        others_near = listed([_kind(row) for row in near]) if len(near) <= _MOST_NAMED else f"{len(near)} other kinds"
         told += f"; its interval overlaps that of {others_near}, so which is lowest is not settled"
     return [Finding(model, "weakest", f"{told}.")]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from counterfoil.types import Run
 
 MARK = "surrogate"
-MEANING = "surrogate: chose these pictures; its accuracy is low by construction"
+MEANING = "surrogate: chose pictures by failing on them; its accuracy on those is low by construction"
 
 _SHARED_DIGEST = "python:"  # the digest is of the whole file, which may hold several models
 

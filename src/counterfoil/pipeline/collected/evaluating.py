@@ -37,7 +37,8 @@ from counterfoil.types import Exhibit, Skipped, Variant
 Chunk: TypeAlias = Sequence[Exhibit]
 
 _CHUNK = 32  # pictures in a piece of work, whatever the batch size, so that another one finds what is finished
-_LATER = frozenset({"images", "surrogates", "notes"})  # the digest says what the pictures are, wherever they lie
+# the digest says what the pictures are, wherever they lie and whatever the folder is called
+_LATER = frozenset({"images", "collection", "surrogates", "notes"})
 
 
 def evaluate_collection(
@@ -107,7 +108,14 @@ def _pieces(prepared: PreparedEvaluation, chunks: dict[str, Chunk]) -> Pieces[Ch
         lambda variant: _again(prepared, variant),
         prepared.classifiers,
         f" x {_CHUNK} pictures",
+        lambda chunk, outcome: _readable_by_now(prepared, chunk, outcome),
     )
+
+
+def _readable_by_now(prepared: PreparedEvaluation, chunk: Chunk, outcome: Outcome) -> bool:
+    """Whether a picture that could not be read is there again: a disk that was away must not cost it for good."""
+    made = {made.variant.id for made in outcome.made}
+    return bool(_readable(prepared, [exhibit for exhibit in chunk if exhibit.variant.id not in made], []))
 
 
 def _again(prepared: PreparedEvaluation, variant: Variant) -> NDArray[np.uint8]:

@@ -38,6 +38,10 @@ class _Pictures(WorkspaceCollection):
     def name(self) -> str:
         return "workspace"
 
+    @property
+    def notes(self) -> Sequence[str]:
+        return ()  # what an earlier mining kept is not of this one
+
 
 class AskedModel(NamedTuple):
     """A model and where its answers are."""
@@ -113,6 +117,8 @@ class Asked:
 def ask(job: MiningJob, before: Callable[[Work], None] | None = None) -> Asked:
     """Show the workspace to every model that has not seen it yet."""
     workspace = Workspace(job.workspace)
+    if all(exhibit.variant.attribute in NO_CANDIDATES for exhibit in workspace.exhibits):
+        raise UserError(f"expected edited pictures in '{workspace.folder}', got originals and controls alone")
     found: list[AskedModel] = []
     skipped: dict[Skipped, None] = {}
     for address in (*job.surrogates, *job.targets):
@@ -140,14 +146,17 @@ def _model(address: str, result: Result) -> AskedModel:
 
 
 def _refuse_the_same_weights(surrogates: Sequence[AskedModel], targets: Sequence[AskedModel]) -> None:
-    """Another address does not make a surrogate a stranger; a Python file's digest may cover several models."""
-    chose = {model.digest: model.address for model in surrogates if model.digest}
-    for model in targets:
-        if model.digest in chose and not model.address.startswith("python:"):
+    """Another address does not make another model, nor a second vote; a Python file's digest may cover several."""
+    chose: dict[str, str] = {}
+    for model in (model for model in (*surrogates, *targets) if not model.address.startswith("python:")):
+        if model.digest in chose:
+            wanted = "targets that had no say in the choice" if model in targets else "each surrogate once"
             raise UserError(
-                f"expected targets that had no say in the choice, but {model.address} has the weights of the"
-                f" surrogate {chose[model.digest]}; drop it from one"
+                f"expected {wanted}, but {model.address} has the weights of the surrogate {chose[model.digest]};"
+                " drop one of them"
             )
+        if model.digest and model in surrogates:
+            chose[model.digest] = model.address
 
 
 def _rows(place: Mapping[str, int], names: Sequence[str]) -> NDArray[np.intp]:

@@ -26,8 +26,7 @@ class Choice:
 
 def choose(asked: Asked, job: MiningJob) -> Choice:
     """Apply the rule and the balance; a choice of nothing is the user's to mend."""
-    if not asked.candidates:
-        raise UserError(f"expected edited pictures in '{asked.workspace.folder}', got originals and controls alone")
+    _need_answers(asked)
     rule, notes = _applicable(asked, job.rule)
     _need_probabilities(asked, rule)
     chosen = kept_of_all(asked.said.of(slice(0, asked.surrogates)), rule)
@@ -48,6 +47,17 @@ def _applicable(asked: Asked, rule: Rule) -> tuple[Rule, tuple[str, ...]]:
     if not missing:
         return rule, ()
     return rule, (f"{missing} candidates have no original and cannot be kept by this rule.",)
+
+
+def _need_answers(asked: Asked) -> None:
+    if np.isfinite(asked.said.right[: asked.surrogates]).any():
+        return
+    unread = [row.reason for row in asked.skipped if row.stage == "evaluate"]
+    reason = f": {len(unread)} could not be read, the first because {unread[0]}" if unread else ""
+    raise UserError(
+        f"expected answers of the surrogates to {len(asked.candidates)} edited pictures, got none that can be"
+        f" scored{reason}"
+    )
 
 
 def _need_probabilities(asked: Asked, rule: Rule) -> None:

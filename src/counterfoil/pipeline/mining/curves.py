@@ -13,7 +13,8 @@ from counterfoil.report.mining import Curve, CurvePoint, SelectionBias, SizeYiel
 from counterfoil.report.mining.content import Role
 
 _FEWEST_RESAMPLES = 100
-_MOST_WORK = 1_000_000_000  # resamples x photos x groups: seconds, not minutes
+_MOST_WORK = 5_000_000_000  # resamples x photos x groups x sums: seconds, not minutes
+_SUMS = 4  # over the pictures, of every model and group
 _BLOCK = 64  # groups at once
 
 
@@ -80,7 +81,8 @@ def _point(picked: Picked, row: CurveRow) -> CurvePoint:
 
 
 def _affordable(picked: Picked, groups: int) -> Photos:
-    """Fewer resamples where groups and photos are many."""
+    """Fewer resamples where groups, photos and models are many."""
     photos = picked.photos
-    rows = max(_FEWEST_RESAMPLES, _MOST_WORK // (groups * photos.weights.shape[1]))
+    sums = _SUMS * len(picked.asked.models) * groups
+    rows = max(_FEWEST_RESAMPLES, _MOST_WORK // (sums * photos.weights.shape[1]))
     return photos._replace(weights=photos.weights[: 1 + rows])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,8 +10,7 @@ from numpy.typing import NDArray
 
 from counterfoil.analyse import Estimate
 from counterfoil.analyse.accuracies import clustered_wilson
-from counterfoil.mine import share
-from counterfoil.pipeline.mining.picked import Picked, resampled
+from counterfoil.pipeline.mining.picked import Picked
 from counterfoil.report.mining import Transfer
 
 
@@ -36,19 +36,27 @@ def _transfer(picked: Picked, name: str, family: str, places: Sequence[int]) -> 
 
 
 def _contrast(picked: Picked, hits: NDArray[np.bool_], among: NDArray[np.bool_]) -> tuple[Estimate, Estimate, Estimate]:
-    """The share on the kept pictures, on all candidates, and how much more; photos resampled for the difference."""
-    kept = among & picked.choice.kept
-    shares = [_pooled(picked, hits, chosen) for chosen in (kept, among)]
-    both = [_weighed(picked, hits, chosen) for chosen in (kept, among)]
-    return shares[0], shares[1], resampled(both[0] - both[1], shares[0].n)
+    """The share on the kept pictures, on all candidates, and how much more."""
+    kept, rest = among & picked.choice.kept, among & ~picked.choice.kept
+    of_kept, of_all, of_rest = (_pooled(picked, hits, chosen) for chosen in (kept, among, rest))
+    return of_kept, of_all, _more(of_kept, of_all, of_rest)
+
+
+def _more(kept: Estimate, everything: Estimate, rest: Estimate) -> Estimate:
+    """Kept against all is kept against the rest, less by the rest's part; the ends are Newcombe's, of both intervals.
+
+    A bootstrap would know no end beyond what it saw: of few kept pictures that all fail, all fail in every resample.
+    """
+    if not kept.n or not rest.n:
+        none = 0.0 if kept.n else math.nan  # all are kept: there is no difference
+        return Estimate(none, none, none, kept.n)
+    part, gap = rest.n / everything.n, kept.value - rest.value
+    down = math.hypot(kept.value - kept.ci_low, rest.ci_high - rest.value)
+    up = math.hypot(kept.ci_high - kept.value, rest.value - rest.ci_low)
+    return Estimate(part * gap, part * (gap - down), part * (gap + up), kept.n)
 
 
 def _pooled(picked: Picked, hits: NDArray[np.bool_], among: NDArray[np.bool_]) -> Estimate:
     """Over all pairs of model and picture."""
     photo = np.broadcast_to(picked.asked.photo, hits.shape)
     return clustered_wilson(hits[among], photo[among]).scaled(100)
-
-
-def _weighed(picked: Picked, hits: NDArray[np.bool_], among: NDArray[np.bool_]) -> NDArray[np.float64]:
-    photos = picked.photos._replace(photo=np.tile(picked.asked.photo, len(hits)))
-    return share(hits.reshape(1, -1), among.reshape(1, -1), photos)[:, 0]

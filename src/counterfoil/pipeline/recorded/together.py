@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from counterfoil.analyse import Answers, Condition
+from counterfoil.analyse.accuracies import APART
 
 ALL = "all"  # instead of an edit: all of an attribute together
 
@@ -18,8 +19,11 @@ def by_attribute(answers: Answers) -> Answers:
 
 
 def together(answers: Answers) -> Answers:
-    """The same answers with all pictures as replicates of one condition."""
-    return _merged_conditions(answers, [Condition("original", ALL, "")] * len(answers.conditions))
+    """The same answers with all pictures as replicates of one condition; a report's overall is of the same ones."""
+    telling = np.array([condition.attribute not in APART for condition in answers.conditions], bool)
+    counted = telling[answers.condition] if telling.any() else True
+    merged = _merged_conditions(answers, [Condition("original", ALL, "")] * len(answers.conditions))
+    return replace(merged, scored=answers.scored & counted)
 
 
 def _merged_conditions(answers: Answers, whole: Sequence[Condition]) -> Answers:
