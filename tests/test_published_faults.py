@@ -220,3 +220,9 @@ def test_the_digest_changes_with_a_label_a_name_or_a_size(imagenet_e: Path) -> N
     assert open_archive("imagenet-e", imagenet_e).digest == before
     save(imagenet_e / "rd" / "ILSVRC2012_val_00000001.png", 17, (64, 64))
     assert open_archive("imagenet-e", imagenet_e).digest != before
+
+
+def test_one_s_own_numbered_folders_are_not_taken_for_imagenet_v2(tmp_path: Path) -> None:
+    for index in range(12):
+        save(tmp_path / str(index) / "a.png", index, (8, 8))
+    assert recognise(tmp_path) is None

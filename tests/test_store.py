@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,9 @@ import pyarrow.parquet
 import pytest
 
 from counterfoil.errors import UserError
-from counterfoil.store import Coded, Journal, Kind, TableWriter, coded, read_coded, read_table, write_table
+from counterfoil.store import Coded, Journal, Kind, TableWriter, Workspace, coded, read_coded, read_table, write_table
+from counterfoil.store.results import VARIANT_COLUMNS
+from counterfoil.types import Verified
 
 COLUMNS: dict[str, Kind] = {
     "id": "text", "count": "int", "seed": "unsigned", "score": "float", "mean": "double", "right": "bool",
@@ -100,3 +104,17 @@ def test_many_words_need_more_than_one_byte_a_code(tmp_path: Path) -> None:
     write_table(tmp_path / "t.parquet", {"word": "text"}, {"word": words})
     assert read_table(tmp_path / "t.parquet")["word"].tolist() == words
     assert pyarrow.parquet.read_table(tmp_path / "t.parquet")["word"].to_pylist() == words
+
+
+def test_a_measure_that_is_undefined_is_null_in_the_file_and_not_a_number_again_when_read(tmp_path: Path) -> None:
+    (tmp_path / "pictures").mkdir()
+    write_table(tmp_path / "variants.parquet", VARIANT_COLUMNS, {name: [] for name in VARIANT_COLUMNS})
+    workspace = Workspace(tmp_path)
+    workspace.keep_verified(
+        Verified("majority", {"q": "?"}, 2, {"q": {"kappa": float("nan"), "percent": 100.0}}, (), "d")
+    )
+    assert json.loads((tmp_path / "verified.json").read_text())["agreement"]["q"]["kappa"] is None
+    again = workspace.verified
+    assert again is not None
+    assert math.isnan(again.agreement["q"]["kappa"])
+    assert again.agreement["q"]["percent"] == 100.0

@@ -11,13 +11,14 @@ from counterfoil.published.tree import Tree
 NAME = "imagenet-v2"
 EXPECTED = "folders 0 to 999, each of ten pictures"
 PICTURES = 10_000
+_TELLING = 500  # class folders; one's own sets have numbers for names too, and are not ImageNet for that
 _LAYOUT = rf"(?P<index>\d{{1,4}})/(?P<name>{PICTURE})"
 
 
 def fits(tree: Tree) -> bool:
-    """Whether a tree looks like this archive: ImageNet-E has a folder 01, which is no number that V2 writes."""
+    """Whether a tree looks like this archive: many folders of plain numbers; 01, as in ImageNet-E, is none of them."""
     folders = find(tree, _LAYOUT).folders("index")
-    return bool(folders) and all(name == str(int(name)) for name in folders)
+    return len(folders) >= _TELLING and all(name == str(int(name)) for name in folders)
 
 
 def read(tree: Tree) -> Archive:

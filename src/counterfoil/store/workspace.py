@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -86,8 +87,13 @@ class Workspace:
         return None if found is None else _understood(_mined, found, self.folder / "mined.json")
 
     def keep_verified(self, verified: Verified) -> Path:
-        """Write people's decisions."""
-        return write_atomically(self.folder / "verified.json", json.dumps(asdict(verified), indent=1))
+        """Write people's decisions; a measure that is undefined stands as null."""
+        told = asdict(verified)
+        told["agreement"] = {
+            question: {measure: None if math.isnan(value) else value for measure, value in measures.items()}
+            for question, measures in verified.agreement.items()
+        }
+        return write_atomically(self.folder / "verified.json", json.dumps(told, indent=1, allow_nan=False))
 
     @property
     def verified(self) -> Verified | None:
@@ -115,7 +121,7 @@ _T = TypeVar("_T")
 def _understood(read: Callable[[dict[str, Any]], _T], found: dict[str, Any], path: Path) -> _T:
     try:
         return read(found)
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, AttributeError) as error:
         raise UserError(f"expected {path} as counterfoil writes it, which it is not: {error}; make it again") from error
 
 
@@ -124,7 +130,12 @@ def _mined(found: dict[str, Any]) -> Mined:
 
 
 def _verified(found: dict[str, Any]) -> Verified:
-    return Verified(**{**found, "decisions": tuple(Decision(**row) for row in found["decisions"])})
+    agreement = {
+        question: {measure: math.nan if value is None else value for measure, value in measures.items()}
+        for question, measures in found["agreement"].items()
+    }
+    decisions = tuple(Decision(**row) for row in found["decisions"])
+    return Verified(**{**found, "agreement": agreement, "decisions": decisions})
 
 
 def _json(path: Path) -> dict[str, Any] | None:
