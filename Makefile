@@ -37,9 +37,11 @@ bench: $(VENV)/dev.stamp  ## ratios against what people run today; PHOTOS=folder
 	$(BIN)/python bench/job.py $(PHOTOS)
 	$(BIN)/python bench/analyse.py
 	$(BIN)/python bench/edits.py
+	$(BIN)/python bench/paint.py
 
 gallery: $(VENV)/core.stamp  ## every edit on four free photos, into docs/gallery
 	$(BIN)/python docs/gallery/make_gallery.py
+	$(BIN)/python docs/gallery/make_painted.py
 
 lock:  ## renew the lock file of this Python: the newest of everything
 	rm -rf build/lock && $(PYTHON) -m venv build/lock

@@ -173,7 +173,8 @@ def group_table(table: Mapping[str, Any]) -> dict[str, float]:
 
 def group_csv(folder: Path) -> pd.Series:
     frame = pd.read_csv(folder / "all.csv", usecols=["model", "level", "correct", "outcome"])
-    return frame[frame.outcome == "scored"].groupby(["model", "level"]).correct.mean()
+    means: pd.Series = frame[frame.outcome == "scored"].groupby(["model", "level"]).correct.mean()
+    return means
 
 
 def group_rows(folder: Path) -> list[tuple[str, str, float]]:

@@ -15,13 +15,24 @@ from counterfoil.cli import commands
 from counterfoil.store import read_table
 from planted import write_photos
 
+RECIPE = """
+working_size: 256
+edits:
+  - edit: control
+  - edit: background-swap
+  - {edit: size, levels: {rate: [full, 0.1, 0.08, 0.05]}}
+  - {edit: position, settings: {rate: 0.05}}
+  - {edit: direction, settings: {rate: 0.05}}
+"""
+
 
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("build")
     images, masks = write_photos(folder, 6)
+    (folder / "recipe.yaml").write_text(RECIPE)
     arguments = ["build", "--images", str(images), "--masks", str(masks), "--out", str(folder / "workspace")]
-    done = CliRunner().invoke(commands, [*arguments, "--recipe", "imagenet-e"], catch_exceptions=False)
+    done = CliRunner().invoke(commands, [*arguments, "--recipe", str(folder / "recipe.yaml")], catch_exceptions=False)
     assert done.exit_code == 0
     return folder / "workspace"
 
@@ -58,5 +69,6 @@ def test_lost_pictures_are_made_again_and_stale_ones_removed(workspace: Path) ->
     (pictures[1].parent / "stale.png").write_bytes(b"")
     folder = workspace.parent
     arguments = ["build", "--images", str(folder / "images"), "--masks", str(folder / "masks"), "--out", str(workspace)]
-    assert CliRunner().invoke(commands, [*arguments, "--recipe", "imagenet-e"], catch_exceptions=False).exit_code == 0
+    arguments += ["--recipe", str(folder / "recipe.yaml")]
+    assert CliRunner().invoke(commands, arguments, catch_exceptions=False).exit_code == 0
     assert {path: path.read_bytes() for path in (workspace / "pictures").rglob("*.png")} == before

@@ -69,7 +69,7 @@ def test_the_demo_ends_in_a_report(tmp_path: Path) -> None:
     result = run_job(demo_job(4, None, "counterfoil demo --limit 4"), tmp_path)
     report = result.report(tmp_path)
     assert 50_000 < report.stat().st_size < 5_000_000
-    assert {drop.model for drop in result.drops} == set(result.prepared.job.models)
+    assert {drop.model for drop in result.drops} == set(result.prepared.models)
 
 
 def test_the_segmenter_finds_the_objects_that_we_masked_by_hand(assets: object) -> None:

@@ -40,14 +40,21 @@ MORE: dict[str, tuple[str, dict[str, object]]] = {
     "silhouette photo": ("silhouette", {"ground": "photo"}),
     "edges photo": ("edges", {"ground": "photo"}),
 }
-EDITED = {**{name: edit_named(name, {}) for name in EDITS}, **{name: edit_named(*how) for name, how in MORE.items()}}
+# One step of a diffusion model keeps every promise that ten keep.
+SHORT = {name: {"steps": 1} if name.startswith("painted-") else {} for name in EDITS}
+EDITED = {
+    **{name: edit_named(name, settings) for name, settings in SHORT.items()},
+    **{name: edit_named(*how) for name, how in MORE.items()},
+}
 KEEP_THE_OBJECT = (
     "control", "background-swap", "background-plain", "background-blur", "background-folder", "background-texture",
     "background-hue", "background-rainbow", "background-grayscale", "background-brightness", "background-contrast",
-    "background-complexity", "shadow", "shadow off", "segmented", "segmented white",
+    "background-complexity", "painted-complexity", "painted-adversarial", "painted-random", "shadow", "shadow off",
+    "segmented", "segmented white",
 )  # fmt: skip
 KEEP_THE_BACKGROUND = (
-    "control", "object-removed", "size 0.08", "position", "position 0.05", "position-grid", "position-grid 0.05",
+    "control", "object-removed", "painted-removal", "size 0.08", "position", "position 0.05", "position-grid",
+    "position-grid 0.05",
     "direction", "direction 0.05", "flip", "flip upside-down", "tilt", "tilt back", "object-blur", "object-hue",
     "object-hue 120", "object-grayscale", "object-brightness", "object-brightness 0.5", "texture", "texture striped",
     "material", "material wood", "material glass", "material fabric", "material stone", "silhouette photo",

@@ -42,6 +42,7 @@ LEVELS: Mapping[str, Sequence[Mapping[str, object]]] = {
     "segmented": ({"ground": "black"}, {"ground": "white"}),
     "edges": ({"ground": "white"}, {"ground": "photo"}),
     "position": ({}, {"rate": 0.05}),
+    "painted-complexity": ({"guidance": -20}, {"guidance": 0}, {"guidance": 20}),
 }
 
 
@@ -82,10 +83,13 @@ def _edited(edit: AnyEdit, pictures: Sequence[Picture]) -> list[NDArray[np.uint8
     return row
 
 
-def _sheet(rows: Sequence[Sequence[NDArray[np.uint8]]]) -> Image.Image:
+def sheet(rows: Sequence[Sequence[NDArray[np.uint8]]]) -> Image.Image:
+    """The rows one below the other."""
     gap = np.full((ROW, GAP, 3), 255, np.uint8)
     lines = [np.hstack([part for image in row for part in (_cell(image), gap)][:-1]) for row in rows]
-    between = np.full((GAP, lines[0].shape[1], 3), 255, np.uint8)
+    widest = max(line.shape[1] for line in lines)
+    lines = [np.pad(line, ((0, 0), (0, widest - line.shape[1]), (0, 0)), constant_values=255) for line in lines]
+    between = np.full((GAP, widest, 3), 255, np.uint8)
     return Image.fromarray(np.vstack([part for line in lines for part in (line, between)][:-1]))
 
 
@@ -104,7 +108,7 @@ def main() -> None:
         folder = {"folder": str(asset("textures-scikit-image"))} if name == "background-folder" else {}
         edits = [edit_named(name, {**settings, **folder}) for settings in LEVELS.get(name, ({},))]
         rows = [[picture.image for picture in pictures], *(_edited(edit, pictures) for edit in edits)]
-        _sheet(rows).save(HERE / f"{name}.jpg", quality=80, optimize=True)
+        sheet(rows).save(HERE / f"{name}.jpg", quality=80, optimize=True)
         levels = ", ".join(edit.level for edit in edits)
         page += [f"## {name}", "", f"{(kind.__doc__ or '').splitlines()[0]} Levels shown: {levels}.", ""]
         page += [f"![{name}]({name}.jpg)", ""]

@@ -11,7 +11,7 @@ import click
 
 from counterfoil.cli.options import chosen_options, model_options
 from counterfoil.errors import UserError
-from counterfoil.pipeline import Job, Result, demo_job, run_job, source_at
+from counterfoil.pipeline import Job, Result, demo_job, paint_demo, run_job, source_at
 from counterfoil.pipeline.job import scoring_of
 from counterfoil.pipeline.result import Work
 from counterfoil.pipeline.spent import usage_of
@@ -28,7 +28,9 @@ workers_option = click.option("--workers", type=int, help="Threads that work on 
 @workers_option
 def demo(out: Path | None, limit: int | None, workers: int | None) -> None:
     """Run three networks over the demo photos, offline after the first time, and write a report."""
-    tell(run_job(demo_job(limit, workers, command_line()), out or Path("demo"), print_models))
+    folder = out or Path("demo")
+    tell(run_job(demo_job(limit, workers, command_line()), folder, print_models))
+    click.echo(f"backgrounds painted plainer and more complex: {paint_demo(folder)}")
 
 
 @click.command()

@@ -34,6 +34,7 @@ from counterfoil.edit.direction import Direction, Flip
 from counterfoil.edit.material import Material
 from counterfoil.edit.occlusion import Occlusion
 from counterfoil.edit.outline import Edges, Silhouette
+from counterfoil.edit.painted import PaintedAdversarial, PaintedComplexity, PaintedRandom, PaintedRemoval
 from counterfoil.edit.position import Position, PositionGrid
 from counterfoil.edit.presence import ObjectRemoved
 from counterfoil.edit.segmented import Segmented
@@ -63,7 +64,11 @@ OURS: Mapping[str, type] = {
     "background-contrast": BackgroundContrast,
     "background-complexity": Complexity,
     "background-worst": BackgroundWorst,
+    "painted-complexity": PaintedComplexity,
+    "painted-adversarial": PaintedAdversarial,
+    "painted-random": PaintedRandom,
     "object-removed": ObjectRemoved,
+    "painted-removal": PaintedRemoval,
     "object-box": ObjectBox,
     "size": Size,
     "position": Position,

@@ -1,13 +1,50 @@
-"""The demo: real photos and real networks out of the package index."""
+"""The demo: real photos and real networks out of the package index, and a few backgrounds painted anew."""
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+from counterfoil.edit.painted import PaintedComplexity
+from counterfoil.engine.local import cores
+from counterfoil.pipeline.building import png
 from counterfoil.pipeline.job import Job
+from counterfoil.pipeline.studio import reduced
 from counterfoil.source import DemoSource
+from counterfoil.store import write_atomically
+from counterfoil.types import Picture, Sample
 
 MODELS = ("embedded:efficientnet-lite0", "embedded:efficientnet-lite2", "embedded:pp-lcnetv2")
+PAINTED = (  # photos with a background worth painting
+    "n02110341/imagenet_16_251.jpg", "n02422699/ffffff7f34180000_0352.png", "n02037110/fffe8880a00000ff_0143.png",
+)  # fmt: skip
+GUIDANCES = (-20, 20)
+SIDE = 256
 
 
 def demo_job(limit: int | None, workers: int | None, command: str) -> Job:
     """Three networks of two families over the demo photos."""
     return Job(DemoSource(), MODELS, "attributes", limit, workers, command=command)
+
+
+def paint_demo(out: Path) -> Path:
+    """A few photos with their backgrounds made plainer and more complex, side by side in one picture."""
+    source = DemoSource()
+    chosen = [sample for sample in source.samples()[0] if sample.id in PAINTED]
+    with ThreadPoolExecutor(cores()) as threads:
+        rows = list(threads.map(lambda sample: _row(source, sample), chosen))
+    path = out / "painted.png"
+    write_atomically(path, png(Picture(np.vstack(rows), np.zeros((1, 1), np.uint8))))
+    return path
+
+
+def _row(source: DemoSource, sample: Sample) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
+    """The photo, then one painting per guidance, squeezed to squares."""
+    image, mask = source.read(sample)
+    assert mask is not None
+    picture = reduced(Picture(image, mask), SIDE)
+    made = [PaintedComplexity(guidance)(picture, np.random.default_rng(0)).image for guidance in GUIDANCES]
+    return np.hstack([np.asarray(cv2.resize(each, (SIDE, SIDE)), np.uint8) for each in (picture.image, *made)])

@@ -14,6 +14,7 @@ from typing import Any
 
 from counterfoil import __version__
 from counterfoil.edit import edit_named, name_of
+from counterfoil.edit.painted import PaintedAdversarial
 from counterfoil.edit.plan import Donors, Planned
 from counterfoil.edit.worst_of import BackgroundWorst
 from counterfoil.embedded.fetch import asset
@@ -23,6 +24,7 @@ from counterfoil.evaluate import made_for
 from counterfoil.labels import LabelSpace, imagenet1k, own_space, space_named, space_of
 from counterfoil.models import ModelOptions, Scoring, load_model, scored
 from counterfoil.models.scoring import ScoredClassifier
+from counterfoil.pipeline.attacking import by_gradient
 from counterfoil.pipeline.studio import Segmenter, Studio
 from counterfoil.recipes import Recipe, Step, load_recipe
 from counterfoil.segment import U2Netp
@@ -30,7 +32,9 @@ from counterfoil.source import DemoSource, FolderSource
 from counterfoil.source.formats import FORMATS
 from counterfoil.source.imagenet_s import PREFIX as IMAGENET_S
 from counterfoil.source.imagenet_s import ImageNetSSource
-from counterfoil.types import Classifier, Picture, Run, Sample, Skipped, Source, Variant
+from counterfoil.types import AnyEdit, Classifier, Picture, Run, Sample, Skipped, Source, Variant
+
+_SURROGATE = "surrogate"  # a need of a step: skipped by name where the surrogate does not know the photos' labels
 
 
 @dataclass(frozen=True)
@@ -118,7 +122,7 @@ def prepare(job: Job) -> Prepared:
     steps = tuple(
         Planned(edit_named(step.edit, settings), step.replicates, recipe.working_size, job.seed)
         for step in recipe.edits
-        if step.needs is None
+        if step.needs in (None, _SURROGATE)
         for settings in step.all_settings
     )
     _refuse_doubles(steps)
@@ -132,8 +136,10 @@ def prepare(job: Job) -> Prepared:
     labelled = tuple(replace(sample, label=label_of[sample.label]) for sample in chosen)
     labels = sorted(set(label_of.values()))
     ready = ready_models(classifiers, space, labels, job.scoring)
-    surrogates = _surrogates(steps, labels)
-    return Prepared(job, recipe, steps, ready, space, labelled, (*skipped, *_waiting(recipe)), surrogates)
+    lacking = _lacking(recipe, labels)
+    steps = tuple(step for step in steps if step.edit not in [edit for edit, _ in lacking])
+    waiting = (*_waiting(recipe), *(row for _, row in lacking))
+    return Prepared(job, recipe, steps, ready, space, labelled, (*skipped, *waiting), _surrogates(steps, labels))
 
 
 def _refuse_doubles(steps: Sequence[Planned]) -> None:
@@ -153,8 +159,12 @@ def _need(step: Step, settings: dict[str, Any]) -> str:
 
 def _surrogates(steps: Sequence[Planned], labels: Sequence[str]) -> dict[str, Classifier]:
     """The models that edits ask for a choice."""
-    addresses = {step.edit.surrogate for step in steps if isinstance(step.edit, BackgroundWorst)}
-    return {address: made_for(load_model(address), labels) for address in sorted(addresses)}
+    asking = [step.edit for step in steps if isinstance(step.edit, (BackgroundWorst, PaintedAdversarial))]
+    found = {address: made_for(load_model(address), labels) for address in sorted({edit.surrogate for edit in asking})}
+    for edit in asking:
+        if isinstance(edit, PaintedAdversarial):
+            by_gradient(edit, found[edit.surrogate])
+    return found
 
 
 def ready_models(
@@ -195,9 +205,21 @@ def _waiting(recipe: Recipe) -> list[Skipped]:
     return [
         Skipped("every photo", "edit", step.edit, _need(step, settings))
         for step in recipe.edits
-        if step.needs is not None
+        if step.needs not in (None, _SURROGATE)
         for settings in step.all_settings
     ]
+
+
+def _lacking(recipe: Recipe, labels: Sequence[str]) -> list[tuple[AnyEdit, Skipped]]:
+    """The edits that go without where their surrogate does not know the photos' labels, and why."""
+    found = []
+    wanting = [step for step in recipe.edits if step.needs == _SURROGATE]
+    for edit in (edit_named(step.edit, settings) for step in wanting for settings in step.all_settings):
+        try:
+            made_for(load_model(str(getattr(edit, "surrogate", ""))), labels)
+        except UserError as error:
+            found.append((edit, Skipped("every photo", "edit", name_of(edit), str(error))))
+    return found
 
 
 def _space_of_folders(samples: Sequence[Sample]) -> LabelSpace:

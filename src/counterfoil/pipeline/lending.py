@@ -1,4 +1,4 @@
-"""Which donor lends its background, settled before the picture is made: one that can, or the worst of several."""
+"""Which background it is, settled before the picture is made: a donor that can lend one, or the worst of several."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from counterfoil.edit import edit_named
 from counterfoil.edit.worst_of import BackgroundWorst
 from counterfoil.errors import Unusable
+from counterfoil.pipeline.attacking import attacked
 from counterfoil.pipeline.job import Prepared
 from counterfoil.types import DonorEdit, Picture, Sample, Variant
 
@@ -21,6 +22,9 @@ _ATTEMPTS = 16  # donors tried where the planned one cannot be used
 
 def settled(prepared: Prepared, sample: Sample, variant: Variant) -> Variant:
     """The variant with its donor settled; from then on neither chance nor a model is needed to make it again."""
+    if variant.edit == "painted-adversarial":
+        surrogate = prepared.surrogates[json.loads(variant.settings)["surrogate"]]
+        return attacked(prepared.studio.ready(sample.id).picture, surrogate, variant)
     if variant.donor_id is None:
         return variant
     if variant.edit != "background-worst":

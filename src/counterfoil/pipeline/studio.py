@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.edit import edit_named
+from counterfoil.edit.painted import PaintedAdversarial
 from counterfoil.errors import Unusable
+from counterfoil.pipeline.attacking import painted_against
 from counterfoil.types import AnyEdit, DonorEdit, Picture, Sample, Source, Variant
 
 _BYTES_IN_MEMORY = 384 * 2**20  # of samples and donors held ready; bounds memory whatever the number of photos
@@ -74,6 +76,8 @@ class Studio:
         if variant.attribute == "original":
             return ready.photo
         edit = _edit(variant.edit, variant.settings)
+        if isinstance(edit, PaintedAdversarial):
+            return painted_against(edit, ready.picture, variant)
         rng = np.random.default_rng(variant.seed)
         if isinstance(edit, DonorEdit):
             return edit(ready.picture, rng, self._donor(str(variant.donor_id)))

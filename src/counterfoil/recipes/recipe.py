@@ -23,7 +23,7 @@ class Step(BaseModel):
     settings: dict[str, Any] = Field(default_factory=dict)
     levels: dict[str, list[Any]] = Field(default_factory=dict)  # one setting, several values: a step for each
     replicates: int = Field(default=1, ge=1)
-    needs: str | None = None  # what must be there before this step can run, such as "painter"
+    needs: str | None = None  # what must be there before this step can run, such as "surrogate"
 
     @model_validator(mode="after")
     def _one_setting_has_levels(self) -> Step:

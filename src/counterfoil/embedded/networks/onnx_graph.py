@@ -16,6 +16,7 @@ FLOAT = 1  # TensorProto.DataType
 ATTRIBUTE_FLOAT, ATTRIBUTE_INTEGER, ATTRIBUTE_INTEGERS = 1, 2, 7  # AttributeProto.AttributeType
 
 AttributeValue: TypeAlias = "int | float | Sequence[int]"
+Shape: TypeAlias = "Sequence[int | str]"  # a name stands for an axis of any length
 
 
 class Graph:
@@ -42,7 +43,7 @@ class Graph:
         self._nodes.append(b"".join(fields))
         return output
 
-    def model(self, inputs: Mapping[str, Sequence[int]], outputs: Mapping[str, tuple[str, Sequence[int]]]) -> bytes:
+    def model(self, inputs: Mapping[str, Shape], outputs: Mapping[str, tuple[str, Shape]]) -> bytes:
         """The finished model; shapes without the batch axis, outputs as public name: (value, shape)."""
         for public, (value, _) in outputs.items():
             self._nodes.append(text_field(1, value) + text_field(2, public) + text_field(4, "Identity"))
@@ -71,8 +72,9 @@ def _attribute(name: str, value: AttributeValue) -> bytes:
     return text_field(1, name) + integers + integer_field(20, ATTRIBUTE_INTEGERS)
 
 
-def _value(name: str, shape: Sequence[int]) -> bytes:
-    dimensions = [text_field(2, "batch"), *(integer_field(1, size) for size in shape)]
+def _value(name: str, shape: Shape) -> bytes:
+    sizes = ("batch", *shape)
+    dimensions = [text_field(2, size) if isinstance(size, str) else integer_field(1, size) for size in sizes]
     encoded_shape = b"".join(bytes_field(1, dimension) for dimension in dimensions)
     tensor_type = integer_field(1, FLOAT) + bytes_field(2, encoded_shape)
     return text_field(1, name) + bytes_field(2, bytes_field(1, tensor_type))

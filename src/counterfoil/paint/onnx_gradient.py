@@ -1,0 +1,88 @@
+"""A small classifier's ONNX file in torch, for its gradient: the operators of EfficientNet-Lite and its like."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from counterfoil.embedded.networks.wire import Message
+from counterfoil.errors import UserError
+from counterfoil.paint.extras import required
+from counterfoil.types import Preprocessing
+
+GRAPH, NODES, TENSORS, INPUTS, OUTPUTS = 7, 1, 5, 11, 12  # fields of the messages
+LEAST = 1e-12  # probability
+
+Values = dict[str, Any]
+Attributes = Mapping[str, Any]
+
+
+def log_probability(file: Path, column: int, wanted: Preprocessing) -> Callable[[Any], Any]:
+    """Tensors (n, 3, height, width) of levels to the log of one column's probability, with a gradient."""
+    torch: Any = required("torch")
+    graph = Message(file.read_bytes()).messages(GRAPH)[0]
+    nodes = [_node(message) for message in graph.messages(NODES)]
+    strangers = {operator for operator, *_ in nodes} - set(_operators(torch))
+    if strangers:
+        raise UserError(f"expected a network of {', '.join(_operators(torch))}, got {file.name} with {min(strangers)}")
+    held = dict(map(_tensor, graph.messages(TENSORS)))
+    (given, *_), (result, *_) = ([message.texts(1)[0] for message in graph.messages(n)] for n in (INPUTS, OUTPUTS))
+
+    def asked(levels: Any) -> Any:
+        values = {**held, given: _prepared(torch, levels, wanted)}
+        for operator, inputs, output, attributes in nodes:
+            values[output] = _operators(torch)[operator](*(values.get(name) for name in inputs), attributes)
+        return values[result][:, column].clamp(min=LEAST).log()
+
+    return asked
+
+
+def _operators(torch: Any) -> dict[str, Callable[..., Any]]:
+    functional = torch.nn.functional
+    return {
+        "Conv": lambda value, kernel, bias, about: _convolution(functional, (value, kernel, bias), about),
+        "Clip": lambda value, low, high, about: value.clamp(float(low), float(high)),
+        "Relu": lambda value, about: value.clamp(min=0),
+        "Add": lambda value, other, about: value + other,
+        "GlobalAveragePool": lambda value, about: value.mean((2, 3), keepdim=True),
+        "Flatten": lambda value, about: value.flatten(1),
+        "Gemm": lambda value, matrix, bias, about: value @ (matrix.T if about.get("transB") else matrix) + bias,
+        "Softmax": lambda value, about: value.softmax(-1),
+        "Identity": lambda value, about: value,
+    }
+
+
+def _convolution(functional: Any, parts: tuple[Any, ...], about: Attributes) -> Any:
+    top, left, bottom, right = about["pads"]
+    padded = functional.pad(parts[0], (left, right, top, bottom))
+    return functional.conv2d(padded, *parts[1:], stride=tuple(about["strides"]), groups=about.get("group", 1))
+
+
+def _node(message: Message) -> tuple[str, list[str], str, Attributes]:
+    attributes = {about.texts(1)[0]: _attribute(about) for about in message.messages(5)}
+    return message.texts(4)[0], message.texts(1), message.texts(2)[0], attributes
+
+
+def _attribute(about: Message) -> Any:
+    return about.integers(8) or (about.integers(3) or about.floats(2))[0]
+
+
+def _tensor(message: Message) -> tuple[str, Any]:
+    torch: Any = required("torch")
+    values = np.array(message.floats(9) or message.floats(4), np.float32).reshape(message.integers(1))
+    return message.texts(8)[0], torch.from_numpy(values)
+
+
+def _prepared(torch: Any, levels: Any, wanted: Preprocessing) -> Any:
+    """What the classifier makes of a picture, in operations that have a gradient."""
+    height, width = levels.shape[-2:]
+    scale = (wanted.resize or 0) / min(height, width)
+    size = (round(height * scale), round(width * scale)) if wanted.resize else wanted.size
+    fitted = torch.nn.functional.interpolate(levels, size=size, mode="bilinear", antialias=True)
+    top, left = ((fitted.shape[2 + axis] - wanted.size[axis]) // 2 for axis in (0, 1))
+    cropped = fitted[:, :, top : top + wanted.size[0], left : left + wanted.size[1]]
+    mean, deviation = (torch.tensor(values).view(1, 3, 1, 1) for values in (wanted.mean, wanted.std))
+    return (cropped - mean) / deviation

@@ -1,0 +1,172 @@
+"""The small diffusion model: what it promises of objects, seeds, complexity and its two runtimes."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import cv2
+import numpy as np
+import onnx
+import pytest
+from numpy.typing import NDArray
+
+from counterfoil.edit import edit_named
+from counterfoil.edit.complexity import complexity
+from counterfoil.edit.cutting import background_of, cutout
+from counterfoil.edit.filling import hole_of
+from counterfoil.errors import UserError
+from counterfoil.paint.background_graph import background_graph
+from counterfoil.paint.background_model import background_model, read_weights, weights_file
+from counterfoil.paint.complexity_guide import complexity_guide, raised
+from counterfoil.paint.sampler import Scene, levels, painted, ratios
+from counterfoil.types import Picture
+from edit_pictures import PICTURES, cat, cup
+
+Floats = NDArray[np.float32]
+
+
+def applied(name: str, picture: Picture, seed: int = 1, **settings: object) -> Picture:
+    made = edit_named(name, settings)(picture, np.random.default_rng(seed))  # type: ignore[call-arg]
+    assert isinstance(made, Picture)
+    return made
+
+
+def scene(count: int, side: int = 64) -> Scene:
+    rng = np.random.default_rng(5)
+    background, colours, noise = (rng.standard_normal((count, 3, side, side)).astype(np.float32) for _ in range(3))
+    known = np.zeros((count, 1, side, side), np.float32)
+    known[..., 16:40, 20:50] = 1
+    return Scene(np.tanh(background), np.tanh(colours), known, noise)
+
+
+def part(whole: Scene, rows: slice) -> Scene:
+    return Scene(whole.background[rows], whole.colours[rows], whole.known[rows], whole.noise[rows])
+
+
+def test_the_weights_are_small_and_make_a_model_that_onnx_accepts() -> None:
+    data = weights_file()
+    assert 25e6 < len(data) < 32e6
+    onnx.checker.check_model(onnx.load_from_string(background_graph(read_weights(data))), full_check=True)
+
+
+@pytest.mark.parametrize("name", ["painted-complexity", "painted-adversarial", "painted-random"])
+def test_object_pixels_are_the_photos_own_to_the_bit_and_the_background_is_new(name: str) -> None:
+    for picture in (cat(), cup()):
+        made, alpha = applied(name, picture, steps=2), cutout(picture).alpha
+        inside, outside = alpha == 255, alpha == 0
+        np.testing.assert_array_equal(made.image[inside], picture.image[inside])
+        assert (made.image[outside] != picture.image[outside]).any(axis=1).mean() > 0.5
+
+
+def test_a_photo_larger_than_the_model_keeps_its_size_its_object_and_its_fine_detail() -> None:
+    small = cat()
+    image, alpha = (
+        cv2.resize(plane, (600, 400), interpolation=cv2.INTER_LINEAR) for plane in (small.image, small.alpha)
+    )
+    rng = np.random.default_rng(0)
+    grain = np.clip(image.astype(np.int16) + rng.integers(-20, 21, image.shape), 0, 255).astype(np.uint8)
+    picture = Picture(grain, np.where(np.asarray(alpha) > 200, 255, 0).astype(np.uint8))
+    made = applied("painted-complexity", picture, guidance=0, strength=0.15, steps=1)
+    assert made.image.shape == picture.image.shape
+    inside = cutout(picture).alpha == 255
+    np.testing.assert_array_equal(made.image[inside], picture.image[inside])
+    away = made.alpha == 0
+    old, new = (float(cv2.Laplacian(each.image, cv2.CV_32F)[away].std()) for each in (picture, made))
+    assert new > 0.4 * old
+
+
+@pytest.mark.parametrize("picture", ["blob", "cat", "cup", "rocket"])
+def test_complexity_grows_with_guidance(picture: str) -> None:
+    given = PICTURES[picture]()
+    found = [complexity(applied("painted-complexity", given, guidance=g, steps=3).image) for g in (-40, -20, 20, 40)]
+    assert found == sorted(found)
+    assert found[-1] > 1.1 * found[0]
+
+
+def test_guidance_zero_leaves_about_the_complexity_that_was_there() -> None:
+    for picture in (cat(), cup()):
+        made = applied("painted-complexity", picture, guidance=0, steps=6)
+        assert complexity(made.image) == pytest.approx(complexity(picture.image), rel=0.15)
+
+
+def test_adding_to_every_wave_adds_that_much_to_the_mean_of_their_strengths() -> None:
+    image = scene(1).background
+    before, after = (np.abs(np.fft.fft2(each)) for each in (image, raised(image, 3.0)))
+    np.testing.assert_allclose(after[..., 1:, 1:] - before[..., 1:, 1:], 3.0, atol=1e-2)
+    assert np.abs(np.fft.fft2(raised(image, -1e6)))[..., 1:, 1:].max() < 1e-2
+
+
+def test_signal_and_noise_share_one_power_and_end_almost_clean() -> None:
+    for ratio in ratios(0.3, 7):
+        assert sum(level**2 for level in levels(ratio)) == pytest.approx(1)
+    assert levels(ratios(0.3, 7)[-1])[1] < 0.06
+    assert levels(ratios(1.0, 7)[0])[0] < 0.02
+
+
+def test_a_network_that_knows_the_truth_is_led_to_it_by_any_number_of_steps() -> None:
+    given = scene(1)
+    truth = np.tanh(np.random.default_rng(9).standard_normal(given.background.shape)).astype(np.float32)
+
+    def oracle(planes: Floats, ratio: float) -> Floats:
+        signal, noise = levels(ratio)
+        return np.asarray((signal * planes[:, :3] - truth) / noise, np.float32)
+
+    for steps in (1, 2, 9):
+        made = painted(oracle, given, ratios(0.5, steps))
+        np.testing.assert_allclose(made, np.where(given.known > 0, given.colours, truth), atol=1e-4)
+
+
+def test_a_picture_does_not_depend_on_its_batch_or_on_the_threads_beside_it() -> None:
+    whole, model, schedule, guide = scene(3), background_model(), ratios(0.3, 2), complexity_guide(20, 0.3)
+    together = painted(model, whole, schedule, guide)
+    with ThreadPoolExecutor(3) as threads:
+        rows = [slice(number, number + 1) for number in range(3)]
+        alone = list(threads.map(lambda row: painted(model, part(whole, row), schedule, guide), rows))
+    np.testing.assert_allclose(np.concatenate(alone), together, atol=2e-5)
+    np.testing.assert_array_equal(painted(model, part(whole, rows[1]), schedule, guide), alone[1])
+
+
+def test_another_seed_paints_another_background() -> None:
+    first, again, other = (applied("painted-random", cup(), seed, steps=2).image for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).mean() > 0.2
+
+
+def test_a_removed_object_is_painted_over_and_nothing_else_changes() -> None:
+    picture = cup()
+    made, hole = applied("painted-removal", picture, steps=2), hole_of(cutout(picture).alpha)
+    np.testing.assert_array_equal(made.image[~hole], picture.image[~hole])
+    assert not made.alpha.any()
+    assert (made.image[hole] != background_of(picture)[hole]).mean() > 0.3
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "said"),
+    [
+        ("painted-complexity", {"guidance": 1e9}, "guidance: expected from -100 to 100, got 1e\\+09"),
+        ("painted-complexity", {"strength": 0}, "strength: expected more than 0 and at most 1, got 0"),
+        ("painted-complexity", {"strength": 1.5}, "strength"),
+        ("painted-complexity", {"steps": 0}, "steps: expected from 1 to 1000, got 0"),
+        ("painted-complexity", {"lambda": 20}, "unknown setting 'lambda'; expected guidance"),
+        ("painted-adversarial", {"candidates": 1}, "candidates: expected from 2 to 64"),
+        ("painted-adversarial", {"candidate": 9}, "candidate: expected from 0 to 3, got 9"),
+        ("painted-adversarial", {"by": "luck"}, "by"),
+        ("painted-random", {"steps": -1}, "steps"),
+        ("painted-removal", {"device": "tpu"}, "device"),
+    ],
+)
+def test_settings_that_cannot_be_painted_are_refused_at_the_door(
+    name: str, settings: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(UserError, match=said) as error:
+        edit_named(name, settings)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("endless", [float("nan"), float("inf"), -float("inf")])
+def test_an_endless_guidance_is_refused(endless: float) -> None:
+    from counterfoil.edit.painted import PaintedComplexity
+
+    with pytest.raises(UserError, match="guidance"):
+        PaintedComplexity(endless)

@@ -1,0 +1,78 @@
+"""Painted backgrounds through the whole pipeline: chosen against a surrogate, recorded, made again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import counterfoil as cf
+from counterfoil.pipeline import Result
+from counterfoil.recipes import load_recipe
+from counterfoil.store import read_table
+from planted import write_photos
+
+SURROGATE = "python:planted:reads_the_background"
+RECIPE = """
+working_size: 96
+edits:
+  - edit: control
+  - {edit: painted-complexity, settings: {steps: 1}, levels: {guidance: [-20, 20]}}
+  - {edit: painted-adversarial, settings: {steps: 1, strength: 0.7, candidates: 3, by: BY, surrogate: "%s"}}
+"""
+
+
+def ran(folder: Path, workers: int, by: str = "auto") -> Result:
+    images, masks = write_photos(folder, 4)
+    (folder / "recipe.yaml").write_text(RECIPE.replace("BY", by) % SURROGATE)
+    recipe = str(folder / "recipe.yaml")
+    return cf.run(
+        images, [SURROGATE], masks=masks, recipe=recipe, out=folder / "out", workers=workers, batch_size=workers
+    )
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory: pytest.TempPathFactory) -> Result:
+    return ran(tmp_path_factory.mktemp("painted"), 2)
+
+
+def test_one_worker_and_small_batches_paint_the_same_pictures(result: Result, tmp_path: Path) -> None:
+    there, here = (read_table(each.folder / "variants.parquet") for each in (result, ran(tmp_path, 1)))
+    assert list(there["sha256"]) == list(here["sha256"])
+    assert list(there["id"]) == list(here["id"])
+
+
+def test_how_the_hard_background_was_found_stands_in_the_manifest_and_makes_it_again(result: Result) -> None:
+    table = read_table(result.folder / "variants.parquet")
+    rows = np.flatnonzero(table["edit"] == "painted-adversarial")
+    assert len(rows) == 4
+    settings = [json.loads(table["settings"][row]) for row in rows]
+    assert {each["by"] for each in settings} == {"candidates"}
+    assert all(each["candidate"] in range(3) for each in settings)
+    assert {table["level"][row] for row in rows} == {"20-adv at 0.7"}
+    picture = cf.rebuild(result.folder, table["id"][rows[0]])
+    assert hashlib.sha256(picture.image.tobytes()).hexdigest() == table["sha256"][rows[0]]
+
+
+def test_a_gradient_that_a_surrogate_does_not_have_is_refused_at_the_door(tmp_path: Path) -> None:
+    with pytest.raises(cf.UserError, match="use by: candidates"):
+        ran(tmp_path, 1, by="gradient")
+
+
+def test_a_recipe_goes_without_20_adv_where_its_surrogate_does_not_know_the_labels(tmp_path: Path) -> None:
+    images, masks = write_photos(tmp_path, 4)
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text("edits: [{edit: control}, {edit: painted-adversarial, needs: surrogate}]")
+    result = cf.run(images, [SURROGATE], masks=masks, recipe=str(recipe), out=tmp_path / "out")
+    assert set(read_table(result.folder / "variants.parquet")["edit"]) == {"original", "control"}
+    (row,) = [row for row in result.skipped if row.edit == "painted-adversarial"]
+    assert "no column for" in row.reason
+
+
+def test_imagenet_e_is_complete() -> None:
+    steps = load_recipe("imagenet-e").edits
+    assert all(step.needs in (None, "surrogate") for step in steps)
+    assert {"painted-complexity", "painted-adversarial", "background-swap"} <= {step.edit for step in steps}
