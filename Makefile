@@ -43,10 +43,11 @@ gallery: $(VENV)/core.stamp  ## every edit on four free photos, into docs/galler
 	$(BIN)/python docs/gallery/make_gallery.py
 	$(BIN)/python docs/gallery/make_painted.py
 
-lock:  ## renew the lock file of this Python: the newest of everything
+lock:  ## renew the lock file of this Python: the newest of everything (uv, since pip searches for an hour on 3.10)
 	rm -rf build/lock && $(PYTHON) -m venv build/lock
-	build/lock/bin/python -m pip install --quiet '.[dev]'
-	mkdir -p requirements && build/lock/bin/python -m pip freeze --exclude counterfoil > requirements/lock-$(MINOR).txt
+	build/lock/bin/python -m pip install --quiet uv
+	build/lock/bin/uv pip compile --quiet --upgrade --no-header --no-annotate --extra dev --python-version $(MINOR) \
+		--output-file requirements/lock-$(MINOR).txt pyproject.toml
 
 clean:
 	rm -rf $(VENV) demo build

@@ -204,6 +204,12 @@ def test_a_database_of_a_later_version_is_refused(url: str) -> None:
         ("nonsense", "a database URL such as"),
         ("sqlite:////no/such/folder/verify.sqlite", "cannot be used"),
         ("postgresql://user:hidden@127.0.0.1:1/name", "cannot be used"),
+        ("postgresql://user:hidden@127.0.0.1:1/name?no_such_option=1", "cannot be used"),
+        ("postgresql://user@127.0.0.1:1/name?password=hidden", "cannot be used"),
+        ("postgresql://user:hidden@host:port/name", "a database URL such as"),
+        (f"sqlite:///{__file__}", "file is not a database"),
+        ("sqlite://", "expected a file"),
+        ("sqlite:///:memory:", "expected a file"),
     ],
 )
 def test_a_database_that_cannot_be_used_is_one_line_without_the_password(url: str, told: str) -> None:

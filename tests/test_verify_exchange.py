@@ -63,10 +63,10 @@ def test_any_csv_reader_understands_the_csv() -> None:
 
 
 def test_no_cell_of_the_csv_is_a_formula() -> None:
-    names = ("=HYPERLINK(1)", "+1", "-1", "@a", "'=quoted", "'", "plain")
+    names = ("=HYPERLINK(1)", "+1", "-1", "@a", "'=quoted", "'", "plain", "\t=1", "\r=1")
     verdicts = [replace(VERDICTS[0], annotator=name) for name in names]
     rows = list(csv.reader(io.StringIO(verdicts_csv(verdicts), newline="")))
-    assert not any(cell.startswith(("=", "+", "-", "@")) for row in rows for cell in row)
+    assert not any(cell.startswith(("=", "+", "-", "@", "\t", "\r")) for row in rows for cell in row)
     assert [verdict.annotator for verdict in read_verdicts_csv(verdicts_csv(verdicts))] == list(names)
 
 

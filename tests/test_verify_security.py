@@ -191,7 +191,7 @@ def test_oversized_bodies_are_refused_whatever_their_headers_say(site: Site, ada
     assert b" 413 " in _raw(site, head.encode() + chunk * 5 + b"0\r\n\r\n").split(b"\r\n")[0]
 
 
-def test_malformed_requests_are_refused_without_a_trace(ada: Browser) -> None:
+def test_malformed_requests_are_refused_without_a_trace(site: Site, ada: Browser) -> None:
     wrong: list[object] = [{"count": -1}, {"count": "many"}, {"count": 1, "more": 1}, [], None]
     for content in wrong:
         reply = ada.post("/api/next", content)
@@ -202,6 +202,11 @@ def test_malformed_requests_are_refused_without_a_trace(ada: Browser) -> None:
     for bad in ({"seconds": -1}, {"seconds": "NaN"}, {"key": "x"}, {"key": "'; DROP TABLE people; --"},
                 {"answers": {"only": {"a": 1}}}, {"task": "x" * 500}):  # fmt: skip
         assert ada.post("/api/answer", {**good, **bad}).status_code == 422
+    for place in ("99999999999999999999", "-1", "one"):
+        assert site.administrator().http.get(f"/admin/picture/{place}").status_code == 422
+    for body in (b"[" * 60_000, b'{"count": ' + b"9" * 5000 + b"}", b'{"count": NaN}', b"\xff", b""):
+        headers = {"X-CSRF-Token": ada.csrf, "Content-Type": "application/json"}
+        assert ada.http.post("/api/next", content=body, headers=headers).status_code in (400, 422)
 
 
 def test_text_from_people_and_files_stays_text(tmp_path: Path) -> None:
@@ -246,7 +251,10 @@ def test_revoked_replaced_and_expired_links_let_nobody_in(site: Site, workspace:
     assert Browser(site.url).http.get(link).status_code == 403
     newer = site.invite("Gone")
     assert Browser(site.url).http.get(link).status_code == 403
-    assert Browser(site.url).http.get(newer).status_code == 303
+    let_in = site.visit(newer)
+    newest = site.invite("Gone")
+    assert let_in.http.get("/annotate").status_code == 401  # by a link that may have leaked
+    assert Browser(site.url).http.get(newest).status_code == 303
     told = command("invite", workspace, "Short", "--days", "0.0000001", "--port", site.port)
     assert Browser(site.url).http.get(told.output.split(": ", 1)[1].strip()).status_code == 403
 

@@ -149,6 +149,9 @@ def test_the_same_answer_sent_twice_counts_once(workspace: Path, site: Site, tmp
     replies = [browser.answer(task, key="the-same-key").json() for _ in range(3)]
     assert all(reply["ok"] for reply in replies)
     assert replies[0]["progress"] == replies[2]["progress"]
+    other = browser.answer(task, {"recognisable": "no", "only": "no"}, key="the-same-key")
+    assert other.status_code == 409  # it would be acknowledged and not stored
+    assert {row["answer"] for row in verdict_rows(workspace, tmp_path)} == {"yes"}
     assert len(verdict_rows(workspace, tmp_path)) == 2
 
 
@@ -252,6 +255,9 @@ def test_the_last_word_of_the_administrator_counts(workspace: Path, tmp_path: Pa
         word = {"id": one["id"], "question": "recognisable", "answer": "yes"}
         assert admin.post("/api/admin/adjudicate", word).json() == {"ok": True}
         assert admin.post("/api/admin/adjudicate", {**word, "answer": "perhaps"}).status_code == 409
+        now = admin.http.get("/api/admin/summary").json()
+        assert now["decisions"] == {"kept": 1, "dropped": 0, "undecided": WORK - 1}
+        assert now["disagreement_count"] == WORK
     assert f"kept 1 of {WORK} pictures" in command("decide", workspace).output
 
 

@@ -48,7 +48,7 @@ def status_lines(summary: Mapping[str, Any]) -> Iterator[str]:
         median = "–" if person["median_seconds"] is None else f"{person['median_seconds']:.1f} s"
         out = f"; left out: {person['reason']}" if person["excluded"] else ""
         yield f"{person['name']}: {person['done']} answered, median {median}, {controls}, {repeats}{out}"
-    yield f"disagreements: {len(summary['disagreements'])}"
+    yield f"disagreements: {summary['disagreement_count']}"
 
 
 def decided_lines(verified: Verified, asked: int, excluded: Mapping[str, str], adjudicated: int) -> Iterator[str]:

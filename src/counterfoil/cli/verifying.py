@@ -19,6 +19,16 @@ from counterfoil.verify.extras import check_installed
 
 FORMS = ("csv", "json", "label-studio", "label-studio-setup")
 
+
+class _Days(click.FloatRange):
+    """A span of time; `nan` is below no bound and above none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number, where it is one."""
+        found = super().convert(value, param, ctx)
+        return found if found == found else self.fail(f"{value} is not in the range {self.min}<x<={self.max}.", param)
+
+
 _folder = click.argument("workspace", type=click.Path(path_type=Path))
 _database = click.option(
     "--database", envvar="COUNTERFOIL_DATABASE", help="postgresql://... [default: a SQLite file in the workspace]."
@@ -37,7 +47,8 @@ def verify() -> None:
 @click.option("--questions", type=click.Path(path_type=Path), help="YAML or JSON [default: two questions].")
 @_database
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", default=8642, show_default=True, help="Port to listen on; 0 takes a free one.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8642, show_default=True,
+              help="Port to listen on; 0 takes a free one.")  # fmt: skip
 @_url
 def serve(workspace: Path, questions: Path | None, database: str | None, host: str, port: int, url: str | None) -> None:
     """Start the web page for annotators."""
@@ -59,9 +70,10 @@ def serve(workspace: Path, questions: Path | None, database: str | None, host: s
 @click.argument("names", nargs=-1, required=True)
 @click.option("--role", type=click.Choice(["annotator", "admin"]), default="annotator", show_default=True,
               help="What the link lets its holder do.")  # fmt: skip
-@click.option("--days", type=click.FloatRange(0, 366, min_open=True), default=30, show_default=True,
+@click.option("--days", type=_Days(0, 366, min_open=True), default=30, show_default=True,
               help="How long the link works.")  # fmt: skip
-@click.option("--port", default=8642, show_default=True, help="The port that the page is served on.")
+@click.option("--port", type=click.IntRange(1, 65535), default=8642, show_default=True,
+              help="The port that the page is served on.")  # fmt: skip
 @_url
 @_database
 def invite(workspace: Path, names: tuple[str, ...], database: str | None, **options: Any) -> None:
@@ -149,7 +161,7 @@ def import_(workspace: Path, files: tuple[Path, ...], database: str | None) -> N
 @_folder
 @click.argument("name")
 @click.option("--count", type=click.IntRange(1), default=200, show_default=True, help="Most pictures in the package.")
-@click.option("--days", type=click.FloatRange(0, 366, min_open=True), default=30, show_default=True,
+@click.option("--days", type=_Days(0, 366, min_open=True), default=30, show_default=True,
               help="How long the pictures wait for this person.")  # fmt: skip
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="The zip to write.")
 @_database

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from counterfoil.errors import UserError
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,7 @@ class Address:
     @property
     def hosts(self) -> frozenset[str]:
         """The Host headers that are answered; others come from a page that pretends to be this one."""
-        own = (f"[{name}]" if ":" in name else name for name in _LOOPBACK)
-        return frozenset({*(f"{name}:{self.port}" for name in own), urlsplit(self.url).netloc})
+        return frozenset({*(_netloc(name, self.port) for name in _LOOPBACK), urlsplit(self.url).netloc})
 
     @property
     def origins(self) -> frozenset[str]:
@@ -54,8 +54,23 @@ def address_at(host: str, port: int, url: str | None) -> Address:
                 f"expected --url with --host {host}: the address that annotators type, such as"
                 f" https://verify.example.org behind a TLS proxy, or http://this-machine:{port} in a network you trust"
             )
-        return Address(host, port, f"http://{f'[{host}]' if ':' in host else host}:{port}")
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.netloc or parts.path.strip("/") or parts.query:
-        raise UserError(f"expected a URL such as https://verify.example.org without a path, got '{url}'")
-    return Address(host, port, f"{parts.scheme}://{parts.netloc}")
+        url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    return Address(host, port, _as_browsers_say(url))
+
+
+def _as_browsers_say(url: str) -> str:
+    """The address as it comes in Host and Origin: small letters, and no port where it is the scheme's own."""
+    try:
+        parts = urlsplit(url)
+        name = (parts.hostname or "").encode("idna").decode()
+        rest = (parts.path.strip("/"), parts.query, parts.fragment, parts.username)
+        if parts.scheme not in _PORTS or not name or any(rest):
+            raise ValueError("more or less than an address")
+        return f"{parts.scheme}://{_netloc(name, parts.port or _PORTS[parts.scheme], parts.scheme)}"
+    except ValueError as error:  # also a port or a name that is none
+        raise UserError(f"expected a URL such as https://verify.example.org without a path, got '{url}'") from error
+
+
+def _netloc(name: str, port: int, scheme: str = "http") -> str:
+    shown = f"[{name}]" if ":" in name else name
+    return shown if port == _PORTS[scheme] else f"{shown}:{port}"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, HTTPException, Response
+from fastapi import APIRouter, HTTPException, Path, Response
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import select
 
@@ -17,6 +17,8 @@ from counterfoil.verify.summary import summary
 from counterfoil.verify.verdicts import adjudicate
 
 router = APIRouter()
+
+PictureId = Annotated[int, Path(ge=1, lt=2**31)]  # a database takes no larger ones
 
 
 class Invited(BaseModel):
@@ -115,7 +117,7 @@ def export(desk: TheDesk, _: AnAdministrator, name: str) -> Response:
 
 
 @router.get("/admin/picture/{picture_id}")
-def picture(desk: TheDesk, _: AnAdministrator, picture_id: int) -> Response:
+def picture(desk: TheDesk, _: AnAdministrator, picture_id: PictureId) -> Response:
     """Any picture of the project."""
     query = select(tables.pictures.c.variant_id).where(tables.pictures.c.id == picture_id)
     with desk.database.reading() as connection:

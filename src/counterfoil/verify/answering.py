@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, func, insert, select, update
 
 from counterfoil.verify import tables
 from counterfoil.verify.assigning import Draw, Held, Lease, held, lease_of, put
@@ -63,7 +63,7 @@ def submit(connection: Connection, draw: Draw, submission: Submission) -> bool:
     if not lock(connection, draw.person.id):
         raise Refused("no more answers are needed, thank you")
     assignment = _mine(connection, draw.person.id, submission.task)
-    if _stored(connection, draw.person.id, assignment.id, submission.key):
+    if _stored(connection, draw.person.id, assignment.id, submission):
         return False
     if not put(connection, assignment, "done"):
         raise Refused("the time for this picture ran out, and others have answered it since")
@@ -89,8 +89,7 @@ def take_back(connection: Connection, draw: Draw) -> tuple[Lease, dict[str, str]
 def latest_answers(connection: Connection, assignment_id: int) -> dict[str, str]:
     """The answers of the last version."""
     last = select(func.max(_submissions.id)).where(_submissions.assignment_id == assignment_id).scalar_subquery()
-    query = select(tables.answers.c.question, tables.answers.c.answer).where(tables.answers.c.submission_id == last)
-    return {row.question: row.answer for row in connection.execute(query)}
+    return _answers(connection, tables.answers.c.submission_id == last)
 
 
 def version_answers(connection: Connection, assignment_id: int) -> list[dict[str, str]]:
@@ -126,6 +125,11 @@ def _left(connection: Connection, draw: Draw) -> int:
     return min(there, allowance(connection, draw.person.id, draw.now).left)
 
 
+def _answers(connection: Connection, condition: ColumnElement[bool]) -> dict[str, str]:
+    query = select(tables.answers.c.question, tables.answers.c.answer).where(condition)
+    return {row.question: row.answer for row in connection.execute(query)}
+
+
 def _mine(connection: Connection, person_id: int, task: str) -> Held:
     found = held(connection, (_assignments.person_id == person_id) & (_assignments.task == task))
     if not found or found[0].state == "withdrawn":
@@ -133,12 +137,16 @@ def _mine(connection: Connection, person_id: int, task: str) -> Held:
     return found[0]
 
 
-def _stored(connection: Connection, person_id: int, assignment_id: int, key: str) -> bool:
-    query = select(_submissions.assignment_id).where(_submissions.person_id == person_id, _submissions.key == key)
-    found = connection.execute(query).scalar()
-    if found is not None and found != assignment_id:
+def _stored(connection: Connection, person_id: int, assignment_id: int, submission: Submission) -> bool:
+    mine = (_submissions.person_id == person_id, _submissions.key == submission.key)
+    found = connection.execute(select(_submissions.id, _submissions.assignment_id).where(*mine)).first()
+    if found is None:
+        return False
+    if found.assignment_id != assignment_id:
         raise Refused("this key belongs to the answer to another task")
-    return found is not None
+    if _answers(connection, tables.answers.c.submission_id == found.id) != dict(submission.answers):
+        raise Refused("this key belongs to another answer; a correction needs a key of its own")
+    return True
 
 
 def _append(connection: Connection, draw: Draw, assignment_id: int, submission: Submission) -> None:

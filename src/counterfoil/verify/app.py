@@ -9,7 +9,7 @@ from fastapi import APIRouter, FastAPI, HTTPException, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
 from jinja2 import Environment, FileSystemLoader
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DataError, OperationalError
 from starlette.exceptions import HTTPException as StarletteException
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
@@ -37,6 +37,7 @@ def create_app(desk: Desk) -> ASGIApp:
     app.add_exception_handler(StarletteException, _refused)
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_exception_handler(OperationalError, _not_stored)
+    app.add_exception_handler(DataError, _not_storable)
     return Guard(app, desk.address)
 
 
@@ -119,3 +120,8 @@ def _malformed(_: Request, error: Exception) -> Response:
 def _not_stored(_: Request, error: Exception) -> Response:
     """A full disk or a database that is away: nothing is acknowledged, the browser tries again."""
     return JSONResponse({"error": "the database does not answer; nothing was stored, try again"}, 503)
+
+
+def _not_storable(_: Request, error: Exception) -> Response:
+    """A character of code 0, which PostgreSQL keeps nowhere."""
+    return JSONResponse({"error": "the request holds text that cannot be stored"}, 422)

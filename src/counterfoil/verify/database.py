@@ -11,7 +11,7 @@ from alembic import command
 from alembic.config import Config
 from alembic.util import CommandError
 from sqlalchemy import Connection, Engine, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError, OperationalError
+from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from counterfoil.errors import UserError
 
@@ -47,7 +47,7 @@ class Database:
             raise UserError(
                 f"expected a database of this version of Counterfoil, but {error}; install the version that made it"
             ) from error
-        except OperationalError as error:
+        except DBAPIError as error:
             raise UserError(
                 f"expected a database at {self}, which cannot be used: {_line(error)}; check the address,"
                 " the permissions and the disk"
@@ -58,7 +58,8 @@ class Database:
         self._engine.dispose()
 
     def __str__(self) -> str:
-        return self._engine.url.render_as_string(hide_password=True)
+        # without its options: a password may stand there too
+        return self._engine.url.set(query={}).render_as_string(hide_password=True)
 
 
 def open_database(url: str) -> Database:
@@ -76,12 +77,15 @@ def sqlite_url(path: Path) -> str:
 def _engine(text: str) -> Engine:
     try:
         url = make_url(text)
-    except ArgumentError as error:
+    except (ArgumentError, ValueError) as error:  # the second where a port is no number
         raise UserError(
             "expected a database URL such as postgresql://user:password@host/name or sqlite:////folder/file.sqlite"
         ) from error
     if url.get_backend_name() == "sqlite":
-        return _sqlite(create_engine(url, pool_size=_AT_ONCE, max_overflow=_AT_ONCE))
+        if url.database in (None, "", ":memory:"):
+            raise UserError("expected a file in the database URL, such as sqlite:////folder/file.sqlite, got none")
+        file = url.set(drivername="sqlite")
+        return _sqlite(create_engine(file, pool_size=_AT_ONCE, max_overflow=_AT_ONCE))
     if url.get_backend_name() != "postgresql":
         raise UserError(f"expected a database of sqlite or postgresql, got {url.get_backend_name()}")
     try:
@@ -120,5 +124,5 @@ def _migrations(connection: Connection) -> Config:
     return config
 
 
-def _line(error: OperationalError) -> str:
+def _line(error: DBAPIError) -> str:
     return " ".join(str(error.orig).split())[:200]

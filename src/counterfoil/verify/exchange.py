@@ -19,13 +19,14 @@ Control: TypeAlias = Literal["", "good", "bad", "repeat"]
 COLUMNS = tuple(field.name for field in fields(Verdict))
 JSON_FORMAT = "counterfoil-verdicts"
 _CONTROLS = get_args(Control)
+_FORMULA = r"[=+\-@\t\r]"  # what a spreadsheet's formula may begin with
 _MANDATORY = ("variant_id", "annotator", "question", "answer")
 
 
 def verdicts_csv(verdicts: Iterable[Verdict]) -> str:
     """One row per answer, corrections included."""
     stream = io.StringIO(newline="")
-    writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
+    writer = csv.DictWriter(stream, COLUMNS)  # lines end in both marks, so that cells that hold one are quoted
     writer.writeheader()
     writer.writerows({name: _inert(value) for name, value in asdict(verdict).items()} for verdict in verdicts)
     return stream.getvalue()
@@ -45,10 +46,15 @@ def verdicts_json(verdicts: Iterable[Verdict], questionnaire: Questionnaire, wor
 def read_verdicts_csv(text: str) -> list[Verdict]:
     """The rows of a CSV file that has at least the columns of `verdicts_csv` that cannot be guessed."""
     rows = csv.DictReader(io.StringIO(text.removeprefix("\ufeff"), newline=""))
-    missing = [name for name in _MANDATORY if name not in (rows.fieldnames or ())]
-    if missing:
-        raise UserError(f"expected a CSV file with the columns {', '.join(_MANDATORY)}, got one without {missing[0]}")
-    return [_verdict({name: _as_it_was(value) for name, value in row.items()}, f"line {rows.line_num}") for row in rows]
+    try:
+        missing = [name for name in _MANDATORY if name not in (rows.fieldnames or ())]
+        if missing:
+            raise UserError(
+                f"expected a CSV file with the columns {', '.join(_MANDATORY)}, got one without {missing[0]}"
+            )
+        return [_verdict(_as_they_were(row), f"line {rows.line_num}") for row in rows]
+    except csv.Error as error:
+        raise UserError(f"expected a CSV file, got one that is damaged in line {rows.line_num + 1}: {error}") from error
 
 
 def read_verdicts_json(content: Mapping[str, Any], workspace_digest: str) -> list[Verdict]:
@@ -84,26 +90,30 @@ def _verdict(row: Mapping[str, Any], place: str) -> Verdict:
     if control not in _CONTROLS:
         raise UserError(f"expected control to be empty, good, bad or repeat, got '{control}' in {place}")
     return Verdict(
-        variant_id, annotator, question, answer, _number(row.get("seconds"), place), str(row.get("time") or ""),
-        int(_number(row.get("version") or 1, place)), cast(Control, control),
+        variant_id, annotator, question, answer, amount(row.get("seconds"), place), str(row.get("time") or ""),
+        int(amount(row.get("version") or 1, place)), cast(Control, control),
     )  # fmt: skip
 
 
 def _inert(value: object) -> object:
     """A spreadsheet takes a cell that begins like a formula for one; an apostrophe before it makes it text."""
-    return f"'{value}" if isinstance(value, str) and re.match(r"'*[=+\-@]", value) else value
+    return f"'{value}" if isinstance(value, str) and re.match(rf"'*{_FORMULA}", value) else value
 
 
-def _as_it_was(value: object) -> object:
-    """What stood there before `_inert`."""
-    return value[1:] if isinstance(value, str) and re.match(r"'+[=+\-@]", value) else value
+def _as_they_were(row: Mapping[str, object]) -> dict[str, object]:
+    """The cells before `_inert`."""
+    return {
+        name: value[1:] if isinstance(value, str) and re.match(rf"'+{_FORMULA}", value) else value
+        for name, value in row.items()
+    }
 
 
-def _number(value: object, place: str) -> float:
+def amount(value: object, place: str) -> float:
+    """A number of at least 0; what is missing is 0."""
     try:
         number = float(str(value or 0))
     except ValueError:
         number = math.nan
     if not 0 <= number < math.inf:
-        raise UserError(f"expected a number of at least 0, got '{value}' in {place}")
+        raise UserError(f"expected a number of at least 0, got '{str(value)[:40]}' in {place}")
     return number

@@ -20,6 +20,8 @@ from counterfoil.verify.offline import OfflineAnswer
 from counterfoil.verify.people import Person, by_name, invite
 from counterfoil.verify.questions import Questionnaire
 
+_YEAR_10000 = 253402300800.0
+
 _assignments = tables.assignments.c
 _pictures = tables.pictures.c
 
@@ -48,12 +50,14 @@ def import_verdicts(
     results: Counter[str] = Counter()
     for (name, variant, kind), versions in _grouped(verdicts).items():
         person = by_name(connection, name) or invite(connection, name, "annotator", now, now)
+        if person.role != "annotator":
+            raise UserError(f"expected answers of annotators, but '{name}' is an administrator; give another name")
         results += _take_in(connection, Draw(person, questionnaire, now), (variant, kind), versions)
     return Imported(results.pop("", 0), dict(results))
 
 
 def import_offline(
-    database: Database, questionnaire: Questionnaire, name: str, rows: Iterable[OfflineAnswer]
+    database: Database, questionnaire: Questionnaire, name: str, rows: Iterable[OfflineAnswer], now: float
 ) -> Imported:
     """Append what a package saved under its own tasks."""
     results: Counter[str] = Counter()
@@ -62,11 +66,11 @@ def import_offline(
         if person is None:
             raise UserError(f"expected an annotator of this verification, but nobody is called '{name}'")
         for row in rows:
-            draw = Draw(person, questionnaire, _seconds(row.time))
+            draw = Draw(person, questionnaire, _seconds(row.time, now))
             try:
                 new = submit(connection, draw, Submission(row.task, row.answers, row.seconds, row.key))
             except Refused as error:
-                results[str(error)] += 1
+                results[f"cannot be taken: {error}"] += 1
             else:
                 results["" if new else "were there already"] += 1
     return Imported(results.pop("", 0), dict(results))
@@ -96,10 +100,25 @@ def _take_in(connection: Connection, draw: Draw, what: tuple[str, str], versions
         return Counter({"were there already": len(given)})
     if stored != given[: len(stored)]:
         return Counter({"differ from what the same person answered here": len(given)})
+    new = versions[len(stored) :]
+    if reason := _against(draw, new):  # asked before a place is taken for them
+        return Counter({f"cannot be taken: {reason}": len(new)})
     task = assignment.task if assignment else _assigned(connection, draw, what)
     if task is None:
         return Counter({"are about pictures that have enough annotators, or were never to be verified": len(given)})
-    return _append(connection, draw, task, versions[len(stored) :])
+    return _append(connection, draw, task, new)
+
+
+def _against(draw: Draw, versions: Iterable[_Given]) -> str:
+    """What speaks against these answers, whatever they are about."""
+    if draw.person.excluded:
+        return f"{draw.person.name} is left out"
+    try:
+        for version in versions:
+            check_answers(draw.questionnaire, version.answers)
+    except Refused as error:
+        return str(error)
+    return ""
 
 
 def _append(connection: Connection, draw: Draw, task: str, versions: Sequence[_Given]) -> Counter[str]:
@@ -108,7 +127,6 @@ def _append(connection: Connection, draw: Draw, task: str, versions: Sequence[_G
         when = Draw(draw.person, draw.questionnaire, _seconds(version.time, draw.now))
         key = f"import-{secrets.token_hex(16)}"
         try:
-            check_answers(draw.questionnaire, version.answers)
             submit(connection, when, Submission(task, version.answers, version.seconds, key))
         except Refused as error:
             results[f"cannot be taken: {error}"] += 1
@@ -148,9 +166,10 @@ def _assigned(connection: Connection, draw: Draw, what: tuple[str, str]) -> str 
     return None if made is None else made.task
 
 
-def _seconds(time: str, otherwise: float = 0.0) -> float:
-    """A time in ISO 8601 as seconds since 1970."""
+def _seconds(time: str, otherwise: float) -> float:
+    """A time in ISO 8601 as seconds since 1970; one that no calendar could give back is none."""
     try:
-        return datetime.fromisoformat(time.replace("Z", "+00:00")).timestamp()
-    except ValueError:
+        found = datetime.fromisoformat(time.replace("Z", "+00:00")).timestamp()
+    except (ValueError, OverflowError):
         return otherwise
+    return found if 0 <= found < _YEAR_10000 else otherwise

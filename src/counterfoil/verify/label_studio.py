@@ -14,6 +14,7 @@ from xml.sax.saxutils import quoteattr
 
 from counterfoil.errors import UserError
 from counterfoil.types import Verdict
+from counterfoil.verify.exchange import amount
 from counterfoil.verify.questions import Questionnaire
 
 _PICTURE = "picture"  # what the set-up calls the image tag
@@ -100,7 +101,7 @@ def _verdicts(task: object, place: str) -> list[Verdict]:
         variant_id = str(task["data"]["variant_id"])  # type: ignore[index]
         annotations = task["annotations"]  # type: ignore[index]
         return [
-            _verdict(variant_id, annotation, result)
+            _verdict(variant_id, annotation, result, place)
             for annotation in annotations
             if not annotation.get("was_cancelled")
             for result in annotation["result"]
@@ -112,10 +113,10 @@ def _verdicts(task: object, place: str) -> list[Verdict]:
         ) from error
 
 
-def _verdict(variant_id: str, annotation: Mapping[str, Any], result: Mapping[str, Any]) -> Verdict:
+def _verdict(variant_id: str, annotation: Mapping[str, Any], result: Mapping[str, Any], place: str) -> Verdict:
     return Verdict(
         variant_id, _person(annotation, result), str(result["from_name"]), str(result["value"]["choices"][0]),
-        float(annotation.get("lead_time") or 0), str(annotation.get("created_at") or ""),
+        amount(annotation.get("lead_time"), place), str(annotation.get("created_at") or ""),
     )  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from jinja2 import Environment, FileSystemLoader
 
 from counterfoil.errors import UserError
 from counterfoil.store.files import written_whole
+from counterfoil.verify.exchange import amount
 from counterfoil.verify.questions import Questionnaire
 from counterfoil.verify.signing import Signer
 
@@ -91,12 +92,14 @@ def read_offline_answers(content: Mapping[str, Any], signer: Signer) -> tuple[Ti
         ticket = Ticket(**{name: str(value) for name, value in content["ticket"].items()})
         signed = str(content["signature"])
         rows = [
-            OfflineAnswer(str(row["task"]), _words(row["answers"]), float(row["seconds"]), str(row["time"]))
-            for row in content["answers"]
+            OfflineAnswer(
+                _task_name(row), _words(row["answers"]), amount(row["seconds"], f"answer {place}"), str(row["time"])
+            )
+            for place, row in enumerate(content["answers"], 1)
         ]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UserError(f"expected the file that an offline package saves, got one that is damaged: {error}") from error
-    if not hmac.compare_digest(signed, signature(ticket, signer)):
+    if not hmac.compare_digest(signed.encode(), signature(ticket, signer).encode()):
         raise UserError(
             f"expected answers to a package of this project, got a ticket for '{ticket.annotator}' that was not"
             " signed here or was changed since"
@@ -146,6 +149,13 @@ def _pictures(tasks: Sequence[Packed]) -> dict[str, str]:
 def _place(task: str, kind: str) -> str:
     """A name that tells nothing of the picture, not even whether it is shown twice."""
     return f"pictures/{hashlib.sha256(f'{kind}/{task}'.encode()).hexdigest()[:24]}.png"
+
+
+def _task_name(row: Mapping[str, object]) -> str:
+    name = str(row["task"])
+    if not name.isprintable():
+        raise ValueError("a task that was never given out")
+    return name
 
 
 def _words(answers: Mapping[str, object]) -> dict[str, str]:

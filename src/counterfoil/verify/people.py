@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+import unicodedata
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -34,7 +35,7 @@ class Person:
 
 def invite(connection: Connection, name: str, role: PersonRole, now: float, expires_at: float) -> Person:
     """An account for a name, new or known; a known one gets a new link, and the older ones stop working."""
-    name = " ".join(name.split())
+    name = _tidy(name)
     if not name or len(name) > _LONGEST_NAME or not name.isprintable():
         raise UserError(f"expected a name of 1 to {_LONGEST_NAME} printable characters, got {name[:100]!r}")
     known = by_name(connection, name)
@@ -46,6 +47,7 @@ def invite(connection: Connection, name: str, role: PersonRole, now: float, expi
         connection.execute(insert(tables.people).values(row))
     else:
         connection.execute(update(tables.people).where(tables.people.c.id == known.id).values(fresh))
+        _end_sessions(connection, known.id, now)  # whoever came by the older link may not be whom it was for
     found = by_name(connection, name)
     assert found is not None  # it was written in this transaction
     return found
@@ -58,7 +60,10 @@ def everybody(connection: Connection, role: PersonRole) -> list[Person]:
 
 
 def by_name(connection: Connection, name: str) -> Person | None:
-    """The account of a name."""
+    """The account of a name, however it is written."""
+    name = _tidy(name)
+    if not name.isprintable():
+        return None  # nobody can have it, and a database may not take it
     row = connection.execute(select(tables.people).where(tables.people.c.name == name)).first()
     return None if row is None else _person(row)
 
@@ -77,8 +82,12 @@ def lock(connection: Connection, person_id: int) -> bool:
 
 def revoke(connection: Connection, person_id: int, now: float) -> None:
     """The link and every session of an account stop working; the answers stay."""
-    person, session = tables.people.c, tables.sessions.c
-    connection.execute(update(tables.people).where(person.id == person_id).values(revoked_at=now))
+    connection.execute(update(tables.people).where(tables.people.c.id == person_id).values(revoked_at=now))
+    _end_sessions(connection, person_id, now)
+
+
+def _end_sessions(connection: Connection, person_id: int, now: float) -> None:
+    session = tables.sessions.c
     ended = update(tables.sessions).where(session.person_id == person_id, session.ended_at.is_(None))
     connection.execute(ended.values(ended_at=now))
 
@@ -114,6 +123,11 @@ def by_session(connection: Connection, token: str, now: float) -> Person | None:
     )
     row = connection.execute(query).first()
     return None if row is None else _person(row)
+
+
+def _tidy(name: str) -> str:
+    """One spelling for one person: spaces and composed letters come differently from keyboards, files and systems."""
+    return unicodedata.normalize("NFC", " ".join(name.split()))
 
 
 def _hashed(token: str) -> str:

@@ -20,7 +20,7 @@ class Question(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     id: str = Field(pattern=r"^[a-z][a-z0-9_-]{0,39}$")
-    text: str = Field(min_length=1, max_length=500)
+    text: str = Field(min_length=1, max_length=500, pattern=r"\S")
     help: str = Field(default="", max_length=2000)
     answers: tuple[str, ...] = ("yes", "no", "unsure")
     keep_if: str = "yes"
@@ -37,7 +37,7 @@ class Question(BaseModel):
 
     @model_validator(mode="after")
     def _can_be_decided(self) -> Question:
-        if len(self.answers) < 2 or len(set(self.answers)) < len(self.answers):
+        if len(self.answers) < 2 or len({answer.strip() for answer in self.answers}) < len(self.answers):
             raise ValueError(f"question '{self.id}' needs at least two different answers, each once")
         if not all(0 < len(answer.strip()) <= 60 for answer in self.answers):
             raise ValueError(f"question '{self.id}' needs answers of 1 to 60 characters")
@@ -111,8 +111,9 @@ class Questionnaire(BaseModel):
             twice = sorted(value for value in set(values) if values.count(value) > 1)
             if twice:
                 raise ValueError(f"two questions have the same {what} '{twice[0]}'")
-        if self.exclude and self.exclude.control_accuracy is not None and not self.control_share:
-            raise ValueError("exclude asks for control_accuracy, but control_share is 0: no controls are shown")
+        for bound in ("control_accuracy", "repeat_consistency"):
+            if getattr(self.exclude, bound, None) is not None and not self.control_share:
+                raise ValueError(f"exclude asks for {bound}, but control_share is 0: no controls are shown")
         return self
 
     @property
@@ -126,10 +127,10 @@ def load_questionnaire(path: Path | None) -> Questionnaire:
     if path is None:
         return Questionnaire()
     try:
-        found = yaml.safe_load(path.read_text(encoding="utf-8"))  # JSON is YAML
+        found = yaml.load(path.read_text(encoding="utf-8"), _Loader)  # JSON is YAML
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"expected questions in YAML or JSON, got {path}, which cannot be read: {error}") from error
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # the second: a date or number that is none
         raise UserError(f"expected questions in YAML or JSON, got {path}: {' '.join(str(error).split())}") from error
     if not isinstance(found, dict):
         raise UserError(f"expected questions with the keys {_keys(Questionnaire)}, got {path}, which holds no keys")
@@ -137,6 +138,17 @@ def load_questionnaire(path: Path | None) -> Questionnaire:
         return Questionnaire.model_validate(found)
     except ValidationError as error:
         raise UserError(f"questions {path}: {_first_fault(error)}") from error
+
+
+class _Loader(yaml.SafeLoader):
+    """A key that stands twice says two things: the last one shall not win unseen."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        names = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        twice = sorted(name for name in set(names) if names.count(name) > 1)
+        if twice:
+            raise yaml.MarkedYAMLError(problem=f"the key '{twice[0]}' stands there twice", problem_mark=node.start_mark)
+        return super().construct_mapping(node, deep)
 
 
 def _word(value: object) -> object:

@@ -64,7 +64,7 @@ def signer_at(folder: Path) -> Signer:
 def _read(path: Path) -> str:
     if path.stat().st_mode & 0o077:
         raise UserError(f"expected {path} to be readable by its owner alone; run: chmod 600 '{path}'")
-    secret = path.read_text(encoding="utf-8").strip()
+    secret = path.read_text(encoding="ascii", errors="replace").strip()
     if len(secret) < 64:
         raise UserError(f"expected a secret of 64 characters in {path}, which is damaged; remove it and invite again")
     return secret

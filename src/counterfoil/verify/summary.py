@@ -12,7 +12,7 @@ from counterfoil.types import Verdict
 from counterfoil.verify import tables
 from counterfoil.verify.desk import Desk
 from counterfoil.verify.people import everybody
-from counterfoil.verify.verdicts import adjudicated, all_verdicts, counted_verdicts
+from counterfoil.verify.verdicts import adjudicated, all_verdicts, counted_verdicts, with_last_word
 
 _MOST_DISAGREEMENTS = 200
 _ANSWERED = ("done", "withdrawn")
@@ -26,12 +26,15 @@ def summary(desk: Desk) -> dict[str, Any]:
     with desk.database.reading() as connection:
         counted, every = counted_verdicts(connection), all_verdicts(connection)
         words = adjudicated(connection)
-        told = {
+        told: dict[str, Any] = {
             "progress": _progress(connection),
             "annotators": _people(connection, desk, every),
-            "disagreements": _disagreements(connection, desk, counted, words),
         }
-    decisions = desk.judge.decisions(counted)
+        disagreements = _disagreements(connection, desk, counted, words)
+    told["disagreements"] = disagreements[:_MOST_DISAGREEMENTS]
+    told["disagreement_count"] = len(disagreements)
+    keep_if = desk.questionnaire.keep_if
+    decisions = [with_last_word(row, words, keep_if) for row in desk.judge.decisions(counted)]
     kept = sum(decision.kept for decision in decisions)
     undecided = sum("undecided" in decision.decided.values() for decision in decisions)
     told["decisions"] = {"kept": kept, "dropped": len(decisions) - kept - undecided, "undecided": undecided}
@@ -95,7 +98,7 @@ def _disagreements(
         for row in rows
         if row.variant_id in split
     ]  # fmt: skip
-    return sorted(told, key=lambda row: len(row["adjudicated"]))[:_MOST_DISAGREEMENTS]
+    return sorted(told, key=lambda row: len(row["adjudicated"]))
 
 
 def _by_picture(counted: Sequence[Verdict]) -> dict[str, dict[str, dict[str, str]]]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime, timezone
 
 from sqlalchemy import ColumnElement, Connection, case, insert, select, true
 
-from counterfoil.types import Verdict
+from counterfoil.types import Decision, Verdict
 from counterfoil.verify import tables
 
 _KEPT = ("done", "withdrawn")  # a withdrawn answer stays in the history; who reads it leaves its annotator out
@@ -41,6 +42,13 @@ def adjudicated(connection: Connection) -> dict[tuple[str, str], str]:
         .order_by(tables.adjudications.c.id)
     )
     return {(variant, question): answer for variant, question, answer in connection.execute(query)}
+
+
+def with_last_word(row: Decision, words: Mapping[tuple[str, str], str], keep_if: Mapping[str, str]) -> Decision:
+    """A decision in which the administrator's word stands before people's."""
+    decided = {question: words.get((row.variant_id, question), answer) for question, answer in row.decided.items()}
+    kept = all(decided[question] == wanted for question, wanted in keep_if.items())
+    return replace(row, decided=decided, kept=kept)
 
 
 def adjudicate(

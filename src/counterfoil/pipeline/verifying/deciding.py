@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from counterfoil.analyse.annotators import Exclusion, excluded_annotators
@@ -11,7 +10,7 @@ from counterfoil.analyse.deciding import UNDECIDED, DecisionRule, decisions
 from counterfoil.errors import UserError
 from counterfoil.pipeline.verifying.opening import Verification
 from counterfoil.types import Decision, Verdict, Verified
-from counterfoil.verify.verdicts import adjudicated, counted_verdicts
+from counterfoil.verify.verdicts import adjudicated, counted_verdicts, with_last_word
 
 
 class Decided(NamedTuple):
@@ -34,6 +33,11 @@ def decide(verification: Verification, rule: DecisionRule, exclusion: Exclusion)
         )
     out = excluded_annotators(verification.statistics.qualities(verdicts), exclusion)
     counted = [verdict for verdict in verdicts if verdict.annotator not in out]
+    if not any(not verdict.control for verdict in counted):
+        raise UserError(
+            f"expected annotators whose answers count, but the bounds leave everybody out ({'; '.join(out.values())});"
+            " give lower ones"
+        )
     verified = Verified(
         rule.words,
         {question.id: question.text for question in verification.questionnaire.questions},
@@ -51,14 +55,8 @@ def _decisions(
 ) -> tuple[Decision, ...]:
     """The rule's decisions where there are enough answers, the administrator's word before people's."""
     keep_if = verification.questionnaire.keep_if
-    found = [_with_last_word(row, words, keep_if) for row in decisions(counted, keep_if, rule)]
+    found = [with_last_word(row, words, keep_if) for row in decisions(counted, keep_if, rule)]
     return tuple(row for row in found if _has_enough(row, rule, words))
-
-
-def _with_last_word(row: Decision, words: Mapping[tuple[str, str], str], keep_if: Mapping[str, str]) -> Decision:
-    decided = {question: words.get((row.variant_id, question), answer) for question, answer in row.decided.items()}
-    kept = all(decided[question] == wanted for question, wanted in keep_if.items())
-    return replace(row, decided=decided, kept=kept)
 
 
 def _has_enough(row: Decision, rule: DecisionRule, words: Mapping[tuple[str, str], str]) -> bool:

@@ -76,7 +76,7 @@ def _from_package(verification: Verification, content: dict[str, Any]) -> Import
     ticket, rows = read_offline_answers(content, verification.signer)
     if ticket.workspace_digest != verification.project.workspace_digest:
         raise UserError("expected answers about the pictures of this workspace, got a package about others")
-    return import_offline(verification.database, verification.questionnaire, ticket.annotator, rows)
+    return import_offline(verification.database, verification.questionnaire, ticket.annotator, rows, time.time())
 
 
 def _text(path: Path) -> str:
@@ -88,6 +88,8 @@ def _text(path: Path) -> str:
 
 def _json(text: str, path: Path) -> Any:
     try:
-        return json.loads(text)
-    except ValueError as error:
+        found = json.loads(text)
+        json.dumps(found, ensure_ascii=False).encode()  # halves of characters are no text: they could not be stored
+        return found
+    except (ValueError, RecursionError) as error:
         raise UserError(f"expected verdicts as .csv or JSON, got {path}, which is neither: {error}") from error

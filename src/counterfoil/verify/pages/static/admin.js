@@ -52,7 +52,7 @@ function show(summary) {
   byId("progress").value = progress.done;
   byId("lead").textContent = `${progress.done} of ${progress.total} answers are in; ${progress.finished} of ${progress.pictures} pictures have all of theirs.`;
   const figures = [["kept", decisions.kept], ["dropped", decisions.dropped], ["undecided so far", decisions.undecided],
-    ["disagreements", summary.disagreements.length], ["annotators", summary.annotators.length]];
+    ["disagreements", summary.disagreement_count], ["annotators", summary.annotators.length]];
   byId("figures").replaceChildren(...figures.map(([name, value]) => {
     const figure = made("div");
     figure.append(made("dt", "", name), made("dd", "", String(value)));
@@ -60,7 +60,7 @@ function show(summary) {
   }));
   rows("agreement", project.questions.map((question) => agreementRow(question, summary.agreement[question.id])), "No question yet.");
   rows("annotators", summary.annotators.map(annotatorRow), "Nobody is invited yet: the form below makes a link.");
-  showDisagreements(summary.disagreements);
+  showDisagreements(summary.disagreements, summary.disagreement_count);
 }
 
 function rows(name, filled, empty) {
@@ -171,11 +171,12 @@ let shown = 24;
 const places = new Map(); // a card that was decided stays where it is until the page is loaded again
 byId("more").addEventListener("click", () => { shown += 24; refresh(); });
 
-function showDisagreements(found) {
+function showDisagreements(found, count) {
   const open = found.filter((one) => one.questions.some((question) => !(question in one.adjudicated)));
   byId("disagreements-note").textContent = found.length === 0
     ? "Nobody disagrees so far."
-    : `${open.length} of ${found.length} wait for your word, which then counts instead of the people's answers.`;
+    : `${open.length} of ${found.length} wait for your word, which then counts instead of the people's answers.`
+      + (count > found.length ? ` ${count - found.length} more come when these are settled.` : "");
   const cards = byId("disagreements");
   const kept = new Map([...cards.children].map((card) => [card.dataset.key, card]));
   byId("more").hidden = found.length <= shown;
