@@ -49,6 +49,16 @@ class KilledPainter(WordPainter):
         return super().paint(wishes)
 
 
+class PlainPainter:
+    """Pictures of one size, whatever is asked for."""
+
+    def __init__(self, side: int) -> None:
+        self.side = side
+
+    def paint(self, wishes: Sequence[Wish]) -> list[Painted]:
+        return [np.zeros((self.side, self.side, 3), np.uint8) for _ in wishes]
+
+
 def drawn(text: str, shape: tuple[int, int]) -> NDArray[np.uint8]:
     """A smooth picture that only this text gives."""
     rng = np.random.default_rng(int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big"))
@@ -62,3 +72,11 @@ def words() -> WordPainter:
 
 def killed() -> KilledPainter:
     return KilledPainter()
+
+
+def empty() -> PlainPainter:
+    return PlainPainter(0)
+
+
+def small() -> PlainPainter:
+    return PlainPainter(9)

@@ -19,7 +19,7 @@ from counterfoil.errors import UserError
 from counterfoil.paint.background_graph import background_graph
 from counterfoil.paint.background_model import background_model, read_weights, weights_file
 from counterfoil.paint.complexity_guide import complexity_guide, raised
-from counterfoil.paint.sampler import Scene, levels, painted, ratios
+from counterfoil.paint.sampler import Scene, levels, painted, ratios, resampled
 from counterfoil.types import Picture
 from edit_pictures import PICTURES, cat, cup
 
@@ -74,6 +74,22 @@ def test_a_photo_larger_than_the_model_keeps_its_size_its_object_and_its_fine_de
     away = made.alpha == 0
     old, new = (float(cv2.Laplacian(each.image, cv2.CV_32F)[away].std()) for each in (picture, made))
     assert new > 0.4 * old
+
+
+def test_a_very_long_photo_is_painted_coarser_so_that_it_fits_into_memory() -> None:
+    grain = np.random.default_rng(0).integers(0, 256, (48, 8192, 3), np.uint8)
+    alpha = np.zeros(grain.shape[:2], np.uint8)
+    alpha[8:40, 100:300] = 255
+    made = applied("painted-complexity", Picture(grain, alpha), guidance=100, strength=0.9, steps=1)
+    np.testing.assert_array_equal(made.image[12:36, 104:296], grain[12:36, 104:296])
+    waves = np.abs(np.fft.rfft(made.image[:, 1024:].astype(np.float64), axis=1)) ** 2
+    assert waves[:, waves.shape[1] // 2 :].sum() < 0.01 * waves[:, 1:].sum()  # nothing finer than its 2048 pixels
+
+
+def test_a_strip_one_pixel_high_is_painted() -> None:
+    image = np.full((1, 2500, 3), 90, np.uint8)
+    alpha = np.where(np.arange(2500) < 400, 255, 0).astype(np.uint8)[None]
+    assert applied("painted-complexity", Picture(image, alpha), steps=1).image.shape == (1, 2500, 3)
 
 
 @pytest.mark.parametrize("picture", ["blob", "cat", "cup", "rocket"])
@@ -141,12 +157,62 @@ def test_a_removed_object_is_painted_over_and_nothing_else_changes() -> None:
     assert (made.image[hole] != background_of(picture)[hole]).mean() > 0.3
 
 
+def test_a_removal_with_resampling_is_another_fill_of_the_same_hole_and_the_same_again_from_its_seed() -> None:
+    picture = cup()
+    once, twice, again = (applied("painted-removal", picture, steps=2, resample=times).image for times in (1, 2, 2))
+    hole = hole_of(cutout(picture).alpha)
+    np.testing.assert_array_equal(twice[~hole], picture.image[~hole])
+    np.testing.assert_array_equal(twice, again)
+    assert (twice[hole] != once[hole]).mean() > 0.3
+
+
+def test_resampling_takes_every_step_so_many_times_and_once_is_the_plain_schedule() -> None:
+    plain = [0.0, 1.0, 2.0, 3.0, 4.0]
+    assert resampled(plain, 1) == plain
+    assert resampled(plain, 2) == [0, 1, 2, 3, 0, 1, 2, 3, 4, 3, 4]
+    assert resampled([5.0], 3) == [5.0]
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_the_network_is_asked_once_for_each_step_and_time_and_led_to_the_truth(times: int) -> None:
+    given, asked, steps = scene(1), [], 8
+    truth = np.tanh(np.random.default_rng(9).standard_normal(given.background.shape)).astype(np.float32)
+
+    def oracle(planes: Floats, ratio: float) -> Floats:
+        asked.append(ratio)
+        signal, noise = levels(ratio)
+        return np.asarray((signal * planes[:, :3] - truth) / noise, np.float32)
+
+    made = painted(oracle, given, resampled(ratios(0.8, steps), times))
+    np.testing.assert_allclose(made, np.where(given.known > 0, given.colours, truth), atol=1e-4)
+    assert len(asked) == times * (steps - 1) + 1
+
+
+def test_going_back_up_in_noise_brings_the_noise_that_the_ratio_promises_and_a_new_one_each_time() -> None:
+    given, seen = scene(1, 128), []
+
+    def watcher(planes: Floats, ratio: float) -> Floats:
+        signal, noise = levels(ratio)
+        seen.append((ratio, (planes[:, :3] - signal * given.background) / noise))
+        return np.asarray((signal * planes[:, :3] - given.background) / noise, np.float32)
+
+    schedule = ratios(0.8, 4)
+    painted(watcher, given, resampled(schedule, 4))
+    painted_part = np.broadcast_to(given.known == 0, given.background.shape)
+    starts = [noise[painted_part] for ratio, noise in seen if ratio == schedule[0]]
+    assert len(starts) == 4
+    for noise in starts:
+        assert float(noise.std()) == pytest.approx(1, rel=0.03)
+    assert float(np.abs(np.corrcoef(starts) - np.eye(4)).max()) < 0.1
+
+
 @pytest.mark.parametrize(
     ("name", "settings", "said"),
     [
         ("painted-complexity", {"guidance": 1e9}, "guidance: expected from -100 to 100, got 1e\\+09"),
-        ("painted-complexity", {"strength": 0}, "strength: expected more than 0 and at most 1, got 0"),
+        ("painted-complexity", {"strength": 0}, "strength: expected from 0.01 to 1, got 0"),
         ("painted-complexity", {"strength": 1.5}, "strength"),
+        ("painted-complexity", {"strength": 1e-200}, "strength"),
         ("painted-complexity", {"steps": 0}, "steps: expected from 1 to 1000, got 0"),
         ("painted-complexity", {"lambda": 20}, "unknown setting 'lambda'; expected guidance"),
         ("painted-adversarial", {"candidates": 1}, "candidates: expected from 2 to 64"),
@@ -154,6 +220,8 @@ def test_a_removed_object_is_painted_over_and_nothing_else_changes() -> None:
         ("painted-adversarial", {"by": "luck"}, "by"),
         ("painted-random", {"steps": -1}, "steps"),
         ("painted-removal", {"device": "tpu"}, "device"),
+        ("painted-removal", {"resample": 0}, "resample: expected from 1 to 100 times, got 0"),
+        ("painted-removal", {"resample": 3, "steps": 1}, "resample: expected 1 where steps is 1, got 3"),
     ],
 )
 def test_settings_that_cannot_be_painted_are_refused_at_the_door(

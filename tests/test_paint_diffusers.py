@@ -272,6 +272,47 @@ def test_a_damaged_file_of_weights_is_said(tmp_path: Path) -> None:
         painter(place)
 
 
+def test_a_damaged_text_encoder_is_said(tmp_path: Path) -> None:
+    place = stable_diffusion(tmp_path / "sd")
+    (place / "text_encoder" / "model.safetensors").write_bytes(b"nothing")
+    with pytest.raises(UserError, match="but it cannot be loaded"):
+        painter(place)
+
+
+def test_the_time_of_a_partly_painted_background_is_known_before(models: Path) -> None:
+    painter(models / "inpaint", "backgrounds", device="auto", steps=10, strength=0.2).check_time(
+        Wish("a beach", "", 0, scene(0)), 2
+    )
+
+
+@pytest.mark.parametrize(
+    ("network", "scheduler", "said"),
+    [
+        ({}, {"prediction_type": "v_prediction"}, "one that predicts v_prediction"),
+        ({"num_class_embeds": 5}, {}, "one that must be told a class"),
+        ({"in_channels": 1, "out_channels": 1}, {}, "one of 1 colours"),
+    ],
+)
+def test_a_pixel_model_of_another_kind_is_refused(
+    tmp_path: Path, network: dict[str, Any], scheduler: dict[str, Any], said: str
+) -> None:
+    place = pixel_model(tmp_path / "pixels", network, scheduler)
+    with pytest.raises(UserError, match=said):
+        painter(place, "backgrounds")
+
+
+def test_a_scheduler_of_another_kind_of_model_is_said(models: Path) -> None:
+    found = painter(models / "sd", scheduler="FlowMatchEulerDiscreteScheduler")
+    with pytest.raises(UserError, match="expected a scheduler that works with StableDiffusionPipeline"):
+        found.paint(WISHES[:1])
+
+
+@pytest.mark.parametrize("device", ["banana", "meta"])
+def test_a_device_that_torch_cannot_use_is_said(models: Path, device: str) -> None:
+    with pytest.raises(UserError, match=f"got '{device}', which torch cannot use here"):
+        painter(models / "pixels", "backgrounds", device=device)
+
+
 @contextmanager
 def hub(replies: dict[str, tuple[int, dict[str, str], object]]) -> Iterator[str]:
     """A hub that knows only these models."""

@@ -171,6 +171,19 @@ def test_backgrounds_are_painted_around_the_objects_of_photos(tmp_path: Path) ->
     assert len(pixels) == len(kinds)
 
 
+def test_a_background_of_another_size_than_the_photo_is_refused(tmp_path: Path) -> None:
+    images, masks = write_photos(tmp_path, 4)
+    (tmp_path / "classes.json").write_text(json.dumps(["crimson", "emerald", "azure", "violet"]))
+    recipe = tmp_path / "scenes.yaml"
+    recipe.write_text(
+        f"paints: backgrounds\nclasses: {tmp_path / 'classes.json'}\nattributes:\n"
+        "  - {attribute: background, values: [beach], templates: {a: '{value}'}}\n"
+    )
+    with pytest.raises(UserError, match=r"expected uint8 arrays of the photo's shape .*, got uint8 \(9, 9, 3\)"):
+        paint("--recipe", str(recipe), "--painter", "python:painted:small", "--images", str(images), "--masks",
+              str(masks), "--out", str(tmp_path / "out"))  # fmt: skip
+
+
 def test_ximagenet_12_has_scenes_for_each_of_its_classes() -> None:
     (attribute,) = load_painting("ximagenet-12-ai").attributes
     assert isinstance(attribute.values, dict)
@@ -213,6 +226,26 @@ def test_the_stand_in_for_photos_changes_background_texture_and_material() -> No
             " values: {unicorn: [red]}, templates: {a: '{value}'}}]",
             "expected a label of imagenet-d, got 'unicorn'",
         ),
+        (
+            "paints: pictures\nclasses: imagenet-d\nattributes: [{attribute: texture, values: [red],"
+            " templates: {../../a: '{value}'}}]",
+            "a template is named by letters, digits, '.', '+' and '-', got '../../a'",
+        ),
+        (
+            "paints: pictures\nclasses: imagenet-d\nattributes: [{attribute: texture, values: [red],"
+            " templates: {a: '{value!x}'}}]",
+            "has {value}; expected category, a_category, value as they are",
+        ),
+        (
+            "paints: pictures\nclasses: imagenet-d\nattributes: [{attribute: texture, values: [red, blue, red],"
+            " templates: {a: '{value}'}}]",
+            "expected each value of texture once, got 'red' twice",
+        ),
+        (
+            "paints: pictures\nclasses: imagenet-d\nattributes: [{attribute: texture, values: [..],"
+            " templates: {a: '{value}'}}]",
+            "expected values of 1 to 200 bytes with a letter or digit for texture, got '..'",
+        ),
     ],
 )
 def test_a_wrong_prompt_file_says_what_was_expected(tmp_path: Path, text: str, said: str) -> None:
@@ -237,6 +270,10 @@ def test_a_wrong_prompt_file_says_what_was_expected(tmp_path: Path, text: str, s
         (["--painter", "stable-diffusion"], "expected the address of a painter, got 'stable-diffusion'"),
         (["--recipe", "ximagenet-12-ai"], "expected --images"),
         (["--recipe", "imagenet-d-photo"], "expected --images"),
+        (["--recipe", "imagenet-d-photo", "--images", "."], "expected no --painter: imagenet-d-photo edits photos"),
+        (["--painter", "python:painted:SIDE"], "a factory of an object with `paint(wishes)`, got none"),
+        (["--painter", "python:builtins:dict"], "a factory of an object with `paint(wishes)`, got none"),
+        (["--painter", "python:painted:empty", "--limit", "1"], "uint8 arrays (height, width, 3)"),
     ],
 )
 def test_what_cannot_be_painted_is_said_in_one_line(tmp_path: Path, arguments: list[str], said: str) -> None:

@@ -178,6 +178,27 @@ def test_a_copy_of_a_reference_picture_is_shown_beside_it(workspace: Path, tmp_p
     assert "coffee.png" in (workspace / "quality" / "index.html").read_text()
 
 
+def test_a_broken_picture_is_told_and_has_no_nearest(workspace: Path, tmp_path: Path) -> None:
+    broken = replaced(workspace, "beach", "umbrella", PHOTOS[0])
+    (file,) = [one.file for one in Workspace(workspace).exhibits if one.variant.id == broken]
+    (workspace / file).write_bytes(b"nothing")
+    (tmp_path / "reference").mkdir()
+    Image.fromarray(PHOTOS[0]).save(tmp_path / "reference" / "astronaut.png")
+    said = quality(str(workspace), "--keep-all", "--reference", str(tmp_path / "reference"))
+    assert "1 unreadable" in said.output
+    assert broken not in (workspace / "quality" / "nearest.json").read_text()
+    with pytest.raises(UserError, match=r"is no picture; `counterfoil quality .*` takes such pictures out"):
+        CliRunner().invoke(commands, ["analyse", "prompts", str(workspace)], catch_exceptions=False)
+
+
+def test_a_damaged_record_of_quality_control_is_said(workspace: Path) -> None:
+    quality(str(workspace))
+    (workspace / "quality" / "quality.json").write_text("{")
+    chosen = Selection(("backpack", "umbrella"), values=("beach", "street", "striped", "sky"))
+    with pytest.raises(UserError, match="which is damaged: remove it"):
+        paint_job(PaintJob("imagenet-d", "python:painted:words", chosen), workspace)
+
+
 def test_the_embedding_is_what_the_last_layer_of_the_network_sees(tmp_path: Path) -> None:
     onnx = pytest.importorskip("onnx")
     from counterfoil.embedded.fetch import asset, cache_folder

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import counterfoil as cf
+from counterfoil.edit import edit_named
 from counterfoil.pipeline import Result
 from counterfoil.recipes import load_recipe
 from counterfoil.store import read_table
@@ -75,4 +76,8 @@ def test_a_recipe_goes_without_20_adv_where_its_surrogate_does_not_know_the_labe
 def test_imagenet_e_is_complete() -> None:
     steps = load_recipe("imagenet-e").edits
     assert all(step.needs in (None, "surrogate") for step in steps)
-    assert {"painted-complexity", "painted-adversarial", "background-swap"} <= {step.edit for step in steps}
+    rows = {f"{step.edit} {edit_named(step.edit, settings).level}" for step in steps for settings in step.all_settings}
+    painted = {"painted-complexity 0", "painted-complexity -20", "painted-complexity 20", "painted-adversarial 20-adv"}
+    assert painted < rows
+    assert {row.split()[0] for row in rows - painted} == {"control", "background-swap", "size", "position", "direction"}
+    assert sum(row.startswith("size ") for row in rows) == 4

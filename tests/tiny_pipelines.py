@@ -125,13 +125,15 @@ def with_safety_checker(pipeline: Any) -> None:
     pipeline.feature_extractor = transformers.CLIPImageProcessor(size={"shortest_edge": 32}, crop_size=side)
 
 
-def pixel_model(folder: Path) -> Path:
-    """An unconditional model over pixels."""
+def pixel_model(folder: Path, network: dict[str, Any] | None = None, scheduler: dict[str, Any] | None = None) -> Path:
+    """An unconditional model over pixels, or one that differs from it in the settings given."""
     torch, diffusers = library("torch"), library("diffusers")
     torch.manual_seed(4)
-    network = diffusers.UNet2DModel(
-        sample_size=SIDE, in_channels=3, out_channels=3, layers_per_block=1, block_out_channels=(8, 16),
-        down_block_types=("DownBlock2D",) * 2, up_block_types=("UpBlock2D",) * 2, norm_num_groups=4,
+    settings = {"sample_size": SIDE, "in_channels": 3, "out_channels": 3, **(network or {})}
+    unet = diffusers.UNet2DModel(
+        layers_per_block=1, block_out_channels=(8, 16), norm_num_groups=4,
+        down_block_types=("DownBlock2D",) * 2, up_block_types=("UpBlock2D",) * 2, **settings,
     )  # fmt: skip
-    diffusers.DDPMPipeline(network, diffusers.DDPMScheduler()).save_pretrained(folder, safe_serialization=True)
+    noise = diffusers.DDPMScheduler(**(scheduler or {}))
+    diffusers.DDPMPipeline(unet, noise).save_pretrained(folder, safe_serialization=True)
     return folder

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from counterfoil.errors import UserError
 from counterfoil.paint.painter import PaintOptions
@@ -24,6 +25,7 @@ from counterfoil.report.prompt_table import prompt_json, prompt_table
 from counterfoil.store import write_atomically
 
 _OPTIONS = ("device", "precision", "batch_size", "steps", "guidance", "scheduler", "size", "strength")
+_OF_EDITS = ("recipe", "out", "images", "masks", "limit", "seed")
 _folder = click.Path(path_type=Path)
 
 
@@ -73,7 +75,12 @@ def _build(recipe: str, out: Path, images: Path | None, masks: Path | None, opti
     """A recipe of edits needs photos and no painter."""
     if images is None:
         raise UserError(f"expected --images: {recipe} edits photos")
-    skipped = build_job(Job(source_at(images, masks), (), recipe, options["limit"], seed=options["seed"]), out)
+    context = click.get_current_context()
+    for name in (name for name in context.params if name not in _OF_EDITS):
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise UserError(f"expected no --{name.replace('_', '-')}: {recipe} edits photos and asks no painter")
+    source, command = source_at(images, masks), shlex.join(["counterfoil", *sys.argv[1:]])
+    skipped = build_job(Job(source, (), recipe, options["limit"], seed=options["seed"], command=command), out)
     click.echo(f"pictures: {out / 'pictures'}")
     click.echo(f"skipped: {skipped}, each with its reason in {out / 'skipped.csv'}")
 
@@ -97,7 +104,8 @@ def quality(workspace: Path, distance: int, keep_all: bool, reference: Path | No
     """Take blank, broken and repeated pictures out of a workspace's manifest, each with its reason."""
     bounds = Bounds(distance, keep_all)
     looked = control_quality(workspace, bounds)
-    near = neighbours(workspace, reference, Embedding()) if reference else []
+    broken = {removal.variant_id for removal in looked.removals if removal.kind == "unreadable"}
+    near = neighbours(workspace, reference, Embedding(), broken) if reference else []
     page = write_quality_page(workspace, looked, bounds, near, reference)
     verb = "found" if keep_all else "removed"
     told = ", ".join(f"{count} {kind}" for kind, count in looked.counts.items()) or "nothing"

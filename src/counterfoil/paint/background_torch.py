@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from counterfoil.errors import UserError
 from counterfoil.paint.background_model import read_weights, weights_file
 from counterfoil.paint.extras import required
 from counterfoil.paint.sampler import Array, Guide, Predict, Scene, painted
@@ -16,8 +17,12 @@ from counterfoil.paint.sampler import Array, Guide, Predict, Scene, painted
 def torch_model(device: str, half: bool = False, weights: bytes | None = None) -> Predict:
     """The model on this device; `half` computes in bfloat16, faster and no longer equal to the last digits."""
     torch: Any = required("torch")
+    if device.startswith("cuda") and not torch.cuda.is_available():
+        raise UserError(f"expected a GPU for device: {device}, but torch sees none; use device: cpu")
     from counterfoil.paint.background_network import BackgroundNetwork
 
+    if not half:  # equal to ONNX Runtime means full precision, not TF32, which cuDNN takes unasked
+        torch.backends.cudnn.allow_tf32 = False
     network: Any = BackgroundNetwork().eval().to(device)
     tensors = read_weights(weights if weights is not None else weights_file())
     network.load_state_dict({name: torch.from_numpy(array) for name, array in tensors.items()})

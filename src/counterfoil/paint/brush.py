@@ -20,6 +20,8 @@ from counterfoil.paint.sampler import Guide, Predict, Scene, painted, ratios
 
 MOST_GUIDANCE = 100.0  # beyond it pictures are nothing but grain, or nothing but blur
 MOST_STEPS = 1000
+LEAST_STRENGTH = 0.01  # below it the way from noise to picture would begin behind its own end
+LONGEST = 8 * SIDE  # pixels of the longer side; the network's memory grows with the square of the area
 STRONGEST_DETAIL = 0.6  # edits of this strength and more keep nothing of the photo's finest detail
 
 Bytes = NDArray[np.uint8]
@@ -47,8 +49,8 @@ class Brush:
     device: Device = "cpu"
 
     def __post_init__(self) -> None:
-        if not 0 < self.strength <= 1:
-            raise UserError(f"strength: expected more than 0 and at most 1, got {self.strength:g}")
+        if not LEAST_STRENGTH <= self.strength <= 1:
+            raise UserError(f"strength: expected from {LEAST_STRENGTH:g} to 1, got {self.strength:g}")
         if not 1 <= self.steps <= MOST_STEPS:
             raise UserError(f"steps: expected from 1 to {MOST_STEPS}, got {self.steps}")
         if not abs(self.guidance) <= MOST_GUIDANCE:  # false for what is not a number, too
@@ -90,7 +92,7 @@ def _on_gpu(device: str) -> Predict:
 
 
 def _reduced(image: Bytes) -> Bytes:
-    """The picture with its shorter side at the model's size; what is smaller stays as it is."""
+    """The picture with its shorter side at the model's size, or less if it is very long; smaller ones stay."""
     size = _small(image.shape)
     return image if size is None else np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), np.uint8)
 
@@ -107,8 +109,8 @@ def _wholly(known: Flags) -> Flags:
 def _small(shape: tuple[int, ...]) -> tuple[int, int] | None:
     """Width and height to work at, where they are not the picture's own."""
     height, width = shape[:2]
-    scale = SIDE / min(height, width)
-    return None if scale >= 1 else (round(width * scale), round(height * scale))
+    scale = min(SIDE / min(height, width), LONGEST / max(height, width))
+    return None if scale >= 1 else (max(1, round(width * scale)), max(1, round(height * scale)))
 
 
 def _scene(layers: Layers, rng: np.random.Generator) -> Scene:

@@ -68,8 +68,10 @@ class DiffusersPainter:
 
     def check_time(self, wish: Wish, pictures: int) -> None:
         """Refuse what would take hours without a GPU."""
-        hurried = DiffusersPainter(replace(self.loaded, options=replace(self.options, steps=2)))
-        refuse_slow(self, lambda: self.loaded.steps / 2 * seconds_of(lambda: hurried.paint([wish])), pictures)
+        whole = 1.0 if self.loaded.takes("strength") else None  # a part of two steps may be none
+        hurried = DiffusersPainter(replace(self.loaded, options=replace(self.options, steps=2, strength=whole)))
+        steps = self.loaded.steps * (self.options.strength or self.loaded.default("strength") or 1.0)
+        refuse_slow(self, lambda: steps / 2 * seconds_of(lambda: hurried.paint([wish])), pictures)
 
     @property
     def _native_size(self) -> int:
@@ -109,6 +111,13 @@ class DiffusersPainter:
         except ValueError as error:
             line = " ".join(str(error).split())[:240]
             raise UserError(f"{type(self.loaded.pipeline).__name__} of {self.name} refuses: {line}") from error
+        except (AttributeError, TypeError) as error:
+            if options.scheduler is None:
+                raise
+            raise UserError(
+                f"expected a scheduler that works with {type(self.loaded.pipeline).__name__}, got"
+                f" '{options.scheduler}': {' '.join(str(error).split())[:160]}; leave --scheduler to the model"
+            ) from error
         held_back = getattr(found, "nsfw_content_detected", None) or [False] * len(wishes)
         return [_checked(image, held) for image, held in zip(found.images, held_back, strict=True)]
 

@@ -90,9 +90,12 @@ def device_for(options: PaintOptions) -> str:
     if options.device.startswith("cuda") and not torch.cuda.is_available():
         raise UserError(f"expected a GPU for --device {options.device}, but torch sees none; use --device cpu")
     try:
+        torch.zeros(1, device=options.device).item()
         return str(torch.device(options.device))
-    except RuntimeError as error:
-        raise UserError(f"expected --device auto, cpu, cuda or cuda:NUMBER, got '{options.device}'") from error
+    except (RuntimeError, NotImplementedError, AssertionError) as error:
+        raise UserError(
+            f"expected --device auto, cpu, cuda or cuda:NUMBER, got '{options.device}', which torch cannot use here"
+        ) from error
 
 
 def precision_on(device: str, options: PaintOptions) -> str:

@@ -157,8 +157,25 @@ def load_pixels(address: str, found: Repository, options: PaintOptions) -> Pixel
         inside = {"subfolder": "unet"} if found.is_pipeline else {}
         network = diffusers.UNet2DModel.from_pretrained(found.place, **inside, **found.options)
         noise = diffusers.DDPMScheduler.from_pretrained(found.place, subfolder="scheduler", **_revision(found))
+    _check_kind(address, found, network, noise)
     network = network.eval().to(device, dtype_on(device, options))
     return PixelPainter(address, network, noise, found.revision, device, options)
+
+
+def _check_kind(address: str, found: Repository, network: Any, noise: Any) -> None:
+    """Another kind of model would fail in its first step, or paint nothing but noise."""
+    config = network.config
+    faults = {
+        "one that works on an autoencoder's codes": any(file.startswith(("vae/", "vqvae/")) for file in found.files),
+        "one that must be told a class": bool(config.num_class_embeds or config.class_embed_type),
+        f"one of {config.in_channels} colours": config.in_channels != 3,
+        "one that does not say its size": not config.sample_size,
+        f"one that predicts {noise.config.prediction_type}": noise.config.prediction_type != "epsilon",
+    }
+    for fault in (fault for fault, found_it in faults.items() if found_it):
+        raise UserError(
+            f"expected an unconditional model over RGB pixels that predicts noise, got '{address}', {fault}"
+        )
 
 
 def _revision(found: Repository) -> dict[str, str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from counterfoil.paint.extras import required
 from counterfoil.types import Preprocessing
 
 GRAPH, NODES, TENSORS, INPUTS, OUTPUTS = 7, 1, 5, 11, 12  # fields of the messages
+FLOATS = 1  # TensorProto.DataType.FLOAT
 LEAST = 1e-12  # probability
 
 Values = dict[str, Any]
@@ -26,16 +28,21 @@ def log_probability(file: Path, column: int, wanted: Preprocessing) -> Callable[
     graph = Message(file.read_bytes()).messages(GRAPH)[0]
     nodes = [_node(message) for message in graph.messages(NODES)]
     strangers = {operator for operator, *_ in nodes} - set(_operators(torch))
+    strangers |= {f"{name} of another form" for name, inputs, _, about in nodes if not _is_plain(name, inputs, about)}
     if strangers:
         raise UserError(f"expected a network of {', '.join(_operators(torch))}, got {file.name} with {min(strangers)}")
     held = dict(map(_tensor, graph.messages(TENSORS)))
     (given, *_), (result, *_) = ([message.texts(1)[0] for message in graph.messages(n)] for n in (INPUTS, OUTPUTS))
 
+    gives_probabilities = "Softmax" in {operator for operator, *_ in nodes}
+
     def asked(levels: Any) -> Any:
-        values = {**held, given: _prepared(torch, levels, wanted)}
+        there = {name: value.to(levels.device) for name, value in held.items()}
+        values = {**there, given: _prepared(torch, levels, wanted)}
         for operator, inputs, output, attributes in nodes:
             values[output] = _operators(torch)[operator](*(values.get(name) for name in inputs), attributes)
-        return values[result][:, column].clamp(min=LEAST).log()
+        scores = values[result] if gives_probabilities else values[result].softmax(-1)
+        return scores[:, column].clamp(min=LEAST).log()
 
     return asked
 
@@ -55,6 +62,15 @@ def _operators(torch: Any) -> dict[str, Callable[..., Any]]:
     }
 
 
+def _is_plain(operator: str, inputs: Sequence[str], about: Attributes) -> bool:
+    """Whether an operator is used as written here: what it is told otherwise would be passed over in silence."""
+    if operator == "Conv":
+        return len(inputs) == 3 and {"pads", "strides"} <= about.keys() and set(about.get("dilations", ())) <= {1}
+    if operator == "Clip":
+        return len(inputs) == 3
+    return operator != "Gemm" or (len(inputs) == 3 and not {"transA"} & about.keys())
+
+
 def _convolution(functional: Any, parts: tuple[Any, ...], about: Attributes) -> Any:
     top, left, bottom, right = about["pads"]
     padded = functional.pad(parts[0], (left, right, top, bottom))
@@ -67,13 +83,20 @@ def _node(message: Message) -> tuple[str, list[str], str, Attributes]:
 
 
 def _attribute(about: Message) -> Any:
-    return about.integers(8) or (about.integers(3) or about.floats(2))[0]
+    """Whole numbers, a whole number or a fraction; of other kinds only their being there is known."""
+    numbers = about.integers(8) or about.integers(3) or about.floats(2)
+    return numbers if about.integers(8) else (numbers[0] if numbers else None)
 
 
 def _tensor(message: Message) -> tuple[str, Any]:
     torch: Any = required("torch")
-    values = np.array(message.floats(9) or message.floats(4), np.float32).reshape(message.integers(1))
-    return message.texts(8)[0], torch.from_numpy(values)
+    name, shape = message.texts(8)[0], message.integers(1)
+    values = np.array(message.floats(9) or message.floats(4), np.float32)
+    if message.integers(2) != [FLOATS] or values.size != math.prod(shape):
+        raise UserError(
+            f"expected a network whose file holds its weights as 32-bit numbers, got another kind in '{name}'"
+        )
+    return name, torch.from_numpy(values.reshape(shape))
 
 
 def _prepared(torch: Any, levels: Any, wanted: Preprocessing) -> Any:
@@ -84,5 +107,6 @@ def _prepared(torch: Any, levels: Any, wanted: Preprocessing) -> Any:
     fitted = torch.nn.functional.interpolate(levels, size=size, mode="bilinear", antialias=True)
     top, left = ((fitted.shape[2 + axis] - wanted.size[axis]) // 2 for axis in (0, 1))
     cropped = fitted[:, :, top : top + wanted.size[0], left : left + wanted.size[1]]
-    mean, deviation = (torch.tensor(values).view(1, 3, 1, 1) for values in (wanted.mean, wanted.std))
+    cropped = cropped.flip(1) if wanted.colour_order == "BGR" else cropped
+    mean, deviation = (levels.new_tensor(values).view(1, 3, 1, 1) for values in (wanted.mean, wanted.std))
     return (cropped - mean) / deviation

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -39,13 +40,24 @@ class PythonPainter:
         found = list(self.painter.paint(wishes))
         if len(found) != len(wishes):
             raise UserError(f"expected {len(wishes)} pictures from {self.name}, got {len(found)}")
-        for image in found:
-            fits = isinstance(image, np.ndarray) and image.dtype == np.uint8 and image.shape[2:] == (3,)
-            if not (isinstance(image, Refusal) or fits):
-                raise UserError(
-                    f"expected pictures as uint8 arrays (height, width, 3) from {self.name}, got {type(image).__name__}"
-                )
+        for image, wish in zip(found, wishes, strict=True):
+            if not (isinstance(image, Refusal) or _fits(image, wish)):
+                raise UserError(f"expected uint8 arrays {_shape(wish)} from {self.name}, got {_told(image)}")
         return found
+
+
+def _fits(image: object, wish: Wish) -> bool:
+    if not isinstance(image, np.ndarray) or image.dtype != np.uint8 or image.shape[2:] != (3,) or not image.size:
+        return False
+    return wish.around is None or image.shape == wish.around.image.shape
+
+
+def _shape(wish: Wish) -> str:
+    return "(height, width, 3)" if wish.around is None else f"of the photo's shape {wish.around.image.shape}"
+
+
+def _told(image: object) -> str:
+    return f"{image.dtype} {image.shape}" if isinstance(image, np.ndarray) else type(image).__name__
 
 
 def load_python_painter(address: str, place: str, paints: Paints, options: PaintOptions) -> PythonPainter:
@@ -60,8 +72,12 @@ def load_python_painter(address: str, place: str, paints: Paints, options: Paint
         factory = getattr(source, name)
     except (ImportError, AttributeError) as error:
         raise UserError(f"expected '{address}' to name a factory, but it cannot be imported: {error}") from error
-    painter = factory()
-    file = Path(source.__file__ or "")
-    return PythonPainter(
-        address, painter, str(getattr(painter, "digest", hashlib.sha256(file.read_bytes()).hexdigest()))
-    )
+    painter = factory() if callable(factory) else None
+    if not callable(getattr(painter, "paint", None)):
+        raise UserError(f"expected '{address}' to name a factory of an object with `paint(wishes)`, got none")
+    return PythonPainter(address, painter, str(getattr(painter, "digest", None) or _source_digest(source)))
+
+
+def _source_digest(module: ModuleType) -> str:
+    file = getattr(module, "__file__", None)
+    return hashlib.sha256(Path(file).read_bytes() if file else module.__name__.encode()).hexdigest()

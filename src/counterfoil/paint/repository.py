@@ -72,9 +72,15 @@ def loading(address: str) -> Iterator[None]:
     """Turn a library's failure to load a model into one line."""
     try:
         yield
-    except (OSError, RuntimeError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except _faults() as error:
         line = " ".join(str(error).split())[:240]
         raise UserError(f"expected a diffusers model at '{address}', but it cannot be loaded: {line}") from error
+
+
+def _faults() -> tuple[type[Exception], ...]:
+    """What libraries raise for a model that they cannot load; some pass on what safetensors says of a damaged file."""
+    damaged: type[Exception] = required("safetensors").SafetensorError
+    return OSError, RuntimeError, ValueError, KeyError, TypeError, AttributeError, damaged
 
 
 def _folder(folder: Path) -> Repository:

@@ -10,6 +10,7 @@ import importlib.util
 import json
 from dataclasses import replace
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 
@@ -21,21 +22,35 @@ from counterfoil.models.onnx import OnnxClassifier
 from counterfoil.paint.adversarial import gradient_guide
 from counterfoil.paint.onnx_gradient import log_probability
 from counterfoil.paint.sampler import Guide
-from counterfoil.types import Classifier, Picture, Variant
+from counterfoil.types import Classifier, Picture, Preprocessing, Variant
 
 
 def by_gradient(edit: PaintedAdversarial, surrogate: Classifier) -> bool:
     """Whether the surrogate's gradient leads; raises `UserError` where that was asked for and cannot be."""
     if edit.by == "candidates" or edit.candidate is not None:
         return edit.by == "gradient"
-    if importlib.util.find_spec("torch") is None or not isinstance(surrogate, OnnxClassifier):
-        if edit.by == "gradient":
-            raise UserError(
-                f"expected torch and an ONNX surrogate for by: gradient, got {edit.surrogate}"
-                " without them; use by: candidates, or pip install 'counterfoil[torch]'"
-            )
-        return False
-    return True
+    lack = _lack(surrogate)
+    if lack and edit.by == "gradient":
+        raise UserError(f"by: gradient with {edit.surrogate}: {lack}; use by: candidates")
+    return not lack
+
+
+def _lack(surrogate: Classifier) -> str:
+    """Why there is no gradient; empty where there is one."""
+    if not isinstance(surrogate, OnnxClassifier):
+        return "expected an ONNX surrogate, got another kind of model"
+    if importlib.util.find_spec("torch") is None:
+        return "expected torch, which is not installed; pip install 'counterfoil[torch]'"
+    return _lack_of_file(surrogate.path, surrogate.preprocessing)
+
+
+@lru_cache(maxsize=8)
+def _lack_of_file(path: Path, preprocessing: Preprocessing) -> str:
+    try:
+        log_probability(path, 0, preprocessing)
+    except UserError as error:
+        return str(error)
+    return ""
 
 
 def attacked(picture: Picture, surrogate: Classifier, variant: Variant) -> Variant:

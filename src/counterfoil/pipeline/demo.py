@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -30,10 +31,10 @@ def demo_job(limit: int | None, workers: int | None, command: str) -> Job:
     return Job(DemoSource(), MODELS, "attributes", limit, workers, command=command)
 
 
-def paint_demo(out: Path) -> Path:
+def paint_demo(out: Path, photos: Sequence[str] = PAINTED) -> Path:
     """A few photos with their backgrounds made plainer and more complex, side by side in one picture."""
     source = DemoSource()
-    chosen = [sample for sample in source.samples()[0] if sample.id in PAINTED]
+    chosen = [sample for sample in source.samples()[0] if sample.id in photos]
     with ThreadPoolExecutor(cores()) as threads:
         rows = list(threads.map(lambda sample: _row(source, sample), chosen))
     path = out / "painted.png"

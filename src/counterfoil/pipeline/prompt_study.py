@@ -15,7 +15,7 @@ import numpy as np
 
 from counterfoil.analyse.diversity import diversity
 from counterfoil.analyse.interval import RATE, Estimate, estimate
-from counterfoil.errors import UserError
+from counterfoil.errors import Unusable, UserError
 from counterfoil.pipeline.embedding import Embedding
 from counterfoil.store import Workspace
 from counterfoil.types import Exhibit
@@ -99,4 +99,7 @@ def _diversity(workspace: Workspace, members: Sequence[Exhibit], embedding: Embe
     if not chosen:
         return _NONE
     labels = [exhibit.variant.label for exhibit in chosen]
-    return diversity(embedding.of_all(chosen, workspace.read), labels)
+    try:
+        return diversity(embedding.of_all(chosen, workspace.read), labels)
+    except Unusable as error:
+        raise UserError(f"{error}; `counterfoil quality {workspace.folder}` takes such pictures out") from error

@@ -67,7 +67,10 @@ def removed_before(folder: Path) -> dict[str, str]:
     path = folder / _RECORD
     if not path.is_file():
         return {}
-    found = json.loads(path.read_text(encoding="utf-8"))
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise UserError(f"expected the record of quality control in {path}, which is damaged: remove it") from error
     return {} if found["bounds"]["keep_all"] else {row["variant_id"]: _SAID + row["reason"] for row in found["removed"]}
 
 

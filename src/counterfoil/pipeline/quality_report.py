@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -32,13 +32,16 @@ class Neighbour:
     cosine: float
 
 
-def neighbours(folder: Path, reference: Path, embedding: Embedding) -> list[Neighbour]:
+def neighbours(
+    folder: Path, reference: Path, embedding: Embedding, unreadable: Collection[str] = ()
+) -> list[Neighbour]:
     """Of each picture of a workspace the nearest of a reference folder, the most alike first."""
     files = sorted(path for path in reference.rglob("*") if path.suffix.lower() in _SUFFIXES)
     if not files:
         raise UserError(f"expected pictures in the reference folder '{reference}', found none")
     workspace = Workspace(folder)
     made = [exhibit for exhibit in workspace.exhibits if exhibit.variant.attribute not in ("original", "control")]
+    made = [exhibit for exhibit in made if exhibit.variant.id not in unreadable]
     rows = nearest(embedding.of_all(made, workspace.read), embedding.of_all(files, _read)) if made else []
     found = [
         Neighbour(exhibit.variant.id, files[place].relative_to(reference).as_posix(), round(cosine, 6))

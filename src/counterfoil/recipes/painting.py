@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import re
 import string
+from collections import Counter
 from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
@@ -16,6 +18,8 @@ from counterfoil.errors import UserError
 
 PLACEHOLDERS = ("category", "a_category", "value")
 _FOLDER = "paintings"
+_FOLDER_NAME = re.compile(r"\w[\w.+-]{0,99}")  # of a template: its pictures lie in a folder of that name
+_LONGEST_VALUE = 200  # bytes: a value is the name of a folder, too
 
 
 class PaintedAttribute(BaseModel):
@@ -30,7 +34,9 @@ class PaintedAttribute(BaseModel):
     @field_validator("templates")
     @classmethod
     def _known_placeholders(cls, templates: dict[str, str]) -> dict[str, str]:
-        for text in templates.values():
+        for name, text in templates.items():
+            if not _FOLDER_NAME.fullmatch(name):
+                raise ValueError(f"a template is named by letters, digits, '.', '+' and '-', got '{name}'")
             _check_placeholders(text)
         return templates
 
@@ -106,12 +112,12 @@ def is_painting(name_or_file: str) -> bool:
 
 def _check_placeholders(text: str) -> None:
     try:
-        names = [name for _, name, _, _ in string.Formatter().parse(text) if name is not None]
+        fields = [field for field in string.Formatter().parse(text) if field[1] is not None]
     except ValueError as error:
         raise ValueError(f"the template '{text}' cannot be read: {error}") from error
-    unknown = [name for name in names if name not in PLACEHOLDERS]
-    if unknown:
-        raise ValueError(f"the template '{text}' has {{{unknown[0]}}}; expected {', '.join(PLACEHOLDERS)}")
+    for _, name, form, conversion in fields:
+        if name not in PLACEHOLDERS or form or conversion:
+            raise ValueError(f"the template '{text}' has {{{name}}}; expected {', '.join(PLACEHOLDERS)} as they are")
 
 
 def _shipped() -> Any:
@@ -141,16 +147,30 @@ def _parsed(path: Any, where: str) -> Painting:
 
 def _with_values(attribute: PaintedAttribute, folder: Any) -> PaintedAttribute:
     if not isinstance(attribute.values, str):
-        return attribute
+        return _checked(attribute)
     file = folder.joinpath(attribute.values)
     try:
         rows = list(csv.DictReader(file.read_text(encoding="utf-8").splitlines()))
-        values = tuple(row["value"] for row in rows)
+        values = tuple(row["value"] or "" for row in rows)
     except (OSError, UnicodeDecodeError, KeyError, csv.Error) as error:
         raise UserError(
             f"expected a CSV file with the column 'value' for {attribute.attribute}, got {file}: {error}"
         ) from error
-    return attribute.model_copy(update={"values": values})
+    return _checked(attribute.model_copy(update={"values": values}))
+
+
+def _checked(attribute: PaintedAttribute) -> PaintedAttribute:
+    """Values are told apart in the tables, and each is the name of a folder."""
+    lists = attribute.values.values() if isinstance(attribute.values, dict) else [attribute.values]
+    for values in lists:
+        twice = [value for value, count in Counter(values).items() if count > 1]
+        if twice:
+            raise UserError(f"expected each value of {attribute.attribute} once, got '{twice[0]}' twice")
+        for value in values:
+            if not re.search(r"\w", value) or len(value.encode()) > _LONGEST_VALUE:
+                told = f"expected values of 1 to {_LONGEST_VALUE} bytes with a letter or digit"
+                raise UserError(f"{told} for {attribute.attribute}, got '{value[:60]}'")
+    return attribute
 
 
 def _first_fault(error: ValidationError) -> str:
