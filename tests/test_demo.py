@@ -12,7 +12,8 @@ from PIL import Image
 
 from counterfoil.labels import imagenet1k
 from counterfoil.models import load_model
-from counterfoil.pipeline import demo_job, run_job
+from counterfoil.pipeline import demo_job, paint_demo, run_job
+from counterfoil.pipeline.demo import PAINTED
 from counterfoil.segment import U2Netp, fault_of
 from counterfoil.source import DemoSource
 
@@ -70,6 +71,14 @@ def test_the_demo_ends_in_a_report(tmp_path: Path) -> None:
     report = result.report(tmp_path)
     assert 50_000 < report.stat().st_size < 5_000_000
     assert {drop.model for drop in result.drops} == set(result.prepared.models)
+
+
+def test_the_demo_shows_a_photo_beside_its_plainer_and_its_more_complex_background(tmp_path: Path) -> None:
+    assert set(PAINTED) <= {sample.id for sample in DemoSource().samples()[0]}
+    sheet = np.asarray(Image.open(paint_demo(tmp_path, PAINTED[:1])).convert("L"), np.float64)
+    assert sheet.shape == (256, 3 * 256)
+    photo, plainer, richer = (np.abs(np.fft.fft2(part)).mean() for part in np.hsplit(sheet, 3))
+    assert plainer < photo < richer
 
 
 def test_the_segmenter_finds_the_objects_that_we_masked_by_hand(assets: object) -> None:

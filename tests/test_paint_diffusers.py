@@ -364,6 +364,7 @@ def test_what_the_hub_refuses_is_one_line(name: str, said: str, monkeypatch: pyt
     }
     with hub(replies) as address:
         monkeypatch.setattr(hugging_face.constants, "ENDPOINT", address)
+        monkeypatch.setattr(hugging_face.constants, "HF_HUB_OFFLINE", False)  # another test may have imported it so
         with pytest.raises(UserError) as error:
             painter(Path(name))
     assert said in str(error.value)
