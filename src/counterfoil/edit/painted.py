@@ -12,7 +12,7 @@ from counterfoil.edit.cutting import background_of, cutout, on_background
 from counterfoil.edit.filling import check_background, hole_of
 from counterfoil.errors import UserError
 from counterfoil.paint.brush import Brush, Device, Layers, PainterName
-from counterfoil.paint.removal import removed
+from counterfoil.paint.removal import RemovalBrush, removed
 from counterfoil.paint.sampler import Guide
 from counterfoil.types import Attribute, Picture
 
@@ -114,23 +114,26 @@ class PaintedRemoval:
     attribute: ClassVar[Attribute] = "presence"
     strength: float = 0.15
     steps: int = 10
+    resample: int = 1  # times that the steps are taken, going back up in noise in between
     device: Device = "cpu"
     painter: PainterName = "background-256"
 
     def __post_init__(self) -> None:
-        Brush(self.strength, self.steps, 0.0, self.device)
+        self._brush()
 
     @property
     def level(self) -> str:
-        """Always "painted"; other strengths are told apart."""
-        return "painted" + _told(self.strength, 0.15)
+        """Always "painted"; other strengths and resampling are told apart."""
+        return "painted" + _told(self.strength, 0.15) + (f" x{self.resample}" if self.resample > 1 else "")
 
     def __call__(self, picture: Picture, rng: np.random.Generator) -> Picture:
         """Paint over the exemplar fill; everything outside the hole stays."""
-        cut, brush = cutout(picture), Brush(self.strength, self.steps, 0.0, self.device)
-        filled = background_of(picture)
-        image = removed(picture.image, filled, hole_of(cut.alpha), brush, rng)
+        hole = hole_of(cutout(picture).alpha)
+        image = removed(picture.image, background_of(picture), hole, self._brush(), rng)
         return Picture(image, np.zeros_like(picture.alpha))
+
+    def _brush(self) -> RemovalBrush:
+        return RemovalBrush(self.strength, self.steps, 0.0, self.device, self.resample)
 
 
 def _told(strength: float, usual: float) -> str:

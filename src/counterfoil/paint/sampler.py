@@ -17,6 +17,8 @@ import numpy as np
 LAST_RATIO = 6.0  # log signal-to-noise ratio of the last step; what is left of the noise there is below a few levels
 SHIFT = 2 * math.log(4)  # the schedule of 64 px pictures, made noisier for 256 px
 STRONGEST = 0.97  # of the schedule: nothing of the old background is left
+SPAN = 3  # steps taken again at a time: enough for the second-order solver, too few to lose the layout
+TURNS = (0.6180339887, 0.7548776662)  # shares of height and width whose multiples never come close to a whole
 
 Array: TypeAlias = Any  # numpy.ndarray or torch.Tensor, (n, channels, height, width), from -1 to 1
 Predict: TypeAlias = Callable[[Array, float], Array]  # planes and log ratio to v
@@ -48,12 +50,29 @@ def ratios(strength: float, steps: int) -> list[float]:
     return [float(ratio) for ratio in np.linspace(log_ratio(strength), LAST_RATIO, steps)]
 
 
+def resampled(schedule: Sequence[float], times: int) -> list[float]:
+    """The schedule with every few steps taken `times` times: down, back up in noise, down again."""
+    way = list(schedule[:1])
+    for start in range(0, len(schedule) - 1, SPAN):
+        span = list(schedule[start : start + SPAN + 1])
+        way += span[1:] + (times - 1) * span
+    return way
+
+
 def painted(predict: Predict, scene: Scene, schedule: Sequence[float], guide: Guide | None = None) -> Array:
-    """Solve from the first ratio of the schedule to a clean picture; known pixels come out as they went in."""
+    """Solve from the first ratio of the schedule to a clean picture; known pixels come out as they went in.
+
+    Where the schedule turns back to a lower ratio, the network is not asked and the picture is made noisier instead.
+    """
     signal, noise = levels(schedule[0])
     noisy = signal * _kept(scene, scene.background) + noise * scene.noise
     clean = earlier = None
+    turns = 0
     for place, ratio in enumerate(schedule):
+        if place + 1 < len(schedule) and schedule[place + 1] < ratio:
+            turns += 1
+            noisy, clean = _noisier(scene, noisy, (ratio, schedule[place + 1]), turns), None
+            continue
         earlier, clean = clean, _seen(predict, scene, noisy, ratio)
         if guide is not None:
             clean = _kept(scene, _module(clean).clip(guide(clean, levels(ratio)[1]), -1, 1))
@@ -85,6 +104,18 @@ def _stepped(scene: Scene, noisy: Array, clean: Array, step: tuple[float, float]
     (_, noise), (next_signal, next_noise) = (levels(ratio) for ratio in step)
     shrink = math.exp((step[0] - step[1]) / 2)
     moved = next_noise / noise * noisy + next_signal * (1 - shrink) * clean
+    stays = next_signal * scene.colours + next_noise * scene.noise
+    return scene.known * stays + (1 - scene.known) * moved
+
+
+def _noisier(scene: Scene, noisy: Array, step: tuple[float, float], turn: int) -> Array:
+    """The picture at a lower ratio, as noise would have led to it; known pixels keep the noise they had."""
+    (signal, noise), (next_signal, next_noise) = (levels(ratio) for ratio in step)
+    share = next_signal / signal
+    # The picture's own noise moved elsewhere is as good as new, and needs no generator on any device.
+    shifts = tuple(int(turn * part * side) for part, side in zip(TURNS, noisy.shape[-2:], strict=True))
+    fresh = _module(noisy).roll(scene.noise, shifts, (2, 3))
+    moved = share * noisy + math.sqrt(next_noise**2 - (share * noise) ** 2) * fresh
     stays = next_signal * scene.colours + next_noise * scene.noise
     return scene.known * stays + (1 - scene.known) * moved
 
