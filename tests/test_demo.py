@@ -13,7 +13,7 @@ from PIL import Image
 from counterfoil.labels import imagenet1k
 from counterfoil.models import load_model
 from counterfoil.pipeline import demo_job, paint_demo, run_job
-from counterfoil.pipeline.demo import PAINTED
+from counterfoil.pipeline.demo import CAPTION_HEIGHT, PAINTED
 from counterfoil.segment import U2Netp, fault_of
 from counterfoil.source import DemoSource
 
@@ -76,8 +76,10 @@ def test_the_demo_ends_in_a_report(tmp_path: Path) -> None:
 def test_the_demo_shows_a_photo_beside_its_plainer_and_its_more_complex_background(tmp_path: Path) -> None:
     assert set(PAINTED) <= {sample.id for sample in DemoSource().samples()[0]}
     sheet = np.asarray(Image.open(paint_demo(tmp_path, PAINTED[:1])).convert("L"), np.float64)
-    assert sheet.shape == (256, 3 * 256)
-    photo, plainer, richer = (np.abs(np.fft.fft2(part)).mean() for part in np.hsplit(sheet, 3))
+    assert sheet.shape == (CAPTION_HEIGHT + 256, 3 * 256)
+    assert all(caption.min() < 128 for caption in np.hsplit(sheet[:CAPTION_HEIGHT], 3))
+    parts = np.hsplit(sheet[CAPTION_HEIGHT:], 3)
+    photo, plainer, richer = (np.abs(np.fft.fft2(part)).mean() for part in parts)
     assert plainer < photo < richer
 
 

@@ -17,10 +17,12 @@ from numpy.typing import NDArray
 from counterfoil.errors import UserError
 from counterfoil.paint.address import load_painter
 from counterfoil.paint.painter import PaintOptions, Paints, Refusal, Wish
+from counterfoil.paint.repository import weights_digest
 from counterfoil.pipeline.painting import PaintJob, paint_job
 from counterfoil.pipeline.painting_plan import Selection
 from counterfoil.store import Workspace
 from counterfoil.types import Picture
+from planted import write_photos
 from tiny_pipelines import SIDE, flux, pixel_model, stable_diffusion, stable_diffusion_xl, with_safety_checker
 from torch_setup import library
 
@@ -208,6 +210,41 @@ def test_a_background_of_an_unconditional_model_does_not_depend_on_its_batch(mod
 def test_an_endless_lambda_and_words_are_refused_by_a_model_without_words(models: Path, prompt: str) -> None:
     with pytest.raises(UserError, match="expected 'lambda NUMBER' with a number of -1000 to 1000"):
         painter(models / "pixels", "backgrounds").paint([Wish(prompt, "", 0, scene(0))])
+
+
+def test_a_recipe_of_lambdas_is_refused_by_a_model_that_reads_words(models: Path, tmp_path: Path) -> None:
+    images, masks = write_photos(tmp_path, 4)
+    classes = tmp_path / "classes.json"
+    classes.write_text(json.dumps(["crimson", "emerald", "azure", "violet"]))
+    recipe = tmp_path / "lambdas.yaml"
+    recipe.write_text(
+        f"paints: backgrounds\nclasses: {classes}\nattributes:\n"
+        "  - {attribute: background, values: ['-20', '20'], templates: {pixel-complexity: 'lambda {value}'}}\n"
+    )
+    address = f"diffusers:{models / 'inpaint'}"
+    job = PaintJob(str(recipe), address, options=PaintOptions("cpu"), images=images, masks=masks)
+    with pytest.raises(UserError, match="expected a model without words for 'lambda -20'"):
+        paint_job(job, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_pixel_model_that_does_not_say_its_size_is_told_it(tmp_path: Path) -> None:
+    place = pixel_model(tmp_path / "pixels", {"sample_size": None})
+    with pytest.raises(UserError, match="expected --size"):
+        painter(place, "backgrounds")
+    (found,) = pictures(painter(place, "backgrounds", size=32).paint([Wish("lambda 20", "", 0, scene(0))]))
+    assert found.shape == (64, 64, 3)
+
+
+@pytest.mark.parametrize("given", [{"guidance": 2.0}, {"scheduler": "DDIMScheduler"}])
+def test_what_a_pixel_model_does_not_take_is_refused(models: Path, given: dict[str, Any]) -> None:
+    with pytest.raises(UserError, match="a model over pixels is guided by lambda alone"):
+        painter(models / "pixels", "backgrounds", **given)
+
+
+def test_the_name_of_a_folder_may_hold_an_at_sign(tmp_path: Path) -> None:
+    place = pixel_model(tmp_path / "pixels@home")
+    assert painter(place, "backgrounds").settings["revision"] == weights_digest(place)
 
 
 def test_paint_fills_a_workspace_that_says_how_each_picture_was_made(models: Path, tmp_path: Path) -> None:

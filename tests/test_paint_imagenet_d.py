@@ -58,6 +58,7 @@ def test_imagenet_d_has_every_category_with_every_nuisance() -> None:
     words = [one.prompt for one in found if one.variant.sample_id == "alarm_clock/0"]
     assert words[:2] == ["a photo of an alarm clock", "an alarm clock in the street"]
     assert "an alarm clock made of wood" in words
+    assert {"an alarm clock with an interlaced texture", "an alarm clock with a striped texture"} < set(words)
 
 
 def test_every_picture_has_a_counterpart_from_its_own_seed() -> None:
@@ -179,7 +180,9 @@ def test_a_background_of_another_size_than_the_photo_is_refused(tmp_path: Path) 
         f"paints: backgrounds\nclasses: {tmp_path / 'classes.json'}\nattributes:\n"
         "  - {attribute: background, values: [beach], templates: {a: '{value}'}}\n"
     )
-    with pytest.raises(UserError, match=r"expected uint8 arrays of the photo's shape .*, got uint8 \(9, 9, 3\)"):
+    with pytest.raises(
+        UserError, match=r"shape \(\d+, \d+, 3\), that of the photo, .* dtype uint8 and shape \(9, 9, 3\)"
+    ):
         paint("--recipe", str(recipe), "--painter", "python:painted:small", "--images", str(images), "--masks",
               str(masks), "--out", str(tmp_path / "out"))  # fmt: skip
 
@@ -234,7 +237,7 @@ def test_the_stand_in_for_photos_changes_background_texture_and_material() -> No
         (
             "paints: pictures\nclasses: imagenet-d\nattributes: [{attribute: texture, values: [red],"
             " templates: {a: '{value!x}'}}]",
-            "has {value}; expected category, a_category, value as they are",
+            "has {value}; expected category, a_category, value, a_value as they are",
         ),
         (
             "paints: pictures\nclasses: imagenet-d\nattributes: [{attribute: texture, values: [red, blue, red],"
@@ -245,6 +248,11 @@ def test_the_stand_in_for_photos_changes_background_texture_and_material() -> No
             "paints: pictures\nclasses: imagenet-d\nattributes: [{attribute: texture, values: [..],"
             " templates: {a: '{value}'}}]",
             "expected values of 1 to 200 bytes with a letter or digit for texture, got '..'",
+        ),
+        (
+            "paints: backgrounds\nclasses: imagenet-d\nattributes: [{attribute: background, values: ['20', inf],"
+            " templates: {a: 'lambda {value}'}}]",
+            "expected numbers for the template 'lambda {value}', got 'inf'",
         ),
     ],
 )
@@ -273,7 +281,7 @@ def test_a_wrong_prompt_file_says_what_was_expected(tmp_path: Path, text: str, s
         (["--recipe", "imagenet-d-photo", "--images", "."], "expected no --painter: imagenet-d-photo edits photos"),
         (["--painter", "python:painted:SIDE"], "a factory of an object with `paint(wishes)`, got none"),
         (["--painter", "python:builtins:dict"], "a factory of an object with `paint(wishes)`, got none"),
-        (["--painter", "python:painted:empty", "--limit", "1"], "uint8 arrays (height, width, 3)"),
+        (["--painter", "python:painted:empty", "--limit", "1"], "an array of dtype uint8 and shape (height, width, 3)"),
     ],
 )
 def test_what_cannot_be_painted_is_said_in_one_line(tmp_path: Path, arguments: list[str], said: str) -> None:
@@ -282,6 +290,24 @@ def test_what_cannot_be_painted_is_said_in_one_line(tmp_path: Path, arguments: l
         paint(*usual, *arguments)
     assert said in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_a_limit_of_a_recipe_of_edits_counts_photos(tmp_path: Path) -> None:
+    images, masks = write_photos(tmp_path, 4)
+    recipe = tmp_path / "grays.yaml"
+    recipe.write_text("edits: [{edit: control}, {edit: grayscale}]")
+    said = paint("--recipe", str(recipe), "--images", str(images), "--masks", str(masks), "--limit", "3",
+                 "--out", str(tmp_path / "out"))  # fmt: skip
+    assert f"pictures: 9 of 3 photos in {tmp_path / 'out' / 'pictures'}" in said.output
+    assert "photos, where the recipe edits photos" in " ".join(paint("--help").output.split())
+
+
+@pytest.mark.parametrize("name", ["imagenet-d", "FILE"])
+def test_building_from_a_recipe_that_paints_points_to_paint(tmp_path: Path, name: str) -> None:
+    recipe = tmp_path / "mine.yaml"
+    recipe.write_text("paints: pictures\nclasses: imagenet-d\nattributes: []")
+    with pytest.raises(UserError, match=r"which asks a painter for pictures; `counterfoil paint --recipe"):
+        load_recipe(str(recipe) if name == "FILE" else name)
 
 
 def test_without_a_painter_its_address_is_asked_for(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import cv2
@@ -131,7 +132,11 @@ def test_blank_and_repeated_pictures_leave_the_manifest_with_their_reasons(works
     assert any("a near-duplicate of" in reason for reason in reasons)
     assert all((workspace / exhibit.file).is_file() for exhibit in before)
     page = (workspace / "quality" / "index.html").read_text()
-    assert page.count("<figure>") == 3
+    assert page.count("<figure ") == 3
+    assert "--paper: #fcfbf9" in page  # the look of the report
+    assert re.search(r"<strong>backpack</strong> <span>prompt-background: beach</span>", page)
+    assert "near-duplicate of the picture beside it" in page
+    assert repeated not in page
     assert "http" not in page.replace("http-equiv", "")
 
 
@@ -170,12 +175,15 @@ def test_a_copy_of_a_reference_picture_is_shown_beside_it(workspace: Path, tmp_p
     for name, photo in zip(("astronaut", "coffee", "cat"), PHOTOS, strict=False):
         Image.fromarray(photo).save(reference / f"{name}.png")
     copied = replaced(workspace, "striped", "umbrella", np.asarray(Image.fromarray(PHOTOS[1]).resize((300, 200))))
-    assert quality(str(workspace), "--reference", str(reference)).exit_code == 0
+    said = quality(str(workspace), "--reference", str(reference))
+    assert said.exit_code == 0
     found = json.loads((workspace / "quality" / "nearest.json").read_text())
     assert found[0]["variant_id"] == copied
     assert found[0]["reference"] == "coffee.png"
     assert found[0]["cosine"] > 0.9 > found[1]["cosine"]
     assert "coffee.png" in (workspace / "quality" / "index.html").read_text()
+    assert f": {workspace / found[0]['file']} and {reference / 'coffee.png'}" in said.output
+    assert (workspace / found[0]["file"]).is_file()
 
 
 def test_a_broken_picture_is_told_and_has_no_nearest(workspace: Path, tmp_path: Path) -> None:
@@ -226,6 +234,13 @@ def test_bad_input_is_said(workspace: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(UserError, match="found none"):
         quality(str(workspace), "--reference", str(tmp_path / "empty"))
+    (tmp_path / "empty" / "broken.png").write_bytes(b"nothing")
+    before = Workspace(workspace).digest
+    for reference in (tmp_path / "empty", tmp_path / "nowhere"):
+        with pytest.raises(UserError, match="expected pictures in the reference folder"):
+            quality(str(workspace), "--reference", str(reference))
+    assert Workspace(workspace).digest == before
+    assert not (workspace / "quality").exists()
 
 
 def test_drawn_pictures_are_no_near_duplicates() -> None:

@@ -14,7 +14,6 @@ from statsmodels.stats.proportion import proportion_confint
 
 from counterfoil.analyse.diversity import diversity, mean_pairwise_distance
 from counterfoil.cli import commands
-from counterfoil.errors import UserError
 from counterfoil.pipeline.painting import PaintJob, paint_job
 from counterfoil.pipeline.painting_plan import Selection
 from counterfoil.store import Workspace
@@ -112,8 +111,15 @@ def test_templates_are_compared_by_failures_verified_pictures_and_diversity(work
     (workspace / "verified.json").unlink()
 
 
-def test_mining_of_other_pictures_is_refused(workspace: Path) -> None:
+def test_of_mining_and_decisions_on_other_pictures_the_step_is_named_and_diversity_still_given(workspace: Path) -> None:
     Workspace(workspace).keep_mined(Mined((), "rule", {}, "another digest"))
-    with pytest.raises(UserError, match="as it was when it was mined"):
-        analyse(str(workspace))
+    Workspace(workspace).keep_verified(Verified("rule", {}, 2, {}, (), "another digest"))
+    done = analyse(str(workspace), "--json")
+    (workspace / "verified.json").unlink()
+    first, *_ = json.loads(done.stdout)
+    assert first["shared_failures_percent"]["value"] is first["verified_percent"]["value"] is None
+    assert first["diversity"]["value"] > 0
+    mining, deciding = done.stderr.splitlines()
+    assert mining.endswith(f"shared failures are left out; repeat `counterfoil mine {workspace} ...`")
+    assert deciding.endswith(f"verified pictures are left out; repeat `counterfoil verify decide {workspace}`")
     (workspace / "mined.json").unlink()

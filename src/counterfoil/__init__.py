@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from counterfoil.edit import edit_named
     from counterfoil.errors import Unusable, UserError
     from counterfoil.models import load_model
+    from counterfoil.paint.painter import Refusal, Wish
     from counterfoil.pipeline import Result, evaluate_collection, rebuild, run
     from counterfoil.types import Classifier, Drop, Edit, Picture, Prediction, Sample, Source, Variant
 
@@ -20,14 +21,15 @@ _ROOM_OF = {
     "evaluate_collection": "pipeline",
     "load_model": "models", "edit_named": "edit",
     "check_edit": "checks", "check_classifier": "checks",
+    "Refusal": "paint.painter", "Wish": "paint.painter",
     "UserError": "errors", "Unusable": "errors",
     "Classifier": "types", "Drop": "types", "Edit": "types", "Picture": "types", "Prediction": "types",
     "Sample": "types", "Source": "types", "Variant": "types",
 }  # fmt: skip
 __all__ = [
-    "Classifier", "Drop", "Edit", "Picture", "Prediction", "Result", "Sample", "Source", "Unusable", "UserError",
-    "Variant", "check_classifier", "check_edit", "edit_named", "evaluate_collection", "load_model", "rebuild",
-    "run",
+    "Classifier", "Drop", "Edit", "Picture", "Prediction", "Refusal", "Result", "Sample", "Source", "Unusable",
+    "UserError", "Variant", "Wish", "check_classifier", "check_edit", "edit_named", "evaluate_collection",
+    "load_model", "rebuild", "run",
 ]  # fmt: skip
 
 

@@ -17,12 +17,12 @@ from counterfoil.pipeline import Job, build_job, source_at
 from counterfoil.pipeline.embedding import Embedding
 from counterfoil.pipeline.painting import PaintJob, paint_job
 from counterfoil.pipeline.painting_plan import Selection
-from counterfoil.pipeline.prompt_study import prompt_study
+from counterfoil.pipeline.prompt_study import outdated, prompt_study
 from counterfoil.pipeline.quality import Bounds, control_quality
-from counterfoil.pipeline.quality_report import neighbours, write_quality_page
+from counterfoil.pipeline.quality_report import Beside, neighbours, read_reference, write_quality_page
 from counterfoil.recipes.painting import is_painting
 from counterfoil.report.prompt_table import prompt_json, prompt_table
-from counterfoil.store import write_atomically
+from counterfoil.store import Workspace, write_atomically
 
 _OPTIONS = ("device", "precision", "batch_size", "steps", "guidance", "scheduler", "size", "strength")
 _OF_EDITS = ("recipe", "out", "images", "masks", "limit", "seed")
@@ -39,7 +39,8 @@ _folder = click.Path(path_type=Path)
 @click.option("--attributes", default="", help="Only these of background, texture, material.")
 @click.option("--values", default="", help="Only these values, such as 'beach,wheat field'.")
 @click.option("--per-pair", type=int, default=1, show_default=True, help="Pictures of each class and value.")
-@click.option("--limit", type=int, help="At most so many pictures, spread over everything; counterparts not counted.")
+@click.option("--limit", type=int,
+              help="At most so many pictures beside counterparts; photos, where the recipe edits photos.")  # fmt: skip
 @click.option("--seed", type=int, default=0, show_default=True, help="Another seed paints other pictures.")
 @click.option("--negative", help="What pictures shall not show, in place of the recipe's.")
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or cuda:NUMBER.")
@@ -81,7 +82,9 @@ def _build(recipe: str, out: Path, images: Path | None, masks: Path | None, opti
             raise UserError(f"expected no --{name.replace('_', '-')}: {recipe} edits photos and asks no painter")
     source, command = source_at(images, masks), shlex.join(["counterfoil", *sys.argv[1:]])
     skipped = build_job(Job(source, (), recipe, options["limit"], seed=options["seed"], command=command), out)
-    click.echo(f"pictures: {out / 'pictures'}")
+    pictures = Workspace(out).exhibits
+    photos = len({exhibit.variant.sample_id for exhibit in pictures})
+    click.echo(f"pictures: {len(pictures)} of {photos} photos in {out / 'pictures'}")
     click.echo(f"skipped: {skipped}, each with its reason in {out / 'skipped.csv'}")
 
 
@@ -102,16 +105,16 @@ def _words(text: str) -> tuple[str, ...]:
 @click.option("--reference", type=_folder, help="Folder of pictures; the nearest ones are shown beside.")
 def quality(workspace: Path, distance: int, keep_all: bool, reference: Path | None) -> None:
     """Take blank, broken and repeated pictures out of a workspace's manifest, each with its reason."""
-    bounds = Bounds(distance, keep_all)
-    looked = control_quality(workspace, bounds)
-    broken = {removal.variant_id for removal in looked.removals if removal.kind == "unreadable"}
-    near = neighbours(workspace, reference, Embedding(), broken) if reference else []
-    page = write_quality_page(workspace, looked, bounds, near, reference)
+    bounds, store = Bounds(distance, keep_all), Workspace(workspace)
+    known = None if reference is None else read_reference(reference, Embedding())  # before the manifest changes
+    looked = control_quality(store.folder, bounds)
+    near = [] if known is None else neighbours(workspace, known, looked.unreadable)
+    page = write_quality_page(workspace, looked, bounds, Beside(reference, near))
     verb = "found" if keep_all else "removed"
     told = ", ".join(f"{count} {kind}" for kind, count in looked.counts.items()) or "nothing"
     click.echo(f"{len(looked.exhibits)} pictures looked at; {verb}: {told}")
     if near:
-        click.echo(f"nearest to {reference}: {near[0].variant_id} to {near[0].reference}, cosine {near[0].cosine:.3f}")
+        click.echo(f"nearest pair, cosine {near[0].cosine:.3f}: {workspace / near[0].file} and {near[0].beside}")
     click.echo(f"page: {page}")
 
 
@@ -132,4 +135,6 @@ def prompts(workspaces: tuple[Path, ...], compared: int, as_json: bool, out: Pat
     document = json.dumps(prompt_json(rows), indent=1, allow_nan=False)
     if out is not None:
         write_atomically(out, document)
+    for line in outdated(workspaces):
+        click.echo(line, err=True)
     click.echo(document if as_json else prompt_table(rows))

@@ -30,7 +30,8 @@ def demo(out: Path | None, limit: int | None, workers: int | None) -> None:
     """Run three networks over the demo photos, offline after the first time, and write a report."""
     folder = out or Path("demo")
     tell(run_job(demo_job(limit, workers, command_line()), folder, print_models))
-    click.echo(f"backgrounds painted plainer and more complex: {paint_demo(folder)}")
+    painted = paint_demo(folder)
+    click.echo(f"painted: {painted}, photos with backgrounds made plainer (lambda -20) and more complex (lambda 20)")
 
 
 @click.command()
@@ -78,7 +79,9 @@ def tell(result: Result) -> None:
 def print_models(prepared: Work) -> None:
     """What was loaded, before the work begins."""
     for classifier in prepared.classifiers:
-        click.echo(f"{classifier.name}: {_told(classifier.preprocessing)}; {scoring_of(classifier)}")
+        scoring = scoring_of(classifier)
+        told = "" if scoring in classifier.name else f"; {scoring}"
+        click.echo(f"{classifier.name}: {_told(classifier.preprocessing)}{told}")
 
 
 def _print_counts(result: Result) -> None:
@@ -89,7 +92,15 @@ def _print_counts(result: Result) -> None:
     for usage in usage_of(result.folder).values():
         click.echo(usage.sentence)
     if result.skipped:
-        click.echo(f"skipped: {len(result.skipped)}, each with its reason in {result.folder / 'skipped.csv'}")
+        click.echo(skipped_line(len(result.skipped), result.folder))
+
+
+def skipped_line(skipped: int, folder: Path) -> str:
+    """How many pictures could not be used, and where the reasons stand."""
+    if not skipped:
+        return "skipped: none"
+    told = "1 picture, with its reason" if skipped == 1 else f"{skipped} pictures, each with its reason"
+    return f"skipped: {told} in {folder / 'skipped.csv'}"
 
 
 def _told(preprocessing: Preprocessing | None) -> str:

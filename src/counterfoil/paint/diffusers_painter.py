@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -65,6 +66,14 @@ class DiffusersPainter:
             for place, found in zip(places, group, strict=True):
                 painted[place] = found if isinstance(found, Refusal) else canvases[place].fitted_back(found)
         return painted
+
+    def check_prompt(self, prompt: str) -> None:
+        """Refuse what only a model over pixels understands."""
+        if re.fullmatch(r"lambda [-+]?[\d.]+(e[-+]?\d+)?", prompt):
+            raise UserError(
+                f"expected a model without words for '{prompt}', got {self.name}, which would read it as words;"
+                " the recipe wants an unconditional model over pixels"
+            )
 
     def check_time(self, wish: Wish, pictures: int) -> None:
         """Refuse what would take hours without a GPU."""

@@ -74,7 +74,7 @@ class PixelPainter:
     def paint(self, wishes: Sequence[Wish]) -> list[Painted]:
         """One background or refusal per wish, in order."""
         for wish in wishes:
-            lambda_of(wish.prompt)
+            self.check_prompt(wish.prompt)
         canvases = [canvas_for(wish, self._size, self._multiple) for wish in wishes]
         painted: list[Painted] = [Refusal("never painted")] * len(wishes)
         for places in by_size(canvases):
@@ -82,6 +82,10 @@ class PixelPainter:
             for place, one in zip(places, found, strict=True):
                 painted[place] = one if isinstance(one, Refusal) else canvases[place].fitted_back(one)
         return painted
+
+    def check_prompt(self, prompt: str) -> None:
+        """Refuse words."""
+        lambda_of(prompt)
 
     def check_time(self, wish: Wish, pictures: int) -> None:
         """Refuse what would take hours without a GPU."""
@@ -152,14 +156,23 @@ class PixelPainter:
 def load_pixels(address: str, found: Repository, options: PaintOptions) -> PixelPainter:
     """The painter over an unconditional model."""
     diffusers = required("diffusers")
+    _refuse_unused(address, options)
     device = device_for(options)
     with loading(address):
         inside = {"subfolder": "unet"} if found.is_pipeline else {}
         network = diffusers.UNet2DModel.from_pretrained(found.place, **inside, **found.options)
         noise = diffusers.DDPMScheduler.from_pretrained(found.place, subfolder="scheduler", **_revision(found))
     _check_kind(address, found, network, noise)
+    if not (options.size or network.config.sample_size):
+        raise UserError(f"expected --size: '{address}' does not say at which size it was trained")
     network = network.eval().to(device, dtype_on(device, options))
     return PixelPainter(address, network, noise, found.revision, device, options)
+
+
+def _refuse_unused(address: str, options: PaintOptions) -> None:
+    for name in ("guidance", "scheduler"):
+        if getattr(options, name) is not None:
+            raise UserError(f"expected no --{name} with '{address}': a model over pixels is guided by lambda alone")
 
 
 def _check_kind(address: str, found: Repository, network: Any, noise: Any) -> None:
@@ -169,7 +182,6 @@ def _check_kind(address: str, found: Repository, network: Any, noise: Any) -> No
         "one that works on an autoencoder's codes": any(file.startswith(("vae/", "vqvae/")) for file in found.files),
         "one that must be told a class": bool(config.num_class_embeds or config.class_embed_type),
         f"one of {config.in_channels} colours": config.in_channels != 3,
-        "one that does not say its size": not config.sample_size,
         f"one that predicts {noise.config.prediction_type}": noise.config.prediction_type != "epsilon",
     }
     for fault in (fault for fault, found_it in faults.items() if found_it):

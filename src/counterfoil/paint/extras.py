@@ -5,9 +5,9 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from counterfoil.errors import UserError
+from counterfoil.errors import UserError, how_to_install
 
-_INSTALL = "pip install 'counterfoil[diffusion]'"
+_EXTRA = "diffusion"
 
 
 def required(module: str) -> Any:
@@ -15,9 +15,12 @@ def required(module: str) -> Any:
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        raise UserError(f"expected the package '{error.name}', which is not installed; run: {_INSTALL}") from error
+        raise UserError(
+            f"expected the package '{error.name}', which is not installed; run: {how_to_install(_EXTRA)}"
+        ) from error
     except (ImportError, OSError, RuntimeError) as error:
         line = " ".join(str(error).split())[:160]
         raise UserError(
-            f"expected the package '{module}' to load, but it does not: {line}; run: {_INSTALL} --upgrade"
+            f"expected the package '{module}' to load, but it does not: {line};"
+            f" run: {how_to_install(_EXTRA, '--upgrade ')}"
         ) from error

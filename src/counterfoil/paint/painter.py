@@ -63,6 +63,14 @@ class Timed(Protocol):
         """Raise `UserError` with an estimate where so many pictures would take too long on this machine."""
 
 
+@runtime_checkable
+class Particular(Protocol):
+    """A painter that does not understand every prompt."""
+
+    def check_prompt(self, prompt: str) -> None:
+        """Raise `UserError` where it does not understand this one."""
+
+
 @dataclass(frozen=True)
 class PaintOptions:
     """How a painter is to be loaded and run; None leaves the choice to the model."""

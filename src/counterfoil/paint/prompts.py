@@ -5,14 +5,16 @@ from __future__ import annotations
 _VOWELS = "aeiou"
 
 
-def with_article(category: str) -> str:
+def with_article(name: str) -> str:
     """A name with "a" or "an" before it."""
-    return f"{'an' if category[:1].lower() in _VOWELS else 'a'} {category}"
+    return f"{'an' if name[:1].lower() in _VOWELS else 'a'} {name}"
 
 
 def prompt_of(template: str, category: str, value: str = "") -> str:
-    """The template with the category, its article and the value in their places."""
-    return template.format(category=category, a_category=with_article(category), value=value)
+    """The template with the category and the value in their places, each with its article where that is asked for."""
+    return template.format(
+        category=category, a_category=with_article(category), value=value, a_value=with_article(value)
+    )
 
 
 def spoken(name: str) -> str:

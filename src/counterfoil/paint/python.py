@@ -1,11 +1,14 @@
-"""A painter of one's own: `python:module:factory`."""
+"""A painter of one's own: `python:module:factory`; what goes wrong in it is said in one line."""
 
 from __future__ import annotations
 
 import hashlib
 import importlib
+import json
 import sys
-from collections.abc import Mapping, Sequence
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -15,6 +18,8 @@ import numpy as np
 
 from counterfoil.errors import UserError
 from counterfoil.paint.painter import Painted, PaintOptions, Paints, Refusal, Wish
+
+_OF_DIFFUSERS = ("steps", "guidance", "scheduler", "size", "strength", "device", "precision")
 
 
 @dataclass(frozen=True)
@@ -37,12 +42,13 @@ class PythonPainter:
 
     def paint(self, wishes: Sequence[Wish]) -> list[Painted]:
         """One picture or refusal per wish, in order."""
-        found = list(self.painter.paint(wishes))
+        with _told_of(f"{self.name} failed at {_prompts(wishes)}", "; what is finished is kept"):
+            found = list(self.painter.paint(wishes))
         if len(found) != len(wishes):
             raise UserError(f"expected {len(wishes)} pictures from {self.name}, got {len(found)}")
         for image, wish in zip(found, wishes, strict=True):
             if not (isinstance(image, Refusal) or _fits(image, wish)):
-                raise UserError(f"expected uint8 arrays {_shape(wish)} from {self.name}, got {_told(image)}")
+                raise UserError(f"expected {_wanted(wish)} or a Refusal from {self.name}, got {_told(image)}")
         return found
 
 
@@ -52,12 +58,33 @@ def _fits(image: object, wish: Wish) -> bool:
     return wish.around is None or image.shape == wish.around.image.shape
 
 
-def _shape(wish: Wish) -> str:
-    return "(height, width, 3)" if wish.around is None else f"of the photo's shape {wish.around.image.shape}"
+def _wanted(wish: Wish) -> str:
+    shape = "(height, width, 3)" if wish.around is None else f"{wish.around.image.shape}, that of the photo,"
+    return f"an array of dtype uint8 and shape {shape}"
 
 
 def _told(image: object) -> str:
-    return f"{image.dtype} {image.shape}" if isinstance(image, np.ndarray) else type(image).__name__
+    if isinstance(image, np.ndarray):
+        return f"one of dtype {image.dtype} and shape {image.shape}"
+    return f"an object of type {type(image).__name__}"
+
+
+def _prompts(wishes: Sequence[Wish]) -> str:
+    more = f" or at one of {len(wishes) - 1} more prompts of its batch" if len(wishes) > 1 else ""
+    return f"the prompt '{wishes[0].prompt}'{more}"
+
+
+@contextmanager
+def _told_of(what: str, kept: str = "") -> Iterator[None]:
+    """Turn whatever one's own code raises into a line that says where."""
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:  # the code is not ours: what it may raise is not known
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        told = " ".join(f"{type(error).__name__}: {error}".split())[:240]
+        raise UserError(f"{what}: {told} ({Path(place.filename).name}, line {place.lineno}){kept}") from error
 
 
 def load_python_painter(address: str, place: str, paints: Paints, options: PaintOptions) -> PythonPainter:
@@ -65,17 +92,37 @@ def load_python_painter(address: str, place: str, paints: Paints, options: Paint
     module, _, name = place.partition(":")
     if not module or not name:
         raise UserError(f"expected python:module:factory, got '{address}'")
+    _refuse_unused(address, options)
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
-    try:
-        source = importlib.import_module(module)
-        factory = getattr(source, name)
-    except (ImportError, AttributeError) as error:
-        raise UserError(f"expected '{address}' to name a factory, but it cannot be imported: {error}") from error
-    painter = factory() if callable(factory) else None
+    with _told_of(f"expected '{address}' to name a factory, but it fails"):
+        source, factory = _factory(address, module, name)
+        painter = factory() if callable(factory) else None
     if not callable(getattr(painter, "paint", None)):
         raise UserError(f"expected '{address}' to name a factory of an object with `paint(wishes)`, got none")
-    return PythonPainter(address, painter, str(getattr(painter, "digest", None) or _source_digest(source)))
+    found = PythonPainter(address, painter, str(getattr(painter, "digest", None) or _source_digest(source)))
+    try:
+        json.dumps([found.settings, found.environment], allow_nan=False)
+    except (TypeError, ValueError) as error:
+        told = f"expected `settings` and `environment` of '{address}' as dictionaries ready for JSON"
+        raise UserError(f"{told}: {error}") from error
+    return found
+
+
+def _factory(address: str, module: str, name: str) -> tuple[ModuleType, Any]:
+    try:
+        source = importlib.import_module(module)
+        return source, getattr(source, name)
+    except (ImportError, AttributeError) as error:
+        raise UserError(f"expected '{address}' to name a factory, but it cannot be imported: {error}") from error
+
+
+def _refuse_unused(address: str, options: PaintOptions) -> None:
+    """A setting that goes nowhere would stand in nobody's pictures."""
+    usual = PaintOptions()
+    for name in _OF_DIFFUSERS:
+        if getattr(options, name) != getattr(usual, name):
+            raise UserError(f"expected no --{name} with {address}: its factory is asked without settings; set it there")
 
 
 def _source_digest(module: ModuleType) -> str:

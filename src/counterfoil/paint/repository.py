@@ -47,7 +47,8 @@ class Repository:
 
 def repository(address: str, place: str) -> Repository:
     """The model that an address means, looked at before anything large is fetched."""
-    name, _, revision = place.partition("@")
+    whole = Path(place).expanduser().is_dir()  # a folder's own name may hold an @
+    name, _, revision = (place, "", "") if whole else place.partition("@")
     folder = Path(name).expanduser()
     found = _folder(folder) if folder.is_dir() else _on_hub(address, name, revision or "main")
     if not found.is_pipeline and _NETWORK not in found.files:

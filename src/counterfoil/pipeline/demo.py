@@ -8,6 +8,7 @@ from pathlib import Path
 
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 
 from counterfoil.edit.painted import PaintedComplexity
 from counterfoil.engine.local import cores
@@ -24,6 +25,8 @@ PAINTED = (  # photos with a background worth painting
 )  # fmt: skip
 GUIDANCES = (-20, 20)
 SIDE = 256
+CAPTIONS = ("photo", "lambda -20: plainer", "lambda 20: more complex")  # of the columns
+CAPTION_HEIGHT = 28  # pixels above the pictures
 
 
 def demo_job(limit: int | None, workers: int | None, command: str) -> Job:
@@ -38,11 +41,20 @@ def paint_demo(out: Path, photos: Sequence[str] = PAINTED) -> Path:
     with ThreadPoolExecutor(cores()) as threads:
         rows = list(threads.map(lambda sample: _row(source, sample), chosen))
     path = out / "painted.png"
-    write_atomically(path, png(Picture(np.vstack(rows), np.zeros((1, 1), np.uint8))))
+    write_atomically(path, png(Picture(np.vstack([_captions(), *rows]), np.zeros((1, 1), np.uint8))))
     return path
 
 
-def _row(source: DemoSource, sample: Sample) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
+def _captions() -> NDArray[np.uint8]:
+    """A strip that says what each column is."""
+    strip = np.full((CAPTION_HEIGHT, SIDE * len(CAPTIONS), 3), 255, np.uint8)
+    for column, text in enumerate(CAPTIONS):
+        place = (column * SIDE + 8, CAPTION_HEIGHT - 9)
+        cv2.putText(strip, text, place, cv2.FONT_HERSHEY_SIMPLEX, 0.5, (30, 30, 30), 1, cv2.LINE_AA)
+    return strip
+
+
+def _row(source: DemoSource, sample: Sample) -> NDArray[np.uint8]:
     """The photo, then one painting per guidance, squeezed to squares."""
     image, mask = source.read(sample)
     assert mask is not None

@@ -17,7 +17,7 @@ from counterfoil.pipeline.claiming import MAY_DIFFER, claim
 from counterfoil.pipeline.job import environment
 from counterfoil.pipeline.painting_job import PaintJob, ReadyPainting, prepared_painting
 from counterfoil.pipeline.painting_plan import Order
-from counterfoil.pipeline.progress import shown
+from counterfoil.pipeline.progress import Extent, shown
 from counterfoil.pipeline.quality import removed_before
 from counterfoil.pipeline.work import pixel_digest
 from counterfoil.report import skipped_csv
@@ -43,7 +43,7 @@ def paint_job(job: PaintJob, out: Path) -> PaintResult:
         missing = [order for order in ready.orders if not _is_done(order, journal, out)]
         _check_time(ready, missing)
         done, total = len(ready.orders) - len(missing), len(ready.orders)
-        for name, entry in shown(_painted(ready, missing, out), done, total, " pictures"):
+        for name, entry in shown(_painted(ready, missing, out), Extent(done, total, " pictures")):
             journal.add(name, entry)
         entries = {order.variant.id: journal.entry(order.variant.id) for order in ready.orders}
     skipped = _tables(ready, entries, out)

@@ -54,7 +54,6 @@ def _rows(workspace: Workspace, embedding: Embedding, embedded: int) -> list[Tem
     for exhibit in workspace.exhibits:
         if exhibit.variant.attribute not in _REFERENCES:
             groups.setdefault((exhibit.variant.attribute, exhibit.variant.edit), []).append(exhibit)
-    _check_current(workspace)
     return [
         TemplateRow(
             workspace.folder.resolve().name, attribute, template, _prompt(members[0]), len(members),
@@ -65,10 +64,22 @@ def _rows(workspace: Workspace, embedding: Embedding, embedded: int) -> list[Tem
     ]  # fmt: skip
 
 
-def _check_current(workspace: Workspace) -> None:
-    for found, since in ((workspace.mined, "it was mined"), (workspace.verified, "people decided")):
-        if found is not None:
-            workspace.check_unchanged(found.workspace_digest, since)
+def outdated(folders: Sequence[Path]) -> list[str]:
+    """What was found of other pictures than those that lie there now, and the step to repeat."""
+    return [line for folder in folders for line in _outdated(Workspace(folder))]
+
+
+def _outdated(workspace: Workspace) -> list[str]:
+    folder = workspace.folder
+    steps = (
+        (workspace.mined, "it was mined: shared failures are left out", f"counterfoil mine {folder} ..."),
+        (workspace.verified, "people decided: verified pictures are left out", f"counterfoil verify decide {folder}"),
+    )
+    return [
+        f"{folder}: its pictures have changed since {lost}; repeat `{step}`"
+        for found, lost, step in steps
+        if found is not None and found.workspace_digest != workspace.digest
+    ]
 
 
 def _prompt(exhibit: Exhibit) -> str:
@@ -76,17 +87,19 @@ def _prompt(exhibit: Exhibit) -> str:
 
 
 def _failures(workspace: Workspace, members: Sequence[Exhibit]) -> Estimate:
-    if workspace.mined is None:
+    mined = workspace.mined
+    if mined is None or mined.workspace_digest != workspace.digest:
         return _NONE
-    kept = set(workspace.mined.kept)
+    kept = set(mined.kept)
     return _share([exhibit.variant.id in kept for exhibit in members])
 
 
 def _verified(workspace: Workspace, members: Sequence[Exhibit]) -> Estimate:
-    if workspace.verified is None:
+    verified = workspace.verified
+    if verified is None or verified.workspace_digest != workspace.digest:
         return _NONE
     ids = {exhibit.variant.id for exhibit in members}
-    return _share([decision.kept for decision in workspace.verified.decisions if decision.variant_id in ids])
+    return _share([decision.kept for decision in verified.decisions if decision.variant_id in ids])
 
 
 def _share(outcomes: Sequence[bool]) -> Estimate:

@@ -57,6 +57,11 @@ class Looked(NamedTuple):
     removals: tuple[Removal, ...]
 
     @property
+    def unreadable(self) -> set[str]:
+        """The ids of pictures whose files are broken."""
+        return {removal.variant_id for removal in self.removals if removal.kind == "unreadable"}
+
+    @property
     def counts(self) -> dict[str, int]:
         """How many pictures fell to each kind of reason."""
         return dict(Counter(removal.kind for removal in self.removals))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 
 import cv2
@@ -12,10 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import Unusable, UserError
+from counterfoil.paint.prompts import spoken
 from counterfoil.paint.quality import nearest
+from counterfoil.pipeline.collected import WorkspaceCollection
 from counterfoil.pipeline.embedding import Embedding
 from counterfoil.pipeline.quality import Bounds, Looked, Removal
-from counterfoil.report.quality_page import Pair, QualityPage, quality_page, thumbnail
+from counterfoil.report.quality_page import Pair, QualityPage, Shown, quality_page, thumbnail
 from counterfoil.store import Workspace, write_atomically
 from counterfoil.types import Exhibit
 
@@ -24,79 +27,120 @@ _SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".bmp"}
 
 
 @dataclass(frozen=True)
+class Reference:
+    """A folder of pictures that are known, all of them read."""
+
+    folder: Path
+    files: Sequence[Path]
+    embedding: Embedding
+    points: NDArray[np.float32]  # (len(files), width)
+
+
+@dataclass(frozen=True)
 class Neighbour:
     """A picture and the reference picture that it is most like."""
 
     variant_id: str
-    reference: str
+    file: str  # under the workspace
+    reference: str  # under the reference folder
     cosine: float
+    beside: Path  # the reference picture itself
 
 
-def neighbours(
-    folder: Path, reference: Path, embedding: Embedding, unreadable: Collection[str] = ()
-) -> list[Neighbour]:
-    """Of each picture of a workspace the nearest of a reference folder, the most alike first."""
-    files = sorted(path for path in reference.rglob("*") if path.suffix.lower() in _SUFFIXES)
+@dataclass(frozen=True)
+class Beside:
+    """What the page shows of a reference folder, where one was given."""
+
+    folder: Path | None = None
+    neighbours: Sequence[Neighbour] = ()
+
+
+def read_reference(folder: Path, embedding: Embedding) -> Reference:
+    """Every picture of a reference folder as a point; raises `UserError` where there is none or one cannot be read."""
+    files = sorted(path for path in folder.rglob("*") if path.suffix.lower() in _SUFFIXES)
     if not files:
-        raise UserError(f"expected pictures in the reference folder '{reference}', found none")
+        raise UserError(f"expected pictures in the reference folder '{folder}', found none")
+    return Reference(folder, files, embedding, embedding.of_all(files, _read))
+
+
+def neighbours(folder: Path, reference: Reference, unreadable: Collection[str] = ()) -> list[Neighbour]:
+    """Of each picture of a workspace the nearest of a reference folder, the most alike first."""
     workspace = Workspace(folder)
     made = [exhibit for exhibit in workspace.exhibits if exhibit.variant.attribute not in ("original", "control")]
     made = [exhibit for exhibit in made if exhibit.variant.id not in unreadable]
-    rows = nearest(embedding.of_all(made, workspace.read), embedding.of_all(files, _read)) if made else []
+    rows = nearest(reference.embedding.of_all(made, workspace.read), reference.points) if made else []
     found = [
-        Neighbour(exhibit.variant.id, files[place].relative_to(reference).as_posix(), round(cosine, 6))
+        _neighbour(exhibit, reference.files[place], reference.folder, cosine)
         for exhibit, (place, cosine) in zip(made, rows, strict=True)
     ]
     found.sort(key=lambda neighbour: (-neighbour.cosine, neighbour.variant_id))
-    write_atomically(folder / "quality" / "nearest.json", json.dumps([asdict(row) for row in found], indent=1))
+    told = [{name: value for name, value in asdict(row).items() if name != "beside"} for row in found]
+    write_atomically(folder / "quality" / "nearest.json", json.dumps(told, indent=1))
     return found
 
 
-def write_quality_page(
-    folder: Path, looked: Looked, bounds: Bounds, near: Sequence[Neighbour] = (), reference: Path | None = None
-) -> Path:
+def _neighbour(exhibit: Exhibit, beside: Path, folder: Path, cosine: float) -> Neighbour:
+    name = beside.relative_to(folder).as_posix()
+    return Neighbour(exhibit.variant.id, exhibit.file, name, round(cosine, 6), beside)
+
+
+def write_quality_page(folder: Path, looked: Looked, bounds: Bounds, beside: Beside | None = None) -> Path:
     """Write quality/index.html."""
-    workspace = Workspace(folder)
-    exhibits = {exhibit.variant.id: exhibit for exhibit in looked.exhibits}
-
-    def picture(name: str) -> str:
-        return _thumbnail(lambda: workspace.read(exhibits[name]))
-
-    removed = [_removed(removal, exhibits, picture) for removal in looked.removals[:_SHOWN]]
-    beside = [_beside(row, exhibits, picture, reference) for row in near[:_SHOWN] if reference is not None]
+    wall = _Wall(Workspace(folder), looked)
+    known = beside or Beside()
     content = QualityPage(
-        folder.resolve().name, len(looked.exhibits), looked.counts, not bounds.keep_all, removed, beside,
-        reference.name if reference else "", Embedding().name,
+        folder.resolve().name, len(looked.exhibits), looked.counts, not bounds.keep_all,
+        [wall.removed(removal) for removal in looked.removals[:_SHOWN]],
+        [wall.beside(row) for row in known.neighbours[:_SHOWN]],
+        str(known.folder or ""), Embedding().name,
     )  # fmt: skip
     return write_atomically(folder / "quality" / "index.html", quality_page(content))
 
 
-def _removed(removal: Removal, exhibits: dict[str, Exhibit], picture: Callable[[str], str]) -> Pair:
-    caption = f"{_told(exhibits[removal.variant_id])}: {removal.reason}"
-    if not removal.like:
-        return Pair(caption, picture(removal.variant_id))
-    return Pair(caption, picture(removal.variant_id), picture(removal.like), _told(exhibits[removal.like]))
+@dataclass(frozen=True)
+class _Wall:
+    """The pictures of a workspace, with names that people read."""
 
+    workspace: Workspace
+    looked: Looked
 
-def _beside(
-    row: Neighbour, exhibits: dict[str, Exhibit], picture: Callable[[str], str], reference: Path | None
-) -> Pair:
-    assert reference is not None
-    file = reference / row.reference
-    caption = f"{_told(exhibits[row.variant_id])}: cosine {row.cosine:.3f}"
-    return Pair(caption, picture(row.variant_id), _thumbnail(lambda: _read(file)), row.reference)
+    @cached_property
+    def _exhibits(self) -> dict[str, Exhibit]:
+        return {exhibit.variant.id: exhibit for exhibit in self.looked.exhibits}
 
+    @cached_property
+    def _names(self) -> dict[str, str]:
+        """What people call each class."""
+        try:
+            space = WorkspaceCollection(self.workspace).space
+        except UserError:  # a file of classes that is not there any more: its labels will do
+            space = None
+        labels = {exhibit.variant.label for exhibit in self.looked.exhibits}
+        return {label: spoken(space.name_of(label) if space and label in space else label) for label in labels}
 
-def _told(exhibit: Exhibit) -> str:
-    variant = exhibit.variant
-    return f"{variant.label}, {variant.edit} {variant.level} ({variant.id})"
+    def removed(self, removal: Removal) -> Pair:
+        """A picture that fell, beside the one that it repeats."""
+        said = "near-duplicate of the picture beside it" if removal.like else f"{removal.kind}: {removal.reason}"
+        return Pair(said, self._shown(removal.variant_id), self._shown(removal.like) if removal.like else None)
+
+    def beside(self, row: Neighbour) -> Pair:
+        """A picture beside the nearest of the reference."""
+        known = Shown("reference", "", row.reference, _thumbnail(lambda: _read(row.beside)))
+        return Pair(f"cosine {row.cosine:.3f}", self._shown(row.variant_id), known)
+
+    def _shown(self, name: str) -> Shown:
+        exhibit = self._exhibits[name]
+        variant = exhibit.variant
+        about = variant.edit if variant.level in ("none", variant.edit) else f"{variant.edit}: {variant.level}"
+        picture = _thumbnail(lambda: self.workspace.read(exhibit))
+        return Shown(self._names[variant.label], about, exhibit.file, picture)
 
 
 def _thumbnail(read: Callable[[], NDArray[np.uint8]]) -> str:
     try:
         return thumbnail(read())
     except Unusable:
-        return "data:,"
+        return ""
 
 
 def _read(path: Path) -> NDArray[np.uint8]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import math
 import re
 import string
 from collections import Counter
@@ -16,9 +17,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from counterfoil.errors import UserError
 
-PLACEHOLDERS = ("category", "a_category", "value")
+PLACEHOLDERS = ("category", "a_category", "value", "a_value")
 _FOLDER = "paintings"
 _FOLDER_NAME = re.compile(r"\w[\w.+-]{0,99}")  # of a template: its pictures lie in a folder of that name
+_LAMBDA = "lambda {value}"  # what a model over pixels is asked for in place of words
 _LONGEST_VALUE = 200  # bytes: a value is the name of a folder, too
 
 
@@ -66,7 +68,7 @@ class Painting(BaseModel):
     @classmethod
     def _without_value(cls, plain: str) -> str:
         _check_placeholders(plain)
-        if "{value}" in plain:
+        if "value}" in plain:
             raise ValueError("the plain prompt has no {value}: it is the counterpart that shows none")
         return plain
 
@@ -170,7 +172,16 @@ def _checked(attribute: PaintedAttribute) -> PaintedAttribute:
             if not re.search(r"\w", value) or len(value.encode()) > _LONGEST_VALUE:
                 told = f"expected values of 1 to {_LONGEST_VALUE} bytes with a letter or digit"
                 raise UserError(f"{told} for {attribute.attribute}, got '{value[:60]}'")
+            if _LAMBDA in attribute.templates.values() and not _is_number(value):
+                raise UserError(f"expected numbers for the template '{_LAMBDA}', got '{value[:60]}'")
     return attribute
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
 
 
 def _first_fault(error: ValidationError) -> str:

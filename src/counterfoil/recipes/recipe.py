@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 from importlib import resources
 from pathlib import Path
@@ -11,7 +10,8 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from counterfoil.errors import UserError
+from counterfoil.errors import UserError, did_you_mean
+from counterfoil.recipes.painting import painting_names
 
 
 class Step(BaseModel):
@@ -68,9 +68,13 @@ def load_recipe(name_or_file: str) -> Recipe:
     path = Path(name_or_file)
     if path.suffix in (".yaml", ".yml") and path.is_file():
         return _parsed(_text(path), name_or_file)
-    close = difflib.get_close_matches(name_or_file, recipe_names(), n=1, cutoff=0.0)
-    known = ", ".join(recipe_names())
-    raise UserError(f"expected a recipe ({known}) or a YAML file, got '{name_or_file}'; did you mean '{close[0]}'?")
+    if name_or_file in painting_names():
+        raise UserError(_for_a_painter(name_or_file))
+    known = recipe_names()
+    raise UserError(
+        f"expected a recipe ({', '.join(known)}) or a YAML file, got '{name_or_file}'"
+        f"{did_you_mean(name_or_file, known)}"
+    )
 
 
 def _shipped() -> Any:
@@ -91,10 +95,19 @@ def _parsed(text: str, where: str) -> Recipe:
         raise UserError(f"expected a recipe in YAML, got {where}: {' '.join(str(error).split())}") from error
     if not isinstance(data, dict):
         raise UserError(f"expected a recipe with the keys {_keys(Recipe)}, got {where}, which holds no keys")
+    if "paints" in data:
+        raise UserError(_for_a_painter(where))
     try:
         return Recipe.model_validate({"name": Path(where).stem, **data})
     except ValidationError as error:
         raise UserError(f"recipe {where}: {_first_fault(error)}") from error
+
+
+def _for_a_painter(where: str) -> str:
+    return (
+        f"expected a recipe of edits, got {where}, which asks a painter for pictures;"
+        f" `counterfoil paint --recipe {where} --painter ADDRESS --out WORKSPACE` paints them"
+    )
 
 
 def _first_fault(error: ValidationError) -> str:

@@ -17,13 +17,22 @@ _SIDE = 160  # pixels of the longer side of a thumbnail
 
 
 @dataclass(frozen=True)
+class Shown:
+    """One picture, and what people call it."""
+
+    name: str  # of its class
+    about: str  # what was done to it
+    file: str
+    picture: str  # data address; empty where it cannot be read
+
+
+@dataclass(frozen=True)
 class Pair:
     """A picture, what is said of it, and the picture it is held against, where there is one."""
 
-    caption: str
-    picture: str  # data address
-    beside: str | None = None
-    beside_caption: str = ""
+    said: str
+    picture: Shown
+    beside: Shown | None = None
 
 
 @dataclass(frozen=True)
