@@ -172,8 +172,8 @@ def test_half_a_line_at_the_end_of_the_journal_is_asked_again(painted: Path, eva
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ("collection", "another collection_digest"),
-        ("models", "identities.* and models"),
+        ("collection", "another collection;"),
+        ("models", "another model( and|;)"),
         ("limit", "another limit"),
     ],
 )

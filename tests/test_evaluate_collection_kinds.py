@@ -85,3 +85,13 @@ def test_a_second_evaluation_asks_again_only_what_the_network_lost(endpoint: Fak
     overall = again.study.accuracies[0]
     assert (overall.top1.n, overall.top1.value) == (40, 100.0)
     assert overall.top5.n == 0  # one answer alone has no five best
+
+
+def test_pictures_of_one_kind_are_told_once_and_the_scoring_is_printed_once(tmp_path: Path) -> None:
+    workspace = write_workspace(tmp_path / "set", pictures(12, 12, "original", "original", "none"))
+    arguments = ["evaluate", str(workspace), "--model", HONEST, "--scoring", "subset", "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(commands, arguments, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    assert done.output.splitlines()[0].count("(subset: ") + done.output.splitlines()[0].count("; subset: ") == 1
+    table = (tmp_path / "out" / "accuracies.csv").read_text().splitlines()
+    assert [line.split(",")[1:4] for line in table[1:]] == [["all"] * 3]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -139,6 +139,23 @@ def test_the_command_prints_and_writes(tmp_path: Path) -> None:
     assert "<table>" in (tmp_path / "b.html").read_text()
 
 
+def test_a_narrow_terminal_gets_tables_that_fit_with_every_number() -> None:
+    own = Standing("mine", {f"scenario {n}": 10.5 + n for n in range(12)}, "your run", own=True)
+    shown = board("ximagenet-12", own)
+    text = as_text(shown, width=80)
+    tables = text.split("Columns")[0]
+    assert max(map(len, tables.splitlines())) <= 80 < max(map(len, as_text(shown).splitlines()))
+    assert all(f"{value:.2f}" in tables for row in shown.standings for value in row.values.values())
+
+
+@pytest.mark.parametrize("form", [as_text, as_markdown])
+def test_a_strangers_line_breaks_and_pipes_stay_in_their_row(form: Callable[[Leaderboard], str]) -> None:
+    names = ("one\ntwo|three", "one two-three")
+    odd, plain = (form(Leaderboard("x", (Standing(name, {"a\nb": 1.0}, "so\nurce"),))) for name in names)
+    assert odd.count("\n") == plain.count("\n")
+    assert "one two" in odd
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
@@ -165,4 +182,5 @@ def test_the_page_sorts_and_filters(tmp_path: Path, browser: Browser) -> None:
     assert page.locator("#count").inner_text().startswith("2 of")
     wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     assert wide <= 0, "the page itself scrolls sideways"
+    assert page.get_by_text("scroll the table sideways").is_visible()
     assert faults == []

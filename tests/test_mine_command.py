@@ -96,6 +96,11 @@ def test_the_report_holds_the_numbers_of_the_planted_case(planted: tuple[Workspa
     assert transfer["more"]["value"] == pytest.approx(75 - 100 * 4 / 24, abs=1e-3)
     assert transfer["lost"]["value"] == pytest.approx(100)  # photo 3 was wrong before
     assert transfer["lost_base"]["value"] == pytest.approx(100 * 4 / 21, abs=1e-3)
+    page = (workspace.folder / "mining" / "mining.html").read_text().split('id="transfers"')[1].split("</table>")[0]
+    shown = [float(value) for value in re.findall(r'data-value="([^"]+)"', page)[-3:]]  # the last row is the family's
+    (family,) = record["families"]
+    more = [family["lost_more"][end] for end in ("value", "ci_low", "ci_high")]
+    assert shown == pytest.approx(more, abs=1e-3)
 
     curves = {curve["model"]: curve["points"] for curve in record["curves"]}
     alone, both = curves[models["target"]]
@@ -161,6 +166,21 @@ def test_a_target_that_is_added_later_is_the_only_one_asked(planted: tuple[Works
     mine(workspace, *asked, "--target", models["target"])
     assert Counting.shown == 48
     assert {row["role"] for row in found(workspace)["models"]} == {"surrogate", "target"}
+
+
+def test_a_model_that_changed_since_is_refused_with_the_folder_to_remove(tmp_path: Path) -> None:
+    workspace = write_workspace(tmp_path / "workspace")
+    model = saved_answers(tmp_path / "a.csv", workspace, wrong_on("size", [0]))
+    mine(workspace, "--surrogate", model)
+    saved_answers(tmp_path / "a.csv", workspace, wrong_on("size", [1]))
+    told = refused(workspace, "--surrogate", model)
+    assert "--out" not in told
+    folder = re.search(r"remove the folder (\S+) to ask it anew", told)
+    assert folder is not None
+    shutil.rmtree(folder[1])
+    mine(workspace, "--surrogate", model)
+    assert workspace.mined is not None
+    assert set(workspace.mined.kept) == pictures(workspace, "size", [1])
 
 
 def test_a_surrogate_cannot_be_a_target_under_any_name(
@@ -302,6 +322,8 @@ def test_the_page_fits_wide_and_narrow_screens(planted: tuple[Workspace, dict[st
             page.on("console", lambda message: troubles.append(message.text))  # noqa: B023  # one page, one list
             page.goto((workspace.folder / "mining" / "mining.html").as_uri())
             assert page.evaluate("document.documentElement.scrollWidth") == width
+            box = page.locator(".scroll:has(#yields)")
+            assert box.evaluate("box => box.scrollHeight <= box.clientHeight"), "rows by level are hidden"
             assert troubles == []
         browser.close()
 

@@ -10,10 +10,12 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
 import counterfoil as cf
 from counterfoil.cli import commands
 from counterfoil.edit import EDITS
+from counterfoil.models.extras import required
 from counterfoil.recipes import load_recipe, recipe_names
 
 ROOT = Path(__file__).parent.parent
@@ -66,6 +68,31 @@ def test_every_option_is_documented_and_helps_itself(path: str) -> None:
         if isinstance(option, click.Option):
             assert option.help, f"{path} {option.opts[0]} has no help"
             assert option.opts[0] in text, f"{path} {option.opts[0]} is not documented"
+
+
+def test_a_missing_package_is_told_with_the_command_for_a_clone_too() -> None:
+    with pytest.raises(
+        cf.UserError, match=r"pip install 'counterfoil\[torch\]' \(from a clone: pip install '\.\[torch\]'\)$"
+    ):
+        required("a_package_that_is_not_there", "torch")
+
+
+@pytest.mark.parametrize("group", [[], ["verify"], ["models"]])
+def test_summaries_of_commands_are_told_in_full(group: list[str]) -> None:
+    told = CliRunner().invoke(commands, [*group, "--help"], catch_exceptions=False).output
+    assert "..." not in told.split("Commands:")[1]
+
+
+def test_the_version_is_told_by_command_and_by_option() -> None:
+    said = {CliRunner().invoke(commands, [word]).output for word in ("version", "--version")}
+    assert said == {f"{cf.__version__}\n"}
+
+
+@pytest.mark.parametrize("what", ["edits", "recipes", "models", "painters", "sources"])
+def test_lists_keep_their_column(what: str) -> None:
+    lines = CliRunner().invoke(commands, ["list", what], catch_exceptions=False).output.splitlines()
+    column = max(len(line.split("  ")[0]) for line in lines) + 2
+    assert all(line[column - 2 : column] == "  " and line[column] != " " for line in lines)
 
 
 @pytest.mark.parametrize("name", EDITS)

@@ -7,11 +7,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from archives import edited, sets
 from archives.packing import as_tar, as_zip
 from archives.telling import save, save_bytes
+from counterfoil.cli import commands
 from counterfoil.errors import Unusable, UserError
+from counterfoil.labels import imagenet_a, imagenet_r
+from counterfoil.pipeline import collection_at
+from counterfoil.pipeline.collected.opening import told as told_of
 from counterfoil.published import open_archive, recognise
 
 
@@ -226,3 +231,41 @@ def test_one_s_own_numbered_folders_are_not_taken_for_imagenet_v2(tmp_path: Path
     for index in range(12):
         save(tmp_path / str(index) / "a.png", index, (8, 8))
     assert recognise(tmp_path) is None
+
+
+def test_class_folders_that_fit_several_archives_are_told_with_the_names_to_choose_from(tmp_path: Path) -> None:
+    shared = sorted(set(imagenet_a().labels) & set(imagenet_r().labels))[:3]
+    for wnid in shared:
+        save(tmp_path / wnid / "photo_1.jpg", 0)
+    assert recognise(tmp_path) is None
+    with pytest.raises(UserError, match=r"may be imagenet-a or imagenet-r or .*; say which, such as imagenet-a:"):
+        collection_at(str(tmp_path))
+    packed = as_tar(save_bytes(tmp_path / "notes" / "x.txt", b"x").parent, tmp_path / "unknown.tar")
+    with pytest.raises(UserError, match=r"got the file '.*unknown\.tar'"):
+        collection_at(str(packed))
+
+
+def test_a_foreign_class_among_many_is_left_out_by_name_and_counted(tmp_path: Path) -> None:
+    for wnid in imagenet_a().labels[:3]:
+        save(tmp_path / wnid / "photo.jpg", 0)
+    save(tmp_path / "n01440764" / "photo.jpg", 0)  # tench: no class of ImageNet-A
+    archive = open_archive("imagenet-a", tmp_path)
+    assert {exhibit.variant.label for exhibit in archive.exhibits} == set(imagenet_a().labels[:3])
+    assert [row.sample_id for row in archive.skipped] == ["n01440764/photo.jpg"]
+    assert "n01440764" in archive.notes[0]
+
+
+def test_the_terminal_says_what_a_bare_path_was_recognised_as_and_the_notes(tmp_path: Path) -> None:
+    save(tmp_path / "set" / "n01443537" / "cartoon_1.jpg", 1)
+    wanted = ["--model", "python:archives.telling:tells", "--out", str(tmp_path / "run"), "--workers", "1"]
+    told = CliRunner().invoke(commands, ["evaluate", str(tmp_path / "set"), *wanted], catch_exceptions=False)
+    lines = told.output.splitlines()
+    assert lines[0] == "recognised as imagenet-r"
+    assert any("1 of 200 class folders: a partial copy" in line for line in lines)
+    named = collection_at(f"imagenet-r:{tmp_path / 'set'}")
+    assert not any("recognised" in line for line in told_of(f"imagenet-r:{tmp_path / 'set'}", named))
+
+
+def test_a_word_far_from_every_name_gets_no_suggestion(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"got 'foo'$"):
+        open_archive("foo", tmp_path)

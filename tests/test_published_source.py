@@ -128,3 +128,19 @@ def test_ximagenet_12_masks_are_objects_wherever_they_are_not_zero(tmp_path: Pat
         found = source.read(sample)[1]
         assert found is not None
         np.testing.assert_array_equal(found > 0, mask())
+
+
+def test_photos_of_imagenet_s_lie_as_their_masks_do_whatever_exif_says(tmp_path: Path) -> None:
+    folder = tmp_path / "ImageNetS919"
+    stored = np.random.default_rng(0).integers(0, 255, (20, 30, 3), dtype=np.uint8)
+    turned = Image.Exif()
+    turned[0x0112] = 6  # a quarter turn
+    photo = folder / "validation" / TENCH / "a.png"
+    photo.parent.mkdir(parents=True)
+    Image.fromarray(stored).save(photo, exif=turned)
+    numbered(folder / "validation-segmentation" / TENCH / "a.png", np.full((20, 30), imagenet_s_ids()[TENCH]))
+    source = source_at(f"imagenet-s:{tmp_path}", None)
+    image, found = source.read(source.samples()[0][0])
+    np.testing.assert_array_equal(image, stored)
+    assert found is not None
+    assert found.shape == (20, 30)

@@ -6,7 +6,9 @@ import base64
 import io
 import json
 import tarfile
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
 
 import cv2
 import numpy as np
@@ -21,8 +23,8 @@ from counterfoil.errors import Unusable, UserError
 from counterfoil.pipeline import source_at
 from counterfoil.pipeline.converting import convert
 from counterfoil.source.formats.regions import as_run_lengths, filled, outlines, run_lengths
-from counterfoil.source.formats.writing import WRITERS
-from counterfoil.types import Source
+from counterfoil.source.formats.writing import WRITERS, file_name
+from counterfoil.types import Sample, Skipped, Source
 
 PHOTOS = {"tabby": data.chelsea(), "espresso": data.coffee()[:300, :451]}
 Mask = NDArray[np.uint8]
@@ -281,3 +283,44 @@ def test_converting_never_writes_over_files(tmp_path: Path) -> None:
     source = folder_of_photos(tmp_path / "in")
     with pytest.raises(UserError, match="holds files"):
         convert(source, tmp_path / "in", "coco")
+
+
+def test_names_do_not_grow_however_often_photos_are_converted(tmp_path: Path) -> None:
+    source = folder_of_photos(tmp_path / "in")
+    before = {PurePosixPath(sample.id).with_suffix("") for sample in source.samples()[0]}
+    convert(source, tmp_path / "folder", "folder")
+    again = source_at(tmp_path / "folder" / "images", tmp_path / "folder" / "masks")
+    assert {PurePosixPath(sample.id).with_suffix("") for sample in again.samples()[0]} == before
+    names = []
+    for number, form in enumerate(("coco", "voc", "coco")):
+        convert(source, tmp_path / str(number), form)
+        source = source_at(f"{form}:{tmp_path / str(number)}", None)
+        names.append({PurePosixPath(sample.id).stem for sample in source.samples()[0]})
+    assert names[0] == names[1] == names[2]
+
+
+def test_photos_of_labels_that_share_a_folder_stay_apart(tmp_path: Path) -> None:
+    used: set[str] = set()
+    samples = [Sample(f"{label}/x.png", label, "", None, "") for label in ("a/b", "a_b", "c")]
+    assert [file_name(sample, used, "folder") for sample in samples] == ["x", "x-2", "x"]
+
+
+def test_converting_lists_the_photos_once(tmp_path: Path) -> None:
+    counted = Counted(folder_of_photos(tmp_path / "in"))
+    convert(counted, tmp_path / "out", "coco")
+    assert counted.listings == 1
+
+
+@dataclass
+class Counted:
+    """A source that counts how often its photos are listed, which reads every file."""
+
+    source: Source
+    listings: int = 0
+
+    def samples(self) -> tuple[Sequence[Sample], Sequence[Skipped]]:
+        self.listings += 1
+        return self.source.samples()
+
+    def read(self, sample: Sample) -> tuple[NDArray[np.uint8], NDArray[np.uint8] | None]:
+        return self.source.read(sample)

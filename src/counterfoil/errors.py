@@ -1,4 +1,11 @@
-"""What goes wrong through input, not through a bug."""
+"""What goes wrong through input, not through a bug, and the words that help out of it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+_CLOSE = 0.6  # of difflib's ratio: below it a suggestion is a guess
 
 
 class UserError(Exception):
@@ -11,3 +18,14 @@ class Unusable(Exception):
 
 class Unsegmented(Unusable):
     """One photo whose object the segmenter could not find plausibly."""
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The end of a line that offers the known word close to one that is not; empty where none is close."""
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=_CLOSE)
+    return f"; did you mean '{close[0]}'?" if close else ""
+
+
+def how_to_install(extra: str, option: str = "") -> str:
+    """The command that installs an extra, from an index and from a clone."""
+    return f"pip install {option}'counterfoil[{extra}]' (from a clone: pip install {option}'.[{extra}]')"

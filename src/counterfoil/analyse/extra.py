@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from counterfoil.errors import UserError
+from counterfoil.errors import UserError, how_to_install
 
 
 def from_stats(module: str, what: str) -> Any:
@@ -13,4 +13,4 @@ def from_stats(module: str, what: str) -> Any:
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        raise UserError(f"expected {error.name} for {what}, got none; run: pip install 'counterfoil[stats]'") from error
+        raise UserError(f"expected {error.name} for {what}, got none; run: {how_to_install('stats')}") from error

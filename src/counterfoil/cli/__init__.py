@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from counterfoil import __version__
 from counterfoil.cli.building import build, rebuild_command
 from counterfoil.cli.converting import convert_command
 from counterfoil.cli.evaluating import evaluate
@@ -18,13 +19,15 @@ from counterfoil.cli.painting import analyse, paint, quality
 from counterfoil.cli.planning import plan
 from counterfoil.cli.reporting import compare, gate, report
 from counterfoil.cli.running import demo, run
+from counterfoil.cli.summaries import Commands
 from counterfoil.cli.verifying import verify
 from counterfoil.errors import UserError
 
 _STOPPED = 130  # what shells give for Ctrl-C
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, message="%(version)s")
 def commands() -> None:
     """Find out which attributes of an object break an image classifier, and prove it."""
 

@@ -10,7 +10,7 @@ import click
 from counterfoil.cli.options import chosen_options, model_options
 from counterfoil.cli.running import command_line, print_models, tell, workers_option
 from counterfoil.pipeline import Evaluation, collection_at, run_evaluation
-from counterfoil.pipeline.collected.opening import full_address
+from counterfoil.pipeline.collected.opening import full_address, told
 
 
 @click.command()
@@ -26,8 +26,11 @@ from counterfoil.pipeline.collected.opening import full_address
 def evaluate(collection: str, models: tuple[str, ...], out: Path, **options: Any) -> None:
     """Show finished pictures to your models: a frozen benchmark, a workspace, or NAME:PATH of a published archive."""
     asked = {name: options[name] for name in ("limit", "workers", "batch_size", "scoring", "classes")}
+    opened = collection_at(collection)
+    for line in told(collection, opened):
+        click.echo(line)
     evaluation = Evaluation(
-        collection_at(collection), models, options=chosen_options(options), address=full_address(collection),
+        opened, models, options=chosen_options(options), address=full_address(collection),
         command=command_line(), **asked,
     )  # fmt: skip
     tell(run_evaluation(evaluation, out, print_models))

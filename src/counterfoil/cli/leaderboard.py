@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from pathlib import Path
 
 import click
 
 from counterfoil.pipeline.leaderboard import leaderboard
-from counterfoil.report.leaderboard import as_html, as_json, as_markdown, as_text
+from counterfoil.report.leaderboard import Leaderboard, as_html, as_json, as_markdown, as_text
 from counterfoil.store import write_atomically
 
 _FORMS = {"text": as_text, "markdown": as_markdown, "json": as_json, "html": as_html}
@@ -25,5 +27,11 @@ def leaderboard_command(
     benchmark: str, runs: tuple[Path, ...], form: str, files: tuple[Path, ...], out: Path | None
 ) -> None:
     """Show what was published of a benchmark, your own runs first."""
-    told = _FORMS[form](leaderboard(benchmark, runs, files))
+    board = leaderboard(benchmark, runs, files)
+    told = _for_the_terminal(board) if form == "text" and out is None else _FORMS[form](board)
     click.echo(told if out is None else write_atomically(out, told), nl=out is not None)
+
+
+def _for_the_terminal(board: Leaderboard) -> str:
+    """As wide as the terminal; whole rows where a program reads them."""
+    return as_text(board, shutil.get_terminal_size().columns if sys.stdout.isatty() else None)

@@ -30,8 +30,10 @@ _LISTS: dict[str, Callable[[], list[tuple[str, str]]]] = {
 @click.argument("what", type=click.Choice(list(_LISTS)))
 def list_(what: str) -> None:
     """List the edits, recipes, models, painters or sources there are."""
-    for name, about in _LISTS[what]():
-        click.echo(f"{name:<18} {about}")
+    rows = _LISTS[what]()
+    width = max(len(name) for name, _ in rows)
+    for name, about in rows:
+        click.echo(f"{name:<{width}}  {about}")
 
 
 @click.command()

@@ -12,6 +12,7 @@ from counterfoil.cli.running import command_line, print_models, workers_option
 from counterfoil.errors import UserError
 from counterfoil.mine import Rule, RuleKind
 from counterfoil.pipeline.mining import MiningJob, run_mining
+from counterfoil.report.wording import number_of
 
 _WITH: dict[RuleKind, str] = {
     "all": "no number",
@@ -47,7 +48,7 @@ def mine(workspace: Path, surrogates: tuple[str, ...], targets: tuple[str, ...],
     mining = run_mining(job, print_models)
     for line in mining.lines:
         click.echo(line)
-    click.echo(f"kept: {len(mining.mined.kept)} pictures, in {workspace / 'mined.json'}")
+    click.echo(f"kept: {number_of(len(mining.mined.kept), 'picture')}, in {workspace / 'mined.json'}")
     click.echo(f"report: {mining.page}")
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from counterfoil.checks import ContractError, check_classifier
 from counterfoil.cli.options import chosen_options, model_options
+from counterfoil.cli.summaries import Commands
 from counterfoil.engine.local import cores
 from counterfoil.errors import UserError
 from counterfoil.labels import space_named, space_of
@@ -25,7 +26,7 @@ _SECONDS_TO_MEASURE = 2.0
 _PER_CALL = 8
 
 
-@click.group()
+@click.group(cls=Commands)
 def models() -> None:
     """What a model is and whether it keeps its promises."""
 

@@ -11,6 +11,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from counterfoil.cli.summaries import Commands
 from counterfoil.errors import UserError
 from counterfoil.paint.painter import PaintOptions
 from counterfoil.pipeline import Job, build_job, source_at
@@ -118,7 +119,7 @@ def quality(workspace: Path, distance: int, keep_all: bool, reference: Path | No
     click.echo(f"page: {page}")
 
 
-@click.group()
+@click.group(cls=Commands)
 def analyse() -> None:
     """Questions that finished workspaces answer."""
 

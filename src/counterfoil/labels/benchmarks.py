@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import csv
-import difflib
 from collections.abc import Callable
 from functools import cache
 from importlib import resources
 from pathlib import Path
 
-from counterfoil.errors import UserError
+from counterfoil.errors import UserError, did_you_mean
 from counterfoil.labels.classes import read_classes
 from counterfoil.labels.space import LabelSpace, imagenet1k
 
@@ -83,8 +82,7 @@ def space_named(text: str) -> LabelSpace:
         return SPACES[text]()
     if Path(text).is_file():
         return read_classes(Path(text))
-    close = difflib.get_close_matches(text, SPACES, n=1, cutoff=0.0)[0]
     raise UserError(
-        f"expected classes as one of {', '.join(SPACES)} or a JSON file, got '{text}', which is no file;"
-        f" did you mean '{close}'?"
+        f"expected classes as one of {', '.join(SPACES)} or a JSON file, got '{text}', which is no file"
+        f"{did_you_mean(text, SPACES)}"
     )

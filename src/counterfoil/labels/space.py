@@ -81,12 +81,13 @@ class LabelSpace:
             return found[0]
         if found:
             raise UserError(f"label '{text}' names several classes of {self.name}: use one of {', '.join(found)}")
-        raise UserError(f"expected a label of {self.name}, got '{text}'; the nearest are {self._nearest(text)}")
+        raise UserError(f"expected a label of {self.name}, got '{text}'{self._nearest(text)}")
 
     def _nearest(self, text: str) -> str:
         spellings = {**{_folded(label): label for label in self.labels}, **{name: name for name in self._labels_called}}
-        close = difflib.get_close_matches(_folded(text), spellings, n=3, cutoff=0.0)
-        return ", ".join(f"'{spellings[match]}'" for match in close)
+        close = difflib.get_close_matches(_folded(text), spellings, n=3, cutoff=0.5)
+        named = ", ".join(f"'{spellings[match]}'" for match in close)
+        return f"; the nearest are {named}" if close else ", and none is near"
 
 
 def own_space(name: str, labels: Sequence[str]) -> LabelSpace:

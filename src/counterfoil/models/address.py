@@ -10,7 +10,7 @@ from pathlib import Path
 
 from counterfoil.embedded.fetch import asset, cache_folder
 from counterfoil.embedded.networks import NETWORKS, onnx_file
-from counterfoil.errors import UserError
+from counterfoil.errors import UserError, did_you_mean
 from counterfoil.labels import imagenet1k
 from counterfoil.models.comparing import ComparedClassifier
 from counterfoil.models.description import describe, labels_of
@@ -30,9 +30,9 @@ from counterfoil.types import Classifier
 def _embedded(request: Request) -> Classifier:
     place = request.place
     if place not in NETWORKS:
-        close = difflib.get_close_matches(place, NETWORKS, n=1, cutoff=0.0)[0]
         raise UserError(
-            f"expected embedded:{{{', '.join(NETWORKS)}}}, got '{request.address}'; did you mean 'embedded:{close}'?"
+            f"expected embedded:{{{', '.join(NETWORKS)}}}, got '{request.address}'"
+            f"{did_you_mean(request.address, [f'embedded:{name}' for name in NETWORKS])}"
         )
     file = onnx_file(place, asset, cache_folder())
     labels, wanted = imagenet1k().labels, NETWORKS[place].preprocessing

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from counterfoil.errors import UserError
+from counterfoil.errors import UserError, how_to_install
 
 
 def required(module: str, extra: str) -> Any:
@@ -18,11 +18,11 @@ def required(module: str, extra: str) -> Any:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
         raise UserError(
-            f"expected the package '{error.name}', which is not installed; run: pip install 'counterfoil[{extra}]'"
+            f"expected the package '{error.name}', which is not installed; run: {how_to_install(extra)}"
         ) from error
     except (ImportError, OSError, RuntimeError) as error:
         line = " ".join(str(error).split())[:160]
         raise UserError(
             f"expected the package '{module}' to load, but it does not: {line}; torch and what is built for it must be"
-            f" of matching versions: pip install --upgrade 'counterfoil[{extra}]'"
+            f" of matching versions: {how_to_install(extra, '--upgrade ')}"
         ) from error

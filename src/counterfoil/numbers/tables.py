@@ -6,7 +6,6 @@ by condition. Adding a row to the leaderboard is adding a file.
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Iterator, Mapping
 from importlib import resources
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
-from counterfoil.errors import UserError
+from counterfoil.errors import UserError, did_you_mean
 
 if TYPE_CHECKING:  # Python 3.10 has it elsewhere
     from importlib.abc import Traversable
@@ -57,10 +56,9 @@ def benchmarks() -> list[str]:
 def published_numbers(benchmark: str) -> list[Published]:
     """Every published row of a benchmark, the sources in order of their files' names."""
     if benchmark not in benchmarks():
-        close = difflib.get_close_matches(benchmark, benchmarks(), n=1, cutoff=0.0)[0]
         raise UserError(
-            f"expected a benchmark with published numbers ({', '.join(benchmarks())}), got '{benchmark}';"
-            f" did you mean '{close}'?"
+            f"expected a benchmark with published numbers ({', '.join(benchmarks())}), got '{benchmark}'"
+            f"{did_you_mean(benchmark, benchmarks())}"
         )
     return [
         row for file in _files(_shipped() / benchmark) for row in _parsed(file.read_text("utf-8"), file.name, benchmark)

@@ -16,7 +16,7 @@ import numpy as np
 
 from counterfoil.edit import edit_named, settings_of
 from counterfoil.edit.painted import PaintedAdversarial
-from counterfoil.errors import UserError
+from counterfoil.errors import UserError, how_to_install
 from counterfoil.models import load_model
 from counterfoil.models.onnx import OnnxClassifier
 from counterfoil.paint.adversarial import gradient_guide
@@ -40,7 +40,7 @@ def _lack(surrogate: Classifier) -> str:
     if not isinstance(surrogate, OnnxClassifier):
         return "expected an ONNX surrogate, got another kind of model"
     if importlib.util.find_spec("torch") is None:
-        return "expected torch, which is not installed; pip install 'counterfoil[torch]'"
+        return f"expected torch, which is not installed; {how_to_install('torch')}"
     return _lack_of_file(surrogate.path, surrogate.preprocessing)
 
 

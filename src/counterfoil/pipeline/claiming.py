@@ -10,6 +10,22 @@ from counterfoil.errors import UserError
 from counterfoil.store import write_atomically
 
 MAY_DIFFER = frozenset({"command", "environment", "samples"})  # between two sessions of one run
+_CALLED = {  # fields of the record that a user knows by another word
+    "images": "source of photos", "masks": "folder of masks", "recipe_digest": "recipe",
+    "collection_digest": "collection",
+    "models": "model", "model_digests": "model", "identities": "model",
+}  # fmt: skip
+
+
+class TakenError(UserError):
+    """A folder that holds another run's results; `different` says in what it differs."""
+
+    def __init__(self, folder: Path, different: str) -> None:
+        super().__init__(
+            f"expected an empty folder or this run's own in {folder}, but it holds a run with another {different};"
+            " choose another --out or remove the folder"
+        )
+        self.different = different
 
 
 def claim(folder: Path, asked: Mapping[str, object], may_differ: frozenset[str] = MAY_DIFFER) -> None:
@@ -21,11 +37,12 @@ def claim(folder: Path, asked: Mapping[str, object], may_differ: frozenset[str] 
         there = _record(path)
         different = [name for name in record if name not in may_differ and not _same(there.get(name), record[name])]
         if different:
-            raise UserError(
-                f"expected an empty folder or this run's own in {folder}, but it holds a run with another"
-                f" {' and '.join(different)}; choose another --out or remove the folder"
-            )
+            raise TakenError(folder, _words(different))
     write_atomically(path, json.dumps(record, indent=1))
+
+
+def _words(different: list[str]) -> str:
+    return " and ".join(dict.fromkeys(_CALLED.get(name, name.replace("_", " ")) for name in different))
 
 
 def _same(there: object, asked: object) -> bool:

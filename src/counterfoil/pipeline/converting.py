@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from counterfoil.errors import Unusable, UserError
 from counterfoil.source.formats.writing import NEED_MASKS, WRITERS, Photo, file_name
-from counterfoil.types import Skipped, Source
+from counterfoil.types import Sample, Skipped, Source
 
 
 def convert(source: Source, out: Path, form: str) -> tuple[int, list[Skipped]]:
@@ -24,7 +24,7 @@ def convert(source: Source, out: Path, form: str) -> tuple[int, list[Skipped]]:
     temporary = out.with_name(f".{out.name}.{os.getpid()}")
     temporary.mkdir(parents=True)
     try:
-        WRITERS[form](_photos(source, form, skipped), temporary)
+        WRITERS[form](_photos(source, samples, form, skipped), temporary)
         if out.exists():
             out.rmdir()
         os.replace(temporary, out)
@@ -37,9 +37,9 @@ def convert(source: Source, out: Path, form: str) -> tuple[int, list[Skipped]]:
     return len(samples) + len(left_out) - len(skipped), skipped
 
 
-def _photos(source: Source, form: str, skipped: list[Skipped]) -> Iterator[Photo]:
+def _photos(source: Source, samples: Sequence[Sample], form: str, skipped: list[Skipped]) -> Iterator[Photo]:
     used: set[str] = set()
-    for sample in source.samples()[0]:
+    for sample in samples:
         try:
             image, mask = source.read(sample)
         except Unusable as error:
@@ -48,4 +48,4 @@ def _photos(source: Source, form: str, skipped: list[Skipped]) -> Iterator[Photo
         if mask is None and form in NEED_MASKS:
             skipped.append(Skipped(sample.id, "source", "", f"the photo has no mask, which {form} needs"))
             continue
-        yield Photo(sample.label, file_name(sample.id, used), image, mask)
+        yield Photo(sample.label, file_name(sample, used, form), image, mask)

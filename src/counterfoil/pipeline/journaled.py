@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Generic
 
 from counterfoil.engine import ForkedEngine, LocalEngine, cores
-from counterfoil.pipeline.progress import shown
+from counterfoil.pipeline.progress import Extent, shown
 from counterfoil.pipeline.work import ImageOf, Outcome, from_entry, outcome_again, to_entry, unsettled
 from counterfoil.store import Journal
 from counterfoil.types import Answerer, Classifier, Engine, Item
@@ -21,8 +21,9 @@ class Pieces(Generic[Item]):
     do: Callable[[Item], Outcome]
     image_of: ImageOf  # makes a picture once more, where an answer to it was lost
     classifiers: Sequence[Classifier]
-    unit: str  # as progress calls a piece
+    unit: str  # what progress counts
     stale: Callable[[Item, Outcome], bool] | None = None  # whether a finished piece is to be done again
+    size: Callable[[Item], int] = lambda item: 1  # units in a piece
 
 
 def finish(pieces: Pieces[Item], journal: Journal, workers: int | None) -> None:
@@ -37,8 +38,10 @@ def finish(pieces: Pieces[Item], journal: Journal, workers: int | None) -> None:
         return key, to_entry(pieces.do(pieces.items[key]))
 
     results = _engine(pieces.classifiers, workers).map(work, missing)
-    total = len(pieces.items)
-    for key, entry in shown(results, total - len(missing), total, pieces.unit):
+    sizes = {key: pieces.size(item) for key, item in pieces.items.items()}
+    total = sum(sizes.values())
+    extent = Extent(total - sum(sizes[key] for key in missing), total, pieces.unit)
+    for key, entry in shown(results, extent, lambda result: sizes[result[0]]):
         journal.add(key, entry)
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from counterfoil.errors import UserError
+from counterfoil.errors import UserError, did_you_mean
 from counterfoil.published import (
     challenge,
     imagenet_9,
@@ -24,7 +23,7 @@ from counterfoil.published.class_folders import IMAGENET_A, IMAGENET_R, IMAGENET
 from counterfoil.published.finding import Glimpse
 from counterfoil.published.tree import Tree, open_tree
 
-__all__ = ["ARCHIVES", "Archive", "Kind", "Reader", "open_archive", "recognise"]
+__all__ = ["ARCHIVES", "Archive", "Kind", "Reader", "open_archive", "possible", "recognise"]
 
 
 class Reader(NamedTuple):
@@ -94,12 +93,18 @@ def recognise(path: Path) -> str | None:
     return _recognised(Glimpse(open_tree(path)))
 
 
+def possible(path: Path) -> list[str]:
+    """Archives that class folders at a path may be of, where the names of the files do not tell which."""
+    tree = Glimpse(open_tree(path))
+    names = [folders.name for folders in (IMAGENET_A, IMAGENET_R, IMAGENET_SKETCH) if folders.may_fit(tree)]
+    return [*names, imagenet_val.NAME] if IMAGENET_SKETCH.name in names else names
+
+
 def _recognised(tree: Tree) -> str | None:
     return next((name for name, reader in ARCHIVES.items() if reader.fits(tree)), None)
 
 
 def _reader(name: str) -> Reader:
     if name not in ARCHIVES:
-        close = difflib.get_close_matches(name, ARCHIVES, n=1, cutoff=0.0)[0]
-        raise UserError(f"expected one of {', '.join(ARCHIVES)}, got '{name}'; did you mean '{close}'?")
+        raise UserError(f"expected one of {', '.join(ARCHIVES)}, got '{name}'{did_you_mean(name, ARCHIVES)}")
     return ARCHIVES[name]

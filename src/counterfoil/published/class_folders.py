@@ -10,10 +10,15 @@ from typing import Literal
 from counterfoil.errors import UserError
 from counterfoil.labels import LabelSpace, imagenet1k, imagenet_a, imagenet_r
 from counterfoil.published.archive import ORIGINAL, Archive, Found, exhibits_of
-from counterfoil.published.finding import PICTURE, Findings, find, partial_note, refuse_none, stray_rows
+from counterfoil.published.finding import PICTURE, Findings, Place, find, partial_note, refuse_none, stray_rows
 from counterfoil.published.tree import Tree
 
 _LAYOUT = rf"(?P<wnid>n\d{{8}})/(?P<name>{PICTURE})"
+_OWN_PER_FOREIGN = 3  # classes: with fewer of its own a folder is another benchmark or a mixture
+_RENDITIONS = (  # what ImageNet-R's files are called by
+    "art|cartoon|deviantart|embroidery|graffiti|graphic|misc|origami|painting|pattern|plastic|plush|sculpture|sketch"
+    "|sticker|tattoo|toy|videogame"
+)
 
 
 @dataclass(frozen=True)
@@ -35,42 +40,69 @@ class ClassFolders:
         """Whether a tree looks like this archive: just its classes, or some of them and files called as its are."""
         findings = find(tree, _LAYOUT)
         wnids = set(findings.folders("wnid"))
-        if not wnids or not wnids <= set(self.space.labels):
+        if not self._mostly_own(wnids):
             return False
         validation = all(place.parts["name"].startswith("ILSVRC2012_val_") for place in findings.places)
-        own_classes = self.space != imagenet1k() and len(wnids) == len(self.space.labels) and not validation
+        own_classes = self.space != imagenet1k() and wnids == set(self.space.labels) and not validation
         return own_classes or all(self.names.fullmatch(place.parts["name"]) for place in findings.places)
 
+    def may_fit(self, tree: Tree) -> bool:
+        """Whether the class folders of a tree are this archive's, whatever the files are called."""
+        return self._mostly_own(set(find(tree, _LAYOUT).folders("wnid")))
+
+    def _mostly_own(self, wnids: set[str]) -> bool:
+        foreign = sum(wnid not in self.space for wnid in wnids)
+        return bool(wnids) and len(wnids) - foreign >= _OWN_PER_FOREIGN * foreign
+
     def read(self, tree: Tree) -> Archive:
-        """The pictures with their folders' labels."""
+        """The pictures with their folders' labels; those of a few other classes are strays."""
         findings = find(tree, _LAYOUT)
         refuse_none(findings.places, self.name, self.expected, tree)
-        self._refuse_other_classes(findings, tree)
+        foreign = sorted(wnid for wnid in findings.folders("wnid") if wnid not in self.space)
+        self._refuse_other_classes(findings, foreign, tree)
+        findings = _without(findings, foreign)
         found = [
             Found(place.file, f"{place.parts['wnid']}/{place.parts['name']}", place.parts["wnid"], ORIGINAL)
             for place in findings.places
         ]
         return Archive(
             self.name, tree, exhibits_of(self.name, found), self.space, self.scoring,
-            tuple(stray_rows(self.name, findings.strays)), tuple(self._notes(findings)),
+            tuple(stray_rows(self.name, findings.strays)), tuple(self._notes(findings, foreign)),
         )  # fmt: skip
 
-    def _refuse_other_classes(self, findings: Findings, tree: Tree) -> None:
-        other = sorted(wnid for wnid in findings.folders("wnid") if wnid not in self.space)
-        if other:
+    def _refuse_other_classes(self, findings: Findings, foreign: list[str], tree: Tree) -> None:
+        wnids = set(findings.folders("wnid"))
+        if not self._mostly_own(wnids):
             raise UserError(
-                f"expected only classes of {self.name} at '{tree.where}', got {len(other)} others, such as {other[0]}:"
-                f" this is another benchmark or a mixture of several"
+                f"expected only classes of {self.name} at '{tree.where}', got {_others(foreign)}, beside"
+                f" {len(wnids) - len(foreign)} of its own: this is another benchmark or a mixture of several"
             )
 
-    def _notes(self, findings: Findings) -> list[str]:
+    def _notes(self, findings: Findings, foreign: list[str]) -> list[str]:
         there = len(findings.places)
         return [
+            *([f"Left out, since {self.name} has no such classes: {', '.join(foreign)}."] if foreign else []),
             *partial_note("pictures", there, there if self.pictures is None else self.pictures),
             *partial_note("class folders", len(findings.folders("wnid")), len(self.space.labels)),
         ]
 
 
+def _without(findings: Findings, foreign: list[str]) -> Findings:
+    """The findings with the files of foreign classes among the strays."""
+    if not foreign:
+        return findings
+
+    def is_foreign(place: Place) -> bool:
+        return place.parts["wnid"] in foreign
+
+    strays = (*findings.strays, *(place.file for place in findings.places if is_foreign(place)))
+    return Findings(tuple(place for place in findings.places if not is_foreign(place)), strays, findings.root)
+
+
+def _others(foreign: list[str]) -> str:
+    return f"{len(foreign)} other{'' if len(foreign) == 1 else 's'}, such as {foreign[0]}"
+
+
 IMAGENET_A = ClassFolders("imagenet-a", imagenet_a(), None, re.compile(r"\d\.\d+_.*"), "subset")
-IMAGENET_R = ClassFolders("imagenet-r", imagenet_r(), 30_000, re.compile(r"[a-z]+_\d+\..*"), "subset")
+IMAGENET_R = ClassFolders("imagenet-r", imagenet_r(), 30_000, re.compile(rf"(?:{_RENDITIONS})_\d+\..*"), "subset")
 IMAGENET_SKETCH = ClassFolders("imagenet-sketch", imagenet1k(), None, re.compile(r"sketch_\d+\..*"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -14,6 +15,15 @@ from markupsafe import Markup
 
 _PAGE = Path(__file__).parent / "page"
 OWN = "this run"
+_NONE = "–"
+_GAP = 2  # characters between columns
+_MEASURES = "Columns called drop: points of accuracy lost; called by a condition alone: top-1 accuracy in percent."
+_OTHER_MEASURES = {
+    "imagenet-9": "Columns: accuracy over nine super-classes in percent; bg_gap: points from mixed_same to mixed_rand;"
+    " challenge: percent of foregrounds right on every background.",
+    "imagenet-x": "Columns: error ratios, the error on a factor divided by the error on all pictures.",
+    "imagenet-c": "Columns: errors in percent, and corruption errors relative to AlexNet's (CE, mCE).",
+}
 
 
 @dataclass(frozen=True)
@@ -30,7 +40,7 @@ class Standing:
     @property
     def told(self) -> str:
         """Where the numbers are from, and what to know of them."""
-        return f"{self.source}; {self.note}" if self.note else self.source
+        return _one_line(f"{self.source}; {self.note}" if self.note else self.source)
 
 
 @dataclass(frozen=True)
@@ -45,27 +55,54 @@ class Leaderboard:
         """The columns, one's own first, each once."""
         return list(dict.fromkeys(name for standing in self.standings for name in standing.values))
 
+    @property
+    def measures(self) -> str:
+        """What the columns measure, in words."""
+        return _OTHER_MEASURES.get(self.benchmark, _MEASURES)
 
-def as_text(board: Leaderboard) -> str:
-    """The table for a terminal; the sources stand below it, numbered."""
+
+def as_text(board: Leaderboard, width: int | None = None) -> str:
+    """The table for a terminal of this many characters; the sources stand below it, numbered.
+
+    Columns that do not fit beside the others stand in a further table below, with the models once more.
+    """
     notes = _notes(board.standings)
-    rows = [_cells(board, standing, notes) for standing in board.standings]
-    table = [["model", *board.conditions, "source"], *rows]
+    table = [_head(board), *(_cells(board, standing, notes) for standing in board.standings)]
     widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
-    lines = ["  ".join(_aligned(row, widths)).rstrip() for row in table]
-    lines.insert(1, "  ".join("-" * width for width in widths))
-    return "\n".join([*lines, "", *(f"[{number}] {note}" for note, number in notes.items())]).rstrip() + "\n"
+    lines = [line for columns in _fitting(widths, width) for line in _table(table, widths, columns)]
+    told = [board.measures, "", *(f"[{number}] {note}" for note, number in notes.items())]
+    return "\n".join([*lines, *told]).strip() + "\n"
+
+
+def _fitting(widths: Sequence[int], width: int | None) -> list[list[int]]:
+    """The columns in groups that fit, the first one and the last, model and source, in each."""
+    last = len(widths) - 1
+    room = math.inf if width is None else width - widths[0] - _GAP - widths[last]
+    groups: list[list[int]] = [[]]
+    for column in range(1, last):
+        if groups[-1] and sum(widths[place] + _GAP for place in (*groups[-1], column)) > room:
+            groups.append([])
+        groups[-1].append(column)
+    return [[0, *group, last] for group in groups]
+
+
+def _table(table: Sequence[Sequence[str]], widths: Sequence[int], columns: Sequence[int]) -> list[str]:
+    """The lines of some columns; rows without a number in any of them are left out."""
+    numbers = columns[1:-1]
+    rows = [row for row in table if not numbers or any(row[column] != _NONE for column in numbers)]
+    chosen = [widths[column] for column in columns]
+    lines = [(" " * _GAP).join(_aligned([row[column] for column in columns], chosen)).rstrip() for row in rows]
+    return [lines[0], (" " * _GAP).join("-" * width for width in chosen), *lines[1:], ""]
 
 
 def as_markdown(board: Leaderboard) -> str:
     """The table for a README or a pull request."""
     notes = _notes(board.standings)
-    head = ["model", *board.conditions, "source"]
     rule = ["---", *["---:"] * len(board.conditions), "---"]
     body = [_cells(board, standing, notes) for standing in board.standings]
-    rows = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in (head, rule, *body)]
+    rows = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in (_head(board), rule, *body)]
     told = [f"[{number}] {note}  " for note, number in notes.items()]
-    return "\n".join([f"## {board.benchmark}", "", *rows, "", *told]) + "\n"
+    return "\n".join([f"## {board.benchmark}", "", *rows, "", board.measures, "", *told]) + "\n"
 
 
 def as_json(board: Leaderboard) -> str:
@@ -99,12 +136,21 @@ def _notes(standings: Sequence[Standing]) -> dict[str, int]:
 
 def _cells(board: Leaderboard, standing: Standing, notes: Mapping[str, int]) -> list[str]:
     values = [_value(standing, name) for name in board.conditions]
-    return [f"{'* ' if standing.own else ''}{standing.model}", *values, f"[{notes[standing.told]}]"]
+    return [_one_line(f"{'* ' if standing.own else ''}{standing.model}"), *values, f"[{notes[standing.told]}]"]
+
+
+def _head(board: Leaderboard) -> list[str]:
+    return ["model", *map(_one_line, board.conditions), "source"]
+
+
+def _one_line(text: str) -> str:
+    """A stranger's text without line breaks, which would end a row."""
+    return " ".join(text.split())
 
 
 def _value(standing: Standing, condition: str) -> str:
     if condition not in standing.values:
-        return "–"
+        return _NONE
     interval = standing.intervals.get(condition)
     told = f"{standing.values[condition]:.2f}"
     return told if interval is None else f"{told} [{interval[0]:.1f}, {interval[1]:.1f}]"

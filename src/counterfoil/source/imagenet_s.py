@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from counterfoil.errors import Unusable, UserError
 from counterfoil.labels import imagenet_s_ids
-from counterfoil.source.reading import read_photo
+from counterfoil.source.reading import read_as_stored
 from counterfoil.types import Sample, Skipped
 
 PREFIX = "imagenet-s:"
@@ -30,7 +30,7 @@ class ImageNetSSource:
     """Photos as `validation/<wnid>/<name>.JPEG`, masks as `validation-segmentation/<wnid>/<name>.png`.
 
     A mask's pixel says R + 256 G: 0 for other things, 1000 for what is left open, else a class. The object is what has
-    the number of the photo's own class.
+    the number of the photo's own class. Photos are not turned by EXIF: their masks were drawn on the pixels as stored.
     """
 
     folder: Path
@@ -97,7 +97,7 @@ class ImageNetSSource:
 
     def read(self, sample: Sample) -> tuple[NDArray[np.uint8], NDArray[np.uint8] | None]:
         """The photo's pixels and the mask of its own class."""
-        image = read_photo(self._split / sample.image)
+        image = read_as_stored(self._split / sample.image)
         numbers = _numbers(_masks_of(self._split) / str(sample.mask))
         if numbers.shape != image.shape[:2]:
             (height, width), (rows, columns) = image.shape[:2], numbers.shape

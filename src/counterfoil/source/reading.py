@@ -26,6 +26,13 @@ def read_photo(path: Path) -> NDArray[np.uint8]:
     return photo_of(_bytes(path))
 
 
+def read_as_stored(path: Path) -> NDArray[np.uint8]:
+    """The photo without turning, for masks that were drawn on its pixels as they lie in the file."""
+    with _opened(_bytes(path)) as picture:
+        _load(picture)
+        return _colours(picture)
+
+
 def photo_of(data: bytes) -> NDArray[np.uint8]:
     """The same from the bytes of a file."""
     with _opened(data) as picture:
@@ -73,16 +80,28 @@ def _opened(data: bytes) -> Image.Image:
 
 
 def _converted(picture: Image.Image) -> NDArray[np.uint8]:
+    _load(picture)
     try:
-        picture.load()
         upright = ImageOps.exif_transpose(picture)
     except (OSError, SyntaxError, ValueError) as error:
         raise Unusable(f"the picture is broken: {_line(error)}") from error
-    if upright.mode.startswith("I;16") or upright.mode in ("I", "F"):
-        return np.repeat(_eight_bits(np.asarray(upright))[:, :, None], 3, axis=2)
-    if "A" in upright.getbands() or "transparency" in upright.info:
-        upright = _on_white(upright.convert("RGBA"))
-    return np.array(upright.convert("RGB"))
+    return _colours(upright)
+
+
+def _load(picture: Image.Image) -> None:
+    try:
+        picture.load()
+    except (OSError, SyntaxError, ValueError) as error:
+        raise Unusable(f"the picture is broken: {_line(error)}") from error
+
+
+def _colours(picture: Image.Image) -> NDArray[np.uint8]:
+    """Any mode as RGB of eight bits."""
+    if picture.mode.startswith("I;16") or picture.mode in ("I", "F"):
+        return np.repeat(_eight_bits(np.asarray(picture))[:, :, None], 3, axis=2)
+    if "A" in picture.getbands() or "transparency" in picture.info:
+        picture = _on_white(picture.convert("RGBA"))
+    return np.array(picture.convert("RGB"))
 
 
 def _on_white(picture: Image.Image) -> Image.Image:

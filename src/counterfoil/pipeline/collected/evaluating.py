@@ -107,8 +107,9 @@ def _pieces(prepared: PreparedEvaluation, chunks: dict[str, Chunk]) -> Pieces[Ch
         lambda chunk: _outcome_of(prepared, chunk),
         lambda variant: _again(prepared, variant),
         prepared.classifiers,
-        f" x {_CHUNK} pictures",
+        " pictures",
         lambda chunk, outcome: _readable_by_now(prepared, chunk, outcome),
+        len,
     )
 
 

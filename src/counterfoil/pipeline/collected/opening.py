@@ -8,7 +8,7 @@ from counterfoil.errors import UserError
 from counterfoil.evaluate import Collection
 from counterfoil.freeze import open_benchmark
 from counterfoil.pipeline.collected.workspace import WorkspaceCollection
-from counterfoil.published import open_archive, recognise
+from counterfoil.published import Archive, open_archive, possible, recognise
 from counterfoil.store import Workspace
 
 
@@ -38,7 +38,20 @@ def full_address(text: str) -> str:
 def _recognised(path: Path) -> Collection:
     """The published archive whose files lie there; else it is a workspace that is not whole."""
     name = recognise(path)
-    return _workspace(path) if name is None else open_archive(name, path)
+    if name is not None:
+        return open_archive(name, path)
+    if names := possible(path):
+        raise UserError(
+            f"expected an archive whose files tell which it is, got '{path}', which by its class folders may be"
+            f" {' or '.join(names)}; say which, such as {names[0]}:{path}"
+        )
+    return _workspace(path)
+
+
+def told(text: str, collection: Collection) -> list[str]:
+    """What a user should know of a collection before it is shown: as what it was recognised, and its notes."""
+    unnamed = isinstance(collection, Archive) and not text.startswith(f"{collection.name}:")
+    return [*([f"recognised as {collection.name}"] if unnamed else []), *collection.notes]
 
 
 def _workspace(folder: Path) -> WorkspaceCollection:
@@ -46,9 +59,13 @@ def _workspace(folder: Path) -> WorkspaceCollection:
         return WorkspaceCollection(Workspace(folder))
     except UserError as error:
         raise UserError(
-            f"expected {_expected()}, got the folder '{folder}', which holds neither benchmark.json nor"
-            " variants.parquet with pictures/; a published archive needs its name, such as imagenet-e:FOLDER"
+            f"expected {_expected()}, got the {_kind(folder)} '{folder}', which holds neither benchmark.json nor"
+            f" variants.parquet with pictures/; a published archive needs its name, such as imagenet-e:{folder}"
         ) from error
+
+
+def _kind(path: Path) -> str:
+    return "folder" if path.is_dir() else "file"
 
 
 def _expected() -> str:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from counterfoil.analyse.answers import coded
 from counterfoil.errors import UserError
 from counterfoil.mine import Said
+from counterfoil.pipeline.claiming import TakenError
 from counterfoil.pipeline.collected import Evaluation, WorkspaceCollection, run_evaluation
 from counterfoil.pipeline.mining.job import MiningJob
 from counterfoil.pipeline.result import Result, Work
@@ -136,7 +137,14 @@ def _evaluated(job: MiningJob, workspace: Workspace, address: str, before: Calla
     )  # fmt: skip
     about = repr((workspace.digest, address, job.classes, job.options))
     name = f"{table_name(address)}-{hashlib.sha256(about.encode()).hexdigest()[:8]}"
-    return run_evaluation(asked, workspace.folder / "mining" / "run" / name, before)
+    folder = workspace.folder / "mining" / "run" / name
+    try:
+        return run_evaluation(asked, folder, before)
+    except TakenError as error:
+        raise UserError(
+            f"expected {address} as it was when it was asked before, got another {error.different}; remove the folder"
+            f" {folder} to ask it anew"
+        ) from error
 
 
 def _model(address: str, result: Result) -> AskedModel:

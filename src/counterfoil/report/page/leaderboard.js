@@ -48,3 +48,12 @@ search.addEventListener("input", filter);
 own.addEventListener("change", filter);
 document.querySelector("form").addEventListener("submit", (event) => event.preventDefault());
 for (const button of document.querySelectorAll("button.sort")) button.addEventListener("click", () => sort(button));
+
+/** Says so where columns lie outside what is seen. */
+function tellOfColumns() {
+  const box = document.querySelector(".scroll");
+  document.getElementById("sideways").hidden = box.scrollWidth <= box.clientWidth;
+}
+
+window.addEventListener("resize", tellOfColumns);
+tellOfColumns();

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from counterfoil.errors import Unusable, UserError
+from counterfoil.errors import Unusable, UserError, how_to_install
 from counterfoil.source.formats.listed import Listed, ListedSource, Mask
 from counterfoil.source.reading import mask_of
 from counterfoil.types import Skipped
@@ -31,11 +31,11 @@ def parquet_source(path: Path) -> ListedSource:
 
 def _arrow() -> Any:
     try:
-        import pyarrow  # the extra is asked for only by who reads such files
+        import pyarrow  # the extra is asked for only by who reads or writes such files
         import pyarrow.ipc
         import pyarrow.parquet
     except ImportError as error:
-        raise UserError("reading Parquet pictures needs pyarrow: pip install 'counterfoil[parquet]'") from error
+        raise UserError(f"Parquet pictures need pyarrow, to read and to write: {how_to_install('parquet')}") from error
     return pyarrow
 
 

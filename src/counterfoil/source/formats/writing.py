@@ -19,15 +19,17 @@ from counterfoil.source.formats.parquet import write_pictures
 from counterfoil.source.formats.voc import voc_mask
 from counterfoil.source.formats.webdataset import write_shard
 from counterfoil.store import folder_name
+from counterfoil.types import Sample
 
 _SAMPLES_PER_SHARD = 1000
+_ENDINGS = {".jpg", ".jpeg", ".png", ".webp"}
 
 
 class Photo(NamedTuple):
     """A sample in full: what is written."""
 
     label: str
-    name: str  # a file name without its ending, unique among all photos
+    name: str  # a file name without its ending, unique where the format keeps it
     image: NDArray[np.uint8]  # (height, width, 3), RGB
     mask: Mask | None
 
@@ -122,12 +124,25 @@ WRITERS: dict[str, Callable[[Iterable[Photo], Path], None]] = {
 NEED_MASKS = ("coco", "labelme", "voc")  # formats in which a photo without a mask has no label either
 
 
-def file_name(sample_id: str, used: set[str]) -> str:
-    """A name that is no other photo's, for formats that keep all photos in one folder."""
-    path = PurePosixPath(sample_id)
-    plain = folder_name(f"{path.parent.name}-{path.stem}".strip("-").replace(" ", "_").replace(".", "_"))
+def file_name(sample: Sample, used: set[str], form: str) -> str:
+    """A name that is no other photo's: its own in class folders; with its label before it where all lie together."""
+    path = PurePosixPath(sample.id)
+    in_folders = form == "folder"
+    folder = f"{folder_name(sample.label)}/" if in_folders else ""
+    plain = folder_name(_stem(path)) if in_folders else _joined(path)
     name, number = plain, 2
-    while name.lower() in used:
+    while f"{folder}{name}".lower() in used:
         name, number = f"{plain}-{number}", number + 1
-    used.add(name.lower())
+    used.add(f"{folder}{name}".lower())
     return name
+
+
+def _joined(path: PurePosixPath) -> str:
+    """Label and name; a name that begins with the label, as conversions write it, stays as it is."""
+    label, name = (text.replace(" ", "_").replace(".", "_") for text in (path.parent.name, _stem(path)))
+    return folder_name(name if name.startswith(f"{label}-") else f"{label}-{name}".strip("-"))
+
+
+def _stem(path: PurePosixPath) -> str:
+    """The name without the ending of a picture; what formats list without an ending may have dots of its own."""
+    return path.stem if path.suffix.lower() in _ENDINGS else path.name
