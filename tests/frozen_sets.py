@@ -22,6 +22,11 @@ edits:
   - edit: background-swap
   - {edit: size, levels: {rate: [0.1, 0.05]}}
 """
+AGREEMENT = {
+    "percent_agreement": 90.0, "percent_agreement_low": 80.0, "percent_agreement_high": 95.0,
+    "cohen_kappa": 0.5, "cohen_kappa_low": 0.25, "cohen_kappa_high": 0.75, "fleiss_kappa": float("nan"),
+    "krippendorff_alpha": 0.5, "krippendorff_alpha_low": 0.25, "krippendorff_alpha_high": 0.75, "pictures": 8.0,
+}  # fmt: skip
 SURROGATES = {"python:planted:fails_on_small_objects": "a" * 64, "python:planted:answers_by_background": "b" * 64}
 
 
@@ -51,14 +56,19 @@ def keep_mined(workspace: Workspace, ids: Iterable[str], digest: str | None = No
     workspace.keep_mined(Mined(tuple(ids), rule, SURROGATES, digest or workspace.digest))
 
 
-def keep_verdicts(workspace: Workspace, kept: Mapping[str, bool], digest: str | None = None) -> None:
-    """Three people's say: all of one mind."""
+def keep_verdicts(
+    workspace: Workspace, kept: Mapping[str, bool], digest: str | None = None, undecided: Iterable[str] = (),
+    **further: Any,
+) -> None:  # fmt: skip
+    """Three people's say: all of one mind but for what stays undecided."""
     decisions = [
         Decision(name, yes, {"object": {"yes" if yes else "no": 3}}, {"object": "yes" if yes else "no"})
         for name, yes in kept.items()
     ]
-    questions, agreement = {"object": "Is the object recognisable?"}, {"object": {"percent": 100.0, "kappa": 1.0}}
-    told = Verified("majority", questions, 3, agreement, tuple(decisions), digest or workspace.digest)
+    answers = {"yes": 1, "no": 1, "unsure": 1}
+    decisions += [Decision(name, False, {"object": answers}, {"object": "undecided"}) for name in undecided]
+    questions, agreement = {"object": "Is the object recognisable?"}, {"object": AGREEMENT}
+    told = Verified("majority", questions, 3, agreement, tuple(decisions), digest or workspace.digest, **further)
     workspace.keep_verified(told)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from counterfoil.freeze import LAYOUTS, Draft, Entry, LayoutName, Title, open_be
 from counterfoil.labels import own_space
 from counterfoil.pipeline import Job, build_job, source_at
 from counterfoil.store import Workspace, read_table
+from counterfoil.types import AnnotatorRecord
 from frozen_sets import RECIPE, SURROGATES, contents, frozen, ids_of, keep_mined, keep_verdicts, write_workspace
 from planted import write_photos
 
@@ -104,6 +106,44 @@ def test_pictures_are_what_mining_kept_and_people_confirmed_with_their_originals
     assert record.verification.confirmed == 1
 
 
+def test_undecided_pictures_are_not_counted_as_rejected(workspace: Workspace, tmp_path: Path) -> None:
+    first, second, third, *_ = ids_of(workspace, "size")
+    keep_verdicts(workspace, {first: True, second: False}, undecided=[third])
+    record = frozen(workspace, tmp_path / "set").record
+    assert record.counts.left_out == {
+        "rejected by people": 1, "too few answers of people": 12 - 3, "undecided between people": 1,
+    }  # fmt: skip
+
+
+def test_what_the_controls_say_of_annotators_stands_in_the_benchmark_and_a_doubt_is_told(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    careful, careless = AnnotatorRecord(16, 8, 8, 4, 4, 2.5), AnnotatorRecord(16, 8, 2, 0, 0, 0.2, counted=False)
+    names = dict.fromkeys(ids_of(workspace, "size"), True)
+    keep_verdicts(workspace, names, records=(careful, careless), doubts=("people may not have looked",))
+    arguments = ["freeze", str(workspace.folder), "--name", "x", "--version", "1.0.0", "--out", str(tmp_path / "set")]
+    told = CliRunner().invoke(commands, arguments, catch_exceptions=False).output
+    assert "WARNING: what people said is in doubt: people may not have looked" in told
+    card = (tmp_path / "set" / "README.md").read_text()
+    assert "- **Note**: what people said is in doubt: people may not have looked." in card
+    assert "| 1 | 16 | 8 of 8 (100 %) | 4 of 4 (100 %) | 2.5 |" in card
+    assert "| 2 (left out) | 16 | 2 of 8 (25 %) | none shown | 0.20 |" in card
+    stored = json.loads((tmp_path / "set" / "benchmark.json").read_text())
+    assert stored["verification"]["records"] == [asdict(careful), asdict(careless)]
+    assert stored["verification"]["doubts"] == ["people may not have looked"]
+    assert "what people said is in doubt: people may not have looked" in open_benchmark(tmp_path / "set").notes
+
+
+def test_a_benchmark_that_says_nothing_of_annotators_keeps_its_digest(workspace: Workspace, tmp_path: Path) -> None:
+    keep_verdicts(workspace, dict.fromkeys(ids_of(workspace, "size"), True))
+    frozen(workspace, tmp_path / "set")
+    stored = json.loads((tmp_path / "set" / "benchmark.json").read_text())
+    assert set(stored["verification"]) == {"rule", "questions", "annotators", "agreement", "confirmed"}  # as before
+    text = json.dumps({name: value for name, value in stored.items() if name != "digest"}, sort_keys=True,
+                      ensure_ascii=False, separators=(",", ":"))  # fmt: skip
+    assert stored["digest"] == hashlib.sha256(text.encode()).hexdigest()
+
+
 def test_an_original_that_people_rejected_is_no_reference(workspace: Workspace, tmp_path: Path) -> None:
     (original, *_), small = ids_of(workspace, "original"), ids_of(workspace, "size")
     keep_verdicts(workspace, {original: False, **dict.fromkeys(small, True)})
@@ -164,7 +204,9 @@ def test_the_card_tells_counts_biases_and_how_it_was_verified(workspace: Workspa
     about = yaml.safe_load(front)
     assert about["configs"][0]["data_files"][0] == {"split": "test", "path": "data/test/**"}
     assert "| size | 8 |" in text
-    assert "Is the object recognisable? Agreement: percent 100, kappa 1." in text
+    measured = "90.0 [80.0, 95.0] | 0.50 [0.25, 0.75] | – | 0.50 [0.25, 0.75]"
+    assert f"| Is the object recognisable? | 8 | {measured} |" in text
+    assert "–: not defined" in text
     assert "python:planted:answers_by_background chose the pictures" in text
     assert Image.open(tmp_path / "set" / "examples.jpg").size[0] > 500
 

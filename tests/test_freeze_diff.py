@@ -83,7 +83,7 @@ def test_other_pixels_and_seeds_are_found_under_the_same_name(tmp_path: Path) ->
     moved = {change.picture: change.aspects for change in found.changed if "position" in change.picture}
     assert set(moved.values()) == {("pixels", "settings")}
     assert len(moved) == 2
-    assert "too small" in said(tmp_path)
+    assert "is too small a step" in said(tmp_path)
 
 
 def test_labels_scoring_and_licences_are_compared(workspace: Workspace, tmp_path: Path) -> None:
@@ -94,7 +94,32 @@ def test_labels_scoring_and_licences_are_compared(workspace: Workspace, tmp_path
     assert found.terms == ("scoring",)
     assert found.step == "major"
     assert {change.aspects for change in found.changed} == {("provenance",)}
-    assert "the step made is patch, too small" in said(tmp_path)
+    assert "version 1.0.0 -> 1.0.1 is too small a step: a major one is due" in said(tmp_path)
+
+
+def test_what_changed_for_many_pictures_is_named_once_with_old_and_new_value(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    pictures = frozen(workspace, tmp_path / "old").record.counts.pictures
+    frozen(workspace, tmp_path / "new", "1.0.1", licence="CC-BY-SA-4.0", previous=tmp_path / "old")
+    assert said(tmp_path).splitlines()[1:] == [
+        f"changed: {pictures} pictures",
+        f"  licence unknown -> CC-BY-SA-4.0: {pictures} pictures",
+        "version 1.0.0 -> 1.0.1 is a patch step, as is due: pictures and labels are the same",
+    ]
+    assert "  - licence unknown -> CC-BY-SA-4.0" in (tmp_path / "new" / "CHANGELOG.md").read_text()
+    moved = json.loads(said(tmp_path, "--json"))["changed"][0]["moved"]
+    assert moved == [["licence", "unknown", "CC-BY-SA-4.0"]]
+
+
+def test_a_change_of_one_picture_alone_is_named_with_it(workspace: Workspace, tmp_path: Path) -> None:
+    keep_mined(workspace, ids_of(workspace, "size")[:1])
+    frozen(workspace, tmp_path / "old", originals=False)
+    write_licences(tmp_path / "images", {"crimson/000.png": "CC0"})
+    frozen(workspace, tmp_path / "new", "1.0.1", originals=False)
+    name = between(tmp_path).changed[0].picture
+    line = f"  {name} (provenance: licence unknown -> CC0, origin none -> photo book, crimson/000.png)"
+    assert line in said(tmp_path).splitlines()
 
 
 def test_new_classes_change_the_rule_only_where_a_subset_competes(workspace: Workspace, tmp_path: Path) -> None:

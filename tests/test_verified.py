@@ -71,7 +71,9 @@ def test_yields_accuracies_and_drops_with_and_without_verification(tmp_path: Pat
     chose = row_of(found.changed, surrogate, "all")
     assert chose.surrogate
     assert [chose.accuracy_without.value, chose.accuracy_change.value] == [0, 0]
-    assert any("(surrogate)" in line for line in found.lines)
+    assert [line.count("(surrogate)") for line in found.lines] == [0, 0, 0, 0, 0, 1]
+    assert found.lines[3].startswith(f"{target}, all: accuracy 25.0 % without verification (n = 8), 50.0 % with it (n")
+    assert found.lines[4] == f"{target}: fewer than 10 pictures are kept, too few to say anything, of background (4)."
     assert found.lines[0].startswith("People keep 4 of 8 pictures: 50.0 %")
 
 
@@ -91,6 +93,8 @@ def test_where_people_keep_everything_nothing_changes(tmp_path: Path) -> None:
     row = row_of(changed_by_verification(workspace).changed, target, "all")
     assert row.accuracy_change[:3] == (0, 0, 0)
     assert row.drop_change[:3] == (0, 0, 0)
+    told = next(line for line in changed_by_verification(workspace).lines if line.startswith(f"{target}, all"))
+    assert told.endswith("25.0 % with it (n = 8): nothing changes on these photos.")
 
 
 def test_mined_pictures_that_wait_for_a_decision_are_counted(tmp_path: Path) -> None:

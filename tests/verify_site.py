@@ -100,9 +100,11 @@ class Browser:
         found: list[dict[str, Any]] = reply.json()["tasks"]
         return found
 
-    def answer(self, task: Mapping[str, Any], answers: Mapping[str, str] = YES, key: str = "") -> httpx2.Response:
+    def answer(
+        self, task: Mapping[str, Any], answers: Mapping[str, str] = YES, key: str = "", seconds: float = 1.5
+    ) -> httpx2.Response:
         """Answer one task."""
-        content = {"task": task["task"], "answers": answers, "seconds": 1.5, "key": key or secrets.token_hex(16)}
+        content = {"task": task["task"], "answers": answers, "seconds": seconds, "key": key or secrets.token_hex(16)}
         return self.post("/api/answer", content)
 
 

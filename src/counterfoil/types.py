@@ -107,6 +107,19 @@ class Decision:
 
 
 @dataclass(frozen=True)
+class AnnotatorRecord:
+    """How one annotator, who stays unnamed, did on the hidden controls."""
+
+    answers: int  # to questions about the work itself
+    controls: int  # pictures known to be good or bad
+    controls_right: int
+    repeats: int  # questions about a picture shown again
+    repeats_same: int
+    median_seconds: float  # per picture
+    counted: bool = True  # False where the answers were left out
+
+
+@dataclass(frozen=True)
 class Verified:
     """People's say on a workspace: one decision per picture that has enough answers."""
 
@@ -116,6 +129,8 @@ class Verified:
     agreement: Mapping[str, Mapping[str, float]]  # question id -> measure -> value
     decisions: tuple[Decision, ...]
     workspace_digest: str
+    records: tuple[AnnotatorRecord, ...] = ()  # one per annotator, in no order of names
+    doubts: tuple[str, ...] = ()  # why the answers may be worth little, a sentence each
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from counterfoil.freeze import (
+    IN_DOUBT,
     LAYOUTS,
     Frozen,
     Title,
@@ -77,7 +78,7 @@ def told(frozen: Frozen) -> list[str]:
     return [
         f"pictures: {counts.test} of {len(record.labels.classes)} classes, {counts.reference} for reference",
         *(f"left out: {number} {reason}" for reason, number in counts.left_out.items()),
-        *(f"note: {note}" for note in record.notes),
+        *(f"{'WARNING' if note.startswith(IN_DOUBT) else 'note'}: {note}" for note in record.notes),
         *(f"licence: {number} pictures {licence}" for licence, number in list(record.licences.items())[:_LICENCES]),
         *(comparison_lines(frozen.comparison)[-1:] if frozen.comparison else []),
         f"digest: {record.digest}",

@@ -6,11 +6,13 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from counterfoil.analyse.deciding import UNDECIDED
+from counterfoil.report.wording import number_of
 from counterfoil.types import Verified
 
 if TYPE_CHECKING:
     from counterfoil.verify.address import Address
 
+_ABSENT = "–"  # stands where there is no number
 _MEASURES = {
     "percent_agreement": "percent", "cohen_kappa": "Cohen's kappa", "fleiss_kappa": "Fleiss' kappa",
     "krippendorff_alpha": "Krippendorff's alpha",
@@ -45,7 +47,7 @@ def status_lines(summary: Mapping[str, Any]) -> Iterator[str]:
     for person in summary["annotators"]:
         controls = f"controls right {_share(person['control_accuracy'])} of {person['controls']}"
         repeats = f"repeats same {_share(person['repeat_consistency'])} of {person['repeats']}"
-        median = "–" if person["median_seconds"] is None else f"{person['median_seconds']:.1f} s"
+        median = _ABSENT if person["median_seconds"] is None else _seconds(person["median_seconds"])
         out = f"; left out: {person['reason']}" if person["excluded"] else ""
         yield f"{person['name']}: {person['done']} answered, median {median}, {controls}, {repeats}{out}"
     yield f"disagreements: {summary['disagreement_count']}"
@@ -55,7 +57,7 @@ def decided_lines(verified: Verified, asked: int, excluded: Mapping[str, str], a
     """What was decided, and what it stands on."""
     kept = sum(decision.kept for decision in verified.decisions)
     open_ = sum(UNDECIDED in decision.decided.values() for decision in verified.decisions)
-    yield f"rule: {verified.rule}; {verified.annotators} annotators"
+    yield f"rule: {verified.rule}; {number_of(verified.annotators, 'annotator')}"
     yield (
         f"kept {kept} of {asked} pictures; dropped {len(verified.decisions) - kept - open_}, undecided {open_},"
         f" too few answers {asked - len(verified.decisions)}"
@@ -65,20 +67,31 @@ def decided_lines(verified: Verified, asked: int, excluded: Mapping[str, str], a
     for name, reason in excluded.items():
         yield f"left out: {name}, {reason}"
     yield from _agreement(verified.agreement)
+    for doubt in verified.doubts:
+        yield f"WARNING: {doubt}"
 
 
 def _agreement(found: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     for question, values in found.items():
-        told = [
-            f"{words} {_number(values[name])} [{_number(values[f'{name}_low'])}, {_number(values[f'{name}_high'])}]"
-            for name, words in _MEASURES.items()
-        ]
+        told = [f"{words} {_measured(values, name)}" for name, words in _MEASURES.items()]
         yield f"agreement on {question} over {values['pictures']:g} pictures: {', '.join(told)}"
+        if any(line.endswith(_ABSENT) for line in told):
+            yield f"  {_ABSENT}: not defined, since all say the same or too few pictures have two answers"
+
+
+def _measured(values: Mapping[str, Any], name: str) -> str:
+    """A measure with its interval."""
+    value, low, high = (_number(values[name + end]) for end in ("", "_low", "_high"))
+    return value if value == _ABSENT else f"{value} [{low}, {high}]"
 
 
 def _number(value: float | None) -> str:
-    return "–" if value is None or value != value else f"{value:.2f}"
+    return _ABSENT if value is None or value != value else f"{value:.2f}"
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.1f} s" if value >= 1 else f"{value:.2f} s"
 
 
 def _share(value: float | None) -> str:
-    return "–" if value is None or value != value else f"{100 * value:.0f} %"
+    return _ABSENT if value is None or value != value else f"{100 * value:.0f} %"

@@ -12,6 +12,7 @@ import click
 
 from counterfoil.analyse.annotators import Exclusion
 from counterfoil.analyse.deciding import RULES, DecisionRule
+from counterfoil.cli.summaries import Commands
 from counterfoil.cli.verify_words import address_words, decided_lines, status_lines
 from counterfoil.pipeline.verified import changed_by_verification
 from counterfoil.store import Workspace
@@ -36,7 +37,7 @@ _database = click.option(
 _url = click.option("--url", help="The address that annotators use, such as https://verify.example.org.")
 
 
-@click.group()
+@click.group(cls=Commands)
 def verify() -> None:
     """Let people confirm the pictures of a workspace."""
     check_installed()

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import yaml
 
+from counterfoil.freeze.card_tables import cell, verification_tables
 from counterfoil.freeze.contact import CONTACT, examples
 from counterfoil.freeze.entries import Entry
 from counterfoil.freeze.layouts import DATA
@@ -73,7 +74,7 @@ def _opening(record: Record) -> list[str]:
 def _examples(entries: Sequence[Entry]) -> Iterator[str]:
     yield from ("## Examples", "", f"![Examples]({CONTACT})", "")
     for place, entry in enumerate(examples(entries), start=1):
-        yield f"{place}. {_cell(entry.class_name)}: {entry.variant.edit} {_cell(entry.variant.level)}"
+        yield f"{place}. {cell(entry.class_name)}: {entry.variant.edit} {cell(entry.variant.level)}"
     yield ""
 
 
@@ -112,13 +113,7 @@ def _verified(record: Record) -> Iterator[str]:
         f"{told.annotators} people answered; {told.confirmed:,} of the pictures here are confirmed. Rule: {told.rule}."
     )
     yield ""
-    for name, question in told.questions.items():
-        measures = ", ".join(
-            f"{measure} {'undefined' if value is None else f'{value:.3g}'}"
-            for measure, value in told.agreement.get(name, {}).items()
-        )
-        yield f"- {question}{f' Agreement: {measures}.' if measures else ''}"
-    yield ""
+    yield from verification_tables(told)
 
 
 def _biases(record: Record, entries: Sequence[Entry]) -> Iterator[str]:
@@ -134,7 +129,7 @@ def _biases(record: Record, entries: Sequence[Entry]) -> Iterator[str]:
         yield "  Their accuracy here is low by construction, and models like them are likely to be underrated too."
     yield "- Pictures are edits of photos or painted ones: artefacts of the tools may be a cause of errors."
     yield from ("", "| class | pictures |", "|---|---|")
-    yield from (f"| {_cell(name)} | {number:,} |" for name, number in classes.most_common(_SHOWN))
+    yield from (f"| {cell(name)} | {number:,} |" for name, number in classes.most_common(_SHOWN))
     if len(classes) > _SHOWN:
         yield f"| {len(classes) - _SHOWN} more | {sum(number for _, number in classes.most_common()[_SHOWN:]):,} |"
     yield ""
@@ -147,13 +142,8 @@ def _class_told(entry: Entry) -> str:
 
 
 def _licences(record: Record) -> list[str]:
-    rows = [f"| {_cell(licence)} | {number:,} |" for licence, number in record.licences.items()]
+    rows = [f"| {cell(licence)} | {number:,} |" for licence, number in record.licences.items()]
     return [
         "## Licences", "", "Of the photos that the pictures were made from; each picture's stands in the manifest.", "",
         "| licence | pictures |", "|---|---|", *rows, "",
     ]  # fmt: skip
-
-
-def _cell(text: str) -> str:
-    """Text that cannot break out of a table."""
-    return " ".join(text.replace("|", "/").split())

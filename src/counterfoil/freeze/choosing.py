@@ -76,6 +76,7 @@ class Choice:
         if self.verified is not None:
             decisions = self.decisions
             rules.append(("too few answers of people", lambda one: one.variant.id in decisions))
+            rules.append(("undecided between people", lambda one: not _is_open(decisions[one.variant.id])))
             rules.append(("rejected by people", lambda one: decisions[one.variant.id].kept))
         return rules
 
@@ -91,3 +92,8 @@ class Choice:
             if one.variant.attribute in REFERENCES and one.variant.sample_id in samples
             if one.variant.id not in rejected
         ]
+
+
+def _is_open(decision: Decision) -> bool:
+    """Whether people's answers came to nothing: such a picture is not kept, but nobody rejected it either."""
+    return "undecided" in decision.decided.values()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -22,6 +22,7 @@ _ASPECTS = {
     "settings": ("settings", "seed", "donor_id", "painter", "prompt"),
     "provenance": ("origin", "licence", "source_digest"),
 }
+_TOLD = ("licence", "origin")  # whose old and new values are words
 _TERMS = ("labels", "scoring", "surrogates", "mining", "verification", "layout", "description", "url")
 
 
@@ -41,6 +42,7 @@ class Change:
     aspects: tuple[str, ...]
     was: str = ""  # label or verdict, where those changed
     now: str = ""
+    moved: tuple[tuple[str, str, str], ...] = ()  # origin and licence where they changed: field, old and new value
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,9 @@ def _changes(before: Mapping[Any, Mapping[str, Any]], after: Mapping[Any, Mappin
         aspects = tuple(aspect for aspect, names in _ASPECTS.items() if any(old[name] != new[name] for name in names))
         if aspects:
             told = next((name for name in ("label", "verdict") if name in aspects), None)
-            yield Change(new["file"], aspects, str(old[told]) if told else "", str(new[told]) if told else "")
+            was, now = (str(row[told]) if told else "" for row in (old, new))
+            moved = tuple((name, str(old[name]), str(new[name])) for name in _TOLD if old[name] != new[name])
+            yield Change(new["file"], aspects, was, now, moved)
 
 
 def comparison_lines(comparison: Comparison, most: int = 20) -> list[str]:
@@ -147,7 +151,7 @@ def comparison_lines(comparison: Comparison, most: int = 20) -> list[str]:
         found += [f"{kind}: {len(names)} pictures"] if names else []
         found += _first([f"  {name}" for name in names], most)
     found += [f"changed: {len(comparison.changed)} pictures"] if comparison.changed else []
-    found += _first([f"  {_change_told(change)}" for change in comparison.changed], most)
+    found += _changed_lines(comparison.changed, most)
     found += [f"also changed: {', '.join(comparison.terms)}"] if comparison.terms else []
     return [*found, _advice(comparison)]
 
@@ -157,9 +161,24 @@ def _first(lines: Sequence[str], most: int) -> list[str]:
     return [*lines[:most], *([f"  ... and {rest} more"] if rest > 0 else [])]
 
 
-def _change_told(change: Change) -> str:
-    moved = f": {change.was} -> {change.now}" if change.was != change.now else ""
-    return f"{change.picture} ({', '.join(change.aspects)}{moved})"
+def _changed_lines(changes: Sequence[Change], most: int) -> list[str]:
+    """What is the same for several pictures once, with their number; then the pictures of which more is to be said."""
+    times = Counter(moved for change in changes for moved in change.moved)
+    shared = {moved: number for moved, number in times.most_common() if number > 1}
+    together = [f"  {_moved_told(moved)}: {number} pictures" for moved, number in shared.items()]
+    alone = [one for one in changes if one.aspects != ("provenance",) or not one.moved or set(one.moved) - set(shared)]
+    return [*_first(together, most), *_first([f"  {_change_told(one, shared)}" for one in alone], most)]
+
+
+def _change_told(change: Change, shared: Container[tuple[str, str, str]]) -> str:
+    told = [f"{change.was} -> {change.now}"] if change.was != change.now else []
+    told += [_moved_told(moved) for moved in change.moved if moved not in shared]
+    return f"{change.picture} ({', '.join(change.aspects)}{': ' if told else ''}{', '.join(told)})"
+
+
+def _moved_told(moved: tuple[str, str, str]) -> str:
+    field, was, now = moved
+    return f"{field} {was or 'none'} -> {now or 'none'}"
 
 
 def _advice(comparison: Comparison) -> str:
@@ -167,10 +186,12 @@ def _advice(comparison: Comparison) -> str:
     if step == "none":
         return "the same pictures, labels and terms"
     why = {
-        "major": "earlier accuracies do not hold for it",
-        "minor": "pictures were added",
+        "major": "accuracies measured on the old version do not hold for the new one",
+        "minor": "pictures were added, and those before count as they did",
         "patch": "pictures and labels are the same",
     }[step]
     order = ("none", "patch", "minor", "major")
-    enough = order.index(made) >= order.index(step)
-    return f"a {step} step of the version is due, since {why}: the step made is {made}{'' if enough else ', too small'}"
+    now = f"version {comparison.old_version} -> {comparison.new_version}"
+    if order.index(made) < order.index(step):
+        return f"{now} is too small a step: a {step} one is due, since {why}"
+    return f"{now} is a {made} step, {'as is due' if made == step else f'though a {step} one would do'}: {why}"

@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import date
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ from counterfoil.freeze.entries import Entry, Manifest
 from counterfoil.freeze.layouts import LayoutName
 from counterfoil.freeze.record import (
     VERSION,
+    AnnotatorNote,
     ClassOfLabels,
     Counts,
     Labels,
@@ -27,6 +28,7 @@ from counterfoil.labels import LabelSpace
 from counterfoil.types import Mined, Verified
 
 UNKNOWN = "unknown"
+IN_DOUBT = "what people said is in doubt"  # begins the notes that a freeze warns of
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 
 
@@ -106,6 +108,7 @@ class Draft:
         return Verification(
             rule=told.rule, questions=dict(told.questions), annotators=told.annotators, agreement=agreement,
             confirmed=sum(entry.verdict == "confirmed" for entry in self.entries),
+            records=tuple(AnnotatorNote(**asdict(row)) for row in told.records), doubts=told.doubts,
         )  # fmt: skip
 
     @property
@@ -124,6 +127,8 @@ class Draft:
         notes = []
         if self.verified is None:
             notes.append("no people confirmed the pictures of this benchmark")
+        else:
+            notes += [f"{IN_DOUBT}: {doubt}" for doubt in self.verified.doubts]
         if self.mined is not None and self.mined.surrogates:
             notes.append(
                 f"the pictures were chosen because {', '.join(self.mined.surrogates)} fail on them"

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, ValidationError, model_serializer
 
 from counterfoil.errors import UserError
 from counterfoil.freeze.entries import Manifest, check_inside
@@ -45,6 +45,18 @@ class Mining(_Part):
     kept: int
 
 
+class AnnotatorNote(_Part):
+    """How one annotator, unnamed, did on the hidden controls."""
+
+    answers: int
+    controls: int
+    controls_right: int
+    repeats: int
+    repeats_same: int
+    median_seconds: float
+    counted: bool
+
+
 class Verification(_Part):
     """How people confirmed them."""
 
@@ -53,6 +65,13 @@ class Verification(_Part):
     annotators: int
     agreement: Mapping[str, Mapping[str, float | None]]
     confirmed: int
+    records: tuple[AnnotatorNote, ...] = ()
+    doubts: tuple[str, ...] = ()
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Without what is empty and what earlier versions did not have: the digests of theirs still hold."""
+        return {name: value for name, value in dump(self).items() if value or name not in ("records", "doubts")}
 
 
 class Counts(_Part):

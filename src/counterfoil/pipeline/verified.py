@@ -23,35 +23,13 @@ from counterfoil.analyse.resampling import resample_counts
 from counterfoil.errors import UserError
 from counterfoil.mine import Photos, share
 from counterfoil.pipeline.mining.picked import RESAMPLES, SEED, resampled
+from counterfoil.pipeline.verified_words import Changed, Confirmed, told_changes, told_confirmed
 from counterfoil.report.surrogates import surrogates_among
-from counterfoil.report.wording import interval, number
 from counterfoil.store import Workspace, prediction_files, read_table
 from counterfoil.store.results import read_run
 from counterfoil.types import Exhibit, Run, Verified
 
-
-class Confirmed(NamedTuple):
-    """How many pictures of an attribute people confirmed."""
-
-    attribute: str  # or "all"
-    decided: int
-    undecided: int  # answered, but the rule came to nothing
-    kept: int
-    share: Estimate  # kept of decided, in percent
-
-
-class Changed(NamedTuple):
-    """One model and attribute; accuracies in percent, drops and changes in points."""
-
-    model: str
-    surrogate: bool  # it chose the pictures: its accuracies are low by construction
-    attribute: str  # or "all"
-    accuracy_without: Estimate  # without verification
-    accuracy_with: Estimate
-    accuracy_change: Estimate  # with minus without
-    drop_without: Estimate  # against the originals; n counts photos
-    drop_with: Estimate
-    drop_change: Estimate
+__all__ = ["Changed", "Changes", "Confirmed", "changed_by_verification"]
 
 
 class Changes(NamedTuple):
@@ -64,7 +42,7 @@ class Changes(NamedTuple):
     @property
     def lines(self) -> list[str]:
         """The same in sentences."""
-        told = [_told_confirmed(row) for row in self.confirmed] + [_told_changed(row) for row in self.changed]
+        told = [*map(told_confirmed, self.confirmed), *told_changes(self.changed)]
         return [*told, f"{self.waiting} mined pictures have no decision yet."] if self.waiting else told
 
 
@@ -218,26 +196,3 @@ class _Compared:
 
 def _other_pictures(folder: Path) -> str:
     return f"expected a run of models over the workspace that people verified, got {folder}, which is none"
-
-
-def _told_confirmed(row: Confirmed) -> str:
-    what = "pictures" if row.attribute == ALL else f"pictures of {row.attribute}"
-    undecided = f", {row.undecided} undecided" if row.undecided else ""
-    return (
-        f"People keep {row.kept} of {row.decided} {what}: {number(row.share.value)} % {interval(row.share)}{undecided}."
-    )
-
-
-def _told_changed(row: Changed) -> str:
-    mark = " (surrogate)" if row.surrogate else ""
-    told = (
-        f"{row.model}{mark}, {row.attribute}: accuracy {number(row.accuracy_without.value)} % without verification, "
-        f"{number(row.accuracy_with.value)} % with it, change {number(row.accuracy_change.value)} points "
-        f"{interval(row.accuracy_change)}"
-    )
-    if row.drop_without.n:
-        told += (
-            f"; drop {number(row.drop_without.value)} and {number(row.drop_with.value)} points, change "
-            f"{number(row.drop_change.value)} {interval(row.drop_change)}"
-        )
-    return told + "."

@@ -20,7 +20,7 @@ from counterfoil.errors import Unusable, UserError
 from counterfoil.store.files import folder_name, write_atomically
 from counterfoil.store.parquet_reading import read_table
 from counterfoil.store.results import read_record, read_variants
-from counterfoil.types import Decision, Exhibit, Mined, Variant, Verified
+from counterfoil.types import AnnotatorRecord, Decision, Exhibit, Mined, Variant, Verified
 
 
 def picture_file(variant: Variant) -> PurePosixPath:
@@ -135,7 +135,10 @@ def _verified(found: dict[str, Any]) -> Verified:
         for question, measures in found["agreement"].items()
     }
     decisions = tuple(Decision(**row) for row in found["decisions"])
-    return Verified(**{**found, "agreement": agreement, "decisions": decisions})
+    records = tuple(AnnotatorRecord(**row) for row in found.get("records", ()))
+    doubts = tuple(found.get("doubts", ()))
+    told = {**found, "agreement": agreement, "decisions": decisions, "records": records, "doubts": doubts}
+    return Verified(**told)
 
 
 def _json(path: Path) -> dict[str, Any] | None:

@@ -85,7 +85,7 @@ def picture(desk: TheDesk, visitor: AnAnnotator, handle: str) -> Response:
     try:
         found = desk.picture_of(visitor.person, handle)
     except Unusable as error:
-        raise HTTPException(404, "this picture cannot be read any more; tell the administrator") from error
+        raise HTTPException(404, "this picture is damaged or was overwritten; tell the administrator") from error
     if found is None:
         raise HTTPException(404, "no such picture")
     return Response(found, media_type="image/png", headers=_PICTURE_HEADERS)

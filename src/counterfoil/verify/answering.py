@@ -11,6 +11,7 @@ from sqlalchemy import ColumnElement, Connection, func, insert, select, update
 from counterfoil.verify import tables
 from counterfoil.verify.assigning import Draw, Held, Lease, held, lease_of, put
 from counterfoil.verify.fairness import allowance
+from counterfoil.verify.foreseeing import controls_ahead
 from counterfoil.verify.people import lock
 from counterfoil.verify.questions import Questionnaire
 
@@ -122,7 +123,8 @@ def _left(connection: Connection, draw: Draw) -> int:
     )
     free = (_pictures.role == "work", _pictures.taken < _pictures.wanted, _pictures.id.not_in(had))
     there = connection.execute(select(func.count()).select_from(tables.pictures).where(*free)).scalar_one()
-    return min(there, allowance(connection, draw.person.id, draw.now).left)
+    work = min(there, allowance(connection, draw.person.id, draw.now).left)
+    return work + controls_ahead(connection, draw, work)
 
 
 def _answers(connection: Connection, condition: ColumnElement[bool]) -> dict[str, str]:

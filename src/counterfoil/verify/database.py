@@ -13,7 +13,7 @@ from alembic.util import CommandError
 from sqlalchemy import Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
-from counterfoil.errors import UserError
+from counterfoil.errors import UserError, how_to_install
 
 _AT_ONCE = 20  # connections kept open
 _BUSY_SECONDS = 30  # that a SQLite writer waits for another
@@ -95,7 +95,7 @@ def _engine(text: str) -> Engine:
         )
     except ModuleNotFoundError as error:
         raise UserError(
-            f"expected the package '{error.name}', which is not installed; run: pip install 'counterfoil[postgres]'"
+            f"expected the package '{error.name}', which is not installed; run: {how_to_install('postgres')}"
         ) from error
 
 

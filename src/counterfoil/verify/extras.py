@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 
-from counterfoil.errors import UserError
+from counterfoil.errors import UserError, how_to_install
 
 _NEEDED = ("fastapi", "uvicorn", "sqlalchemy", "alembic", "itsdangerous")
 
@@ -16,5 +16,5 @@ def check_installed() -> None:
             importlib.import_module(module)
         except ModuleNotFoundError as error:
             raise UserError(
-                f"expected the package '{error.name}', which is not installed; run: pip install 'counterfoil[web]'"
+                f"expected the package '{error.name}', which is not installed; run: {how_to_install('web')}"
             ) from error

@@ -10,9 +10,9 @@ from counterfoil.verify import tables
 from counterfoil.verify.assigning import Draw, Lease, give, open_leases, take
 from counterfoil.verify.drawing import fraction
 from counterfoil.verify.fairness import allowance
+from counterfoil.verify.foreseeing import REPEAT_AFTER, is_control_place
 
 MOST_AHEAD = 20  # tasks that one page may hold, so that nobody hoards the work
-_REPEAT_AFTER = 8  # other pictures between the first showing and the repeat
 _PRIME = 2**31 - 1
 
 _pictures = tables.pictures.c
@@ -75,7 +75,7 @@ def _work_for(draw: Draw) -> ColumnElement[bool]:
 def _control(connection: Connection, draw: Draw, place: int, used: set[int]) -> tuple[int, str] | None:
     """A hidden control for this place of this person's sequence, where chance asks for one and one is left."""
     person, settings = draw.person, draw.questionnaire
-    if fraction(settings.seed, "control", person.name, place) >= settings.control_share:
+    if not is_control_place(settings.seed, settings.control_share, person.name, place):
         return None
     kinds = sorted(("good", "bad", "repeat"), key=lambda kind: fraction(settings.seed, kind, person.name, place))
     for kind in kinds:
@@ -103,5 +103,5 @@ def _repeat(connection: Connection, person_id: int) -> Sequence[int]:
     )
     rows = connection.execute(mine.order_by(_assignments.id)).all()
     again = {row.picture_id for row in rows if row.kind == "repeat"}
-    old = [row.picture_id for row in rows[:-_REPEAT_AFTER] if row.kind == "work" and row.state == "done"]
+    old = [row.picture_id for row in rows[:-REPEAT_AFTER] if row.kind == "work" and row.state == "done"]
     return [picture for picture in old if picture not in again]

@@ -23,6 +23,7 @@ class Project:
 
     workspace_digest: str
     questionnaire: Questionnaire
+    began_at: float = 0.0  # seconds since 1970
 
 
 def stored_project(database: Database) -> Project | None:
@@ -31,7 +32,7 @@ def stored_project(database: Database) -> Project | None:
         row = connection.execute(select(tables.project)).first()
     if row is None:
         return None
-    return Project(row.workspace_digest, Questionnaire.model_validate_json(row.questionnaire))
+    return Project(row.workspace_digest, Questionnaire.model_validate_json(row.questionnaire), row.began_at)
 
 
 def begin(database: Database, project: Project, shown: Iterable[Shown], now: float) -> None:

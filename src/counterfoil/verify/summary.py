@@ -12,7 +12,7 @@ from counterfoil.types import Verdict
 from counterfoil.verify import tables
 from counterfoil.verify.desk import Desk
 from counterfoil.verify.people import everybody
-from counterfoil.verify.verdicts import adjudicated, all_verdicts, counted_verdicts, with_last_word
+from counterfoil.verify.verdicts import adjudicated, all_verdicts, counted_verdicts, with_last_words
 
 _MOST_DISAGREEMENTS = 200
 _ANSWERED = ("done", "withdrawn")
@@ -34,7 +34,7 @@ def summary(desk: Desk) -> dict[str, Any]:
     told["disagreements"] = disagreements[:_MOST_DISAGREEMENTS]
     told["disagreement_count"] = len(disagreements)
     keep_if = desk.questionnaire.keep_if
-    decisions = [with_last_word(row, words, keep_if) for row in desk.judge.decisions(counted)]
+    decisions = with_last_words(desk.judge.decisions(counted), words, keep_if)
     kept = sum(decision.kept for decision in decisions)
     undecided = sum("undecided" in decision.decided.values() for decision in decisions)
     told["decisions"] = {"kept": kept, "dropped": len(decisions) - kept - undecided, "undecided": undecided}

@@ -44,8 +44,19 @@ def adjudicated(connection: Connection) -> dict[tuple[str, str], str]:
     return {(variant, question): answer for variant, question, answer in connection.execute(query)}
 
 
-def with_last_word(row: Decision, words: Mapping[tuple[str, str], str], keep_if: Mapping[str, str]) -> Decision:
-    """A decision in which the administrator's word stands before people's."""
+def with_last_words(
+    rows: Iterable[Decision], words: Mapping[tuple[str, str], str], keep_if: Mapping[str, str]
+) -> list[Decision]:
+    """Decisions in which the administrator's word stands before people's; it needs none of theirs to decide."""
+    found = list(rows)
+    known = {row.variant_id for row in found}
+    alone = dict.fromkeys(variant for variant, _ in words if variant not in known)
+    found += [Decision(name, False, {question: {} for question in keep_if}, dict.fromkeys(keep_if, "undecided"))
+              for name in alone]  # fmt: skip
+    return [_with_last_word(row, words, keep_if) for row in found]
+
+
+def _with_last_word(row: Decision, words: Mapping[tuple[str, str], str], keep_if: Mapping[str, str]) -> Decision:
     decided = {question: words.get((row.variant_id, question), answer) for question, answer in row.decided.items()}
     kept = all(decided[question] == wanted for question, wanted in keep_if.items())
     return replace(row, decided=decided, kept=kept)

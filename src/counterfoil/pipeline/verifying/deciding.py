@@ -8,9 +8,10 @@ from typing import NamedTuple
 from counterfoil.analyse.annotators import Exclusion, excluded_annotators
 from counterfoil.analyse.deciding import UNDECIDED, DecisionRule, decisions
 from counterfoil.errors import UserError
+from counterfoil.pipeline.verifying.doubting import doubts_about, records_of
 from counterfoil.pipeline.verifying.opening import Verification
 from counterfoil.types import Decision, Verdict, Verified
-from counterfoil.verify.verdicts import adjudicated, counted_verdicts, with_last_word
+from counterfoil.verify.verdicts import adjudicated, all_verdicts, counted_verdicts, with_last_words
 
 
 class Decided(NamedTuple):
@@ -26,6 +27,7 @@ def decide(verification: Verification, rule: DecisionRule, exclusion: Exclusion)
     """Decide every picture that has enough answers, and keep that in the workspace."""
     with verification.database.reading() as connection:
         verdicts, words = counted_verdicts(connection), adjudicated(connection)
+        every = all_verdicts(connection)
     if not any(not verdict.control for verdict in verdicts):
         raise UserError(
             "expected answers of annotators, got none yet; invite them with"
@@ -38,14 +40,16 @@ def decide(verification: Verification, rule: DecisionRule, exclusion: Exclusion)
             f"expected annotators whose answers count, but the bounds leave everybody out ({'; '.join(out.values())});"
             " give lower ones"
         )
+    names = {verdict.annotator for verdict in counted}
+    agreement = verification.statistics.agreement(counted)
+    records = records_of(verification.statistics.qualities(every), names)
+    decided = _decisions(verification, counted, rule, words)
+    verification.check_pictures([row.variant_id for row in decided])
     verified = Verified(
         rule.words,
         {question.id: question.text for question in verification.questionnaire.questions},
-        len({verdict.annotator for verdict in counted}),
-        verification.statistics.agreement(counted),
-        _decisions(verification, counted, rule, words),
-        verification.workspace.digest,
-    )
+        len(names), agreement, decided, verification.workspace.digest, records, doubts_about(records, agreement),
+    )  # fmt: skip
     verification.workspace.keep_verified(verified)
     return Decided(verified, len(verification.asked), out, len(words))
 
@@ -55,7 +59,7 @@ def _decisions(
 ) -> tuple[Decision, ...]:
     """The rule's decisions where there are enough answers, the administrator's word before people's."""
     keep_if = verification.questionnaire.keep_if
-    found = [with_last_word(row, words, keep_if) for row in decisions(counted, keep_if, rule)]
+    found = with_last_words(decisions(counted, keep_if, rule), words, keep_if)
     return tuple(row for row in found if _has_enough(row, rule, words))
 
 

@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from counterfoil.errors import UserError
+from counterfoil.errors import Unusable, UserError
 from counterfoil.pipeline.verifying.opening import Verification
 from counterfoil.store import write_atomically
 from counterfoil.types import Verdict
@@ -61,7 +61,10 @@ def package(verification: Verification, name: str, count: int, days: float, out:
     tasks = [Packed(lease.task, verification.class_name(lease.label), *variants[lease.task]) for lease in leases]
     made = datetime.fromtimestamp(now, timezone.utc).isoformat(timespec="seconds")
     ticket = Ticket(person.name, verification.project.workspace_digest, made)
-    write_package(out, ticket, verification.signer, (verification.questionnaire, tasks), verification.picture)
+    try:
+        write_package(out, ticket, verification.signer, (verification.questionnaire, tasks), verification.picture)
+    except Unusable as error:
+        raise UserError(f"expected the pictures of the workspace as they were built, but {error}") from error
     return len(tasks)
 
 

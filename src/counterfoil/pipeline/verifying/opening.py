@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from counterfoil.errors import Unusable, UserError
+from counterfoil.errors import UserError
 from counterfoil.labels import LabelSpace, space_of
 from counterfoil.pipeline.verifying.likeness import alike_in
+from counterfoil.pipeline.verifying.shelf import Shelf
 from counterfoil.pipeline.verifying.statistics import Statistics
 from counterfoil.store import Workspace
 from counterfoil.verify import Questionnaire, load_questionnaire
@@ -68,8 +69,8 @@ class Verification:
         return signer_at(_folder(self.workspace))
 
     @cached_property
-    def _files(self) -> Mapping[str, Path]:
-        return {row.variant.id: self.workspace.folder / row.file for row in self.workspace.exhibits}
+    def _shelf(self) -> Shelf:
+        return Shelf(self.workspace)
 
     @cached_property
     def _names(self) -> Mapping[str, str]:
@@ -81,16 +82,22 @@ class Verification:
         return self._names[label]
 
     def picture(self, variant_id: str) -> bytes:
-        """The PNG of a variant."""
-        path = self._files[variant_id]
-        try:
-            return path.read_bytes()
-        except OSError as error:
-            raise Unusable(f"{path.name} cannot be read: {error.strerror}") from error
+        """The PNG of a variant, if it is still the picture that verification began with."""
+        return self._shelf.read(variant_id)
+
+    def check_pictures(self, variant_ids: Iterable[str]) -> None:
+        """Refuse to decide on pictures that were overwritten since verification began."""
+        changed = self._shelf.changed_since(self.project.began_at, variant_ids)
+        if changed:
+            more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
+            raise UserError(
+                f"expected the pictures that verification began with, but {changed[0]}{more}; run the command that"
+                " built the workspace again, which writes the same pictures"
+            )
 
     def place(self, variant_id: str) -> str:
         """Where Label Studio finds a picture of the workspace, once its folder is its local storage."""
-        return f"/data/local-files/?d={quote(self._files[variant_id].relative_to(self.workspace.folder).as_posix())}"
+        return f"/data/local-files/?d={quote(self._shelf.file(variant_id))}"
 
     def desk(self, address: Address) -> Desk:
         """The verification, open for work at an address."""

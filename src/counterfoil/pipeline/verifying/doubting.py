@@ -1,0 +1,79 @@
+"""Whether answers look like those of people who looked: controls, agreement, speed; a sentence for each doubt.
+
+Nothing is refused for it: whoever decides may know better, but nobody shall overlook it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+from counterfoil.analyse.annotators import AnnotatorQuality
+from counterfoil.types import AnnotatorRecord
+
+LEAST_CONTROL_ACCURACY = 0.7
+LEAST_SECONDS = 0.5  # to see a picture and answer: faster than anybody can
+LEAST_AGREEMENT = 0.2  # of Krippendorff's alpha; 0 is chance
+_NAMED = 5  # figures in a sentence
+FEWEST = 5  # controls or answers below which nothing can be told
+
+
+def records_of(qualities: Sequence[AnnotatorQuality], counted: set[str]) -> tuple[AnnotatorRecord, ...]:
+    """Everybody's record without the names, in an order that does not tell them."""
+    found = [
+        AnnotatorRecord(
+            row.answers, row.controls, row.controls_right, row.repeats, row.repeats_same, row.median_seconds,
+            row.annotator in counted,
+        )
+        for row in qualities
+    ]  # fmt: skip
+    return tuple(
+        sorted(found, key=lambda row: (not row.counted, -row.answers, -row.controls_right, row.median_seconds))
+    )
+
+
+def doubts_about(records: Sequence[AnnotatorRecord], agreement: Mapping[str, Mapping[str, float]]) -> tuple[str, ...]:
+    """Why the answers that count may be worth little."""
+    counted = [row for row in records if row.counted]
+    return (*_wrong_on_controls(counted), *_no_better_than_chance(agreement), *_too_fast(counted))
+
+
+def _wrong_on_controls(counted: Sequence[AnnotatorRecord]) -> Iterator[str]:
+    below = [row for row in counted if row.controls_right < LEAST_CONTROL_ACCURACY * row.controls]
+    poor = [row for row in below if row.controls >= FEWEST]
+    shown, right = sum(row.controls for row in counted), sum(row.controls_right for row in counted)
+    if not poor and shown >= FEWEST and right < LEAST_CONTROL_ACCURACY * shown:
+        poor = below  # each had too few to tell, all together have not
+    if poor:
+        told = _first([f"{row.controls_right} of {row.controls}" for row in poor])
+        yield (
+            f"{len(poor)} of {len(counted)} annotators judged less than {100 * LEAST_CONTROL_ACCURACY:.0f} % of the"
+            f" hidden controls rightly ({told}): `verify decide --least-control-accuracy {LEAST_CONTROL_ACCURACY:g}`"
+            " leaves them out"
+        )
+
+
+def _no_better_than_chance(agreement: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
+    for question, values in agreement.items():
+        alpha, low, high = (values.get(f"krippendorff_alpha{end}", math.nan) for end in ("", "_low", "_high"))
+        if low <= LEAST_AGREEMENT:  # never where it is NaN: nothing to agree about, or too few pictures
+            yield (
+                f"agreement on {question} may be no better than chance (Krippendorff's alpha {alpha:.2f}"
+                f" [{low:.2f}, {high:.2f}], where 0 is chance): see `verify status` for who to leave out, by"
+                " `verify decide --least-control-accuracy` or on the administrator's page"
+            )
+
+
+def _too_fast(counted: Sequence[AnnotatorRecord]) -> Iterator[str]:
+    # imported answers may have no time: theirs is 0
+    hasty = [row for row in counted if row.answers >= FEWEST and 0 < row.median_seconds < LEAST_SECONDS]
+    if hasty:
+        told = _first([f"{row.median_seconds:.2f} s" for row in hasty])
+        yield (
+            f"{len(hasty)} of {len(counted)} annotators answered faster than anybody can look (median {told} per"
+            f" picture): `verify decide --least-seconds {LEAST_SECONDS:g}` leaves them out"
+        )
+
+
+def _first(figures: Sequence[str]) -> str:
+    return ", ".join([*figures[:_NAMED], *(["..."] if len(figures) > _NAMED else [])])
