@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import math
 
+import pytest
+
 from counterfoil.analyse import Condition, Contrast
 from counterfoil.report import headline
+from counterfoil.report.edit_words import doing_to
 from counterfoil.types import Attribute, Drop
 
 
@@ -36,7 +39,7 @@ def test_the_weakest_attribute_is_named_where_its_interval_stands_alone() -> Non
     assert texts(drops, "weakest") == [
         "Background is the weakest attribute of net: swapping it costs 31.3 points [22.4, 40.2] (n = 64)."
     ]
-    assert texts(drops, "costly") == ["Also significant: position (moving the object: 10.5 points [2.5, 18.5])."]
+    assert texts(drops, "costly") == ["Also significant, each at its costliest edit: position 10.5 points [2.5, 18.5]."]
 
 
 def test_the_order_is_left_open_where_intervals_overlap() -> None:
@@ -57,33 +60,32 @@ def test_a_wide_interval_that_is_not_significant_still_leaves_the_order_open() -
 def test_what_is_not_significant_is_said_as_such() -> None:
     drops = [row("background", "background-swap", 30.0), row("direction", "direction", 2.0, level="random", n=40)]
     assert texts(drops, "unclear") == [
-        "Not significant: direction (turning the object: 2.0 points [−6.0, 10.0]). "
-        "With n = 40 this does not prove that they cost nothing."
+        "Not significant: direction. With n = 40 this does not prove that they cost nothing."
     ]
 
 
 def test_an_interval_without_zero_is_not_enough_where_the_adjusted_p_is_large() -> None:
     drops = [row("background", "background-swap", 10.0, p=0.2)]
     assert texts(drops, "weakest") == [
-        "No attribute costs net a significant number of points; the largest drop measured is background: swapping it, "
-        "10.0 points [2.0, 18.0] (n = 64)."
+        "No attribute costs net a significant number of points after correction for 1 row (Holm); the largest drop "
+        "measured is background: swapping it, 10.0 points [2.0, 18.0] (n = 64)."
     ]
 
 
 def test_an_edit_that_helps_is_told_as_a_gain_and_never_as_a_cost() -> None:
     drops = [row("size", "size", -12.0, level="full")]
     assert texts(drops, "improved") == [
-        "Accuracy rises through size (the object at full size: 12.0 points [4.0, 20.0])."
+        "Accuracy rises through size (12.0 points [4.0, 20.0], the object at full size)."
     ]
     assert texts(drops, "weakest")[0].startswith("No attribute costs net")
 
 
 def test_the_tools_own_cost_is_said_plainly() -> None:
     assert texts([row("control", "control", 1.5, 2.5)], "control") == [
-        "Going through the tool with nothing changed (control) costs 1.5 points [−1.0, 4.0], not significant."
+        "Cutting the object out and pasting it back (control) costs 1.5 points [−1.0, 4.0], not significant."
     ]
     assert texts([row("control", "control", 6.0, 2.0)], "control") == [
-        "Going through the tool with nothing changed (control) costs 6.0 points [4.0, 8.0]: "
+        "Cutting the object out and pasting it back (control) costs 6.0 points [4.0, 8.0]: "
         "read the other drops against the control."
     ]
 
@@ -195,8 +197,92 @@ def test_a_difference_inside_the_noise_ranks_nobody() -> None:
 
 
 def test_brackets_do_not_stand_in_brackets() -> None:
-    drops = [row("background", "background-swap", 40.0), row("direction", "direction", 20.0, level="75")]
-    assert texts(drops, "costly") == ["Also significant: direction (turning the object, 75: 20.0 points [12.0, 28.0])."]
+    fog = Condition("corruption", "fog", "3")
+    apart = Contrast("a", "b", fog, 64, 30.0, 20.0, 10.0, 5.0, 15.0, 0.001, 0.001)
+    assert told([apart], "models")[0].startswith("Corruption (fog, 3): b loses 10.0 points less than a")
+
+
+def test_the_page_has_one_line_per_attribute_and_the_terminal_a_short_sentence() -> None:
+    drops = [
+        row("background", "background-swap", 60.0),
+        row("direction", "flip", 20.0, level="upside-down"),
+        row("colour", "object-grayscale", 19.0, level="gray"),
+    ]
+    (costly,) = [finding for finding in headline(drops) if finding.kind == "costly"]
+    assert costly.text == f"{costly.heading}: direction 20.0 points [12.0, 28.0]; colour 19.0 [11.0, 27.0]."
+    assert costly.lines == (
+        ("direction", "20.0 points [12.0, 28.0], turning the object upside down"),
+        ("colour", "19.0 points [11.0, 27.0], the object without colour"),
+    )
+
+
+def test_attributes_that_only_the_correction_holds_back_are_told_apart() -> None:
+    drops = [
+        row("background", "background-swap", 40.0),
+        row("direction", "flip", 21.0, 12.0, p=0.3),
+        row("position", "position", 2.0),
+    ]
+    (unclear,) = texts(drops, "unclear")
+    assert unclear.startswith(
+        "Not significant: position. Not significant after correction for 3 rows (Holm), though an edit's own interval "
+        "leaves out zero: direction. "
+    )
+    control = row("control", "control", 6.0, 2.0, p=0.3)
+    assert texts([control], "control")[0].endswith("not significant after correction for 1 row (Holm).")
+
+
+def test_edits_that_replace_the_objects_surface_come_after_the_others() -> None:
+    drops = [
+        row("shape", "silhouette", 80.0, level="white"),
+        row("background", "background-swap", 30.0),
+        row("position", "position", 12.0),
+    ]
+    assert texts(drops, "weakest")[0].startswith("Background is the weakest attribute of net (surface edits apart):")
+    others, surface = texts(drops, "costly")
+    assert others.endswith("position 12.0 points [4.0, 20.0].")
+    assert surface.endswith("itself: shape 80.0 points [72.0, 88.0].")
+
+
+def test_a_surface_edit_leads_where_nothing_else_costs_anything() -> None:
+    drops = [row("texture", "texture", 80.0, level="random"), row("position", "position", 2.0)]
+    assert texts(drops, "weakest") == [
+        "Texture is the weakest attribute of net: another texture on it costs 80.0 points [72.0, 88.0] (n = 64)."
+    ]
+
+
+def test_an_archives_own_control_is_not_called_this_tools() -> None:
+    (told,) = texts([row("control", "control", 1.5, 2.5, level="rec")], "control")
+    assert told.startswith("The collection's own control (rec), made by its authors with nothing changed, costs 1.5")
+
+
+def test_many_overlapping_attributes_are_counted_not_named() -> None:
+    others = [row(name, "edit", 29.0) for name in ("size", "position", "direction", "colour")]
+    (told,) = texts([row("background", "background-swap", 30.0), *others], "weakest")
+    assert "its interval overlaps those of 4 other attributes, so" in told
+
+
+@pytest.mark.parametrize(
+    ("edit", "level", "words"),
+    [
+        ("size", "0.05", "the object at 5 % of the picture"),
+        ("size", "tiny", "the object at size tiny"),
+        ("occlusion", "0.25", "covering 25 % of the object"),
+        ("material", "wood", "the object made of wood"),
+        ("direction", "-45..45", "turning the object by up to 45°"),
+        ("direction", "75", "turning the object by 75°"),
+        ("direction", "random", "turning the object"),
+        ("direction", "30@0.1", "turning the object (30@0.1)"),
+        ("flip", "left-right", "mirroring the object"),
+        ("tilt", "40/0", "tilting the object (yaw 40°, pitch 0°)"),
+        ("background-blur", "15/3", "blurring it (kernel 15, sigma 3)"),
+        ("corruption-gaussian-noise", "3", "gaussian noise (severity 3)"),
+        ("silhouette", "white", "a black silhouette on white"),
+        ("texture", "random", "another texture on it"),
+        ("stranger", "7", "stranger (7)"),
+    ],
+)
+def test_levels_are_told_in_words(edit: str, level: str, words: str) -> None:
+    assert doing_to(edit, level) == words
 
 
 def test_what_could_have_gone_unseen_is_told_beside_what_is_not_significant() -> None:

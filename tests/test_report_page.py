@@ -179,6 +179,41 @@ def test_the_page_tells_answers_reasons_preprocessing_and_command() -> None:
     assert "counterfoil run --images photos" in words
 
 
+def test_both_places_say_which_test_makes_an_attribute_significant() -> None:
+    words = " ".join(re.sub(r"<[^>]*>", "", render(content())).split())
+    assert "An attribute stands here for its costliest edit, and that edit alone is tested." in words
+    assert "Side by side, its mean over all edits is tested instead: the two can differ." in words
+    assert "bold: that mean is significant after Holm's correction (What was found tests the costliest" in words
+
+
+def test_what_is_not_there_is_not_explained() -> None:
+    without = [row for row in content().drops if row.attribute != "presence"]
+    assert "Photos without the object" in render(content())
+    assert "Photos without the object" not in render(replace(content(), drops=without))
+
+
+def test_the_control_says_what_it_does_not_cover_and_whose_it_is() -> None:
+    assert "not that of the fill behind an object that was moved" in render(content())
+    theirs = [replace(row, level="rec") if row.attribute == "control" else row for row in content().drops]
+    page = render(replace(content(), drops=theirs))
+    assert "The collection's own (rec)" in page
+    assert "cut out and pasted back" not in page
+
+
+def test_masks_that_came_with_the_photos_are_not_called_missing() -> None:
+    assert "no folder given: those that came with the photos, else the segmenter's" in render(content())
+    demo = render(replace(content(), run=replace(content().run, images="demo:")))
+    assert "<dd>the demo's own</dd>" in demo
+
+
+def test_one_of_a_thing_is_told_in_the_singular_and_notes_are_sentences() -> None:
+    run = replace(content().run, notes=("the pictures were chosen",))
+    words = re.sub(r"<[^>]*>", " ", render(replace(content(), photos=1, variants=1, unscored={MODELS[0]: 1}, run=run)))
+    assert "1 photo, 1 picture, 2 models" in words
+    assert f"1 answer of {MODELS[0]} could not be scored and counts nowhere." in words
+    assert "The pictures were chosen." in words
+
+
 def test_the_dose_curve_needs_two_levels_with_a_share() -> None:
     assert "object 5.0 % of the picture, accuracy 45.0 %" in render(content())
     one_level = [row for row in content().drops if row.level != "full"]
@@ -353,9 +388,9 @@ def test_a_table_is_copied_as_tab_separated_text(browser: Browser, tmp_path: Pat
     page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
     page.locator("button.copy[data-table=all-numbers]").click()
     lines = page.evaluate("window.copied").splitlines()
-    assert lines[0].split("\t")[:5] == ["model", "attribute", "edit", "level", "n"]
+    assert lines[0].split("\t")[:5] == ["model", "attribute", "edit", "level", "drop"]
     assert len(lines) == 1 + len(content().drops)
-    assert lines[2].split("\t")[8] == "30.0"
+    assert lines[2].split("\t")[4] == "30.0"
     assert page.locator("#table output").inner_text() == f"{len(content().drops)} rows copied"
     page.close()
     assert complaints == []
@@ -411,6 +446,26 @@ def test_the_page_never_scrolls_sideways(browser: Browser, tmp_path: Path, width
     page, _ = opened(browser, write_report(tmp_path, make()), width)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.close()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_drop_is_on_the_first_screen_of_the_table_and_the_model_stays_beside_it(
+    browser: Browser, tmp_path: Path, width: int
+) -> None:
+    page, _ = opened(browser, write_report(tmp_path, content()), width)
+    places = """() => {
+        const table = document.querySelector('#all-numbers'), row = table.tBodies[0].rows[0];
+        const box = (cell) => cell.getBoundingClientRect();
+        const seen = [box(row.querySelector('.drop')).right, table.parentElement.scrollWidth];
+        table.parentElement.scrollLeft = 1000;
+        return [...seen, box(row.cells[0]).left - box(table.parentElement).left];
+    }"""
+    drop, whole, model = page.evaluate(places)
+    page.close()
+    assert drop <= width
+    assert width == 390 or whole <= width
+    assert abs(model) <= 1
 
 
 @pytest.mark.browser

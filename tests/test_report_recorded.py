@@ -101,6 +101,16 @@ def test_a_level_with_few_photos_is_shown_as_too_few(tmp_path: Path) -> None:
     assert "too few" in (tmp_path / "out" / "results.tex").read_text()
 
 
+def test_figures_that_cannot_be_drawn_are_told(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", {"net": breaks_on({})}, photos=4)
+    done = counterfoil("report", run, "--out", tmp_path / "out", "--export", "svg,pdf,markdown")
+    assert done.returncode == 0, done.stderr
+    told = "no file written, since there is nothing to show: too few photos were scored"
+    assert [line for line in done.stdout.splitlines() if "no file" in line] == [f"svg: {told}", f"pdf: {told}"]
+    assert (tmp_path / "out" / "results.md").is_file()
+    assert not (tmp_path / "out" / "figures").exists()
+
+
 def test_an_empty_run_says_so(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", {"net": breaks_on({})}, photos=0)
     done = counterfoil("report", run, "--out", tmp_path / "out")

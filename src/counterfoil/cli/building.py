@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from counterfoil.cli.running import skipped_line
 from counterfoil.pipeline import Job, build_job, png, rebuild, source_at
 from counterfoil.store import write_atomically
 
@@ -24,7 +25,7 @@ def build(images: Path, masks: Path | None, out: Path, **options: Any) -> None:
     skipped = build_job(Job(source_at(images, masks), (), **options), out)
     click.echo(f"pictures: {out / 'pictures'}")
     click.echo(f"manifest: {out / 'variants.parquet'}")
-    click.echo(f"skipped: {skipped} pictures, each with its reason in {out / 'skipped.csv'}")
+    click.echo(skipped_line(skipped, out))
 
 
 @click.command(name="rebuild")

@@ -16,6 +16,7 @@ from counterfoil.pipeline.recorded.comparing import compare_runs
 from counterfoil.pipeline.recorded.pictures import Album
 from counterfoil.pipeline.recorded.report import content_of, write_study
 from counterfoil.pipeline.recorded.study import accuracies, open_runs
+from counterfoil.report import ReportInput
 from counterfoil.report.compared import comparison_csv, comparison_json, comparison_sentence, comparison_text
 from counterfoil.report.exports import EXPORTS, export_names, exported
 from counterfoil.report.gate import (
@@ -56,13 +57,21 @@ def report(runs: tuple[Path, ...], out: Path, names: tuple[str, ...], exports: s
     page = write_study(out, content)
     if "csv" in wanted:
         content = replace(content, top5_drops=study.top5_drops)
-    for name, data in exported(content, wanted).items():
-        write_atomically(out / name, data)
+    _write_exports(out, content, wanted)
     for tracker in trackers:
         TRACKERS[tracker](content, page)
     for finding in study.headline:
         click.echo(finding.text)
     click.echo(f"report: {page}")
+
+
+def _write_exports(out: Path, content: ReportInput, wanted: list[str]) -> None:
+    for name in wanted:
+        files = exported(content, [name])
+        for path, data in files.items():
+            write_atomically(out / path, data)
+        if not files:
+            click.echo(f"{name}: no file written, since there is nothing to show: too few photos were scored")
 
 
 @click.command()

@@ -22,3 +22,5 @@ class Finding:
         "data", "accuracy", "weakest", "costly", "improved", "unclear", "control", "presence", "models", "surrogate"
     ]
     text: str
+    heading: str = ""  # of `lines`, where there are any
+    lines: tuple[tuple[str, str], ...] = ()  # the same as a list: attribute, and what is said of it

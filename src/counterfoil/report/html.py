@@ -90,7 +90,10 @@ def _environment(surrogates: tuple[str, ...]) -> Environment:
     environment = Environment(
         loader=FileSystemLoader(_PAGE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    words = (wording.count, wording.number, wording.p_value, wording.sentence_start, wording.unbroken)
+    words = (
+        wording.count, wording.number, wording.p_value, wording.sentence_start, wording.unbroken,
+        wording.whole_sentence, wording.number_of,
+    )  # fmt: skip
     environment.filters |= {word.__name__: word for word in (*words, told_fall, told_lender)}
     environment.globals |= {
         "surrogates": surrogates,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from counterfoil.analyse import FEWEST_PHOTOS, Contrast
+from counterfoil.report.edit_words import aside, doing, doing_to
 from counterfoil.report.finding import NO_ATTRIBUTE, Finding
-from counterfoil.report.wording import aside, attribute_name, doing, doing_to, interval, number, points, sentence_start
+from counterfoil.report.wording import attribute_name, interval, number, points, sentence_start
 from counterfoil.types import Drop
 
 _MOST_COMPARISONS = 3

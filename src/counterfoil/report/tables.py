@@ -83,7 +83,7 @@ def summary(content: ReportInput) -> dict[str, object]:
         "format": SUMMARY_FORMAT,
         "title": content.title,
         "headline": [finding.text for finding in findings],
-        "findings": [asdict(finding) for finding in findings],
+        "findings": [{"model": finding.model, "kind": finding.kind, "text": finding.text} for finding in findings],
         "counts": {
             "photos": content.photos,
             "variants": content.variants,

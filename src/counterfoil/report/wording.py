@@ -1,4 +1,4 @@
-"""Numbers and edits in words; the page, the headline and the tables use the same ones."""
+"""Numbers and names in words; the page, the headline and the tables use the same ones."""
 
 from __future__ import annotations
 
@@ -12,16 +12,7 @@ from counterfoil.types import Drop, Preprocessing
 ABSENT = "–"  # stands where there is no number
 MINUS = "−"
 
-_DOING = {
-    "background-swap": "swapping it",
-    "background-plain": "a plain one instead",
-    "background-blur": "blurring it",
-    "position": "moving the object",
-    "direction": "turning the object",
-}  # what an edit does, as the subject of "costs"
-_UNTOLD_LEVELS = {"", "random", "other"}  # levels that say no more than the edit's name
 _UNBREAKABLE = re.compile(r"\[[^\[\]]{1,30}\]|\d %|n = \d|\d points")
-_LAST_BRACKETS = re.compile(r" \((.*)\)$")
 _NAMES = {"presence": "object presence"}
 
 
@@ -72,24 +63,6 @@ def attribute_name(attribute: str) -> str:
     return _NAMES.get(attribute, attribute)
 
 
-def doing(row: Drop) -> str:
-    """What was done to the photo, as the subject of a sentence."""
-    return doing_to(row.edit, row.level)
-
-
-def doing_to(edit: str, level: str) -> str:
-    """What an edit does to a photo, as the subject of a sentence."""
-    if edit == "size":
-        return _sizing(level)
-    told = _DOING.get(edit, edit)
-    return told if level in _UNTOLD_LEVELS else f"{told} ({level})"
-
-
-def aside(told: str) -> str:
-    """What was done, as it stands inside brackets: brackets of its own become a comma."""
-    return _LAST_BRACKETS.sub(r", \1", told)
-
-
 def count(number_of: int) -> str:
     """A number of things, readable when it is large."""
     return f"{number_of:,}"
@@ -98,6 +71,16 @@ def count(number_of: int) -> str:
 def sentence_start(text: str) -> str:
     """The text with a capital first letter; the rest is left as it is, since it may hold names."""
     return text[:1].upper() + text[1:]
+
+
+def number_of(things: int, name: str) -> str:
+    """So many things, in the singular where there is one."""
+    return f"{count(things)} {name}{'' if things == 1 else 's'}"
+
+
+def whole_sentence(text: str) -> str:
+    """A note as a sentence: a capital first letter and a full stop."""
+    return sentence_start(text) + ("" if text.endswith((".", "!", "?")) else ".")
 
 
 def unbroken(text: str) -> str:
@@ -122,12 +105,3 @@ def preprocessing(applied: Preprocessing | None) -> str:
     )
     mean, std = (", ".join(f"{value:g}" for value in values) for values in (applied.mean, applied.std))
     return f"{fitted} ({applied.interpolation}); {applied.colour_order}, minus ({mean}), divided by ({std})"
-
-
-def _sizing(level: str) -> str:
-    if level == "full":
-        return "the object at full size"
-    try:
-        return f"the object at {float(level) * 100:g} % of the picture"
-    except ValueError:
-        return f"the object at size {level}"

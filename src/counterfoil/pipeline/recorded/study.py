@@ -76,6 +76,9 @@ class Study:
         if not self.run.collection or not len(self.answers.samples):
             return []
         rows = group_accuracies(self.answers, read_top5(self.files))
+        if {condition.attribute for condition in self.answers.conditions} == {"original"}:
+            # Nothing but unedited pictures: their own rows would say the same as those of all pictures.
+            rows = [row for row in rows if row.overall]
         ranked = {model for model, path in self.files.items() if ranks_five(path)}
         return [row if row.model in ranked else row._replace(top5=_UNKNOWN) for row in rows]
 

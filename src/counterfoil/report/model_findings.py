@@ -1,0 +1,184 @@
+"""What the drops say of one model: each attribute by its costliest edit, tested on its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from counterfoil.analyse import Contrast, significant
+from counterfoil.report.content import Row
+from counterfoil.report.edit_words import doing
+from counterfoil.report.finding import NO_ATTRIBUTE, Finding
+from counterfoil.report.models_apart import better_model
+from counterfoil.report.wording import attribute_name, gain, interval, listed, number, number_of, points, sentence_start
+from counterfoil.types import Drop
+
+SURFACE = {"texture", "material", "shape"}  # the object's own look is gone: every model loses, so these come second
+
+_MOST_NAMED = 3  # attributes whose intervals overlap the lead's; more are counted
+_OWN_CONTROL = {"", "none"}  # levels of this tool's control; an archive's has a name of its own
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known beyond a model's own rows."""
+
+    tested: int  # rows that Holm's method corrects for
+    clear: Sequence[Contrast] = ()  # differences between models that the photos show
+    unseen: Mapping[Row, float] | None = None
+
+    @property
+    def correction(self) -> str:
+        """What stands between an interval without zero and significance."""
+        return f"after correction for {number_of(self.tested, 'row')} (Holm)"
+
+
+def model_findings(rows: Sequence[Drop], known: Known) -> list[Finding]:
+    """The findings of one model; `rows` are its rows of enough photos."""
+    attributes = [row for row in rows if row.attribute not in NO_ATTRIBUTE]
+    return [
+        _accuracy(rows),
+        *_weakest(attributes, known),
+        *_improved(attributes),
+        *_unclear(attributes, known),
+        *_control(rows, known),
+        *_presence(rows),
+    ]
+
+
+def _accuracy(rows: Sequence[Drop]) -> Finding:
+    row = max(rows, key=lambda row: row.n)
+    told = f"{row.model} is right on {number(row.accuracy_original)} % of the unedited photos (n = {row.n})."
+    return Finding(row.model, "accuracy", told)
+
+
+def _weakest(rows: Sequence[Drop], known: Known) -> list[Finding]:
+    """The attribute that costs most, as far as the intervals tell, and the others that cost something."""
+    costly = sorted(_worst_by_attribute(rows, _costs), key=lambda row: -row.drop)
+    if not costly:
+        return _nothing_costs(rows, known)
+    keeping = [row for row in costly if row.attribute not in SURFACE]
+    first, *others = keeping or costly
+    rivals = [row for row in rows if not keeping or row.attribute not in SURFACE]
+    told = _most(first, rivals, "" if len(rivals) == len(rows) else " (surface edits apart)")
+    found = [Finding(first.model, "weakest", f"{told}{better_model(first, known.clear)}.")]
+    found += _list("Also significant, each at its costliest edit", others)
+    if keeping:
+        surface = [row for row in costly if row.attribute in SURFACE]
+        found += _list("Significant surface edits, which replace the look of the object itself", surface)
+    return found
+
+
+def _most(first: Drop, rivals: Sequence[Drop], apart: str) -> str:
+    name = sentence_start(attribute_name(first.attribute))
+    others = [row for row in _worst_by_attribute(rivals) if row.attribute != first.attribute]
+    near = [attribute_name(row.attribute) for row in others if row.ci_high > first.ci_low]
+    if not near:
+        cost = f"{doing(first)} costs {points(first)} (n = {first.n})"
+        return f"{name} is the weakest attribute of {first.model}{apart}: {cost}"
+    told = f"that of {near[0]}" if len(near) == 1 else f"those of {listed(near)}"
+    told = told if len(near) <= _MOST_NAMED else f"those of {len(near)} other attributes"
+    return (
+        f"{name} costs {first.model} most{apart}: {doing(first)}, {points(first)} (n = {first.n}); "
+        f"its interval overlaps {told}, so which is weakest is not settled"
+    )
+
+
+def _list(heading: str, rows: Sequence[Drop]) -> list[Finding]:
+    """One finding: a short sentence for the terminal, one line per attribute for the page."""
+    if not rows:
+        return []
+    first, *others = rows
+    told = [f"{attribute_name(first.attribute)} {points(first)}"]
+    told += [f"{attribute_name(row.attribute)} {number(row.drop)} {interval(row)}" for row in others]
+    lines = tuple((attribute_name(row.attribute), f"{points(row)}, {doing(row)}") for row in rows)
+    return [Finding(first.model, "costly", f"{heading}: {'; '.join(told)}.", heading, lines)]
+
+
+def _nothing_costs(rows: Sequence[Drop], known: Known) -> list[Finding]:
+    if not rows:
+        return []
+    largest = max(rows, key=lambda row: row.drop)
+    corrected = f" {known.correction}" if _leaves_out_zero(largest) else ""
+    told = (
+        f"No attribute costs {largest.model} a significant number of points{corrected}; the largest drop measured is "
+        f"{attribute_name(largest.attribute)}: {doing(largest)}, {points(largest)} (n = {largest.n})."
+    )
+    return [Finding(largest.model, "weakest", told)]
+
+
+def _improved(rows: Sequence[Drop]) -> list[Finding]:
+    better = [row for row in rows if significant(row) and row.drop < 0]
+    if not better:
+        return []
+    told = listed([f"{attribute_name(row.attribute)} ({gain(row)}, {doing(row)})" for row in better])
+    lines = tuple((attribute_name(row.attribute), f"{gain(row)}, {doing(row)}") for row in better)
+    return [Finding(better[0].model, "improved", f"Accuracy rises through {told}.", "Accuracy rises through", lines)]
+
+
+def _unclear(rows: Sequence[Drop], known: Known) -> list[Finding]:
+    """The attributes of which no edit is significant, where another attribute is."""
+    settled = {row.attribute for row in rows if significant(row)}
+    open_rows = [row for row in rows if row.attribute not in settled]
+    if not open_rows or not settled:
+        return []
+    corrected = {row.attribute for row in open_rows if _leaves_out_zero(row)}
+    names = dict.fromkeys(row.attribute for row in open_rows)
+    plain = [attribute_name(name) for name in names if name not in corrected]
+    told = f"Not significant: {listed(plain)}. " if plain else ""
+    if corrected:
+        close = listed([attribute_name(name) for name in names if name in corrected])
+        told += f"Not significant {known.correction}, though an edit's own interval leaves out zero: {close}. "
+    return [Finding(open_rows[0].model, "unclear", told + _doubt(_worst_by_attribute(open_rows), known))]
+
+
+def _doubt(rows: Sequence[Drop], known: Known) -> str:
+    told = f"With n = {min(row.n for row in rows)} this does not prove that they cost nothing"
+    unseen = known.unseen or {}
+    missed = [unseen[row.model, row.edit, row.level] for row in rows if (row.model, row.edit, row.level) in unseen]
+    if not missed:
+        return f"{told}."
+    return f"{told}: a drop of {number(max(missed), 0)} points would still go unseen in one run of five."
+
+
+def _control(rows: Sequence[Drop], known: Known) -> list[Finding]:
+    return [Finding(row.model, "control", _control_cost(row, known)) for row in rows if row.attribute == "control"]
+
+
+def _control_cost(row: Drop, known: Known) -> str:
+    way = "Cutting the object out and pasting it back (control)"
+    if row.level not in _OWN_CONTROL:
+        way = f"The collection's own control ({row.level}), made by its authors with nothing changed,"
+    effect = f"costs {points(row)}" if row.drop >= 0 else f"gives {gain(row)}"
+    if significant(row):
+        return f"{way} {effect}: read the other drops against the control."
+    return f"{way} {effect}, not significant{f' {known.correction}' if _leaves_out_zero(row) else ''}."
+
+
+def _presence(rows: Sequence[Drop]) -> list[Finding]:
+    return [
+        Finding(
+            row.model,
+            "presence",
+            f"Diagnostic, no attribute: without the object ({row.edit}) it still answers right on "
+            f"{number(row.accuracy)} % (n = {row.n}); that much the background alone gives away.",
+        )
+        for row in rows
+        if row.attribute == "presence"
+    ]
+
+
+def _leaves_out_zero(row: Drop) -> bool:
+    return row.ci_low > 0 or row.ci_high < 0
+
+
+def _costs(row: Drop) -> bool:
+    return significant(row) and row.drop > 0
+
+
+def _worst_by_attribute(rows: Iterable[Drop], wanted: Callable[[Drop], bool] = lambda row: True) -> list[Drop]:
+    worst: dict[str, Drop] = {}
+    for row in filter(wanted, rows):
+        if row.attribute not in worst or row.drop > worst[row.attribute].drop:
+            worst[row.attribute] = row
+    return list(worst.values())
