@@ -11,6 +11,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from counterfoil.cli.running import skipped_line
 from counterfoil.cli.summaries import Commands
 from counterfoil.errors import UserError
 from counterfoil.paint.painter import PaintOptions
@@ -70,7 +71,7 @@ def paint(recipe: str, painter: str | None, out: Path, images: Path | None, mask
     result = paint_job(job, out)
     click.echo(f"pictures: {result.pictures} in {out / 'pictures'}")
     click.echo(f"manifest: {out / 'variants.parquet'}")
-    click.echo(f"skipped: {len(result.skipped)}, each with its reason in {out / 'skipped.csv'}")
+    click.echo(skipped_line(len(result.skipped), out))
 
 
 def _build(recipe: str, out: Path, images: Path | None, masks: Path | None, options: dict[str, Any]) -> None:
@@ -86,7 +87,7 @@ def _build(recipe: str, out: Path, images: Path | None, masks: Path | None, opti
     pictures = Workspace(out).exhibits
     photos = len({exhibit.variant.sample_id for exhibit in pictures})
     click.echo(f"pictures: {len(pictures)} of {photos} photos in {out / 'pictures'}")
-    click.echo(f"skipped: {skipped}, each with its reason in {out / 'skipped.csv'}")
+    click.echo(skipped_line(skipped, out))
 
 
 def _selection(options: dict[str, Any]) -> Selection:
