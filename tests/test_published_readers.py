@@ -55,7 +55,7 @@ def test_an_archive_is_recognised_and_reads_the_same_from_folder_tar_and_zip(nam
     plain = archives[0]
     for archive in archives[1:]:
         assert archive.digest == plain.digest
-        assert archive.exhibits == plain.exhibits
+        assert repr(archive.exhibits) == repr(plain.exhibits)  # an unknown share is NaN, which equals nothing
         for exhibit in (archive.exhibits[0], archive.exhibits[-1], archive.exhibits[len(archive.exhibits) // 2]):
             np.testing.assert_array_equal(archive.read(exhibit), plain.read(exhibit))
     ids = [exhibit.variant.id for exhibit in plain.exhibits]
