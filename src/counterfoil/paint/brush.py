@@ -67,11 +67,15 @@ class Brush:
         image = _levels(made[0, :, :height, :width])
         return image if (height, width) == shape else self._enlarged(image, small.background, layers.background)
 
+    @property
+    def schedule(self) -> list[float]:
+        """The noise of each step."""
+        return ratios(self.strength, self.steps)
+
     def _solved(self, scene: Scene, guide: Guide) -> Floats:
-        schedule = ratios(self.strength, self.steps)
         if self.device == "cuda":
-            return painted_on(self.device, _on_gpu(self.device), scene, schedule, guide)
-        return np.asarray(painted(background_model(), scene, schedule, guide), np.float32)
+            return painted_on(self.device, _on_gpu(self.device), scene, self.schedule, guide)
+        return np.asarray(painted(background_model(), scene, self.schedule, guide), np.float32)
 
     def _enlarged(self, image: Bytes, before: Bytes, photo: Bytes) -> Bytes:
         """The painting at the photo's size, with as much of the finest detail as it kept of the next finest."""

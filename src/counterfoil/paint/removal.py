@@ -8,10 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
-from counterfoil.paint.background_model import background_model
-from counterfoil.paint.background_torch import painted_on
-from counterfoil.paint.brush import Brush, Layers, _on_gpu
-from counterfoil.paint.sampler import Guide, Scene, painted, ratios, resampled
+from counterfoil.paint.brush import Brush, Layers
+from counterfoil.paint.sampler import ratios, resampled
 
 MOST_TIMES = 100
 
@@ -29,11 +27,10 @@ class RemovalBrush(Brush):
         if self.resample > 1 and self.steps == 1:
             raise UserError(f"resample: expected 1 where steps is 1, got {self.resample}; give 2 or more steps")
 
-    def _solved(self, scene: Scene, guide: Guide) -> NDArray[np.float32]:
-        schedule = resampled(ratios(self.strength, self.steps), self.resample)
-        if self.device == "cuda":
-            return painted_on(self.device, _on_gpu(self.device), scene, schedule, guide)
-        return np.asarray(painted(background_model(), scene, schedule, guide), np.float32)
+    @property
+    def schedule(self) -> list[float]:
+        """The noise of each step, up again and down as often as asked."""
+        return resampled(ratios(self.strength, self.steps), self.resample)
 
 
 def removed(
