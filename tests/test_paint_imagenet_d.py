@@ -278,6 +278,7 @@ def test_a_wrong_prompt_file_says_what_was_expected(tmp_path: Path, text: str, s
         (["--painter", "stable-diffusion"], "expected the address of a painter, got 'stable-diffusion'"),
         (["--recipe", "ximagenet-12-ai"], "expected --images"),
         (["--recipe", "imagenet-d-photo"], "expected --images"),
+        (["--recipe", "imagnet-d"], "did you mean 'imagenet-d'?"),
         (["--recipe", "imagenet-d-photo", "--images", "."], "expected no --painter: imagenet-d-photo edits photos"),
         (["--painter", "python:painted:SIDE"], "a factory of an object with `paint(wishes)`, got none"),
         (["--painter", "python:builtins:dict"], "a factory of an object with `paint(wishes)`, got none"),

@@ -22,6 +22,7 @@ from counterfoil.pipeline.painting_plan import Selection
 from counterfoil.pipeline.prompt_study import outdated, prompt_study
 from counterfoil.pipeline.quality import Bounds, control_quality
 from counterfoil.pipeline.quality_report import Beside, neighbours, read_reference, write_quality_page
+from counterfoil.recipes import load_recipe
 from counterfoil.recipes.painting import is_painting
 from counterfoil.report.prompt_table import prompt_json, prompt_table
 from counterfoil.store import Workspace, write_atomically
@@ -76,6 +77,7 @@ def paint(recipe: str, painter: str | None, out: Path, images: Path | None, mask
 
 def _build(recipe: str, out: Path, images: Path | None, masks: Path | None, options: dict[str, Any]) -> None:
     """A recipe of edits needs photos and no painter."""
+    load_recipe(recipe)  # a name that is no recipe is said first
     if images is None:
         raise UserError(f"expected --images: {recipe} edits photos")
     context = click.get_current_context()

@@ -70,10 +70,10 @@ def load_recipe(name_or_file: str) -> Recipe:
         return _parsed(_text(path), name_or_file)
     if name_or_file in painting_names():
         raise UserError(_for_a_painter(name_or_file))
-    known = recipe_names()
+    known, painted = recipe_names(), painting_names()
     raise UserError(
-        f"expected a recipe ({', '.join(known)}) or a YAML file, got '{name_or_file}'"
-        f"{did_you_mean(name_or_file, known)}"
+        f"expected a recipe ({', '.join(known)}; for `paint` also {', '.join(painted)}) or a YAML file,"
+        f" got '{name_or_file}'{did_you_mean(name_or_file, [*known, *painted])}"
     )
 
 
