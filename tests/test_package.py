@@ -15,7 +15,7 @@ from click.testing import CliRunner
 import counterfoil as cf
 from counterfoil.cli import commands
 from counterfoil.edit import EDITS
-from counterfoil.models.extras import required
+from counterfoil.extras import required
 from counterfoil.recipes import load_recipe, recipe_names
 
 ROOT = Path(__file__).parent.parent

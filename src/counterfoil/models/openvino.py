@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
-from counterfoil.models.extras import required
+from counterfoil.extras import required
 from counterfoil.models.options import Precision
 from counterfoil.models.weights import check_file
 

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
+from counterfoil.extras import required
 from counterfoil.labels import imagenet1k
-from counterfoil.models.extras import required
 from counterfoil.models.options import Request
 from counterfoil.models.weights import check_file, file_digest
 from counterfoil.store import read_table

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from counterfoil.errors import UserError
-from counterfoil.models.extras import required
+from counterfoil.extras import required
 
 _WRAPPERS = ("state_dict", "model_state_dict", "state_dict_ema", "model", "model_ema")  # where trainers put the weights
 

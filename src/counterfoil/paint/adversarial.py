@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from counterfoil.paint.extras import required
+from counterfoil.extras import required
 from counterfoil.paint.sampler import Array, Guide
 
 PUSH = 0.2  # root mean square of a step at full noise, pictures from -1 to 1
@@ -15,7 +15,7 @@ PUSH = 0.2  # root mean square of a step at full noise, pictures from -1 to 1
 
 def gradient_guide(log_probability: Callable[[Any], Any], push: float = PUSH) -> Guide:
     """Steps down the log probability of the truth; it takes a tensor (1, 3, height, width) from 0 to 255."""
-    torch: Any = required("torch")
+    torch: Any = required("torch", "diffusion")
 
     def guide(clean: Array, noise: float) -> Array:
         picture = torch.as_tensor(clean).detach().requires_grad_(True)

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
+from counterfoil.extras import required
 from counterfoil.paint.background_model import read_weights, weights_file
-from counterfoil.paint.extras import required
 from counterfoil.paint.sampler import Array, Guide, Predict, Scene, painted
 
 
 def torch_model(device: str, half: bool = False, weights: bytes | None = None) -> Predict:
     """The model on this device; `half` computes in bfloat16, faster and no longer equal to the last digits."""
-    torch: Any = required("torch")
+    torch: Any = required("torch", "diffusion")
     if device.startswith("cuda") and not torch.cuda.is_available():
         raise UserError(f"expected a GPU for device: {device}, but torch sees none; use device: cpu")
     from counterfoil.paint.background_network import BackgroundNetwork
@@ -40,7 +40,7 @@ def painted_on(
     device: str, predict: Predict, scene: Scene, schedule: Sequence[float], guide: Guide | None = None
 ) -> NDArray[np.float32]:
     """Paint a scene of NumPy arrays on a device; the noise comes from the pictures' own seeds there too."""
-    torch: Any = required("torch")
+    torch: Any = required("torch", "diffusion")
     planes = (scene.background, scene.colours, scene.known, scene.noise)
     there = Scene(*(torch.from_numpy(plane).to(device) for plane in planes))
     return np.asarray(painted(predict, there, schedule, guide).cpu().numpy(), np.float32)

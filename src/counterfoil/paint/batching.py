@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from counterfoil.errors import UserError
-from counterfoil.paint.extras import required
+from counterfoil.extras import required
 from counterfoil.paint.painter import Painted, PaintOptions
 
 PaintBatch = Callable[[Sequence[Any]], list[Painted]]
@@ -43,7 +43,7 @@ def in_batches(items: Sequence[Any], paint: PaintBatch, painter: OnDevice, room:
 def _fits(batch: Sequence[Any], paint: PaintBatch, done: list[Painted]) -> bool:
     try:
         done += paint(batch)
-    except required("torch").OutOfMemoryError:
+    except required("torch", "diffusion").OutOfMemoryError:
         return False  # memory is freed outside: the error's traceback holds that of the batch that failed
     return True
 
@@ -56,5 +56,5 @@ def _smaller(failed: int, painter: OnDevice) -> int:
         )
     gc.collect()
     if painter.device.startswith("cuda"):
-        required("torch").cuda.empty_cache()
+        required("torch", "diffusion").cuda.empty_cache()
     return failed // 2

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from counterfoil.errors import UserError
+from counterfoil.extras import required
 from counterfoil.paint.batching import in_batches
 from counterfoil.paint.diffusers_pipeline import LoadedPipeline, load_pipeline
 from counterfoil.paint.diffusers_pixels import PixelPainter, load_pixels
-from counterfoil.paint.extras import required
 from counterfoil.paint.inpainting import Canvas, by_size, canvas_for
 from counterfoil.paint.painter import Painted, PaintOptions, Paints, Refusal, Wish
 from counterfoil.paint.repository import repository
@@ -104,7 +104,7 @@ class DiffusersPainter:
 
     def _call(self, wishes: Sequence[Wish], arguments: Mapping[str, Any]) -> list[Painted]:
         """Generators live on the CPU: the same noise on every device, whatever stands beside the picture."""
-        torch = required("torch")
+        torch = required("torch", "diffusion")
         options = self.loaded.options
         asked = {"guidance_scale": options.guidance} if options.guidance is not None else {}
         try:
@@ -141,7 +141,7 @@ class DiffusersPainter:
 
 def load_diffusers(address: str, place: str, paints: Paints, options: PaintOptions) -> DiffusersPainter | PixelPainter:
     """The painter at `diffusers:MODEL@revision`: a pipeline that reads prompts, or a model over pixels."""
-    required("diffusers")
+    required("diffusers", "diffusion")
     found = repository(address, place)
     if not found.reads_words:
         if paints == "pictures":

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from counterfoil.errors import UserError
-from counterfoil.paint.extras import required
+from counterfoil.extras import required
 from counterfoil.paint.painter import PaintOptions, Paints
 from counterfoil.paint.repository import Repository, loading
 
@@ -70,7 +70,7 @@ class LoadedPipeline:
 
 def load_pipeline(address: str, found: Repository, paints: Paints, options: PaintOptions) -> LoadedPipeline:
     """The pipeline of a repository that was looked at."""
-    diffusers = required("diffusers")
+    diffusers = required("diffusers", "diffusion")
     device = device_for(options)
     with loading(address):
         dtype = dtype_on(device, options)
@@ -84,7 +84,7 @@ def load_pipeline(address: str, found: Repository, paints: Paints, options: Pain
 
 def device_for(options: PaintOptions) -> str:
     """The device asked for; auto takes a GPU where torch sees one."""
-    torch = required("torch")
+    torch = required("torch", "diffusion")
     if options.device == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     if options.device.startswith("cuda") and not torch.cuda.is_available():
@@ -107,14 +107,14 @@ def precision_on(device: str, options: PaintOptions) -> str:
 
 def dtype_on(device: str, options: PaintOptions) -> Any:
     """The same, as torch names it."""
-    return getattr(required("torch"), _DTYPES[precision_on(device, options)])
+    return getattr(required("torch", "diffusion"), _DTYPES[precision_on(device, options)])
 
 
 def environment_on(device: str) -> dict[str, str]:
     """What pictures are made with."""
-    torch = required("torch")
+    torch = required("torch", "diffusion")
     named = torch.cuda.get_device_name(device) if device.startswith("cuda") else device
-    versions = {name: str(required(name).__version__) for name in ("torch", "diffusers", "transformers")}
+    versions = {name: str(required(name, "diffusion").__version__) for name in ("torch", "diffusers", "transformers")}
     return {"device": named, **versions}
 
 

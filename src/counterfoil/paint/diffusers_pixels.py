@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from counterfoil.errors import UserError
+from counterfoil.extras import required
 from counterfoil.paint.batching import in_batches
 from counterfoil.paint.complexity_guide import SIDE, raised
 from counterfoil.paint.diffusers_pipeline import device_for, dtype_on, environment_on, precision_on
-from counterfoil.paint.extras import required
 from counterfoil.paint.inpainting import Canvas, by_size, canvas_for
 from counterfoil.paint.painter import Painted, PaintOptions, Refusal, Wish
 from counterfoil.paint.repository import Repository, loading
@@ -119,7 +119,7 @@ class PixelPainter:
         return [(int(time), whole[time]) for time in reversed(visited)]
 
     def _batch(self, canvases: Sequence[Canvas]) -> list[Painted]:
-        torch = required("torch")
+        torch = required("torch", "diffusion")
         draws = [torch.Generator("cpu").manual_seed(canvas.wish.seed % 2**63) for canvas in canvases]
         photo = _stacked(torch, [canvas.photo.transpose(2, 0, 1) for canvas in canvases]).to(self.device) * 2 - 1
         mask = _stacked(torch, [canvas.mask[None] for canvas in canvases]).to(self.device)
@@ -135,7 +135,7 @@ class PixelPainter:
 
     def _denoised(self, photo: Any, mask: Any, pull: Any, drawn: Any) -> Any:
         """From the noised background to the painted one; the object never leaves its place."""
-        torch = required("torch")
+        torch = required("torch", "diffusion")
         shares = [share for _, share in self._schedule] + [1.0]
         noised = math.sqrt(shares[0]) * photo + math.sqrt(1 - shares[0]) * drawn()
         dtype = dtype_on(self.device, self.options)
@@ -155,7 +155,7 @@ class PixelPainter:
 
 def load_pixels(address: str, found: Repository, options: PaintOptions) -> PixelPainter:
     """The painter over an unconditional model."""
-    diffusers = required("diffusers")
+    diffusers = required("diffusers", "diffusion")
     _refuse_unused(address, options)
     device = device_for(options)
     with loading(address):

@@ -11,7 +11,7 @@ import numpy as np
 
 from counterfoil.embedded.networks.wire import Message
 from counterfoil.errors import UserError
-from counterfoil.paint.extras import required
+from counterfoil.extras import required
 from counterfoil.types import Preprocessing
 
 GRAPH, NODES, TENSORS, INPUTS, OUTPUTS = 7, 1, 5, 11, 12  # fields of the messages
@@ -24,7 +24,7 @@ Attributes = Mapping[str, Any]
 
 def log_probability(file: Path, column: int, wanted: Preprocessing) -> Callable[[Any], Any]:
     """Tensors (n, 3, height, width) of levels to the log of one column's probability, with a gradient."""
-    torch: Any = required("torch")
+    torch: Any = required("torch", "diffusion")
     graph = Message(file.read_bytes()).messages(GRAPH)[0]
     nodes = [_node(message) for message in graph.messages(NODES)]
     strangers = {operator for operator, *_ in nodes} - set(_operators(torch))
@@ -89,7 +89,7 @@ def _attribute(about: Message) -> Any:
 
 
 def _tensor(message: Message) -> tuple[str, Any]:
-    torch: Any = required("torch")
+    torch: Any = required("torch", "diffusion")
     name, shape = message.texts(8)[0], message.integers(1)
     values = np.array(message.floats(9) or message.floats(4), np.float32)
     if message.integers(2) != [FLOATS] or values.size != math.prod(shape):

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from counterfoil.errors import UserError
-from counterfoil.paint.extras import required
+from counterfoil.extras import required
 
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 _PIPELINE, _NETWORK = "model_index.json", "config.json"
@@ -80,7 +80,7 @@ def loading(address: str) -> Iterator[None]:
 
 def _faults() -> tuple[type[Exception], ...]:
     """What libraries raise for a model that they cannot load; some pass on what safetensors says of a damaged file."""
-    damaged: type[Exception] = required("safetensors").SafetensorError
+    damaged: type[Exception] = required("safetensors", "diffusion").SafetensorError
     return OSError, RuntimeError, ValueError, KeyError, TypeError, AttributeError, damaged
 
 
@@ -92,7 +92,7 @@ def _folder(folder: Path) -> Repository:
 def _on_hub(address: str, name: str, revision: str) -> Repository:
     if name.count("/") != 1 or name.startswith((".", "/", "~")):
         raise UserError(f"expected diffusers:org/name@revision or a folder that is there, got '{address}'")
-    hub, errors = required("huggingface_hub"), required("huggingface_hub.errors")
+    hub, errors = required("huggingface_hub", "diffusion"), required("huggingface_hub.errors", "diffusion")
     try:
         info = hub.HfApi().model_info(name, revision=revision)
     except errors.GatedRepoError as error:
@@ -113,7 +113,7 @@ def _on_hub(address: str, name: str, revision: str) -> Repository:
 
 def _in_cache(address: str, name: str, revision: str, fault: str) -> Repository:
     """Without the hub, what was fetched before still serves; its folder is named after the commit."""
-    hub, errors = required("huggingface_hub"), required("huggingface_hub.errors")
+    hub, errors = required("huggingface_hub", "diffusion"), required("huggingface_hub.errors", "diffusion")
     try:
         folder = Path(hub.snapshot_download(name, revision=revision, local_files_only=True))
     except (OSError, errors.LocalEntryNotFoundError) as error:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.models.extras import required
+from counterfoil.extras import required
 from counterfoil.models.gathering import Block, TooLarge
 from counterfoil.models.options import Precision
 from counterfoil.models.torch.network import TorchNetwork

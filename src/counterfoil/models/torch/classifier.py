@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
+from counterfoil.extras import required
 from counterfoil.models.comparing import ComparedClassifier
-from counterfoil.models.extras import required
 from counterfoil.models.gathering import Gathering
 from counterfoil.models.options import ModelOptions, Request
 from counterfoil.models.preparation import Preparation, swiftest

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from counterfoil.errors import UserError
+from counterfoil.extras import required
 from counterfoil.labels import imagenet1k
-from counterfoil.models.extras import required
 from counterfoil.models.options import Request
 from counterfoil.models.preparation import proven
 from counterfoil.models.prompts import prompts

@@ -16,8 +16,8 @@ from PIL import Image
 
 from counterfoil.embedded.fetch import asset, cache_folder
 from counterfoil.errors import UserError
+from counterfoil.extras import required
 from counterfoil.models.comparing import ComparedClassifier
-from counterfoil.models.extras import required
 from counterfoil.models.onnx import OnnxClassifier, OnnxRun, Original
 from counterfoil.models.options import Request
 from counterfoil.models.torch.network import TorchNetwork

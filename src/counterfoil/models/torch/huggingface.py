@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from counterfoil.errors import UserError
+from counterfoil.extras import required
 from counterfoil.labels import imagenet_columns
-from counterfoil.models.extras import required
 from counterfoil.models.options import Request
 from counterfoil.models.preparation import Preparation, proven
 from counterfoil.models.torch.classifier import classifier_of

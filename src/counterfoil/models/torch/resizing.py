@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.models.extras import required
+from counterfoil.extras import required
 from counterfoil.models.preparing import fitted, resized_size
 from counterfoil.types import Preprocessing
 

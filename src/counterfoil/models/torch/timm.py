@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from counterfoil.errors import UserError
+from counterfoil.extras import required
 from counterfoil.models.description import describe, labels_of, overridden
-from counterfoil.models.extras import required
 from counterfoil.models.options import Request
 from counterfoil.models.preparation import described, proven
 from counterfoil.models.torch.classifier import classifier_of

@@ -11,8 +11,8 @@ import zipfile
 from pathlib import Path
 
 from counterfoil.errors import UserError
+from counterfoil.extras import required
 from counterfoil.models.description import describe, labels_of
-from counterfoil.models.extras import required
 from counterfoil.models.options import Request
 from counterfoil.models.preparation import described
 from counterfoil.models.torch.classifier import classifier_of

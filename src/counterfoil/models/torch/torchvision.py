@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from counterfoil.errors import UserError
+from counterfoil.extras import required
 from counterfoil.labels import imagenet_columns
-from counterfoil.models.extras import required
 from counterfoil.models.options import Request
 from counterfoil.models.preparation import proven
 from counterfoil.models.torch.classifier import classifier_of

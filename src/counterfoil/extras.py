@@ -1,7 +1,6 @@
-"""Packages that the core install lacks.
+"""Packages that the core install lacks, imported where they are first needed.
 
-They are imported when a model asks for them: torch alone takes seconds to import and gigabytes to install, and most
-commands never need it.
+torch alone takes seconds to import and gigabytes to install, and most commands never need it.
 """
 
 from __future__ import annotations
