@@ -32,6 +32,7 @@ class ServerDesk {
     this.queue.push(entry);
     this.keep(entry);
     this.tell(this.progress);
+    this.tellKept();
     this.flush();
   }
 
@@ -42,6 +43,7 @@ class ServerDesk {
     if (unsent) {
       this.drop(unsent);
       this.tell(this.progress);
+      this.tellKept();
       return { ...unsent.task, answers: unsent.answers };
     }
     const reply = await this.post("/api/undo", {});
@@ -79,6 +81,11 @@ class ServerDesk {
   tell(progress) {
     this.progress = progress;
     if (progress) this.onProgress({ done: Math.min(progress.done + this.queue.length, progress.total), total: progress.total });
+  }
+
+  // Said at once, not with the next attempt: the banner's number is what lies in this browser now.
+  tellKept() {
+    if (this.state !== "connected") this.onState(this.state, this.queue.length);
   }
 
   async post(address, body) {
