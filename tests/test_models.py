@@ -161,6 +161,11 @@ def test_a_python_factory_becomes_a_classifier(tmp_path: Path, monkeypatch: pyte
         "    return Model()\n"
         "def wrong():\n"
         "    return 3\n"
+        "def broken():\n"
+        "    return open('no_such_weights')\n"
+        "class Failing(Model):\n"
+        "    def __call__(self, images):\n"
+        "        return 1 / 0\n"
     )
     monkeypatch.chdir(tmp_path)
     model = load_model("python:brightness_model:make")
@@ -168,6 +173,14 @@ def test_a_python_factory_becomes_a_classifier(tmp_path: Path, monkeypatch: pyte
     assert len(model.digest) == 64
     with pytest.raises(UserError, match="a callable with `labels`"):
         load_model("python:brightness_model:wrong")
+    with pytest.raises(
+        UserError, match=r"it fails: FileNotFoundError: .*no_such_weights.*brightness_model.py, line 12"
+    ):
+        load_model("python:brightness_model:broken")
+    with pytest.raises(
+        UserError, match=r"failed on 4 pictures: ZeroDivisionError: .* what is finished is kept"
+    ):
+        load_model("python:brightness_model:Failing")(PHOTOS)
 
 
 def test_a_label_that_stands_twice_is_refused(tmp_path: Path) -> None:

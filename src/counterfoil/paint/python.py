@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
-import importlib
 import json
-import sys
-import traceback
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from counterfoil.errors import UserError
+from counterfoil.own_code import made_by, source_digest, told_of
 from counterfoil.paint.painter import Painted, PaintOptions, Paints, Refusal, Wish
 
 _OF_DIFFUSERS = ("steps", "guidance", "scheduler", "size", "strength", "device", "precision")
@@ -42,7 +36,7 @@ class PythonPainter:
 
     def paint(self, wishes: Sequence[Wish]) -> list[Painted]:
         """One picture or refusal per wish, in order."""
-        with _told_of(f"{self.name} failed at {_prompts(wishes)}", "; what is finished is kept"):
+        with told_of(f"{self.name} failed at {_prompts(wishes)}", "; what is finished is kept"):
             found = list(self.painter.paint(wishes))
         if len(found) != len(wishes):
             raise UserError(f"expected {len(wishes)} pictures from {self.name}, got {len(found)}")
@@ -74,33 +68,13 @@ def _prompts(wishes: Sequence[Wish]) -> str:
     return f"the prompt '{wishes[0].prompt}'{more}"
 
 
-@contextmanager
-def _told_of(what: str, kept: str = "") -> Iterator[None]:
-    """Turn whatever one's own code raises into a line that says where."""
-    try:
-        yield
-    except UserError:
-        raise
-    except Exception as error:  # the code is not ours: what it may raise is not known
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        told = " ".join(f"{type(error).__name__}: {error}".split())[:240]
-        raise UserError(f"{what}: {told} ({Path(place.filename).name}, line {place.lineno}){kept}") from error
-
-
 def load_python_painter(address: str, place: str, paints: Paints, options: PaintOptions) -> PythonPainter:
-    """Import the module, from the working folder too, and call its factory."""
-    module, _, name = place.partition(":")
-    if not module or not name:
-        raise UserError(f"expected python:module:factory, got '{address}'")
+    """Import the module and call its factory."""
     _refuse_unused(address, options)
-    if "" not in sys.path and str(Path.cwd()) not in sys.path:
-        sys.path.insert(0, str(Path.cwd()))
-    with _told_of(f"expected '{address}' to name a factory, but it fails"):
-        source, factory = _factory(address, module, name)
-        painter = factory() if callable(factory) else None
+    painter, module = made_by(address, place)
     if not callable(getattr(painter, "paint", None)):
         raise UserError(f"expected '{address}' to name a factory of an object with `paint(wishes)`, got none")
-    found = PythonPainter(address, painter, str(getattr(painter, "digest", None) or _source_digest(source)))
+    found = PythonPainter(address, painter, str(getattr(painter, "digest", None) or source_digest(module)))
     try:
         json.dumps([found.settings, found.environment], allow_nan=False)
     except (TypeError, ValueError) as error:
@@ -109,22 +83,9 @@ def load_python_painter(address: str, place: str, paints: Paints, options: Paint
     return found
 
 
-def _factory(address: str, module: str, name: str) -> tuple[ModuleType, Any]:
-    try:
-        source = importlib.import_module(module)
-        return source, getattr(source, name)
-    except (ImportError, AttributeError) as error:
-        raise UserError(f"expected '{address}' to name a factory, but it cannot be imported: {error}") from error
-
-
 def _refuse_unused(address: str, options: PaintOptions) -> None:
     """A setting that goes nowhere would stand in nobody's pictures."""
     usual = PaintOptions()
     for name in _OF_DIFFUSERS:
         if getattr(options, name) != getattr(usual, name):
             raise UserError(f"expected no --{name} with {address}: its factory is asked without settings; set it there")
-
-
-def _source_digest(module: ModuleType) -> str:
-    file = getattr(module, "__file__", None)
-    return hashlib.sha256(Path(file).read_bytes() if file else module.__name__.encode()).hexdigest()
