@@ -45,7 +45,8 @@ class Published(BaseModel):
     model: str
     values: Mapping[str, float]  # by condition, in the source's own measure
     source: str
-    note: str
+    note: str  # of the whole table
+    remark: str  # of this row alone
 
 
 def benchmarks() -> list[str]:
@@ -94,5 +95,7 @@ def _parsed(text: str, where: str, benchmark: str) -> Iterator[Published]:
             f"expected source, note and rows of model, values and note in {where}: '{place}': {fault['msg']}"
         ) from error
     for row in table.rows:
-        note = "; ".join(part for part in (row.note, table.note) if part)
-        yield Published(benchmark=benchmark, model=row.model, values=row.values, source=table.source, note=note)
+        yield Published(
+            benchmark=benchmark, model=row.model, values=row.values, source=table.source,
+            note=table.note, remark=row.note,
+        )  # fmt: skip

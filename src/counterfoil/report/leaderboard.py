@@ -7,70 +7,58 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from counterfoil.report.standings import MANY, Leaderboard, Standing, one_line
+
+__all__ = ["MANY", "Leaderboard", "Standing", "as_html", "as_json", "as_markdown", "as_text"]
+
 _PAGE = Path(__file__).parent / "page"
-OWN = "this run"
 _NONE = "–"
+_SAME = "the same model"
 _GAP = 2  # characters between columns
 _MEASURES = "Columns called drop: points of accuracy lost; called by a condition alone: top-1 accuracy in percent."
+_RIGHT = "top-1, top-5: percent right{}; zero-shot: chosen from class names, which is another condition."
+_OF_200 = ", where only the 200 classes' columns compete unless the row says otherwise"
 _OTHER_MEASURES = {
     "imagenet-9": "Columns: accuracy over nine super-classes in percent; bg_gap: points from mixed_same to mixed_rand;"
     " challenge: percent of foregrounds right on every background.",
     "imagenet-x": "Columns: error ratios, the error on a factor divided by the error on all pictures.",
-    "imagenet-c": "Columns: errors in percent, and corruption errors relative to AlexNet's (CE, mCE).",
+    "imagenet-c": "Columns: errors in percent, and corruption errors relative to AlexNet's (CE, mCE); clean error: on"
+    " the validation pictures.",
+    "imagenet-a": _RIGHT.format(_OF_200),
+    "imagenet-r": _RIGHT.format(_OF_200),
+    "imagenet-v2": _RIGHT.format(""),
+    "imagenet-sketch": _RIGHT.format(""),
+    "imagenet-val": _RIGHT.format(""),
+    "objectnet": _RIGHT.format(", where all columns compete unless the row says otherwise")
+    + " Sub-set: only the 113 classes' columns compete.",
 }
 
 
-@dataclass(frozen=True)
-class Standing:
-    """One line of the leaderboard: a model's numbers in one source."""
-
-    model: str
-    values: Mapping[str, float]  # by condition
-    source: str
-    note: str = ""
-    own: bool = False  # from a run of the reader's, not published
-    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-
-    @property
-    def told(self) -> str:
-        """Where the numbers are from, and what to know of them."""
-        return _one_line(f"{self.source}; {self.note}" if self.note else self.source)
+def measures(board: Leaderboard) -> str:
+    """What the columns measure, in words."""
+    return _OTHER_MEASURES.get(board.benchmark, _MEASURES)
 
 
-@dataclass(frozen=True)
-class Leaderboard:
-    """What is known of a benchmark: one's own models first, then what was published."""
-
-    benchmark: str
-    standings: tuple[Standing, ...]
-
-    @property
-    def conditions(self) -> list[str]:
-        """The columns, one's own first, each once."""
-        return list(dict.fromkeys(name for standing in self.standings for name in standing.values))
-
-    @property
-    def measures(self) -> str:
-        """What the columns measure, in words."""
-        return _OTHER_MEASURES.get(self.benchmark, _MEASURES)
-
-
-def as_text(board: Leaderboard, width: int | None = None) -> str:
+def as_text(board: Leaderboard, width: int | None = None, most: int | None = None) -> str:
     """The table for a terminal of this many characters; the sources stand below it, numbered.
 
     Columns that do not fit beside the others stand in a further table below, with the models once more.
     """
+    whole = len(board.standings)
+    board = board if most is None or whole <= most else board.shortened(most)
     notes = _notes(board.standings)
     table = [_head(board), *(_cells(board, standing, notes) for standing in board.standings)]
     widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
     lines = [line for columns in _fitting(widths, width) for line in _table(table, widths, columns)]
-    told = [board.measures, "", *(f"[{number}] {note}" for note, number in notes.items())]
+    left = whole - len(board.standings)
+    more = [f"{left} more published rows: --all shows them.", ""] if left else []
+    told = [*more, measures(board), "", *(f"[{number}] {note}" for note, number in notes.items())]
     return "\n".join([*lines, *told]).strip() + "\n"
 
 
@@ -102,7 +90,7 @@ def as_markdown(board: Leaderboard) -> str:
     body = [_cells(board, standing, notes) for standing in board.standings]
     rows = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in (_head(board), rule, *body)]
     told = [f"[{number}] {note}  " for note, number in notes.items()]
-    return "\n".join([f"## {board.benchmark}", "", *rows, "", board.measures, "", *told]) + "\n"
+    return "\n".join([f"## {board.benchmark}", "", *rows, "", measures(board), "", *told]) + "\n"
 
 
 def as_json(board: Leaderboard) -> str:
@@ -124,6 +112,9 @@ def as_html(board: Leaderboard) -> str:
     environment = Environment(loader=FileSystemLoader(_PAGE), autoescape=True, undefined=StrictUndefined)
     return environment.get_template("leaderboard.html").render(
         board=board,
+        measures=measures(board),
+        long=len(board.standings) > MANY,
+        origins=list(dict.fromkeys(row.source for row in board.standings)),
         sources=_notes(board.standings),
         script=Markup(script),
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
@@ -136,16 +127,13 @@ def _notes(standings: Sequence[Standing]) -> dict[str, int]:
 
 def _cells(board: Leaderboard, standing: Standing, notes: Mapping[str, int]) -> list[str]:
     values = [_value(standing, name) for name in board.conditions]
-    return [_one_line(f"{'* ' if standing.own else ''}{standing.model}"), *values, f"[{notes[standing.told]}]"]
+    beside = ", ".join(part for part in (standing.beside, _SAME if standing.same else "") if part)
+    source = f"[{notes[standing.told]}] {beside}".strip()
+    return [one_line(f"{'* ' if standing.own else ''}{standing.model}"), *values, source]
 
 
 def _head(board: Leaderboard) -> list[str]:
-    return ["model", *map(_one_line, board.conditions), "source"]
-
-
-def _one_line(text: str) -> str:
-    """A stranger's text without line breaks, which would end a row."""
-    return " ".join(text.split())
+    return ["model", *map(one_line, board.conditions), "source"]
 
 
 def _value(standing: Standing, condition: str) -> str:

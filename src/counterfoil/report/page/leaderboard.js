@@ -2,12 +2,15 @@
 const body = document.querySelector("tbody");
 const rows = [...body.rows];
 const search = document.getElementById("filter");
-const own = document.getElementById("own");
+const own = document.getElementById("own"); // only where runs were given
+const origin = document.getElementById("origin"); // only where there are several sources
 
 function shown(row) {
   const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
   const text = row.dataset.words.toLowerCase();
-  return (!own.checked || row.classList.contains("own")) && words.every((word) => text.includes(word));
+  if (own?.checked && !row.matches(".own, .same")) return false;
+  if (origin?.value && row.dataset.origin !== origin.value) return false;
+  return words.every((word) => text.includes(word));
 }
 
 function filter() {
@@ -45,7 +48,7 @@ function sort(button) {
 }
 
 search.addEventListener("input", filter);
-own.addEventListener("change", filter);
+for (const choice of [own, origin]) choice?.addEventListener("change", filter);
 document.querySelector("form").addEventListener("submit", (event) => event.preventDefault());
 for (const button of document.querySelectorAll("button.sort")) button.addEventListener("click", () => sort(button));
 
