@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -14,10 +16,11 @@ from archives.packing import as_tar, as_zip
 from archives.telling import save, save_bytes
 from counterfoil.cli import commands
 from counterfoil.errors import Unusable, UserError
-from counterfoil.labels import imagenet_a, imagenet_r
+from counterfoil.labels import imagenet1k, imagenet_a, imagenet_r
 from counterfoil.pipeline import collection_at
 from counterfoil.pipeline.collected.opening import told as told_of
 from counterfoil.published import open_archive, recognise
+from counterfoil.published.devkit_order import INDICES
 
 
 @pytest.fixture
@@ -132,13 +135,48 @@ def test_a_tar_cut_off_between_two_pictures_is_refused(imagenet_e: Path) -> None
         open_archive("imagenet-e", file)
 
 
-@pytest.mark.parametrize(("mode", "command"), [("w:gz", "gzip -dk"), ("w:bz2", "bzip2 -dk"), ("w:xz", "xz -dk")])
-def test_an_archive_packed_as_a_whole_gets_the_command_that_unpacks_it(
-    mode: str, command: str, imagenet_e: Path
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("COUNTERFOIL_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "archives"
+
+
+@pytest.mark.parametrize("mode", ["w:gz", "w:bz2", "w:xz"])
+def test_an_archive_packed_as_a_whole_is_unpacked_once(mode: str, imagenet_e: Path, cache: Path) -> None:
+    file = as_tar(imagenet_e, imagenet_e.parent / "ImageNet-E.tgz", mode)
+    archive = open_archive("imagenet-e", file)
+    assert archive.digest == open_archive("imagenet-e", imagenet_e).digest
+    (unpacked,) = cache.iterdir()
+    made = unpacked.stat().st_mtime_ns
+    moved = file.rename(file.with_name("moved.bin"))
+    again = open_archive("imagenet-e", moved)
+    assert (again.read(again.exhibits[0]) == archive.read(archive.exhibits[0])).all()
+    assert [path.stat().st_mtime_ns for path in cache.iterdir()] == [made]
+
+
+@pytest.mark.parametrize("mode", ["w:gz", "w:bz2", "w:xz"])
+def test_a_packed_archive_that_is_damaged_or_no_tar_leaves_nothing_behind(
+    mode: str, imagenet_e: Path, cache: Path
 ) -> None:
     file = as_tar(imagenet_e, imagenet_e.parent / "ImageNet-E.tar.gz", mode)
-    with pytest.raises(UserError, match=f"run: {command} ImageNet-E.tar.gz"):
+    data = file.read_bytes()
+    file.write_bytes(data[: len(data) // 2])
+    with pytest.raises(UserError, match=r"expected a whole packed tar, got .*truncated or damaged"):
         open_archive("imagenet-e", file)
+    save_bytes(file, gzip.compress(b"notes" * 400))
+    with pytest.raises(UserError, match=r"expected a tar within .*found something else"):
+        open_archive("imagenet-e", file)
+    assert list(cache.iterdir()) == []
+
+
+def test_a_packed_archive_is_not_unpacked_onto_a_full_disk(
+    imagenet_e: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = as_tar(imagenet_e, imagenet_e.parent / "ImageNet-E.tar.gz", "w:gz")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=1 << 30))
+    with pytest.raises(UserError, match=r"expected room to unpack .* 1\.1 GB are free"):
+        open_archive("imagenet-e", file)
+    assert list(cache.iterdir()) == []
 
 
 def test_a_tar_that_holds_one_file_under_two_names_gives_both(tmp_path: Path) -> None:
@@ -150,6 +188,22 @@ def test_a_tar_that_holds_one_file_under_two_names_gives_both(tmp_path: Path) ->
     assert len(archive.exhibits) == 72
     pictures = {exhibit.file: archive.read(exhibit) for exhibit in archive.exhibits if exhibit.file.endswith("06.png")}
     assert (pictures["rec/ILSVRC2012_val_00000006.png"] == pictures["rd/ILSVRC2012_val_00000006.png"]).all()
+
+
+def test_archives_and_unpacked_folders_side_by_side_are_one_benchmark(tmp_path: Path) -> None:
+    whole = open_archive("imagenet-c", sets.imagenet_c(tmp_path / "whole"))
+    mixed = tmp_path / "mixed"
+    for group in ("noise", "blur", "weather", "digital"):
+        as_tar(tmp_path / "whole" / group, save_bytes(mixed / f"{group}.tar", b""))
+    shutil.copytree(tmp_path / "whole" / "weather", mixed / "weather-unpacked")
+    (mixed / "logs").mkdir()
+    save_bytes(mixed / "half.zip", b"PK")  # of something else, and broken
+    archive = open_archive("imagenet-c", mixed)
+    assert {e.variant.id for e in archive.exhibits} == {e.variant.id for e in whole.exhibits}
+    assert sum("same object" in row.reason for row in archive.skipped) == 200  # the weather is there twice
+    assert "half.zip" in [row.sample_id for row in archive.skipped]
+    for exhibit in (archive.exhibits[0], archive.exhibits[-1]):
+        assert archive.read(exhibit).shape == (8, 8, 3)
 
 
 def test_a_file_that_is_no_archive_is_refused(tmp_path: Path) -> None:
@@ -176,6 +230,16 @@ def test_folders_that_count_from_one_are_refused(tmp_path: Path) -> None:
         open_archive("imagenet-v2", tmp_path)
 
 
+def test_the_variants_of_imagenet_v2_are_read_one_by_one(tmp_path: Path) -> None:
+    names = ("imagenetv2-matched-frequency-format-val", "imagenetv2-top-images-format-val")
+    for name in names:
+        for index in range(500):
+            save_bytes(tmp_path / name / str(index) / "a.jpeg", b"x")
+    with pytest.raises(UserError, match=rf"expected one variant of imagenet-v2 .* got 2: {', '.join(names)}; give one"):
+        open_archive("imagenet-v2", tmp_path)
+    assert len(open_archive("imagenet-v2", tmp_path / names[0]).exhibits) == 500
+
+
 def test_two_folders_of_one_number_are_refused(tmp_path: Path) -> None:
     save(tmp_path / "7" / "a.jpeg", 7)
     save(tmp_path / "007" / "b.jpeg", 7)
@@ -183,11 +247,20 @@ def test_two_folders_of_one_number_are_refused(tmp_path: Path) -> None:
         open_archive("imagenet-v2", tmp_path)
 
 
-def test_the_development_kits_numbers_are_not_taken_for_indices(tmp_path: Path) -> None:
+@pytest.mark.parametrize("numbers", ["7 970 230", "490 970 230", "65 970 1001"])
+def test_labels_that_count_in_no_known_way_are_refused(numbers: str, tmp_path: Path) -> None:
     folder = sets.imagenet_val(tmp_path, flat=True)
-    save_bytes(folder / "ILSVRC2012_validation_ground_truth.txt", b"490\n361\n171\n822\n297\n482\n")
-    with pytest.raises(UserError, match="which the development kit counts in an order of its own"):
+    save_bytes(folder / "labels.txt", "\n".join(numbers.split()).encode())
+    with pytest.raises(UserError, match=r"where ILSVRC2012_val_00000001 is 65, 66 or 490; got .*: use WordNet ids"):
         open_archive("imagenet-val", folder)
+    save_bytes(folder / "val.txt", b"ILSVRC2012_val_00000002.JPEG 970\n")  # another file may hold them
+    assert len(open_archive("imagenet-val", folder).exhibits) == 1
+
+
+def test_the_development_kit_counts_each_class_once_and_in_an_order_of_its_own() -> None:
+    names = {number: imagenet1k().name_of(imagenet1k().labels[INDICES[number - 1]]) for number in (1, 490, 1000)}
+    assert names == {1: "kit fox", 490: "sea snake", 1000: "dumbbell"}
+    assert sorted(INDICES) == list(range(1000))
 
 
 def test_flat_pictures_without_labels_say_what_a_file_of_them_looks_like(tmp_path: Path) -> None:

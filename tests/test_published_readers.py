@@ -43,7 +43,7 @@ def conditions(archive: Archive) -> Counter[tuple[str, str, str]]:
 
 
 def test_every_archive_has_a_look_alike() -> None:
-    assert set(MAKERS) | {"imagenet-val", "imagenet-9-challenge"} == set(ARCHIVES)
+    assert set(MAKERS) | {"imagenet-val", "imagenet-9-challenge", "imagenet-9-challenge-all"} == set(ARCHIVES)
 
 
 @pytest.mark.parametrize("name", MAKERS)
@@ -55,7 +55,9 @@ def test_an_archive_is_recognised_and_reads_the_same_from_folder_tar_and_zip(nam
     plain = archives[0]
     for archive in archives[1:]:
         assert archive.digest == plain.digest
-        assert repr(archive.exhibits) == repr(plain.exhibits)  # an unknown share is NaN, which equals nothing
+        assert [*map(repr, archive.exhibits)] == [
+            *map(repr, plain.exhibits)
+        ]  # an unknown share is NaN: equal to nothing
         for exhibit in (archive.exhibits[0], archive.exhibits[-1], archive.exhibits[len(archive.exhibits) // 2]):
             np.testing.assert_array_equal(archive.read(exhibit), plain.read(exhibit))
     ids = [exhibit.variant.id for exhibit in plain.exhibits]
@@ -106,6 +108,15 @@ def test_ximagenet_12_has_a_scenario_for_every_folder_but_the_masks(tmp_path: Pa
     assert any("rand_bg" in note for note in archive.notes)
     see_through = next(exhibit for exhibit in archive.exhibits if exhibit.file.startswith("transparent_img"))
     np.testing.assert_array_equal(archive.read(see_through)[0, 0], [255, 255, 255])
+
+
+def test_ximagenet_12_is_read_as_the_authors_scripts_write_it(tmp_path: Path) -> None:
+    plain = open_archive("ximagenet-12", edited.ximagenet_12(tmp_path / "plain"))
+    released = edited.ximagenet_12(tmp_path / "released", edited.X_AS_RELEASED)
+    assert recognise(released) == "ximagenet-12"
+    archive = open_archive("ximagenet-12", released)
+    assert [exhibit.variant for exhibit in archive.exhibits] == [exhibit.variant for exhibit in plain.exhibits]
+    assert {"segmented_image_transparent", "combine", "Blur_bg"} <= {e.file.split("/")[0] for e in archive.exhibits}
 
 
 def test_imagenet_9_joins_mixed_pictures_by_their_foreground(tmp_path: Path) -> None:
@@ -207,12 +218,17 @@ def test_objectnet_loses_its_border_and_the_classes_that_imagenet_has_not(tmp_pa
     assert [row.sample_id for row in archive.skipped] == ["air_freshener/"]
 
 
+NAMED = [(f"ILSVRC2012_val_{number:08d}", index) for number, index in enumerate(sets.VAL_CLASSES, 1)]
 LABEL_FILES = {
-    "val.txt": "".join(f"ILSVRC2012_val_{n + 1:08d}.JPEG {n % 3}\n" for n in range(6)),
-    "labels.txt": "".join(f"ILSVRC2012_val_{n + 1:08d}.JPEG\t{imagenet1k().labels[n % 3]}\n" for n in range(6)) + "\n",
+    "val.txt": "".join(f"{name}.JPEG {index}\n" for name, index in NAMED),
+    "val_map.txt": "".join(f"val.zip@/{name}.JPEG\t{index}\n" for name, index in NAMED),
+    "val_from_1.txt": "".join(f"val/{name}.JPEG {index + 1}\n" for name, index in NAMED),
+    "indices_alone.txt": "".join(f"{index}\n" for index in sets.VAL_CLASSES),
+    "ILSVRC2012_validation_ground_truth.txt": "490\n361\n171\n822\n297\n482\n",  # as the development kit has it
+    "labels.txt": "".join(f"{name}.JPEG\t{imagenet1k().labels[index]}\n" for name, index in NAMED) + "\n",
     "LOC_val_solution.csv": "ImageId,PredictionString\n"
-    + "".join(f"ILSVRC2012_val_{n + 1:08d},{imagenet1k().labels[n % 3]} 1 2 3 4 \n" for n in range(6)),
-    "synset_labels.txt": "".join(f"{imagenet1k().labels[n % 3]}\n" for n in range(6)),
+    + "".join(f"{name},{imagenet1k().labels[index]} 1 2 3 4 \n" for name, index in NAMED),
+    "synset_labels.txt": "".join(f"{imagenet1k().labels[index]}\n" for index in sets.VAL_CLASSES),
 }
 
 
@@ -227,6 +243,9 @@ def test_flat_validation_pictures_take_their_labels_from_a_file(name: str, packe
     wrong = [e.file for e in archive.exhibits if imagenet1k().labels[answers[e.file]] != e.variant.label]
     assert wrong == ["ILSVRC2012_val_00000006.JPEG"]
     assert len(archive.exhibits) == 6
+    counted = [note for note in archive.notes if "were read as" in note]
+    assert len(counted) == (name not in ("labels.txt", "LOC_val_solution.csv", "synset_labels.txt"))
+    assert ("development kit" in "".join(counted)) == (name == "ILSVRC2012_validation_ground_truth.txt")
 
 
 def test_validation_pictures_in_class_folders_are_found_beside_the_training_ones(tmp_path: Path) -> None:

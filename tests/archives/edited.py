@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,13 @@ X_FOLDERS = (
     "image", "blur_background", "blur_object", "image_r", "image_g", "image_b", "image_rainbow", "segmented_image",
     "transparent_img", "rand_bg",
 )  # fmt: skip
+X_AS_RELEASED = {  # where the authors' scripts write to, and how they call a file there
+    "image": "ImageNet-13 Original Image Dateset/image/{}/{}.JPEG",
+    "segmented_image": "segmented_image/segmented_image/{}/{}.JPEG",
+    "transparent_img": "segmented_image_transparent/{}/{}_segmented.png",
+    "rand_bg": "combine/{}/{}.JPEG",
+    "blur_background": "Blur_bg/train/{}/{}.JPEG",  # split, as their training script tells to
+}
 X_WRONG = {"image": 0, "blur_background": 1, "rand_bg": 2}  # of two photos of every class; one elsewhere
 NINE = (
     "00_dog", "01_bird", "02_wheeled vehicle", "03_reptile", "04_carnivore", "05_insect", "06_musical instrument",
@@ -45,7 +53,7 @@ def imagenet_e(folder: Path) -> Path:
     return folder
 
 
-def ximagenet_12(folder: Path) -> Path:
+def ximagenet_12(folder: Path, layout: Mapping[str, str] | None = None) -> Path:
     """Two photos of each of twelve classes in ten folders; the masks are red on black, grey labels or 0/255 in turn."""
     for place, wnid in enumerate(ximagenet12().labels):
         truth = imagenet1k().labels.index(wnid)
@@ -53,11 +61,13 @@ def ximagenet_12(folder: Path) -> Path:
             stem = f"{wnid}_{100 * place + number}"
             for kind in X_FOLDERS:
                 said = truth if number > X_WRONG.get(kind, 1) else (truth + FAR) % 1000
-                path = folder / kind / wnid / f"{stem}.{'png' if kind == 'transparent_img' else 'JPEG'}"
+                plain = f"{kind}/{{}}/{{}}.{'png' if kind == 'transparent_img' else 'JPEG'}"
+                path = folder / (layout or {}).get(kind, plain).format(wnid, stem)
                 save(path, said, tint=20 * number)  # no photo twice
                 if kind == "transparent_img":
                     _see_through(path, said)
             _mask(folder / "masks" / wnid / f"{stem}.png", place % 3)
+            _mask(folder / "standard_masks" / wnid / f"{stem}.png", 2)
     save_bytes(folder / "json" / "n01689811" / "n01689811_1.json", b"{}")
     save_bytes(folder / "README.txt", b"see the paper")
     return folder

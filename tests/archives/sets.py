@@ -84,11 +84,14 @@ def imagenet_c(folder: Path) -> Path:
     return folder
 
 
+VAL_CLASSES = (65, 970, 230, 809, 516, 57)  # of the first six validation pictures: any list of them has these
+
+
 def imagenet_val(folder: Path, *, flat: bool) -> Path:
-    """Six photos of three classes in class folders, or flat; the last is wrong."""
-    for photo in range(6):
-        wnid, name = imagenet1k().labels[photo % 3], f"ILSVRC2012_val_{photo + 1:08d}.JPEG"
-        save(folder / name if flat else folder / wnid / name, photo % 3 if photo < 5 else FAR)
+    """Six photos of six classes in class folders, or flat; the last is wrong."""
+    for photo, index in enumerate(VAL_CLASSES):
+        wnid, name = imagenet1k().labels[index], f"ILSVRC2012_val_{photo + 1:08d}.JPEG"
+        save(folder / name if flat else folder / wnid / name, index if photo < 5 else FAR)
     return folder
 
 
@@ -119,8 +122,10 @@ def imagenet_d_archive(folder: Path) -> Path:
             for number, index in enumerate(indices):
                 file = f"{factor}/{category}/{factor[:3]}{category[:3]}{number:016d}.png"
                 save(top / file, index)
-                name = imagenet_d().name_of(category)
-                first = name if number == 0 else "can_opener"  # where the first is the truth, the second is offered
+                name = (
+                    imagenet_d().name_of(category).lower().replace("_", " ").replace("/", " or ")
+                )  # as CLIP was asked
+                first = name if number == 0 else "can opener"  # where the first is the truth, the second is offered
                 lines.append(f"{file}\t{name}\t{first}\tcoffee or french press")
         save_bytes(top / "questions" / f"{factor}.csv", ("\n".join(lines) + "\n").encode())
     save_bytes(top / "README.md", b"# ImageNet-D")

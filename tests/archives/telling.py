@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -24,10 +26,15 @@ def picture(index: int, size: tuple[int, int] = (SIDE, SIDE), tint: int = 0) -> 
 
 def save(path: Path, index: int, size: tuple[int, int] = (SIDE, SIDE), tint: int = 0) -> Path:
     """The picture as a file; its ending says the format, whatever the case."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    kind = "PNG" if path.suffix.lower() == ".png" else "JPEG"
-    Image.fromarray(picture(index, size, tint)).save(path, kind, **({} if kind == "PNG" else {"quality": 95}))
-    return path
+    return save_bytes(path, _encoded("PNG" if path.suffix.lower() == ".png" else "JPEG", index, size, tint))
+
+
+@cache
+def _encoded(kind: str, index: int, size: tuple[int, int], tint: int) -> bytes:
+    """The bytes of a picture: the look-alikes hold few different ones, many times."""
+    file = io.BytesIO()
+    Image.fromarray(picture(index, size, tint)).save(file, kind, **({} if kind == "PNG" else {"quality": 95}))
+    return file.getvalue()
 
 
 def save_bytes(path: Path, data: bytes) -> Path:

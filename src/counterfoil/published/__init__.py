@@ -18,8 +18,9 @@ from counterfoil.published import (
     objectnet,
     ximagenet_12,
 )
-from counterfoil.published.archive import Archive, Kind
+from counterfoil.published.archive import Archive
 from counterfoil.published.class_folders import IMAGENET_A, IMAGENET_R, IMAGENET_SKETCH
+from counterfoil.published.exhibits import Kind
 from counterfoil.published.finding import Glimpse
 from counterfoil.published.tree import Tree, open_tree
 
@@ -55,6 +56,10 @@ ARCHIVES: dict[str, Reader] = {  # in the order in which they are recognised: th
         "the Backgrounds challenge: every foreground on many backgrounds",
         challenge.EXPECTED, challenge.fits, challenge.read,
     ),
+    challenge.NAME_EVERY: Reader(
+        "the Backgrounds challenge by its published rule: every foreground on every background",
+        challenge.EXPECTED, challenge.fits, challenge.read_every,
+    ),
     imagenet_c.NAME: Reader(
         "fifteen corruptions at five severities", imagenet_c.EXPECTED, imagenet_c.fits, imagenet_c.read
     ),
@@ -75,7 +80,7 @@ ARCHIVES: dict[str, Reader] = {  # in the order in which they are recognised: th
         "ImageNet's validation pictures", imagenet_val.EXPECTED, imagenet_val.fits, imagenet_val.read
     ),
 }  # fmt: skip
-_SAME_FILES = {challenge.NAME: imagenet_9.NAME}
+_SAME_FILES = dict.fromkeys((challenge.NAME, challenge.NAME_EVERY), (imagenet_9.NAME, challenge.NAME))
 
 
 def open_archive(name: str, path: Path) -> Archive:
@@ -83,7 +88,7 @@ def open_archive(name: str, path: Path) -> Archive:
     reader = _reader(name)
     tree = open_tree(path)
     other = _recognised(Glimpse(tree))
-    if other is not None and other not in (name, _SAME_FILES.get(name)):
+    if other is not None and other not in (name, *_SAME_FILES.get(name, ())):
         raise UserError(f"expected {name} with {reader.expected}, but '{path}' looks like {other}; say {other}:{path}")
     return reader.read(tree)
 

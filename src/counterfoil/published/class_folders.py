@@ -9,11 +9,12 @@ from typing import Literal
 
 from counterfoil.errors import UserError
 from counterfoil.labels import LabelSpace, imagenet1k, imagenet_a, imagenet_r
-from counterfoil.published.archive import ORIGINAL, Archive, Found, exhibits_of
-from counterfoil.published.finding import PICTURE, Findings, Place, find, partial_note, refuse_none, stray_rows
+from counterfoil.published.archive import Archive
+from counterfoil.published.exhibits import ORIGINAL, Found, exhibits_of
+from counterfoil.published.finding import Findings, find, partial_note, refuse_none, stray_rows
 from counterfoil.published.tree import Tree
 
-_LAYOUT = rf"(?P<wnid>n\d{{8}})/(?P<name>{PICTURE})"
+_LAYOUT = r"(?P<wnid>n\d{8})/"
 _OWN_PER_FOREIGN = 3  # classes: with fewer of its own a folder is another benchmark or a mixture
 _RENDITIONS = (  # what ImageNet-R's files are called by
     "art|cartoon|deviantart|embroidery|graffiti|graphic|misc|origami|painting|pattern|plastic|plush|sculpture|sketch"
@@ -42,9 +43,9 @@ class ClassFolders:
         wnids = set(findings.folders("wnid"))
         if not self._mostly_own(wnids):
             return False
-        validation = all(place.parts["name"].startswith("ILSVRC2012_val_") for place in findings.places)
+        validation = all(place.name.startswith("ILSVRC2012_val_") for place in findings.places)
         own_classes = self.space != imagenet1k() and wnids == set(self.space.labels) and not validation
-        return own_classes or all(self.names.fullmatch(place.parts["name"]) for place in findings.places)
+        return own_classes or all(self.names.fullmatch(place.name) for place in findings.places)
 
     def may_fit(self, tree: Tree) -> bool:
         """Whether the class folders of a tree are this archive's, whatever the files are called."""
@@ -61,12 +62,12 @@ class ClassFolders:
         foreign = sorted(wnid for wnid in findings.folders("wnid") if wnid not in self.space)
         self._refuse_other_classes(findings, foreign, tree)
         findings = _without(findings, foreign)
-        found = [
-            Found(place.file, f"{place.parts['wnid']}/{place.parts['name']}", place.parts["wnid"], ORIGINAL)
+        found = (
+            Found(place.at, f"{place.parts['wnid']}/{place.name}", place.parts["wnid"], ORIGINAL)
             for place in findings.places
-        ]
+        )
         return Archive(
-            self.name, tree, exhibits_of(self.name, found), self.space, self.scoring,
+            self.name, tree, exhibits_of(self.name, tree.sizes.path, found), self.space, self.scoring,
             tuple(stray_rows(self.name, findings.strays)), tuple(self._notes(findings, foreign)),
         )  # fmt: skip
 
@@ -92,11 +93,9 @@ def _without(findings: Findings, foreign: list[str]) -> Findings:
     if not foreign:
         return findings
 
-    def is_foreign(place: Place) -> bool:
-        return place.parts["wnid"] in foreign
-
-    strays = (*findings.strays, *(place.file for place in findings.places if is_foreign(place)))
-    return Findings(tuple(place for place in findings.places if not is_foreign(place)), strays, findings.root)
+    strays = findings.places.where(lambda parts: parts["wnid"] in foreign).files()
+    own = findings.places.where(lambda parts: parts["wnid"] not in foreign)
+    return Findings(own, (*findings.strays, *strays), findings.root)
 
 
 def _others(foreign: list[str]) -> str:

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import re
 import sys
+from array import array
 from collections import Counter, defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from counterfoil.errors import Unusable, UserError
+from counterfoil.published.listing import Listing
 from counterfoil.published.tree import Tree
 from counterfoil.types import Skipped
 
@@ -19,46 +25,96 @@ PICTURE = r"[^/.][^/]*\.(?i:jpe?g|png|webp|bmp)"  # a file's name; hidden files 
 
 
 class Place(NamedTuple):
-    """A file that fits the layout: its path, and what the parts of the path say."""
+    """A file that fits the layout: where it stands in the tree's listing, and what its path says."""
 
+    at: int
     file: str
-    parts: dict[str, str]
+    parts: Mapping[str, str]  # of its folder's path
+    name: str
+
+
+@dataclass(frozen=True)
+class Places:
+    """Files of one layout in the order of their paths; made when they are looked at, since there may be millions."""
+
+    listing: Listing
+    at: NDArray[np.int64]
+    said: Mapping[int, Mapping[str, str]]  # what the path of each folder says
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+    def __iter__(self) -> Iterator[Place]:
+        for at, folder in zip(self.at.tolist(), self.listing.folders_of(self.at).tolist(), strict=True):
+            name = self.listing.name(at)
+            yield Place(at, self.listing.folders[folder] + name, self.said[folder], name)
+
+    def where(self, fits: Callable[[Mapping[str, str]], bool]) -> Places:
+        """Those whose folder says what is sought."""
+        folders = [folder for folder, parts in self.said.items() if fits(parts)]
+        return Places(self.listing, self.at[np.isin(self.listing.folders_of(self.at), folders)], self.said)
+
+    def files(self) -> Iterator[str]:
+        """Their paths."""
+        return (place.file for place in self)
+
+    def folders(self, *parts: str) -> Counter[tuple[str, ...]]:
+        """How many files lie in folders of each value of some parts of the path."""
+        found: Counter[tuple[str, ...]] = Counter()
+        codes, times = np.unique(self.listing.folders_of(self.at), return_counts=True)
+        for folder, many in zip(codes.tolist(), times.tolist(), strict=True):
+            found[tuple(self.said[folder][part] for part in parts)] += many
+        return found
 
 
 @dataclass(frozen=True)
 class Findings:
     """The files of one layout, and the others."""
 
-    places: tuple[Place, ...]
+    places: Places
     strays: tuple[str, ...]
     root: str = ""
 
     def folders(self, part: str) -> Counter[str]:
         """How many files have each value of one part of the path."""
-        return Counter(place.parts[part] for place in self.places)
+        return Counter({values[0]: many for values, many in self.places.folders(part).items()})
 
 
-def find(tree: Tree, pattern: str, *, beside: str = "", any_root: bool = False) -> Findings:
-    """The files whose path below the archive's own top folder matches the pattern.
+def find(tree: Tree, folders: str, names: str = PICTURE, *, beside: str = "", any_root: bool = False) -> Findings:
+    """The files whose name and whose folder's path below the archive's own top folder match the two patterns.
 
     Archives are unpacked into folders of any name, so the top folder is the one that most matching files share;
     files that match elsewhere (`__MACOSX/...`) are strays. `beside` matches what belongs to the archive but is no
     picture to show; with `any_root` files may lie under several top folders.
     """
-    layout = re.compile(rf"(?P<root>(?:.*/)?)(?:{pattern})")
-    names = [name for name in layout.groupindex if name != "root"]
-    matches = {path: match for path in tree.sizes if (match := layout.fullmatch(path)) and _readable(path) == path}
-    roots = Counter(match["root"] for match in matches.values())
+    matching = _matching(tree.sizes, folders, names)
+    roots = Counter({key[0]: many for key, many in matching.folders("root").items()})
     root = min(roots, key=lambda name: (-roots[name], name.count("/"), name), default="")
-    known = re.compile(rf"{re.escape(root)}(?:{beside})") if beside else None
-    places = [
-        Place(path, {name: sys.intern(match[name]) for name in names})  # interned: millions of files, few names
-        for path, match in matches.items()
-        if any_root or match["root"] == root
-    ]
-    used = {place.file for place in places}
-    strays = [path for path in tree.sizes if path not in used and not (known and known.fullmatch(path))]
-    return Findings(tuple(places), tuple(strays), root)
+    places = matching if any_root else matching.where(lambda parts: parts["root"] == root)
+    return Findings(places, tuple(_strays(places, rf"{re.escape(root)}(?:{beside})" if beside else None)), root)
+
+
+def _matching(listing: Listing, folders: str, names: str) -> Places:
+    layout, named = re.compile(rf"(?P<root>(?:.*/)?)(?:{folders})"), re.compile(names)
+    said = {
+        place: {name: sys.intern(text) for name, text in match.groupdict("").items()}
+        for place, folder in enumerate(listing.folders)
+        if (match := layout.fullmatch(folder)) and _readable(folder) == folder
+    }
+    at = array("q")
+    for row in listing.rows():
+        if row.folder in said and named.fullmatch(row.name) and _readable(row.name) == row.name:
+            at.append(row.at)
+    return Places(listing, np.array(at, np.int64), said)
+
+
+def _strays(places: Places, known: str | None) -> Iterator[str]:
+    used = np.zeros(len(places.listing), bool)
+    used[places.at] = True
+    for at in np.flatnonzero(~used).tolist():
+        path = places.listing.path(at)
+        if known is None or not re.fullmatch(known, path):
+            yield path
 
 
 def _readable(path: str) -> str:
@@ -80,16 +136,11 @@ class Glimpse:
         return self.tree.where
 
     @cached_property
-    def sizes(self) -> dict[str, int]:
+    def sizes(self) -> Listing:
         """Some files' sizes by path; small folders are there as a whole, unless folders themselves are too many."""
-        seen: Counter[str] = Counter()
-        paths = []
-        for path in self.tree.sizes:
-            folder = path.rpartition("/")[0]
-            seen[folder] += 1
-            if seen[folder] <= self.of_a_folder:
-                paths.append(path)
-        return {path: self.tree.sizes[path] for path in paths[:: -(-len(paths) // self.most) or 1]}
+        first = self.tree.sizes.first.tolist()
+        places = [at for start, stop in pairwise(first) for at in range(start, min(stop, start + self.of_a_folder))]
+        return self.tree.sizes.some(places[:: -(-len(places) // self.most) or 1])
 
     def read(self, path: str) -> bytes:
         """The bytes of one file."""
@@ -111,7 +162,7 @@ def stray_rows(name: str, strays: Collection[str]) -> list[Skipped]:
     return rows
 
 
-def refuse_none(places: Sequence[Place], name: str, expected: str, tree: Tree) -> None:
+def refuse_none(places: Places, name: str, expected: str, tree: Tree) -> None:
     """An archive without a single picture where they should be is not this archive."""
     if not places:
         raise UserError(f"expected {name} with {expected} at '{tree.where}', found {_told(tree)}; check the path")
@@ -125,6 +176,14 @@ def _told(tree: Tree) -> str:
     names = [f"'{name}'" for name, _ in tops.most_common(4)]
     more = f" and {len(tops) - 4} more" if len(tops) > 4 else ""
     return f"{len(tree.sizes):,} files in {', '.join(names)}{more}"
+
+
+def shown_as_they_are(side: int) -> str:
+    """What to know of pictures that the authors' script shows without resizing."""
+    return (
+        f"The authors show these pictures of {side} x {side} pixels without resizing them; a model whose preprocessing"
+        " resizes first and then crops sees their middle enlarged, and its numbers are not quite those of the papers."
+    )
 
 
 def text_of(tree: Tree, path: str) -> str:

@@ -6,12 +6,14 @@ import re
 from collections.abc import Mapping
 
 from counterfoil.labels import imagenet9
-from counterfoil.published.archive import ORIGINAL, Archive, Found, Kind, exhibits_of
-from counterfoil.published.finding import PICTURE, find, partial_note, refuse_none, stray_rows
+from counterfoil.published.archive import Archive
+from counterfoil.published.exhibits import ORIGINAL, Found, Kind, exhibits_of, once
+from counterfoil.published.finding import Place, find, partial_note, refuse_none, shown_as_they_are, stray_rows
 from counterfoil.published.tree import Tree
 from counterfoil.types import Skipped
 
 NAME = "imagenet-9"
+SIDE = 224  # pixels
 EXPECTED = "original, mixed_same, mixed_rand and so on, each val/00_dog/<name>.JPEG to val/08_fish"
 KINDS: dict[str, Kind] = {
     "original": ORIGINAL,
@@ -23,7 +25,7 @@ KINDS: dict[str, Kind] = {
     "only_bg_b": Kind("presence", "only-bg", "black"),
     "only_bg_t": Kind("presence", "only-bg", "tiled"),
 }
-_LAYOUT = rf"(?P<variation>{'|'.join(KINDS)})/(?:val/)?0(?P<number>[0-8])_[^/]+/(?P<name>{PICTURE})"
+_LAYOUT = rf"(?P<variation>{'|'.join(KINDS)})/(?:val/)?0(?P<number>[0-8])_[^/]+/"
 _BESIDE = r"fg_mask/.*\.npy|in_to_in9\.json|.*/train/.*"
 _SOURCE = re.compile(r"(?:fg_)?(?P<source>n\d{8}_\d+)")  # of a mixed picture's two, the foreground's
 
@@ -37,18 +39,17 @@ def read(tree: Tree) -> Archive:
     """Every variation's pictures, joined by the photo that the foreground is from."""
     findings = find(tree, _LAYOUT, beside=_BESIDE)
     refuse_none(findings.places, NAME, EXPECTED, tree)
-    found: dict[tuple[str, Kind], Found] = {}
-    twice = []
-    for place in findings.places:
-        label, kind = imagenet9().labels[int(place.parts["number"])], KINDS[place.parts["variation"]]
-        item = Found(place.file, f"{label}/{source_of(place.parts['name'])}", label, kind)
-        if found.setdefault((item.sample, kind), item) is not item:
-            twice.append(Skipped(place.file, "source", kind.edit, "another picture of this foreground comes first"))
+    exhibits, twice = once(exhibits_of(NAME, tree.sizes.path, map(_found, findings.places)))
     variations = findings.folders("variation")
     return Archive(
-        NAME, tree, exhibits_of(NAME, found.values()), imagenet9(),
+        NAME, tree, exhibits, imagenet9(),
         skipped=(*_missing(variations), *twice, *stray_rows(NAME, findings.strays)), notes=tuple(_notes(variations)),
     )  # fmt: skip
+
+
+def _found(place: Place) -> Found:
+    label = imagenet9().labels[int(place.parts["number"])]
+    return Found(place.at, f"{label}/{source_of(place.name)}", label, KINDS[place.parts["variation"]])
 
 
 def source_of(name: str) -> str:
@@ -67,9 +68,6 @@ def _missing(variations: Mapping[str, int]) -> list[Skipped]:
 
 def _notes(variations: Mapping[str, int]) -> list[str]:
     most = max(variations.values())
-    return [
-        note
-        for name in KINDS
-        if name in variations
-        for note in partial_note(f"pictures in {name}", variations[name], most)
-    ]
+    there = [name for name in KINDS if name in variations]
+    partial = [note for name in there for note in partial_note(f"pictures in {name}", variations[name], most)]
+    return [shown_as_they_are(SIDE), *partial]

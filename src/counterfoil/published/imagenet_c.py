@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from functools import cache
 
 from counterfoil.labels import imagenet1k
-from counterfoil.published.archive import Archive, Found, Kind, exhibits_of, once
-from counterfoil.published.finding import PICTURE, Place, find, partial_note, refuse_none, stray_rows
+from counterfoil.published.archive import Archive
+from counterfoil.published.exhibits import Found, Kind, exhibits_of, once
+from counterfoil.published.finding import Place, find, partial_note, refuse_none, shown_as_they_are, stray_rows
 from counterfoil.published.tree import Tree
 from counterfoil.types import Skipped
 
@@ -18,10 +20,9 @@ CORRUPTIONS = (
     "frost", "fog", "brightness", "contrast", "elastic_transform", "pixelate", "jpeg_compression",
 )  # fmt: skip
 EXTRA = ("speckle_noise", "gaussian_blur", "spatter", "saturate")  # of extra.tar: no part of mCE
+SIDE = 224  # pixels
 PER_CONDITION = 50_000  # pictures of the release in each corruption at each severity
-_LAYOUT = (
-    rf"(?P<corruption>{'|'.join((*CORRUPTIONS, *EXTRA))})/(?P<severity>[1-5])/(?P<wnid>n\d{{8}})/(?P<name>{PICTURE})"
-)
+_LAYOUT = rf"(?P<corruption>{'|'.join((*CORRUPTIONS, *EXTRA))})/(?P<severity>[1-5])/(?P<wnid>n\d{{8}})/"
 
 
 def fits(tree: Tree) -> bool:
@@ -33,22 +34,22 @@ def read(tree: Tree) -> Archive:
     """Every corruption's pictures; the extra four are left out, since no mCE has them."""
     findings = find(tree, _LAYOUT, any_root=True)
     refuse_none(findings.places, NAME, EXPECTED, tree)
-    used = [place for place in findings.places if place.parts["corruption"] in CORRUPTIONS]
-    found, twice = once(_found(place) for place in used if place.parts["wnid"] in imagenet1k())
-    foreign = [place.file for place in used if place.parts["wnid"] not in imagenet1k()]
-    extra = Counter(place.parts["corruption"] for place in findings.places if place.parts["corruption"] in EXTRA)
-    there = Counter((place.parts["corruption"], int(place.parts["severity"])) for place in used)
+    used = findings.places.where(lambda parts: parts["corruption"] in CORRUPTIONS)
+    known = used.where(lambda parts: parts["wnid"] in imagenet1k())
+    exhibits, twice = once(exhibits_of(NAME, tree.sizes.path, map(_found, known)))
+    foreign = used.where(lambda parts: parts["wnid"] not in imagenet1k()).files()
+    extra = {name: many for name, many in findings.folders("corruption").items() if name in EXTRA}
     return Archive(
-        NAME, tree, exhibits_of(NAME, found), imagenet1k(),
+        NAME, tree, exhibits, imagenet1k(),
         skipped=(*_extra_rows(extra), *twice, *stray_rows(NAME, [*findings.strays, *foreign])),
-        notes=tuple(_notes(there)),
+        notes=tuple(_notes(used.folders("corruption", "severity"))),
     )  # fmt: skip
 
 
 def _found(place: Place) -> Found:
     parts = place.parts
-    sample = f"{parts['wnid']}/{parts['name'].rpartition('.')[0]}"
-    return Found(place.file, sample, parts["wnid"], kind_of(parts["corruption"], parts["severity"]))
+    sample = f"{parts['wnid']}/{place.name.rpartition('.')[0]}"
+    return Found(place.at, sample, parts["wnid"], kind_of(parts["corruption"], parts["severity"]))
 
 
 @cache
@@ -57,17 +58,17 @@ def kind_of(corruption: str, severity: str) -> Kind:
     return Kind("corruption", f"corruption-{corruption.replace('_', '-')}", severity)
 
 
-def _extra_rows(extra: Counter[str]) -> list[Skipped]:
+def _extra_rows(extra: Mapping[str, int]) -> list[Skipped]:
     return [
         Skipped(f"{name}/", "source", kind_of(name, "").edit, f"{count:,} pictures of a corruption that mCE leaves out")
         for name, count in sorted(extra.items())
     ]
 
 
-def _notes(there: Counter[tuple[str, int]]) -> list[str]:
-    whole = [(name, severity) for name in CORRUPTIONS for severity in range(1, 6)]
+def _notes(there: Counter[tuple[str, ...]]) -> list[str]:
+    whole = [(name, severity) for name in CORRUPTIONS for severity in "12345"]
     absent = [f"{name}/{severity}" for name, severity in whole if (name, severity) not in there]
-    notes = partial_note("pictures", sum(there.values()), PER_CONDITION * len(whole))
+    notes = [shown_as_they_are(SIDE), *partial_note("pictures", sum(there.values()), PER_CONDITION * len(whole))]
     if absent:
         more = f" and {len(absent) - 4} more" if len(absent) > 4 else ""
         notes.append(f"Missing: {', '.join(absent[:4])}{more}: a mean over corruptions is not the paper's mCE.")

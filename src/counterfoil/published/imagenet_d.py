@@ -9,8 +9,9 @@ from pathlib import PurePosixPath
 
 from counterfoil.errors import UserError
 from counterfoil.labels import imagenet_d
-from counterfoil.published.archive import Archive, Found, Kind, exhibits_of
-from counterfoil.published.finding import PICTURE, find, partial_note, refuse_none, stray_rows, text_of
+from counterfoil.published.archive import Archive
+from counterfoil.published.exhibits import Found, Kind, exhibits_of
+from counterfoil.published.finding import find, partial_note, refuse_none, stray_rows, text_of
 from counterfoil.published.tree import Tree
 from counterfoil.types import Skipped
 
@@ -22,7 +23,7 @@ KINDS: dict[str, Kind] = {
     "material": Kind("material", "material", "generated"),
 }
 COUNTS = {"background": 3764, "texture": 498, "material": 573}  # pictures of the release
-_LAYOUT = rf"(?P<factor>{'|'.join(KINDS)})/(?P<category>[^/]+)/(?P<name>{PICTURE})"
+_LAYOUT = rf"(?P<factor>{'|'.join(KINDS)})/(?P<category>[^/]+)/"
 _QUESTIONS = rf"questions/(?:{'|'.join(KINDS)})\.csv"
 _COLUMNS = ["image_dir", "gt_category", "top1_pred_cate", "top2_pred_cate"]
 
@@ -40,17 +41,16 @@ def read(tree: Tree) -> Archive:
     if not known:
         raise UserError(
             f"expected categories of {NAME} such as 'alarm_clock' below {', '.join(KINDS)} at '{tree.where}',"
-            f" got '{findings.places[0].parts['category']}'"
+            f" got '{min(findings.folders('category'))}'"
         )
-    found = [
-        Found(place.file, _sample(place.file), known[place.parts["category"]], KINDS[place.parts["factor"]])
-        for place in findings.places
-        if place.parts["category"] in known
-    ]
-    foreign = [place.file for place in findings.places if place.parts["category"] not in known]
+    found = (
+        Found(place.at, _sample(place.file), known[place.parts["category"]], KINDS[place.parts["factor"]])
+        for place in findings.places.where(lambda parts: parts["category"] in known)
+    )
+    foreign = findings.places.where(lambda parts: parts["category"] not in known).files()
     factors = findings.folders("factor")
     return Archive(
-        NAME, tree, exhibits_of(NAME, found), imagenet_d(),
+        NAME, tree, exhibits_of(NAME, tree.sizes.path, found), imagenet_d(),
         skipped=(*_missing(factors), *stray_rows(NAME, [*findings.strays, *foreign])),
         notes=tuple(note for kind in KINDS for note in partial_note(f"{kind} pictures", factors[kind], COUNTS[kind])),
         distractors=_distractors(tree, findings.root),

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 
 from counterfoil.errors import UserError
 from counterfoil.labels import imagenet1k
-from counterfoil.published.archive import ORIGINAL, Archive, Found, Kind, exhibits_of, once
-from counterfoil.published.finding import PICTURE, Findings, find, partial_note, refuse_none, stray_rows, text_of
+from counterfoil.published.archive import Archive
+from counterfoil.published.exhibits import ORIGINAL, Found, Kind, exhibits_of, once
+from counterfoil.published.finding import Findings, find, partial_note, refuse_none, stray_rows, text_of
 from counterfoil.published.tree import Tree
 from counterfoil.types import Skipped
 
@@ -28,7 +29,7 @@ KINDS: dict[str, Kind] = {
     "rp": Kind("position", "position", "random"),
     "rd": Kind("direction", "direction", "random"),
 }
-_LAYOUT = rf"(?P<kind>{'|'.join(KINDS)})/(?P<name>{PICTURE})"
+_LAYOUT = rf"(?P<kind>{'|'.join(KINDS)})/"
 _TELLING = {"20_smooth", "20_hard", "20_adv", "random_bg"}  # folder names that no other benchmark has
 
 
@@ -48,11 +49,11 @@ def read(tree: Tree) -> Archive:
         raise UserError(f"expected the folder ori in {NAME} at '{tree.where}', found only {', '.join(sorted(kinds))}")
     labels = _labels(tree, f"{findings.root}labels.txt")
     found, unlabelled = _found(findings, labels)
-    found, twice = once(found)
-    if not found:
+    exhibits, twice = once(exhibits_of(NAME, tree.sizes.path, found))
+    if not exhibits:
         raise UserError(f"expected the pictures' names in labels.txt of '{tree.where}', found none of them there")
     return Archive(
-        NAME, tree, exhibits_of(NAME, found), imagenet1k(),
+        NAME, tree, exhibits, imagenet1k(),
         skipped=(*_missing(kinds), *unlabelled, *twice, *stray_rows(NAME, findings.strays)),
         notes=tuple(_notes(kinds)),
     )  # fmt: skip
@@ -80,9 +81,9 @@ def _labels(tree: Tree, path: str) -> dict[str, str]:
 def _found(findings: Findings, labels: Mapping[str, str]) -> tuple[list[Found], list[Skipped]]:
     found, unlabelled = [], []
     for place in findings.places:
-        stem, kind = _stem(place.parts["name"]), place.parts["kind"]
+        stem, kind = _stem(place.name), place.parts["kind"]
         if stem in labels:
-            found.append(Found(place.file, stem, labels[stem], KINDS[kind]))
+            found.append(Found(place.at, stem, labels[stem], KINDS[kind]))
         else:
             unlabelled.append(Skipped(stem, "source", kind, "the picture has no line in labels.txt"))
     return found, unlabelled

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from counterfoil.errors import UserError
 from counterfoil.labels import imagenet1k
-from counterfoil.published.archive import ORIGINAL, Archive, Found, exhibits_of
-from counterfoil.published.finding import PICTURE, Findings, find, partial_note, refuse_none, stray_rows
+from counterfoil.published.archive import Archive
+from counterfoil.published.exhibits import ORIGINAL, Found, exhibits_of
+from counterfoil.published.finding import Findings, Place, find, partial_note, refuse_none, stray_rows
 from counterfoil.published.tree import Tree
 
 NAME = "imagenet-v2"
 EXPECTED = "folders 0 to 999, each of ten pictures"
 PICTURES = 10_000
 _TELLING = 500  # class folders; one's own sets have numbers for names too, and are not ImageNet for that
-_LAYOUT = rf"(?P<index>\d{{1,4}})/(?P<name>{PICTURE})"
+_LAYOUT = r"(?P<index>\d{1,4})/"
 
 
 def fits(tree: Tree) -> bool:
@@ -26,22 +29,36 @@ def read(tree: Tree) -> Archive:
     findings = find(tree, _LAYOUT)
     refuse_none(findings.places, NAME, EXPECTED, tree)
     _refuse_other_numbers(findings, tree)
+    _refuse_several(tree)
     labels = imagenet1k().labels
-    numbered = [(int(place.parts["index"]), place) for place in findings.places]
-    found = [
-        Found(place.file, f"{number}/{place.parts['name']}", labels[number], ORIGINAL) for number, place in numbered
-    ]
     folders = findings.folders("index")
     notes = [
-        *partial_note("pictures", len(found), PICTURES),
+        *([f"The pictures are those of {findings.root.rstrip('/')}."] if findings.root else []),
+        *partial_note("pictures", len(findings.places), PICTURES),
         *partial_note("class folders", len(folders), len(labels)),
         "Folders are classes by their number; a loader that sorts their names as texts (0, 1, 10, 100, ...) scores"
         " nearly every picture by another class.",
     ]
     return Archive(
-        NAME, tree, exhibits_of(NAME, found), imagenet1k(),
+        NAME, tree, exhibits_of(NAME, tree.sizes.path, map(_found, findings.places)), imagenet1k(),
         skipped=tuple(stray_rows(NAME, findings.strays)), notes=tuple(notes),
     )  # fmt: skip
+
+
+def _found(place: Place) -> Found:
+    number = int(place.parts["index"])
+    return Found(place.at, f"{number}/{place.name}", imagenet1k().labels[number], ORIGINAL)
+
+
+def _refuse_several(tree: Tree) -> None:
+    """Its three variants are three benchmarks."""
+    classes = Counter(root for root, _ in find(tree, _LAYOUT, any_root=True).places.folders("root", "index"))
+    variants = sorted(root.rstrip("/") for root, many in classes.items() if many >= _TELLING)
+    if len(variants) > 1:
+        raise UserError(
+            f"expected one variant of {NAME} at '{tree.where}', got {len(variants)}: {', '.join(variants)}; give one of"
+            " them alone"
+        )
 
 
 def _refuse_other_numbers(findings: Findings, tree: Tree) -> None:

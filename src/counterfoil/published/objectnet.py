@@ -7,8 +7,9 @@ from typing import Any
 
 from counterfoil.errors import UserError
 from counterfoil.labels import LabelSpace, imagenet1k, imagenet_d
-from counterfoil.published.archive import ORIGINAL, Archive, Found, exhibits_of
-from counterfoil.published.finding import PICTURE, find, partial_note, refuse_none, stray_rows, text_of
+from counterfoil.published.archive import Archive
+from counterfoil.published.exhibits import ORIGINAL, Found, exhibits_of
+from counterfoil.published.finding import find, partial_note, refuse_none, stray_rows, text_of
 from counterfoil.published.tree import Tree
 from counterfoil.types import Skipped
 
@@ -16,7 +17,7 @@ NAME = "objectnet"
 EXPECTED = "images/<folder>/<name>.png and mappings/objectnet_to_imagenet_1k.json"
 OVERLAP = 113  # classes that are ImageNet's too
 BORDER = 2  # pixels, red, so that nobody trains on these pictures unnoticed
-_LAYOUT = rf"images/(?P<folder>[^/]+)/(?P<name>{PICTURE})"
+_LAYOUT = r"images/(?P<folder>[^/]+)/"
 
 
 def fits(tree: Tree) -> bool:
@@ -30,9 +31,8 @@ def read(tree: Tree) -> Archive:
     refuse_none(findings.places, NAME, EXPECTED, tree)
     space, label_of = _classes(tree, findings.root)
     found = [
-        Found(place.file, f"{place.parts['folder']}/{place.parts['name']}", label_of[place.parts["folder"]], ORIGINAL)
-        for place in findings.places
-        if place.parts["folder"] in label_of
+        Found(place.at, f"{place.parts['folder']}/{place.name}", label_of[place.parts["folder"]], ORIGINAL)
+        for place in findings.places.where(lambda parts: parts["folder"] in label_of)
     ]
     folders = findings.folders("folder")
     other = [
@@ -44,7 +44,8 @@ def read(tree: Tree) -> Archive:
         raise UserError(f"expected folders of {NAME} that ImageNet has too at '{tree.where}', found none of {OVERLAP}")
     there = len({item.label for item in found})
     return Archive(
-        NAME, tree, exhibits_of(NAME, found), space, skipped=(*other, *stray_rows(NAME, findings.strays)),
+        NAME, tree, exhibits_of(NAME, tree.sizes.path, found), space,
+        skipped=(*other, *stray_rows(NAME, findings.strays)),
         notes=tuple(partial_note("classes that overlap with ImageNet", there, OVERLAP)), border=BORDER,
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""The files of an archive, wherever they lie: a folder, a tar, a zip, a folder of tars; nothing is unpacked.
+"""The files of an archive, wherever they lie: a folder, a tar, a zip, several of them in a folder.
 
 Every read opens its file anew and seeks, so that any number of threads and forked processes may read at once.
 """
@@ -6,21 +6,22 @@ Every read opens its file anew and seeks, so that any number of threads and fork
 from __future__ import annotations
 
 import os
-import tarfile
-import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from itertools import chain
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from counterfoil.errors import Unusable, UserError
+from counterfoil.published.listing import Entry, Listing, listed
+from counterfoil.published.packed import IN_TAR, packed_files
+from counterfoil.published.packed_whole import is_packed_whole, plain_tar
 from counterfoil.published.unpacking import refuse_bomb, unpacked
 
-_COMPRESSED = {b"\x1f\x8b": ("gzip", "gzip -dk"), b"BZ": ("bzip2", "bzip2 -dk"), b"\xfd7": ("xz", "xz -dk")}
-_END_OF_TAR = b"\0" * 1024
+LOOSE = -2  # a file that lies in a folder as it is
 _LOCAL_HEADER = 30  # bytes of a zip's local header before the name
-_ENCRYPTED = 0x1
+_ARCHIVES = (".tar", ".zip", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
+_PICTURES = (".jpg", ".jpeg", ".png", ".webp", ".bmp")
 
 
 class Tree(Protocol):
@@ -31,72 +32,92 @@ class Tree(Protocol):
         """What the user named."""
 
     @property
-    def sizes(self) -> Mapping[str, int]:
+    def sizes(self) -> Listing:
         """Every file's size in bytes by its path, sorted by path."""
 
     def read(self, path: str) -> bytes:
         """The bytes of one file; raises `Unusable` where that fails."""
 
 
-class _Part(NamedTuple):
-    """Where a file lies within an archive."""
+@dataclass(frozen=True)
+class FileTree:
+    """Files that were listed once: loose ones, and those within archives."""
 
-    start: int
-    stored: int  # bytes in the archive
-    size: int  # bytes of the file
-    packing: int | None = None  # how a zip packed it; None in a tar
+    where: Path
+    sizes: Listing = field(repr=False)
+    sources: tuple[Path, ...]  # the folder or the archives that hold them
+
+    def read(self, path: str) -> bytes:
+        """The bytes of one file."""
+        entry = self.sizes.entry(path)
+        source = self.sources[entry.source]
+        if entry.packing == LOOSE:
+            return _bytes(source / path, path, 0, None)
+        refuse_bomb(entry.size)
+        if entry.packing == IN_TAR:
+            return _bytes(source, source.name, entry.start, entry.size)
+        header = _bytes(source, source.name, entry.start, _LOCAL_HEADER)
+        names = int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little")
+        data = _bytes(source, source.name, entry.start + _LOCAL_HEADER + names, entry.stored)
+        return unpacked(data, entry.packing, entry.size)
 
 
-def open_tree(where: Path) -> Tree:
-    """The files at a path; an archive that is truncated or packed as a whole is refused."""
+def open_tree(where: Path) -> FileTree:
+    """The files at a path; an archive that is truncated is refused, one packed as a whole is unpacked once."""
     if where.is_dir():
         return _folder(where)
     if not where.is_file():
         raise UserError(f"expected a folder, a .tar or a .zip, got '{where}', which is not there; check the path")
-    with where.open("rb") as file:
-        magic = file.read(4)
-    if magic[:2] in _COMPRESSED:
-        kind, command = _COMPRESSED[magic[:2]]
-        raise UserError(
-            f"expected a .tar, a .zip or a folder, got '{where}', which is packed by {kind} as a whole and cannot be"
-            f" read picture by picture; run: {command} {where.name}"
-        )
-    return PackedTree(where, _zip_parts(where) if magic[:2] == b"PK" else _tar_parts(where))
+    source = _plain(where)
+    return FileTree(where, listed(packed_files(source)), (source,))
 
 
-def _folder(where: Path) -> Tree:
-    """A folder; where it holds archives beside no folder, as ImageNet-C comes, their files together."""
-    inside = sorted(where.iterdir())
-    packed = [path for path in inside if path.suffix.lower() in (".tar", ".zip") and path.is_file()]
-    if packed and not any(path.is_dir() for path in inside):
-        return JoinedTree(where, tuple(open_tree(path) for path in packed))
-    return FolderTree(where)
+def _folder(where: Path) -> FileTree:
+    """A folder with the files of the archives in it, as ImageNet-C comes; a loose file counts before a packed one."""
+    archives = sorted(path for path in where.iterdir() if path.name.lower().endswith(_ARCHIVES) and path.is_file())
+    has_pictures = bool(archives) and any(path.lower().endswith(_PICTURES) for path, _ in _loose_files(where))
+    sources: list[Path] = [where]
+    used: set[str] = set()
+    packed: list[Iterable[tuple[str, Entry]]] = []
+    for path in archives:
+        files = _beside_pictures(path) if has_pictures else packed_files(_plain(path))
+        if files is not None:
+            packed.append(_from(files, len(sources)))
+            sources.append(_plain(path))
+            used.add(path.name)
+    loose = ((path, entry) for path, entry in _loose_files(where) if path not in used)
+    return FileTree(where, listed(chain(*packed, loose)), tuple(sources))
 
 
-@dataclass(frozen=True)
-class FolderTree:
-    """An unpacked archive."""
+def _plain(path: Path) -> Path:
+    return plain_tar(path) if is_packed_whole(path) else path
 
-    where: Path
 
-    @cached_property
-    def sizes(self) -> dict[str, int]:
-        """Every file's size by its path."""
-        found: dict[str, int] = {}
-        for folder, folders, names in os.walk(self.where, followlinks=True, onerror=_refuse):
-            folders[:] = [name for name in folders if not _leads_up(Path(folder) / name)]
-            inside = PurePosixPath(Path(folder).relative_to(self.where).as_posix())
-            for name in names:
-                path = Path(folder) / name
-                found[str(inside / name)] = path.stat().st_size if path.exists() else -1  # a link to nowhere
-        return dict(sorted(found.items()))
+def _beside_pictures(path: Path) -> Iterable[tuple[str, Entry]] | None:
+    """An archive beside unpacked pictures: what is none, or would have to be unpacked first, is a stray file there."""
+    try:
+        return None if is_packed_whole(path) else list(packed_files(path))
+    except UserError:
+        return None
 
-    def read(self, path: str) -> bytes:
-        """The bytes of one file."""
-        try:
-            return (self.where / path).read_bytes()
-        except OSError as error:
-            raise Unusable(f"{path} cannot be read: {error.strerror}") from error
+
+def _from(files: Iterable[tuple[str, Entry]], source: int) -> Iterator[tuple[str, Entry]]:
+    return ((path, entry._replace(source=source)) for path, entry in files)
+
+
+def _loose_files(where: Path) -> Iterator[tuple[str, Entry]]:
+    for folder, folders, names in os.walk(where, followlinks=True, onerror=_refuse):
+        folders[:] = [name for name in folders if not _leads_up(Path(folder) / name)]
+        inside = PurePosixPath(Path(folder).relative_to(where).as_posix())
+        for name in names:
+            yield str(inside / name), Entry(_size(os.path.join(folder, name)), packing=LOOSE)
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except FileNotFoundError:  # a link to nowhere: reading it will say so
+        return -1
 
 
 def _leads_up(folder: Path) -> bool:
@@ -112,103 +133,14 @@ def _refuse(error: OSError) -> None:
     raise error
 
 
-@dataclass(frozen=True)
-class PackedTree:
-    """An archive in one file, indexed once."""
-
-    where: Path
-    parts: Mapping[str, _Part] = field(repr=False)
-
-    @cached_property
-    def sizes(self) -> dict[str, int]:
-        """Every file's size by its path."""
-        return {path: part.size for path, part in sorted(self.parts.items())}
-
-    def read(self, path: str) -> bytes:
-        """The bytes of one file."""
-        part = self.parts[path]
-        refuse_bomb(part.size)
-        if part.packing is None:
-            return self._bytes(part.start, part.size)
-        header = self._bytes(part.start, _LOCAL_HEADER)
-        names = int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little")
-        data = self._bytes(part.start + _LOCAL_HEADER + names, part.stored)
-        return unpacked(data, part.packing, part.size)
-
-    def _bytes(self, start: int, length: int) -> bytes:
-        try:
-            with self.where.open("rb") as file:
-                file.seek(start)
-                data = file.read(length)
-        except OSError as error:
-            raise Unusable(f"{self.where.name} cannot be read: {error.strerror}") from error
-        if len(data) < length:
-            raise Unusable(f"{self.where.name} ends within a picture")
-        return data
-
-
-def _tar_parts(where: Path) -> dict[str, _Part]:
-    """Where each file of a tar lies; a tar that does not end as it should is refused."""
+def _bytes(file: Path, called: str, start: int, length: int | None) -> bytes:
+    """So many bytes of a file, or all of it."""
     try:
-        with tarfile.open(where, "r:") as archive:
-            members = [member for member in archive if member.isfile() or member.islnk()]
-            end = archive.offset
-    except (tarfile.TarError, ValueError) as error:
-        if not tarfile.is_tarfile(where):
-            raise UserError(f"expected a folder, a .tar or a .zip, got '{where}', which is none of them") from error
-        raise _broken(where, "tar", str(error)) from error
-    with where.open("rb") as file:
-        file.seek(-min(len(_END_OF_TAR), where.stat().st_size), os.SEEK_END)
-        if file.read() != _END_OF_TAR:
-            raise _broken(where, "tar", "its end mark is missing")
-        file.seek(end)
-        if file.read(tarfile.BLOCKSIZE).strip(b"\0"):  # tarfile takes a broken header for the end
-            raise _broken(where, "tar", f"no header at byte {end:,}")
-    parts = {_plain(item.name): _Part(item.offset_data, item.size, item.size) for item in members if item.isfile()}
-    links = {_plain(item.name): _plain(item.linkname) for item in members if item.islnk()}  # one file under two names
-    return {**parts, **{name: parts[target] for name, target in links.items() if target in parts}}
-
-
-def _zip_parts(where: Path) -> dict[str, _Part]:
-    """Where each file of a zip lies; a zip with a password is refused."""
-    try:
-        with zipfile.ZipFile(where) as archive:
-            entries = [entry for entry in archive.infolist() if not entry.is_dir()]
-    except zipfile.BadZipFile as error:
-        raise _broken(where, "zip", str(error)) from error
-    if any(entry.flag_bits & _ENCRYPTED for entry in entries):
-        raise UserError(f"expected a zip without a password, got '{where}'; unpack it and give the folder")
-    return {
-        _plain(entry.filename): _Part(entry.header_offset, entry.compress_size, entry.file_size, entry.compress_type)
-        for entry in entries
-    }
-
-
-@dataclass(frozen=True)
-class JoinedTree:
-    """Several archives that are one benchmark, such as ImageNet-C's blur.tar, noise.tar and so on."""
-
-    where: Path
-    parts: tuple[Tree, ...] = field(repr=False)
-
-    @cached_property
-    def _part_of(self) -> dict[str, Tree]:
-        return {path: part for part in self.parts for path in part.sizes}
-
-    @cached_property
-    def sizes(self) -> dict[str, int]:
-        """Every file's size by its path."""
-        return {path: self._part_of[path].sizes[path] for path in sorted(self._part_of)}
-
-    def read(self, path: str) -> bytes:
-        """The bytes of one file."""
-        return self._part_of[path].read(path)
-
-
-def _plain(name: str) -> str:
-    """A path as others have it: many tars begin every name with "./"."""
-    return str(PurePosixPath(name)) if name.startswith(("./", "/")) or "//" in name else name
-
-
-def _broken(where: Path, kind: str, why: str) -> UserError:
-    return UserError(f"expected a whole {kind}, got '{where}', which is truncated or damaged ({why}); fetch it again")
+        with file.open("rb") as opened:
+            opened.seek(start)
+            data = opened.read() if length is None else opened.read(length)
+    except OSError as error:
+        raise Unusable(f"{called} cannot be read: {error.strerror}") from error
+    if length is not None and len(data) < length:
+        raise Unusable(f"{called} ends within a picture")
+    return data

@@ -122,7 +122,7 @@ def _readable_by_now(prepared: PreparedEvaluation, chunk: Chunk, outcome: Outcom
 def _again(prepared: PreparedEvaluation, variant: Variant) -> NDArray[np.uint8]:
     """A picture whose answer was lost, for asking once more."""
     try:
-        return prepared.asked.collection.read(prepared.exhibit_of(variant))
+        return prepared.asked.collection.read(prepared.exhibits.by_id[variant.id])
     except Unusable as error:
         raise UserError(f"expected every picture that was answered before to be there still, but {error}") from error
 
@@ -163,11 +163,12 @@ def _tables(prepared: PreparedEvaluation, chunks: dict[str, Chunk], journal: Jou
     """Write the tables in the order of the collection; gives back what was skipped on the whole way."""
     skipped = list(prepared.skipped)
     with ResultTables(folder, prepared.models, None) as tables:
-        for key in chunks:
+        for key, chunk in chunks.items():
             outcome = from_entry(journal.entry(key))
             skipped += outcome.skipped
+            shown = {exhibit.variant.id: exhibit for exhibit in chunk}
             for place, made in enumerate(outcome.made):
-                tables.add_variant(sample_of(prepared.exhibit_of(made.variant)), made)
+                tables.add_variant(sample_of(shown[made.variant.id]), made)
                 for model, predictions in outcome.predictions.items():
                     tables.add_prediction(model, made, predictions[place])
     return skipped

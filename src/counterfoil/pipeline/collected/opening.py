@@ -50,7 +50,7 @@ def _recognised(path: Path) -> Collection:
 
 def told(text: str, collection: Collection) -> list[str]:
     """What a user should know of a collection before it is shown: as what it was recognised, and its notes."""
-    unnamed = isinstance(collection, Archive) and not text.startswith(f"{collection.name}:")
+    unnamed = isinstance(collection, Archive) and Path(text).exists()
     return [*([f"recognised as {collection.name}"] if unnamed else []), *collection.notes]
 
 

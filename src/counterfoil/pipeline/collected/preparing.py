@@ -12,6 +12,7 @@ from counterfoil.errors import Unusable, UserError
 from counterfoil.evaluate import Collection
 from counterfoil.labels import LabelSpace, imagenet1k, space_named, space_of
 from counterfoil.models import ModelOptions, Scoring, load_model
+from counterfoil.pipeline.collected.labelled import Labelled, with_sample
 from counterfoil.pipeline.job import environment, identity_of, in_turn, ready_models
 from counterfoil.pipeline.published import with_questions
 from counterfoil.types import Classifier, Exhibit, Picture, Run, Sample, Skipped, Variant
@@ -54,7 +55,7 @@ class PreparedEvaluation:
 
     asked: Evaluation
     classifiers: tuple[Classifier, ...]
-    exhibits: tuple[Exhibit, ...]  # labels as the models know them, every picture of some sample
+    exhibits: Labelled  # labels as the models know them, every picture of some sample
     skipped: tuple[Skipped, ...]
 
     @property
@@ -84,18 +85,10 @@ class PreparedEvaluation:
             surrogates=dict(collection.surrogates), notes=tuple(collection.notes),
         )  # fmt: skip
 
-    @cached_property
-    def _exhibit_of(self) -> dict[str, Exhibit]:
-        return {exhibit.variant.id: exhibit for exhibit in self.exhibits}
-
-    def exhibit_of(self, variant: Variant) -> Exhibit:
-        """Where the picture of a variant lies."""
-        return self._exhibit_of[variant.id]
-
     def picture(self, variant: Variant) -> Picture | None:
         """A picture of the collection once more; None where it cannot be read any longer."""
         try:
-            image = self.asked.collection.read(self.exhibit_of(variant))
+            image = self.asked.collection.read(self.exhibits.by_id[variant.id])
         except Unusable:
             return None
         return Picture(image, np.full(image.shape[:2], 255, np.uint8))
@@ -104,7 +97,7 @@ class PreparedEvaluation:
 def prepare_evaluation(asked: Evaluation) -> PreparedEvaluation:
     """Load the models and look through the collection; everything that can be wrong is said here."""
     collection = asked.collection
-    exhibits = [_with_sample(exhibit) for exhibit in collection.exhibits]
+    exhibits = collection.exhibits
     if not exhibits:
         raise UserError(f"expected pictures in {collection.name}, got none; {len(collection.skipped)} were left out")
     given = space_named(asked.classes) if asked.classes else collection.space
@@ -115,8 +108,7 @@ def prepare_evaluation(asked: Evaluation) -> PreparedEvaluation:
     labels = _competing(given, sorted(set(label_of.values())))
     ready = ready_models(classifiers, space, labels, asked.chosen_scoring)
     ready = tuple(with_questions(model, collection) for model in ready)
-    chosen = _chosen(exhibits, asked.limit)
-    labelled = tuple(_labelled(exhibit, label_of[exhibit.variant.label]) for exhibit in chosen)
+    labelled = Labelled(exhibits, _chosen(exhibits, asked.limit), label_of)
     return PreparedEvaluation(asked, ready, labelled, tuple(collection.skipped))
 
 
@@ -127,24 +119,13 @@ def _competing(space: LabelSpace | None, present: Sequence[str]) -> Sequence[str
     return space.labels
 
 
-def _with_sample(exhibit: Exhibit) -> Exhibit:
-    """A picture that is of no sample is one by itself."""
-    variant = exhibit.variant
-    return exhibit if variant.sample_id else replace(exhibit, variant=replace(variant, sample_id=variant.id))
-
-
-def _labelled(exhibit: Exhibit, label: str) -> Exhibit:
-    variant = exhibit.variant
-    return exhibit if variant.label == label else replace(exhibit, variant=replace(variant, label=label))
-
-
-def _chosen(exhibits: Sequence[Exhibit], limit: int | None) -> Sequence[Exhibit]:
-    """All pictures of the first samples of every class in turn, in the order of the collection."""
+def _chosen(exhibits: Sequence[Exhibit], limit: int | None) -> Sequence[int]:
+    """The places of all pictures of the first samples of every class in turn, in the order of the collection."""
     if limit is None:
-        return exhibits
-    samples = {str(exhibit.variant.sample_id): sample_of(exhibit) for exhibit in exhibits}
+        return range(len(exhibits))
+    samples = {sample.id: sample for sample in map(sample_of, map(with_sample, exhibits))}
     wanted = {sample.id for sample in in_turn(list(samples.values()), limit)}
-    return [exhibit for exhibit in exhibits if exhibit.variant.sample_id in wanted]
+    return [place for place, exhibit in enumerate(exhibits) if with_sample(exhibit).variant.sample_id in wanted]
 
 
 def sample_of(exhibit: Exhibit) -> Sample:

@@ -9,9 +9,10 @@ import numpy as np
 
 from counterfoil.errors import Unusable, UserError
 from counterfoil.evaluate import Collection
+from counterfoil.pipeline.collected.labelled import ById
 from counterfoil.pipeline.collected.opening import collection_at
 from counterfoil.pipeline.recorded.pictures import Maker, remaker
-from counterfoil.types import Exhibit, Picture, Run, Variant
+from counterfoil.types import Picture, Run, Variant
 
 
 def maker_for(folder: Path, run: Run) -> Maker:
@@ -21,12 +22,12 @@ def maker_for(folder: Path, run: Run) -> Maker:
 
 def _shower(address: str) -> Maker:
     @cache
-    def opened() -> tuple[Collection, dict[str, Exhibit]] | None:
+    def opened() -> tuple[Collection, ById] | None:
         try:
             collection = collection_at(address)
         except (UserError, OSError):  # it was moved or changed since: the page does without
             return None
-        return collection, {exhibit.variant.id: exhibit for exhibit in collection.exhibits}
+        return collection, ById(collection.exhibits)
 
     def show(variant: Variant) -> Picture | None:
         found = opened()

@@ -1,4 +1,4 @@
-"""The questions that an archive ships, put to models that are asked."""
+"""The questions that an archive ships or asks in a way of its own, put to the models."""
 
 from __future__ import annotations
 
@@ -6,12 +6,17 @@ from dataclasses import replace
 
 from counterfoil.evaluate import Collection
 from counterfoil.models.vlm import VisionLanguageModel
+from counterfoil.pipeline.published.survival import Surviving
 from counterfoil.published import Archive
+from counterfoil.published.laid import EveryBackground
 from counterfoil.types import Classifier
 
 
 def with_questions(model: Classifier, collection: Collection) -> Classifier:
-    """The model, offered the archive's own wrong answers; those that the user gave in a file come first."""
+    """The model, asked as the archive wants it: with its wrong answers, or on background after background."""
+    if isinstance(collection, EveryBackground):
+        _ = collection.backgrounds  # decoded now, so that forked processes share them
+        return Surviving(model, collection)
     if not isinstance(collection, Archive) or not isinstance(model, VisionLanguageModel):
         return model
     known = set(model.labels)
