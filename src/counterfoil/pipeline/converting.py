@@ -24,7 +24,8 @@ def convert(source: Source, out: Path, form: str) -> tuple[int, list[Skipped]]:
     temporary = out.with_name(f".{out.name}.{os.getpid()}")
     temporary.mkdir(parents=True)
     try:
-        WRITERS[form](_photos(source, samples, form, skipped), temporary)
+        labels = sorted({sample.label for sample in samples})
+        WRITERS[form](_photos(source, samples, form, skipped), labels, temporary)
         if out.exists():
             out.rmdir()
         os.replace(temporary, out)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from counterfoil.store.parquet import Coded
 from counterfoil.store.thrift import Reader
 
 Struct: TypeAlias = Mapping[int, Any]
+Found = TypeVar("Found")
 
 _NUMBERS = {(2, None): "<i8", (2, 14): "<u8", (4, None): "<f4", (5, None): "<f8"}
 _TEXT, _BOOL, _GZIP = 6, 0, 2
@@ -29,20 +30,35 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> dict[str, ND
 
 def read_coded(path: Path, columns: Sequence[str] | None = None) -> dict[str, NDArray[Any] | Coded]:
     """The same with text as words and codes, which is how large tables are grouped."""
+    return _guarded(path, lambda data: _parsed(path, data, columns))
+
+
+def column_names(path: Path) -> list[str]:
+    """The columns that a table has: an older counterfoil wrote fewer."""
+    return _guarded(path, lambda data: [leaf[4].decode() for leaf in _about(path, data)[2][1:]])
+
+
+def _guarded(path: Path, read: Callable[[bytes], Found]) -> Found:
+    """Whatever is wrong with the file ends in one line that names it."""
     data = path.read_bytes()
     if len(data) < 12 or data[:4] != b"PAR1" or data[-4:] != b"PAR1":
         raise UserError(f"expected a table written by counterfoil, got {path}: it is not a whole Parquet file")
     try:
-        return _parsed(path, data, columns)
+        return read(data)
     except (struct.error, zlib.error, ArithmeticError, LookupError, TypeError, ValueError) as error:
         raise UserError(f"expected a whole table written by counterfoil, got {path}: it is damaged: {error}") from error
 
 
-def _parsed(path: Path, data: bytes, columns: Sequence[str] | None) -> dict[str, NDArray[Any] | Coded]:
+def _about(path: Path, data: bytes) -> Struct:
     (size,) = struct.unpack("<I", data[-8:-4])
-    about = Reader(data, len(data) - 8 - size).struct()
+    about: Struct = Reader(data, len(data) - 8 - size).struct()
     if about.get(6) != b"counterfoil":
         raise UserError(f"expected a table written by counterfoil, got {path}: another program wrote it")
+    return about
+
+
+def _parsed(path: Path, data: bytes, columns: Sequence[str] | None) -> dict[str, NDArray[Any] | Coded]:
+    about = _about(path, data)
     leaves: list[Struct] = about[2][1:]
     names = [leaf[4].decode() for leaf in leaves]
     groups: list[Struct] = about[4]

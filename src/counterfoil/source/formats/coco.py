@@ -18,13 +18,13 @@ import numpy as np
 
 from counterfoil.errors import Unusable, UserError
 from counterfoil.source.formats.listed import Listed, ListedSource, Mask, file_bytes, json_of, largest, photo_under
-from counterfoil.source.formats.regions import area_of, as_run_lengths, filled, run_lengths
+from counterfoil.source.formats.regions import area_of, as_run_lengths, bounding_box, filled, run_lengths
 from counterfoil.types import Skipped
 
 
 def coco_source(path: Path) -> ListedSource:
-    """Photos and regions of an annotation file, or of a folder with labels.json and data/."""
-    file = path / "labels.json" if path.is_dir() else path
+    """Photos and regions of an annotation file, or of a folder that holds one."""
+    file = _file(path) if path.is_dir() else path
     said = json_of(file, "COCO annotations")
     if not isinstance(said, dict) or not all(isinstance(said.get(key), list) for key in _PARTS):
         raise UserError(f"expected COCO annotations with {', '.join(_PARTS)} in '{file}'")
@@ -41,15 +41,25 @@ def coco_source(path: Path) -> ListedSource:
 
 
 _PARTS = ("images", "annotations", "categories")
+_FILES = ("labels.json", "_annotations.coco.json", "annotations.json", "annotations/instances_*.json", "*.json")
+
+
+def _file(folder: Path) -> Path:
+    """The annotations of a folder, where tools put them: FiftyOne, Roboflow, Label Studio, CVAT."""
+    found = next((files for pattern in _FILES if (files := sorted(folder.glob(pattern)))), [])
+    if len(found) != 1:
+        told = ", ".join(file.relative_to(folder).as_posix() for file in found) or "none"
+        raise UserError(f"expected one file of COCO annotations in '{folder}', got {told}; give the file itself")
+    return found[0]
 
 
 def _regions(annotations: Sequence[Mapping[str, Any]], names: Mapping[Any, str]) -> dict[Any, dict[str, list[Any]]]:
-    """Of each photo, the regions of each class; crowds are no objects."""
+    """Of each photo, the regions of each class; crowds too, as which tools mark every object in run lengths."""
     found: dict[Any, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
     for row in annotations:
         if row["category_id"] not in names:
             raise UserError(f"expected a category of the file, got the id {row['category_id']}, which it does not list")
-        if row.get("segmentation") and not row.get("iscrowd"):
+        if row.get("segmentation"):
             found[row["image_id"]][names[row["category_id"]]].append((_area(row), row["segmentation"]))
     return found
 
@@ -67,8 +77,9 @@ def _area(row: Mapping[str, Any]) -> float:
 def _folders(file: Path) -> list[Path]:
     """Where people put the photos of an annotation file: beside it, in images/ or data/, or by the split's name."""
     split = file.stem.removeprefix("instances_")
-    here = file.parent
-    return [here / "images", here / "data", here / split, here.parent / split, here.parent / "images", here]
+    here, above = file.parent, file.parent.parent
+    inside = [here / "images", here / "data", here / split]
+    return [*inside, above / split, above / "images" / split, above / "images", here]
 
 
 def _listed(image: Mapping[str, Any], regions: Mapping[str, list[Any]], folders: Sequence[Path]) -> Listed | Skipped:
@@ -97,24 +108,15 @@ def _digest(parts: Sequence[Any]) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-def coco_annotations(rows: Sequence[tuple[str, str, Mask]]) -> str:
+def coco_annotations(rows: Sequence[tuple[str, str, Mask]], labels: Sequence[str]) -> str:
     """COCO JSON of photos: file name, label, mask; the masks as run lengths, to the pixel."""
-    labels = sorted({label for _, label, _ in rows})
     images, annotations = [], []
     for number, (name, label, mask) in enumerate(rows, 1):
         height, width = mask.shape
         images.append({"id": number, "file_name": name, "width": width, "height": height})
         annotations.append({
             "id": number, "image_id": number, "category_id": labels.index(label) + 1, "iscrowd": 0,
-            "area": int((mask >= 128).sum()), "bbox": _box(mask), "segmentation": as_run_lengths(mask),
+            "area": int((mask >= 128).sum()), "bbox": list(bounding_box(mask)), "segmentation": as_run_lengths(mask),
         })  # fmt: skip
     categories = [{"id": number, "name": label} for number, label in enumerate(labels, 1)]
     return json.dumps({"images": images, "annotations": annotations, "categories": categories})
-
-
-def _box(mask: Mask) -> list[int]:
-    rows, columns = (np.flatnonzero((mask >= 128).any(axis=axis)) for axis in (1, 0))
-    if not len(rows):
-        return [0, 0, 0, 0]
-    left, top = int(columns[0]), int(rows[0])
-    return [left, top, int(columns[-1]) - left + 1, int(rows[-1]) - top + 1]

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import hashlib
+import io
 import json
-from collections.abc import Callable, Mapping
+import zlib
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
-from counterfoil.errors import UserError
+import numpy as np
+
+from counterfoil.errors import Unusable, UserError
 from counterfoil.source.formats.listed import Listed, ListedSource, Mask, file_bytes, json_of, photo_under
-from counterfoil.source.reading import mask_of
+from counterfoil.source.reading import MAX_PIXELS, mask_of
 from counterfoil.types import Skipped
+
+_HEADER = 1024  # bytes before the values of NumPy's file format, with room to spare
 
 
 def fiftyone_source(path: Path) -> ListedSource:
@@ -32,11 +40,13 @@ def _classification(path: Path) -> list[Listed | Skipped]:
     labels = said.get("labels") if isinstance(said, dict) else None
     if not isinstance(labels, dict):
         raise UserError(f"expected 'labels' by photo in '{path / 'labels.json'}'")
-    photos = {file.stem: file for file in sorted((path / "data").glob("*")) if file.is_file()}
-    return [
-        _photo(path, photos.get(PurePosixPath(key).name), key, _named(label, said.get("classes")))
-        for key, label in labels.items()
-    ]
+    photos = {_key(path, file): file for file in sorted((path / "data").rglob("*")) if file.is_file()}
+    return [_photo(path, photos.get(key), key, _named(label, said.get("classes"))) for key, label in labels.items()]
+
+
+def _key(path: Path, file: Path) -> str:
+    """How labels.json calls a photo: its path below data/ without the ending."""
+    return file.relative_to(path / "data").with_suffix("").as_posix()
 
 
 def _named(label: Any, classes: Any) -> str | None:
@@ -45,16 +55,16 @@ def _named(label: Any, classes: Any) -> str | None:
         label = label.get("label")
     if isinstance(label, int):
         label = classes[label] if isinstance(classes, list) and 0 <= label < len(classes) else None
-    return str(label) if label is not None else None
+    return str(label) if isinstance(label, str | int | float) else None  # a list holds boxes, of any classes
 
 
 def _photo(path: Path, photo: Path | None, key: str, label: str | None) -> Listed | Skipped:
     if label is None:
-        return Skipped(key, "source", "", "the photo has no label")
+        return Skipped(key, "source", "", "the photo has no label of its own")
     if photo is None:
         return Skipped(key, "source", "", "the photo is not in data/")
-    mask = path / "labels" / f"{photo.stem}.png"
-    return _listed(label, photo, mask if mask.is_file() else None)
+    mask = path / "labels" / f"{key}.png"
+    return _listed(label, photo, file_bytes(mask) if mask.is_file() else None, mask_of)
 
 
 def _dataset(path: Path) -> list[Listed | Skipped]:
@@ -75,7 +85,10 @@ def _row(path: Path, row: Any) -> Listed | Skipped:
         reason = "the photo has no label" if label is None else "the photo is not in the export"
         return Skipped(name, "source", "", reason)
     drawn = _first(row, "mask_path")
-    return _listed(label, photo, photo_under([path], drawn) if drawn else None)
+    if drawn and (file := photo_under([path], drawn)):
+        return _listed(label, photo, file_bytes(file), mask_of)
+    inside = _inside(row)
+    return _listed(label, photo, partial(_decoded, inside) if inside else None, _from_numpy)
 
 
 def _first(row: Mapping[str, Any], key: str) -> str | None:
@@ -85,19 +98,54 @@ def _first(row: Mapping[str, Any], key: str) -> str | None:
     return next((str(value) for value in found), None)
 
 
-def _listed(label: str, photo: Path, mask: Path | None) -> Listed:
+def _inside(row: Mapping[str, Any]) -> str | None:
+    """A mask that lies in the sample itself, as text; masks of single boxes are not meant."""
+    try:
+        return str(next(value["mask"]["$binary"]["base64"] for _, value in sorted(row.items()) if _has_mask(value)))
+    except (KeyError, StopIteration, TypeError):
+        return None
+
+
+def _has_mask(value: Any) -> bool:
+    return isinstance(value, Mapping) and value.get("_cls") == "Segmentation" and bool(value.get("mask"))
+
+
+def _decoded(text: str) -> bytes:
+    """The bytes of NumPy's file format, which FiftyOne packs."""
+    try:
+        return zlib.decompressobj().decompress(base64.b64decode(text), 2 * MAX_PIXELS + _HEADER)
+    except (binascii.Error, ValueError, zlib.error) as error:
+        raise Unusable(f"the mask inside samples.json cannot be unpacked: {error}") from error
+
+
+def _from_numpy(data: bytes) -> Mask:
+    try:
+        values = np.load(io.BytesIO(data), allow_pickle=False)
+    except (EOFError, MemoryError, ValueError) as error:  # a header may claim any size
+        raise Unusable(f"the mask inside samples.json is no array of NumPy: {error}") from error
+    if not isinstance(values, np.ndarray) or values.ndim != 2:
+        raise Unusable("the mask inside samples.json is no plane of numbers")
+    return np.where(values > 0, 255, 0).astype(np.uint8)
+
+
+def _listed(
+    label: str, photo: Path, mask: Callable[[], bytes] | None, decode: Callable[[bytes], Mask]
+) -> Listed | Skipped:
+    name = f"{label}/{photo.name}"
     if mask is None:
-        return Listed(f"{label}/{photo.name}", label, photo.name, file_bytes(photo), None)
-    read = file_bytes(mask)
-    digest = hashlib.sha256(mask.read_bytes()).hexdigest()
-    return Listed(f"{label}/{photo.name}", label, photo.name, file_bytes(photo), partial(_mask, read), digest)
+        return Listed(name, label, photo.name, file_bytes(photo), None)
+    try:
+        digest = hashlib.sha256(mask()).hexdigest()
+    except Unusable as error:
+        return Skipped(name, "source", "", str(error))
+    return Listed(name, label, photo.name, file_bytes(photo), partial(_mask, mask, decode), digest)
 
 
-def _mask(read: Callable[[], bytes], size: tuple[int, int]) -> Mask:
-    return mask_of(read())
+def _mask(read: Callable[[], bytes], decode: Callable[[bytes], Mask], size: tuple[int, int]) -> Mask:
+    return decode(read())
 
 
-def fiftyone_labels(labels: Mapping[str, str]) -> str:
+def fiftyone_labels(of_photos: Mapping[str, str], classes: Sequence[str]) -> str:
     """labels.json of a classification export: photos by stem, labels as indices of the classes."""
-    classes = sorted(set(labels.values()))
-    return json.dumps({"classes": classes, "labels": {stem: classes.index(label) for stem, label in labels.items()}})
+    numbers = {label: number for number, label in enumerate(classes)}
+    return json.dumps({"classes": list(classes), "labels": {stem: numbers[of] for stem, of in of_photos.items()}})

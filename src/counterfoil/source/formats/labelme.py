@@ -18,7 +18,7 @@ from PIL import Image, UnidentifiedImageError
 
 from counterfoil.errors import Unusable, UserError
 from counterfoil.source.formats.listed import Listed, ListedSource, Mask, file_bytes, json_of, largest, photo_under
-from counterfoil.source.formats.regions import filled, outlines
+from counterfoil.source.formats.regions import bounding_box, filled
 from counterfoil.types import Skipped
 
 _CIRCLE_POINTS = 128
@@ -36,14 +36,14 @@ def labelme_source(path: Path) -> ListedSource:
 def _listed(folder: Path, file: Path) -> Listed | Skipped:
     name = file.relative_to(folder).as_posix()
     try:
-        return _understood(file, name, json_of(file, "LabelMe's annotations"))
+        return _understood(folder, name, json_of(file, "LabelMe's annotations"))
     except (UserError, Unusable) as error:
         return Skipped(name, "source", "", str(error))
     except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
         return Skipped(name, "source", "", f"a shape of the file cannot be understood: {error}")
 
 
-def _understood(file: Path, name: str, said: Any) -> Listed | Skipped:
+def _understood(folder: Path, name: str, said: Any) -> Listed | Skipped:
     if not isinstance(said, dict) or not isinstance(said.get("shapes"), list):
         return Skipped(name, "source", "", "the file holds no shapes of LabelMe")
     shapes: dict[str, list[Any]] = defaultdict(list)
@@ -52,18 +52,21 @@ def _understood(file: Path, name: str, said: Any) -> Listed | Skipped:
             shapes[str(shape["label"])].append(shape)
     if not shapes:
         return Skipped(name, "source", "", "the file holds no shape with an area and a label")
-    photo = _photo(file, said)
+    photo = _photo(folder, PurePosixPath(name).parent, said)
     if photo is None:
-        return Skipped(name, "source", "", f"the photo {said.get('imagePath')} is not beside its file")
+        return Skipped(
+            name, "source", "", f"the photo {said.get('imagePath')} is not where its file says, nor inside it"
+        )
     label = largest({label: sum(map(_area, parts)) for label, parts in shapes.items()})
     parts = shapes[label]
     digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
     return Listed(f"{label}/{PurePosixPath(name).stem}", label, name, photo, partial(_drawn, parts), digest)
 
 
-def _photo(file: Path, said: Mapping[str, Any]) -> Callable[[], bytes] | None:
-    """The photo beside the file, or the one inside it."""
-    path = photo_under([file.parent], str(said.get("imagePath", "")).replace("\\", "/").rsplit("/", 1)[-1])
+def _photo(folder: Path, place: PurePosixPath, said: Mapping[str, Any]) -> Callable[[], bytes] | None:
+    """The photo where the file, which lies in `place`, says or else beside it, or the one inside it."""
+    told = PurePosixPath(str(said.get("imagePath", "")).replace("\\", "/"))
+    path = photo_under([folder], str(place / told)) or photo_under([folder / place], told.name)
     if path is not None:
         return file_bytes(path)
     return partial(_decoded, said["imageData"]) if said.get("imageData") else None
@@ -91,7 +94,7 @@ def _polygon(shape: Mapping[str, Any]) -> list[float]:
     return [float(value) for value in points.ravel()]
 
 
-_SHAPES = ("polygon", "rectangle", "circle", "mask")
+_SHAPES = ("polygon", "rectangle", "oriented_rectangle", "circle", "mask")
 
 
 def _area(shape: Mapping[str, Any]) -> float:
@@ -124,12 +127,15 @@ def _drawn(parts: Sequence[Mapping[str, Any]], size: tuple[int, int]) -> Mask:
 
 
 def labelme_annotations(name: str, label: str, mask: Mask) -> str:
-    """LabelMe's JSON of one photo: the outer borders of its mask."""
-    shapes = [
-        {"label": label, "shape_type": "polygon", "group_id": 1, "flags": {},
-         "points": [[x, y] for x, y in zip(outline[::2], outline[1::2], strict=True)]}
-        for outline in outlines(mask)
-    ]  # fmt: skip
-    height, width = mask.shape
-    about: dict[str, Any] = {"version": "5.0.1", "flags": {}, "imagePath": name, "imageData": None}
-    return json.dumps({**about, "imageHeight": height, "imageWidth": width, "shapes": shapes}, indent=1)
+    """LabelMe's JSON of one photo: its mask as a shape of kind "mask", to the pixel, as polygons have no holes."""
+    left, top, width, height = bounding_box(mask)
+    stamp = io.BytesIO()
+    Image.fromarray(mask[top : top + height, left : left + width] >= 128).save(stamp, "PNG")
+    shape: dict[str, Any] = {
+        "label": label, "shape_type": "mask", "group_id": None, "description": "", "flags": {},
+        "points": [[left, top], [left + width - 1, top + height - 1]],
+        "mask": base64.b64encode(stamp.getvalue()).decode(),
+    }  # fmt: skip
+    about: dict[str, Any] = {"version": "5.4.1", "flags": {}, "imagePath": name, "imageData": None}
+    size = {"imageHeight": mask.shape[0], "imageWidth": mask.shape[1]}
+    return json.dumps({**about, **size, "shapes": [shape] if width else []}, indent=1)

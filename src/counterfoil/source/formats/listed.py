@@ -43,7 +43,7 @@ class ListedSource:
 
     def samples(self) -> tuple[Sequence[Sample], Sequence[Skipped]]:
         """Every photo in the order of its id, and what had to be left out."""
-        found = [self._sample(entry) for entry in sorted(self._entries.values(), key=lambda entry: entry.id)]
+        found = _once([self._sample(entry) for entry in sorted(self._entries.values(), key=lambda entry: entry.id)])
         samples = [item for item in found if isinstance(item, Sample)]
         left_out = [*map(_written, self.left_out), *(item for item in found if isinstance(item, Skipped))]
         if not samples:
@@ -85,6 +85,17 @@ class ListedSource:
         if mask is not None and mask.shape != size:
             raise Unusable(f"the mask is {mask.shape[1]} x {mask.shape[0]} pixels, the photo {size[1]} x {size[0]}")
         return image, mask
+
+
+def _once(found: Sequence[Sample | Skipped]) -> list[Sample | Skipped]:
+    """The same photo twice, as in two splits, would count twice in every mean: the first one stays."""
+    first: dict[tuple[str, str], str] = {}
+    return [
+        item
+        if isinstance(item, Skipped) or first.setdefault((item.digest, item.label), item.id) == item.id
+        else Skipped(item.id, "source", "", f"the same photo as {first[item.digest, item.label]}")
+        for item in found
+    ]
 
 
 def _readable(text: str) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from counterfoil.errors import Unusable, UserError, how_to_install
-from counterfoil.source.formats.listed import Listed, ListedSource, Mask
+from counterfoil.source.formats.listed import Listed, ListedSource, Mask, file_bytes, photo_under
 from counterfoil.source.reading import mask_of
 from counterfoil.types import Skipped
 
@@ -24,7 +25,8 @@ def parquet_source(path: Path) -> ListedSource:
     files = [path] if path.is_file() else sorted([*path.rglob("*.parquet"), *path.rglob("*.arrow")])
     if not files:
         raise UserError(f"expected a .parquet file or a folder with .parquet or .arrow files, got '{path}'")
-    found = [entry for file in files for entry in _entries(file)]
+    folder = path if path.is_dir() else path.parent
+    found = [entry for file in files for entry in _entries(file, folder)]
     listed = tuple(entry for entry in found if isinstance(entry, Listed))
     return ListedSource(f"parquet:{path}", listed, tuple(entry for entry in found if isinstance(entry, Skipped)))
 
@@ -51,7 +53,7 @@ def _table(file: Path) -> Any:
         raise UserError(f"expected a Parquet or Arrow file, got '{file}': {' '.join(str(error).split())}") from error
 
 
-def _entries(file: Path) -> Iterator[Listed | Skipped]:
+def _entries(file: Path, folder: Path) -> Iterator[Listed | Skipped]:
     table = _table(file)
     picture, label = _column(table, _PICTURES), _column(table, _LABELS)
     if picture is None or label is None:
@@ -60,15 +62,22 @@ def _entries(file: Path) -> Iterator[Listed | Skipped]:
             f" got {', '.join(table.column_names)}"
         )
     names = _class_names(table, label)
-    drawn = _column(table, _MASKS)
+    drawn = _column(table, [name for name in _MASKS if _holds_pictures(table, name)])
     for row in range(table.num_rows):
-        told = table[label][row].as_py()
-        mask = table[drawn][row].as_py() if drawn else None
-        yield _entry(file, row, _named(told, names), _cell(table, picture, row), mask)
+        photo = _Cell(table, picture, row, folder)
+        mask = _Cell(table, drawn, row, folder) if drawn and table[drawn][row].is_valid else None
+        yield _entry(f"{file.stem}-{row:06d}", _named(table[label][row].as_py(), names), photo, mask)
 
 
-def _column(table: Any, names: tuple[str, ...]) -> str | None:
+def _column(table: Any, names: Sequence[str]) -> str | None:
     return next((name for name in names if name in table.column_names), None)
+
+
+def _holds_pictures(table: Any, name: str) -> bool:
+    """Whether a column has bytes; a list of numbers under a mask's name is something else."""
+    types = _arrow().types
+    kind = table.schema.field(name).type if name in table.column_names else None
+    return kind is not None and any(is_it(kind) for is_it in (types.is_struct, types.is_binary, types.is_large_binary))
 
 
 def _class_names(table: Any, label: str) -> list[str]:
@@ -83,48 +92,58 @@ def _class_names(table: Any, label: str) -> list[str]:
 def _named(told: Any, names: list[str]) -> str | None:
     if isinstance(told, int):
         return names[told] if 0 <= told < len(names) else None
-    return str(told) if told is not None else None
+    return told if isinstance(told, str) else None  # a list names several classes
 
 
-def _cell(table: Any, column: str, row: int) -> Callable[[], bytes]:
-    """The picture's bytes when asked for: a struct of bytes and path, or bytes alone."""
+@dataclass(frozen=True)
+class _Cell:
+    """A picture of the table: a struct of bytes and path, or bytes alone."""
 
-    def read() -> bytes:
-        value = table[column][row].as_py()
-        return _bytes_of(value)
+    table: Any
+    column: str
+    row: int
+    folder: Path  # where files that are only named may lie
 
-    return read
+    def read(self) -> bytes:
+        """The picture's bytes."""
+        value = self.table[self.column][self.row].as_py()
+        data, name = (value.get("bytes"), value.get("path")) if isinstance(value, Mapping) else (value, None)
+        if data is None and name:
+            return self._named_file(str(name))
+        if not isinstance(data, bytes):
+            raise Unusable("the row holds no bytes of a picture")
+        return data
+
+    def _named_file(self, name: str) -> bytes:
+        path = photo_under([self.folder], name)
+        if path is None:
+            raise Unusable(f"the row holds no picture but names the file {name}, which is not below the folder given")
+        return file_bytes(path)()
 
 
-def _bytes_of(value: Any) -> bytes:
-    data = value.get("bytes") if isinstance(value, Mapping) else value
-    if not isinstance(data, bytes):
-        raise Unusable("the row holds no bytes of a picture")
-    return data
-
-
-def _entry(file: Path, row: int, label: str | None, photo: Callable[[], bytes], mask: Any) -> Listed | Skipped:
-    name = f"{file.stem}-{row:06d}"
+def _entry(name: str, label: str | None, photo: _Cell, mask: _Cell | None) -> Listed | Skipped:
     if label is None:
-        return Skipped(name, "source", "", "the row's label is empty or a number without a name")
+        return Skipped(name, "source", "", "the row's label is empty, a list, or a number without a name")
     if mask is None:
-        return Listed(f"{label}/{name}", label, f"{file.name}:{row}", photo, None)
+        return Listed(f"{label}/{name}", label, name, photo.read, None)
     try:
-        data = _bytes_of(mask)
+        digest = hashlib.sha256(mask.read()).hexdigest()
     except Unusable as error:
         return Skipped(name, "source", "", f"the mask cannot be used: {error}")
-    digest = hashlib.sha256(data).hexdigest()
-    return Listed(f"{label}/{name}", label, f"{file.name}:{row}", photo, partial(_mask, data), digest)
+    return Listed(f"{label}/{name}", label, name, photo.read, partial(_mask, mask.read), digest)
 
 
-def _mask(data: bytes, size: tuple[int, int]) -> Mask:
-    return mask_of(data)
+def _mask(read: Callable[[], bytes], size: tuple[int, int]) -> Mask:
+    return mask_of(read())
 
 
-def write_pictures(path: Path, rows: list[tuple[bytes, str, bytes | None]]) -> Path:
-    """Photo, label and mask as a Parquet file that `datasets` opens as pictures with class names."""
+def write_pictures(path: Path, rows: list[tuple[bytes, str, bytes | None]], labels: Sequence[str]) -> Path:
+    """Photo, label and mask as a Parquet file that `datasets` opens as pictures with class names.
+
+    All files of a set have the same `labels`: `datasets` takes the names of the first file for all of them.
+    """
     arrow = _arrow()
-    names = sorted({label for _, label, _ in rows})
+    names = list(labels)
     picture = arrow.struct([("bytes", arrow.binary()), ("path", arrow.string())])
     columns = {
         "image": arrow.array([{"bytes": photo, "path": None} for photo, _, _ in rows], picture),

@@ -92,21 +92,30 @@ def _mask(part: _Part, size: tuple[int, int]) -> Mask:
 
 
 def _label(parts: Mapping[str, _Part], names: list[str]) -> str:
-    """The class in words: a name, or a number that classes.txt explains."""
-    ending = next((ending for ending in _LABELS if ending in parts), None)
-    if ending is None:
+    """The class in words: the first that is a name, or a number that classes.txt explains."""
+    told = (_told(parts[ending].read(), ending) for ending in _LABELS if ending in parts)
+    last: str | int | None = None
+    for last in told:
+        if isinstance(last, str):
+            return last
+        if 0 <= last < len(names):
+            return names[last]
+    if last is None:
         raise Unusable(f"the sample holds no label: expected one of .{', .'.join(_LABELS)}")
-    text = parts[ending].read().decode("utf-8", "replace").strip()
+    raise Unusable(f"the label is the number {last}, and classes.txt beside the shards does not name it")
+
+
+def _told(data: bytes, ending: str) -> str | int:
+    """A name or a number."""
+    text = data.decode("utf-8", "replace").strip()
     if ending == "json":
-        text = _from_json(text)
+        return _from_json(text)
     if not text.isdecimal():
         return text
-    if len(text) > _DIGITS or int(text) >= len(names):
-        raise Unusable(f"the label is the number {text[:_DIGITS]}, and classes.txt beside the shards does not name it")
-    return names[int(text)]
+    return int(text) if len(text) <= _DIGITS else 10**_DIGITS  # no class has so large a number
 
 
-def _from_json(text: str) -> str:
+def _from_json(text: str) -> str | int:
     try:
         said = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -114,14 +123,14 @@ def _from_json(text: str) -> str:
     found = next((said[key] for key in ("label", "class", "cls") if isinstance(said, dict) and key in said), None)
     if found is None:
         raise Unusable("the label's JSON has neither label, class nor cls")
-    return str(found)
+    return found if isinstance(found, int) else str(found)
 
 
 def write_shard(path: Path, samples: Iterable[tuple[str, Mapping[str, bytes]]]) -> Path:
     """One shard of samples, each its files by ending; the same samples give the same bytes."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with tarfile.open(temporary, "w", format=tarfile.USTAR_FORMAT) as archive:
+        with tarfile.open(temporary, "w", format=tarfile.PAX_FORMAT) as archive:
             for name, parts in samples:
                 for ending in sorted(parts):
                     member = tarfile.TarInfo(f"{name}.{ending}")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Iterator
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -16,7 +17,7 @@ from counterfoil.source.formats.fiftyone import fiftyone_labels
 from counterfoil.source.formats.labelme import labelme_annotations
 from counterfoil.source.formats.listed import Mask
 from counterfoil.source.formats.parquet import write_pictures
-from counterfoil.source.formats.voc import voc_mask
+from counterfoil.source.formats.voc import voc_classes, voc_mask
 from counterfoil.source.formats.webdataset import write_shard
 from counterfoil.store import folder_name
 from counterfoil.types import Sample
@@ -45,7 +46,7 @@ def _put(path: Path, data: bytes | str) -> None:
     path.write_bytes(data.encode() if isinstance(data, str) else data)
 
 
-def _folder(photos: Iterable[Photo], out: Path) -> None:
+def _folder(photos: Iterable[Photo], labels: Sequence[str], out: Path) -> None:
     for photo in photos:
         label = folder_name(photo.label)
         _put(out / "images" / label / f"{photo.name}.png", _png(photo.image))
@@ -53,33 +54,32 @@ def _folder(photos: Iterable[Photo], out: Path) -> None:
             _put(out / "masks" / label / f"{photo.name}.png", _png(photo.mask))
 
 
-def _coco(photos: Iterable[Photo], out: Path) -> None:
+def _coco(photos: Iterable[Photo], labels: Sequence[str], out: Path) -> None:
     rows = []
     for photo in photos:
         _put(out / "data" / f"{photo.name}.png", _png(photo.image))
         if photo.mask is not None:
             rows.append((f"{photo.name}.png", photo.label, photo.mask))
-    _put(out / "labels.json", coco_annotations(rows))
+    _put(out / "labels.json", coco_annotations(rows, labels))
 
 
-def _labelme(photos: Iterable[Photo], out: Path) -> None:
+def _labelme(photos: Iterable[Photo], labels: Sequence[str], out: Path) -> None:
     for photo in photos:
         _put(out / f"{photo.name}.png", _png(photo.image))
         if photo.mask is not None:
             _put(out / f"{photo.name}.json", labelme_annotations(f"{photo.name}.png", photo.label, photo.mask))
 
 
-def _voc(photos: Iterable[Photo], out: Path) -> None:
-    names = ["background"]
+def _voc(photos: Iterable[Photo], labels: Sequence[str], out: Path) -> None:
+    names = voc_classes(labels)
+    _put(out / "classes.txt", "\n".join(names) + "\n")
     for photo in photos:
         _put(out / "JPEGImages" / f"{photo.name}.png", _png(photo.image))
         if photo.mask is not None:
-            names += [photo.label] if photo.label not in names else []
             _put(out / "SegmentationClass" / f"{photo.name}.png", voc_mask(photo.mask, names.index(photo.label)))
-    _put(out / "classes.txt", "\n".join(names) + "\n")
 
 
-def _webdataset(photos: Iterable[Photo], out: Path) -> None:
+def _webdataset(photos: Iterable[Photo], labels: Sequence[str], out: Path) -> None:
     for number, batch in enumerate(_batches(photos)):
         parts = ((photo.name, _files(photo)) for photo in batch)
         write_shard(out / f"shard-{number:06d}.tar", parts)
@@ -87,23 +87,24 @@ def _webdataset(photos: Iterable[Photo], out: Path) -> None:
 
 def _files(photo: Photo) -> dict[str, bytes]:
     mask = {} if photo.mask is None else {"mask.png": _png(photo.mask)}
-    return {"png": _png(photo.image), "cls.txt": photo.label.encode(), **mask}
+    label = json.dumps({"label": photo.label}, ensure_ascii=False).encode()  # in a text 7 would be a number
+    return {"png": _png(photo.image), "json": label, **mask}
 
 
-def _parquet(photos: Iterable[Photo], out: Path) -> None:
+def _parquet(photos: Iterable[Photo], labels: Sequence[str], out: Path) -> None:
     for number, batch in enumerate(_batches(photos)):
         rows = [(_png(row.image), row.label, None if row.mask is None else _png(row.mask)) for row in batch]
-        write_pictures(out / f"part-{number:06d}.parquet", rows)
+        write_pictures(out / f"part-{number:06d}.parquet", rows, labels)
 
 
-def _fiftyone(photos: Iterable[Photo], out: Path) -> None:
-    labels = {}
+def _fiftyone(photos: Iterable[Photo], labels: Sequence[str], out: Path) -> None:
+    of_photos = {}
     for photo in photos:
         _put(out / "data" / f"{photo.name}.png", _png(photo.image))
         if photo.mask is not None:
             _put(out / "labels" / f"{photo.name}.png", _png(photo.mask))
-        labels[photo.name] = photo.label
-    _put(out / "labels.json", fiftyone_labels(labels))
+        of_photos[photo.name] = photo.label
+    _put(out / "labels.json", fiftyone_labels(of_photos, labels))
 
 
 def _batches(photos: Iterable[Photo]) -> Iterator[list[Photo]]:
@@ -117,7 +118,7 @@ def _batches(photos: Iterable[Photo]) -> Iterator[list[Photo]]:
         yield batch
 
 
-WRITERS: dict[str, Callable[[Iterable[Photo], Path], None]] = {
+WRITERS: dict[str, Callable[[Iterable[Photo], Sequence[str], Path], None]] = {  # photos, all their labels, where to
     "folder": _folder, "coco": _coco, "labelme": _labelme, "voc": _voc, "webdataset": _webdataset,
     "parquet": _parquet, "fiftyone": _fiftyone,
 }  # fmt: skip
