@@ -96,7 +96,7 @@ def _take_in(connection: Connection, draw: Draw, what: tuple[str, str], versions
     assignment = _assignment(connection, draw.person, what)
     stored = version_answers(connection, assignment.id) if assignment else []
     given = [dict(version.answers) for version in versions]
-    if given == stored[: len(given)]:
+    if given in (stored[: len(given)], stored[-len(given) :]):  # some forms carry the last version alone
         return Counter({"were there already": len(given)})
     if stored != given[: len(stored)]:
         return Counter({"differ from what the same person answered here": len(given)})

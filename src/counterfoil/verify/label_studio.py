@@ -1,15 +1,17 @@
 """Label Studio's files: tasks with people's answers, the labelling set-up that fits them, and both read back.
 
-An annotation is one person's answers to one picture. The person's name travels in each result's `meta`: Label Studio
-refuses annotations by people whom it does not know, and gives those without a name to whoever imports them.
+An annotation is one person's answers to one picture. The person's name and the time travel in each result's `meta`:
+Label Studio refuses annotations by people whom it does not know, gives those without a name to whoever imports them,
+and dates them to that moment.
 """
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from xml.sax.saxutils import quoteattr
 
 from counterfoil.errors import UserError
@@ -52,10 +54,18 @@ def label_studio_setup(questionnaire: Questionnaire) -> str:
         lines += [
             f'  <Header value="$question_{place}"/>',
             f'  <Choices name={quoteattr(question.id)} toName="{_PICTURE}" choice="single" required="true">',
-            *(f"    <Choice value={quoteattr(answer)}/>" for answer in question.answers),
+            *(
+                f"    <Choice value={quoteattr(_shown(answer))} alias={quoteattr(answer)}/>"
+                for answer in question.answers
+            ),
             "  </Choices>",
         ]
     return "\n".join([*lines, "</View>", ""])
+
+
+def _shown(answer: str) -> str:
+    """Label Studio fills in what follows a dollar sign, in what is shown and in what is stored without an alias."""
+    return answer.replace("$", "\N{FULLWIDTH DOLLAR SIGN}")
 
 
 def read_label_studio(tasks: Sequence[object]) -> list[Verdict]:
@@ -89,43 +99,65 @@ def _annotation(answers: Sequence[Verdict]) -> dict[str, object]:
             "to_name": _PICTURE,
             "type": "choices",
             "value": {"choices": [verdict.answer]},
-            "meta": {"annotator": verdict.annotator},
+            "meta": {"annotator": verdict.annotator, "time": verdict.time},
         }
         for verdict in answers
     ]
-    return {"result": results, "lead_time": answers[0].seconds, "created_at": answers[0].time, "was_cancelled": False}
+    about = {"lead_time": answers[0].seconds, "created_at": answers[0].time, "was_cancelled": False}
+    return {"result": results, **about, "ground_truth": False}  # what comes in is taken for the truth unless it says no
 
 
 def _verdicts(task: object, place: str) -> list[Verdict]:
+    """The answers to one picture; somebody's second annotation is a correction of the first."""
     try:
         variant_id = str(task["data"]["variant_id"])  # type: ignore[index]
-        annotations = task["annotations"]  # type: ignore[index]
-        return [
-            _verdict(variant_id, annotation, result, place)
-            for annotation in annotations
-            if not annotation.get("was_cancelled")
-            for result in annotation["result"]
-            if result["type"] == "choices"
-        ]
-    except (KeyError, TypeError, AttributeError, IndexError) as error:
+        given = [row for row in task["annotations"] if not row.get("was_cancelled")]  # type: ignore[index]
+        times: Counter[str] = Counter()
+        found = []
+        for annotation in sorted(given, key=_changed):
+            results = [result for result in annotation["result"] if result["type"] == "choices"]
+            giver = _giver(annotation, results)
+            times[giver.name] += 1
+            seconds = amount(annotation.get("lead_time"), place)
+            found += [
+                Verdict(variant_id, giver.name, *_answer(row, place), seconds, giver.time, times[giver.name])
+                for row in results
+            ]
+        return found
+    except (KeyError, TypeError, AttributeError) as error:
         raise UserError(
-            f"expected Label Studio's JSON with data.variant_id and annotations, got {place} without {error}"
+            f"expected Label Studio's export of the kind JSON with data.variant_id and annotations, got {place} without"
+            f" {error}"
         ) from error
 
 
-def _verdict(variant_id: str, annotation: Mapping[str, Any], result: Mapping[str, Any], place: str) -> Verdict:
-    return Verdict(
-        variant_id, _person(annotation, result), str(result["from_name"]), str(result["value"]["choices"][0]),
-        amount(annotation.get("lead_time"), place), str(annotation.get("created_at") or ""),
-    )  # fmt: skip
+def _answer(result: Mapping[str, Any], place: str) -> tuple[str, str]:
+    """Question and answer."""
+    question, choices = str(result["from_name"]), result["value"]["choices"]
+    if not isinstance(choices, list) or len(choices) != 1:
+        raise UserError(f"expected one answer to '{question}', got {choices} in {place}; choose one there")
+    return question, str(choices[0])
 
 
-def _person(annotation: Mapping[str, Any], result: Mapping[str, Any]) -> str:
-    """Who answered: as we named the person, else as Label Studio does."""
-    told = (result.get("meta") or {}).get("annotator")
-    if told:
-        return str(told)
-    by = annotation.get("completed_by")
+class _Giver(NamedTuple):
+    """Who answered, and when."""
+
+    name: str
+    time: str
+
+
+def _giver(annotation: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> _Giver:
+    """As we told it, unless somebody changed the answers there; else as Label Studio tells it."""
+    told = (results[0].get("meta") or {}) if results else {}
+    changed_by = annotation.get("updated_by")
+    if told.get("annotator") and changed_by is None:
+        return _Giver(str(told["annotator"]), str(told.get("time") or annotation.get("created_at") or ""))
+    by = changed_by if told.get("annotator") else annotation.get("completed_by")
     if isinstance(by, Mapping):
-        return str(by.get("email") or f"label-studio-{by.get('id')}")
-    return f"label-studio-{by}"
+        return _Giver(str(by.get("email") or f"label-studio-{by.get('id')}"), _changed(annotation))
+    return _Giver(f"label-studio-{by}", _changed(annotation))
+
+
+def _changed(annotation: Mapping[str, Any]) -> str:
+    """When the answers came to be what they are."""
+    return str(annotation.get("updated_at") or annotation.get("created_at") or "")
