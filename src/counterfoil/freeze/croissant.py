@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from counterfoil.freeze.entries import COLUMNS, MANIFEST
+from counterfoil.freeze.entries import COLUMNS, MANIFEST, SHOWN
 from counterfoil.freeze.layouts import DATA
 from counterfoil.freeze.record import FileNote, Record
 from counterfoil.store import Kind
@@ -36,6 +36,15 @@ _TYPES: dict[Kind, str] = {
     "bool": "sc:Boolean",
 }  # fmt: skip
 _FORMATS = {"parquet": "application/x-parquet", "tar": "application/x-tar"}
+_PICTURES = {
+    "folder": {
+        "description": "One PNG file per picture.", "encodingFormat": "image/png", "includes": f"{DATA}/**/*.png",
+    },
+    "parquet": {
+        "description": "The pictures in Parquet files.", "encodingFormat": _FORMATS["parquet"],
+        "includes": f"{DATA}/*.parquet",
+    },
+}  # fmt: skip
 
 
 def croissant(record: Record, files: Mapping[str, FileNote]) -> str:
@@ -58,13 +67,14 @@ def croissant(record: Record, files: Mapping[str, FileNote]) -> str:
 
 
 def _distribution(record: Record, files: Mapping[str, FileNote]) -> list[dict[str, Any]]:
-    shards = [name for name in files if name.startswith(f"{DATA}/") and name.rsplit(".", 1)[-1] in _FORMATS]
-    found = [_file(name, files[name]) for name in (MANIFEST, *sorted(shards))]
-    if record.layout == "folder":
-        found.append({
-            "@type": "cr:FileSet", "@id": "pictures", "name": "pictures", "description": "One PNG file per picture.",
-            "encodingFormat": "image/png", "includes": f"{DATA}/**/*.png",
-        })  # fmt: skip
+    """Manifest and shards; tar files as they are: mlcroissant keeps what it unpacks under the name of the file alone.
+
+    It would show the pictures of one benchmark's data/test-00000.tar for every other's.
+    """
+    shards = sorted(name for name in files if name.startswith(f"{DATA}/") and name.rsplit(".", 1)[-1] in _FORMATS)
+    found = [_file(name, files[name]) for name in (MANIFEST, *shards)]
+    if record.layout in _PICTURES:
+        found.append({"@type": "cr:FileSet", "@id": "pictures", "name": "pictures", **_PICTURES[record.layout]})
     return found
 
 
@@ -76,20 +86,35 @@ def _file(name: str, note: FileNote) -> dict[str, Any]:
 
 
 def _record_sets(record: Record) -> list[dict[str, Any]]:
-    """The manifest's rows; where pictures are files, the pictures too."""
+    """The manifest's rows; the pictures too, where they are files or bytes in a column."""
     rows = [
         _field("manifest", name, _TYPES[kind], {"fileObject": {"@id": MANIFEST}, "extract": {"column": name}})
         for name, kind in COLUMNS.items()
     ]
     sets = [_record_set("manifest", "Every picture with its provenance.", rows)]
-    if record.layout == "folder":
-        parts = (("file", "sc:Text", "fullpath"), ("image", "sc:ImageObject", "content"))
-        fields = [
-            _field("images", name, kind, {"fileSet": {"@id": "pictures"}, "extract": {"fileProperty": part}})
-            for name, kind, part in parts
-        ]
-        sets.append(_record_set("images", "Every picture with its path.", fields))
+    if record.layout in _PICTURES:
+        fields = _columns() if record.layout == "parquet" else _properties()
+        sets.append(_record_set("images", f"Every picture with its {fields[0]['name']}, as in the manifest.", fields))
     return sets
+
+
+def _properties() -> list[dict[str, Any]]:
+    """Pictures that are files."""
+    parts = (("file", "sc:Text", "fullpath"), ("image", "sc:ImageObject", "content"))
+    return [
+        _field("images", name, kind, {"fileSet": {"@id": "pictures"}, "extract": {"fileProperty": part}})
+        for name, kind, part in parts
+    ]
+
+
+def _columns() -> list[dict[str, Any]]:
+    """Pictures that are bytes in a column, with the text columns beside them."""
+    found = [
+        _field("images", name, "sc:Text", {"fileSet": {"@id": "pictures"}, "extract": {"column": name}})
+        for name in ("id", *(name for name in SHOWN if name != "id"))
+    ]
+    content = {"extract": {"column": "image"}, "transform": {"jsonPath": "bytes"}}
+    return [*found, _field("images", "image", "sc:ImageObject", {"fileSet": {"@id": "pictures"}, **content})]
 
 
 def _record_set(name: str, description: str, fields: list[dict[str, Any]]) -> dict[str, Any]:
