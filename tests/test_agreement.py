@@ -7,14 +7,10 @@ import pytest
 from numpy.typing import NDArray
 from statsmodels.stats.inter_rater import aggregate_raters, cohens_kappa
 from statsmodels.stats.inter_rater import fleiss_kappa as statsmodels_fleiss
+from statsmodels.stats.proportion import proportion_confint
 
-from counterfoil.analyse.agreement import (
-    agreement,
-    cohen_kappa,
-    fleiss_kappa,
-    krippendorff_alpha,
-    percent_agreement,
-)
+from counterfoil.analyse.agreement import agreement, fleiss_kappa, krippendorff_alpha, percent_agreement
+from counterfoil.analyse.cohen import cohen_kappa
 from counterfoil.analyse.verdict_table import Ratings, latest, ratings_of
 from counterfoil.types import Verdict
 
@@ -128,6 +124,29 @@ def test_few_disagreements_have_an_interval_though_some_resamples_miss_them_all(
     assert found.ci_low < found.value < found.ci_high
     rows[:4] = 0  # one is left, and a third of the resamples miss it
     assert math.isnan(agreement(ratings_from(rows), np.random.default_rng(0)).krippendorff.ci_low)
+
+
+def test_few_pictures_on_which_all_agree_leave_the_measures_uncertain() -> None:
+    """A bootstrap alone would be sure: every resample agrees as well."""
+    found = agreement(ratings_from(np.array([[0] * 3, [1] * 3] * 5, np.intp)), np.random.default_rng(0))
+    for measure, most in ((found.percent, 100), (found.cohen, 1), (found.fleiss, 1), (found.krippendorff, 1)):
+        assert (measure.value, measure.ci_high) == (most, most)
+    assert found.percent.ci_low < 100 * proportion_confint(10, 10, method="wilson")[0]
+    assert found.krippendorff.ci_low < 0.6
+
+
+def test_intervals_hold_the_truth_with_few_pictures() -> None:
+    """Twelve pictures, three annotators who are right nine times in ten, and as many pictures of each answer."""
+    truth = {"percent": 82.0, "fleiss": 0.64, "krippendorff": 0.64}  # 0.9^2 + 0.1^2, and (0.82 - 0.5) / 0.5
+    inside = dict.fromkeys(truth, 0)
+    for seed in range(150):
+        rng = np.random.default_rng(seed)
+        rows = np.where(rng.random((12, 3)) < 0.9, np.arange(12)[:, None] % 2, 1 - np.arange(12)[:, None] % 2)
+        found = agreement(ratings_from(rows.astype(np.intp)), rng, resamples=200)
+        for name, true in truth.items():
+            measure = getattr(found, name)
+            inside[name] += measure.ci_low <= true <= measure.ci_high
+    assert min(inside.values()) / 150 > 0.93
 
 
 def test_intervals_end_where_the_measures_do() -> None:

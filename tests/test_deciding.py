@@ -134,6 +134,40 @@ def test_two_annotators_who_always_contradict_each_other_leave_dawid_and_skene_u
     assert {row.decided["seen"] for row in found.values()} == {UNDECIDED}
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_dawid_and_skene_name_answers_as_most_of_the_answers_do(seed: int) -> None:
+    """Two careful annotators and three who mostly say the opposite: EM settles where the truth is turned round."""
+    rng = np.random.default_rng(seed)
+    truth = (rng.random(400) < 0.35).astype(np.intp)
+    right = np.array([0.98, 0.9, 0.2, 0.2, 0.3])
+    codes = np.where(rng.random((400, 5)) < right, truth[:, None], 1 - truth[:, None])
+    found = dawid_skene(Ratings(tuple(map(str, range(400))), tuple("abcde"), ("yes", "no"), codes))
+    assert (found.beliefs.argmax(axis=1) == truth).mean() > 0.95
+    np.testing.assert_allclose(found.errors[:, 0, 0], right, atol=0.1)
+
+
+@pytest.mark.parametrize("answers", ["y", "yy", "nnn", "uu"])
+def test_dawid_and_skene_believe_one_annotator_and_those_who_always_say_the_same(answers: str) -> None:
+    found = decided([row for i in range(4) for row in said(f"p{i}", answers, answers)], "dawid-skene")
+    told = {"y": "yes", "n": "no", "u": "unsure"}[answers[0]]
+    assert {row.decided["seen"] for row in found.values()} == {told}
+    assert {row.kept for row in found.values()} == {told == "yes"}
+
+
+def test_exclusion_by_controls_looks_at_nothing_that_agreement_is_measured_on() -> None:
+    """Whoever disagrees with everybody, but judges the controls rightly, stays; the other way round, goes."""
+    rows = [*controls("loner", "yyy", "nnn"), *controls("follower", "nnn", "yyy"), *controls("third", "yyy", "nnn")]
+    rows += [
+        Verdict(f"v{i}", name, "seen", "no" if name == "loner" else "yes", 2.0)
+        for i in range(6)
+        for name in ("loner", "follower", "third")
+    ]
+    out = excluded_annotators(annotator_qualities(rows, KEEP_IF), Exclusion(control_accuracy=0.7))
+    assert set(out) == {"follower"}
+    work = [row for row in rows if not row.control]
+    assert ratings_of(rows, "seen").codes.tolist() == ratings_of(work, "seen").codes.tolist()
+
+
 def believed_by_hand(codes: NDArray[np.intp], answers: int, rounds: int) -> list[list[float]]:
     """Dawid and Skene's equations, answer by answer in plain loops."""
     beliefs = [[sum(code == true for code in row) / sum(code >= 0 for code in row) for true in range(answers)]

@@ -24,7 +24,6 @@ from counterfoil.mine import (
     kept_of_all,
     names_the_same,
     pictures_per_setting,
-    share,
     spread,
     subsets,
 )
@@ -39,8 +38,8 @@ def said(*rows: str, original: str = "") -> Said:
 
 
 def own_photos(pictures: int) -> Photos:
-    """Every picture is of a photo of its own, and each photo counts once."""
-    return Photos(np.arange(pictures), np.ones((1, pictures)))
+    """Every picture is of a photo of its own."""
+    return Photos(np.arange(pictures), pictures)
 
 
 def picked(kept: NDArray[np.bool_]) -> str:
@@ -143,35 +142,25 @@ def test_the_curve_of_a_case_worked_by_hand() -> None:
     rows = curve(answers, Rule("all"), subsets(2, np.random.default_rng(0)), own_photos(4))
     first, second, target = rows
     # what the second chose alone (0 1 3): the first is right on 3
-    assert [(row.size, row.accuracy[0]) for row in first] == [(1, pytest.approx(1 / 3))]
-    assert [(row.size, row.accuracy[0]) for row in second] == [(1, pytest.approx(1 / 3))]
+    for (row,) in (first, second):
+        assert [row.size, row.accuracy.value] == pytest.approx([1, 1 / 3])
     # the target: on 0 1 2 right once, on 0 1 3 right twice, on 0 1 right once
     alone, both = target
     assert [alone.groups, alone.lowest, alone.highest] == pytest.approx([2, 1 / 3, 2 / 3])
-    assert alone.accuracy[0] == pytest.approx(1 / 2)
-    assert both.accuracy[0] == pytest.approx(1 / 2)
+    assert alone.accuracy.value == pytest.approx(1 / 2)
+    assert both.accuracy.value == pytest.approx(1 / 2)
     # where its original is right: 0 1 of the first choice (one lost), 0 1 3 of the second (one lost)
-    assert alone.transfer[0] == pytest.approx((1 / 2 + 1 / 3) / 2)
+    assert alone.transfer.value == pytest.approx((1 / 2 + 1 / 3) / 2)
 
 
 def test_groups_that_keep_nothing_are_counted_and_left_out() -> None:
     answers = said("wr", "rr", "rw")
     rows = curve(answers, Rule("all"), subsets(2, np.random.default_rng(0)), own_photos(2))
     alone, both = rows[2]
-    assert (alone.groups, alone.empty, alone.accuracy[0]) == (1, 1, 1.0)
+    assert (alone.groups, alone.empty, alone.accuracy.value) == (1, 1, 1.0)
     assert (both.groups, both.empty) == (0, 1)
-    assert math.isnan(both.accuracy[0])
+    assert math.isnan(both.accuracy.value)
     assert math.isnan(both.lowest)
-
-
-def test_weights_count_photos_as_often_as_they_are_drawn() -> None:
-    photo = np.array([0, 0, 1, 2])
-    hits = np.array([[True, False, True, False]])
-    weights = np.array([[1.0, 1.0, 1.0], [2.0, 0.0, 1.0], [0.0, 0.0, 3.0]])
-    found = share(hits, np.array([[True, True, True, True]]), Photos(photo, weights))
-    assert found[:, 0] == pytest.approx([2 / 4, 2 / 5, 0.0])
-    nothing = share(hits, np.zeros((1, 4), bool), Photos(photo, weights))
-    assert np.isnan(nothing).all()
 
 
 def simulated(
@@ -193,9 +182,9 @@ def test_the_adjusted_bias_is_what_a_twin_that_had_no_say_would_show(rule: Rule)
     kept = kept_of_all(answers.of(slice(0, 4)), rule)
     for place, row in enumerate(found):
         truth = chance[place, kept].mean() - answers.right[place, kept].mean()
-        assert row.chosen_by_all[0] == pytest.approx(answers.right[place, kept].mean())
-        assert row.adjusted[0] == pytest.approx(truth, abs=0.03)
-        assert abs(row.adjusted[0] - truth) < abs(row.bias[0] - truth)
+        assert row.of_all.value == pytest.approx(answers.right[place, kept].mean())
+        assert row.adjusted == pytest.approx(truth, abs=0.03)
+        assert abs(row.adjusted - truth) < abs(row.bias - truth)
 
 
 def test_without_adjustment_the_bias_is_too_large_where_all_must_fail_and_too_small_where_some_must() -> None:
@@ -205,18 +194,18 @@ def test_without_adjustment_the_bias_is_too_large_where_all_must_fail_and_too_sm
         kept = kept_of_all(answers.of(slice(0, 4)), rule)
         for place, row in enumerate(bias_of(answers, 4, rule, photos)):
             truth = chance[place, kept].mean() - answers.right[place, kept].mean()
-            assert (row.bias[0] > truth + 0.01) == too_large
-            assert (row.bias[0] < truth - 0.01) != too_large
+            assert (row.bias > truth + 0.01) == too_large
+            assert (row.bias < truth - 0.01) != too_large
 
 
 def test_the_bias_of_a_case_worked_by_hand() -> None:
     answers = said("wwwr", "wwrw")
     first, second = bias_of(answers, 2, Rule("all"), own_photos(4))
-    assert first.chosen_by_all[0] == 0.0
-    assert first.chosen_by_others[0] == pytest.approx(1 / 3)  # the second chose 0 1 3, the first is right on 3
-    assert second.bias[0] == pytest.approx(1 / 3)
+    assert first.of_all.value == 0.0
+    assert first.of_others.value == pytest.approx(1 / 3)  # the second chose 0 1 3, the first is right on 3
+    assert second.bias == pytest.approx(1 / 3)
     assert first.pictures_of_others == 3
-    assert math.isnan(first.adjusted[0])  # no target tells how hard the sets are
+    assert math.isnan(first.adjusted)  # no target tells how hard the sets are
 
 
 def test_one_picture_of_each_photo_gives_wilsons_interval() -> None:

@@ -91,8 +91,9 @@ def test_where_people_keep_everything_nothing_changes(tmp_path: Path) -> None:
     workspace, _, target = mined(tmp_path)
     decide(workspace, "background-swap", kept=range(8))
     row = row_of(changed_by_verification(workspace).changed, target, "all")
-    assert row.accuracy_change[:3] == (0, 0, 0)
-    assert row.drop_change[:3] == (0, 0, 0)
+    for found in (row.accuracy_change, row.drop_change):
+        assert found.value == 0
+        assert found.ci_low < 0 < found.ci_high  # of other photos people might drop some
     told = next(line for line in changed_by_verification(workspace).lines if line.startswith(f"{target}, all"))
     assert told.endswith("25.0 % with it (n = 8): nothing changes on these photos.")
 

@@ -190,6 +190,15 @@ class Drop:
     p_bh: float = float("nan")  # adjusted by Benjamini and Hochberg
 
 
+class PhotoShare(NamedTuple):
+    """A share of pictures, and what it owes to each photo: pictures of one photo succeed and fail together."""
+
+    value: float  # NaN where there is no picture
+    pulls: NDArray[np.float64]  # (photos,): by how much each photo moves the value, 0 in sum
+    parts: NDArray[np.float64]  # (photos,): how much of the pictures is of each photo, 1 in sum
+    pictures: float  # the share is of; a mean over several sets where it is one of several shares
+
+
 @runtime_checkable
 class Edit(Protocol):
     """One change of one attribute: a frozen dataclass whose fields are its settings."""

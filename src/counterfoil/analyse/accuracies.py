@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from statistics import NormalDist
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -12,14 +11,15 @@ from numpy.typing import NDArray
 
 from counterfoil.analyse.answers import Answers, Condition
 from counterfoil.analyse.interval import Estimate
+from counterfoil.analyse.photo_shares import wilson
 from counterfoil.analyse.ties import tied
+from counterfoil.types import PhotoShare
 
 Group: TypeAlias = tuple[str, str, str]  # attribute, edit and level, or "all" of them
 
 ALL = "all"  # instead of an attribute, edit or level: all of them together
 
 APART = {"original", "control", "presence"}  # references, and pictures whose object is gone: no part of the overall
-_QUANTILE = NormalDist().inv_cdf(0.975)
 
 
 class GroupAccuracy(NamedTuple):
@@ -56,30 +56,9 @@ def clustered_wilson(right: NDArray[np.bool_], photo: NDArray[np.intp]) -> Estim
     if n == 0:
         return Estimate(math.nan, math.nan, math.nan, 0)
     share = int(right.sum()) / n
-    effective = _effective(right, photo, share)
-    spread = _QUANTILE**2 / effective
-    centre = (share + spread / 2) / (1 + spread)
-    reach = _QUANTILE * math.sqrt(share * (1 - share) / effective + spread / (4 * effective)) / (1 + spread)
-    return Estimate(share, max(0.0, centre - reach), min(1.0, centre + reach), n)
-
-
-def _effective(right: NDArray[np.bool_], photo: NDArray[np.intp], share: float) -> float:
-    """How many independent pictures tell as much: all of them at most, at least what photos of one answer each tell."""
     _, place, sizes = np.unique(photo, return_inverse=True, return_counts=True)
-    n, photos = len(right), len(sizes)
-    fewest = n * n / float((sizes**2).sum())
-    if photos == 1 or share in (0.0, 1.0):
-        return fewest
-    between = float((np.bincount(place, right - share) ** 2).sum()) / (n * n) * photos / (photos - 1)
-    widened = between * (_student(photos - 1) / _QUANTILE) ** 2
-    return max(fewest, min(float(n), share * (1 - share) / widened)) if widened > 0 else float(n)
-
-
-def _student(freedom: int) -> float:
-    """Student's 97.5 % quantile by Fisher's expansion in 1 / freedom; below 3 it is too small, but so are the sets."""
-    z = _QUANTILE
-    terms = (z, (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96, (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384)
-    return math.fsum(term / freedom**power for power, term in enumerate(terms))
+    pulls = np.bincount(place, right - share) / n
+    return Estimate(share, *wilson(PhotoShare(share, pulls, sizes / n, n)), n)
 
 
 def _of_group(

@@ -1,34 +1,28 @@
 """Whether annotators agree beyond chance: percent, Cohen's and Fleiss' kappa, Krippendorff's alpha.
 
 Every measure is a function of sums over pictures, so a bootstrap resamples pictures by weighing those sums, many
-resamples at once; the tests hold the values against the libraries that compute one measure at a time.
+resamples at once; the tests hold the values against the libraries that compute one measure at a time. A bootstrap of
+few pictures, or of few that anybody disagreed on, is too sure: no interval is narrower than the jackknife's.
 """
 
 from __future__ import annotations
 
-import itertools
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.analyse.interval import Estimate
+from counterfoil.analyse.cohen import Pair, PairAgreement, beyond_chance, mean_kappa, pairs_of
+from counterfoil.analyse.interval import Bounds, Estimate
+from counterfoil.analyse.jackknife import jackknife_interval
 from counterfoil.analyse.paired import Interval
 from counterfoil.analyse.resampling import RESAMPLES, percentile_interval
 from counterfoil.analyse.verdict_table import Ratings
 
 _BLOCK = 100  # resamples held in memory at once
-_LEAST = (0.0, -1.0, -1.0, -1.0)  # what percent, Cohen's and Fleiss' kappa and alpha are at least
+_SHARE, _KAPPA = Bounds(0.0, 1.0), Bounds(-1.0, 1.0)
+_BOUNDS = (_SHARE, _KAPPA, _KAPPA, _KAPPA)  # of percent, Cohen's and Fleiss' kappa, alpha
 _MOSTLY = 0.95  # of the resamples must have a value
-
-
-class PairAgreement(NamedTuple):
-    """Cohen's kappa of two annotators over the pictures that both answered."""
-
-    first: str
-    second: str
-    pictures: int
-    kappa: float
 
 
 class Agreement(NamedTuple):
@@ -56,14 +50,14 @@ def agreement(ratings: Ratings, rng: np.random.Generator, *, resamples: int = RE
     codes = ratings.codes[(ratings.codes >= 0).sum(axis=1) > 1]
     shared = ratings._replace(codes=codes)
     sums = _sums(shared)
-    pairs = _pairs(shared)
+    pairs = pairs_of(shared)
     whole = _measures(sums, pairs, np.ones((1, len(codes))))
-    drawn = _resampled(sums, pairs, rng, resamples)
+    drawn, without = _resampled(sums, pairs, rng, resamples), _left_out(sums, pairs)
     percent, cohen, fleiss, alpha = (
-        Estimate(float(value[0]), *_interval(float(value[0]), column, least), len(codes))
-        for value, column, least in zip(whole, drawn.T, _LEAST, strict=True)
+        Estimate(value, *_wider(_bootstrap(value, column, bounds), jackknife_interval(value, left, bounds)), len(codes))
+        for value, column, left, bounds in zip(np.ravel(whole).tolist(), drawn.T, without, _BOUNDS, strict=True)
     )
-    return Agreement(percent.scaled(100), cohen, fleiss, alpha, _told(shared, pairs))
+    return Agreement(percent.scaled(100), cohen, fleiss, alpha, tuple(pair.told(shared.annotators) for pair in pairs))
 
 
 def percent_agreement(counts: NDArray[np.float64]) -> float:
@@ -79,19 +73,6 @@ def fleiss_kappa(counts: NDArray[np.float64]) -> float:
 def krippendorff_alpha(counts: NDArray[np.float64]) -> float:
     """Krippendorff's alpha for nominal data of counts (pictures, answers); single answers tell nothing and go."""
     return float(_of_counts(counts)[2])
-
-
-def cohen_kappa(first: NDArray[np.intp], second: NDArray[np.intp]) -> float:
-    """Cohen's kappa of two annotators' codes; pictures that one of them left out (-1) go."""
-    features, both = _pair_features(first, second, int(max(first.max(initial=0), second.max(initial=0))) + 1)
-    return float(_cohen(np.ones((1, int(both.sum()))) @ features)[0])
-
-
-class _Pair(NamedTuple):
-    first: int
-    second: int
-    both: NDArray[np.bool_]  # (pictures,)
-    features: NDArray[np.float64]  # (pictures of both, 2 + 2 * answers)
 
 
 def _sums(ratings: Ratings) -> NDArray[np.float64]:
@@ -120,61 +101,30 @@ def _from_counts(sums: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArra
         by_chance = ((by_answer / total[:, None]) ** 2).sum(axis=1)
         disagreement = 1.0 - (by_answer * (by_answer - 1)).sum(axis=1) / (total * (total - 1))
         alpha = 1.0 - (1.0 - matched / total) / disagreement
-        return observed, _beyond(observed, by_chance), alpha
-
-
-def _beyond(observed: NDArray[np.float64], by_chance: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Agreement beyond chance; NaN where chance agrees always, up to what a float adds."""
-    room = np.where(1.0 - by_chance < 1e-12, np.nan, 1.0 - by_chance)
-    return np.asarray((observed - by_chance) / room, np.float64)
-
-
-def _pairs(ratings: Ratings) -> list[_Pair]:
-    found = []
-    for first, second in itertools.combinations(range(len(ratings.annotators)), 2):
-        codes = ratings.codes[:, first], ratings.codes[:, second]
-        features, both = _pair_features(*codes, len(ratings.answers))
-        if both.any():
-            found.append(_Pair(first, second, both, features))
-    return found
-
-
-def _pair_features(
-    first: NDArray[np.intp], second: NDArray[np.intp], answers: int
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """1, agreement and each annotator's answer one-hot, over the pictures of both; and which those are."""
-    both = np.asarray((first >= 0) & (second >= 0))
-    a, b = first[both], second[both]
-    columns = [
-        np.ones((len(a), 1)),
-        (a == b)[:, None],
-        a[:, None] == np.arange(answers),
-        b[:, None] == np.arange(answers),
-    ]
-    return np.hstack(columns).astype(np.float64), both
-
-
-def _cohen(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-    pictures, agreeing = sums[:, 0], sums[:, 1]
-    first, second = np.split(sums[:, 2:], 2, axis=1)
-    with np.errstate(invalid="ignore", divide="ignore"):  # 0 / 0: no picture of both was drawn
-        return _beyond(agreeing / pictures, (first * second).sum(axis=1) / pictures**2)
+        return observed, beyond_chance(observed, by_chance), alpha
 
 
 def _measures(
-    sums: NDArray[np.float64], pairs: list[_Pair], weights: NDArray[np.float64]
+    sums: NDArray[np.float64], pairs: list[Pair], weights: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], ...]:
     """Percent, mean Cohen, Fleiss, alpha of every row of weights (resamples, pictures)."""
     percent, fleiss, alpha = _from_counts(weights @ sums)
-    kappas = np.array([_cohen(weights[:, pair.both] @ pair.features) for pair in pairs]).reshape(-1, len(weights))
-    defined = np.isfinite(kappas)
-    with np.errstate(invalid="ignore"):  # 0 / 0: no pair has a kappa
-        cohen = np.where(defined, kappas, 0.0).sum(axis=0) / defined.sum(axis=0)
-    return percent, cohen, fleiss, alpha
+    return (
+        percent,
+        mean_kappa([pair.weighed(weights) for pair in pairs], len(weights)),
+        fleiss,
+        alpha,
+    )
+
+
+def _left_out(sums: NDArray[np.float64], pairs: list[Pair]) -> tuple[NDArray[np.float64], ...]:
+    """The measures without each picture, (pictures,) each."""
+    percent, fleiss, alpha = _from_counts(sums.sum(axis=0) - sums)
+    return percent, mean_kappa([pair.left_out for pair in pairs], len(sums)), fleiss, alpha
 
 
 def _resampled(
-    sums: NDArray[np.float64], pairs: list[_Pair], rng: np.random.Generator, resamples: int
+    sums: NDArray[np.float64], pairs: list[Pair], rng: np.random.Generator, resamples: int
 ) -> NDArray[np.float64]:
     """The measures of every resample, (resamples, 4)."""
     if not len(sums):
@@ -191,7 +141,7 @@ def _drawn(pictures: int, resamples: int, rng: np.random.Generator) -> NDArray[n
     return counts.reshape(resamples, pictures).astype(np.float64)
 
 
-def _interval(value: float, drawn: NDArray[np.float64], least: float) -> Interval:
+def _bootstrap(value: float, drawn: NDArray[np.float64], bounds: Bounds) -> Interval:
     """The percentile interval, moved by the bootstrap's own bias: kappas of few pictures come out low resampled.
 
     A resample in which all say the same has no value. Where few have disagreed some such are drawn, and are left out;
@@ -202,17 +152,12 @@ def _interval(value: float, drawn: NDArray[np.float64], least: float) -> Interva
         return Interval(np.nan, np.nan)
     low, high = percentile_interval(known)
     bias = float(known.mean()) - value
-    return Interval(max(least, low - bias), min(1.0, high - bias))
+    return Interval(max(bounds.low, low - bias), min(bounds.high, high - bias))
 
 
-def _told(ratings: Ratings, pairs: list[_Pair]) -> tuple[PairAgreement, ...]:
-    names = ratings.annotators
-    return tuple(
-        PairAgreement(
-            names[p.first], names[p.second], len(p.features), float(_cohen(p.features.sum(0, keepdims=True))[0])
-        )
-        for p in pairs
-    )
+def _wider(first: Interval, second: Interval) -> Interval:
+    """From the lower to the higher end of both; none where one of them has none."""
+    return Interval(float(np.minimum(first.low, second.low)), float(np.maximum(first.high, second.high)))
 
 
 def _ends(found: Estimate) -> tuple[tuple[str, float], ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from counterfoil.analyse.verdict_table import Ratings
 
 _SMALLEST = 1e-10  # of a probability, so that its logarithm exists
 _MOST_ROUNDS = 1_000
+_MOST_RENAMED = 6  # answers whose orders are all looked at
 _TOLERANCE = 1e-9  # on the gain in log-likelihood per picture
 
 
@@ -44,7 +46,21 @@ def dawid_skene(ratings: Ratings) -> DawidSkene:
         if likelihood - before < _TOLERANCE:
             break
         before = likelihood
-    return DawidSkene(beliefs, *_maximised(given, beliefs))
+    named = _named(given, beliefs)
+    return DawidSkene(named, *_maximised(given, named))
+
+
+def _named(given: _Given, beliefs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The beliefs under the names of answers that most of the answers given bear out.
+
+    To the likelihood names mean nothing: with many careless annotators EM may settle where everybody is believed to say
+    the opposite of what is true.
+    """
+    answers = given.shape[2]
+    borne_out = [np.bincount(given.answer, beliefs[given.picture, true], answers) for true in range(answers)]
+    orders = itertools.permutations(range(answers)) if answers <= _MOST_RENAMED else [tuple(range(answers))]
+    best = max(orders, key=lambda order: sum(borne_out[true][answer] for answer, true in enumerate(order)))
+    return np.ascontiguousarray(beliefs[:, best])
 
 
 def _shares(counts: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,8 +1,7 @@
 """Shared failures: which pictures several surrogates get wrong, and whether models that had no say fail on them too.
 
 Pure functions on arrays: who was right where comes in, which pictures are kept and what that does comes out. Intervals
-are the caller's: a function that takes `Photos` gives one result per row of their weights, so that a row of ones gives
-the value and rows of resampled photos give its bootstrap.
+are the caller's: a function that takes `Photos` gives shares with what they owe to each photo.
 """
 
 from counterfoil.mine.balance import Balance, Spread, balanced, group_of, spread
@@ -10,7 +9,7 @@ from counterfoil.mine.bias import Bias, bias_of, leave_one_out
 from counterfoil.mine.curve import CurveRow, curve
 from counterfoil.mine.families import family_of
 from counterfoil.mine.rules import OriginalRule, Rule, RuleKind, Said, kept_by, kept_of_all, pictures_per_setting
-from counterfoil.mine.shares import Photos, share
+from counterfoil.mine.shares import Photos, share, shares
 from counterfoil.mine.subsets import MOST_SURROGATES_FOR_ALL, subsets
 from counterfoil.mine.wrong_answers import common_wrong_answer, names_the_same
 
@@ -37,6 +36,7 @@ __all__ = [
     "names_the_same",
     "pictures_per_setting",
     "share",
+    "shares",
     "spread",
     "subsets",
 ]

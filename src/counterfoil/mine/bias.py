@@ -15,17 +15,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.mine.rules import Rule, Said, kept_by
-from counterfoil.mine.shares import Photos, share
+from counterfoil.mine.shares import Photos, share, shares
+from counterfoil.types import PhotoShare
 
 
 class Bias(NamedTuple):
-    """One surrogate's accuracies, one per row of weights; shares, not percent."""
+    """Accuracies on what all and on what the others chose, of a surrogate and of the targets on average."""
 
-    chosen_by_all: NDArray[np.float64]
-    chosen_by_others: NDArray[np.float64]
-    bias: NDArray[np.float64]  # others minus all
-    adjusted: NDArray[np.float64]  # less what targets lose from the others' choice to the whole; NaN without targets
+    of_all: PhotoShare
+    of_others: PhotoShare
+    targets_of_all: PhotoShare  # over the targets that answered both choices; NaN where there is none
+    targets_of_others: PhotoShare
     pictures_of_others: int
+
+    @property
+    def bias(self) -> float:
+        """Others minus all."""
+        return self.of_others.value - self.of_all.value
+
+    @property
+    def adjusted(self) -> float:
+        """The bias less what targets lose from the others' choice to the whole; NaN without targets."""
+        return self.bias - (self.targets_of_others.value - self.targets_of_all.value)
 
 
 def leave_one_out(said: Said, rule: Rule) -> NDArray[np.bool_]:
@@ -37,23 +48,30 @@ def leave_one_out(said: Said, rule: Rule) -> NDArray[np.bool_]:
 def bias_of(said: Said, surrogates: int, rule: Rule, photos: Photos) -> list[Bias]:
     """The bias of every surrogate, whose answers stand first; there must be two at least, since the others choose."""
     chosen, targets = said.of(slice(0, surrogates)), said.of(slice(surrogates, None))
-    kept = leave_one_out(chosen, rule)
-    by_targets = [_accuracies(targets, row, photos) for row in kept]
-    found = []
-    for place in range(surrogates):
-        own = chosen.of([place])
-        of_all, of_others = (_accuracies(own, row, photos)[:, 0] for row in kept[[0, place + 1]])
-        bias = of_others - of_all
-        milder = _mean(by_targets[place + 1] - by_targets[0])
-        found.append(Bias(of_all, of_others, bias, bias - milder, int(kept[place + 1].sum())))
-    return found
+    whole, *without = leave_one_out(chosen, rule)
+    return [
+        Bias(
+            _accuracy(right, whole, photos),
+            _accuracy(right, others, photos),
+            *_by_targets(targets, whole, others, photos),
+            int(others.sum()),
+        )
+        for right, others in zip(chosen.right, without, strict=True)
+    ]
 
 
-def _accuracies(models: Said, kept: NDArray[np.bool_], photos: Photos) -> NDArray[np.float64]:
-    """Of every model on the kept pictures, (rows, models)."""
-    return share(models.right == 1, np.isfinite(models.right) & kept, photos)
+def _accuracy(right: NDArray[np.float64], kept: NDArray[np.bool_], photos: Photos) -> PhotoShare:
+    return share(right == 1, np.isfinite(right) & kept, photos)
 
 
-def _mean(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Mean over the targets, (rows,); NaN where there is none."""
-    return values.mean(axis=1) if values.shape[1] else np.full(len(values), np.nan)
+def _by_targets(
+    targets: Said, whole: NDArray[np.bool_], others: NDArray[np.bool_], photos: Photos
+) -> tuple[PhotoShare, PhotoShare]:
+    """The targets' mean accuracies on both choices; the same targets on both sides, or they could not be compared."""
+    answered = np.isfinite(targets.right)
+    both = (answered & whole).any(axis=1) & (answered & others).any(axis=1)
+    right, among = targets.right[both] == 1, answered[both]
+    of_all, of_others = (
+        shares(*(next(photos.counts(rows & kept)) for rows in (right, among))).mean for kept in (whole, others)
+    )
+    return of_all, of_others

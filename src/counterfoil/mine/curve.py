@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.mine.rules import Rule, Said, kept_by
-from counterfoil.mine.shares import Photos
+from counterfoil.mine.shares import Photos, Shares, shares
+from counterfoil.types import PhotoShare
 
 _BLOCK = 64  # groups of surrogates looked at together
 
@@ -19,19 +20,10 @@ class CurveRow(NamedTuple):
     size: int  # surrogates in a group
     groups: int  # that kept a picture which the model answered
     empty: int  # that kept none
-    accuracy: NDArray[np.float64]  # (rows of weights,): mean over the groups
+    accuracy: PhotoShare  # mean over the groups
     lowest: float  # accuracy over the groups
     highest: float
-    transfer: NDArray[np.float64]  # (rows of weights,): failures where the model has the original right
-
-
-class _Sums(NamedTuple):
-    """Per group, (rows of weights, groups): how many kept pictures, and of which kind."""
-
-    answered: NDArray[np.float64]
-    right: NDArray[np.float64]
-    sound: NDArray[np.float64]  # right on the original
-    lost: NDArray[np.float64]  # of those, wrong now
+    transfer: PhotoShare  # failures where the model has the original right
 
 
 def curve(said: Said, rule: Rule, groups: NDArray[np.bool_], photos: Photos) -> list[list[CurveRow]]:
@@ -41,45 +33,36 @@ def curve(said: Said, rule: Rule, groups: NDArray[np.bool_], photos: Photos) -> 
     """
     sizes = groups.sum(axis=1)
     found: list[list[CurveRow]] = [[] for _ in said.right]
-    for size in np.unique(sizes):  # one size at a time: the sums over all groups would fill the memory
-        own = groups[sizes == size]
-        for place, sums in enumerate(_sums(said, rule, own, photos)):
-            outside = ~own[:, place] if place < own.shape[1] else np.ones(len(own), bool)
-            found[place] += [_row(sums, size, outside)] if outside.any() else []
+    for size in np.unique(sizes):
+        for rows, told in zip(found, _of_size(said, rule, groups[sizes == size], photos), strict=True):
+            rows += [] if told is None else [_row(int(size), *told)]
     return found
 
 
-def _sums(said: Said, rule: Rule, groups: NDArray[np.bool_], photos: Photos) -> list[_Sums]:
-    """Of every model, what every group kept."""
+def _of_size(said: Said, rule: Rule, groups: NDArray[np.bool_], photos: Photos) -> list[tuple[Shares, Shares] | None]:
+    """Accuracy and transfer of every model, added up block by block; None of a surrogate that is in every group."""
     surrogates = said.of(slice(0, groups.shape[1]))
-    kinds = [kind for place in range(len(said.right)) for kind in _kinds(said.of([place]))]
-    blocks = []
-    for start in range(0, len(groups), _BLOCK):
-        kept = kept_by(surrogates, rule, groups[start : start + _BLOCK])
-        blocks.append(photos.weighed_kinds(kept, kinds))
-    whole = [np.concatenate(parts, axis=1) for parts in zip(*blocks, strict=True)]
-    width = len(_Sums._fields)
-    return [_Sums(*whole[start : start + width]) for start in range(0, len(whole), width)]
+    found: list[tuple[Shares, Shares] | None] = [None] * len(said.right)
+    for start in range(0, len(groups), _BLOCK):  # the counts of all groups at once would fill the memory
+        own = groups[start : start + _BLOCK]
+        kept = kept_by(surrogates, rule, own)
+        for place, before in enumerate(found):
+            outside = ~own[:, place] if place < own.shape[1] else np.ones(len(own), bool)
+            if outside.any():
+                told = _shares(said.of([place]), kept[outside], photos)
+                found[place] = told if before is None else (before[0].joined(told[0]), before[1].joined(told[1]))
+    return found
 
 
-def _kinds(model: Said) -> tuple[NDArray[np.bool_], ...]:
-    """Which pictures are answered, right, right on the original, and of those wrong now; (pictures,) each."""
+def _shares(model: Said, kept: NDArray[np.bool_], photos: Photos) -> tuple[Shares, Shares]:
+    """How often the model is right on what groups kept, and wrong where it has the original right."""
     right, sound = model.right[0], model.original[0] == 1
     answered = np.isfinite(right)
-    return answered, right == 1, sound & answered, sound & (right == 0)
+    kinds = (right == 1, answered, sound & (right == 0), sound & answered)
+    hits, asked, lost, known = photos.counts(kept, kinds)
+    return shares(hits, asked), shares(lost, known)
 
 
-def _row(sums: _Sums, size: int, chosen: NDArray[np.bool_]) -> CurveRow:
-    answered, right, sound, lost = (part[:, chosen] for part in sums)
-    with np.errstate(invalid="ignore"):  # 0 / 0 is the NaN that says "nothing kept"
-        accuracy, transfer = right / answered, lost / sound
-    filled = np.isfinite(accuracy[0])
-    ends = (float(accuracy[0, filled].min()), float(accuracy[0, filled].max())) if filled.any() else (np.nan, np.nan)
-    return CurveRow(int(size), int(filled.sum()), int((~filled).sum()), _mean(accuracy), *ends, _mean(transfer))
-
-
-def _mean(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Mean over the groups that have a value, (rows,); NaN where none has."""
-    known = np.isfinite(values)
-    with np.errstate(invalid="ignore"):  # 0 / 0: no group has one
-        return np.asarray(np.where(known, values, 0.0).sum(axis=1) / known.sum(axis=1), np.float64)
+def _row(size: int, accuracy: Shares, transfer: Shares) -> CurveRow:
+    ends = accuracy.lowest, accuracy.highest
+    return CurveRow(size, accuracy.sets, accuracy.empty, accuracy.mean, *ends, transfer.mean)

@@ -1,7 +1,7 @@
 """What verification changed: how much people confirmed, and every model's accuracy and drop with and without it.
 
 Without verification stand all pictures that people decided on, with it those that they kept. Both are of the same
-photos, so a change has an interval of its own: photos are resampled, and both sides follow.
+photos, so a change has an interval of its own, from what each photo adds to it.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.analyse import Estimate
-from counterfoil.analyse.accuracies import ALL, clustered_wilson
+from counterfoil.analyse.accuracies import ALL
 from counterfoil.analyse.answers import coded
 from counterfoil.analyse.deciding import UNDECIDED
-from counterfoil.analyse.resampling import resample_counts
+from counterfoil.analyse.interval import estimate
+from counterfoil.analyse.photo_shares import change, mean_over_photos, share_estimate
 from counterfoil.errors import UserError
 from counterfoil.mine import Photos, share
-from counterfoil.pipeline.mining.picked import RESAMPLES, SEED, resampled
 from counterfoil.pipeline.verified_words import Changed, Confirmed, told_changes, told_confirmed
 from counterfoil.report.surrogates import surrogates_among
 from counterfoil.store import Workspace, prediction_files, read_table
@@ -102,12 +102,9 @@ class _Compared:
     def samples(self) -> tuple[tuple[str, ...], NDArray[np.intp]]:
         return coded(exhibit.variant.sample_id or exhibit.variant.id for exhibit in self.pictures)
 
-    @cached_property
-    def weights(self) -> NDArray[np.float64]:
-        """A row of ones, then photos resampled."""
-        photos = len(self.samples[0])
-        drawn = resample_counts(photos, np.random.default_rng(SEED), resamples=RESAMPLES)
-        return np.vstack([np.ones((1, photos)), drawn])
+    @property
+    def photos(self) -> Photos:
+        return Photos(self.samples[1], len(self.samples[0]))
 
     @cached_property
     def attributes(self) -> dict[str, NDArray[np.bool_]]:
@@ -122,7 +119,7 @@ class _Compared:
         open_ones = {row.variant_id for row in self.verified.decisions if UNDECIDED in row.decided.values()}
         undecided = np.array([exhibit.variant.id in open_ones for exhibit in self.pictures], bool)
         for attribute, among in self.attributes.items():
-            found = clustered_wilson(self.kept[among], self.samples[1][among]).scaled(100)
+            found = share_estimate(share(self.kept, among, self.photos)).scaled(100)
             counts = (int(among.sum()), int((undecided & among).sum()), int((self.kept & among).sum()))
             yield Confirmed(attribute, *counts, found)
 
@@ -161,21 +158,18 @@ class _Compared:
 
     def _accuracies(self, right: NDArray[np.float64], among: NDArray[np.bool_]) -> Iterator[Estimate]:
         """Without verification, with it, and the change."""
-        scored = np.stack([among, among & self.kept]) & np.isfinite(right)
-        for chosen in scored:
-            yield clustered_wilson(right[chosen] == 1, self.samples[1][chosen]).scaled(100)
-        without, with_it = share(np.stack([right == 1] * 2), scored, Photos(self.samples[1], self.weights)).T
-        yield resampled(with_it - without, int(scored[1].sum()))
+        scored = np.isfinite(right)
+        sides = [share(right == 1, chosen & scored, self.photos) for chosen in (among, among & self.kept)]
+        yield from (share_estimate(side).scaled(100) for side in sides)
+        yield change(*sides).scaled(100)
 
     def _drops(
         self, right: NDArray[np.float64], original: NDArray[np.float64], among: NDArray[np.bool_]
     ) -> Iterator[Estimate]:
         """The same of the drops: every photo counts once, with the mean of its pictures."""
         lost = [self._lost(right, original, chosen) for chosen in (among, among & self.kept)]
-        sides = [self._weighed(values) for values in lost]
-        counts = [int(np.isfinite(values).sum()) for values in lost]
-        yield from (resampled(side, count) for side, count in zip(sides, counts, strict=True))
-        yield resampled(sides[1] - sides[0], counts[1])
+        yield from (estimate(values).scaled(100) for values in lost)
+        yield change(*map(mean_over_photos, lost)).scaled(100)
 
     def _lost(
         self, right: NDArray[np.float64], original: NDArray[np.float64], chosen: NDArray[np.bool_]
@@ -186,12 +180,6 @@ class _Compared:
         pictures, hits = np.bincount(photo, minlength=photos), np.bincount(photo, right[rows], minlength=photos)
         with np.errstate(invalid="ignore"):  # 0 / 0: no such picture of the photo
             return np.asarray(original - hits / pictures, np.float64)
-
-    def _weighed(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        known = np.isfinite(values)
-        with np.errstate(invalid="ignore"):  # 0 / 0: no such photo was drawn
-            found = self.weights @ np.where(known, values, 0.0) / (self.weights @ known)
-        return np.asarray(found, np.float64)
 
 
 def _other_pictures(folder: Path) -> str:

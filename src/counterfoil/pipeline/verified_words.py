@@ -52,7 +52,7 @@ def told_changes(rows: Sequence[Changed]) -> Iterator[str]:
     if others:
         yield (
             "Accuracies below are over the pictures that people decided on (without verification) and over those that"
-            " they kept (with it); drops are against the originals; in brackets 95 % intervals, photos resampled."
+            " they kept (with it); drops are against the originals; in brackets 95 % intervals over photos."
         )
     for model in dict.fromkeys(row.model for row in others):
         yield from _told_model(model, [row for row in others if row.model == model])
@@ -83,8 +83,8 @@ def _sides(row: Changed) -> str:
 
 
 def _changes(row: Changed) -> str:
-    """What became of the accuracy and the drop; said once where it is nothing, whichever photos are drawn."""
-    if all((found.value, found.ci_low, found.ci_high) == (0, 0, 0) for found in (row.accuracy_change, row.drop_change)):
+    """What became of the accuracy and the drop; said once where people kept every picture."""
+    if row.accuracy_with.n == row.accuracy_without.n:
         return ": nothing changes on these photos"
     drop = f"; drop {_drops(row)}" if row.drop_without.n else ""
     return f", change {_change(row.accuracy_change)}{drop}"
@@ -102,6 +102,4 @@ def _change(found: Estimate) -> str:
         return "undefined, since nothing is kept"
     if math.isnan(found.ci_low):
         return f"{number(found.value)} points (no interval: too few photos)"
-    if found.ci_low == found.ci_high:
-        return f"{number(found.value)} points (no interval: the same whichever photos are drawn)"
     return f"{number(found.value)} points {interval(found)}"

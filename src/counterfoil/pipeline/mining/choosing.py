@@ -61,10 +61,11 @@ def _need_answers(asked: Asked) -> None:
 
 
 def _need_probabilities(asked: Asked, rule: Rule) -> None:
+    """Answers saved without probabilities come as 1 for the class named and 0 for others: those are none."""
     if rule.kind != "mean-probability":
         return
     for model, truth in zip(asked.models[: asked.surrogates], asked.said.truth, strict=False):
-        if not np.isfinite(truth).any():
+        if np.isin(truth[np.isfinite(truth)], (0.0, 1.0)).all():
             raise UserError(
                 f"expected probabilities from every surrogate for the rule mean-probability, but {model.name} gives"
                 " none; use --at-least instead"

@@ -7,25 +7,25 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.mine import Bias, CurveRow, Photos, Rule, bias_of, curve, kept_by, subsets
-from counterfoil.pipeline.mining.picked import SEED, Picked, resampled
+from counterfoil.analyse import Estimate
+from counterfoil.analyse.photo_shares import combined, share_estimate
+from counterfoil.mine import Bias, CurveRow, Rule, bias_of, curve, kept_by, subsets
+from counterfoil.pipeline.mining.picked import Picked
 from counterfoil.report.mining import Curve, CurvePoint, SelectionBias, SizeYield
 from counterfoil.report.mining.content import Role
 
-_FEWEST_RESAMPLES = 100
-_MOST_WORK = 5_000_000_000  # resamples x photos x groups x sums: seconds, not minutes
-_SUMS = 4  # over the pictures, of every model and group
+_SEED = 0  # of sampled groups: the same answers give the same page
 _BLOCK = 64  # groups at once
 
 
 def groups_of(picked: Picked) -> NDArray[np.bool_]:
     """The groups of surrogates that are looked at."""
-    return subsets(picked.asked.surrogates, np.random.default_rng(SEED))
+    return subsets(picked.asked.surrogates, np.random.default_rng(_SEED))
 
 
 def curves_of(picked: Picked, groups: NDArray[np.bool_]) -> list[Curve]:
     """A curve for every target, and for every surrogate over the groups that it is not in."""
-    rows = curve(picked.said, _of_a_group(picked), groups, _affordable(picked, len(groups)))
+    rows = curve(picked.said, _of_a_group(picked), groups, picked.photos)
     found = []
     for place, (model, points) in enumerate(zip(picked.asked.models, rows, strict=True)):
         role: Role = "surrogate" if place < picked.asked.surrogates else "target"
@@ -63,26 +63,26 @@ def _of_a_group(picked: Picked) -> Rule:
 
 
 def _bias(picked: Picked, place: int, row: Bias) -> SelectionBias:
-    chosen, others = int(picked.choice.chosen.sum()), row.pictures_of_others
-    return SelectionBias(
-        picked.asked.models[place].name,
-        resampled(row.chosen_by_all, chosen),
-        resampled(row.chosen_by_others, others),
-        resampled(row.bias, others),
-        resampled(row.adjusted, others),
-        others,
-    )
+    of_all, of_others = (share_estimate(found).scaled(100) for found in (row.of_all, row.of_others))
+    own = [(1.0, row.of_others)]
+    if _by_construction(picked):
+        of_all = of_all._replace(ci_high=0.0)
+    else:
+        own.append((-1.0, row.of_all))
+    by_targets = [(-1.0, row.targets_of_others), (1.0, row.targets_of_all)]
+    bias = Estimate(row.bias, *combined(own, row.bias), row.pictures_of_others)
+    adjusted = Estimate(row.adjusted, *combined([*own, *by_targets], row.adjusted), row.pictures_of_others)
+    name = picked.asked.models[place].name
+    return SelectionBias(name, of_all, of_others, bias.scaled(100), adjusted.scaled(100), row.pictures_of_others)
+
+
+def _by_construction(picked: Picked) -> bool:
+    """Whether every surrogate has to fail, so that none can be right on what all chose."""
+    rule, surrogates = picked.choice.rule, picked.asked.surrogates
+    return rule.kind != "mean-probability" and int(rule.needed(np.array(surrogates))) == surrogates
 
 
 def _point(picked: Picked, row: CurveRow) -> CurvePoint:
-    n = len(picked.asked.samples[0])
-    accuracy, transfer = resampled(row.accuracy, n), resampled(row.transfer, n)
+    n = picked.photos.many
+    accuracy, transfer = (share_estimate(found)._replace(n=n).scaled(100) for found in (row.accuracy, row.transfer))
     return CurvePoint(row.size, row.groups, row.empty, accuracy, 100 * row.lowest, 100 * row.highest, transfer)
-
-
-def _affordable(picked: Picked, groups: int) -> Photos:
-    """Fewer resamples where groups, photos and models are many."""
-    photos = picked.photos
-    sums = _SUMS * len(picked.asked.models) * groups
-    rows = max(_FEWEST_RESAMPLES, _MOST_WORK // (sums * photos.weights.shape[1]))
-    return photos._replace(weights=photos.weights[: 1 + rows])

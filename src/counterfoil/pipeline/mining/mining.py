@@ -23,6 +23,7 @@ from counterfoil.pipeline.mining.transfers import families_of, transfers_of
 from counterfoil.pipeline.mining.yields import classes_of, models_of, spreads_of, wrong_answers_of, yields_of
 from counterfoil.pipeline.result import Work
 from counterfoil.report.mining import Kept, MiningContent, mining_csv, mining_lines, mining_record, render_mining
+from counterfoil.report.wording import listed
 from counterfoil.store import read_table, write_atomically
 from counterfoil.types import Mined
 
@@ -114,11 +115,24 @@ def _notes(picked: Picked) -> list[str]:
         notes.append("No target was given: whether the failures carry over is told by surrogates left out of choosing.")
     if asked.surrogates == 1:
         notes.append("One surrogate chose alone: its selection bias cannot be cross-fitted.")
+    notes += [
+        f"{listed(kin)} are of one family ({family}): where one is left out its kin choose, so their selection bias"
+        " is against an unseen model of that family, and too small against others."
+        for family, kin in _kindred(picked).items()
+    ]
     if asked.surrogates > MOST_SURROGATES_FOR_ALL:
         notes.append(f"The curves rest on a seeded sample of the groups of {asked.surrogates} surrogates.")
     if asked.workspace.verified is not None:
         notes.append("People's decisions on this workspace stay; newly kept pictures have none yet.")
     return notes
+
+
+def _kindred(picked: Picked) -> dict[str, list[str]]:
+    """The families that several surrogates are of, with those surrogates."""
+    members: dict[str, list[str]] = {}
+    for model in picked.asked.models[: picked.asked.surrogates]:
+        members.setdefault(picked.job.family(model.address), []).append(model.name)
+    return {family: names for family, names in members.items() if len(names) > 1}
 
 
 def _names(asked: Asked) -> dict[str, str]:

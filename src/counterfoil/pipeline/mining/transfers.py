@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.analyse import Estimate
-from counterfoil.analyse.accuracies import clustered_wilson
+from counterfoil.analyse.photo_shares import combined, share_estimate
+from counterfoil.mine import share
 from counterfoil.pipeline.mining.picked import Picked
 from counterfoil.report.mining import Transfer
+from counterfoil.types import PhotoShare
 
 
 def transfers_of(picked: Picked) -> list[Transfer]:
@@ -36,27 +38,25 @@ def _transfer(picked: Picked, name: str, family: str, places: Sequence[int]) -> 
 
 
 def _contrast(picked: Picked, hits: NDArray[np.bool_], among: NDArray[np.bool_]) -> tuple[Estimate, Estimate, Estimate]:
-    """The share on the kept pictures, on all candidates, and how much more."""
-    kept, rest = among & picked.choice.kept, among & ~picked.choice.kept
-    of_kept, of_all, of_rest = (_pooled(picked, hits, chosen) for chosen in (kept, among, rest))
-    return of_kept, of_all, _more(of_kept, of_all, of_rest)
+    """The share on the kept pictures, on all candidates, and how much more; over all pairs of model and picture."""
+    chosen = np.broadcast_to(picked.choice.kept, among.shape)
+    kept, everything, rest, part = (
+        share(what, of, picked.photos)
+        for what, of in ((hits, among & chosen), (hits, among), (hits, among & ~chosen), (chosen, among))
+    )
+    of_kept, of_all = (share_estimate(found).scaled(100) for found in (kept, everything))
+    return of_kept, of_all, _more(kept, rest, part).scaled(100)
 
 
-def _more(kept: Estimate, everything: Estimate, rest: Estimate) -> Estimate:
-    """Kept against all is kept against the rest, less by the rest's part; the ends are Newcombe's, of both intervals.
+def _more(kept: PhotoShare, rest: PhotoShare, part: PhotoShare) -> Estimate:
+    """Kept against all is kept against the rest, less by the kept ones' part of all; all three are uncertain.
 
-    A bootstrap would know no end beyond what it saw: of few kept pictures that all fail, all fail in every resample.
+    The kept pictures are among all: an interval from those of these two would be too sure where all kept ones fail.
     """
-    if not kept.n or not rest.n:
-        none = 0.0 if kept.n else math.nan  # all are kept: there is no difference
-        return Estimate(none, none, none, kept.n)
-    part, gap = rest.n / everything.n, kept.value - rest.value
-    down = math.hypot(kept.value - kept.ci_low, rest.ci_high - rest.value)
-    up = math.hypot(kept.ci_high - kept.value, rest.value - rest.ci_low)
-    return Estimate(part * gap, part * (gap - down), part * (gap + up), kept.n)
-
-
-def _pooled(picked: Picked, hits: NDArray[np.bool_], among: NDArray[np.bool_]) -> Estimate:
-    """Over all pairs of model and picture."""
-    photo = np.broadcast_to(picked.asked.photo, hits.shape)
-    return clustered_wilson(hits[among], photo[among]).scaled(100)
+    n = round(kept.pictures)
+    if not n or part.value == 1:
+        none = 0.0 if n else math.nan  # all are kept: there is no difference
+        return Estimate(none, none, none, n)
+    others, gap = 1 - part.value, kept.value - rest.value
+    terms = [(others, kept), (-others, rest), (-gap, part)]
+    return Estimate(others * gap, *combined(terms, others * gap), n)
