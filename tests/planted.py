@@ -6,6 +6,8 @@ different thing, so each breaks under a different edit, and under no other.
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from skimage import data
 
 LABELS = ("crimson", "emerald", "azure", "violet")
 HUES = {"crimson": 0, "emerald": 60, "azure": 105, "violet": 140}  # OpenCV's scale, 0..179
+HALT_AT_LINES = 2  # of the journal that HALT_AT_JOURNAL names
 SATURATION = 230  # of objects alone: no background and hardly a random colour has it together with a label's hue
 
 
@@ -89,6 +92,17 @@ class ReadsTheBackground(Planted):
         return np.asarray(right * (1 - doubt) + doubt / len(LABELS), np.float32)
 
 
+class Halting(Planted):
+    """Answers no more once so much is finished, so that a kill comes in the middle on any machine."""
+
+    def __call__(self, images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
+        journal = Path(os.environ.get("HALT_AT_JOURNAL", "nowhere"))
+        while journal.is_file() and journal.read_bytes().count(b"\n") >= HALT_AT_LINES:
+            time.sleep(0.1)
+        return super().__call__(images)
+
+
+halting = Halting
 reads_the_background = ReadsTheBackground
 honest = Planted
 answers_by_background = AnswersByBackground

@@ -5,12 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from command_line import counterfoil
 from counterfoil.errors import UserError
 from counterfoil.pipeline.recorded.comparing import compare_runs
 from counterfoil.pipeline.recorded.study import open_runs
@@ -18,11 +17,6 @@ from recorded_runs import LABELS, breaks_on, write_run
 
 WEAK = breaks_on({"background-swap": 20, "size:0.05": 8})
 STRONG = breaks_on({"background-swap": 4, "size:0.05": 8})
-
-
-def counterfoil(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from counterfoil.cli import main; main()", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture

@@ -7,11 +7,11 @@ from xml.etree import ElementTree
 
 import pytest
 
+from command_line import counterfoil
 from counterfoil.errors import UserError
 from counterfoil.report.gate import Accuracy, Bound, judge_accuracies, judge_drops, max_drop, overall
 from counterfoil.types import Drop
 from recorded_runs import breaks_on, write_run
-from test_compare import counterfoil
 
 
 def row(low: float, drop: float, high: float, n: int = 60) -> Drop:

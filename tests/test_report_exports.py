@@ -14,15 +14,17 @@ from xml.etree import ElementTree
 
 import pytest
 import yaml
+from PIL import ImageFont
 
+from command_line import counterfoil
 from counterfoil.errors import UserError
 from counterfoil.pipeline.recorded.pictures import Album
 from counterfoil.pipeline.recorded.report import content_of
 from counterfoil.pipeline.recorded.study import open_runs
 from counterfoil.report import ReportInput
 from counterfoil.report.exports import EXPORTS, export_names, exported
+from counterfoil.report.figures.font import font
 from recorded_runs import breaks_on, write_run
-from test_compare import counterfoil
 
 WEAK = breaks_on({"original": 4, "background-swap": 24, "size:0.05": 10, "size:0.2": 6})
 STRONG = breaks_on({"original": 6, "background-swap": 8, "size:0.05": 10, "size:0.2": 6})
@@ -110,18 +112,30 @@ def test_figures_come_as_svg_and_as_pdf_with_the_same_words(content: ReportInput
         page = files[f"figures/{name}.pdf"]
         assert isinstance(page, bytes)
         told = _pdf_text(page)
-        assert [word.replace("−", "–") for word in words] == told
+        assert [font().known(word) for word in words] == told
         assert NAMES[0] in told
 
 
 def _pdf_text(data: bytes) -> list[str]:
-    """The strings that a PDF shows, after checking that its table of places is right."""
+    """What a PDF shows, read by the map that it carries; its table of places must be right and its fonts in it."""
     start = int(re.findall(rb"startxref\n(\d+)", data)[0])
     places = [int(place) for place in re.findall(rb"(\d{10}) 00000 n", data[start:])]
     assert all(data[place:].startswith(f"{number} 0 obj".encode()) for number, place in enumerate(places, 1))
-    (stream,) = re.findall(rb"stream\n(.*)\nendstream", data, re.S)
-    shown = re.findall(r"\(((?:[^()\\]|\\.)*)\) Tj", zlib.decompress(stream).decode("cp1252"))
-    return [re.sub(r"\\(.)", r"\1", text) for text in shown]
+    streams = [zlib.decompress(stream) for stream in re.findall(rb"stream\n(.*?)\nendstream", data, re.S)]
+    files = [stream for stream in streams if stream.startswith(b"\0\1\0\0")]  # TrueType
+    assert len(files) == data.count(b"/Subtype /Type0") == data.count(b"/FontFile2")
+    maps = [stream.decode() for stream in streams if b"begincmap" in stream]
+    letters = {place: chr(int(code, 16)) for told in maps for place, code in re.findall(r"<(\w{4})> <(\w{4})>\n", told)}
+    shown = re.findall(r"<(\w*)> Tj", streams[0].decode())
+    return ["".join(letters[place] for place in re.findall("....", text)) for text in shown]
+
+
+def test_a_figures_font_sets_each_letter_as_wide_as_it_says() -> None:
+    truth = ImageFont.truetype(io.BytesIO(font().data), 1000, layout_engine=ImageFont.Layout.BASIC)
+    for text in ("Background", "-12.5 [3, 4] %", "efficientnet_lite0 (surrogate)", "".join(font().glyphs)):
+        wide = sum(truth.getlength(letter) for letter in font().known(text))
+        assert font().width(text, 1000) == pytest.approx(wide, abs=len(text))
+    assert font().known("−2 Größe 猫") == "-2 Gro?e ?"
 
 
 def test_exports_are_named_or_refused() -> None:

@@ -46,15 +46,15 @@ def test_the_order_is_left_open_where_intervals_overlap() -> None:
     drops = [row("background", "background-swap", 20.0), row("size", "size", 25.0, level="0.05")]
     (told,) = texts(drops, "weakest")
     assert told == (
-        "Size costs net most: the object at 5 % of the picture, 25.0 points [17.0, 33.0] (n = 64); its interval "
-        "overlaps that of background, so which is weakest is not settled."
+        "Size costs net most: the object at 5 % of the picture, 25.0 points [17.0, 33.0] (n = 64); "
+        "background may cost as much."
     )
     assert "weakest attribute" not in told
 
 
 def test_a_wide_interval_that_is_not_significant_still_leaves_the_order_open() -> None:
     drops = [row("background", "background-swap", 20.0, 5.0), row("direction", "direction", 12.0, 13.0)]
-    assert "overlaps that of direction" in texts(drops, "weakest")[0]
+    assert "direction may cost as much" in texts(drops, "weakest")[0]
 
 
 def test_what_is_not_significant_is_said_as_such() -> None:
@@ -67,7 +67,7 @@ def test_what_is_not_significant_is_said_as_such() -> None:
 def test_an_interval_without_zero_is_not_enough_where_the_adjusted_p_is_large() -> None:
     drops = [row("background", "background-swap", 10.0, p=0.2)]
     assert texts(drops, "weakest") == [
-        "No attribute costs net a significant number of points after correction for 1 row (Holm); the largest drop "
+        "No attribute costs net a significant number of points after Holm's correction over 1 row; the largest drop "
         "measured is background: swapping it, 10.0 points [2.0, 18.0] (n = 64)."
     ]
 
@@ -80,21 +80,24 @@ def test_an_edit_that_helps_is_told_as_a_gain_and_never_as_a_cost() -> None:
     assert texts(drops, "weakest")[0].startswith("No attribute costs net")
 
 
-def test_the_tools_own_cost_is_said_plainly() -> None:
+def test_the_tools_own_cost_is_said_plainly_and_noise_is_neither_cost_nor_gain() -> None:
+    way = "Control, the object cut out and pasted back: "
     assert texts([row("control", "control", 1.5, 2.5)], "control") == [
-        "Cutting the object out and pasting it back (control) costs 1.5 points [−1.0, 4.0], not significant."
+        f"{way}no significant change, drop 1.5 points [−1.0, 4.0]."
     ]
-    assert texts([row("control", "control", 6.0, 2.0)], "control") == [
-        "Cutting the object out and pasting it back (control) costs 6.0 points [4.0, 8.0]: "
-        "read the other drops against the control."
+    assert texts([row("control", "control", -1.5, 2.5)], "control") == [
+        f"{way}no significant change, drop −1.5 points [−4.0, 1.0]."
+    ]
+    against = "by itself, so read the other drops against it."
+    assert texts([row("control", "control", 6.0, 2.0)], "control") == [f"{way}costs 6.0 points [4.0, 8.0] {against}"]
+    assert texts([row("control", "control", -6.0, 2.0)], "control") == [
+        f"{way}raises accuracy by 6.0 points [4.0, 8.0] {against}"
     ]
 
 
 def test_a_removed_object_is_a_diagnostic_and_never_the_weakest_attribute() -> None:
     drops = [row("presence", "object-removed", 70.0), row("background", "background-swap", 20.0)]
-    assert (
-        "without the object (object-removed) it still answers right on 10.0 % (n = 64)" in texts(drops, "presence")[0]
-    )
+    assert "without the object (object-removed) still right on 10.0 % (n = 64)" in texts(drops, "presence")[0]
     assert texts(drops, "weakest")[0].startswith("Background is the weakest attribute")
     assert texts(drops, "costly") == []
 
@@ -223,12 +226,11 @@ def test_attributes_that_only_the_correction_holds_back_are_told_apart() -> None
         row("position", "position", 2.0),
     ]
     (unclear,) = texts(drops, "unclear")
-    assert unclear.startswith(
-        "Not significant: position. Not significant after correction for 3 rows (Holm), though an edit's own interval "
-        "leaves out zero: direction. "
-    )
+    assert unclear.startswith("Not significant: position; direction (after Holm's correction over 3 rows). ")
     control = row("control", "control", 6.0, 2.0, p=0.3)
-    assert texts([control], "control")[0].endswith("not significant after correction for 1 row (Holm).")
+    assert texts([control], "control")[0].endswith(
+        "no significant change after Holm's correction over 1 row, drop 6.0 points [4.0, 8.0]."
+    )
 
 
 def test_edits_that_replace_the_objects_surface_come_after_the_others() -> None:
@@ -252,13 +254,13 @@ def test_a_surface_edit_leads_where_nothing_else_costs_anything() -> None:
 
 def test_an_archives_own_control_is_not_called_this_tools() -> None:
     (told,) = texts([row("control", "control", 1.5, 2.5, level="rec")], "control")
-    assert told.startswith("The collection's own control (rec), made by its authors with nothing changed, costs 1.5")
+    assert told.startswith("The collection's own control (rec), made by its authors with nothing changed: no")
 
 
 def test_many_overlapping_attributes_are_counted_not_named() -> None:
     others = [row(name, "edit", 29.0) for name in ("size", "position", "direction", "colour")]
     (told,) = texts([row("background", "background-swap", 30.0), *others], "weakest")
-    assert "its interval overlaps those of 4 other attributes, so" in told
+    assert told.endswith("(n = 64); 4 other attributes may cost as much.")
 
 
 @pytest.mark.parametrize(
@@ -273,6 +275,8 @@ def test_many_overlapping_attributes_are_counted_not_named() -> None:
         ("direction", "random", "turning the object"),
         ("direction", "30@0.1", "turning the object (30@0.1)"),
         ("flip", "left-right", "mirroring the object"),
+        ("position-grid", "2/3,1/3@0.1", "moving the object to row 2 of 3, column 1 of 3"),
+        ("position-grid", "odd", "moving the object (odd)"),
         ("tilt", "40/0", "tilting the object (yaw 40°, pitch 0°)"),
         ("background-blur", "15/3", "blurring it (kernel 15, sigma 3)"),
         ("corruption-gaussian-noise", "3", "gaussian noise (severity 3)"),
@@ -289,4 +293,17 @@ def test_what_could_have_gone_unseen_is_told_beside_what_is_not_significant() ->
     drops = [row("background", "background-swap", 30.0), row("direction", "direction", 2.0, level="random", n=40)]
     findings = headline(drops, unseen={("net", "direction", "random"): 12.4})
     (unclear,) = [finding.text for finding in findings if finding.kind == "unclear"]
-    assert unclear.endswith("cost nothing: a drop of 12 points would still go unseen in one run of five.")
+    assert unclear == (
+        "Not significant: direction. With n = 40 a drop of 12 points would go unseen in one run of five."
+    )
+
+
+def test_under_a_models_name_its_lead_is_short_and_what_qualifies_it_stands_apart() -> None:
+    drops = [
+        row("background", "background-swap", 30.0, model="a"),
+        row("size", "size", 28.0, level="0.05", model="a"),
+        row("shape", "silhouette", 80.0, level="white", model="a"),
+    ]
+    (lead,) = [finding for finding in headline(drops, [contrast(3.1, 2.1)]) if finding.kind == "weakest"]
+    assert lead.brief == "Background costs most: swapping it, 30.0 points [22.0, 38.0]."
+    assert lead.aside == "Size may cost as much; b is 3.1 points better [1.0, 5.2]; surface edits apart."

@@ -14,9 +14,14 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Dialog, Page, sync_playwright
 
-from counterfoil.analyse import Condition, Contrast
+from counterfoil.analyse import Condition, Contrast, Estimate, MarginChange, PositionMap
+from counterfoil.analyse.confidence import Confidence, ConfidenceChange, ReliabilityPoint
 from counterfoil.report import Example, Reply, ReportInput, render, write_report
+from counterfoil.report.confidence import Confidences, Reliability
+from counterfoil.report.glance import glance
+from counterfoil.report.places import PlaceMap
 from counterfoil.types import Attribute, Drop, Preprocessing, Run, Skipped
+from verify_browser import PATIENCE
 
 HOSTILE = "\"><img src=x onerror=alert(1)><script>alert(2)</script>'{{7*7}}</style></title>"
 MODELS = ("embedded:efficientnet-lite0", "onnx:models/other.onnx")
@@ -181,9 +186,72 @@ def test_the_page_tells_answers_reasons_preprocessing_and_command() -> None:
 
 def test_both_places_say_which_test_makes_an_attribute_significant() -> None:
     words = " ".join(re.sub(r"<[^>]*>", "", render(content())).split())
-    assert "An attribute stands here for its costliest edit, and that edit alone is tested." in words
-    assert "Side by side, its mean over all edits is tested instead: the two can differ." in words
+    assert "Points lost by each attribute at its costliest edit" in words
+    assert "Its mean over all edits stands side by side; the two can differ." in words
     assert "bold: that mean is significant after Holm's correction (What was found tests the costliest" in words
+
+
+def test_the_first_chart_has_one_row_per_attribute_by_its_costliest_edit() -> None:
+    chart = glance(content())
+    assert chart
+    assert [row.name for row in chart.rows] == ["Size", "Background", "Position"]
+    told = [[(value.style.model, value.value, value.done, value.clear) for value in row.values] for row in chart.rows]
+    assert told[0] == [
+        (MODELS[0], "40.0 [33.0, 47.0]", "the object at 5 % of the picture", True),
+        (MODELS[1], "42.0 [35.0, 49.0]", "the object at 5 % of the picture", True),
+    ]
+    assert [clear for *_, clear in told[2]] == [False, False]
+    surface = [*content().drops, drop(MODELS[0], ("shape", "silhouette", "white", 70.0), 0.0)]
+    with_surface = glance(replace(content(), drops=surface))
+    assert with_surface
+    assert [row.name for row in with_surface.rows][-1] == "Shape"  # though it costs most
+    few = [replace(row, n=9) for row in content().drops]
+    assert glance(replace(content(), drops=few)) is None
+
+
+def test_rows_of_too_few_photos_have_no_numbers_in_the_table() -> None:
+    few = [replace(row, n=7) if row.edit == "background-swap" else row for row in content().drops]
+    page = render(replace(content(), drops=few))
+    rows = re.findall(r'<tr class="few">(.*?)</tr>', page.split('id="all-numbers"')[1], re.S)
+    told = [" ".join(re.sub(r"<[^>]*>", " ", row).split()) for row in rows]
+    assert told == [f"background-swap other too few 7 {model} background" for model in MODELS]
+
+
+def estimate(value: float) -> Estimate:
+    return Estimate(value, value - 2.0, value + 2.0, 60)
+
+
+def confidences() -> Confidences:
+    """The first model grows too sure by 12 points when the background changes."""
+    before, after = Confidence(70.0, 80.0, 11.0), Confidence(62.0, 60.0, 15.0)
+    return Confidences(
+        [Reliability(MODELS[0], [ReliabilityPoint(70.0, 80.0, 60)], [ReliabilityPoint(62.0, 60.0, 240)])],
+        [ConfidenceChange(MODELS[0], "background", before, after, estimate(12.0), estimate(4.0))],
+        [MarginChange(MODELS[0], Condition("background", "all", ""), 50.0, 35.0, estimate(15.0))],
+    )
+
+
+def test_confidence_is_told_where_the_models_give_one_and_absent_where_they_do_not() -> None:
+    assert 'id="confidence"' not in render(content())
+    page = render(replace(content(), confidences=confidences()))
+    words = " ".join(re.sub(r"<[^>]*>", " ", page).split())
+    assert "Unedited: says 70.0 %, right on 80.0 %: 10.0 points too modest." in words.replace("\u00a0", " ")
+    assert "Edited: says 62.0 %, right on 60.0 %: 2.0 points too sure." in words.replace("\u00a0", " ")
+    row = f"background {MODELS[0]} 60 70.0 → 62.0 80.0 → 60.0 12.0 [10.0, 14.0] 11.0 → 15.0 4.0 [2.0, 6.0]"
+    assert f"{row} 15.0 [13.0, 17.0]" in words
+
+
+def test_a_map_of_places_shows_numbers_only_where_enough_objects_stood() -> None:
+    n = np.array([[12, 4, 0], [20, 30, 9], [0, 10, 0]])
+    accuracy = np.where(n > 0, 50.0, np.nan)
+    accuracy[0, 0] = 100.0
+    maps = [PlaceMap(MODELS[0], "moved", PositionMap(accuracy, n))]
+    page = render(replace(content(), places=maps))
+    assert 'title="top left: 100.0 %, n = 12"' in page
+    assert 'title="top middle: too few, n = 4"' in page
+    assert "Standing there in the unedited photos" not in page
+    lonely = PositionMap(np.full((3, 3), 50.0), np.where(n == 30, 30, 1))
+    assert 'id="places"' not in render(replace(content(), places=[PlaceMap(MODELS[0], "moved", lonely)]))
 
 
 def test_what_is_not_there_is_not_explained() -> None:
@@ -271,7 +339,7 @@ def test_models_are_side_by_side_with_letters_and_paired_differences() -> None:
     page = render(content())
     assert page.count('<sup aria-label="group a">a</sup>') == 2 * 4  # control, background, size, position
     words = " ".join(re.sub(r"<[^>]*>", " ", page).split())
-    assert f"{MODELS[0]} {MODELS[1]} background background-swap other 60 30.0 32.0" in words
+    assert f"background-swap other {MODELS[0]} {MODELS[1]} background 60 30.0 32.0" in words
     one = content().drops[: len(EDITS)]
     alone = replace(content(), drops=one, attribute_drops=one, contrasts=[])
     assert 'id="side-by-side"' not in render(alone)
@@ -290,7 +358,9 @@ def browser() -> Iterator[Browser]:
         "--disable-component-update", "--disable-sync",
     ]  # fmt: skip
     with sync_playwright() as playwright:
-        instance = playwright.chromium.launch(executable_path=shutil.which("chromium"), headless=True, args=arguments)
+        instance = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), headless=True, args=arguments, timeout=PATIENCE
+        )
         yield instance
         instance.close()
 
@@ -298,7 +368,7 @@ def browser() -> Iterator[Browser]:
 def opened(browser: Browser, path: Path, width: int = 1280) -> tuple[Page, list[str]]:
     """The page, and what it complained about or asked for beyond its own file."""
     page = browser.new_page(viewport={"width": width, "height": 800})
-    page.set_default_timeout(10_000)
+    page.set_default_timeout(PATIENCE)
     complaints: list[str] = []
 
     def note_dialog(dialog: Dialog) -> None:
@@ -388,9 +458,9 @@ def test_a_table_is_copied_as_tab_separated_text(browser: Browser, tmp_path: Pat
     page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
     page.locator("button.copy[data-table=all-numbers]").click()
     lines = page.evaluate("window.copied").splitlines()
-    assert lines[0].split("\t")[:5] == ["model", "attribute", "edit", "level", "drop"]
+    assert lines[0].split("\t")[:8] == ["edit", "level", "drop", "95 % from", "to", "n", "model", "attribute"]
     assert len(lines) == 1 + len(content().drops)
-    assert lines[2].split("\t")[4] == "30.0"
+    assert lines[2].split("\t")[:3] == ["background-swap", "other", "30.0"]
     assert page.locator("#table output").inner_text() == f"{len(content().drops)} rows copied"
     page.close()
     assert complaints == []
@@ -426,14 +496,14 @@ def test_the_table_sorts_by_click_and_by_keyboard_with_missing_numbers_last(brow
     drops = [*content().drops, Drop("empty", "size", "size", "0.1", 0, *[float("nan")] * 9)]
     page, _ = opened(browser, write_report(tmp_path, replace(content(), drops=drops)))
     expected = sorted(f"{row.drop:.1f}".replace("-", "−") for row in drops[:-1])
-    cells = page.locator("#all-numbers td.drop")
+    cells = page.locator("#all-numbers td:nth-child(3)")
     expected.sort(key=lambda text: float(text.replace("−", "-")))
     heading = page.locator("#all-numbers").get_by_role("button", name="drop", exact=True)
     heading.click()
-    assert cells.all_inner_texts() == [*expected, "–"]
+    assert cells.all_inner_texts() == [*expected, "no data"]
     heading.focus()
     page.keyboard.press("Enter")
-    assert cells.all_inner_texts() == [*expected[::-1], "–"]
+    assert cells.all_inner_texts() == [*expected[::-1], "no data"]
     assert page.locator("th[aria-sort=descending]").inner_text().startswith("drop")
     page.close()
 
@@ -450,7 +520,7 @@ def test_the_page_never_scrolls_sideways(browser: Browser, tmp_path: Path, width
 
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [390, 1280])
-def test_the_drop_is_on_the_first_screen_of_the_table_and_the_model_stays_beside_it(
+def test_the_drop_is_on_the_first_screen_of_the_table_and_edit_and_level_stay_beside_it(
     browser: Browser, tmp_path: Path, width: int
 ) -> None:
     page, _ = opened(browser, write_report(tmp_path, content()), width)
@@ -459,13 +529,14 @@ def test_the_drop_is_on_the_first_screen_of_the_table_and_the_model_stays_beside
         const box = (cell) => cell.getBoundingClientRect();
         const seen = [box(row.querySelector('.drop')).right, table.parentElement.scrollWidth];
         table.parentElement.scrollLeft = 1000;
-        return [...seen, box(row.cells[0]).left - box(table.parentElement).left];
+        return [...seen, box(row.cells[0]).left - box(table.parentElement).left, box(row.cells[1]).right];
     }"""
-    drop, whole, model = page.evaluate(places)
+    drop, whole, edit, level = page.evaluate(places)
     page.close()
     assert drop <= width
     assert width == 390 or whole <= width
-    assert abs(model) <= 1
+    assert abs(edit) <= 1
+    assert 0 < level < width
 
 
 @pytest.mark.browser

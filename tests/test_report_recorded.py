@@ -8,13 +8,17 @@ import re
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
+from scipy import ndimage
 
 import counterfoil as cf
+from command_line import counterfoil
 from counterfoil.pipeline.recorded.study import open_runs
+from counterfoil.store import read_table
 from planted import write_photos
 from recorded_runs import breaks_on, write_run
-from test_compare import counterfoil
 
 BACKGROUND = "python:planted:answers_by_background"
 HONEST = "python:planted:honest"
@@ -129,3 +133,12 @@ def test_a_folder_that_is_no_run_and_a_missing_table_are_refused_in_one_line(tmp
     assert done.returncode == 2
     assert "net.parquet is not there" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_a_run_notes_where_the_objects_centre_lies(finished: Path) -> None:
+    table = read_table(finished / "honest" / "variants.parquet")
+    (row, *_) = np.flatnonzero(table["edit"] == "original")
+    mask = np.asarray(Image.open(finished / "masks" / table["mask"][row]).convert("L")) >= 128
+    down, across = ndimage.center_of_mass(mask)
+    expected = ((across + 0.5) / mask.shape[1], (down + 0.5) / mask.shape[0])
+    assert (table["centre_x"][row], table["centre_y"][row]) == pytest.approx(expected, abs=0.01)

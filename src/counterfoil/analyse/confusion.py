@@ -45,8 +45,13 @@ def confusions(details: Details, model: str, attribute: Attribute) -> list[Confu
     """
     photo, answer = _created(details, model, attribute)
     label = photo_labels(details)[photo]
-    pairs = np.unique(np.stack([label, answer]), axis=1)
-    rows = [_confusion(details, label, answer, pair) for pair in pairs.T]
+    pairs, photos = np.unique(np.stack([label, answer]), axis=1, return_counts=True)
+    of_class, so_answered = (np.bincount(column, minlength=len(details.labels)).tolist() for column in (label, answer))
+    rows = [
+        # Photos of the answered class cannot be wrong that way and are left out.
+        _confusion(details, (a, b), times, (len(label) - of_class[b], so_answered[b], of_class[a]))
+        for (a, b), times in zip(pairs.T.tolist(), photos.tolist(), strict=True)
+    ]
     adjusted = benjamini_hochberg([row.p_value for row in rows])
     return sorted(
         (row._replace(p_bh=p) for row, p in zip(rows, adjusted, strict=True)),
@@ -88,17 +93,13 @@ def _created(details: Details, model: str, attribute: Attribute) -> tuple[NDArra
     return photo, answer
 
 
-def _confusion(
-    details: Details, label: NDArray[np.intp], answer: NDArray[np.intp], pair: NDArray[np.intp]
-) -> Confusion:
-    """Fisher's exact test of one cell; photos of the answered class cannot be wrong that way and are left out."""
-    possible = label != pair[1]
-    of_class, so_answered = label[possible] == pair[0], answer[possible] == pair[1]
-    photos = int((of_class & so_answered).sum())
-    total, drawn, marked = int(possible.sum()), int(of_class.sum()), int(so_answered.sum())
+def _confusion(details: Details, pair: tuple[int, int], photos: int, margins: tuple[int, int, int]) -> Confusion:
+    """Fisher's exact test of one cell; the margins are how many in all, how many so answered, how many of the class."""
+    total, marked, drawn = margins
     p_value = _hypergeometric_tail(photos, total, marked, drawn)
-    names = (details.labels[pair[0]], details.labels[pair[1]])
-    return Confusion(*names, photos, drawn * marked / total, p_value, math.nan)
+    return Confusion(
+        details.labels[pair[0]], details.labels[pair[1]], photos, drawn * marked / total, p_value, math.nan
+    )
 
 
 def _hypergeometric_tail(least: int, total: int, marked: int, drawn: int) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -97,13 +98,25 @@ def pixel_digest(picture: Picture) -> str:
 
 
 def _made(variant: Variant, picture: Picture) -> Made:
-    return Made(variant, pixel_digest(picture), 100 * float((picture.alpha >= 128).mean()))
+    covered = picture.alpha >= 128
+    return Made(variant, pixel_digest(picture), 100 * float(covered.mean()), *_centre(covered))
+
+
+def _centre(covered: NDArray[np.bool_]) -> tuple[float, float]:
+    """Where the object's centre lies, as shares of the picture from the left and from the top; NaN without object."""
+    down, across = covered.sum(axis=1), covered.sum(axis=0)
+    if not across.any():
+        return math.nan, math.nan
+    x, y = (float((counts @ (np.arange(len(counts)) + 0.5)) / counts.sum() / len(counts)) for counts in (across, down))
+    return x, y
 
 
 def to_entry(outcome: Outcome) -> dict[str, Any]:
     """An outcome as a journal entry."""
     return {
-        "made": [[asdict(row.variant), row.sha256, row.object_share] for row in outcome.made],
+        "made": [
+            [asdict(row.variant), row.sha256, row.object_share, row.centre_x, row.centre_y] for row in outcome.made
+        ],
         "predictions": {
             model: [[p.ranked, p.scores, p.true_score, p.outcome, p.text] for p in rows]
             for model, rows in outcome.predictions.items()
@@ -114,7 +127,7 @@ def to_entry(outcome: Outcome) -> dict[str, Any]:
 
 def from_entry(entry: dict[str, Any]) -> Outcome:
     """A journal entry as an outcome."""
-    made = [Made(Variant(**variant), sha256, share) for variant, sha256, share in entry["made"]]
+    made = [Made(Variant(**variant), *measured) for variant, *measured in entry["made"]]
     predictions = {model: list(_predictions(made, rows)) for model, rows in entry["predictions"].items()}
     return Outcome(made, predictions, [Skipped(**row) for row in entry["skipped"]])
 

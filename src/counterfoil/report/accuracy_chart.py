@@ -14,7 +14,7 @@ from counterfoil.report.surrogates import MARK
 from counterfoil.report.wording import attribute_name, count, interval, number
 
 _MOST_LEVELS = 25  # of an edit; with more, such as one per prompt, the table alone has each
-_PERCENT = Axis(0.0, 100.0, tuple(range(0, 101, 10)))
+PERCENT = Axis(0.0, 100.0, tuple(range(0, 101, 10)))
 
 
 def accuracy_chart(rows: Sequence[GroupAccuracy], surrogates: Sequence[str]) -> DropsChart | None:
@@ -31,7 +31,7 @@ def accuracy_chart(rows: Sequence[GroupAccuracy], surrogates: Sequence[str]) -> 
     for (attribute, _, _), members in groups.items():
         shelves.setdefault(attribute, []).append(_row(members, looks, surrogates))
     named = [(name, "all pictures" if name == ALL else attribute_name(name), lines) for name, lines in shelves.items()]
-    return DropsChart(_PERCENT.ticks, _PERCENT.at(0), named)
+    return DropsChart(PERCENT.ticks, PERCENT.at(0), named)
 
 
 def _drawable(row: GroupAccuracy) -> bool:
@@ -43,9 +43,9 @@ def _row(members: Sequence[GroupAccuracy], looks: dict[str, Style], surrogates: 
         Mark(
             looks[row.model],
             y=LANE * place + LANE // 2,
-            at=_PERCENT.at(row.top1.value),
-            low=_PERCENT.at(row.top1.ci_low),
-            high=_PERCENT.at(row.top1.ci_high),
+            at=PERCENT.at(row.top1.value),
+            low=PERCENT.at(row.top1.ci_low),
+            high=PERCENT.at(row.top1.ci_high),
             filled=row.model not in surrogates,
             told=_told(row, surrogates),
         )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from counterfoil.analyse import FEWEST_PHOTOS
 from counterfoil.analyse.accuracies import ALL, GroupAccuracy
 from counterfoil.report.finding import NO_ATTRIBUTE, Finding
-from counterfoil.report.wording import attribute_name, count, interval, listed, number
+from counterfoil.report.wording import attribute_name, count, interval, listed, number, sentence_start
 
 _MOST_NAMED = 6  # kinds in a sentence; nuisances come by the hundred
 
@@ -23,28 +23,29 @@ def accuracy_headline(rows: Sequence[GroupAccuracy], surrogates: Sequence[str]) 
 
 
 def _accuracy(row: GroupAccuracy) -> Finding:
-    told = f"{row.model} is right on {number(row.top1.value)} % {interval(row.top1)} of the pictures"
+    told = f"right on {number(row.top1.value)} % {interval(row.top1)} of the pictures"
     if row.top5.n:
         told += f", and the truth is among its five best answers on {number(row.top5.value)} % {interval(row.top5)}"
-    return Finding(row.model, "accuracy", f"{told} (n = {count(row.top1.n)}).")
+    told += f" (n = {count(row.top1.n)})."
+    return Finding(row.model, "accuracy", f"{row.model} is {told}", brief=sentence_start(told))
 
 
 def _lowest(rows: Sequence[GroupAccuracy], model: str) -> list[Finding]:
     """The kind of picture that a model is right on least often, as far as the intervals tell."""
-    kinds = [row for row in _kinds(rows) if row.model == model and row.photos >= FEWEST_PHOTOS]
+    kinds = [row for row in kinds_of(rows) if row.model == model and row.photos >= FEWEST_PHOTOS]
     if len(kinds) < 2:
         return []
     lowest, *others = sorted(kinds, key=lambda row: row.top1.value)
     near = [row for row in others if row.top1.ci_low <= lowest.top1.ci_high]
     rate = lowest.top1
-    told = f"Lowest on {_kind(lowest)}: {number(rate.value)} % {interval(rate)} (n = {count(rate.n)})"
+    told = f"Lowest on {kind_name(lowest)}: {number(rate.value)} % {interval(rate)} (n = {count(rate.n)})"
     if near:
-        others_near = listed([_kind(row) for row in near]) if len(near) <= _MOST_NAMED else f"{len(near)} other kinds"
-        told += f"; its interval overlaps that of {others_near}, so which is lowest is not settled"
+        names = [kind_name(row) for row in near]
+        told += f"; {listed(names) if len(near) <= _MOST_NAMED else f'{len(near)} other kinds'} may be as low"
     return [Finding(model, "weakest", f"{told}.")]
 
 
-def _kinds(rows: Sequence[GroupAccuracy]) -> list[GroupAccuracy]:
+def kinds_of(rows: Sequence[GroupAccuracy]) -> list[GroupAccuracy]:
     """The coarsest division of the pictures that has more than one part: by attribute, by edit, by level."""
     telling = [row for row in rows if not row.overall and row.attribute not in NO_ATTRIBUTE]
     attributes = {row.attribute for row in telling}
@@ -65,7 +66,8 @@ def _divided(rows: Sequence[GroupAccuracy], edit: str) -> bool:
     return any(row.edit == edit and row.level == ALL for row in rows)
 
 
-def _kind(row: GroupAccuracy) -> str:
+def kind_name(row: GroupAccuracy) -> str:
+    """What people call a kind of picture."""
     if row.edit == ALL:
         return attribute_name(row.attribute)
     return row.edit if row.level in (ALL, "", row.edit) else f"{row.edit} {row.level}"

@@ -8,7 +8,9 @@ from typing import Literal, TypeAlias
 
 from counterfoil.analyse import Contrast, Estimate
 from counterfoil.analyse.accuracies import GroupAccuracy
+from counterfoil.report.confidence import Confidences
 from counterfoil.report.failure_modes import FailureModes
+from counterfoil.report.places import PlaceMap
 from counterfoil.types import Attribute, Drop, Run, Skipped
 
 MOST_PHOTOS_FOR_POWER = 500  # with more, exact power takes long, and the intervals tell as much
@@ -97,6 +99,9 @@ class ReportInput:
     top5_drops: Sequence[Drop] = ()  # right where the true label is among the five best; only exports need it
     papers: Sequence[PaperTable] = ()  # by a paper's own rule, and published numbers
     accuracies: Sequence[GroupAccuracy] = ()  # of a collection's pictures, originals beside them or not
+
+    confidences: Confidences = field(default_factory=Confidences)  # empty where the models give none
+    places: Sequence[PlaceMap] = ()  # accuracy by where the object stands
 
     @property
     def has_drops(self) -> bool:

@@ -23,6 +23,7 @@ _TURNED = {"upside-down": "turning the object upside down", "left-right": "mirro
 _GROUNDS = {"": "", "white": " on white", "photo": " in its photo"}
 _LAST_BRACKETS = re.compile(r" \((.*)\)$")
 _KERNEL = re.compile(r"(\d+)/([\d.]+)")
+_PART = re.compile(r"(\d+)/(\d+),(\d+)/(\d+)(@[\d.]+)?")
 _BOTH_WAYS = re.compile(r"-([\d.]+)\.\.\1")
 
 
@@ -82,6 +83,13 @@ def _turning(level: str) -> str:
     return f"{told} by {level}°" if re.fullmatch(r"-?[\d.]+", level) else f"{told} ({level})"
 
 
+def _placing(level: str) -> str:
+    part = _PART.fullmatch(level)
+    if not part:
+        return f"moving the object ({level})" if level else "moving the object"
+    return f"moving the object to row {part[1]} of {part[2]}, column {part[3]} of {part[4]}"
+
+
 def _flipping(level: str) -> str:
     return _TURNED.get(level, f"flipping the object ({level})")
 
@@ -109,6 +117,7 @@ _BY_LEVEL: Mapping[str, Callable[[str], str]] = {
     "material": _made_of,
     "direction": _turning,
     "flip": _flipping,
+    "position-grid": _placing,
     "tilt": _tilting,
     "silhouette": _outlined("a black silhouette"),
     "edges": _outlined("its edges alone"),

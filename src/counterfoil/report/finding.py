@@ -24,3 +24,5 @@ class Finding:
     text: str
     heading: str = ""  # of `lines`, where there are any
     lines: tuple[tuple[str, str], ...] = ()  # the same as a list: attribute, and what is said of it
+    brief: str = ""  # the same where the model's name stands above it; `text` where empty
+    aside: str = ""  # what qualifies `brief`, in smaller letters

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -13,6 +14,7 @@ from markupsafe import Markup
 from counterfoil.analyse import DEFAULT_METHOD, FEWEST_PHOTOS, METHODS, Contrast, significant
 from counterfoil.report import wording
 from counterfoil.report.accuracy_chart import accuracy_chart
+from counterfoil.report.confidence import SIDE, bounded, clear, confidence_rows, reliability_panels
 from counterfoil.report.content import MOST_PHOTOS_FOR_POWER, ReportInput
 from counterfoil.report.dose_chart import dose_charts
 from counterfoil.report.drops_chart import drops_chart
@@ -20,10 +22,12 @@ from counterfoil.report.failure_modes import told_fall, told_lender
 from counterfoil.report.finding import Finding
 from counterfoil.report.findings import findings_of
 from counterfoil.report.gallery import shelves
+from counterfoil.report.glance import glance
 from counterfoil.report.heat_map import heat_map
-from counterfoil.report.looks import styles
+from counterfoil.report.looks import Style, styles
 from counterfoil.report.models_apart import told_apart
 from counterfoil.report.paper_tables import HEADINGS, cell_text
+from counterfoil.report.places import place_grids
 from counterfoil.report.scatter_chart import scatter_chart
 from counterfoil.report.surrogates import MARK, MEANING, surrogates_among
 from counterfoil.types import Skipped
@@ -49,6 +53,7 @@ def write_report(out: Path, content: ReportInput) -> Path:
 def render(content: ReportInput) -> str:
     """The page as text; what comes from files, labels or models is escaped, and no script but ours may run."""
     shown = shelves(content)
+    looks = styles([*(row.model for row in content.drops), *content.run.models])
     surrogates = surrogates_among(content.run)
     script = (_PAGE / "report.js").read_text(encoding="utf-8")
     return (
@@ -58,7 +63,7 @@ def render(content: ReportInput) -> str:
             content=content,
             words=wording,
             significant=significant,
-            looks=styles([*(row.model for row in content.drops), *content.run.models]),
+            looks=looks,
             told_apart=told_apart,
             contrasts=sorted(content.contrasts, key=_doubt)[:_MOST_CONTRASTS],
             lead="weakest" if content.has_drops or not content.accuracies else "accuracy",
@@ -67,10 +72,12 @@ def render(content: ReportInput) -> str:
             paper_headings=HEADINGS,
             cell_text=cell_text,
             findings=_by_model(findings_of(content)),
+            glance=glance(content),
             drops_chart=drops_chart(content.drops),
             dose_charts=dose_charts(content.drops),
             heat_map=heat_map(content),
             scatter_chart=scatter_chart(content),
+            **_beyond_accuracy(content, looks),
             shelves=shown,
             classes=sorted({card.name for shelf in shown for card in shelf.cards}),
             flips=any(verdict.failed for shelf in shown for card in shelf.cards for verdict in card.verdicts),
@@ -83,6 +90,22 @@ def render(content: ReportInput) -> str:
             script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         )
     )
+
+
+def _beyond_accuracy(content: ReportInput, looks: Mapping[str, Style]) -> dict[str, object]:
+    """What the sections on confidence and on places are made of."""
+    paired = any(curve.before for curve in content.confidences.curves)
+    return {
+        "reliability": reliability_panels(
+            content.confidences, looks, "edited" if content.has_drops else "all pictures"
+        ),
+        "reliability_side": SIDE,
+        "paired_curves": paired,
+        "confidence_rows": confidence_rows(content.confidences),
+        "bounded": bounded,
+        "clear": clear,
+        "places": {kind: place_grids(content.places, kind) for kind in ("moved", "unedited")},
+    }
 
 
 def _environment(surrogates: tuple[str, ...]) -> Environment:

@@ -30,7 +30,7 @@ class Known:
     @property
     def correction(self) -> str:
         """What stands between an interval without zero and significance."""
-        return f"after correction for {number_of(self.tested, 'row')} (Holm)"
+        return f"after Holm's correction over {number_of(self.tested, 'row')}"
 
 
 def model_findings(rows: Sequence[Drop], known: Known) -> list[Finding]:
@@ -48,8 +48,8 @@ def model_findings(rows: Sequence[Drop], known: Known) -> list[Finding]:
 
 def _accuracy(rows: Sequence[Drop]) -> Finding:
     row = max(rows, key=lambda row: row.n)
-    told = f"{row.model} is right on {number(row.accuracy_original)} % of the unedited photos (n = {row.n})."
-    return Finding(row.model, "accuracy", told)
+    told = f"right on {number(row.accuracy_original)} % of the unedited photos (n = {row.n})."
+    return Finding(row.model, "accuracy", f"{row.model} is {told}", brief=sentence_start(told))
 
 
 def _weakest(rows: Sequence[Drop], known: Known) -> list[Finding]:
@@ -60,8 +60,7 @@ def _weakest(rows: Sequence[Drop], known: Known) -> list[Finding]:
     keeping = [row for row in costly if row.attribute not in SURFACE]
     first, *others = keeping or costly
     rivals = [row for row in rows if not keeping or row.attribute not in SURFACE]
-    told = _most(first, rivals, "" if len(rivals) == len(rows) else " (surface edits apart)")
-    found = [Finding(first.model, "weakest", f"{told}{better_model(first, known.clear)}.")]
+    found = [_most(first, rivals, "" if len(rivals) == len(rows) else " (surface edits apart)", known)]
     found += _list("Also significant, each at its costliest edit", others)
     if keeping:
         surface = [row for row in costly if row.attribute in SURFACE]
@@ -69,19 +68,30 @@ def _weakest(rows: Sequence[Drop], known: Known) -> list[Finding]:
     return found
 
 
-def _most(first: Drop, rivals: Sequence[Drop], apart: str) -> str:
+def _most(first: Drop, rivals: Sequence[Drop], apart: str, known: Known) -> Finding:
     name = sentence_start(attribute_name(first.attribute))
     others = [row for row in _worst_by_attribute(rivals) if row.attribute != first.attribute]
     near = [attribute_name(row.attribute) for row in others if row.ci_high > first.ci_low]
-    if not near:
+    open_end = f"{_few(near)} may cost as much" if near else ""
+    better = better_model(first, known.clear)
+    if near:
+        told = f"{name} costs {first.model} most{apart}: {doing(first)}, {points(first)} (n = {first.n}); {open_end}"
+    else:
         cost = f"{doing(first)} costs {points(first)} (n = {first.n})"
-        return f"{name} is the weakest attribute of {first.model}{apart}: {cost}"
-    told = f"that of {near[0]}" if len(near) == 1 else f"those of {listed(near)}"
-    told = told if len(near) <= _MOST_NAMED else f"those of {len(near)} other attributes"
-    return (
-        f"{name} costs {first.model} most{apart}: {doing(first)}, {points(first)} (n = {first.n}); "
-        f"its interval overlaps {told}, so which is weakest is not settled"
+        told = f"{name} is the weakest attribute of {first.model}{apart}: {cost}"
+    asides = [part for part in (open_end, better.removeprefix("; "), apart.strip(" ()")) if part]
+    return Finding(
+        first.model,
+        "weakest",
+        f"{told}{better}.",
+        brief=f"{name} costs most: {doing(first)}, {points(first)}.",
+        aside=sentence_start(f"{'; '.join(asides)}.") if asides else "",
     )
+
+
+def _few(names: Sequence[str]) -> str:
+    """Names where they are few, else how many they are."""
+    return listed(names) if len(names) <= _MOST_NAMED else f"{len(names)} other attributes"
 
 
 def _list(heading: str, rows: Sequence[Drop]) -> list[Finding]:
@@ -100,11 +110,13 @@ def _nothing_costs(rows: Sequence[Drop], known: Known) -> list[Finding]:
         return []
     largest = max(rows, key=lambda row: row.drop)
     corrected = f" {known.correction}" if _leaves_out_zero(largest) else ""
+    most = f"{attribute_name(largest.attribute)}: {doing(largest)}, {points(largest)} (n = {largest.n})."
     told = (
         f"No attribute costs {largest.model} a significant number of points{corrected}; the largest drop measured is "
-        f"{attribute_name(largest.attribute)}: {doing(largest)}, {points(largest)} (n = {largest.n})."
+        f"{most}"
     )
-    return [Finding(largest.model, "weakest", told)]
+    brief = f"No attribute costs a significant number of points{corrected}."
+    return [Finding(largest.model, "weakest", told, brief=brief, aside=f"The largest drop measured: {most}")]
 
 
 def _improved(rows: Sequence[Drop]) -> list[Finding]:
@@ -125,20 +137,21 @@ def _unclear(rows: Sequence[Drop], known: Known) -> list[Finding]:
     corrected = {row.attribute for row in open_rows if _leaves_out_zero(row)}
     names = dict.fromkeys(row.attribute for row in open_rows)
     plain = [attribute_name(name) for name in names if name not in corrected]
-    told = f"Not significant: {listed(plain)}. " if plain else ""
+    parts = [listed(plain)] if plain else []
     if corrected:
         close = listed([attribute_name(name) for name in names if name in corrected])
-        told += f"Not significant {known.correction}, though an edit's own interval leaves out zero: {close}. "
+        parts.append(f"{close} ({known.correction})")
+    told = f"Not significant: {'; '.join(parts)}. "
     return [Finding(open_rows[0].model, "unclear", told + _doubt(_worst_by_attribute(open_rows), known))]
 
 
 def _doubt(rows: Sequence[Drop], known: Known) -> str:
-    told = f"With n = {min(row.n for row in rows)} this does not prove that they cost nothing"
+    told = f"With n = {min(row.n for row in rows)}"
     unseen = known.unseen or {}
     missed = [unseen[row.model, row.edit, row.level] for row in rows if (row.model, row.edit, row.level) in unseen]
     if not missed:
-        return f"{told}."
-    return f"{told}: a drop of {number(max(missed), 0)} points would still go unseen in one run of five."
+        return f"{told} this does not prove that they cost nothing."
+    return f"{told} a drop of {number(max(missed), 0)} points would go unseen in one run of five."
 
 
 def _control(rows: Sequence[Drop], known: Known) -> list[Finding]:
@@ -146,13 +159,14 @@ def _control(rows: Sequence[Drop], known: Known) -> list[Finding]:
 
 
 def _control_cost(row: Drop, known: Known) -> str:
-    way = "Cutting the object out and pasting it back (control)"
+    way = "Control, the object cut out and pasted back"
     if row.level not in _OWN_CONTROL:
-        way = f"The collection's own control ({row.level}), made by its authors with nothing changed,"
-    effect = f"costs {points(row)}" if row.drop >= 0 else f"gives {gain(row)}"
+        way = f"The collection's own control ({row.level}), made by its authors with nothing changed"
     if significant(row):
-        return f"{way} {effect}: read the other drops against the control."
-    return f"{way} {effect}, not significant{f' {known.correction}' if _leaves_out_zero(row) else ''}."
+        effect = f"costs {points(row)}" if row.drop >= 0 else f"raises accuracy by {gain(row)}"
+        return f"{way}: {effect} by itself, so read the other drops against it."
+    corrected = f" {known.correction}" if _leaves_out_zero(row) else ""
+    return f"{way}: no significant change{corrected}, drop {points(row)}."
 
 
 def _presence(rows: Sequence[Drop]) -> list[Finding]:
@@ -160,8 +174,8 @@ def _presence(rows: Sequence[Drop]) -> list[Finding]:
         Finding(
             row.model,
             "presence",
-            f"Diagnostic, no attribute: without the object ({row.edit}) it still answers right on "
-            f"{number(row.accuracy)} % (n = {row.n}); that much the background alone gives away.",
+            f"Diagnostic: without the object ({row.edit}) still right on {number(row.accuracy)} % (n = {row.n}), "
+            "from the background alone.",
         )
         for row in rows
         if row.attribute == "presence"
@@ -174,6 +188,13 @@ def _leaves_out_zero(row: Drop) -> bool:
 
 def _costs(row: Drop) -> bool:
     return significant(row) and row.drop > 0
+
+
+def costliest(rows: Sequence[Drop]) -> list[Drop]:
+    """The row by which an attribute is judged: its costliest significant one, or where none is, its costliest."""
+    telling = [row for row in rows if row.attribute not in NO_ATTRIBUTE]
+    clear = {row.attribute: row for row in _worst_by_attribute(telling, _costs)}
+    return [clear.get(row.attribute, row) for row in _worst_by_attribute(telling)]
 
 
 def _worst_by_attribute(rows: Iterable[Drop], wanted: Callable[[Drop], bool] = lambda row: True) -> list[Drop]:

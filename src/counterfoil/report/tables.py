@@ -9,11 +9,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields
 
-from counterfoil.analyse import Contrast, Estimate
+from counterfoil.analyse import FEWEST_PHOTOS, Contrast, Estimate
 from counterfoil.analyse.accuracies import GroupAccuracy
+from counterfoil.report.confidence import confidence_record, confidence_rows
 from counterfoil.report.content import ReportInput
 from counterfoil.report.findings import findings_of
 from counterfoil.report.paper_tables import paper_record
+from counterfoil.report.places import place_record
 from counterfoil.report.surrogates import marked, surrogates_among
 from counterfoil.report.wording import ABSENT, interval, number, p_value
 from counterfoil.types import Drop, Skipped
@@ -68,11 +70,16 @@ def markdown(drops: Sequence[Drop], surrogates: tuple[str, ...] = ()) -> str:
     ]
     for row in drops:
         names = [_markdown_cell(name) for name in (marked(row.model, surrogates), row.attribute, row.edit, row.level)]
-        numbers = [str(row.n), number(row.accuracy_original), number(row.accuracy)]
-        lines.append(
-            f"| {' | '.join([*names, *numbers, f'{number(row.drop)} {interval(row)}', p_value(row.p_holm)])} |"
-        )
+        lines.append(f"| {' | '.join([*names, str(row.n), *_told_drop(row)])} |")
     return "\n".join(lines) + "\n"
+
+
+def _told_drop(row: Drop) -> list[str]:
+    """Accuracy before and after, drop and p; of too few photos nothing is told."""
+    if row.n < FEWEST_PHOTOS:
+        return [ABSENT, ABSENT, "too few" if row.n else "no data", ABSENT]
+    drop = f"{number(row.drop)} {interval(row)}"
+    return [number(row.accuracy_original), number(row.accuracy), drop, p_value(row.p_holm)]
 
 
 def summary(content: ReportInput) -> dict[str, object]:
@@ -105,6 +112,8 @@ def summary(content: ReportInput) -> dict[str, object]:
             for (stage, edit, reason), times in skipped_by_reason(content.skipped).items()
         ],
         "accuracies": [accuracy_record(row, surrogates) for row in content.accuracies],
+        "confidences": [_plain(confidence_record(row)) for row in confidence_rows(content.confidences)],
+        "places": [place_record(row) for row in content.places if row.found.n.any()],
         "surrogates": list(surrogates),
         "papers": [paper_record(table) for table in content.papers],
         "run": asdict(content.run),

@@ -7,7 +7,7 @@ import hashlib
 import itertools
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any
 
 from counterfoil.errors import UserError
 from counterfoil.store.parquet import Kind, TableWriter
+from counterfoil.store.parquet_reading import column_names, read_table
 from counterfoil.types import Prediction, Preprocessing, Run, Sample, Skipped, Variant
 
 RANKS = 5
@@ -25,6 +26,7 @@ VARIANT_COLUMNS: dict[str, Kind] = {
     "attribute": "text", "edit": "text", "level": "text", "settings": "text", "seed": "unsigned", "donor_id": "text",
     "replicate": "int", "working_size": "int", "sha256": "text", "object_share": "double",
 }  # fmt: skip
+CENTRE_COLUMNS: dict[str, Kind] = {"centre_x": "double", "centre_y": "double"}  # manifests of older runs lack them
 PREDICTION_COLUMNS: dict[str, Kind] = {
     "variant_id": "text", "sample_id": "text", "label": "text", "attribute": "text", "edit": "text", "level": "text",
     "replicate": "int", "object_share": "double", "outcome": "text", "correct": "bool", "true_score": "float",
@@ -41,11 +43,13 @@ def table_name(model: str) -> str:
 
 @dataclass(frozen=True)
 class Made:
-    """A variant that was made: what it is, the hash of its pixels, the share of the picture its object covers."""
+    """A variant that was made: what it is, the hash of its pixels, how much its object covers and where it stands."""
 
     variant: Variant
     sha256: str
     object_share: float  # percent
+    centre_x: float = float("nan")  # of the object, as a share of the picture from the left; NaN where unknown
+    centre_y: float = float("nan")  # from the top
 
 
 @dataclass
@@ -71,7 +75,7 @@ class ResultTables:
     def __init__(self, folder: Path, models: Sequence[str], working_size: int | None) -> None:
         self._working_size = working_size or 0
         self._stack = ExitStack()
-        self._variants = self._open(folder / "variants.parquet", VARIANT_COLUMNS)
+        self._variants = self._open(folder / "variants.parquet", {**VARIANT_COLUMNS, **CENTRE_COLUMNS})
         files = prediction_files(folder, models)
         self._predictions = {model: self._open(path, PREDICTION_COLUMNS) for model, path in files.items()}
 
@@ -84,7 +88,7 @@ class ResultTables:
         self._variants.add((
             variant.id, sample.id, variant.label, sample.image, sample.mask or "", sample.digest, variant.attribute,
             variant.edit, variant.level, variant.settings, variant.seed, variant.donor_id or "", variant.replicate,
-            self._working_size, made.sha256, made.object_share,
+            self._working_size, made.sha256, made.object_share, made.centre_x, made.centre_y,
         ))  # fmt: skip
 
     def add_prediction(self, model: str, made: Made, prediction: Prediction) -> None:
@@ -131,6 +135,16 @@ def read_variants(table: Mapping[str, Any]) -> list[Variant]:
         Variant(**dict(zip(texts, row, strict=True)), seed=int(seed), donor_id=donor or None, replicate=int(replicate))
         for row, (seed, donor, replicate) in zip(rows, rest, strict=True)
     ]
+
+
+def read_centres(folder: Path, attributes: Collection[str]) -> dict[str, tuple[float, float]]:
+    """Where the object's centre lies in the variants of these attributes; empty where an older run did not note it."""
+    path = folder / "variants.parquet"
+    if not CENTRE_COLUMNS.keys() <= set(column_names(path)):
+        return {}
+    table = read_table(path, ["id", "attribute", *CENTRE_COLUMNS])
+    rows = zip(*table.values(), strict=True)
+    return {name: (x, y) for name, attribute, x, y in rows if attribute in attributes}
 
 
 def prediction_files(folder: Path, models: Sequence[str]) -> dict[str, Path]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,10 +19,18 @@ from counterfoil.report import Example, Reply
 from counterfoil.store import read_table, read_variants
 from counterfoil.types import Variant
 
-_FLIPS_SHOWN = 18  # per attribute, over all models
-_HELD_SHOWN = 4  # per attribute
-_MOST_FLIPS, _MOST_HELD = 60, 24  # in all: every picture has to be made again, about a tenth of a second each
+_POOL = 72  # flips per attribute, over all models, from which those shown are chosen
 _NO_EXAMPLES = {"original", "presence"}  # being wrong where the object is gone is no failure
+
+
+class Room(NamedTuple):
+    """How many pictures may be shown: every one has to be made again, about a tenth of a second each."""
+
+    most: int
+    each: int  # of one attribute
+
+
+_FLIPS, _HELD = Room(60, 18), Room(24, 4)
 
 
 class Pick(NamedTuple):
@@ -36,7 +43,8 @@ class Pick(NamedTuple):
 
 def examples(study: Study, album: Album) -> Iterator[Example]:
     """The chosen pictures with what every model said, attributes in the order of the table."""
-    picks = [*in_turn(_flips(study.answers), _MOST_FLIPS), *in_turn(_held(study.answers), _MOST_HELD)]
+    shown: Counter[str] = Counter()
+    picks = [*in_turn(_flips(study.answers), _FLIPS, shown), *in_turn(_held(study.answers), _HELD, shown)]
     originals = {Pick(pick.sample_id, _original(study.answers), 0) for pick in picks}
     variants = variants_of(study.folders[0], {*picks, *originals})
     wanted = {variant.id for variant, _ in variants.values()}
@@ -60,18 +68,25 @@ def _original(answers: Answers) -> Condition:
 
 
 def _flips(answers: Answers) -> list[Pick]:
-    limit = max(2, _FLIPS_SHOWN // len(answers.models))
-    found = flipped(answers, limit=limit)
-    return list(dict.fromkeys(Pick(flip.sample_id, flip.condition, flip.replicate) for flip in found))
+    found = flipped(answers, limit=max(8, _POOL // len(answers.models)))
+    picks = {Pick(flip.sample_id, flip.condition, flip.replicate) for flip in found}
+    return sorted(picks, key=lot)
 
 
-def in_turn(picks: list[Pick], most: int) -> list[Pick]:
-    """At most so many, every attribute in turn, so that none crowds out another."""
+def in_turn(picks: list[Pick], room: Room, shown: Counter[str]) -> list[Pick]:
+    """Every attribute in turn, so that none crowds out another; photos that `shown` counts least come first."""
     groups: defaultdict[str, list[Pick]] = defaultdict(list)
     for pick in picks:
         groups[pick.condition.attribute].append(pick)
-    turns = zip_longest(*groups.values())
-    return [pick for turn in turns for pick in turn if pick is not None][:most]
+    chosen: list[Pick] = []
+    for _ in range(room.each):
+        for members in groups.values():
+            if members and len(chosen) < room.most:
+                pick = min(members, key=lambda member: shown[member.sample_id])
+                members.remove(pick)
+                shown[pick.sample_id] += 1
+                chosen.append(pick)
+    return chosen
 
 
 def _held(answers: Answers) -> list[Pick]:
@@ -82,7 +97,7 @@ def _held(answers: Answers) -> list[Pick]:
         groups[condition.attribute].append(
             Pick(answers.samples[answers.sample[row]], condition, int(answers.replicate[row]))
         )
-    return [pick for picks in groups.values() for pick in sorted(set(picks), key=lot)[:_HELD_SHOWN]]
+    return [pick for picks in groups.values() for pick in sorted(set(picks), key=lot)[:_POOL]]
 
 
 def _held_rows(answers: Answers) -> NDArray[np.bool_]:

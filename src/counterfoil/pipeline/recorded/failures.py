@@ -20,10 +20,12 @@ from counterfoil.analyse import (
     worst_classes,
     worst_photos,
 )
+from counterfoil.pipeline.recorded.confidence import PLACED
 from counterfoil.pipeline.recorded.study import Study
 from counterfoil.report.failure_modes import FailureModes, ModelClass, ModelConfusion
 from counterfoil.report.finding import NO_ATTRIBUTE
 from counterfoil.store import read_table
+from counterfoil.store.results import read_centres
 
 _MOST_CONFUSIONS = 20
 _MOST_CLASSES = 5  # per model
@@ -38,9 +40,8 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def failure_modes(study: Study) -> FailureModes:
+def failure_modes(study: Study, details: Details) -> FailureModes:
     """Confusions, broken classes and photos, failures that models share, and how small an object may be."""
-    details = _details(study)
     if not len(details.answers.samples):
         return FailureModes()
     several = 1 < len(study.files) <= _MOST_MODELS
@@ -54,9 +55,12 @@ def failure_modes(study: Study) -> FailureModes:
     )
 
 
-def _details(study: Study) -> Details:
+def details_of(study: Study) -> Details:
+    """All that the models said of the study's pictures, with what lent a background and where objects stand."""
     tables = {model: read_table(path, _COLUMNS) for model, path in study.files.items()}
-    return details_from_tables(tables, lenders=_lending_classes(study.folders[0]))
+    folder = study.folders[0]
+    placed = {attribute for _, attribute in PLACED}
+    return details_from_tables(tables, lenders=_lending_classes(folder), centres=read_centres(folder, placed))
 
 
 def _lending_classes(folder: Path) -> Mapping[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 import numpy as np
@@ -10,22 +10,23 @@ from numpy.typing import NDArray
 
 from counterfoil.analyse import Answers
 from counterfoil.pipeline.recorded.answers import read_said
-from counterfoil.pipeline.recorded.examples import Pick, in_turn, lot, variants_of
+from counterfoil.pipeline.recorded.examples import Pick, Room, in_turn, lot, variants_of
 from counterfoil.pipeline.recorded.pictures import Album
 from counterfoil.pipeline.recorded.study import Study
 from counterfoil.report import Example, Reply
 
-_WRONG_SHOWN, _RIGHT_SHOWN = 18, 4  # per attribute
-_MOST_WRONG, _MOST_RIGHT = 60, 16
+_WRONG, _RIGHT = Room(60, 18), Room(16, 4)
+_POOL = 72  # pictures of an attribute from which those shown are chosen
 _MOST_LOTS = 20_000  # answers that take part in the draw, spread over all of them
 
 
 def lone_examples(study: Study, album: Album) -> Iterator[Example]:
     """The chosen pictures with what every model said, attributes in turn."""
     failed = _failed(study.answers)
+    shown: Counter[str] = Counter()
     picks = [
-        *in_turn(_drawn(study.answers, failed, _WRONG_SHOWN), _MOST_WRONG),
-        *in_turn(_drawn(study.answers, ~failed & study.answers.scored, _RIGHT_SHOWN), _MOST_RIGHT),
+        *in_turn(_drawn(study.answers, failed), _WRONG, shown),
+        *in_turn(_drawn(study.answers, ~failed & study.answers.scored), _RIGHT, shown),
     ]
     variants = variants_of(study.folders[0], set(picks))
     said = {
@@ -49,7 +50,7 @@ def _failed(answers: Answers) -> NDArray[np.bool_]:
     return np.asarray(wrong[picture], bool)
 
 
-def _drawn(answers: Answers, rows: NDArray[np.bool_], most: int) -> list[Pick]:
+def _drawn(answers: Answers, rows: NDArray[np.bool_]) -> list[Pick]:
     """A few pictures of each attribute, by lot."""
     groups: defaultdict[str, set[Pick]] = defaultdict(set)
     found = np.flatnonzero(rows)
@@ -57,4 +58,4 @@ def _drawn(answers: Answers, rows: NDArray[np.bool_], most: int) -> list[Pick]:
         condition = answers.conditions[answers.condition[row]]
         pick = Pick(answers.samples[answers.sample[row]], condition, int(answers.replicate[row]))
         groups[condition.attribute].add(pick)
-    return [pick for picks in groups.values() for pick in sorted(picks, key=lot)[:most]]
+    return [pick for picks in groups.values() for pick in sorted(picks, key=lot)[:_POOL]]

@@ -10,8 +10,9 @@ import numpy as np
 from counterfoil.analyse import Estimate, mean_drops, tied_models
 from counterfoil.labels import space_of
 from counterfoil.pipeline.recorded.answers import read_outcomes
+from counterfoil.pipeline.recorded.confidence import confidences_of, place_maps
 from counterfoil.pipeline.recorded.examples import examples
-from counterfoil.pipeline.recorded.failures import failure_modes
+from counterfoil.pipeline.recorded.failures import details_of, failure_modes
 from counterfoil.pipeline.recorded.lone_examples import lone_examples
 from counterfoil.pipeline.recorded.papers import paper_tables
 from counterfoil.pipeline.recorded.pictures import Album
@@ -27,6 +28,7 @@ def content_of(study: Study, album: Album) -> ReportInput:
     manifest = read_table(study.folders[0] / "variants.parquet", ["sample_id"])["sample_id"]
     alone = bool(study.accuracies) and not any(row.n for row in study.drops)
     show = lone_examples if alone else examples
+    details = details_of(study)
     shown = list(show(study, album)) if len(manifest) and (alone or study.has_originals) else []
     return ReportInput(
         title=_title(study),
@@ -44,7 +46,9 @@ def content_of(study: Study, album: Album) -> ReportInput:
         unseen=study.unseen,
         letters=_letters(study),
         contrasts=study.contrasts,
-        failures=failure_modes(study) if study.has_originals else FailureModes(),
+        failures=failure_modes(study, details) if study.has_originals else FailureModes(),
+        confidences=confidences_of(details),
+        places=place_maps(details),
         runs=study.runs if len(study.runs) > 1 else (),
         accuracies=study.accuracies,
         papers=paper_tables(study) if len(manifest) else (),

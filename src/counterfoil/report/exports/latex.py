@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 from counterfoil.analyse import FEWEST_PHOTOS, significant
 from counterfoil.analyse.accuracies import ALL, GroupAccuracy
@@ -14,7 +15,11 @@ from counterfoil.types import Drop
 _ESCAPES = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
     "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}",
+    "|": r"\textbar{}", "\n": " ", MINUS: "$-$", "→": r"$\rightarrow$", "×": r"$\times$",
 }  # fmt: skip
+_NEGATIVE = re.compile(r"(?<![\w)])-(?=\d)")  # a hyphen before a number is a minus sign
+_TOO_WIDE = r"% Too wide for the page: \usepackage{graphicx}, then \resizebox{\textwidth}{!}{\input{results}}."
+_UNTOLD_LEVELS = {"", "none", "removed"}  # that say no more than the edit's name
 
 
 def latex_files(content: ReportInput) -> dict[str, str]:
@@ -34,6 +39,7 @@ def latex_files(content: ReportInput) -> dict[str, str]:
         "\\end{tabular}",
         f"% Drops in points of top-1 accuracy with 95 \\% intervals, paired by photo, {content.photos} photos.",
         "% Bold: the interval leaves out zero and Holm's adjusted p is below 0.05.",
+        _TOO_WIDE,
     ]
     return {"results.tex": "\n".join(lines) + "\n"}
 
@@ -57,12 +63,13 @@ def _accuracy_table(content: ReportInput) -> str:
         "\\end{tabular}",
         f"% Top-1 accuracy in percent with 95 \\% intervals, {content.variants} pictures.",
         *(f"% {_escaped(note)}" for note in content.run.notes),
+        _TOO_WIDE,
     ]
     return "\n".join(lines) + "\n"
 
 
 def _group(attribute: str, edit: str, level: str) -> str:
-    named = [name for name in (attribute_name(attribute), edit, level) if name not in (ALL, "")]
+    named = [name for name in dict.fromkeys((attribute_name(attribute), edit, level)) if name not in (ALL, "")]
     return " ".join(named) or "all pictures"
 
 
@@ -88,7 +95,7 @@ def _body(content: ReportInput, models: list[str]) -> list[str]:
             lines.append("\\midrule")
         name = _escaped(sentence_start(attribute_name(attribute))) if attribute != last else ""
         cells = [_cell(found.get((attribute, edit, level, model))) for model in models]
-        lines.append(" & ".join([name, _escaped(f"{edit} {level}".strip()), *cells]) + r" \\")
+        lines.append(" & ".join([name, _edit_name(edit, level), *cells]) + r" \\")
         last = attribute
     return lines
 
@@ -111,5 +118,11 @@ def _cell(row: Drop | None) -> str:
     return f"${shown}\\;[{low}, {high}]$"
 
 
+def _edit_name(edit: str, level: str) -> str:
+    told = edit if level in _UNTOLD_LEVELS or level == edit else f"{edit} {level}"
+    return _NEGATIVE.sub("$-$", _escaped(told))
+
+
 def _escaped(text: str) -> str:
-    return "".join(_ESCAPES.get(character, character) for character in text)
+    """Letters that LaTeX takes for commands; two hyphens stay two, which it would draw as a dash."""
+    return "".join(_ESCAPES.get(character, character) for character in text).replace("--", "-{}-")

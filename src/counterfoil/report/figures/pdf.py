@@ -1,7 +1,4 @@
-"""A drawing as a one-page PDF, written by hand: lines, shapes and Helvetica, which every reader has.
-
-The font is named, not embedded, so text is limited to Latin characters; others become question marks.
-"""
+"""A drawing as a one-page PDF, written by hand: lines, shapes and text in a font that the file carries with it."""
 
 from __future__ import annotations
 
@@ -9,30 +6,64 @@ import itertools
 import zlib
 
 from counterfoil.report.figures.drawing import CORNERS, RADIUS, WHITE, Box, Colour, Drawing, Item, Label, Line, Mark
+from counterfoil.report.figures.font import Font, font
 
 _CIRCLE = 0.5523  # how far a Bezier curve's handles reach, as a share of the radius
-_WIDTHS = (
-    278, 278, 355, 556, 556, 889, 667, 191, 333, 333, 389, 584, 278, 333, 278, 278, *[556] * 10, 278, 278, 584,
-    584, 584, 556, 1015, 667, 667, 722, 722, 667, 611, 778, 722, 278, 500, 667, 556, 833, 722, 778, 667, 778,
-    722, 667, 611, 722, 667, 944, 667, 667, 611, 278, 278, 278, 469, 556, 333, 556, 556, 500, 556, 556, 278,
-    556, 556, 222, 222, 500, 222, 833, 556, 556, 556, 556, 333, 500, 278, 556, 500, 722, 500, 500, 500, 334,
-    260, 334, 584,
-)  # of Helvetica's characters from the space on, in thousandths of the font's size  # fmt: skip
+_FONT = 5  # the number of its first object; catalogue, pages, page and content come before
+_BOLDER = 0.035  # of the size: how wide a bold letter's outline is drawn, as the font has no bold
+_MOST_PAIRS = 100  # that one block of a map to Unicode may hold
 
 
 def pdf(drawing: Drawing) -> bytes:
     """The file's bytes; the same drawing gives the same ones."""
-    stream = zlib.compress("\n".join(_drawn(item, drawing.height) for item in drawing.items).encode("cp1252"))
-    fonts = "/F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>"
-    bold = "/F2 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica-Bold /Encoding /WinAnsiEncoding >>"
+    text = "".join(item.text for item in drawing.items if isinstance(item, Label))
+    stream = "\n".join(_drawn(item, drawing.height) for item in drawing.items).encode("ascii")
     objects = [
         b"<< /Type /Catalog /Pages 2 0 R >>",
         b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
         f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 {drawing.width:g} {drawing.height:g}]"
-        f" /Resources << /Font << {fonts} {bold} >> >> /Contents 4 0 R >>".encode(),
-        f"<< /Length {len(stream)} /Filter /FlateDecode >>\nstream\n".encode() + stream + b"\nendstream",
+        f" /Resources << /Font << /{font().name} {_FONT} 0 R >> >> /Contents 4 0 R >>".encode(),
+        _stream(stream),
+        *_font_objects(font(), font().known(text)),
     ]
     return _assembled(objects)
+
+
+def _font_objects(drawn: Font, text: str) -> list[bytes]:
+    """The font with its letters by their place in it, their widths, its file, and the letters' names for readers."""
+    name = f"CNTRFL+{drawn.name}"  # six letters and a plus: a font that is there in part
+    letters = sorted(set(text), key=lambda letter: drawn.glyphs[letter])
+    widths = " ".join(f"{place} [{width}]" for place, width in (drawn.glyphs[letter] for letter in letters))
+    box = " ".join(map(str, drawn.box))
+    return [
+        f"<< /Type /Font /Subtype /Type0 /BaseFont /{name} /Encoding /Identity-H"
+        f" /DescendantFonts [{_FONT + 1} 0 R] /ToUnicode {_FONT + 4} 0 R >>".encode(),
+        f"<< /Type /Font /Subtype /CIDFontType2 /BaseFont /{name} /CIDToGIDMap /Identity"
+        " /CIDSystemInfo << /Registry (Adobe) /Ordering (Identity) /Supplement 0 >>"
+        f" /FontDescriptor {_FONT + 2} 0 R /DW 500 /W [{widths}] >>".encode(),
+        f"<< /Type /FontDescriptor /FontName /{name} /Flags 32 /FontBBox [{box}] /ItalicAngle 0"
+        f" /Ascent {drawn.ascent} /Descent {drawn.descent} /CapHeight {drawn.ascent} /StemV 80"
+        f" /FontFile2 {_FONT + 3} 0 R >>".encode(),
+        _stream(drawn.data, f" /Length1 {len(drawn.data)}"),
+        _stream(_to_unicode(drawn, letters)),
+    ]
+
+
+def _to_unicode(drawn: Font, letters: list[str]) -> bytes:
+    """Which letter each glyph is, so that text can be searched and copied."""
+    pairs = [f"<{drawn.glyphs[letter][0]:04X}> <{ord(letter):04X}>" for letter in letters]
+    blocks = [pairs[start : start + _MOST_PAIRS] for start in range(0, len(pairs), _MOST_PAIRS)]
+    body = "\n".join("\n".join([f"{len(block)} beginbfchar", *block, "endbfchar"]) for block in blocks)
+    return (
+        "/CIDInit /ProcSet findresource begin 12 dict begin begincmap\n/CMapType 2 def /CMapName /Letters def\n"
+        f"1 begincodespacerange <0000> <FFFF> endcodespacerange\n{body}\n"
+        "endcmap CMapName currentdict /CMap defineresource pop end end"
+    ).encode()
+
+
+def _stream(data: bytes, more: str = "") -> bytes:
+    packed = zlib.compress(data, 9)
+    return f"<< /Length {len(packed)} /Filter /FlateDecode{more} >>\nstream\n".encode() + packed + b"\nendstream"
 
 
 def _assembled(objects: list[bytes]) -> bytes:
@@ -62,18 +93,11 @@ def _drawn(item: Item, height: float) -> str:
 
 
 def _label(label: Label, height: float) -> str:
-    text = label.text.replace("−", "–").encode("cp1252", "replace").decode("cp1252")
-    shift = {"start": 0.0, "middle": 0.5, "end": 1.0}[label.anchor] * text_width(text, label.size)
-    escaped = text.replace("\\", "\\\\").replace("(", "\\(").replace(")", "\\)")
-    font = "/F2" if label.bold else "/F1"
+    drawn, colour = font(), _rgb(label.colour)
+    shift = {"start": 0.0, "middle": 0.5, "end": 1.0}[label.anchor] * drawn.width(label.text, label.size)
     place = f"{label.x - shift:.2f} {height - label.y:.2f} Td"
-    return f"BT {_rgb(label.colour)} rg {font} {label.size:g} Tf {place} ({escaped}) Tj ET"
-
-
-def text_width(text: str, size: float) -> float:
-    """How wide Helvetica sets a text, in points."""
-    codes = [ord(character) - 32 for character in text]
-    return size / 1000 * sum(_WIDTHS[code] if 0 <= code < len(_WIDTHS) else 556 for code in codes)
+    weight = f"2 Tr {colour} RG {_BOLDER * label.size:.2f} w [] 0 d" if label.bold else "0 Tr"
+    return f"BT {colour} rg {weight} /{drawn.name} {label.size:g} Tf {place} <{drawn.places(label.text)}> Tj ET"
 
 
 def _mark(mark: Mark, height: float) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from counterfoil.analyse import Estimate
 from counterfoil.report.mining.content import Curve, MiningContent, SelectionBias, Transfer
-from counterfoil.report.wording import interval, listed, number
+from counterfoil.report.wording import interval, listed, number, number_of
 
 
 def mining_lines(content: MiningContent) -> list[str]:
@@ -36,7 +36,7 @@ def told_yield(content: MiningContent) -> str:
     whole = content.yields[0]
     balanced = f", {content.kept} after balancing" if content.kept < content.chosen else ""
     return (
-        f"Of {whole.candidates} pictures of {content.photos} photos {content.chosen} are chosen "
+        f"Of {number_of(whole.candidates, 'picture')} of {number_of(content.photos, 'photo')} {content.chosen} are chosen "
         f"({percent(whole.share)}){balanced}: {content.rule}."
     )
 
@@ -44,10 +44,14 @@ def told_yield(content: MiningContent) -> str:
 def told_transfer(row: Transfer) -> str:
     """Whether failures carry over to one model."""
     kin = "a family no surrogate is of" if row.unseen else "a family that chose"
-    told = (
-        f"{row.name} ({row.family}, {kin}) fails on {percent(row.failing)} of what is kept, against "
-        f"{number(row.base.value)} % of all candidates: {points(row.more)} more"
-    )
+    who = f"{row.name} ({row.family}, {kin})"
+    if not row.failing.n:
+        return f"{who} has no answer to what is kept that could be scored."
+    told = f"{who} fails on {percent(row.failing)} of what is kept, "
+    if row.more.value == row.more.value:
+        told += f"against {number(row.base.value)} % of all candidates: {points(row.more)} more"
+    else:
+        told += "which is every candidate: there is nothing to compare with"
     if row.lost.n and row.lost.value == row.lost.value:
         told += f"; where it has the original right, on {percent(row.lost)}"
     return told + "."

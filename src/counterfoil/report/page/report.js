@@ -61,21 +61,22 @@ const modelSwitches = all(".show-model");
 modelSwitches.forEach((box) => box.addEventListener("change", () => {
   const same = modelSwitches.filter((other) => other.dataset.m === box.dataset.m);
   same.forEach((other) => { other.checked = box.checked; });
-  all(`#drops [data-m="${box.dataset.m}"], #accuracies [data-m="${box.dataset.m}"], #dose g[data-m="${box.dataset.m}"], #side-by-side [data-m="${box.dataset.m}"]`)
+  all(`.glance [data-m="${box.dataset.m}"], #drops [data-m="${box.dataset.m}"], #accuracies [data-m="${box.dataset.m}"], #dose g[data-m="${box.dataset.m}"], #side-by-side [data-m="${box.dataset.m}"]`)
     .filter((part) => !part.classList.contains("show-model"))
     .forEach((part) => part.toggleAttribute("hidden", !box.checked));
   all(".forest .edit").forEach(closeRanks);
 }));
 
 function closeRanks(edit) {
-  const lane = 20;
+  const lane = Number(edit.dataset.lane);
   let shown = 0;
-  all(".values li", edit).forEach((value, place) => {
+  const values = all(".values > li", edit);
+  values.forEach((value, place) => {
     const mark = edit.querySelector(`.track [data-m="${value.dataset.m}"]`);
     if (mark) mark.setAttribute("transform", `translate(0 ${(shown - place) * lane})`);
     shown += value.hidden ? 0 : 1;
   });
-  edit.querySelector(".track").setAttribute("height", shown * lane);
+  if (values.length) edit.querySelector(".track").setAttribute("height", shown * lane);
 }
 
 all(".show-attribute").forEach((box) => box.addEventListener("change", () => {
