@@ -1,27 +1,38 @@
 """What painting a background costs: on the CPU as a multiple of one network pass, on a GPU in pictures per second.
 
-    python bench/paint.py [--steps 10] [--batch 64]
+    python bench/paint.py [--steps 10] [--batches 1 16 64 128] [--photos 4] [--torch cuda]
 
 The CPU part times the steps that an edit adds around the network: schedule, blending, complexity guidance. The GPU
-part runs where torch sees one, and gives the share of the card's own speed at a large matrix product.
+part runs where torch sees one: the sampler with its copies, the easel that threads share, and the share of the card's
+own speed at a large matrix product. Last, on both, the whole door: `build` with lambda -20, 0 and 20 from photos.
+`bench/paint_ways.py` says where the time of a pass goes.
 """
 
 from __future__ import annotations
 
 import argparse
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from counterfoil.paint.background_model import background_model
 from counterfoil.paint.complexity_guide import complexity_guide
+from counterfoil.paint.easel import ROWS, Easel, Guides
 from counterfoil.paint.sampler import Scene, painted, ratios
 
 SIDE = 256
-STRENGTH, GUIDANCE = 0.3, 20.0
+STRENGTH, GUIDANCE, STEPS = 0.3, 20.0, 10
+RECIPE = """
+working_size: 256
+edits:
+  - {edit: painted-complexity, settings: {steps: STEPS, device: DEVICE}, levels: {guidance: [-20, 0, 20]}}
+"""
 
 
 def scene(count: int) -> Scene:
@@ -43,64 +54,140 @@ def best_seconds(work: Callable[[], object], times: int) -> float:
 
 
 def cpu(steps: int) -> None:
+    """One edit as a multiple of one pass, and whether a batch would help."""
     model, one = background_model(), scene(1)
     planes = np.concatenate([one.background, one.colours, one.known], 1)
     guide = complexity_guide(GUIDANCE, STRENGTH)
     one_pass = best_seconds(lambda: model(planes, 0.0), 8)
+    four = best_seconds(lambda: model(np.repeat(planes, 4, 0), 0.0), 3) / 4
     whole = best_seconds(lambda: painted(model, one, ratios(STRENGTH, steps), guide), 3)
-    passes = whole / one_pass
-    print(f"| CPU, one thread | one pass {one_pass:.3f} s | {steps} steps {whole:.2f} s = {passes:.2f} passes |")
+    print(f"| CPU, one thread | one pass {one_pass:.3f} s, {four:.3f} s in a batch of 4"
+          f" | {steps} steps {whole:.2f} s = {whole / one_pass:.2f} passes |", flush=True)  # fmt: skip
 
 
-def gpu(steps: int, batch: int) -> None:
+def gpu(device: str, steps: int, batches: Sequence[int]) -> None:
+    """The sampler, copies included, by arithmetic and batch; then many threads at one easel."""
+    import torch
+
+    from counterfoil.paint.background_torch import painted_on, torch_model
+
+    operations, peak = pass_operations(), matrix_peak(torch, device)
+    print(f"{torch.cuda.get_device_name() if device == 'cuda' else device}, torch {torch.__version__};"
+          f" one pass {operations / 1e9:.1f} GFLOP a picture; peak {peak / 1e12:.1f} TFLOP/s in bf16")  # fmt: skip
+    guide, schedule = complexity_guide(GUIDANCE, STRENGTH), ratios(STRENGTH, steps)
+
+    def row(name: str, count: int, work: Callable[[], object]) -> None:
+        work()
+        speed = count / best_seconds(work, 3)
+        print(f"| {name} | {speed:.1f} pictures/s | {speed * steps * operations / peak:.1%} of the peak |", flush=True)
+
+    for kind in ("f32", "TF32", "bf16"):
+        model = torch_model(device, half=kind == "bf16")
+        torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = kind == "TF32"
+        for count in batches:
+            work = partial(painted_on, device, model, scene(count), schedule, guide)
+            row(f"sampler, {kind}, {count} at a time", count, work)
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
+    easel = Easel(device, torch_model(device))
+    for threads in (1, ROWS, 2 * ROWS):
+        row(f"easel, f32, {threads} threads", 4 * threads, partial(at_easel, easel, schedule, threads))
+
+
+def at_easel(easel: Easel, schedule: Sequence[float], threads: int) -> None:
+    """Four pictures for each thread, as edits ask for them."""
+    one, guides = scene(1), Guides(complexity_guide(GUIDANCE, STRENGTH))
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(lambda _: easel.painted(one, schedule, guides), range(4 * threads)))
+
+
+def pass_operations() -> float:
+    """Floating-point operations of one pass over one picture."""
     import torch
     from torch.utils.flop_counter import FlopCounterMode
 
     from counterfoil.paint.background_network import BackgroundNetwork
-    from counterfoil.paint.background_torch import painted_on, torch_model
 
     with FlopCounterMode(display=False) as counter, torch.no_grad():
         BackgroundNetwork()(torch.zeros(1, 7, SIDE, SIDE), torch.zeros(1))
-    operations = counter.get_total_flops()
-    peak, guide = _peak(torch), complexity_guide(GUIDANCE, STRENGTH)
-    for half in (False, True):
-        model = torch_model("cuda", half)
-        for count in (1, batch):
-            work = partial(painted_on, "cuda", model, scene(count), ratios(STRENGTH, steps), guide)
-            work()
-            speed = count / best_seconds(work, 3)
-            share = speed * steps * operations / peak
-            kind = "bf16" if half else "f32"
-            print(f"| GPU, {kind}, {count} at a time | {speed:.1f} pictures/s | {share:.1%} of the bf16 matrix peak |")
-    print(f"one pass: {operations / 1e9:.1f} GFLOP a picture; measured peak {peak / 1e12:.0f} TFLOP/s")
+    return float(counter.get_total_flops())
 
 
-def _peak(torch: Any) -> float:
-    """Operations per second of a large bf16 matrix product on this card."""
-    left, right = (torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16) for _ in range(2))
+def matrix_peak(torch: Any, device: str) -> float:
+    """Operations per second of a large bf16 matrix product on this device."""
+    side = 8192 if device == "cuda" else 512
+    left, right = (torch.randn(side, side, device=device, dtype=torch.bfloat16) for _ in range(2))
 
     def product() -> None:
         for _ in range(10):
             left @ right
-        torch.cuda.synchronize()
+        if device == "cuda":
+            torch.cuda.synchronize()
 
     product()
-    return float(10 * 2 * 8192**3 / best_seconds(product, 3))
+    return float(10 * 2 * side**3 / best_seconds(product, 3))
+
+
+def door(device: str, steps: int, photos: int) -> None:
+    """Pictures a second of `build`: photos read, objects cut out, holes filled, backgrounds painted, files written."""
+    from counterfoil.pipeline.building import build_job
+    from counterfoil.pipeline.job import Job, source_at
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_photos(folder, photos)
+        recipe = folder / "recipe.yaml"
+        recipe.write_text(RECIPE.replace("STEPS", str(steps)).replace("DEVICE", device))
+        for workers in (None, 1):
+            job = Job(source_at(folder / "images", folder / "masks"), (), str(recipe), workers=workers)
+            started = time.perf_counter()
+            build_job(job, folder / f"out-{workers}")
+            speed = 3 * photos / (time.perf_counter() - started)
+            told = "workers as they come" if workers is None else "one worker"
+            print(f"| build, {device}, {photos} photos, {told} | {speed:.2f} painted pictures/s |", flush=True)
+
+
+def write_photos(folder: Path, count: int) -> None:
+    """Smooth noise with a disc for an object."""
+    import cv2
+
+    rows, columns = np.mgrid[:SIDE, :SIDE] - SIDE // 2
+    mask = np.where(rows**2 + columns**2 < (SIDE // 5) ** 2, 255, 0).astype(np.uint8)
+    for place in range(count):
+        noise = np.random.default_rng(place).integers(0, 256, (SIDE // 8, SIDE // 8, 3), np.uint8)
+        photo = np.asarray(cv2.resize(noise, (SIDE, SIDE), interpolation=cv2.INTER_CUBIC))
+        for kind, picture in (("images", photo), ("masks", mask)):
+            path = folder / kind / "disc" / f"{place:04}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            cv2.imwrite(str(path), picture)
 
 
 def main() -> None:
     """Print one row per way of working."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=10)
-    parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--steps", type=int, default=STEPS)
+    parser.add_argument("--batches", type=int, nargs="+", default=[1, ROWS, 64, 128])
+    parser.add_argument("--photos", type=int, default=4, help="at the door on the CPU; 32 times as many on a GPU")
+    parser.add_argument("--torch", choices=("cuda", "cpu"), default="cuda", help="cpu only tries this script out")
     asked = parser.parse_args()
     cpu(asked.steps)
+    found = asked.torch == "cpu" or on_gpu()
+    if found:
+        gpu(asked.torch, asked.steps, asked.batches)
+    try:
+        door("cpu", asked.steps, asked.photos)
+        if on_gpu():
+            door("cuda", asked.steps, 32 * asked.photos)
+    except ModuleNotFoundError as error:  # a machine without the packages that edits need still has the rest
+        print(f"build was left out: {error}")
+
+
+def on_gpu() -> bool:
+    """Whether torch is here and sees a GPU."""
     try:
         import torch
     except ModuleNotFoundError:
-        return
-    if torch.cuda.is_available():
-        gpu(asked.steps, asked.batch)
+        return False
+    return bool(torch.cuda.is_available())
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 import pytest
 from numpy.typing import NDArray
+from skimage import data
 
 from counterfoil.edit import edit_named
 from counterfoil.edit.complexity import complexity
@@ -21,7 +22,7 @@ from counterfoil.paint.background_model import background_model, read_weights, w
 from counterfoil.paint.complexity_guide import complexity_guide, raised
 from counterfoil.paint.sampler import Scene, levels, painted, ratios, resampled
 from counterfoil.types import Picture
-from edit_pictures import PICTURES, cat, cup
+from edit_pictures import PICTURES, cat, cup, ellipse
 
 Floats = NDArray[np.float32]
 
@@ -59,21 +60,46 @@ def test_object_pixels_are_the_photos_own_to_the_bit_and_the_background_is_new(n
         assert (made.image[outside] != picture.image[outside]).any(axis=1).mean() > 0.5
 
 
-def test_a_photo_larger_than_the_model_keeps_its_size_its_object_and_its_fine_detail() -> None:
+def test_a_photo_larger_than_it_is_painted_keeps_its_size_its_object_and_its_fine_detail() -> None:
     small = cat()
     image, alpha = (
-        cv2.resize(plane, (600, 400), interpolation=cv2.INTER_LINEAR) for plane in (small.image, small.alpha)
+        cv2.resize(plane, (300, 200), interpolation=cv2.INTER_LINEAR) for plane in (small.image, small.alpha)
     )
     rng = np.random.default_rng(0)
     grain = np.clip(image.astype(np.int16) + rng.integers(-20, 21, image.shape), 0, 255).astype(np.uint8)
     picture = Picture(grain, np.where(np.asarray(alpha) > 200, 255, 0).astype(np.uint8))
-    made = applied("painted-complexity", picture, guidance=0, strength=0.15, steps=1)
+    made = applied("painted-complexity", picture, guidance=0, strength=0.15, steps=1, size=128)
     assert made.image.shape == picture.image.shape
     inside = cutout(picture).alpha == 255
     np.testing.assert_array_equal(made.image[inside], picture.image[inside])
     away = made.alpha == 0
     old, new = (float(cv2.Laplacian(each.image, cv2.CV_32F)[away].std()) for each in (picture, made))
     assert new > 0.4 * old
+
+
+def cup_of(side: int) -> Picture:
+    """Scikit-image's coffee cup in a square, the cup as a disc."""
+    image = np.asarray(cv2.resize(data.coffee()[:, 100:500], (side, side), interpolation=cv2.INTER_AREA), np.uint8)
+    return Picture(image, ellipse((side, side), (side * 0.5, side * 0.5), (side * 0.3, side * 0.3)))
+
+
+def test_a_photo_up_to_the_size_is_painted_as_it_is_and_gets_detail_of_its_own() -> None:
+    whole, same, coarse = (
+        applied("painted-complexity", cup_of(288), guidance=20, strength=0.5, steps=1, size=size).image
+        for size in (512, 288, 144)
+    )
+    np.testing.assert_array_equal(whole, same)
+    detail = [float(cv2.Laplacian(each[:40], cv2.CV_32F).std()) for each in (whole, coarse)]
+    assert detail[0] > 1.5 * detail[1]
+
+
+def test_a_new_layout_is_painted_at_the_models_size_and_its_detail_at_the_photos() -> None:
+    picture = cup_of(320)
+    fine, coarse = (applied("painted-random", picture, steps=1, size=size).image for size in (512, 256))
+    outside = cv2.resize(cutout(picture).alpha, (10, 10), interpolation=cv2.INTER_AREA) == 0
+    layouts = [cv2.resize(each, (10, 10), interpolation=cv2.INTER_AREA)[outside].ravel() for each in (fine, coarse)]
+    assert np.corrcoef(layouts)[0, 1] > 0.8
+    assert (fine != coarse).mean() > 0.3
 
 
 def test_a_very_long_photo_is_painted_coarser_so_that_it_fits_into_memory() -> None:
@@ -214,6 +240,8 @@ def test_going_back_up_in_noise_brings_the_noise_that_the_ratio_promises_and_a_n
         ("painted-complexity", {"strength": 1.5}, "strength"),
         ("painted-complexity", {"strength": 1e-200}, "strength"),
         ("painted-complexity", {"steps": 0}, "steps: expected from 1 to 1000, got 0"),
+        ("painted-complexity", {"size": 32}, "size: expected from 64 to 1024 pixels, got 32"),
+        ("painted-random", {"size": 4096}, "size: expected from 64 to 1024 pixels, got 4096"),
         ("painted-complexity", {"lambda": 20}, "unknown setting 'lambda'; expected guidance"),
         ("painted-adversarial", {"candidates": 1}, "candidates: expected from 2 to 64"),
         ("painted-adversarial", {"candidate": 9}, "candidate: expected from 0 to 3, got 9"),

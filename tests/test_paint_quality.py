@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from pathlib import Path
@@ -95,13 +96,35 @@ def test_of_near_duplicates_the_first_stays_and_edits_of_one_photo_are_not_compa
     assert near_duplicates(base, list("abcde"), 6) == {1: 0, 2: 0, 4: 3}
 
 
+def fault(image: NDArray[np.uint8]) -> str:
+    """Kind and reason in one line, empty where the picture shows something."""
+    return ": ".join(fault_of(image) or ())
+
+
+def noise(deviation: float) -> NDArray[np.uint8]:
+    values = np.random.default_rng(0).normal(128, deviation, (64, 64, 3))
+    return np.clip(values, 0, 255).astype(np.uint8)
+
+
 def test_pictures_that_show_nothing_are_told_from_those_that_do() -> None:
     black, grey = np.zeros((20, 20, 3), np.uint8), np.full((20, 20, 3), 130, np.uint8)
-    assert fault_of(black).startswith("black")
-    assert fault_of(grey) == "of one colour"
+    assert fault(black).startswith("blank: black")
+    assert fault(grey) == fault(grey[:1, :1]) == "blank: of one colour"
     ramp = np.broadcast_to(np.arange(120, 140, dtype=np.uint8)[:, None, None], (20, 20, 3))
-    assert fault_of(ramp) == ""
-    assert all(fault_of(photo) == "" for photo in PHOTOS)
+    assert fault(ramp) == ""
+    assert fault(PHOTOS[0][:1, :300]) == "blank: of 300 x 1 pixels, 8 along a side are needed"
+    assert all(fault(photo) == "" for photo in PHOTOS)
+
+
+def test_noise_alone_is_told_from_rough_ground_and_from_regular_patterns() -> None:
+    for deviation in (3, 40, 90):
+        assert fault(noise(deviation)).startswith("noise: ")
+    assert fault(np.repeat(noise(60)[..., :1], 3, axis=2)).startswith("noise: ")
+    squares = np.indices((64, 64)).sum(axis=0)[..., None] % 2 * np.full(3, 255)
+    red_and_green = np.where(squares > 0, (150, 0, 0), (0, 76, 0))  # of one brightness
+    rough = [np.dstack([texture] * 3)[:224, :224] for texture in (data.gravel(), data.grass())]
+    for shown in (squares.astype(np.uint8), red_and_green.astype(np.uint8), *rough):
+        assert fault(shown) == ""
 
 
 def test_the_nearest_is_the_one_with_the_largest_cosine() -> None:
@@ -138,6 +161,32 @@ def test_blank_and_repeated_pictures_leave_the_manifest_with_their_reasons(works
     assert "near-duplicate of the picture beside it" in page
     assert repeated not in page
     assert "http" not in page.replace("http-equiv", "")
+
+
+def encoded(image: Image.Image, kind: str = "PNG") -> bytes:
+    file = io.BytesIO()
+    image.save(file, kind)
+    return file.getvalue()
+
+
+def test_files_cut_short_fall_and_odd_kinds_of_picture_stay(workspace: Path) -> None:
+    photo = Image.fromarray(PHOTOS[0])
+    whole, jpeg = encoded(photo), encoded(photo, "JPEG")
+    deep = Image.fromarray(PHOTOS[2][..., 0].astype(np.uint16) * 257)
+    files = (
+        whole[: len(whole) // 2],
+        whole[:-10],
+        jpeg[: len(jpeg) // 2],
+        b"",
+        encoded(deep),
+        encoded(photo.quantize(64)),
+    )
+    made = [one for one in Workspace(workspace).exhibits if one.variant.level in ("beach", "street", "striped")]
+    for exhibit, content in zip(made, files, strict=True):
+        (workspace / exhibit.file).write_bytes(content)
+    assert "removed: 4 unreadable, 2 blank" in quality(str(workspace)).output
+    left = {one.variant.id for one in Workspace(workspace).exhibits}
+    assert [one.variant.id in left for one in made] == [False] * 4 + [True] * 2
 
 
 def test_a_second_look_starts_from_everything(workspace: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,8 +13,10 @@ import pytest
 import counterfoil as cf
 from counterfoil.edit import edit_named
 from counterfoil.pipeline import Result
+from counterfoil.pipeline.journaled import Pieces, finish
+from counterfoil.pipeline.work import Outcome
 from counterfoil.recipes import load_recipe
-from counterfoil.store import read_table
+from counterfoil.store import Journal, read_table
 from planted import write_photos
 
 SURROGATE = "python:planted:reads_the_background"
@@ -44,6 +47,51 @@ def test_one_worker_and_small_batches_paint_the_same_pictures(result: Result, tm
     there, here = (read_table(each.folder / "variants.parquet") for each in (result, ran(tmp_path, 1)))
     assert list(there["sha256"]) == list(here["sha256"])
     assert list(there["id"]) == list(here["id"])
+
+
+@pytest.mark.torch
+def test_a_gpu_paints_the_same_pictures_for_any_number_of_workers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from counterfoil.paint import brush
+    from counterfoil.paint.background_torch import torch_model
+    from counterfoil.paint.easel import Easel
+
+    easel = Easel("cpu", torch_model("cpu"), rows=4)  # torch on the CPU stands in for the card
+    monkeypatch.setattr(brush, "easel_on", lambda device: easel)
+    images, masks = write_photos(tmp_path, 4)
+    step = "{edit: painted-complexity, settings: {steps: 1, device: DEVICE}, levels: {guidance: [-20, 20]}}"
+    found = {}
+    for name, device, workers in (("one", "cuda", 1), ("four", "cuda", 4), ("onnx", "cpu", 2)):
+        recipe, out = tmp_path / f"{name}.yaml", tmp_path / name
+        recipe.write_text(f"working_size: 64\nedits: [{{edit: control}}, {step.replace('DEVICE', device)}]")
+        cf.run(images, [SURROGATE], masks=masks, recipe=str(recipe), out=out, workers=workers)
+        found[name] = read_table(out / "variants.parquet")
+    assert list(found["one"]["id"]) == list(found["four"]["id"])
+    assert list(found["one"]["sha256"]) == list(found["four"]["sha256"])
+    by_device = [set(found[name]["sha256"][found[name]["edit"] == "painted-complexity"]) for name in ("one", "onnx")]
+    assert [len(each) for each in by_device] == [8, 8]
+    assert not set.intersection(*by_device)  # the device is a setting, and settings are part of the seed
+
+
+class OnGpu:
+    """A classifier on a GPU, for which the work would go into forked processes."""
+
+    name, device = "on a GPU", "cuda"
+
+
+def test_where_edits_paint_on_a_gpu_the_work_stays_in_this_process(tmp_path: Path) -> None:
+    done: list[int] = []
+
+    def do(item: int) -> Outcome:
+        done.append(item)
+        return Outcome([], {}, [])
+
+    models: Any = (OnGpu(),)
+    pieces = Pieces({"a": 1, "b": 2}, do, lambda variant: np.zeros(0, np.uint8), models, "", paints_on_gpu=True)
+    with Journal(tmp_path / "journal.jsonl") as journal:
+        finish(pieces, journal, 1)
+    assert done == [1, 2]
 
 
 def test_how_the_hard_background_was_found_stands_in_the_manifest_and_makes_it_again(result: Result) -> None:

@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from counterfoil.embedded.networks import NETWORKS, onnx_file
+from counterfoil.errors import UserError
 from counterfoil.models import load_model
 from counterfoil.models.onnx import OnnxClassifier
 from counterfoil.paint.background_model import background_model, read_weights, weights_file
 from counterfoil.paint.complexity_guide import complexity_guide
-from counterfoil.paint.sampler import painted, ratios
+from counterfoil.paint.easel import Easel, Guides
+from counterfoil.paint.sampler import Predict, Scene, painted, ratios
 from counterfoil.types import Preprocessing
 from edit_pictures import cat
-from test_paint_background import scene
+from test_paint_background import part, scene
 
 pytestmark = pytest.mark.torch
+
+
+@pytest.fixture(scope="module")
+def model() -> Predict:
+    """The shipped model in torch."""
+    from counterfoil.paint.background_torch import torch_model
+
+    return torch_model("cpu")
 
 
 def test_the_weights_read_as_the_library_reads_them() -> None:
@@ -32,13 +45,10 @@ def test_the_weights_read_as_the_library_reads_them() -> None:
         np.testing.assert_array_equal(ours[name], theirs[name].astype(np.float32))
 
 
-def test_torch_and_onnx_runtime_predict_the_same() -> None:
+def test_torch_and_onnx_runtime_predict_the_same(model: Predict) -> None:
     import torch
 
-    from counterfoil.paint.background_torch import torch_model
-
     planes = np.random.default_rng(2).standard_normal((2, 7, 64, 96)).astype(np.float32)
-    model = torch_model("cpu")
     for ratio in (-6.0, 0.0, 5.0):
         theirs = model(torch.from_numpy(planes), ratio).numpy()
         np.testing.assert_allclose(background_model()(planes, ratio), theirs, atol=1e-4)
@@ -49,7 +59,6 @@ def test_a_gpu_that_is_not_there_is_said() -> None:
     import torch
 
     from counterfoil.edit.painted import PaintedComplexity
-    from counterfoil.errors import UserError
 
     if torch.cuda.is_available():
         pytest.skip("this machine has a GPU")
@@ -57,12 +66,103 @@ def test_a_gpu_that_is_not_there_is_said() -> None:
         PaintedComplexity(device="cuda")(cat(), np.random.default_rng(0))
 
 
-def test_torch_and_onnx_runtime_paint_the_same_picture() -> None:
-    from counterfoil.paint.background_torch import painted_on, torch_model
+def test_torch_and_onnx_runtime_paint_the_same_picture(model: Predict) -> None:
+    from counterfoil.paint.background_torch import painted_on
 
     given, schedule, guide = scene(1), ratios(0.5, 4), complexity_guide(20, 0.5)
-    theirs = painted_on("cpu", torch_model("cpu"), given, schedule, guide)
+    theirs = painted_on("cpu", model, given, schedule, guide)
     np.testing.assert_allclose(painted(background_model(), given, schedule, guide), theirs, atol=0.5 / 127.5)
+
+
+def guided(place: int) -> Guides:
+    return Guides(complexity_guide(20 * place - 20, 0.5))
+
+
+def scenes(count: int) -> list[Scene]:
+    return [part(scene(count), slice(place, place + 1)) for place in range(count)]
+
+
+class Watched:
+    """A network that predicts nothing, or another one; knows the sizes of the batches that it was given."""
+
+    def __init__(self, model: Predict = lambda planes, ratio: 0 * planes[:, :3]) -> None:
+        self.model, self.sizes = model, list[int]()
+
+    def __call__(self, planes: Any, ratio: float) -> Any:
+        self.sizes.append(len(planes))
+        return self.model(planes, ratio)
+
+
+def test_pictures_painted_together_are_those_painted_alone_to_the_bit(model: Predict) -> None:
+    network, schedule = Watched(model), ratios(0.5, 2)
+    easel = Easel("cpu", network, rows=2)
+    together = easel.painted(scene(3), schedule, guided(2))
+    assert network.sizes == [2, 2, 2, 2]  # two steps of two batches, the second filled up
+    alone = [easel.painted(each, schedule, guided(2)) for each in scenes(3)]
+    np.testing.assert_array_equal(np.concatenate(alone), together)
+    expected = painted(background_model(), scene(3), schedule, guided(2).complexity)
+    np.testing.assert_allclose(together, expected, atol=0.5 / 127.5)
+
+
+def test_threads_that_wait_share_a_batch_and_each_gets_its_own_picture() -> None:
+    network, schedule, free = Watched(), ratios(0.5, 2), threading.Event()
+    easel = Easel("cpu", network, rows=4)
+    alone = [easel.painted(each, schedule, guided(place)) for place, each in enumerate(scenes(4))]
+    network.sizes.clear()
+
+    def holding(clean: Any, noise: float) -> Any:
+        assert free.wait(60)
+        return clean
+
+    with ThreadPoolExecutor(5) as threads:
+        holder = threads.submit(easel.painted, scene(1), schedule, Guides(guided(0).complexity, holding))
+        while not network.sizes:  # until the device is taken
+            threading.Event().wait(0.01)
+        asked = [threads.submit(easel.painted, each, schedule, guided(n)) for n, each in enumerate(scenes(4))]
+        while sum(map(len, easel._waiting.values())) < 4:
+            threading.Event().wait(0.01)
+        free.set()
+        for mine, expected in zip(asked, alone, strict=True):
+            np.testing.assert_array_equal(mine.result(), expected)
+        holder.result()
+    assert network.sizes == [4] * 4  # two steps of one batch for the one that held the device, and one for all others
+
+
+def test_a_batch_that_does_not_fit_is_halved_and_later_ones_begin_there() -> None:
+    import torch
+
+    network, schedule, refusals = Watched(), ratios(0.5, 1), [1]
+    easel = Easel("cpu", network, rows=4)
+
+    def crowded(clean: Any, noise: float) -> Any:
+        if refusals:
+            raise torch.OutOfMemoryError(f"refused {refusals.pop()}")
+        return clean
+
+    first = easel.painted(scene(3), schedule, Guides(guided(1).complexity, crowded))
+    second = easel.painted(scene(3), schedule, guided(1))
+    assert network.sizes == [4, 2, 2, 2, 2]
+    np.testing.assert_array_equal(first, second)
+
+
+def test_a_device_without_room_says_so_and_is_left_to_others() -> None:
+    import torch
+
+    easel, schedule = Easel("cpu", Watched(), rows=2), ratios(0.5, 1)
+
+    def full(clean: Any, noise: float) -> Any:
+        raise torch.OutOfMemoryError("full")
+
+    with pytest.raises(UserError, match="background-256 has no room for a single picture on cpu: give a smaller"):
+        easel.painted(scene(1), schedule, Guides(guided(1).complexity, full))
+    assert easel.painted(scene(1), schedule, guided(1)).shape == (1, 3, 64, 64)
+
+
+@pytest.mark.parametrize(("side", "rows"), [(64, 16), (256, 16), (512, 4)])
+def test_larger_pictures_come_fewer_at_a_time(side: int, rows: int) -> None:
+    network = Watched()
+    Easel("cpu", network).painted(scene(1, side), ratios(0.5, 1), guided(1))
+    assert network.sizes == [rows]
 
 
 def test_an_onnx_surrogate_has_in_torch_the_probabilities_that_it_has_in_its_runtime() -> None:
@@ -117,7 +217,6 @@ def test_logits_and_another_order_of_colours_are_read_as_the_surrogate_reads_the
 
 def test_a_surrogate_without_a_gradient_chooses_among_candidates() -> None:
     from counterfoil.edit.painted import PaintedAdversarial
-    from counterfoil.errors import UserError
     from counterfoil.pipeline.attacking import by_gradient
 
     with_it, without = (load_model(f"embedded:{name}") for name in ("efficientnet-lite0", "pp-lcnetv2"))
@@ -144,7 +243,6 @@ def test_a_gradient_guide_lowers_the_probability_of_the_truth() -> None:
 
 def test_a_network_of_other_operators_is_refused_by_name(assets: Callable[[str], Path], tmp_path: Path) -> None:
     from counterfoil.embedded.fetch import cache_folder
-    from counterfoil.errors import UserError
     from counterfoil.paint.onnx_gradient import log_probability
 
     file = onnx_file("pp-lcnetv2", assets, cache_folder())

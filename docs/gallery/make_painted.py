@@ -1,10 +1,11 @@
-"""Make the pictures of docs/paint.md again: three free photos, every kind of painted background side by side."""
+"""Make the pictures of docs/paint.md again: three free photos, every kind side by side; then ways to larger ones."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
+import make_sizes
 import numpy as np
 from make_gallery import photos, sheet
 from numpy.typing import NDArray
@@ -28,6 +29,7 @@ def main() -> None:
     pictures = photos()
     rows = [[*_painted(pictures[place], place), _adversarial(pictures[place], place)] for place in SHOWN]
     sheet(rows).save(HERE / "paint.jpg", quality=85, optimize=True)
+    make_sizes.main()
 
 
 def _painted(picture: Picture, place: int) -> list[NDArray[np.uint8]]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from counterfoil.edit.cutting import background_of, cutout, on_background
 from counterfoil.edit.filling import check_background, hole_of
 from counterfoil.errors import UserError
-from counterfoil.paint.brush import Brush, Device, Layers, PainterName
+from counterfoil.paint.brush import SIZE, Brush, Device, Layers, PainterName
 from counterfoil.paint.removal import RemovalBrush, removed
 from counterfoil.paint.sampler import Guide
 from counterfoil.types import Attribute, Picture
@@ -28,19 +28,20 @@ class PaintedComplexity:
     strength: float = 0.3
     steps: int = 10
     device: Device = "cpu"
+    size: int = SIZE
     painter: PainterName = "background-256"
 
     def __post_init__(self) -> None:
-        Brush(self.strength, self.steps, self.guidance, self.device)
+        Brush(self.strength, self.steps, self.guidance, self.device, self.size)
 
     @property
     def level(self) -> str:
-        """The guidance: "-20"; other strengths are told apart."""
-        return f"{self.guidance:g}" + _told(self.strength, 0.3)
+        """The guidance: "-20"; other strengths and sizes are told apart."""
+        return f"{self.guidance:g}" + _told(self.strength, 0.3, self.size)
 
     def __call__(self, picture: Picture, rng: np.random.Generator) -> Picture:
         """Paint from the filled background, the object in its place at every step."""
-        brush = Brush(self.strength, self.steps, self.guidance, self.device)
+        brush = Brush(self.strength, self.steps, self.guidance, self.device, self.size)
         return _before(picture, brush, rng)
 
 
@@ -55,6 +56,7 @@ class PaintedAdversarial:
     strength: float = 0.3
     steps: int = 10
     device: Device = "cpu"
+    size: int = SIZE
     painter: PainterName = "background-256"
     by: Literal["auto", "candidates", "gradient"] = "auto"  # auto: by gradient where the surrogate has one
     candidates: int = 4
@@ -62,7 +64,7 @@ class PaintedAdversarial:
     surrogate: str = "embedded:efficientnet-lite0"  # address of the model
 
     def __post_init__(self) -> None:
-        Brush(self.strength, self.steps, self.guidance, self.device)
+        Brush(self.strength, self.steps, self.guidance, self.device, self.size)
         if not 2 <= self.candidates <= 64:
             raise UserError(f"candidates: expected from 2 to 64 backgrounds to choose from, got {self.candidates}")
         if self.candidate is not None and not 0 <= self.candidate < self.candidates:
@@ -71,7 +73,7 @@ class PaintedAdversarial:
     @property
     def level(self) -> str:
         """The guidance, marked: "20-adv"."""
-        return f"{self.guidance:g}-adv" + _told(self.strength, 0.3)
+        return f"{self.guidance:g}-adv" + _told(self.strength, 0.3, self.size)
 
     def __call__(self, picture: Picture, rng: np.random.Generator) -> Picture:
         """Paint the candidate that was chosen, the first where none was."""
@@ -80,7 +82,7 @@ class PaintedAdversarial:
     def against(self, picture: Picture, rng: np.random.Generator, guide: Guide | None) -> Picture:
         """Paint with a guide that knows the surrogate."""
         seeds = rng.integers(2**63, size=self.candidates)
-        brush = Brush(self.strength, self.steps, self.guidance, self.device)
+        brush = Brush(self.strength, self.steps, self.guidance, self.device, self.size)
         return _before(picture, brush, np.random.default_rng(int(seeds[self.candidate or 0])), guide)
 
 
@@ -91,20 +93,21 @@ class PaintedRandom:
     attribute: ClassVar[Attribute] = "background"
     steps: int = 20
     device: Device = "cpu"
+    size: int = SIZE
     painter: PainterName = "background-256"
 
     def __post_init__(self) -> None:
-        Brush(1.0, self.steps, 0.0, self.device)
+        Brush(1.0, self.steps, 0.0, self.device, self.size)
 
     @property
     def level(self) -> str:
-        """Always "random"."""
-        return "random"
+        """Always "random"; other sizes are told apart."""
+        return "random" + _told(1.0, 1.0, self.size)
 
     def __call__(self, picture: Picture, rng: np.random.Generator) -> Picture:
         """Start from a plain colour, of which the noise leaves hardly more than a tint."""
         plain = np.broadcast_to(rng.integers(0, 256, 3, dtype=np.uint8), picture.image.shape)
-        return _before(picture, Brush(1.0, self.steps, 0.0, self.device), rng, background=plain)
+        return _before(picture, Brush(1.0, self.steps, 0.0, self.device, self.size), rng, background=plain)
 
 
 @dataclass(frozen=True)
@@ -116,6 +119,7 @@ class PaintedRemoval:
     steps: int = 10
     resample: int = 1  # times that the steps are taken, going back up in noise in between
     device: Device = "cpu"
+    size: int = RemovalBrush.size
     painter: PainterName = "background-256"
 
     def __post_init__(self) -> None:
@@ -123,8 +127,9 @@ class PaintedRemoval:
 
     @property
     def level(self) -> str:
-        """Always "painted"; other strengths and resampling are told apart."""
-        return "painted" + _told(self.strength, 0.15) + (f" x{self.resample}" if self.resample > 1 else "")
+        """Always "painted"; other strengths, sizes and resampling are told apart."""
+        told = _told(self.strength, 0.15, self.size, RemovalBrush.size)
+        return "painted" + told + (f" x{self.resample}" if self.resample > 1 else "")
 
     def __call__(self, picture: Picture, rng: np.random.Generator) -> Picture:
         """Paint over the exemplar fill; everything outside the hole stays."""
@@ -133,11 +138,11 @@ class PaintedRemoval:
         return Picture(image, np.zeros_like(picture.alpha))
 
     def _brush(self) -> RemovalBrush:
-        return RemovalBrush(self.strength, self.steps, 0.0, self.device, self.resample)
+        return RemovalBrush(self.strength, self.steps, 0.0, self.device, self.size, self.resample)
 
 
-def _told(strength: float, usual: float) -> str:
-    return "" if strength == usual else f" at {strength:g}"
+def _told(strength: float, usual: float, size: int, usual_size: int = SIZE) -> str:
+    return ("" if strength == usual else f" at {strength:g}") + ("" if size == usual_size else f" {size} px")
 
 
 def _before(

@@ -120,5 +120,5 @@ class BackgroundNetwork(nn.Module):  # type: ignore[misc]
 
     def _noise(self, log_ratio: Tensor) -> Tensor:
         angles = log_ratio[:, None] / 4 * self.frequencies[None]
-        waves = torch.cat([angles.sin(), angles.cos()], 1)
+        waves = torch.cat([angles.sin(), angles.cos()], 1).to(self.embedding_in.weight.dtype)
         return functional.silu(self.embedding_out(functional.silu(self.embedding_in(waves))))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Protocol, TypeVar
 
 from counterfoil.errors import UserError
 from counterfoil.extras import required
-from counterfoil.paint.painter import Painted, PaintOptions
+from counterfoil.paint.painter import PaintOptions
 
-PaintBatch = Callable[[Sequence[Any]], list[Painted]]
+Asked = TypeVar("Asked")
+Made = TypeVar("Made")
 
 
 class OnDevice(Protocol):
@@ -29,9 +30,11 @@ class OnDevice(Protocol):
         """How many pictures at once it was asked for."""
 
 
-def in_batches(items: Sequence[Any], paint: PaintBatch, painter: OnDevice, room: list[int]) -> list[Painted]:
+def in_batches(
+    items: Sequence[Asked], paint: Callable[[Sequence[Asked]], list[Made]], painter: OnDevice, room: list[int]
+) -> list[Made]:
     """Everything painted; `room` remembers the batch that fits, so that no later call fails again."""
-    done: list[Painted] = []
+    done: list[Made] = []
     while len(done) < len(items):
         size = room[-1] if room else painter.options.batch_size
         batch = items[len(done) : len(done) + size]
@@ -40,7 +43,7 @@ def in_batches(items: Sequence[Any], paint: PaintBatch, painter: OnDevice, room:
     return done
 
 
-def _fits(batch: Sequence[Any], paint: PaintBatch, done: list[Painted]) -> bool:
+def _fits(batch: Sequence[Asked], paint: Callable[[Sequence[Asked]], list[Made]], done: list[Made]) -> bool:
     try:
         done += paint(batch)
     except required("torch", "diffusion").OutOfMemoryError:
@@ -51,8 +54,8 @@ def _fits(batch: Sequence[Any], paint: PaintBatch, done: list[Painted]) -> bool:
 def _smaller(failed: int, painter: OnDevice) -> int:
     if failed == 1:
         raise UserError(
-            f"{painter.name} has no room for a single picture on {painter.device}: give a smaller --size,"
-            " --precision bf16, or another device"
+            f"{painter.name} has no room for a single picture on {painter.device}: give a smaller --size"
+            " (in a recipe: working_size), --precision bf16, or another device"
         )
     gc.collect()
     if painter.device.startswith("cuda"):

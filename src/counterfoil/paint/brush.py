@@ -1,10 +1,9 @@
-"""A background painted at the photo's own size: reduced, painted, enlarged again with the fine detail it had."""
+"""A background painted at the photo's own size; a larger photo is reduced for it and gets its fine detail back."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias
 
 import cv2
@@ -14,15 +13,18 @@ from numpy.typing import NDArray
 from counterfoil.errors import UserError
 from counterfoil.paint.background_model import background_model
 from counterfoil.paint.background_shape import STEP
-from counterfoil.paint.background_torch import painted_on, torch_model
 from counterfoil.paint.complexity_guide import SIDE, complexity_guide, complexity_of
-from counterfoil.paint.sampler import Guide, Predict, Scene, painted, ratios
+from counterfoil.paint.easel import Guides, easel_on
+from counterfoil.paint.sampler import Guide, Scene, painted, ratios
 
 MOST_GUIDANCE = 100.0  # beyond it pictures are nothing but grain, or nothing but blur
 MOST_STEPS = 1000
 LEAST_STRENGTH = 0.01  # below it the way from noise to picture would begin behind its own end
-LONGEST = 8 * SIDE  # pixels of the longer side; the network's memory grows with the square of the area
-STRONGEST_DETAIL = 0.6  # edits of this strength and more keep nothing of the photo's finest detail
+SIZE = 512  # pixels of the shorter side up to which photos are painted as they are
+LEAST_SIZE, MOST_SIZE = 64, 1024
+LONGEST, MOST_PIXELS = 2048, 1024**2  # of what is painted; the network's memory grows with the square of the area
+LAYOUT_LOST = 0.6  # edits of this strength and more keep nothing of the photo's layout and finest detail
+FINE_STRENGTH, FINE_STEPS = 0.3, 10  # what gives a layout that was painted coarsely its detail
 
 Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float32]
@@ -47,6 +49,7 @@ class Brush:
     steps: int
     guidance: float  # ImageNet-E's lambda: above 0 more complex, below 0 plainer
     device: Device = "cpu"
+    size: int = SIZE  # pixels of the shorter side; larger photos are painted at it and enlarged
 
     def __post_init__(self) -> None:
         if not LEAST_STRENGTH <= self.strength <= 1:
@@ -55,14 +58,24 @@ class Brush:
             raise UserError(f"steps: expected from 1 to {MOST_STEPS}, got {self.steps}")
         if not abs(self.guidance) <= MOST_GUIDANCE:  # false for what is not a number, too
             raise UserError(f"guidance: expected from -{MOST_GUIDANCE:g} to {MOST_GUIDANCE:g}, got {self.guidance:g}")
+        if not LEAST_SIZE <= self.size <= MOST_SIZE:
+            raise UserError(f"size: expected from {LEAST_SIZE} to {MOST_SIZE} pixels, got {self.size}")
 
     def paint(self, layers: Layers, rng: np.random.Generator, guide: Guide | None = None) -> Bytes:
         """The whole picture painted, (height, width, 3); where it is known it is about as it was."""
+        if self.strength < LAYOUT_LOST or min(self.size, *layers.known.shape) <= SIDE:
+            return self._painted(layers, rng, guide)
+        # A new layout comes at the size that the model was trained at: larger, noise becomes one texture and no layout.
+        coarse = replace(self, size=SIDE)._painted(layers, rng, guide)
+        fine = replace(self, strength=FINE_STRENGTH, steps=min(self.steps, FINE_STEPS))
+        return fine._painted(layers._replace(background=coarse), rng, guide)
+
+    def _painted(self, layers: Layers, rng: np.random.Generator, guide: Guide | None) -> Bytes:
         shape = layers.known.shape
-        small = Layers(_reduced(layers.background), _reduced(layers.colours), _wholly(layers.known))
+        small = self._reduced(layers)
         scene = _scene(small, rng)
         before = complexity_of(scene.known * scene.colours + (1 - scene.known) * scene.background)
-        made = self._solved(scene, _both(complexity_guide(self.guidance, self.strength, before), guide))
+        made = self._solved(scene, Guides(complexity_guide(self.guidance, self.strength, before), guide))
         height, width = small.known.shape
         image = _levels(made[0, :, :height, :width])
         return image if (height, width) == shape else self._enlarged(image, small.background, layers.background)
@@ -72,16 +85,26 @@ class Brush:
         """The noise of each step."""
         return ratios(self.strength, self.steps)
 
-    def _solved(self, scene: Scene, guide: Guide) -> Floats:
+    def _reduced(self, layers: Layers) -> Layers:
+        """The layers with the shorter side at the brush's size, or less if they are very long; small ones stay."""
+        height, width = layers.known.shape
+        room = math.sqrt(MOST_PIXELS / (height * width))
+        scale = min(self.size / min(height, width), LONGEST / max(height, width), room)
+        if scale >= 1:
+            return layers
+        size = (max(1, round(width * scale)), max(1, round(height * scale)))
+        return Layers(_averaged(layers.background, size), _averaged(layers.colours, size), _wholly(layers.known, size))
+
+    def _solved(self, scene: Scene, guides: Guides) -> Floats:
         if self.device == "cuda":
-            return painted_on(self.device, _on_gpu(self.device), scene, self.schedule, guide)
-        return np.asarray(painted(background_model(), scene, self.schedule, guide), np.float32)
+            return easel_on(self.device).painted(scene, self.schedule, guides)
+        return np.asarray(painted(background_model(), scene, self.schedule, _both(*guides)), np.float32)
 
     def _enlarged(self, image: Bytes, before: Bytes, photo: Bytes) -> Bytes:
         """The painting at the photo's size, with as much of the finest detail as it kept of the next finest."""
         size = photo.shape[1::-1]
         soft = cv2.resize(before, size, interpolation=cv2.INTER_CUBIC)
-        share = min(2.0, _finest(image) / max(_finest(before), 0.5)) * max(0.0, 1 - self.strength / STRONGEST_DETAIL)
+        share = min(2.0, _finest(image) / max(_finest(before), 0.5)) * max(0.0, 1 - self.strength / LAYOUT_LOST)
         large = cv2.resize(image, size, interpolation=cv2.INTER_CUBIC).astype(np.float32)
         return _rounded(large + share * (photo.astype(np.float32) - np.asarray(soft, np.float32)))
 
@@ -90,31 +113,15 @@ def _both(first: Guide, second: Guide | None) -> Guide:
     return first if second is None else lambda clean, noise: second(first(clean, noise), noise)
 
 
-@lru_cache(maxsize=1)
-def _on_gpu(device: str) -> Predict:
-    return torch_model(device)
+def _averaged(image: Bytes, size: tuple[int, int]) -> Bytes:
+    """The picture at a smaller width and height."""
+    return np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), np.uint8)
 
 
-def _reduced(image: Bytes) -> Bytes:
-    """The picture with its shorter side at the model's size, or less if it is very long; smaller ones stay."""
-    size = _small(image.shape)
-    return image if size is None else np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), np.uint8)
-
-
-def _wholly(known: Flags) -> Flags:
+def _wholly(known: Flags, size: tuple[int, int]) -> Flags:
     """The same of a mask: a pixel some of which is not known is painted."""
-    size = _small(known.shape)
-    if size is None:
-        return known
     share = np.asarray(cv2.resize(known.astype(np.float32), size, interpolation=cv2.INTER_AREA))
     return np.asarray(share > 0.999)
-
-
-def _small(shape: tuple[int, ...]) -> tuple[int, int] | None:
-    """Width and height to work at, where they are not the picture's own."""
-    height, width = shape[:2]
-    scale = min(SIDE / min(height, width), LONGEST / max(height, width))
-    return None if scale >= 1 else (max(1, round(width * scale)), max(1, round(height * scale)))
 
 
 def _scene(layers: Layers, rng: np.random.Generator) -> Scene:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import sys
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from counterfoil.paint.sampler import Array, Guide
+from counterfoil.paint.sampler import Array
 
 USUAL = 28.0  # c of a photo at 256 px, levels from -1 to 1: the mean of 480
 MOST_NEUTRAL = 1.5
@@ -18,17 +19,23 @@ SIDE = 256  # of the pictures whose waves the guidance is measured in
 NEUTRAL_STRENGTHS, NEUTRAL_GUIDANCES = (0.0, 0.15, 0.3, 0.5, 0.7, 1.0), (0.0, 5.8, 4.2, 3.7, 4.9, 4.9)
 
 
-def complexity_guide(guidance: float, strength: float, before: float = USUAL) -> Guide:
-    """Add to the strength of every wave, in proportion to the noise: a step along the gradient of c, in closed form."""
+@dataclass(frozen=True)
+class ComplexityGuide:
+    """Adds to the strength of every wave in proportion to the noise: a step along the gradient of c, in closed form."""
+
+    total: Array  # a number, or one for each picture, (n, 1, 1, 1)
+
+    def __call__(self, clean: Array, noise: float) -> Array:
+        """The picture seen so far, more complex or plainer."""
+        height, width = clean.shape[-2:]
+        return raised(clean, self.total * noise * math.sqrt(height * width) / SIDE)
+
+
+def complexity_guide(guidance: float, strength: float, before: float = USUAL) -> ComplexityGuide:
+    """The guide to a lambda, from a picture of complexity `before`."""
     # What the model takes away is a share of what was there: a plain photo must not be given the grain of a rich one.
     neutral = float(np.interp(strength, NEUTRAL_STRENGTHS, NEUTRAL_GUIDANCES)) * min(before / USUAL, MOST_NEUTRAL)
-    total = guidance + neutral
-
-    def guide(clean: Array, noise: float) -> Array:
-        height, width = clean.shape[-2:]
-        return raised(clean, total * noise * math.sqrt(height * width) / SIDE)
-
-    return guide
+    return ComplexityGuide(guidance + neutral)
 
 
 def complexity_of(picture: Array) -> float:
@@ -37,7 +44,7 @@ def complexity_of(picture: Array) -> float:
     return float(abs(np.fft.fft2(picture)).mean()) * SIDE / math.sqrt(height * width)
 
 
-def raised(picture: Array, added: float) -> Array:
+def raised(picture: Array, added: Array) -> Array:
     """The picture with `added` more in the strength of every wave but the mean's; below 0 a wave is gone."""
     module: Any = np if isinstance(picture, np.ndarray) else sys.modules["torch"]
     waves = module.fft.rfft2(picture)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import cv2
 import numpy as np
@@ -10,18 +11,39 @@ from numpy.typing import NDArray
 
 BITS = 64
 _SIDE, _KEPT = 32, 8  # a hash is the sign of the 8 x 8 lowest frequencies of the picture at 32 x 32
+_SMALLEST = 8  # pixels along a side; a strip below it shows nothing
 _FLAT = 2.0  # levels of deviation; below it a picture is one colour
+_ALIKE = 0.2  # correlation of neighbours: noise has none; at 64 px the roughest of 240 photos has 0.59, gravel 0.27
 _DARK = 8  # levels; a picture whose brightest pixel is below is black
 _ONES = np.array([bin(byte).count("1") for byte in range(256)], np.uint8)
 
 
-def fault_of(image: NDArray[np.uint8]) -> str:
-    """Why a picture shows nothing; empty where it shows something."""
+class Fault(NamedTuple):
+    """Why a picture shows nothing."""
+
+    kind: str  # blank or noise
+    reason: str
+
+
+def fault_of(image: NDArray[np.uint8]) -> Fault | None:
+    """What is wrong with a picture that shows nothing; None where it shows something."""
+    height, width = image.shape[:2]
     if int(image.max(initial=0)) < _DARK:
-        return "black, as safety checkers leave pictures they hold back"
+        return Fault("blank", "black, as safety checkers leave pictures they hold back")
     if float(image.std(axis=(0, 1)).max()) < _FLAT:
-        return "of one colour"
-    return ""
+        return Fault("blank", "of one colour")
+    if min(height, width) < _SMALLEST:
+        return Fault("blank", f"of {width} x {height} pixels, {_SMALLEST} along a side are needed")
+    if _likeness_of_neighbours(image) < _ALIKE:
+        return Fault("noise", "nothing but noise, neighbouring pixels have nothing in common")
+    return None
+
+
+def _likeness_of_neighbours(image: NDArray[np.uint8]) -> float:
+    """What a pixel says of the one beside or below it, as a correlation; of a regular pattern, even the opposite."""
+    apart = image.astype(np.float32) - image.mean(axis=(0, 1), dtype=np.float32)
+    products = (apart[1:] * apart[:-1], apart[:, 1:] * apart[:, :-1])
+    return max(abs(float(product.mean())) for product in products) / float(np.mean(apart**2))
 
 
 def perceptual_hash(image: NDArray[np.uint8]) -> NDArray[np.uint8]:

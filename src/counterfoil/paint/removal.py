@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
 from counterfoil.paint.brush import Brush, Layers
+from counterfoil.paint.complexity_guide import SIDE
 from counterfoil.paint.sampler import ratios, resampled
 
 MOST_TIMES = 100
@@ -18,6 +19,7 @@ MOST_TIMES = 100
 class RemovalBrush(Brush):
     """A brush that takes its steps several times, so that the fill and its surroundings come to agree."""
 
+    size: int = SIDE  # a fill keeps the first one's fine detail; painting it larger costs more and is no closer
     resample: int = 1  # times; 1 goes straight from noise to picture
 
     def __post_init__(self) -> None:

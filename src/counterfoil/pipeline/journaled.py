@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Generic
 
 from counterfoil.engine import ForkedEngine, LocalEngine, cores
+from counterfoil.paint.easel import ROWS
 from counterfoil.pipeline.progress import Extent, shown
 from counterfoil.pipeline.work import ImageOf, Outcome, from_entry, outcome_again, to_entry, unsettled
 from counterfoil.store import Journal
@@ -24,6 +25,7 @@ class Pieces(Generic[Item]):
     unit: str  # what progress counts
     stale: Callable[[Item, Outcome], bool] | None = None  # whether a finished piece is to be done again
     size: Callable[[Item], int] = lambda item: 1  # units in a piece
+    paints_on_gpu: bool = False  # whether making the pictures takes a GPU
 
 
 def finish(pieces: Pieces[Item], journal: Journal, workers: int | None) -> None:
@@ -37,7 +39,7 @@ def finish(pieces: Pieces[Item], journal: Journal, workers: int | None) -> None:
             return key, to_entry(outcome_again(pieces.classifiers, lost[key], pieces.image_of))
         return key, to_entry(pieces.do(pieces.items[key]))
 
-    results = _engine(pieces.classifiers, workers).map(work, missing)
+    results = _engine(pieces, workers).map(work, missing)
     sizes = {key: pieces.size(item) for key, item in pieces.items.items()}
     total = sum(sizes.values())
     extent = Extent(total - sum(sizes[key] for key in missing), total, pieces.unit)
@@ -45,9 +47,11 @@ def finish(pieces: Pieces[Item], journal: Journal, workers: int | None) -> None:
         journal.add(key, entry)
 
 
-def _engine(classifiers: Sequence[Classifier], workers: int | None) -> Engine:
+def _engine(pieces: Pieces[Item], workers: int | None) -> Engine:
     """Threads; processes where a GPU does the networks' part, since many decoding threads wait for Python's lock."""
-    on_gpu = [str(getattr(model, "device", "cpu")).startswith("cuda") for model in classifiers]
+    if pieces.paints_on_gpu:  # which a forked process cannot use; threads share its batches, two of which keep it busy
+        return LocalEngine(workers or min(4 * cores(), 2 * ROWS))
+    on_gpu = [str(getattr(model, "device", "cpu")).startswith("cuda") for model in pieces.classifiers]
     if on_gpu and all(on_gpu):
         return ForkedEngine(workers or 2 * cores())
     return LocalEngine(workers or cores())

@@ -45,7 +45,7 @@ class Removal:
     """One picture that leaves the manifest."""
 
     variant_id: str
-    kind: str  # blank, unreadable, near-duplicate, no counterpart
+    kind: str  # blank, noise, unreadable, near-duplicate, no counterpart
     reason: str
     like: str = ""  # the id of the picture it repeats
 
@@ -117,8 +117,8 @@ def _seen(workspace: Workspace, exhibit: Exhibit) -> tuple[str, str, NDArray[np.
         image = workspace.read(exhibit)
     except Unusable as error:
         return "unreadable", str(error), np.zeros(BITS // 8, np.uint8)
-    fault = fault_of(image)
-    return "blank" if fault else "", fault, perceptual_hash(image)
+    kind, reason = fault_of(image) or ("", "")
+    return kind, reason, perceptual_hash(image)
 
 
 def _orphans(exhibits: Sequence[Exhibit], faulty: Sequence[Removal]) -> list[Removal]:

@@ -11,10 +11,11 @@ whatever the order of the work.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from counterfoil.edit import settings_of
 from counterfoil.errors import UserError
 from counterfoil.models import ModelOptions, Scoring
 from counterfoil.pipeline.claiming import claim
@@ -83,7 +84,15 @@ def _pieces(prepared: Prepared, keep: Keep | None) -> Pieces[Sample]:
         lambda variant: prepared.studio.make(variant).image,
         prepared.classifiers,
         " photos",
+        paints_on_gpu=any(_names_gpu(settings_of(step.edit)) for step in prepared.steps),
     )
+
+
+def _names_gpu(settings: object) -> bool:
+    """Whether a GPU stands in the settings, at any depth: a combination holds the settings of its parts."""
+    if isinstance(settings, Mapping):
+        return settings.get("device") == "cuda" or any(map(_names_gpu, settings.values()))
+    return isinstance(settings, (list, tuple)) and any(map(_names_gpu, settings))
 
 
 def _tables(prepared: Prepared, journal: Journal, folder: Path) -> list[Skipped]:

@@ -1,0 +1,209 @@
+"""Where the time of the background network goes on a GPU, which ways of running it are faster, and what stays the same.
+
+    python bench/paint_ways.py [--batch 64] [--profile 16 64] [--torch cuda] [--out FOLDER]
+
+Three parts: the ways of one pass (arithmetic, memory order, compilation, a captured graph), each with its time, its
+share of the matrix peak and its largest distance from f32; the kernels of one pass and of one whole painting by
+torch's profiler; and whether a picture depends on its batch, to the bit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from counterfoil.paint.background_model import read_weights, weights_file
+from counterfoil.paint.background_network import BackgroundNetwork
+from counterfoil.paint.background_torch import painted_on, torch_model
+from counterfoil.paint.complexity_guide import complexity_guide
+from counterfoil.paint.easel import ROWS, Easel, Guides
+from counterfoil.paint.sampler import Scene, ratios
+from paint import GUIDANCE, SIDE, STEPS, STRENGTH, best_seconds, matrix_peak, pass_operations, scene
+
+Pass = Callable[[Any, Any], Any]
+
+
+def network(device: str) -> Any:
+    """The shipped network."""
+    made = BackgroundNetwork().eval().to(device)
+    made.load_state_dict({name: torch.from_numpy(array) for name, array in read_weights(weights_file()).items()})
+    return made.requires_grad_(False)
+
+
+def autocast(device: str) -> Pass:
+    """Weights of 32 bits, arithmetic of 16 where torch thinks it safe: what `half` does."""
+    made = network(device)
+
+    def run(planes: Any, ratio: Any) -> Any:
+        with torch.autocast(device, torch.bfloat16):
+            return made(planes, ratio)
+
+    return run
+
+
+def whole(device: str, kind: Any, order: Any = torch.contiguous_format) -> Pass:
+    """Weights and arithmetic of one kind; the noise level is read in 32 bits, since its waves are fine."""
+    made = network(device).to(kind).to(memory_format=order)
+    made.frequencies.data = network(device).frequencies
+    return lambda planes, ratio: made(planes.to(kind, memory_format=order), ratio)
+
+
+def compiled(run: Pass, mode: str) -> Pass:
+    """Kernels fused by torch; `max-autotune` and `reduce-overhead` also capture a graph."""
+    made: Pass = torch.compile(run, mode=mode, dynamic=False)
+    return made
+
+
+def captured(run: Pass, planes: Any, ratio: Any) -> Pass:
+    """The kernels of one pass recorded once and started as one."""
+    held = [planes.clone(), ratio.clone()]
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            run(*held)
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        result = run(*held)
+
+    def again(planes: Any, ratio: Any) -> Any:
+        held[0].copy_(planes)
+        held[1].copy_(ratio)
+        graph.replay()
+        return result
+
+    return again
+
+
+def ways(device: str, planes: Any, ratio: Any) -> dict[str, Callable[[], Pass]]:
+    """Every way by name, made only when its turn comes."""
+    bf16, last = torch.bfloat16, torch.channels_last
+    found: dict[str, Callable[[], Pass]] = {
+        "f32": partial(whole, device, torch.float32),
+        "f32, channels last": partial(whole, device, torch.float32, last),
+        "TF32": partial(whole, device, torch.float32),
+        "TF32, channels last": partial(whole, device, torch.float32, last),
+        "bf16 by autocast": partial(autocast, device),
+        "bf16": partial(whole, device, bf16),
+        "bf16, channels last": partial(whole, device, bf16, last),
+        "f32, compiled": lambda: compiled(whole(device, torch.float32), "default"),
+        "bf16, compiled": lambda: compiled(whole(device, bf16), "default"),
+        "bf16, channels last, compiled": lambda: compiled(whole(device, bf16, last), "default"),
+    }
+    if device == "cuda":
+        found |= {
+            "f32, captured": lambda: captured(whole(device, torch.float32), planes, ratio),
+            "bf16, captured": lambda: captured(whole(device, bf16), planes, ratio),
+            "bf16, compiled, max-autotune": lambda: compiled(whole(device, bf16), "max-autotune"),
+        }
+    return found
+
+
+def compare_ways(device: str, count: int) -> None:
+    """One row for each way, at this batch and one picture at a time."""
+    operations, peak = pass_operations(), matrix_peak(torch, device)
+    for size in (count, 1):
+        torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
+        planes = torch.randn(size, 7, SIDE, SIDE, device=device)
+        ratio = torch.zeros(size, device=device)
+        reference = network(device)(planes, ratio)
+        for name, made in ways(device, planes, ratio).items():
+            if size == 1 and "compiled" in name:
+                continue  # compiling takes a minute, and one picture at a time is not how it would be used
+            torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = name.startswith("TF32")
+            try:
+                run = made()
+                apart = float((run(planes, ratio).float() - reference).abs().max())
+                seconds = best_seconds(partial(five, run, planes, ratio), 3) / 5
+            except Exception as error:  # noqa: BLE001  a way that this torch cannot go must not end the others
+                print(f"| {name} | {size} | failed: {type(error).__name__}: {str(error)[:200]} |", flush=True)
+                continue
+            share = size * operations / seconds / peak
+            print(f"| {name} | {size} at a time | {1000 * seconds:.2f} ms a pass | {share:.1%} of the bf16 peak"
+                  f" | at most {apart:.4f} from f32 |", flush=True)  # fmt: skip
+
+
+def five(run: Pass, planes: Any, ratio: Any) -> None:
+    """Five passes, waited for."""
+    with torch.no_grad():
+        for _ in range(5):
+            run(planes, ratio)
+    if planes.is_cuda:
+        torch.cuda.synchronize()
+
+
+def profiled(device: str, count: int, out: Path | None) -> None:
+    """The costliest kernels of one painting with its copies, in f32 and in bf16."""
+    from torch.profiler import ProfilerActivity, profile
+
+    kinds = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if device == "cuda" else [])]
+    order = "self_device_time_total" if device == "cuda" else "self_cpu_time_total"
+    for half in (False, True):
+        guide = complexity_guide(GUIDANCE, STRENGTH)
+        work = partial(painted_on, device, torch_model(device, half), scene(count), ratios(STRENGTH, STEPS), guide)
+        work()
+        with profile(activities=kinds) as found:
+            work()
+        table = found.key_averages().table(sort_by=order, row_limit=25, max_name_column_width=70)
+        name = f"{'bf16' if half else 'f32'}-{count}"
+        print(f"== profile {name}\n" + "\n".join(line[:200] for line in table.splitlines()), flush=True)
+        if out is not None:
+            (out / f"profile-{name}.txt").write_text(table)
+
+
+def compare_batches(device: str, half: bool) -> None:
+    """The same picture alone, in full batches at every place, and in batches of other sizes: levels that differ."""
+    model, schedule, many = torch_model(device, half), ratios(STRENGTH, STEPS), scene(64)
+    guide = complexity_guide(GUIDANCE, STRENGTH)
+    easel, kind = Easel(device, model), "bf16" if half else "f32"
+    alone = np.concatenate([easel.painted(rows(many, slice(n, n + 1)), schedule, Guides(guide)) for n in range(ROWS)])
+    shared = easel.painted(many, schedule, Guides(guide))[:ROWS]
+    turned = easel.painted(rows(many, slice(ROWS - 1, None, -1)), schedule, Guides(guide))[::-1]
+    again = easel.painted(many, schedule, Guides(guide))[:ROWS]
+    for told, other in (("among others", shared), ("at another place", turned), ("once more", again)):
+        print(f"| easel, {kind}, {ROWS} rows | alone and {told} | {told_apart(alone, other)} |", flush=True)
+    for size in (1, 8, 64):
+        found = painted_on(device, model, rows(many, slice(0, size)), schedule, guide)
+        print(f"| sampler, {kind} | rows of {size} and {ROWS} | {told_apart(found[:1], alone[:1])} |", flush=True)
+
+
+def rows(whole_scene: Scene, place: slice) -> Scene:
+    """Some pictures of a scene, on their own."""
+    planes = (whole_scene.background, whole_scene.colours, whole_scene.known, whole_scene.noise)
+    return Scene(*(np.ascontiguousarray(plane[place]) for plane in planes))
+
+
+def told_apart(first: Any, second: Any) -> str:
+    """How far two paintings are from one another, as numbers and as levels."""
+    levels = [np.rint((np.clip(each, -1, 1) + 1) * 127.5) for each in (first, second)]
+    same = "the same to the bit" if np.array_equal(first, second) else "not the same"
+    return f"{same}; {np.mean(levels[0] != levels[1]):.2e} of the levels differ, by {np.abs(levels[0] - levels[1]).max():.0f} at most"  # noqa: E501
+
+
+def main() -> None:
+    """Everything, the quickest first."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--profile", type=int, nargs="*", default=[ROWS, 64])
+    parser.add_argument("--torch", choices=("cuda", "cpu"), default="cuda", help="cpu only tries this script out")
+    parser.add_argument("--out", type=Path, help="folder for the whole tables of the profiler")
+    asked = parser.parse_args()
+    if asked.torch == "cuda" and not torch.cuda.is_available():
+        sys.exit("expected a GPU, but torch sees none; --torch cpu tries the script out")
+    for half in (False, True):
+        compare_batches(asked.torch, half)
+    for count in asked.profile:
+        profiled(asked.torch, count, asked.out)
+    compare_ways(asked.torch, asked.batch)
+
+
+if __name__ == "__main__":
+    main()
