@@ -24,7 +24,8 @@ def postgres() -> Iterator[str]:
         _run("initdb", "--pgdata", data, "--username", "tester", "--auth", "trust", "--no-sync", "--encoding", "UTF8")
         # durable as it comes: an acknowledged answer has to survive
         options = f"-c listen_addresses='' -c unix_socket_directories={folder} -c max_connections=120"
-        _run("pg_ctl", "--pgdata", data, "--log", folder / "log", "--wait", "--options", options, "start")
+        # long: by itself it waits a minute, which a machine with other work may need
+        _run("pg_ctl", "--pgdata", data, "--log", folder / "log", "--timeout", 300, "--options", options, "start")
         yield f"postgresql://tester@/postgres?host={folder}"
     finally:
         with contextlib.suppress(subprocess.CalledProcessError):  # it may not have come up

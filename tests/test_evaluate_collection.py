@@ -22,22 +22,15 @@ from statsmodels.stats.proportion import proportion_confint
 
 import counterfoil as cf
 from collected_pictures import Shown, pictures, write_workspace
+from command_line import counterfoil
 from counterfoil.labels import LabelSpace
 from counterfoil.pipeline.recorded.comparing import compare_runs
 from counterfoil.store import Workspace, read_table
 from counterfoil.types import Exhibit, Mined, Skipped
-from planted import LABELS
+from planted import HALT_AT_LINES, LABELS
 
 HONEST, BLIND = "python:planted:honest", "python:planted:blind_on_the_left"
 MEANING = "surrogate: chose pictures by failing on them; its accuracy on those is low by construction"
-
-
-def counterfoil(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", "from counterfoil.cli import main; main()", *map(str, arguments)],
-        capture_output=True, text=True, check=False,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent), **environment},
-    )  # fmt: skip
 
 
 def tables(folder: Path) -> dict[str, bytes]:
@@ -129,30 +122,22 @@ def test_workers_and_batch_size_change_no_byte(painted: Path, evaluated: Path, t
 
 def test_a_killed_evaluation_goes_on_and_ends_in_the_same_bytes(tmp_path: Path) -> None:
     workspace = write_workspace(tmp_path / "many", pictures(32 * 6, 100, "texture", "painted", "bricks"))
-    (tmp_path / "slow_model.py").write_text(
-        "import time, planted\n"
-        "class Slow(planted.Planted):\n"
-        "    def __call__(self, images):\n"
-        "        time.sleep(0.1)\n"
-        "        return super().__call__(images)\n"
-        "def make(): return Slow()\n"
-    )
-    path = os.pathsep.join([str(Path(__file__).parent), str(tmp_path)])
-    arguments = ["evaluate", workspace, "--model", "python:slow_model:make", "--workers", 1]
+    arguments = ["evaluate", workspace, "--model", "python:planted:halting", "--workers", 1]
+    journal = tmp_path / "killed" / "work" / "journal.jsonl"
     process = subprocess.Popen(
         [sys.executable, "-c", "from counterfoil.cli import main; main()", *map(str, arguments),
          "--out", str(tmp_path / "killed")],
-        env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent), "HALT_AT_JOURNAL": str(journal)},
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
-    journal = tmp_path / "killed" / "work" / "journal.jsonl"
-    while not (journal.is_file() and journal.read_bytes().count(b"\n") >= 2):
+    while not (journal.is_file() and journal.read_bytes().count(b"\n") >= HALT_AT_LINES):
         assert process.poll() is None
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    assert 2 <= journal.read_bytes().count(b"\n") < 6
+    assert HALT_AT_LINES <= journal.read_bytes().count(b"\n") < 6
     for name in ("killed", "whole"):
-        done = counterfoil(*arguments, "--out", tmp_path / name, PYTHONPATH=path)
+        done = counterfoil(*arguments, "--out", tmp_path / name)
         assert done.returncode == 0, done.stderr
     assert journal.read_bytes().count(b"\n") <= 6 + 1  # what was finished was not done again
     assert tables(tmp_path / "killed") == tables(tmp_path / "whole")
@@ -258,12 +243,7 @@ def test_nothing_readable_is_said_and_ends_with_two(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_collection_is_one_line_and_exit_two(tmp_path: Path, collection: str, said: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", "from counterfoil.cli import main; main()", "evaluate", collection,
-         "--model", HONEST, "--out", "out"],
-        capture_output=True, text=True, check=False, cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},
-    )  # fmt: skip
+    done = counterfoil("evaluate", collection, "--model", HONEST, "--out", "out", cwd=tmp_path)
     assert done.returncode == 2
     assert said in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1

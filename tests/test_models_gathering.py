@@ -62,8 +62,16 @@ def test_threads_share_batches_while_the_device_is_busy() -> None:
     device = Device()
     gathering = Gathering(device, 64)
     device.free.clear()
+    there = threading.Semaphore(0)
+
+    def ask() -> NDArray[np.float32]:
+        there.release()
+        return gathering(np.arange(4) + 20)
+
     with ThreadPoolExecutor(16) as pool:
-        waiting = [pool.submit(gathering, np.arange(4) + 20) for _ in range(16)]
+        waiting = [pool.submit(ask) for _ in range(16)]
+        for _ in waiting:
+            there.acquire()
         device.free.set()
         assert all(len(future.result()) == 4 for future in waiting)
     assert len(device.sizes) < 16

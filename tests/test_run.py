@@ -17,7 +17,8 @@ from PIL import Image
 from skimage import data
 
 import counterfoil as cf
-from planted import LABELS, write_photos
+from command_line import counterfoil
+from planted import HALT_AT_LINES, LABELS, write_photos
 
 MODEL = "python:planted:honest"
 RECIPE = str(Path(__file__).parent / "data" / "geometry.yaml")
@@ -27,7 +28,8 @@ COLUMNS = (
 )
 
 
-def counterfoil(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+def process(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The command as a process of its own."""
     return subprocess.run(
         [sys.executable, "-c", "from counterfoil.cli import main; main()", *map(str, arguments)],
         capture_output=True, text=True, check=False, env={**_environment(), **environment},
@@ -50,7 +52,7 @@ def photos(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 def test_a_run_writes_everything_that_it_promises(photos: tuple[Path, Path], tmp_path: Path) -> None:
     images, masks = photos
-    done = counterfoil(
+    done = process(
         "run", "--images", images, "--masks", masks, "--model", MODEL, "--recipe", RECIPE, "--out", tmp_path / "out"
     )
     assert done.returncode == 0, done.stderr
@@ -101,36 +103,26 @@ def test_a_killed_run_goes_on_and_ends_in_the_same_bytes(photos: tuple[Path, Pat
         "--masks",
         masks,
         "--model",
-        "python:slow_model:make",
+        "python:planted:halting",
         "--workers",
         1,
         "--recipe",
         RECIPE,
     ]
-    (tmp_path / "slow_model.py").write_text(
-        "import time, planted\n"
-        "class Slow(planted.Planted):\n"
-        "    def __call__(self, images):\n"
-        "        time.sleep(0.15)\n"
-        "        return super().__call__(images)\n"
-        "def make(): return Slow()\n"
-    )
-    path = os.pathsep.join([str(Path(__file__).parent), str(tmp_path)])
+    journal = tmp_path / "killed" / "work" / "journal.jsonl"
     command = [sys.executable, "-c", "from counterfoil.cli import main; main()", *map(str, arguments)]
     process = subprocess.Popen(
-        [*command, "--out", str(tmp_path / "killed")], env={**os.environ, "PYTHONPATH": path},
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        [*command, "--out", str(tmp_path / "killed")], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        env={**_environment(), "HALT_AT_JOURNAL": str(journal)},
     )  # fmt: skip
-    journal = tmp_path / "killed" / "work" / "journal.jsonl"
-    while not (journal.is_file() and journal.read_bytes().count(b"\n") >= 3):
+    while not (journal.is_file() and journal.read_bytes().count(b"\n") >= HALT_AT_LINES):
         assert process.poll() is None
         time.sleep(0.02)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    finished = journal.read_bytes().count(b"\n")
-    assert 3 <= finished < 12
+    assert HALT_AT_LINES <= journal.read_bytes().count(b"\n") < 12
     for name in ("killed", "whole"):
-        done = counterfoil(*arguments, "--out", tmp_path / name, PYTHONPATH=path)
+        done = counterfoil(*arguments, "--out", tmp_path / name)
         assert done.returncode == 0, done.stderr
     assert journal.read_bytes().count(b"\n") <= 12 + 1  # what was finished was not done again
     assert tables(tmp_path / "killed") == tables(tmp_path / "whole")
@@ -198,10 +190,7 @@ def test_bad_input_gets_one_clear_line(
     (tmp_path / "setting.yaml").write_text("edits: [{edit: size, settings: {rat: 0.1}}]")
     (tmp_path / "value.yaml").write_text("edits: [{edit: size, settings: {rate: large}}]")
     (tmp_path / "key.yaml").write_text("edit: [{edit: size}]")
-    done = subprocess.run(
-        [sys.executable, "-c", "from counterfoil.cli import main; main()", "run", *arguments],
-        capture_output=True, text=True, check=False, cwd=tmp_path, env=_environment(),
-    )  # fmt: skip
+    done = counterfoil("run", *arguments, cwd=tmp_path)
     assert done.returncode == 2
     assert said in done.stderr
     assert "Traceback" not in done.stderr
@@ -262,7 +251,7 @@ def test_a_model_whose_labels_changed_is_not_the_same_run(photos: tuple[Path, Pa
     for labels in (LABELS, LABELS[::-1]):
         path.with_suffix(".json").write_text(json.dumps({"labels": labels, "size": [32, 32], "resize": 40}))
         arguments = ["run", "--images", images, "--masks", masks, "--model", f"onnx:{path}", "--recipe", RECIPE]
-        done = counterfoil(*arguments, "--limit", 2, "--out", tmp_path / "out")
+        done = process(*arguments, "--limit", 2, "--out", tmp_path / "out")
         assert done.returncode == (0 if labels == LABELS else 2), done.stderr
     assert "another model;" in done.stderr
 
@@ -310,7 +299,7 @@ def test_a_python_model_that_gives_logits_is_refused(photos: tuple[Path, Path], 
     )
     path = os.pathsep.join([str(Path(__file__).parent), str(tmp_path)])
     arguments = ["run", "--images", photos[0], "--masks", photos[1], "--model", "python:logits_model:Logits"]
-    done = counterfoil(*arguments, "--recipe", RECIPE, "--out", tmp_path / "out", PYTHONPATH=path)
+    done = process(*arguments, "--recipe", RECIPE, "--out", tmp_path / "out", PYTHONPATH=path)
     assert done.returncode == 2
     assert "expected probabilities" in done.stderr
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 import shutil
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -32,11 +33,15 @@ def killed_in_the_middle(workspace: Path, database: str, people: int, most: int)
     """A crowd at work while the server is killed and started again; gives back how many answers are stored."""
     told = Acknowledged()
     settings = questions_file(workspace.parent, annotators=N, control_share=0)
+    killed = threading.Event()
     with served(workspace, "--database", database, "--questions", settings) as site:
-        threads = set_to_work(crowd(site, people, most), told)
+        workers = crowd(site, people, most)
+        workers[0].last_after = killed  # somebody at least is not done by then, however late we are
+        threads = set_to_work(workers, told)
         wait_until(lambda: len(told.keys) > people)
         port = site.port
         site.kill()
+        killed.set()
     acknowledged = len(told.keys)
     with served(workspace, "--database", database, "--port", port):
         for thread in threads:

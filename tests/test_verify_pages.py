@@ -15,7 +15,17 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from counterfoil.cli import commands
 from planted import write_photos
-from verify_browser import Administrator, Server, administrator, all_sent, answer_everything, at_work, chromium, press
+from verify_browser import (
+    Administrator,
+    Server,
+    administrator,
+    all_sent,
+    answer_everything,
+    at_work,
+    chromium,
+    opened,
+    press,
+)
 
 pytestmark = pytest.mark.browser
 
@@ -75,6 +85,15 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def admin(browser: Browser, server: Server) -> Administrator:
     return administrator(browser, server)
+
+
+@pytest.fixture(autouse=True)
+def nobody_stays(browser: Browser, admin: Administrator) -> Iterator[None]:
+    """Pages of one test are closed before the next: those left open would go on asking the server."""
+    yield
+    for context in browser.contexts:
+        if context is not admin.context:
+            context.close()
 
 
 def shown_task(page: Page) -> str:
@@ -173,6 +192,35 @@ def test_answers_without_a_connection_are_sent_once_it_is_back(browser: Browser,
     assert len({(row["variant_id"], row["question"]) for row in rows}) == 4
 
 
+LATE_REPLIES = """() => {
+    const sent = window.fetch;
+    window.release = {};
+    window.fetch = async (address, asked) => {
+        const released = new Promise((release) => { window.release[address] = release; });
+        if (address === '/api/next') await released;
+        const reply = await sent(address, asked);
+        if (address === '/api/answer') { window.stored = true; await released; }
+        return reply;
+    };
+}"""
+
+
+def test_an_answer_that_the_server_has_and_the_page_does_not_know_of_is_counted_once(
+    browser: Browser, admin: Administrator
+) -> None:
+    page = at_work(browser, admin.invite("Late"))
+    page.evaluate(LATE_REPLIES)
+    page.evaluate("void refill()")
+    press(page, "yy")
+    page.wait_for_function("() => window.stored")
+    page.evaluate("window.release['/api/next']()")  # it tells of one answer, while that one is still in the queue
+    page.wait_for_function("() => !filling")
+    assert page.inner_text("#count").startswith("1 of ")
+    page.evaluate("window.release['/api/answer']()")
+    all_sent(page)
+    assert page.inner_text("#count").startswith("1 of ")
+
+
 def test_a_killed_and_restarted_server_loses_and_doubles_nothing(
     browser: Browser, admin: Administrator, server: Server
 ) -> None:
@@ -202,21 +250,17 @@ def test_a_revoked_annotator_is_told_so_and_gets_no_more_pictures(browser: Brows
     assert page.context.request.get(admin.server.url + address).status == 401
 
 
-def test_the_page_knows_nothing_of_other_people_or_of_models(browser: Browser, admin: Administrator) -> None:
+def test_the_page_knows_nothing_of_other_people_or_of_models(
+    browser: Browser, admin: Administrator, tmp_path: Path
+) -> None:
     busy = at_work(browser, admin.invite("Somebody-Else"))
     press(busy, "yyyy")
     all_sent(busy)
-    context = browser.new_context()
-    page = context.new_page()
-    seen: list[str] = []
-    page.on(
-        "response", lambda reply: seen.append(reply.text()) if "image" not in reply.headers["content-type"] else None
-    )
-    page.goto(admin.invite("Blind"))
-    page.click("#start")
-    page.wait_for_selector("#desk .frame img")
-    told = "\n".join(seen)
+    page = at_work(browser, admin.invite("Blind"), record_har_path=tmp_path / "told.har")
     tasks = page.evaluate("[current.task, ...shelf.tasks]")
+    page.context.close()  # writes down everything that the server said
+    told = (tmp_path / "told.har").read_text(encoding="utf-8")
+    assert tasks[0]["task"] in told
     assert all(set(task) == {"task", "class_name", "picture", "original", "questions"} for task in tasks)
     assert "Somebody-Else" not in told
     assert "keep_if" not in told  # which answer keeps a picture
@@ -235,7 +279,7 @@ def test_pages_fit_their_screen_and_fingers(browser: Browser, admin: Administrat
         first = shown_task(page)
         page.locator(".question").nth(0).get_by_role("button", name="no").tap()
         page.locator(".question").nth(1).get_by_role("button", name="unsure").tap()
-        assert shown_task(page) != first
+        page.wait_for_function("id => current.task.task !== id", arg=first)  # a tap is a click a moment later
     board = administrator(browser, admin.server, **screen)
     assert not is_wide(board.page)
 
@@ -244,8 +288,7 @@ def test_hostile_words_stay_words(browser: Browser, admin: Administrator) -> Non
     alarms: list[str] = []
     admin.page.on("dialog", lambda dialog: alarms.append(dialog.message))
     link = admin.invite(HOSTILE)
-    context = browser.new_context()
-    page = context.new_page()
+    page = opened(browser)
     page.on("dialog", lambda dialog: alarms.append(dialog.message))
     page.goto(link)
     assert HOSTILE in page.inner_text("h1")
@@ -285,20 +328,28 @@ def test_space_enlarges_the_picture_and_answers_nothing(browser: Browser, admin:
     page.keyboard.press("+")
     assert "scale(1.5)" in page.evaluate("document.querySelector('#zoom img').style.transform")
     page.keyboard.press("Escape")
-    assert not page.evaluate("document.getElementById('zoom').open")
+    page.wait_for_function("() => !document.getElementById('zoom').open")
     assert shown_task(page) == first
+
+
+def test_the_start_button_lets_go_of_the_keyboard_at_once(browser: Browser, admin: Administrator) -> None:
+    page = opened(browser)
+    page.goto(admin.invite("Starter"))
+    started = "() => { byId('start').focus(); byId('start').click(); return document.activeElement === document.body; }"
+    assert page.evaluate(started)
 
 
 def test_two_fingers_enlarge_the_picture(browser: Browser, admin: Administrator) -> None:
     page = at_work(browser, admin.invite("Pinch"), viewport={"width": 390, "height": 844}, has_touch=True)
     page.locator("#pictures .frame").tap()
+    page.wait_for_function("() => zoom.isOpen")
     fingers = page.context.new_cdp_session(page)
     for kind, apart in (("touchStart", 40), ("touchMove", 60), ("touchMove", 80)):
         points = [{"x": 195 + side * apart, "y": 400, "id": place} for place, side in enumerate((-1, 1))]
         fingers.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
     fingers.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
     page.wait_for_function("() => Math.abs(zoom.scale - 2) < 0.05")
-    assert page.evaluate("document.getElementById('zoom').open")
+    assert page.evaluate("zoom.isOpen")
 
 
 def test_everything_on_the_pages_has_a_name_for_those_who_cannot_see_it(browser: Browser, admin: Administrator) -> None:
@@ -320,7 +371,7 @@ def test_everything_on_the_pages_has_a_name_for_those_who_cannot_see_it(browser:
 def test_text_stands_out_from_its_ground(
     browser: Browser, admin: Administrator, scheme: Literal["light", "dark"]
 ) -> None:
-    page = browser.new_context(color_scheme=scheme).new_page()
+    page = opened(browser, color_scheme=scheme)
     page.goto(admin.server.link)
     read = "names => names.map((name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim())"
     pairs = [
@@ -347,6 +398,9 @@ def test_the_administrator_sees_disagreement_and_has_the_last_word(browser: Brow
     board.page.wait_for_selector("#disagreements .card")
     card = board.page.locator("#disagreements .card").first
     assert "No-Sayer" in card.inner_text()
+    board.page.locator("#disagreements .card").last.get_by_role("button").last.focus()
+    board.page.evaluate("refresh()")
+    assert board.page.evaluate("document.activeElement.closest('.card:last-child') !== null")
     card.get_by_role("button", name="yes").first.click()
     board.page.wait_for_function(
         "() => document.querySelectorAll('#disagreements button[aria-pressed=true]').length > 0"
@@ -355,6 +409,20 @@ def test_the_administrator_sees_disagreement_and_has_the_last_word(browser: Brow
     assert "[" in board.page.inner_text("#agreement")  # an interval
     row = board.page.locator("#annotators tr", has_text="Yes-Sayer").inner_text()
     assert re.search(r"\d+\.\d s", row)
+
+
+def test_the_button_that_the_administrator_is_on_stays_while_answers_come_in(
+    browser: Browser, admin: Administrator
+) -> None:
+    page = at_work(browser, admin.invite("Steady"))
+    board = administrator(browser, admin.server)
+    board.page.focus("button[aria-label='Leave out: Steady']")
+    board.page.evaluate("void (window.focused = document.activeElement)")
+    press(page, "yy")
+    all_sent(page)
+    board.page.evaluate("refresh()")
+    assert board.page.locator("#annotators tr", has_text="Steady").locator("td").first.inner_text() == "1"
+    assert board.page.evaluate("document.activeElement === window.focused")
 
 
 def test_somebody_left_out_is_marked_with_the_reason_and_let_back(browser: Browser, admin: Administrator) -> None:
@@ -382,7 +450,7 @@ def test_an_offline_package_works_from_a_file_and_its_answers_come_in_once(
 ) -> None:
     verify(["package", str(workspace), "Far Away", "--count", "6", "--out", str(tmp_path / "package.zip")])
     zipfile.ZipFile(tmp_path / "package.zip").extractall(tmp_path)
-    page = browser.new_context(accept_downloads=True).new_page()
+    page = opened(browser, accept_downloads=True)
     page.goto((tmp_path / "counterfoil-Far-Away" / "index.html").as_uri())
     page.click("#start")
     page.wait_for_selector("#desk .frame img")

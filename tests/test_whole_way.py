@@ -16,7 +16,7 @@ from counterfoil.cli import commands, main
 from counterfoil.labels import imagenet1k
 from counterfoil.models import load_model
 from counterfoil.store import read_table
-from verify_browser import Server, administrator, all_sent, at_work, chromium, press
+from verify_browser import Server, administrator, all_sent, at_work, chromium, opened, press
 
 pytestmark = pytest.mark.browser
 
@@ -175,7 +175,7 @@ def test_the_report_names_the_benchmark_and_who_chose_its_pictures(run: Path, tm
     counterfoil("report", run, "--out", tmp_path)
     with sync_playwright() as playwright:
         browser = chromium(playwright)
-        page = browser.new_page()
+        page = opened(browser)
         page.goto((tmp_path / "report.html").as_uri())
         text = page.inner_text("body")
         browser.close()

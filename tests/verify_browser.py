@@ -13,9 +13,18 @@ from typing import Any
 
 from playwright.sync_api import Browser, BrowserContext, Page, Playwright
 
+PATIENCE = 120_000  # milliseconds that a browser on a machine with other work may take for anything
+
 
 def chromium(playwright: Playwright) -> Browser:
-    return playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+    return playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"], timeout=PATIENCE)
+
+
+def opened(browser: Browser, **screen: Any) -> Page:
+    """An empty page of somebody new."""
+    context = browser.new_context(**screen)
+    context.set_default_timeout(PATIENCE)
+    return context.new_page()
 
 
 @dataclass
@@ -74,19 +83,18 @@ class Administrator:
 
 
 def administrator(browser: Browser, server: Server, **screen: Any) -> Administrator:
-    context = browser.new_context(**screen)
-    page = context.new_page()
+    page = opened(browser, **screen)
     page.goto(server.link)
     page.wait_for_function("() => document.getElementById('lead').textContent.includes('answers are in')")
-    return Administrator(server, context, page)
+    return Administrator(server, page.context, page)
 
 
 def at_work(browser: Browser, link: str, **screen: Any) -> Page:
     """An annotator's page with the first picture shown."""
-    page = browser.new_context(**screen).new_page()
+    page = opened(browser, **screen)
     page.goto(link)
     page.click("#start")
-    page.wait_for_selector("#desk .frame img")
+    page.wait_for_function("() => current !== null && shelf.isReady(current.task.task)")
     return page
 
 

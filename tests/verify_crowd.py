@@ -18,7 +18,7 @@ from counterfoil.verify import tables
 from counterfoil.verify.database import Database
 from verify_site import YES, Site
 
-_PATIENCE_SECONDS = 60.0
+_PATIENCE_SECONDS = 300.0
 
 
 @dataclass
@@ -45,6 +45,7 @@ class Worker:
     cookie: str
     csrf: str
     most: int
+    last_after: threading.Event | None = None  # what the last answer waits for
 
     def work(self, told: Acknowledged) -> None:
         """Answer until enough is done or nothing is left."""
@@ -54,6 +55,8 @@ class Worker:
             if not tasks:
                 return
             for task in tasks:
+                if self.last_after is not None and done == self.most - 1:
+                    self.last_after.wait()
                 self._answer(task["task"], told, twice=done % 2 == 0)
                 done += 1
 
@@ -74,7 +77,7 @@ class Worker:
         until = time.monotonic() + _PATIENCE_SECONDS
         while True:
             try:
-                line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+                line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
                 line.request("POST", path, body, headers)
                 reply = line.getresponse()
                 found: dict[str, Any] = json.loads(reply.read())

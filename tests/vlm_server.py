@@ -168,6 +168,10 @@ def serving() -> Iterator[FakeEndpoint]:
             except OSError:  # the client went away
                 self.close_connection = True
 
+        def handle(self) -> None:
+            with suppress(ConnectionError):  # the client went away between two requests
+                super().handle()
+
         def finish(self) -> None:
             with suppress(OSError, ValueError):  # an act may have closed the connection itself
                 super().finish()

@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from counterfoil.verify.address import Address
 
 LARGEST_BODY = 64 * 1024
+_LARGEST_READ = 1024 * 1024  # of a body that is refused
 
 _HEADERS = {
     "Content-Security-Policy": (
@@ -42,14 +43,13 @@ class Guard:
             await self.app(scope, receive, send)
             return
         fault = self._fault(scope["method"], Headers(scope=scope))
+        body = await _small_body(receive)
         if fault is not None:
             await _refuse(self._dressed(send), *fault)
-            return
-        body = await _small_body(receive)
-        if body is None:
+        elif body is None:
             await _refuse(self._dressed(send), 413, "the request is too large")
-            return
-        await self.app(scope, _replayed(body, receive), self._dressed(send))
+        else:
+            await self.app(scope, _replayed(body, receive), self._dressed(send))
 
     def _fault(self, method: str, headers: Headers) -> tuple[int, str] | None:
         if headers.get("host", "") not in self.address.hosts:
@@ -112,12 +112,15 @@ class Tries:
 
 async def _small_body(receive: Receive) -> bytes | None:
     """The whole body; None where it goes on past the limit, whatever its headers said."""
-    body = b""
-    while len(body) <= LARGEST_BODY:
+    body, length = b"", 0
+    # Read on past the limit: a connection that is closed on unread bytes is reset, and the refusal may be lost with it.
+    while length <= _LARGEST_READ:
         message = await receive()
-        body += message.get("body", b"")
+        part = message.get("body", b"")
+        length += len(part)
+        body = body + part if length <= LARGEST_BODY else b""
         if not message.get("more_body", False):
-            return body if len(body) <= LARGEST_BODY else None
+            return body if length <= LARGEST_BODY else None
     return None
 
 

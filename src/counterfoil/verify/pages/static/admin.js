@@ -68,7 +68,23 @@ function rows(name, filled, empty) {
   const cell = made("td", "none", empty);
   cell.colSpan = 9;
   none.append(cell);
-  byId(name).replaceChildren(...(filled.length ? filled : [none]));
+  const there = new Map([...byId(name).children].map((line) => [line.cells[0].textContent, line]));
+  const wanted = filled.length ? filled : [none];
+  settle(byId(name), wanted.map((line) => renewed(there.get(line.cells[0].textContent), line)));
+}
+
+// The row that is there, with new cells only where something changed.
+function renewed(there, fresh) {
+  if (!there || there.cells.length !== fresh.cells.length) return fresh;
+  there.className = fresh.className;
+  settle(there, [...fresh.cells].map((cell, place) => (there.cells[place].isEqualNode(cell) ? there.cells[place] : cell)));
+  return there;
+}
+
+// What stays is not taken out and put back: a button keeps the focus, and a press on it that has begun.
+function settle(parent, wanted) {
+  [...parent.children].filter((old) => !wanted.includes(old)).forEach((old) => old.remove());
+  wanted.forEach((one, place) => { if (parent.children[place] !== one) parent.insertBefore(one, parent.children[place] || null); });
 }
 
 function row(heading, cells, name = "") {
@@ -182,7 +198,7 @@ function showDisagreements(found, count) {
   byId("more").hidden = found.length <= shown;
   found.filter((one) => !places.has(one.id)).forEach((one) => places.set(one.id, places.size));
   const inPlace = found.slice().sort((first, second) => places.get(first.id) - places.get(second.id));
-  cards.replaceChildren(...inPlace.slice(0, shown).map((one) => {
+  settle(cards, inPlace.slice(0, shown).map((one) => {
     const key = JSON.stringify([one.id, one.answers, one.adjudicated]);
     return kept.get(key) || disagreementCard(one, key); // unchanged cards stay, with the focus in them
   }));

@@ -23,7 +23,8 @@ class ServerDesk {
     await this.flush(); // what the server does not know as answered it would give out again
     const before = this.acknowledged;
     const reply = await this.post("/api/next", { count: count + this.queue.length });
-    if (before === this.acknowledged) this.tell(reply.progress); // else it is older than what an answer has told since
+    // Else it is older than what an answer has told since, or may count one that is still in the queue.
+    if (before === this.acknowledged && !this.sending) this.tell(reply.progress);
     return reply;
   }
 
@@ -101,12 +102,23 @@ class ServerDesk {
     } catch {
       throw this.away();
     }
+    if (reply.status === 403 && await this.renewed()) return this.post(address, body);
     if (reply.status === 401 || reply.status === 403) throw this.become("ended", "ended");
     if (reply.status === 429 || reply.status >= 500) throw this.away();
     if (!reply.ok) throw Object.assign(new Error(await reason(reply)), { kind: "refused" });
     this.failures = 0;
     this.become("connected", "");
     return reply.json();
+  }
+
+  // Whoever opens the link again in another tab has a new session there, and the cookie is its: so must the token be.
+  async renewed() {
+    const asked = fetch("/annotate", { credentials: "same-origin", signal: AbortSignal.timeout(20000) });
+    const page = new DOMParser().parseFromString(await asked.then((reply) => reply.text()).catch(() => ""), "text/html");
+    const [told, token] = [page.getElementById("project"), page.querySelector('meta[name="csrf"]')];
+    if (!told || JSON.parse(told.textContent).annotator !== annotator || token.content === this.csrf) return false;
+    this.csrf = token.content;
+    return true;
   }
 
   // Tried again by itself, at first soon, then every quarter of a minute.

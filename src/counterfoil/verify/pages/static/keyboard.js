@@ -66,6 +66,7 @@ byId("undo").addEventListener("click", (event) => { if (event.detail > 0) byId("
 byId("help").addEventListener("click", openHelp);
 byId("start").addEventListener("click", () => {
   started = true;
+  byId("start").blur(); // a hidden button keeps the focus for a while, and would take Enter and the space bar
   byId("intro").hidden = true;
   if (shelf.length > 0) advance();
   else { showWaiting("Loading", "The first pictures are on their way."); refill(); }
