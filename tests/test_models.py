@@ -177,9 +177,7 @@ def test_a_python_factory_becomes_a_classifier(tmp_path: Path, monkeypatch: pyte
         UserError, match=r"it fails: FileNotFoundError: .*no_such_weights.*brightness_model.py, line 12"
     ):
         load_model("python:brightness_model:broken")
-    with pytest.raises(
-        UserError, match=r"failed on 4 pictures: ZeroDivisionError: .* what is finished is kept"
-    ):
+    with pytest.raises(UserError, match=r"failed on 4 pictures: ZeroDivisionError: .* what is finished is kept"):
         load_model("python:brightness_model:Failing")(PHOTOS)
 
 
