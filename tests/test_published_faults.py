@@ -154,6 +154,16 @@ def test_an_archive_packed_as_a_whole_is_unpacked_once(mode: str, imagenet_e: Pa
     assert [path.stat().st_mtime_ns for path in cache.iterdir()] == [made]
 
 
+def test_what_a_killed_unpacking_left_is_removed_by_the_next_one(imagenet_e: Path, cache: Path) -> None:
+    file = as_tar(imagenet_e, imagenet_e.parent / "ImageNet-E.tar.gz", "w:gz")
+    open_archive("imagenet-e", file)
+    (unpacked,) = cache.iterdir()
+    unpacked.rename(cache / f".{unpacked.name}.0123abcd")  # as far as it came
+    others = save_bytes(cache / ".another.tar.0123abcd", b"still being written")
+    open_archive("imagenet-e", file)
+    assert set(cache.iterdir()) == {unpacked, others}
+
+
 @pytest.mark.parametrize("mode", ["w:gz", "w:bz2", "w:xz"])
 def test_a_packed_archive_that_is_damaged_or_no_tar_leaves_nothing_behind(
     mode: str, imagenet_e: Path, cache: Path
@@ -255,6 +265,30 @@ def test_labels_that_count_in_no_known_way_are_refused(numbers: str, tmp_path: P
         open_archive("imagenet-val", folder)
     save_bytes(folder / "val.txt", b"ILSVRC2012_val_00000002.JPEG 970\n")  # another file may hold them
     assert len(open_archive("imagenet-val", folder).exhibits) == 1
+
+
+def test_numbers_without_one_of_the_first_pictures_are_read_only_where_one_way_is_left(tmp_path: Path) -> None:
+    folder = sets.imagenet_val(tmp_path, flat=True)
+    for number in range(1, 4):
+        (folder / f"ILSVRC2012_val_{number:08d}.JPEG").rename(folder / f"ILSVRC2012_val_{number + 100:08d}.JPEG")
+    labels = folder / "val.txt"
+    labels.write_text("ILSVRC2012_val_00000101.JPEG 65\nILSVRC2012_val_00000102.JPEG 970\n")
+    with pytest.raises(UserError, match="got numbers from 65 to 970 and none of the first ten pictures: use WordNet"):
+        open_archive("imagenet-val", folder)
+    labels.write_text(labels.read_text() + "ILSVRC2012_val_00000103.JPEG 0\n")  # only one way has a class 0
+    archive = open_archive("imagenet-val", folder)
+    assert [exhibit.variant.label for exhibit in archive.exhibits] == [imagenet1k().labels[i] for i in (65, 970, 0)]
+
+
+def test_a_list_of_the_classes_is_not_taken_for_labels(tmp_path: Path) -> None:
+    folder = sets.imagenet_val(tmp_path, flat=True)
+    (folder / "classes.txt").write_text("\n".join(imagenet1k().labels))
+    with pytest.raises(UserError, match=r"in classes\.txt, where ILSVRC2012_val_00000001 is n01751748; got n01440764"):
+        open_archive("imagenet-val", folder)
+    (folder / "one.txt").write_text("ILSVRC2012_val_00000002.JPEG 970\n")
+    assert len(open_archive("imagenet-val", folder).exhibits) == 1
+    (folder / "two.txt").write_text("ILSVRC2012_val_00000002.JPEG 970\nILSVRC2012_val_00000003.JPEG 230\n")
+    assert len(open_archive("imagenet-val", folder).exhibits) == 2  # the file that speaks of most counts
 
 
 def test_the_development_kit_counts_each_class_once_and_in_an_order_of_its_own() -> None:

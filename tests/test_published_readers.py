@@ -248,6 +248,21 @@ def test_flat_validation_pictures_take_their_labels_from_a_file(name: str, packe
     assert ("development kit" in "".join(counted)) == (name == "ILSVRC2012_validation_ground_truth.txt")
 
 
+def test_the_two_archives_of_the_validation_set_are_read_as_they_were_fetched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COUNTERFOIL_CACHE", str(tmp_path / "cache"))
+    as_tar(sets.imagenet_val(tmp_path / "flat", flat=True), tmp_path / "ilsvrc.tar")
+    kit = tmp_path / "kit" / "ILSVRC2012_devkit_t12" / "data" / "ILSVRC2012_validation_ground_truth.txt"
+    save_bytes(kit, LABEL_FILES[kit.name].encode())
+    (tmp_path / "fetched").mkdir()
+    as_tar(tmp_path / "kit", tmp_path / "fetched" / "ILSVRC2012_devkit_t12.tar.gz", "w:gz")
+    (tmp_path / "ilsvrc.tar").rename(tmp_path / "fetched" / "ILSVRC2012_img_val.tar")
+    archive = open_archive("imagenet-val", tmp_path / "fetched")
+    assert [exhibit.variant.label for exhibit in archive.exhibits] == [imagenet1k().labels[i] for i in sets.VAL_CLASSES]
+    assert archive.skipped == ()
+
+
 def test_validation_pictures_in_class_folders_are_found_beside_the_training_ones(tmp_path: Path) -> None:
     sets.imagenet_val(tmp_path / "val", flat=False)
     for number in range(9):

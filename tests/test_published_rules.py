@@ -13,9 +13,11 @@ from click.testing import CliRunner
 from archives import edited, sets
 from archives.telling import Tells, index_of
 from counterfoil.cli import commands
+from counterfoil.errors import UserError
 from counterfoil.labels import imagenet1k, imagenet_a
 from counterfoil.numbers import published_numbers
-from counterfoil.pipeline import evaluate_collection
+from counterfoil.pipeline import collection_at, evaluate_collection
+from counterfoil.pipeline.collected.preparing import Evaluation, prepare_evaluation
 from counterfoil.pipeline.published import paper_results, with_questions
 from counterfoil.published import open_archive
 from counterfoil.report import PaperTable
@@ -24,6 +26,7 @@ from recorded_runs import breaks_on, write_run
 from vlm_server import Exchange, FakeEndpoint, choose, serving
 
 TELLS = "python:archives.telling:tells"
+CHALLENGES = ("imagenet-9-challenge", "imagenet-9-challenge-all")
 NEXT = "python:archives.telling:tells_the_next"
 
 
@@ -107,7 +110,7 @@ def test_imagenet_9_super_classes_gap_and_survival(tmp_path: Path) -> None:
 
 def test_the_challenge_is_survived_where_every_background_is(tmp_path: Path) -> None:
     folder = edited.imagenet_9(tmp_path / "nine")
-    for name in ("imagenet-9-challenge", "imagenet-9-challenge-all"):
+    for name in CHALLENGES:
         evaluate_collection(f"{name}:{folder}", [TELLS], tmp_path / name, workers=2)
         (table,) = paper_results(tmp_path / name)
         found = row(table)
@@ -124,7 +127,7 @@ def test_a_foreground_that_falls_on_one_background_alone_is_found_by_the_publish
         if mask.parent.name != "00_dog":
             mask.unlink()
     found = {}
-    for name in ("imagenet-9-challenge", "imagenet-9-challenge-all"):
+    for name in CHALLENGES:
         evaluate_collection(f"{name}:{folder}", [TELLS], tmp_path / name, workers=1)
         (table,) = paper_results(tmp_path / name)
         found[table.title] = row(table)
@@ -137,6 +140,26 @@ def test_a_foreground_that_falls_on_one_background_alone_is_found_by_the_publish
     assert every["challenge"] == 50
     assert drawn["challenge, drawn"] >= 50  # at best the same
     assert "challenge" not in drawn  # so that it is not laid beside what was published
+
+
+def test_other_backgrounds_are_another_challenge_and_a_broken_one_is_refused(tmp_path: Path) -> None:
+    folder = edited.imagenet_9(tmp_path / "nine")
+    whole = open_archive("imagenet-9-challenge-all", folder)
+    first, second = sorted((folder / "only_bg_t" / "val" / "00_dog").iterdir())
+    first.rename(first.with_name("n02085620_0.JPEG"))
+    fewer = open_archive("imagenet-9-challenge-all", folder)
+    assert whole.digest != fewer.digest  # so that no run goes on with other backgrounds than it began with
+    assert [repr(one) for one in whole.exhibits] == [repr(one) for one in fewer.exhibits]
+    second.write_bytes(b"no picture")
+    with pytest.raises(UserError, match="expected every background to be readable, got only_bg_t/val/00_dog"):
+        evaluate_collection(f"imagenet-9-challenge-all:{folder}", [TELLS], workers=1)
+
+
+def test_both_forms_of_the_challenge_ask_the_same_model(tmp_path: Path) -> None:
+    folder = edited.imagenet_9(tmp_path / "nine")
+    asked = [Evaluation(collection_at(f"{name}:{folder}"), (TELLS,)) for name in CHALLENGES]
+    drawn, every = (prepare_evaluation(one).identities for one in asked)
+    assert drawn == every
 
 
 def test_imagenet_c_divides_by_alexnets_errors(tmp_path: Path) -> None:

@@ -299,6 +299,21 @@ def test_voc_masks_in_colours_are_read_by_their_label_map(tmp_path: Path) -> Non
     assert "the colour 1,2,3" in strange.reason
 
 
+def test_the_background_of_voc_may_stand_anywhere_in_the_label_map(tmp_path: Path) -> None:
+    indices = np.ones((300, 451), np.uint8)
+    indices[100:200, 100:300] = 0
+    for name in ("JPEGImages", "SegmentationClass"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "labelmap.txt").write_text("cat:128,0,0::\nbackground:0,0,0::\n")
+    Image.fromarray(PHOTOS["tabby"]).save(tmp_path / "JPEGImages" / "a.jpg")
+    Image.fromarray(indices).save(tmp_path / "SegmentationClass" / "a.png")
+    source = source_at(f"voc:{tmp_path}", None)
+    (sample,), _ = source.samples()
+    mask = source.read(sample)[1]
+    assert mask is not None
+    assert (sample.label, (mask == 255).sum()) == ("cat", 100 * 200)
+
+
 def test_voc_has_no_room_for_more_classes_than_a_byte(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="at most 255 classes, background included, as VOC's masks have, got 256"):
         WRITERS["voc"]((), [f"class {number}" for number in range(255)], tmp_path)
@@ -361,6 +376,18 @@ def test_a_truncated_shard_is_said(tmp_path: Path) -> None:
     (shard,) = (tmp_path / "out").glob("*.tar")
     shard.write_bytes(shard.read_bytes()[:2000])
     with pytest.raises(UserError):
+        source_at(f"webdataset:{tmp_path / 'out'}", None).samples()
+
+
+def test_a_broken_header_is_not_the_end_of_a_shard(tmp_path: Path) -> None:
+    convert(folder_of_photos(tmp_path / "in"), tmp_path / "out", "webdataset")
+    (shard,) = (tmp_path / "out").glob("*.tar")
+    with tarfile.open(shard) as archive:
+        place = archive.getmembers()[4].offset
+    data = bytearray(shard.read_bytes())
+    data[place + 5] ^= 1
+    shard.write_bytes(data)
+    with pytest.raises(UserError, match=f"no header at byte {place:,}"):
         source_at(f"webdataset:{tmp_path / 'out'}", None).samples()
 
 

@@ -148,6 +148,36 @@ def test_a_stamp_that_begins_outside_the_photo_is_cut(tmp_path: Path) -> None:
     np.testing.assert_array_equal(mask, expected)
 
 
+@pytest.mark.parametrize("form", ["coco", "labelme"])
+def test_regions_of_a_photo_that_was_turned_since_are_not_drawn_elsewhere(tmp_path: Path, form: str) -> None:
+    """As where a tool drew on the pixels as stored, and the photo is turned by its EXIF when it is read."""
+    folder = (coco if form == "coco" else labelme)(tmp_path / form)
+    file = folder / ("labels.json" if form == "coco" else "a.json")
+    said = json.loads(file.read_text())
+    for height, width in ((40, 50), (50, 40)):
+        if form == "coco":
+            said["images"][0] |= {"height": height, "width": width}
+        else:
+            said |= {"imageHeight": height, "imageWidth": width}
+        file.write_text(json.dumps(said))
+        source = source_at(f"{form}:{folder}", None)
+        (sample,), _ = source.samples()
+        if (height, width) == (40, 50):
+            source.read(sample)
+        else:
+            with pytest.raises(Unusable, match="drawn on 40 x 50 pixels, the photo has 50 x 40"):
+                source.read(sample)
+
+
+def test_a_point_far_outside_stays_on_its_side(tmp_path: Path) -> None:
+    source = source_at(f"coco:{coco(tmp_path / 'far', segmentation=[[25, 0, 1e30, 0, 1e30, 40, 25, 40]])}", None)
+    (sample,), _ = source.samples()
+    mask = source.read(sample)[1]
+    assert mask is not None
+    assert (mask[:, 26:] == 255).all()
+    assert not mask[:, :24].any()
+
+
 def test_names_that_no_file_can_have_are_photos_that_are_not_there(tmp_path: Path) -> None:
     folder = coco(tmp_path / "set")
     said = json.loads((folder / "labels.json").read_text())

@@ -158,6 +158,15 @@ def test_annotations_made_in_label_studio_carry_its_people() -> None:
     assert read_label_studio(label_studio_export(was_cancelled=True)) == []
 
 
+def test_people_whose_accounts_are_gone_in_label_studio_are_not_one_person() -> None:
+    first, second = label_studio_export(completed_by=None), label_studio_export(completed_by=None, id=8)
+    both = [{**first[0], "annotations": [*first[0]["annotations"], *second[0]["annotations"]]}]
+    assert [(row.annotator, row.version) for row in read_label_studio(both)] == [
+        ("label-studio-annotation-7", 1),
+        ("label-studio-annotation-8", 1),
+    ]
+
+
 def test_an_answer_given_twice_in_label_studio_is_a_correction() -> None:
     first, second = label_studio_export(), label_studio_export(updated_at="2026-11-15T13:00:00.000+00:00", lead_time=1)
     second[0]["annotations"][0]["result"][0]["value"] = {"choices": ["unsure"]}

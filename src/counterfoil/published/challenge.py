@@ -14,7 +14,7 @@ from counterfoil.errors import UserError
 from counterfoil.labels import imagenet9
 from counterfoil.published.archive import Archive
 from counterfoil.published.exhibits import ORIGINAL, Exhibits, Found, Kind, exhibits_of
-from counterfoil.published.finding import Place, find, shown_as_they_are
+from counterfoil.published.finding import Place, find, partial_note, shown_as_they_are
 from counterfoil.published.imagenet_9 import SIDE
 from counterfoil.published.laid import EVERY, LAID_ON, Challenge, EveryBackground, lot, photo_of
 from counterfoil.published.tree import Tree
@@ -26,10 +26,12 @@ CALLED = "imagenet-9 challenge"  # in reports: what was published of it stands w
 CALLED_EVERY = "imagenet-9 challenge on every background"
 EXPECTED = "fg_mask/val/<class>/<name>.npy, original/val/<class>/<name>.JPEG and only_bg_t/val/<class>/<name>.JPEG"
 BACKGROUNDS = 40  # that each foreground meets in the quick form
+PICTURES = 4_050  # foregrounds of the release, and backgrounds
 KIND = Kind("background", "challenge", "other backgrounds")
 KIND_EVERY = Kind("background", "challenge", "every background")
 UPPER_BOUND = "the published challenge accuracy, over all of them, is at most this"
 _CLASS = r"0(?P<number>[0-8])_[^/]+/"
+_MASK = r"[^/.][^/]*\.npy"  # hidden files such as ._x.npy are none
 
 
 class Parts(NamedTuple):
@@ -42,7 +44,7 @@ class Parts(NamedTuple):
 
 def fits(tree: Tree) -> bool:
     """Whether a tree looks like this archive."""
-    return bool(find(tree, f"fg_mask/val/{_CLASS}", r"[^/]+\.npy").places)
+    return bool(find(tree, f"fg_mask/val/{_CLASS}", _MASK).places)
 
 
 def read(tree: Tree) -> Archive:
@@ -58,7 +60,7 @@ def read(tree: Tree) -> Archive:
         exhibits,
         imagenet9(),
         skipped=tuple(parts.lost),
-        notes=(note + bound, shown_as_they_are(SIDE)),
+        notes=(note + bound, *_partial(parts), shown_as_they_are(SIDE)),
         files=files,
     )
 
@@ -75,13 +77,13 @@ def read_every(tree: Tree) -> Archive:
     files, exhibits = _exhibits(NAME_EVERY, [(place, [EVERY]) for place in parts.masks])
     return EveryBackground(
         CALLED_EVERY, tree, exhibits, imagenet9(), skipped=tuple(parts.lost),
-        notes=(note, shown_as_they_are(SIDE)), files=files,
+        notes=(note, *_partial(parts), shown_as_they_are(SIDE)), files=files,
         grounds=tuple(place.file for place in parts.grounds),
     )  # fmt: skip
 
 
 def _parts(tree: Tree) -> Parts:
-    masks = list(find(tree, f"fg_mask/val/{_CLASS}", r"[^/]+\.npy").places)
+    masks = list(find(tree, f"fg_mask/val/{_CLASS}", _MASK).places)
     grounds = list(find(tree, f"only_bg_t/val/{_CLASS}").places)
     if not masks or not grounds:
         raise UserError(
@@ -91,6 +93,12 @@ def _parts(tree: Tree) -> Parts:
     gone = [place for place in masks if photo_of(place.file) not in tree.sizes]
     lost = [Skipped(place.file, "source", "", "the mask's photo is not in original") for place in gone]
     return Parts(there, grounds, lost)
+
+
+def _partial(parts: Parts) -> list[str]:
+    """With fewer backgrounds more foregrounds survive, so that the figure is not the published one."""
+    there = {"foregrounds": len(parts.masks), "backgrounds": len(parts.grounds)}
+    return [note for what, many in there.items() for note in partial_note(what, many, PICTURES)]
 
 
 def _exhibits(name: str, laid: Sequence[tuple[Place, Sequence[str]]]) -> tuple[Sequence[str], Exhibits]:

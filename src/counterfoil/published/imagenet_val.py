@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
 from counterfoil.errors import Unusable, UserError
 from counterfoil.labels import imagenet1k
@@ -20,6 +21,7 @@ PICTURES = 50_000
 _IN_FOLDERS = r"(?P<wnid>n\d{8})/"
 _VALIDATION = r"ILSVRC2012_val_\d{8}\.(?i:jpe?g|png)"
 _LABEL_FILE = r"[^/]+\.(?:txt|csv)"
+_KIT = r"(?:.*/)?ILSVRC2012_devkit_[^/]+/.*"  # the development kit, whose archive may lie beside the pictures'
 _LABEL_BYTES = 100_000_000
 
 
@@ -34,7 +36,7 @@ def read(tree: Tree) -> Archive:
         findings = find(tree, _IN_FOLDERS, names)
         if findings.places:
             return _in_folders(tree, findings)
-    findings = find(tree, "", _VALIDATION, beside=_LABEL_FILE)
+    findings = find(tree, "", _VALIDATION, beside=f"{_LABEL_FILE}|{_KIT}")
     refuse_none(findings.places, NAME, EXPECTED, tree)
     return _flat(tree, findings)
 
@@ -79,24 +81,25 @@ def _archive(
 
 
 def _labels(tree: Tree, root: str, names: Sequence[str]) -> tuple[str, Labels]:
-    """The first file of labels that speaks of these pictures, by its name: in the archive, else beside it."""
-    inside = [path for path in tree.sizes if re.fullmatch(rf"{re.escape(root)}{_LABEL_FILE}", path)]
+    """The file of labels that speaks of most of these pictures, by its name: in the archive, else beside it."""
+    inside = [path for path in tree.sizes if re.fullmatch(rf"{re.escape(root)}{_LABEL_FILE}|{_KIT}\.txt", path)]
     texts = {path: _told(tree, path) for path in inside}
     beside = tree.where.parent if tree.where.is_file() else tree.where / root
     for path in [*sorted(beside.glob("*.txt")), *sorted(beside.glob("*.csv"))]:
         if not path.is_file() or path.stat().st_size > _LABEL_BYTES:  # other people's files may lie there too
             continue
-        texts.setdefault(path.name, path.read_text(encoding="utf-8-sig", errors="replace"))
+        texts.setdefault(path.name, _told_beside(path))
     stems = {_stem(name) for name in names}
+    known: list[tuple[str, Labels]] = []
     refused: list[UserError] = []
     for called, text in texts.items():
         try:
-            labels = read_labels(called, text)
+            known.append((called, read_labels(called, text)))
         except UserError as error:  # other people's numbers, perhaps: another file may hold the labels
             refused.append(error)
-            continue
-        if stems & labels.ids.keys():
-            return called, labels
+    best = max(known, key=lambda file: len(stems & file[1].ids.keys()), default=None)
+    if best is not None and stems & best[1].ids.keys():
+        return best
     if refused:
         raise refused[0]
     raise UserError(
@@ -111,6 +114,14 @@ def _told(tree: Tree, path: str) -> str:
     try:
         return tree.read(path).decode("utf-8-sig", "replace")
     except Unusable:
+        return ""
+
+
+def _told_beside(path: Path) -> str:
+    """The same of a file beside the archive."""
+    try:
+        return path.read_text(encoding="utf-8-sig", errors="replace")
+    except OSError:
         return ""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 import tokenize
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.errors import Unusable
+from counterfoil.errors import Unusable, UserError
 from counterfoil.published.archive import Archive
 from counterfoil.published.pixels import pixels
 from counterfoil.types import Exhibit, Variant
@@ -67,6 +68,12 @@ class EveryBackground(Challenge):
 
     grounds: Sequence[str] = field(default=(), repr=False)
 
+    @cached_property
+    def digest(self) -> str:
+        """Hash over the backgrounds too: who survives some of them may fall on others."""
+        met = [(file, self.tree.sizes[file]) for file in self.grounds]
+        return hashlib.sha256(json.dumps([super().digest, met]).encode()).hexdigest()
+
     def read(self, exhibit: Exhibit) -> NDArray[np.uint8]:
         """A photo as it is, or the foreground on the first of the backgrounds that it meets."""
         if not exhibit.file.endswith(LAID_ON + EVERY):
@@ -92,13 +99,13 @@ class EveryBackground(Challenge):
     @cached_property
     def backgrounds(self) -> dict[str, NDArray[np.uint8]]:
         """The backgrounds, decoded once: each is shown thousands of times."""
-        found = {}
-        for file in self.grounds:
-            try:
-                found[file] = self._picture(file)
-            except Unusable:  # a broken one is met by nobody; a prediction's text says how many were met
-                continue
-        return found
+        return {file: self._ground(file) for file in self.grounds}
+
+    def _ground(self, file: str) -> NDArray[np.uint8]:
+        try:
+            return self._picture(file)
+        except Unusable as error:  # without it every foreground would survive more easily
+            raise UserError(f"expected every background to be readable, got {file}: {error}; fetch it again") from error
 
 
 def lot(sample: str, file: str) -> bytes:

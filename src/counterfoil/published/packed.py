@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tarfile
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -12,15 +13,28 @@ from counterfoil.errors import UserError
 from counterfoil.published.listing import Entry
 
 IN_TAR = -1  # how a file lies in a tar: as it is
+NO_BYTES = -3  # what a tar names without its bytes: links that lead elsewhere, files with holes, devices
 _END_OF_TAR = b"\0" * 1024
 _ENCRYPTED = 0x1
+_ZIPS = (b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")  # a tar of PK_photos/ begins with PK too
+_UNKNOWN_PACKING = 0x7FFF  # as much as a listing has room for; no number near it means anything
+_BLOCK = 1 << 20
 
 
 def packed_files(where: Path) -> Iterator[tuple[str, Entry]]:
     """Every file of a tar or a zip with the place of its bytes."""
     with where.open("rb") as file:
-        is_zip = file.read(2) == b"PK"
-    return _in_zip(where) if is_zip else _in_tar(where)
+        is_zip = file.read(4) in _ZIPS
+    return _within(where, "zip", _in_zip(where)) if is_zip else _within(where, "tar", _in_tar(where))
+
+
+def _within(where: Path, kind: str, files: Iterator[tuple[str, Entry]]) -> Iterator[tuple[str, Entry]]:
+    """Files that lie in the archive: a size below zero leads tarfile back for ever, a huge one past every number."""
+    room = where.stat().st_size
+    for path, entry in files:
+        if min(entry[:3]) < 0 or entry.start + entry.stored > room or entry.size > sys.maxsize:
+            raise broken(where, kind, f"{path!a} does not lie within it")
+        yield path, entry
 
 
 def broken(where: Path, kind: str, why: str) -> UserError:
@@ -36,7 +50,7 @@ def _in_tar(where: Path) -> Iterator[tuple[str, Entry]]:
             for member in _members(archive):
                 if member.islnk():
                     links[_plain(member.name)] = _plain(member.linkname)
-                elif member.isfile():
+                elif not member.isdir():
                     yield _plain(member.name), _entry(member)
             end = archive.offset
     except (tarfile.TarError, ValueError) as error:
@@ -60,11 +74,13 @@ def _linked(where: Path, links: Mapping[str, str]) -> Iterator[tuple[str, Entry]
     wanted = set(links.values())
     with tarfile.open(where, "r:") as archive:
         found = {_plain(one.name): _entry(one) for one in _members(archive) if _plain(one.name) in wanted}
-    yield from ((name, found[target]) for name, target in links.items() if target in found)
+    yield from ((name, found.get(target, Entry(0, packing=NO_BYTES))) for name, target in links.items())
 
 
 def _entry(member: tarfile.TarInfo) -> Entry:
-    return Entry(member.size, start=member.offset_data, stored=member.size, packing=IN_TAR)
+    stored = 0 if member.issparse() else member.size  # of a file with holes it is the whole one's size
+    packing = IN_TAR if member.isreg() and not member.issparse() else NO_BYTES
+    return Entry(member.size, member.offset_data, stored, packing=packing)
 
 
 def _check_end(where: Path, end: int) -> None:
@@ -75,20 +91,26 @@ def _check_end(where: Path, end: int) -> None:
         file.seek(end)
         if file.read(tarfile.BLOCKSIZE).strip(b"\0"):  # tarfile takes a broken header for the end
             raise broken(where, "tar", f"no header at byte {end:,}")
+        while block := file.read(_BLOCK):
+            if block.strip(b"\0"):
+                raise UserError(
+                    f"expected one tar in '{where}', got several joined in one file, of which only the first would be"
+                    " read; unpack it with `tar --ignore-zeros` and give the folder"
+                )
 
 
 def _in_zip(where: Path) -> Iterator[tuple[str, Entry]]:
     """The files of a zip; one with a password is refused."""
     try:
         with zipfile.ZipFile(where) as archive:
-            entries = [entry for entry in archive.infolist() if not entry.is_dir()]
-    except zipfile.BadZipFile as error:
+            entries = [entry for entry in archive.infolist() if not entry.filename.endswith("/")]
+    except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError) as error:
         raise broken(where, "zip", str(error)) from error
     if any(entry.flag_bits & _ENCRYPTED for entry in entries):
         raise UserError(f"expected a zip without a password, got '{where}'; unpack it and give the folder")
     for entry in entries:
-        found = Entry(entry.file_size, entry.header_offset, entry.compress_size, packing=entry.compress_type)
-        yield _plain(entry.filename), found
+        packing = min(entry.compress_type, _UNKNOWN_PACKING)
+        yield _plain(entry.filename), Entry(entry.file_size, entry.header_offset, entry.compress_size, packing=packing)
 
 
 def _plain(name: str) -> str:

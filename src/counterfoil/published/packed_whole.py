@@ -18,14 +18,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 from counterfoil.embedded.fetch.fetching import cache_folder
+from counterfoil.embedded.fetch.lock import locked
 from counterfoil.errors import UserError
 from counterfoil.published.packed import broken
 from counterfoil.store.files import written_whole
 
 _OPENERS: dict[bytes, Callable[[Path], gzip.GzipFile | bz2.BZ2File | lzma.LZMAFile]] = {
     b"\x1f\x8b": gzip.GzipFile,
-    b"BZ": bz2.BZ2File,
-    b"\xfd7": lzma.LZMAFile,
+    b"BZh": bz2.BZ2File,
+    b"\xfd7zXZ": lzma.LZMAFile,
 }
 _BLOCK = 1 << 22
 _KEPT_FREE = 1 << 30  # bytes of disk that unpacking leaves
@@ -40,12 +41,24 @@ def is_packed_whole(where: Path) -> bool:
 
 def plain_tar(where: Path) -> Path:
     """The tar within a packed file: in the cache, into which it is unpacked on first use."""
-    place = cache_folder() / "archives" / f"{_key(where)}.tar"
-    if not place.is_file():
-        place.parent.mkdir(parents=True, exist_ok=True)
-        print(f"unpacking {where.name} once into {place}", file=sys.stderr, flush=True)
-        _unpack(where, place)
+    key = _key(where)
+    place, lock = cache_folder() / "archives" / f"{key}.tar", cache_folder() / "downloads" / f"{key}.lock"
+    if place.is_file():
+        return place
+    for folder in (place.parent, lock.parent):
+        folder.mkdir(parents=True, exist_ok=True)
+    with locked(lock):
+        if not place.is_file():  # another process may have unpacked it while we waited
+            print(f"unpacking {where.name} once into {place}", file=sys.stderr, flush=True)
+            _remove_halves(place)
+            _unpack(where, place)
     return place
+
+
+def _remove_halves(place: Path) -> None:
+    """What killed processes left of it, gigabytes perhaps; none is still being written, since we hold the lock."""
+    for half in place.parent.glob(f".{place.name}.*"):
+        half.unlink(missing_ok=True)
 
 
 def _unpack(where: Path, place: Path) -> None:
@@ -86,5 +99,7 @@ def _key(where: Path) -> str:
 
 
 def _magic(where: Path) -> bytes:
+    """How a packed file begins, nothing for others; a plain tar may begin with the name BZh_photos/."""
     with where.open("rb") as file:
-        return file.read(2)
+        first = file.read(_MARK.stop)
+    return next((magic for magic in _OPENERS if first.startswith(magic) and first[_MARK] != b"ustar"), b"")

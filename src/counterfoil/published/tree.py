@@ -14,12 +14,13 @@ from typing import Protocol
 
 from counterfoil.errors import Unusable, UserError
 from counterfoil.published.listing import Entry, Listing, listed
-from counterfoil.published.packed import IN_TAR, packed_files
+from counterfoil.published.packed import IN_TAR, NO_BYTES, packed_files
 from counterfoil.published.packed_whole import is_packed_whole, plain_tar
-from counterfoil.published.unpacking import refuse_bomb, unpacked
+from counterfoil.published.unpacking import check_sum, refuse_bomb, unpacked
 
 LOOSE = -2  # a file that lies in a folder as it is
 _LOCAL_HEADER = 30  # bytes of a zip's local header before the name
+_BEHIND = 8  # bytes behind a file in a zip that may hold its check sum; the list of all files follows in any case
 _ARCHIVES = (".tar", ".zip", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
 _PICTURES = (".jpg", ".jpeg", ".png", ".webp", ".bmp")
 
@@ -51,15 +52,14 @@ class FileTree:
         """The bytes of one file."""
         entry = self.sizes.entry(path)
         source = self.sources[entry.source]
+        refuse_bomb(max(entry.size, entry.stored))
         if entry.packing == LOOSE:
             return _bytes(source / path, path, 0, None)
-        refuse_bomb(entry.size)
+        if entry.packing == NO_BYTES:
+            raise Unusable("the tar holds a link or a file with holes in its place; unpack it and give the folder")
         if entry.packing == IN_TAR:
             return _bytes(source, source.name, entry.start, entry.size)
-        header = _bytes(source, source.name, entry.start, _LOCAL_HEADER)
-        names = int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little")
-        data = _bytes(source, source.name, entry.start + _LOCAL_HEADER + names, entry.stored)
-        return unpacked(data, entry.packing, entry.size)
+        return _from_zip(source, entry)
 
 
 def open_tree(where: Path) -> FileTree:
@@ -116,7 +116,7 @@ def _loose_files(where: Path) -> Iterator[tuple[str, Entry]]:
 def _size(path: str) -> int:
     try:
         return os.stat(path).st_size
-    except FileNotFoundError:  # a link to nowhere: reading it will say so
+    except OSError:  # a link to nowhere or to itself: reading it will say so
         return -1
 
 
@@ -131,6 +131,15 @@ def _leads_up(folder: Path) -> bool:
 def _refuse(error: OSError) -> None:
     """A folder that cannot be read would be missing without a word."""
     raise error
+
+
+def _from_zip(source: Path, entry: Entry) -> bytes:
+    header = _bytes(source, source.name, entry.start, _LOCAL_HEADER)
+    names = int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little")
+    data = _bytes(source, source.name, entry.start + _LOCAL_HEADER + names, entry.stored + _BEHIND)
+    found = unpacked(data[: entry.stored], entry.packing, entry.size)
+    check_sum(found, header, data[entry.stored :])
+    return found
 
 
 def _bytes(file: Path, called: str, start: int, length: int | None) -> bytes:

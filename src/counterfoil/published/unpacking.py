@@ -7,6 +7,8 @@ import zlib
 
 from counterfoil.errors import Unusable
 
+_STREAMED = 0x8  # flag of a zip that was written in one go: the sum stands behind the data
+_DESCRIPTOR = b"PK\x07\x08"  # may begin what stands there
 MOST_BYTES = 1 << 28  # of one file: past this it is a decompression bomb, not a picture
 
 
@@ -29,3 +31,10 @@ def unpacked(data: bytes, packing: int, size: int) -> bytes:
     if len(found) != size:
         raise Unusable(f"the archive is damaged: a file has not the {size:,} bytes that the zip says")
     return found
+
+
+def check_sum(found: bytes, header: bytes, behind: bytes) -> None:
+    """A file whose bytes were changed is refused: a JPEG with a wrong bit still shows a picture."""
+    told = behind.removeprefix(_DESCRIPTOR)[:4] if header[6] & _STREAMED else header[14:18]
+    if zlib.crc32(found) != int.from_bytes(told, "little"):
+        raise Unusable("the archive is damaged: a file has not the check sum that the zip says")

@@ -7,7 +7,7 @@ hartebeest in the development kit. The labels of the first pictures are known, s
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from counterfoil.errors import UserError
@@ -35,6 +35,7 @@ def read_labels(path: str, text: str) -> Labels:
     """The labels of "NAME 65", "NAME,n01751748 111 ...", or of one id or number a line; none of another file."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if lines and all(_WNID.fullmatch(line) or re.fullmatch(r"[0-9]{1,4}", line) for line in lines):
+        _refuse_other_order(path, lines)
         return _resolved(path, dict(enumerate(lines, 1)))
     told: dict[int, str] = {}
     for line in lines:
@@ -42,6 +43,17 @@ def read_labels(path: str, text: str) -> Labels:
         if rest and (match := _NAME.search(name)) and re.fullmatch(r"n\d{8}|[0-9]{1,4}", rest[0]):
             told[int(match["number"])] = rest[0]
     return _resolved(path, told)
+
+
+def _refuse_other_order(path: str, lines: Sequence[str]) -> None:
+    """Ids without names are labels only where the first pictures' stand first: lists of classes look the same."""
+    first = [imagenet1k().labels[index] for index in _FIRST]
+    for number, (line, known) in enumerate(zip(lines, first, strict=False), 1):
+        if not line.isdecimal() and line != known:
+            raise UserError(
+                f"expected the WordNet id of every validation picture in order in {path}, where {_stem(number)} is"
+                f" {known}; got {line}: write the pictures' names before their ids"
+            )
 
 
 def _resolved(path: str, told: Mapping[int, str]) -> Labels:
@@ -56,15 +68,16 @@ def _resolved(path: str, told: Mapping[int, str]) -> Labels:
 
 
 def _numbering(path: str, counted: Mapping[int, int]) -> str:
-    """Which way of counting gives the first pictures the classes that they have."""
+    """Which way of counting gives the first pictures the classes that they have; where none tells, nobody guesses."""
     first = {number: counted[number] for number in range(1, len(_FIRST) + 1) if number in counted}
     ways = [way for way in _NUMBERINGS if _possible(way, counted) and _fits(way, first)]
-    if len(ways) == 1 or (ways and not first):  # without one of the first pictures: as most files count
+    if len(ways) == 1:
         return ways[0]
     shown = ", ".join(f"{_stem(number)} {value}" for number, value in list(first.items())[:3])
+    numbers = f"numbers from {min(counted.values())} to {max(counted.values())} and none of the first ten pictures"
     raise UserError(
         f"expected labels in {path} that count as {'; or as '.join(_NUMBERINGS)}, where {_stem(1)} is 65, 66 or 490;"
-        f" got {shown or f'numbers up to {max(counted.values())}'}: use WordNet ids instead"
+        f" got {shown or numbers}: use WordNet ids instead"
     )
 
 

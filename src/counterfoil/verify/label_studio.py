@@ -155,6 +155,8 @@ def _giver(annotation: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) 
     by = changed_by if told.get("annotator") else annotation.get("completed_by")
     if isinstance(by, Mapping):
         return _Giver(str(by.get("email") or f"label-studio-{by.get('id')}"), _changed(annotation))
+    if by is None:  # the account is gone there: two such answers may be two people's, and neither corrects the other
+        return _Giver(f"label-studio-annotation-{annotation['id']}", _changed(annotation))
     return _Giver(f"label-studio-{by}", _changed(annotation))
 
 

@@ -15,6 +15,7 @@ from counterfoil.models import ModelOptions, Scoring, load_model
 from counterfoil.pipeline.collected.labelled import Labelled, with_sample
 from counterfoil.pipeline.job import environment, identity_of, in_turn, ready_models
 from counterfoil.pipeline.published import with_questions
+from counterfoil.pipeline.published.survival import Surviving
 from counterfoil.types import Classifier, Exhibit, Picture, Run, Sample, Skipped, Variant
 
 
@@ -66,7 +67,8 @@ class PreparedEvaluation:
     @cached_property
     def identities(self) -> dict[str, str]:
         """Of every model the hash of all that makes its answers."""
-        return {model.name: identity_of(model) for model in self.classifiers}
+        inner = {model.name: model.model if isinstance(model, Surviving) else model for model in self.classifiers}
+        return {name: identity_of(model) for name, model in inner.items()}
 
     @cached_property
     def run(self) -> Run:

@@ -35,7 +35,7 @@ def _shower(address: str) -> Maker:
             return None
         try:
             image = found[0].read(found[1][variant.id])
-        except Unusable:
+        except (Unusable, UserError):  # the picture, or a background that it stands on, is broken by now
             return None
         return Picture(image, np.full(image.shape[:2], 255, np.uint8))
 

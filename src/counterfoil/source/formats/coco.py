@@ -18,7 +18,14 @@ import numpy as np
 
 from counterfoil.errors import Unusable, UserError
 from counterfoil.source.formats.listed import Listed, ListedSource, Mask, file_bytes, json_of, largest, photo_under
-from counterfoil.source.formats.regions import area_of, as_run_lengths, bounding_box, filled, run_lengths
+from counterfoil.source.formats.regions import (
+    area_of,
+    as_run_lengths,
+    bounding_box,
+    filled,
+    refuse_other_size,
+    run_lengths,
+)
 from counterfoil.types import Skipped
 
 
@@ -91,11 +98,13 @@ def _listed(image: Mapping[str, Any], regions: Mapping[str, list[Any]], folders:
         return Skipped(name, "source", "", "the photo is not beside the annotations, nor in images/ or data/")
     label = largest({label: sum(area for area, _ in rows) for label, rows in regions.items()})
     parts = [segmentation for _, segmentation in regions[label]]
-    return Listed(f"{label}/{name}", label, str(path), file_bytes(path), partial(_drawn, parts), _digest(parts))
+    drawn = partial(_drawn, parts, (image.get("height"), image.get("width")))
+    return Listed(f"{label}/{name}", label, str(path), file_bytes(path), drawn, _digest(parts))
 
 
-def _drawn(parts: Sequence[Any], size: tuple[int, int]) -> Mask:
-    """All regions together."""
+def _drawn(parts: Sequence[Any], told: tuple[Any, Any], size: tuple[int, int]) -> Mask:
+    """All regions together; `told` is the size that the file says."""
+    refuse_other_size(told, size)
     mask = np.zeros(size, np.uint8)
     for part in parts:
         if not isinstance(part, list | dict):

@@ -18,7 +18,7 @@ from PIL import Image, UnidentifiedImageError
 
 from counterfoil.errors import Unusable, UserError
 from counterfoil.source.formats.listed import Listed, ListedSource, Mask, file_bytes, json_of, largest, photo_under
-from counterfoil.source.formats.regions import bounding_box, filled
+from counterfoil.source.formats.regions import area_of, bounding_box, filled, refuse_other_size
 from counterfoil.types import Skipped
 
 _CIRCLE_POINTS = 128
@@ -60,7 +60,8 @@ def _understood(folder: Path, name: str, said: Any) -> Listed | Skipped:
     label = largest({label: sum(map(_area, parts)) for label, parts in shapes.items()})
     parts = shapes[label]
     digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
-    return Listed(f"{label}/{PurePosixPath(name).stem}", label, name, photo, partial(_drawn, parts), digest)
+    drawn = partial(_drawn, parts, (said.get("imageHeight"), said.get("imageWidth")))
+    return Listed(f"{label}/{PurePosixPath(name).stem}", label, name, photo, drawn, digest)
 
 
 def _photo(folder: Path, place: PurePosixPath, said: Mapping[str, Any]) -> Callable[[], bytes] | None:
@@ -100,8 +101,7 @@ _SHAPES = ("polygon", "rectangle", "oriented_rectangle", "circle", "mask")
 def _area(shape: Mapping[str, Any]) -> float:
     if shape.get("shape_type") == "mask":
         return float((_stamp(shape) > 0).sum())
-    x, y = np.asarray(_polygon(shape)).reshape(-1, 2).T
-    return 0.5 * abs(float(np.dot(x, np.roll(y, 1)) - np.dot(y, np.roll(x, 1))))
+    return area_of([_polygon(shape)])
 
 
 def _stamp(shape: Mapping[str, Any]) -> Mask:
@@ -113,7 +113,9 @@ def _stamp(shape: Mapping[str, Any]) -> Mask:
         raise Unusable(f"a shape of kind mask cannot be read: {error}") from error
 
 
-def _drawn(parts: Sequence[Mapping[str, Any]], size: tuple[int, int]) -> Mask:
+def _drawn(parts: Sequence[Mapping[str, Any]], told: tuple[Any, Any], size: tuple[int, int]) -> Mask:
+    """All shapes together; `told` is the size that the file says."""
+    refuse_other_size(told, size)
     mask = np.zeros(size, np.uint8)
     for part in parts:
         if part.get("shape_type") == "mask":

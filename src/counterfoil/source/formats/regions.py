@@ -29,7 +29,7 @@ def filled(polygons: Sequence[Sequence[float]], size: tuple[int, int]) -> NDArra
         points = np.asarray(polygon, np.float64).reshape(-1, 2)
         if not np.isfinite(points).all():
             raise Unusable("a polygon has a point that is not finite")
-        scaled = np.rint(points * finer - 0.5).astype(np.int64).clip(-(2**20), 2**20)
+        scaled = np.rint(points * finer - 0.5).clip(-(2**20), 2**20)  # first: what no integer holds turns negative
         cv2.fillPoly(fine, [scaled.astype(np.int32)], 1)
     inside = fine.reshape(height, finer, width, finer).sum(axis=(1, 3), dtype=np.int32)
     return np.where(inside >= _INSIDE * finer * finer, 255, 0).astype(np.uint8)
@@ -43,6 +43,14 @@ def run_lengths(said: Mapping[str, Any], size: tuple[int, int]) -> NDArray[np.ui
         raise Unusable(f"the run lengths do not fill {width} x {height} pixels")
     values = np.resize(np.array([0, 255], np.uint8), len(numbers))
     return np.asarray(np.repeat(values, numbers).reshape(width, height).T.copy(), np.uint8)
+
+
+def refuse_other_size(told: tuple[Any, Any], size: tuple[int, int]) -> None:
+    """Regions of a photo that was turned or resized since lie elsewhere in it; files that tell no size are trusted."""
+    if all(isinstance(side, int) and side > 0 for side in told) and told != size:
+        raise Unusable(
+            f"its regions were drawn on {told[1]} x {told[0]} pixels, the photo has {size[1]} x {size[0]} (upright)"
+        )
 
 
 def area_of(region: Any) -> float:

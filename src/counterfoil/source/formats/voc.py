@@ -47,6 +47,11 @@ class _Classes:
     names: tuple[str, ...]
     colours: tuple[int, ...]
 
+    @property
+    def background(self) -> int:
+        """The index that is no object: the first, unless a list names the background elsewhere."""
+        return self.names.index(CLASSES[0]) if CLASSES[0] in self.names else 0
+
 
 def _classes(path: Path) -> _Classes:
     """Our classes.txt, the labelmap.txt of Datumaro and CVAT, or VOC's own."""
@@ -85,7 +90,8 @@ def _listed(photos: Path, file: Path, classes: _Classes) -> Listed | Skipped:
         values, counts = np.unique(_indices(data, classes), return_counts=True)
     except (OSError, Unusable) as error:
         return Skipped(file.name, "source", "", f"the mask cannot be used: {error}")
-    areas = {int(value): int(count) for value, count in zip(values, counts, strict=True) if value not in (0, _VOID)}
+    nothing = (classes.background, _VOID)
+    areas = {int(value): int(count) for value, count in zip(values, counts, strict=True) if value not in nothing}
     if not areas:
         return Skipped(file.name, "source", "", "the mask shows no object")
     if max(areas) >= len(names):

@@ -57,14 +57,25 @@ def _samples(shard: Path) -> dict[str, dict[str, _Part]]:
     try:
         with tarfile.open(shard, "r:") as archive:
             for member in archive:
+                if member.size < 0:  # it would lead back to itself, for ever
+                    raise tarfile.ReadError(f"a size below zero at byte {member.offset:,}")
                 name = PurePosixPath(member.name)
                 stem, _, ending = name.name.partition(".")
                 if member.isfile() and stem:
                     part = _Part(shard, member.offset_data, member.size)
                     found.setdefault(f"{name.parent}/{stem}".removeprefix("./"), {})[ending.lower()] = part
+            _refuse_early_end(shard, archive.offset)
     except (tarfile.TarError, OSError) as error:
         raise UserError(f"expected an uncompressed tar shard, got '{shard}': {error}; is it whole?") from error
     return found
+
+
+def _refuse_early_end(shard: Path, end: int) -> None:
+    """The samples behind a broken header would be missing without a word: tarfile takes it for the end."""
+    with shard.open("rb") as file:
+        file.seek(end)
+        if file.read(tarfile.BLOCKSIZE).strip(b"\0"):
+            raise tarfile.ReadError(f"no header at byte {end:,}")
 
 
 def _class_names(folder: Path) -> list[str]:
