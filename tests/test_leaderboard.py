@@ -189,6 +189,7 @@ def test_a_run_stands_above_rows_of_ones_own_file_and_what_was_published(tmp_pat
     file.write_text(json.dumps({"source": "our paper", "rows": [{"model": "Net", "values": {"top-1": 99}}]}))
     rows = leaderboard("imagenet-sketch", [run], [file]).standings
     assert [(row.own, row.values["top-1"]) for row in rows[:2]] == [(True, 75.0), (False, 99.0)]
+    assert rows[0].source == "your run run, n = 4"  # of 50,889: nobody takes it for the whole
     assert len(rows) == 2 + len(published_numbers("imagenet-sketch"))
     beside = paper_tables(open_runs([run]))[-1]
     assert len(beside.rows) == 1 + 20

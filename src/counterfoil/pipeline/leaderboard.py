@@ -31,4 +31,5 @@ def _standings(benchmark: str, run: Path) -> list[Standing]:
             f" `counterfoil evaluate {benchmark}:PATH --out RUN` makes one"
         )
     tables = [table for table in paper_tables(study) if table.kind == "scored"]
-    return own_standings(study, tables, f"your run {run.name}")
+    # How many: a part of an archive must not be taken for the whole.
+    return own_standings(study, tables, f"your run {run.name}, n = {study.run.samples:,}")
