@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -110,14 +111,7 @@ def test_a_killed_run_goes_on_and_ends_in_the_same_bytes(photos: tuple[Path, Pat
         RECIPE,
     ]
     journal = tmp_path / "killed" / "work" / "journal.jsonl"
-    command = [sys.executable, "-c", "from counterfoil.cli import main; main()", *map(str, arguments)]
-    process = subprocess.Popen(
-        [*command, "--out", str(tmp_path / "killed")], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        env={**_environment(), "HALT_AT_JOURNAL": str(journal)},
-    )  # fmt: skip
-    while not (journal.is_file() and journal.read_bytes().count(b"\n") >= HALT_AT_LINES):
-        assert process.poll() is None
-        time.sleep(0.02)
+    process = _halted(arguments, journal)
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert HALT_AT_LINES <= journal.read_bytes().count(b"\n") < 12
@@ -126,6 +120,40 @@ def test_a_killed_run_goes_on_and_ends_in_the_same_bytes(photos: tuple[Path, Pat
         assert done.returncode == 0, done.stderr
     assert journal.read_bytes().count(b"\n") <= 12 + 1  # what was finished was not done again
     assert tables(tmp_path / "killed") == tables(tmp_path / "whole")
+
+
+def test_ctrl_c_stops_a_run_whose_threads_are_busy(photos: tuple[Path, Path], tmp_path: Path) -> None:
+    journal = tmp_path / "out" / "work" / "journal.jsonl"
+    arguments = [
+        "run",
+        "--images",
+        photos[0],
+        "--masks",
+        photos[1],
+        "--model",
+        "python:planted:halting",
+        "--workers",
+        1,
+    ]
+    process = _halted([*arguments, "--recipe", RECIPE], journal)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert told.endswith("counterfoil: stopped; what is finished is kept, run the same command to go on\n")
+    assert journal.read_bytes().count(b"\n") >= HALT_AT_LINES
+
+
+def _halted(arguments: Sequence[object], journal: Path) -> subprocess.Popen[str]:
+    """A run that has written some lines and whose model answers no more."""
+    command = [sys.executable, "-c", "from counterfoil.cli import main; main()", *map(str, arguments)]
+    process = subprocess.Popen(
+        [*command, "--out", str(journal.parents[1])], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        env={**_environment(), "HALT_AT_JOURNAL": str(journal)},
+    )  # fmt: skip
+    while not (journal.is_file() and journal.read_bytes().count(b"\n") >= HALT_AT_LINES):
+        assert process.poll() is None
+        time.sleep(0.02)
+    return process
 
 
 def test_bad_pictures_are_counted_and_the_rest_goes_on(tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import threading
 
 import click
 
@@ -73,7 +75,16 @@ def main() -> None:
             raise
         sys.exit(_fail(f"{error.filename} cannot be used: {error.strerror}; check the path and its permissions", 2))
     except (click.Abort, KeyboardInterrupt):
-        sys.exit(_fail("stopped; what is finished is kept, run the same command to go on", _STOPPED))
+        _stop(_fail("stopped; what is finished is kept, run the same command to go on", _STOPPED))
+
+
+def _stop(status: int) -> None:
+    """End at once, whatever threads are at: files are written whole, and Python would wait for the threads."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if any(not thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread()):
+        os._exit(status)
+    sys.exit(status)
 
 
 def _fail(line: str, status: int) -> int:
