@@ -17,6 +17,7 @@ from scipy.fft import dctn
 from skimage import data
 
 from counterfoil.cli import commands
+from counterfoil.edit import edit_named
 from counterfoil.errors import UserError
 from counterfoil.paint.quality import distances, fault_of, near_duplicates, nearest, perceptual_hash
 from counterfoil.pipeline.embedding import Embedding
@@ -24,6 +25,7 @@ from counterfoil.pipeline.painting import PaintJob, paint_job
 from counterfoil.pipeline.painting_plan import Selection
 from counterfoil.store import Workspace
 from counterfoil.store.results import read_skipped
+from counterfoil.types import Picture
 from painted import drawn
 
 PHOTOS = (data.astronaut(), data.coffee(), data.cat(), data.rocket())
@@ -125,6 +127,14 @@ def test_noise_alone_is_told_from_rough_ground_and_from_regular_patterns() -> No
     rough = [np.dstack([texture] * 3)[:224, :224] for texture in (data.gravel(), data.grass())]
     for shown in (squares.astype(np.uint8), red_and_green.astype(np.uint8), *rough):
         assert fault(shown) == ""
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "shot", "impulse"])
+def test_a_photo_under_the_heaviest_of_imagenet_cs_noise_is_no_noise(kind: str) -> None:
+    pale = (PHOTOS[0] // 2 + 120).astype(np.uint8)
+    edit = edit_named(f"corruption-{kind}-noise", {"severity": 5})
+    made = edit(Picture(pale, np.zeros(pale.shape[:2], np.uint8)), np.random.default_rng(0))  # type: ignore[call-arg]
+    assert fault(made.image) == ""
 
 
 def test_the_nearest_is_the_one_with_the_largest_cosine() -> None:

@@ -12,6 +12,7 @@ import pytest
 
 import counterfoil as cf
 from counterfoil.edit import edit_named
+from counterfoil.errors import UserError
 from counterfoil.pipeline import Result
 from counterfoil.pipeline.journaled import Pieces, finish
 from counterfoil.pipeline.work import Outcome
@@ -57,9 +58,10 @@ def test_a_gpu_paints_the_same_pictures_for_any_number_of_workers(
     from counterfoil.paint.background_torch import torch_model
     from counterfoil.paint.easel import Easel
 
-    easel = Easel("cpu", torch_model("cpu"), rows=4)  # torch on the CPU stands in for the card
+    easel = Easel("cpu", torch_model("cpu"), rows=2)  # torch on the CPU stands in for the card
     monkeypatch.setattr(brush, "easel_on", lambda device: easel)
-    images, masks = write_photos(tmp_path, 4)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    images, masks = write_photos(tmp_path, 3)
     step = "{edit: painted-complexity, settings: {steps: 1, device: DEVICE}, levels: {guidance: [-20, 20]}}"
     found = {}
     for name, device, workers in (("one", "cuda", 1), ("four", "cuda", 4), ("onnx", "cpu", 2)):
@@ -70,8 +72,21 @@ def test_a_gpu_paints_the_same_pictures_for_any_number_of_workers(
     assert list(found["one"]["id"]) == list(found["four"]["id"])
     assert list(found["one"]["sha256"]) == list(found["four"]["sha256"])
     by_device = [set(found[name]["sha256"][found[name]["edit"] == "painted-complexity"]) for name in ("one", "onnx")]
-    assert [len(each) for each in by_device] == [8, 8]
+    assert [len(each) for each in by_device] == [6, 6]
     assert not set.intersection(*by_device)  # the device is a setting, and settings are part of the seed
+
+
+@pytest.mark.torch
+def test_a_gpu_that_is_not_there_is_said_before_any_work_and_the_folder_stays_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    images, masks = write_photos(tmp_path, 1)
+    parts = "edits: [{edit: background-blur}, {edit: painted-random, settings: {device: cuda}}]"
+    (tmp_path / "gpu.yaml").write_text(f"edits: [{{edit: combine, settings: {{{parts}}}}}]")
+    with pytest.raises(UserError, match="expected a GPU for device: cuda, but torch sees none; use device: cpu"):
+        cf.run(images, [SURROGATE], masks=masks, recipe=str(tmp_path / "gpu.yaml"), out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 class OnGpu:
@@ -112,7 +127,7 @@ def test_a_gradient_that_a_surrogate_does_not_have_is_refused_at_the_door(tmp_pa
 
 
 def test_a_recipe_goes_without_20_adv_where_its_surrogate_does_not_know_the_labels(tmp_path: Path) -> None:
-    images, masks = write_photos(tmp_path, 4)
+    images, masks = write_photos(tmp_path, 3)
     recipe = tmp_path / "recipe.yaml"
     recipe.write_text("edits: [{edit: control}, {edit: painted-adversarial, needs: surrogate}]")
     result = cf.run(images, [SURROGATE], masks=masks, recipe=str(recipe), out=tmp_path / "out")

@@ -14,15 +14,22 @@ from counterfoil.paint.background_model import read_weights, weights_file
 from counterfoil.paint.sampler import Array, Guide, Predict, Scene, painted
 
 
+def check_gpu() -> None:
+    """Refuse a machine whose GPU torch does not see."""
+    if not required("torch", "diffusion").cuda.is_available():
+        raise UserError("expected a GPU for device: cuda, but torch sees none; use device: cpu")
+
+
 def torch_model(device: str, half: bool = False, weights: bytes | None = None) -> Predict:
     """The model on this device; `half` computes in bfloat16, faster and no longer equal to the last digits."""
     torch: Any = required("torch", "diffusion")
-    if device.startswith("cuda") and not torch.cuda.is_available():
-        raise UserError(f"expected a GPU for device: {device}, but torch sees none; use device: cpu")
+    if device.startswith("cuda"):
+        check_gpu()
     from counterfoil.paint.background_network import BackgroundNetwork
 
     if not half:  # equal to ONNX Runtime means full precision, not TF32, which cuDNN takes unasked
         torch.backends.cudnn.allow_tf32 = False
+        torch.backends.cudnn.deterministic = True  # or a surrogate's gradient would be another one every time
     network: Any = BackgroundNetwork().eval().to(device)
     tensors = read_weights(weights if weights is not None else weights_file())
     network.load_state_dict({name: torch.from_numpy(array) for name, array in tensors.items()})

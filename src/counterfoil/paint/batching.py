@@ -55,7 +55,7 @@ def _smaller(failed: int, painter: OnDevice) -> int:
     if failed == 1:
         raise UserError(
             f"{painter.name} has no room for a single picture on {painter.device}: give a smaller --size"
-            " (in a recipe: working_size), --precision bf16, or another device"
+            " (in a recipe: size or working_size), --precision bf16, or another device"
         )
     gc.collect()
     if painter.device.startswith("cuda"):

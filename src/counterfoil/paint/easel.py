@@ -92,8 +92,8 @@ class Easel:
 
     def _paint(self, kind: _Kind, batch: list[_Row], mine: Sequence[_Row]) -> None:
         """Paint a batch; where that fails, what it took from other threads goes back to wait for them."""
-        room = self._rows(kind)
         try:
+            room = self._rows(kind)
             done = in_batches(_filled(batch, room[-1]), partial(self._together, kind.schedule), self, room)
             for row, picture in zip(batch, done, strict=False):
                 row.made = picture

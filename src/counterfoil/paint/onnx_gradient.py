@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -104,9 +105,19 @@ def _prepared(torch: Any, levels: Any, wanted: Preprocessing) -> Any:
     height, width = levels.shape[-2:]
     scale = (wanted.resize or 0) / min(height, width)
     size = (round(height * scale), round(width * scale)) if wanted.resize else wanted.size
-    fitted = torch.nn.functional.interpolate(levels, size=size, mode="bilinear", antialias=True)
+    # Products with matrices: the gradient of torch's own resizing adds up in another order every time on a GPU.
+    down, across = (_resizing(*sides).to(levels.device) for sides in zip((height, width), size, strict=True))
+    fitted = down @ levels @ across.T
     top, left = ((fitted.shape[2 + axis] - wanted.size[axis]) // 2 for axis in (0, 1))
     cropped = fitted[:, :, top : top + wanted.size[0], left : left + wanted.size[1]]
     cropped = cropped.flip(1) if wanted.colour_order == "BGR" else cropped
     mean, deviation = (levels.new_tensor(values).view(1, 3, 1, 1) for values in (wanted.mean, wanted.std))
     return (cropped - mean) / deviation
+
+
+@lru_cache(maxsize=16)
+def _resizing(before: int, after: int) -> Any:
+    """The matrix, (after, before), that resizes one side."""
+    torch: Any = required("torch", "diffusion")
+    unit = torch.eye(before)[None, None]
+    return torch.nn.functional.interpolate(unit, size=(after, before), mode="bilinear", antialias=True)[0, 0]

@@ -18,6 +18,7 @@ from pathlib import Path
 from counterfoil.edit import settings_of
 from counterfoil.errors import UserError
 from counterfoil.models import ModelOptions, Scoring
+from counterfoil.paint.background_torch import check_gpu
 from counterfoil.pipeline.claiming import claim
 from counterfoil.pipeline.job import Job, Prepared, prepare, source_at
 from counterfoil.pipeline.journaled import Pieces, finish
@@ -67,6 +68,8 @@ def run_job(job: Job, out: Path | None, before: Callable[[Prepared], None] | Non
 
 def work_through(prepared: Prepared, folder: Path, keep: Keep | None = None) -> list[Skipped]:
     """Do what is not done yet and write the tables; gives back what was skipped. `keep` sees every picture made."""
+    if _paints_on_gpu(prepared):
+        check_gpu()
     claim(folder, {"limit": prepared.job.limit, "identities": prepared.identities, **asdict(prepared.run)})
     with Journal(folder / "work" / "journal.jsonl") as journal:
         try:
@@ -84,8 +87,12 @@ def _pieces(prepared: Prepared, keep: Keep | None) -> Pieces[Sample]:
         lambda variant: prepared.studio.make(variant).image,
         prepared.classifiers,
         " photos",
-        paints_on_gpu=any(_names_gpu(settings_of(step.edit)) for step in prepared.steps),
+        paints_on_gpu=_paints_on_gpu(prepared),
     )
+
+
+def _paints_on_gpu(prepared: Prepared) -> bool:
+    return any(_names_gpu(settings_of(step.edit)) for step in prepared.steps)
 
 
 def _names_gpu(settings: object) -> bool:
