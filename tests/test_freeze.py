@@ -311,6 +311,7 @@ def test_a_frozen_version_is_never_overwritten(workspace: Workspace, tmp_path: P
     ("options", "line"),
     [(["--version", "1.0"], "such as 1.0.0"), (["--version", "1.0.0", "--published", "May"], "such as 2027-01-31"),
      (["--version", "1.0.0", "--published", "2027-13-31"], "such as 2027-01-31"),
+     (["--version", "1.0.0", "--url", "example.org"], "such as https://example.org/benchmark"),
      (["--version", "1.0.0", "--description", "\udcff"], "in UTF-8")],
 )  # fmt: skip
 def test_bad_titles_are_refused(workspace: Workspace, tmp_path: Path, options: list[str], line: str) -> None:

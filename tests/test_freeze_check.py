@@ -174,6 +174,25 @@ def test_another_benchmark_than_the_published_one_is_noticed(benchmark: Path) ->
     assert (status, lines[-1].split(":")[0]) == (1, "another benchmark")
 
 
+def test_a_digest_is_taken_in_capitals_and_half_a_one_is_refused(benchmark: Path) -> None:
+    digest = open_benchmark(benchmark).digest
+    assert checked(benchmark, "--digest", digest.upper())[0] == 0
+    with pytest.raises(UserError, match="64 hexadecimal digits"):
+        checked(benchmark, "--digest", digest[:12])
+
+
+def test_a_link_to_the_same_bytes_is_whole_and_one_that_leads_nowhere_is_missing(
+    benchmark: Path, tmp_path: Path
+) -> None:
+    lost = picture(benchmark)
+    lost.rename(tmp_path / "elsewhere.png")
+    lost.symlink_to(tmp_path / "elsewhere.png")
+    assert checked(benchmark)[0] == 0
+    (tmp_path / "elsewhere.png").unlink()
+    name = lost.relative_to(benchmark).as_posix()
+    assert checked(benchmark) == (1, [f"missing: {name} (a link that leads nowhere)"])
+
+
 def test_json_names_the_same(benchmark: Path) -> None:
     picture(benchmark).unlink()
     told = json.loads("\n".join(checked(benchmark, "--json")[1]))
@@ -257,6 +276,20 @@ def test_a_record_that_no_freeze_could_have_written_is_refused(benchmark: Path, 
     path.write_text(json.dumps({**json.loads(path.read_text()), key: value}))
     for command in (["check", str(benchmark)], ["diff", str(benchmark), str(benchmark)]):
         assert isinstance(CliRunner().invoke(commands, command).exception, UserError)
+
+
+@pytest.mark.parametrize("below", ["", "run", "data/run"])
+def test_nothing_is_written_into_a_benchmark(whole: Path, benchmark: Path, below: str) -> None:
+    out, model = str(benchmark / below), "python:planted:Planted"
+    for arguments in (
+        ["evaluate", str(whole / "parquet"), "--model", model],
+        ["build", "--images", str(whole / "images")],
+        ["freeze", str(whole / "workspace"), "--name", "x", "--version", "1.0.0"],
+    ):
+        refused = CliRunner().invoke(commands, [*arguments, "--out", out]).exception
+        assert isinstance(refused, UserError)
+        assert "outside of every frozen benchmark" in str(refused) or "never overwritten" in str(refused)
+    assert checked(benchmark)[0] == 0
 
 
 def test_a_folder_without_a_benchmark_is_said(tmp_path: Path) -> None:

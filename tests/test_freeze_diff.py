@@ -55,6 +55,18 @@ def test_added_pictures_are_a_minor_step_and_removed_ones_a_major(workspace: Wor
     assert "removed: " in said(tmp_path)
 
 
+def test_a_version_that_goes_back_is_no_step(workspace: Workspace, tmp_path: Path) -> None:
+    small = ids_of(workspace, "size")
+    keep_mined(workspace, small[:2])
+    frozen(workspace, tmp_path / "old", "9.0.0")
+    keep_mined(workspace, small[:3])
+    frozen(workspace, tmp_path / "new", "1.10.0")
+    assert "version 9.0.0 -> 1.10.0 goes back: a version that is higher by a minor step is due" in said(tmp_path)
+    (tmp_path / "old").rename(tmp_path / "kept")
+    frozen(workspace, tmp_path / "old", "1.9.0")
+    assert not between(tmp_path).goes_back  # as numbers, not as text
+
+
 def test_other_verdicts_are_a_patch(workspace: Workspace, tmp_path: Path) -> None:
     names = [one.variant.id for one in workspace.exhibits]
     keep_verdicts(workspace, dict.fromkeys(names, True))

@@ -95,7 +95,7 @@ def test_a_licence_for_the_rest_can_be_given(workspace: Workspace, tmp_path: Pat
 
 def test_nothing_that_may_be_passed_on_is_said(tmp_path: Path) -> None:
     workspace = write_workspace(tmp_path, photos=2)
-    with pytest.raises(UserError, match="licence forbids"):
+    with pytest.raises(UserError, match=r"licence forbids .*; --licence speaks for photos"):
         frozen(workspace, tmp_path / "set", redistributable_only=True)
 
 

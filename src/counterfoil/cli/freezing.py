@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import click
 
+from counterfoil.errors import UserError
 from counterfoil.freeze import (
     IN_DOUBT,
     LAYOUTS,
@@ -22,7 +24,7 @@ from counterfoil.freeze import (
     read_edition,
     read_record,
 )
-from counterfoil.pipeline.freezing import FreezeJob
+from counterfoil.pipeline.freezing import UNKNOWN, FreezeJob
 from counterfoil.pipeline.freezing import freeze as freeze_workspace
 from counterfoil.store import Workspace
 
@@ -80,6 +82,7 @@ def told(frozen: Frozen) -> list[str]:
         *(f"left out: {number} {reason}" for reason, number in counts.left_out.items()),
         *(f"{'WARNING' if note.startswith(IN_DOUBT) else 'note'}: {note}" for note in record.notes),
         *(f"licence: {number} pictures {licence}" for licence, number in list(record.licences.items())[:_LICENCES]),
+        *(["  unknown: --licence names it, or licences.csv beside the photos"] if UNKNOWN in record.licences else []),
         *(comparison_lines(frozen.comparison)[-1:] if frozen.comparison else []),
         f"digest: {record.digest}",
     ]
@@ -92,19 +95,30 @@ def told(frozen: Frozen) -> list[str]:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def check(benchmark: Path, digest: str | None, files_only: bool, as_json: bool) -> None:
     """Verify every hash of a benchmark and name what differs; exit status 1 where something does."""
+    wanted = None if digest is None else _digest(digest)
     found = differences(benchmark)
     if not found and not files_only:
         found = pixel_differences(benchmark)
     record = read_record(benchmark)
     lines = [str(difference) for difference in found]
-    if digest is not None and digest != record.digest:
-        lines.append(f"another benchmark: the digest expected is {digest}, the one here {record.digest}")
+    if wanted not in (None, record.digest):
+        about = "another benchmark: the digest expected is"
+        if wanted == record.content_digest:
+            about = "pictures and labels fit, by the card's digest of them; --digest takes the one over everything: got"
+        lines.append(f"{about} {wanted}, the one here {record.digest}")
     if as_json:
         click.echo(json.dumps({"digest": record.digest, "whole": not lines, "differences": lines}, indent=1))
     else:
         whole = f"whole: {record.name} {record.version}, {record.counts.pictures} pictures, digest {record.digest}"
         click.echo("\n".join(lines or [whole]))
     sys.exit(1 if lines else 0)
+
+
+def _digest(text: str) -> str:
+    """A digest as it was published, in capitals or not; half a digest would compare with nothing."""
+    if not re.fullmatch(r"[0-9a-f]{64}", text.strip().lower()):
+        raise UserError(f"expected a digest of 64 hexadecimal digits, as `freeze` prints it, got '{text}'")
+    return text.strip().lower()
 
 
 @click.command()

@@ -96,8 +96,10 @@ def _single(manifest: Manifest) -> list[Place]:
 
 
 def _of_files(folder: Path, expected: Mapping[str, FileNote], there: set[str]) -> list[Difference]:
+    lost = {name for name in expected if name in there and not (folder / name).exists()}
     missing = [Difference("missing", name) for name in expected if name not in there]
-    notes = file_notes(folder, [name for name in expected if name in there])
+    missing += [Difference("missing", name, "a link that leads nowhere") for name in sorted(lost)]
+    notes = file_notes(folder, [name for name in expected if name in there and name not in lost])
     changed = [Difference("changed", name, _how(expected[name], note)) for name, note in notes.items()]
     return missing + [difference for difference in changed if difference.about]
 

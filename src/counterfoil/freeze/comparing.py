@@ -72,10 +72,18 @@ class Comparison:
     @property
     def step_made(self) -> Step:
         """The step from the one version to the other."""
-        numbers = [version.split("-")[0].split(".") for version in (self.old_version, self.new_version)]
-        pairs = zip(*numbers, strict=True)
+        pairs = zip(_numbers(self.old_version), _numbers(self.new_version), strict=True)
         steps: tuple[Step, ...] = ("major", "minor", "patch")
         return next((step for step, (old, new) in zip(steps, pairs, strict=True) if old != new), "none")
+
+    @property
+    def goes_back(self) -> bool:
+        """Whether the new version's number is the lower one."""
+        return _numbers(self.new_version) < _numbers(self.old_version)
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(number) for number in version.split("-")[0].split(".")]
 
 
 def read_edition(folder: Path) -> Edition:
@@ -192,6 +200,8 @@ def _advice(comparison: Comparison) -> str:
     }[step]
     order = ("none", "patch", "minor", "major")
     now = f"version {comparison.old_version} -> {comparison.new_version}"
+    if comparison.goes_back:
+        return f"{now} goes back: a version that is higher by a {step} step is due, since {why}"
     if order.index(made) < order.index(step):
         return f"{now} is too small a step: a {step} one is due, since {why}"
     return f"{now} is a {made} step, {'as is due' if made == step else f'though a {step} one would do'}: {why}"

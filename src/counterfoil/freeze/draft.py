@@ -49,6 +49,8 @@ class Title:
             raise UserError("expected a description in UTF-8, got other bytes")
         if not re.fullmatch(VERSION, self.version):
             raise UserError(f"expected a version such as 1.0.0, got '{self.version}'")
+        if self.url and not re.fullmatch(r"https?://\S+", self.url):
+            raise UserError(f"expected a URL such as https://example.org/benchmark, got '{self.url}'")
         if self.published and not _is_date(self.published):
             raise UserError(f"expected a date such as 2027-01-31, got '{self.published}'")
 

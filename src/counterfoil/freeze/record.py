@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, ValidationError, model_serializer
 
 from counterfoil.errors import UserError
-from counterfoil.freeze.entries import Manifest, check_inside
+from counterfoil.freeze.entries import MANIFEST, Manifest, check_inside
 from counterfoil.freeze.layouts import LayoutName
 from counterfoil.labels import LabelSpace
 
@@ -170,6 +170,17 @@ def read_record(folder: Path) -> Record:
     for file in found.files:
         check_inside(file, path)
     return found
+
+
+def refuse_to_write_into(folder: Path) -> None:
+    """Nothing is written into a benchmark, nor below it: with another file in it, it is not what was frozen."""
+    place = folder.resolve()
+    for above in (place, *place.parents):
+        if (above / RECORD).is_file() and (above / MANIFEST).is_file():
+            raise UserError(
+                f"expected a folder outside of every frozen benchmark, got '{folder}', which would change the one in"
+                f" '{above}'; choose another --out"
+            )
 
 
 def _hash(content: object) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from counterfoil.errors import UserError
+from counterfoil.freeze.record import refuse_to_write_into
 
 if sys.platform != "win32":
     import fcntl
@@ -22,6 +23,7 @@ _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 def whole_folder(out: Path, bytes_needed: int) -> Iterator[Path]:
     """A hidden sibling of `out` to write into; it takes the name when the block ends well, else it is removed."""
     _check_absent(out)
+    refuse_to_write_into(out)
     place = out.resolve()  # a link to an empty folder stays a link
     partial = place.with_name(f".{place.name}.partial")
     try:

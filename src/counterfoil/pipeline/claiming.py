@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from counterfoil.errors import UserError
+from counterfoil.freeze.record import refuse_to_write_into
 from counterfoil.store import write_atomically
 
 MAY_DIFFER = frozenset({"command", "environment", "samples"})  # between two sessions of one run
@@ -29,7 +30,8 @@ class TakenError(UserError):
 
 
 def claim(folder: Path, asked: Mapping[str, object], may_differ: frozenset[str] = MAY_DIFFER) -> None:
-    """Mark the folder as this run's; a folder that holds another run's results is refused."""
+    """Mark the folder as this run's; one that holds another run's results, or a benchmark, is refused."""
+    refuse_to_write_into(folder)
     _make(folder)
     record = json.loads(json.dumps(asked))
     path = folder / "run.json"

@@ -18,6 +18,7 @@ from counterfoil.store import Workspace
 from counterfoil.types import Decision, Exhibit, Sample, Variant
 
 UNKNOWN = "unknown"
+_NOT_FREE = "licence forbids passing on, or is not known"
 _JOINED = " + "  # between the licences of a photo and of the one that lends its background
 _PLACES = {name for edit in EDITS.values() for name in getattr(edit, "places", ())}  # settings that say where
 
@@ -69,7 +70,7 @@ def freeze(workspace: Workspace, job: FreezeJob, out: Path) -> Frozen:
     entries = _described(kept, choice.decisions, _Provenance.of(workspace, job.licence), space)
     if job.redistributable_only:
         free = _free(entries)
-        left_out["licence forbids passing on, or is not known"] = len(entries) - len(free)
+        left_out[_NOT_FREE] = len(entries) - len(free)
         entries = free
     if not any(entry.split == "test" for entry in entries):
         raise UserError(_nothing_left(workspace, left_out))
@@ -82,9 +83,10 @@ def freeze(workspace: Workspace, job: FreezeJob, out: Path) -> Frozen:
 
 def _nothing_left(workspace: Workspace, left_out: Mapping[str, int]) -> str:
     reasons = ", ".join(f"{number} {reason}" for reason, number in left_out.items() if number)
+    licence = "; --licence speaks for photos whose source names none" if left_out.get(_NOT_FREE) else ""
     return (
         f"expected at least one edited or painted picture of '{workspace.folder}' for the benchmark, none is left:"
-        f" {reasons or 'the workspace holds originals and controls alone'}"
+        f" {reasons or 'the workspace holds originals and controls alone'}{licence}"
     )
 
 
