@@ -225,6 +225,38 @@ def test_few_kept_pictures_that_all_fail_leave_the_difference_uncertain(tmp_path
     assert row["more"]["ci_high"] > row["more"]["value"] + 5
 
 
+def test_one_photo_is_too_few_and_no_interval_leaves_what_is_possible(tmp_path: Path) -> None:
+    workspace = write_workspace(tmp_path / "workspace", photos=1)
+    everything = either(wrong_on("size", [0]), wrong_on("background-swap", [0]))
+    faults = {"a": everything, "b": wrong_on("size", [0]), "c": everything, "t": wrong_on("size", [0], "0.05")}
+    models = {name: saved_answers(tmp_path / f"{name}.csv", workspace, wrong) for name, wrong in faults.items()}
+    surrogates = [text for name in "abc" for text in ("--surrogate", models[name])]
+    told = "\n".join(mine(workspace, *surrogates, "--at-least", "2", "--target", models["t"]))
+    assert "Of 3 pictures of 1 photo 3 are chosen (100.0 % [0.0, 100.0])" in told
+    assert "of what is kept, which is every candidate: there is nothing to compare with;" in told
+    assert "What is kept is of 1 photo: too few to say much about other photos." in told
+    (row,) = found(workspace)["transfers"]
+    assert row["more"]["value"] is None
+    for bias in found(workspace)["biases"]:
+        for estimate in (bias["bias"], bias["adjusted"]):
+            assert -100 <= estimate["ci_low"] <= estimate["value"] <= estimate["ci_high"] <= 100
+
+
+def test_one_surrogate_without_a_target_is_told_that_nothing_tells_of_others(tmp_path: Path) -> None:
+    workspace = write_workspace(tmp_path / "workspace")
+    told = mine(workspace, "--surrogate", saved_answers(tmp_path / "a.csv", workspace, wrong_on("size", range(8))))
+    assert any(line.startswith("Nothing tells whether its failures carry over") for line in told)
+    assert not any("too few" in line or "left out of choosing" in line for line in told)
+
+
+def test_the_condition_on_the_original_is_named_only_where_dropping_it_would_help(tmp_path: Path) -> None:
+    workspace = write_workspace(tmp_path / "workspace", photos=2)
+    always = saved_answers(tmp_path / "a.csv", workspace, lambda *_: True)
+    never = saved_answers(tmp_path / "b.csv", workspace, lambda *_: False)
+    assert "or try --original none, which keeps 6 (" in refused(workspace, "--surrogate", always)
+    assert "try --original none" not in refused(workspace, "--surrogate", never)
+
+
 def test_where_nothing_has_an_original_the_condition_falls_and_that_is_said(tmp_path: Path) -> None:
     workspace = write_workspace(tmp_path / "workspace", originals=False)
     model = saved_answers(tmp_path / "a.csv", workspace, wrong_on("background-swap", [0, 1]))

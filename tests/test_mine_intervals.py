@@ -75,6 +75,11 @@ def test_a_difference_of_shares_of_the_same_photos_has_newcombes_paired_interval
     assert found == pytest.approx((p1 - p2 - down, p1 - p2 + up))
 
 
+def test_a_difference_of_shares_never_leaves_what_a_difference_can_be() -> None:
+    low, high = (share(np.full(2, hit), np.ones(2, bool), Photos(np.zeros(2, np.intp), 1)) for hit in (False, True))
+    assert combined([(1.0, low), (-1.0, low), (1.0, high), (-1.0, high)], 0.0) == (-1.0, 1.0)
+
+
 def test_a_share_that_one_photo_carries_can_be_anything() -> None:
     alone = share(np.ones(8, bool), np.ones(8, bool), Photos(np.zeros(8, np.intp), 3))
     assert share_estimate(alone) == (1.0, 0.0, 1.0, 8)

@@ -98,6 +98,14 @@ def test_where_people_keep_everything_nothing_changes(tmp_path: Path) -> None:
     assert told.endswith("25.0 % with it (n = 8): nothing changes on these photos.")
 
 
+def test_where_people_keep_nothing_that_is_said_once(tmp_path: Path) -> None:
+    workspace, _, target = mined(tmp_path)
+    decide(workspace, "background-swap", kept=[])
+    told = changed_by_verification(workspace).lines
+    assert f"{target}, all: accuracy 25.0 % without verification (n = 8), none with it, since none is kept." in told
+    assert not any("fewer than" in line or "–" in line for line in told)
+
+
 def test_mined_pictures_that_wait_for_a_decision_are_counted(tmp_path: Path) -> None:
     workspace, _, _ = mined(tmp_path)
     decide(workspace, "size", kept=range(8))

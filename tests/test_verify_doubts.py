@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import shutil
 from pathlib import Path
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from counterfoil.cli.verify_words import decided_lines
 from counterfoil.errors import UserError
 from counterfoil.pipeline.verifying.doubting import doubts_about
 from counterfoil.store import Workspace
@@ -90,6 +92,17 @@ def test_each_doubt_is_one_sentence(record: AnnotatorRecord, alpha_low: float, t
     assert found[0].startswith(told)
     left_out = AnnotatorRecord(100, 10, 0, 0, 0, 0.1, counted=False)
     assert doubts_about([record, left_out], {"seen": {"krippendorff_alpha_low": alpha_low}}) == found
+
+
+def test_agreement_over_few_pictures_says_why_it_has_no_interval_and_knows_no_negative_zero() -> None:
+    ends = {f"{name}{end}": math.nan for name in ("percent_agreement", "cohen_kappa") for end in ("_low", "_high")}
+    alone = {"percent_agreement": 50.0, "cohen_kappa": -0.001, "pictures": 2.0, **ends}
+    none = {
+        f"{name}{end}": math.nan for name in ("fleiss_kappa", "krippendorff_alpha") for end in ("", "_low", "_high")
+    }
+    told = list(decided_lines(Verified("majority", {}, 2, {"seen": {**alone, **none}}, (), ""), 2, {}, 0))
+    assert "percent 50.00 (no interval), Cohen's kappa 0.00 (no interval), Fleiss' kappa –," in told[2]
+    assert [line.split(":")[0].strip() for line in told[3:]] == ["–", "no interval"]
 
 
 def test_a_picture_that_was_overwritten_is_not_shown_and_not_decided_on(workspace: Path, tmp_path: Path) -> None:

@@ -192,12 +192,27 @@ def test_a_questions_file_that_is_damaged_or_contradicts_itself_is_one_line(
         (("serve", "--port", "70000"), "not in the range"),
         (("invite", "Ada", "--days", "nan"), "not in the range"),
         (("package", "Ada", "--out", "x.zip", "--days", "nan"), "not in the range"),
+        (("decide", "--least-seconds", "-1"), "not in the range"),
     ],
 )
 def test_numbers_beyond_their_range_are_refused(workspace: Path, command_line: tuple[str, ...], told: str) -> None:
     done = command(command_line[0], workspace, *command_line[1:])
     assert done.exit_code == 2
     assert told in done.output
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--certainty", "0.9"), "expected --certainty with --rule dawid-skene, got it with majority"),
+        (("--fewest", "4"), "expected --fewest of at most 3"),
+        (("--rule", "dawid-skene", "--certainty", "nan"), "expected a certainty from 0.5"),
+    ],
+)
+def test_a_rule_that_could_not_do_what_is_asked_is_refused(
+    workspace: Path, options: tuple[str, ...], told: str
+) -> None:
+    assert told in str(command("decide", workspace, *options).exception)
 
 
 @pytest.mark.parametrize(

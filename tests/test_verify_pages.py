@@ -250,6 +250,17 @@ def test_a_revoked_annotator_is_told_so_and_gets_no_more_pictures(browser: Brows
     assert page.context.request.get(admin.server.url + address).status == 401
 
 
+def test_two_tabs_of_one_person_both_go_on(browser: Browser, admin: Administrator) -> None:
+    link = admin.invite("Tabs")
+    first = at_work(browser, link)
+    second = first.context.new_page()
+    second.goto(link)  # a fresh session, which the first tab's token is not of
+    press(first, "yy")
+    all_sent(first)
+    assert first.is_hidden("#banner")
+    assert len(admin.verdicts("Tabs")) == 2
+
+
 def test_the_page_knows_nothing_of_other_people_or_of_models(
     browser: Browser, admin: Administrator, tmp_path: Path
 ) -> None:

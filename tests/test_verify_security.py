@@ -54,6 +54,7 @@ def test_nobody_without_a_session_sees_anything(site: Site, path: str) -> None:
     reply = Browser(site.url).http.get(path)
     assert reply.status_code == 401
     assert len(reply.content) < 2000
+    assert "keep cookies" in reply.text  # or whoever forbids them would open the link for ever
 
 
 @pytest.mark.parametrize("path", ["/api/next", "/api/answer", "/api/undo", "/api/leave", "/api/admin/invite",

@@ -302,14 +302,18 @@ def test_a_verification_without_answers_or_not_begun_says_so(workspace: Path) ->
     assert Workspace(workspace).verified is None
 
 
-def test_a_workspace_that_changed_since_is_refused(workspace: Path, tmp_path: Path) -> None:
-    with hosted(workspace):
-        pass
+def test_a_workspace_that_changed_since_is_refused_but_the_answers_come_out(workspace: Path, tmp_path: Path) -> None:
+    with hosted(workspace) as site:
+        answer_everything(site.annotator("Ada"))
+    command("export", workspace, "--out", tmp_path / "before.csv")
     other = build_workspace(tmp_path / "other", photos=3)
     shutil.copy(other / "variants.parquet", workspace / "variants.parquet")
-    refused = command("status", workspace)
-    assert isinstance(refused.exception, UserError)
-    assert "have changed since" in str(refused.exception)
+    tasks = ("--format", "label-studio", "--out", tmp_path / "tasks.json")
+    for refused in (command("status", workspace), command("export", workspace, *tasks)):
+        assert isinstance(refused.exception, UserError)
+        assert "have changed since" in str(refused.exception)
+    assert command("export", workspace, "--out", tmp_path / "after.csv").exit_code == 0
+    assert (tmp_path / "after.csv").read_text() == (tmp_path / "before.csv").read_text()
 
 
 def test_other_questions_than_those_it_began_with_are_refused(workspace: Path, tmp_path: Path) -> None:
@@ -317,7 +321,7 @@ def test_other_questions_than_those_it_began_with_are_refused(workspace: Path, t
         pass
     refused = command("serve", workspace, "--questions", questions_file(tmp_path, annotators=5))
     assert isinstance(refused.exception, UserError)
-    assert "another annotators" in str(refused.exception)
+    assert "annotators differ now" in str(refused.exception)
 
 
 def test_a_missing_package_names_the_extra(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:

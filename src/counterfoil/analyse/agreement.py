@@ -49,7 +49,7 @@ def agreement(ratings: Ratings, rng: np.random.Generator, *, resamples: int = RE
     """Every measure with its 95 % interval, pictures resampled; NaN where there is nothing to disagree about."""
     codes = ratings.codes[(ratings.codes >= 0).sum(axis=1) > 1]
     shared = ratings._replace(codes=codes)
-    sums = _sums(shared)
+    sums = _count_features(shared.counts)
     pairs = pairs_of(shared)
     whole = _measures(sums, pairs, np.ones((1, len(codes))))
     drawn, without = _resampled(sums, pairs, rng, resamples), _left_out(sums, pairs)
@@ -73,10 +73,6 @@ def fleiss_kappa(counts: NDArray[np.float64]) -> float:
 def krippendorff_alpha(counts: NDArray[np.float64]) -> float:
     """Krippendorff's alpha for nominal data of counts (pictures, answers); single answers tell nothing and go."""
     return float(_of_counts(counts)[2])
-
-
-def _sums(ratings: Ratings) -> NDArray[np.float64]:
-    return _count_features(ratings.counts)
 
 
 def _of_counts(counts: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:

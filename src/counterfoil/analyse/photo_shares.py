@@ -48,10 +48,10 @@ def wilson(share: PhotoShare) -> Interval:
 
 
 def combined(terms: Sequence[tuple[float, PhotoShare]], value: float) -> Interval:
-    """The interval of a sum of shares, each times a factor, from their own intervals and how they vary together.
+    """The interval of how much higher one share is than another, as a sum of shares that are each times a factor.
 
-    Newcombe's for two independent shares, Zou and Donner's (MOVER) for shares over the same photos. The value is given,
-    as it need not be linear: the factors are then its derivatives.
+    From their own intervals and how they vary together: Newcombe's for two independent shares, Zou and Donner's (MOVER)
+    for shares over the same photos. The value is given, as it need not be linear: the factors are then its derivatives.
     """
     factors = np.array([factor for factor, _ in terms])
     ends = np.array([share_estimate(share)[:3] for _, share in terms])  # value, low, high
@@ -59,7 +59,8 @@ def combined(terms: Sequence[tuple[float, PhotoShare]], value: float) -> Interva
     down = factors * np.where(factors > 0, below, above)
     up = factors * np.where(factors > 0, above, below)
     together = _correlations(np.stack([share.pulls for _, share in terms]))
-    return Interval(value - _length(down, together), value + _length(up, together))
+    low, high = value - _length(down, together), value + _length(up, together)
+    return Interval(max(min(-1.0, value), low), min(max(1.0, value), high))  # lengths add up to more than all there is
 
 
 def change(before: PhotoShare, after: PhotoShare) -> Estimate:

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from counterfoil.analyse.deciding import UNDECIDED
-from counterfoil.report.wording import number_of
+from counterfoil.report.wording import ABSENT as _ABSENT
+from counterfoil.report.wording import number, number_of
 from counterfoil.types import Verified
 
 if TYPE_CHECKING:
     from counterfoil.verify.address import Address
 
-_ABSENT = "–"  # stands where there is no number
 _MEASURES = {
     "percent_agreement": "percent", "cohen_kappa": "Cohen's kappa", "fleiss_kappa": "Fleiss' kappa",
     "krippendorff_alpha": "Krippendorff's alpha",
@@ -23,8 +23,12 @@ def address_words(address: Address, link: str, counts: Mapping[str, int]) -> Ite
     """What whoever starts the page has to know."""
     yield f"pictures: {counts['work']}; hidden controls: {counts['good']} known good, {counts['bad']} known bad"
     if not counts["good"] or not counts["bad"]:
-        yield "  where a kind of control is 0, the workspace holds no pictures for it: originals make known good ones"
+        yield (
+            "  where a kind of control is 0, the workspace holds no pictures for it: originals make known good"
+            " ones, pictures of a class that nobody takes for the one asked about known bad ones"
+        )
     yield f"administrator (who has this link is let in): {link}"
+    yield "  open it and invite annotators there, or by `counterfoil verify invite WORKSPACE NAME...`"
     beyond = f", for the TLS proxy of {address.url}" if address.is_encrypted else ""
     yield f"listening on {address.host}:{address.port}{beyond}"
     if address.is_public and not address.is_encrypted:
@@ -58,12 +62,13 @@ def decided_lines(verified: Verified, asked: int, excluded: Mapping[str, str], a
     kept = sum(decision.kept for decision in verified.decisions)
     open_ = sum(UNDECIDED in decision.decided.values() for decision in verified.decisions)
     yield f"rule: {verified.rule}; {number_of(verified.annotators, 'annotator')}"
+    few = asked - len(verified.decisions)
     yield (
         f"kept {kept} of {asked} pictures; dropped {len(verified.decisions) - kept - open_}, undecided {open_},"
-        f" too few answers {asked - len(verified.decisions)}"
+        f" too few answers {few}{' (wait for more, or decide on fewer by --fewest N)' if few else ''}"
     )
     if adjudicated:
-        yield f"{adjudicated} questions were settled by an administrator"
+        yield f"settled by an administrator: {number_of(adjudicated, 'question')}"
     for name, reason in excluded.items():
         yield f"left out: {name}, {reason}"
     yield from _agreement(verified.agreement)
@@ -77,16 +82,20 @@ def _agreement(found: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
         yield f"agreement on {question} over {values['pictures']:g} pictures: {', '.join(told)}"
         if any(line.endswith(_ABSENT) for line in told):
             yield f"  {_ABSENT}: not defined, since all say the same or too few pictures have two answers"
+        if any(line.endswith("(no interval)") for line in told):
+            yield "  no interval: too few pictures, or one of them alone makes the measure what it is"
 
 
 def _measured(values: Mapping[str, Any], name: str) -> str:
     """A measure with its interval."""
     value, low, high = (_number(values[name + end]) for end in ("", "_low", "_high"))
-    return value if value == _ABSENT else f"{value} [{low}, {high}]"
+    if value == _ABSENT:
+        return value
+    return f"{value} (no interval)" if _ABSENT in (low, high) else f"{value} [{low}, {high}]"
 
 
 def _number(value: float | None) -> str:
-    return _ABSENT if value is None or value != value else f"{value:.2f}"
+    return _ABSENT if value is None else number(value, 2)
 
 
 def _seconds(value: float) -> str:

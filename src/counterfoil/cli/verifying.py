@@ -14,6 +14,7 @@ from counterfoil.analyse.annotators import Exclusion
 from counterfoil.analyse.deciding import RULES, DecisionRule
 from counterfoil.cli.summaries import Commands
 from counterfoil.cli.verify_words import address_words, decided_lines, status_lines
+from counterfoil.errors import UserError
 from counterfoil.pipeline.verified import changed_by_verification
 from counterfoil.store import Workspace
 from counterfoil.verify.extras import check_installed
@@ -37,15 +38,28 @@ _database = click.option(
 _url = click.option("--url", help="The address that annotators use, such as https://verify.example.org.")
 
 
-@click.group(cls=Commands)
+class _Command(click.Command):
+    """A command that needs the extra `web`; its help does not."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run it, where everything that it needs is installed."""
+        check_installed()
+        return super().invoke(ctx)
+
+
+class _Verifying(Commands):
+    command_class = _Command
+
+
+@click.group(cls=_Verifying)
 def verify() -> None:
     """Let people confirm the pictures of a workspace."""
-    check_installed()
 
 
 @verify.command()
 @_folder
-@click.option("--questions", type=click.Path(path_type=Path), help="YAML or JSON [default: two questions].")
+@click.option("--questions", type=click.Path(path_type=Path),
+              help="YAML or JSON [default: two questions, three annotators per picture].")  # fmt: skip
 @_database
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8642, show_default=True,
@@ -103,22 +117,32 @@ def status(workspace: Path, database: str | None) -> None:
 @_folder
 @click.option("--rule", type=click.Choice(RULES), default="majority", show_default=True, help="How answers decide.")
 @click.option("--fewest", type=int, help="Answers that a picture needs [default: the annotators per picture].")
-@click.option("--certainty", type=float, default=0.5, show_default=True, help="What dawid-skene has to believe.")
+@click.option("--certainty", type=float, help="What dawid-skene has to believe [default: 0.5].")
 @click.option("--least-control-accuracy", "control_accuracy", type=float, help="Leave out annotators below this share.")
 @click.option("--least-consistency", "repeat_consistency", type=float, help="The same for repeated pictures.")
-@click.option("--least-seconds", "seconds", type=float, help="The same for the median time per answer.")
+@click.option("--least-seconds", "seconds", type=click.FloatRange(0), help="The same for the median time per answer.")
 @_database
 def decide(
-    workspace: Path, database: str | None, rule: Any, fewest: int | None, certainty: float, **least: Any
+    workspace: Path, database: str | None, rule: Any, fewest: int | None, certainty: float | None, **least: Any
 ) -> None:
     """Decide which pictures people confirm, and keep that in the workspace."""
     from counterfoil.pipeline.verifying import decide, open_verification
 
+    if certainty is not None and rule != "dawid-skene":
+        raise UserError(f"expected --certainty with --rule dawid-skene, got it with {rule}, which looks at none")
     verification = open_verification(workspace, database)
-    enough = verification.questionnaire.annotators if fewest is None else fewest
-    decided = decide(verification, DecisionRule(rule, enough, certainty), Exclusion(**least))
+    enough = _enough(fewest, verification.questionnaire.annotators)
+    chosen = DecisionRule(rule, enough, 0.5 if certainty is None else certainty)
+    decided = decide(verification, chosen, Exclusion(**least))
     for line in decided_lines(decided.verified, decided.asked, decided.excluded, decided.adjudicated):
         click.echo(line)
+
+
+def _enough(fewest: int | None, annotators: int) -> int:
+    """The answers that a picture needs; more than it can get would decide nothing."""
+    if fewest is not None and fewest > annotators:
+        raise UserError(f"expected --fewest of at most {annotators}, the annotators per picture, got {fewest}")
+    return annotators if fewest is None else fewest
 
 
 @verify.command()
@@ -137,9 +161,11 @@ def changed(workspace: Path, runs: tuple[Path, ...]) -> None:
 @_database
 def export(workspace: Path, form: str, out: Path, database: str | None) -> None:
     """Write every answer to a file."""
-    from counterfoil.pipeline.verifying import export_verdicts, open_verification
+    from counterfoil.pipeline.verifying import export_verdicts, open_verification, recorded_verification
 
-    click.echo(export_verdicts(open_verification(workspace, database), form, out))
+    # Label Studio's tasks name pictures; bare answers come out whatever became of those
+    opened = open_verification if form == "label-studio" else recorded_verification
+    click.echo(export_verdicts(opened(workspace, database), form, out))
 
 
 @verify.command(name="import")

@@ -65,7 +65,7 @@ def told_changes(rows: Sequence[Changed]) -> Iterator[str]:
 def _told_model(model: str, rows: Sequence[Changed]) -> Iterator[str]:
     """All pictures, then the attributes of which enough is kept."""
     enough = [row for row in rows if row.attribute == ALL or _kept(row) >= _FEWEST]
-    few = [f"{row.attribute} ({_kept(row)})" for row in rows if row not in enough]
+    few = [f"{row.attribute} ({_kept(row)})" for row in rows if row not in enough and _kept(rows[0])]
     for row in enough:
         yield f"{model}, {row.attribute}: accuracy {_sides(row)}{_changes(row)}."
     if few:
@@ -78,12 +78,14 @@ def _kept(row: Changed) -> int:
 
 def _sides(row: Changed) -> str:
     without, with_it = row.accuracy_without, row.accuracy_with
-    kept = f"{number(with_it.value)} % with it (n = {with_it.n})" if with_it.n else "none is kept"
+    kept = f"{number(with_it.value)} % with it (n = {with_it.n})" if with_it.n else "none with it, since none is kept"
     return f"{number(without.value)} % without verification (n = {without.n}), {kept}"
 
 
 def _changes(row: Changed) -> str:
-    """What became of the accuracy and the drop; said once where people kept every picture."""
+    """What became of the accuracy and the drop; nothing where people kept no picture, once where they kept all."""
+    if not row.accuracy_with.n:
+        return ""
     if row.accuracy_with.n == row.accuracy_without.n:
         return ": nothing changes on these photos"
     drop = f"; drop {_drops(row)}" if row.drop_without.n else ""
@@ -99,7 +101,7 @@ def _drops(row: Changed) -> str:
 def _change(found: Estimate) -> str:
     """A change with its interval, or why it has none."""
     if math.isnan(found.value):
-        return "undefined, since nothing is kept"
+        return "undefined, since nothing that is kept has an original to compare with"
     if math.isnan(found.ci_low):
         return f"{number(found.value)} points (no interval: too few photos)"
     return f"{number(found.value)} points {interval(found)}"

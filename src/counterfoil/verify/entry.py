@@ -37,7 +37,9 @@ def visitor(request: Request) -> Visitor:
     session = request.cookies.get(cookie_name(desk), "")
     person = desk.person_of(session) if session else None
     if person is None:
-        raise HTTPException(401, "open your invitation link first")
+        raise HTTPException(
+            401, "open your invitation link first; if you just did, let your browser keep cookies for this page"
+        )
     if request.method not in ("GET", "HEAD"):
         sent = request.headers.get("x-csrf-token", "")
         if not hmac.compare_digest(sent.encode(), desk.signer.csrf(session).encode()):

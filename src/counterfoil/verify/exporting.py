@@ -38,13 +38,12 @@ def exported(database: Database, form: str, class_name: Callable[[str], str], pl
         raise UserError("expected a verification that has begun, got none; start it with `counterfoil verify serve`")
     with database.reading() as connection:
         verdicts = all_verdicts(connection)
-        pictures = _pictured(connection, class_name, place)
+        if form == "label-studio":
+            return label_studio_tasks(_pictured(connection, class_name, place), verdicts, project.questionnaire)
     if form == "csv":
         return verdicts_csv(verdicts)
     if form == "json":
         return verdicts_json(verdicts, project.questionnaire, project.workspace_digest)
-    if form == "label-studio":
-        return label_studio_tasks(pictures, verdicts, project.questionnaire)
     return label_studio_setup(project.questionnaire)
 
 

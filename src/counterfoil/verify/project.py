@@ -57,8 +57,9 @@ def check_same(project: Project, questionnaire: Questionnaire) -> None:
     different = [name for name in before if before[name] != now[name]]
     if different:
         raise UserError(
-            f"expected the questions that verification began with, got another {' and '.join(different)};"
-            " leave --questions out to go on, or give --database for a verification of its own"
+            f"expected the questions that verification began with, but {' and '.join(different)} differ now;"
+            " leave --questions out to go on, or give another --database, such as sqlite:///second.sqlite, for a"
+            " verification of its own"
         )
 
 

@@ -74,12 +74,16 @@ def _need_probabilities(asked: Asked, rule: Rule) -> None:
 
 def _nothing(asked: Asked, rule: Rule, words: str) -> str:
     """What was asked for, and what other settings would keep."""
-    settings = pictures_per_setting(asked.said.of(slice(0, asked.surrogates)), rule)
+    surrogates = asked.said.of(slice(0, asked.surrogates))
+    settings = pictures_per_setting(surrogates, rule)
     told = ", ".join(f"{name}: {pictures}" for name, pictures in settings.items())
-    if not any(settings.values()):
-        advice = "add edits, stronger levels or photos, or try --original none"
-    else:
+    if any(settings.values()):
         advice = "lower --at-least" if rule.kind != "mean-probability" else "raise --below"
+    else:
+        freed = int(kept_of_all(surrogates, replace(rule, original="none")).sum())
+        advice = "add edits, stronger levels or photos" + (
+            f", or try --original none, which keeps {freed}" * (freed > 0)
+        )
     return (
         f"expected pictures by the rule '{words}', got none among {len(asked.candidates)}; other settings would keep"
         f" {told}; {advice} (the answers are kept, nothing is asked twice)"

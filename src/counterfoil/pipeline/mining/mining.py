@@ -23,9 +23,11 @@ from counterfoil.pipeline.mining.transfers import families_of, transfers_of
 from counterfoil.pipeline.mining.yields import classes_of, models_of, spreads_of, wrong_answers_of, yields_of
 from counterfoil.pipeline.result import Work
 from counterfoil.report.mining import Kept, MiningContent, mining_csv, mining_lines, mining_record, render_mining
-from counterfoil.report.wording import listed
+from counterfoil.report.wording import listed, number_of
 from counterfoil.store import read_table, write_atomically
 from counterfoil.types import Mined
+
+_FEWEST_PHOTOS = 6  # below this intervals are so wide that they hold almost anything
 
 
 @dataclass(frozen=True)
@@ -111,10 +113,15 @@ def _notes(picked: Picked) -> list[str]:
     notes = list(picked.choice.notes)
     for model, missing in ((model.name, model.unscored) for model in models_of(picked) if model.unscored):
         notes.append(f"{missing} answers of {model} could not be scored: they are no failures and count nowhere.")
-    if not picked.targets:
+    photos = len(set(asked.photo[picked.choice.kept]))
+    if photos < _FEWEST_PHOTOS:
+        notes.append(f"What is kept is of {number_of(photos, 'photo')}: too few to say much about other photos.")
+    if not picked.targets and asked.surrogates > 1:
         notes.append("No target was given: whether the failures carry over is told by surrogates left out of choosing.")
     if asked.surrogates == 1:
         notes.append("One surrogate chose alone: its selection bias cannot be cross-fitted.")
+        if not picked.targets:
+            notes.append("Nothing tells whether its failures carry over; add a model that has no say by --target.")
     notes += [
         f"{listed(kin)} are of one family ({family}): where one is left out its kin choose, so their selection bias"
         " is against an unseen model of that family, and too small against others."

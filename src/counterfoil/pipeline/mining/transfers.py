@@ -54,9 +54,8 @@ def _more(kept: PhotoShare, rest: PhotoShare, part: PhotoShare) -> Estimate:
     The kept pictures are among all: an interval from those of these two would be too sure where all kept ones fail.
     """
     n = round(kept.pictures)
-    if not n or part.value == 1:
-        none = 0.0 if n else math.nan  # all are kept: there is no difference
-        return Estimate(none, none, none, n)
+    if not n or part.value == 1:  # nothing or everything is kept: there is nothing to compare
+        return Estimate(math.nan, math.nan, math.nan, n)
     others, gap = 1 - part.value, kept.value - rest.value
     terms = [(others, kept), (-others, rest), (-gap, part)]
     return Estimate(others * gap, *combined(terms, others * gap), n)

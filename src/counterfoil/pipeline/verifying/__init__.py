@@ -12,6 +12,7 @@ from counterfoil.pipeline.verifying.opening import (
     administrator_link,
     begin_verification,
     open_verification,
+    recorded_verification,
     serve_verification,
     summary_of,
 )
@@ -19,5 +20,6 @@ from counterfoil.pipeline.verifying.statistics import Statistics
 
 __all__ = [
     "Decided", "Statistics", "Verification", "administrator_link", "begin_verification", "decide",
-    "export_verdicts", "import_file", "open_verification", "package", "serve_verification", "summary_of",
+    "export_verdicts", "import_file", "open_verification", "package", "recorded_verification", "serve_verification",
+    "summary_of",
 ]  # fmt: skip

@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from counterfoil.analyse.annotators import AnnotatorQuality
+from counterfoil.report.wording import number
 from counterfoil.types import AnnotatorRecord
 
 LEAST_CONTROL_ACCURACY = 0.7
@@ -58,9 +59,9 @@ def _no_better_than_chance(agreement: Mapping[str, Mapping[str, float]]) -> Iter
         alpha, low, high = (values.get(f"krippendorff_alpha{end}", math.nan) for end in ("", "_low", "_high"))
         if low <= LEAST_AGREEMENT:  # never where it is NaN: nothing to agree about, or too few pictures
             yield (
-                f"agreement on {question} may be no better than chance (Krippendorff's alpha {alpha:.2f}"
-                f" [{low:.2f}, {high:.2f}], where 0 is chance): see `verify status` for who to leave out, by"
-                " `verify decide --least-control-accuracy` or on the administrator's page"
+                f"agreement on {question} may be no better than chance (Krippendorff's alpha {number(alpha, 2)}"
+                f" [{number(low, 2)}, {number(high, 2)}], where 0 is chance): see `verify status` for who to leave out,"
+                " by `verify decide --least-control-accuracy` or on the administrator's page"
             )
 
 

@@ -122,14 +122,24 @@ def begin_verification(folder: Path, url: str | None, questions: Path | None) ->
 
 
 def open_verification(folder: Path, url: str | None) -> Verification:
-    """The verification that has begun in a workspace."""
+    """The verification that has begun in a workspace, over the pictures that it began with."""
+    return _checked(*_stored(folder, url))
+
+
+def recorded_verification(folder: Path, url: str | None) -> Verification:
+    """The same whatever became of the pictures since: answers can be taken out even then."""
+    workspace, database = _stored(folder, url)
+    return Verification(workspace, database, _project(database))
+
+
+def _stored(folder: Path, url: str | None) -> tuple[Workspace, Database]:
     workspace = Workspace(folder)
     if url is None and not _sqlite_file(workspace).is_file():
         raise UserError(
             f"expected a verification that has begun in {folder}, got none; start it with"
             f" `counterfoil verify serve {folder}`, or give its --database"
         )
-    return _checked(workspace, _database(workspace, url))
+    return workspace, _database(workspace, url)
 
 
 def chosen_ids(workspace: Workspace) -> tuple[str, ...]:
@@ -159,10 +169,15 @@ def administrator_link(desk: Desk) -> str:
     return desk.invite(ADMINISTRATOR, "admin")
 
 
-def _checked(workspace: Workspace, database: Database) -> Verification:
+def _project(database: Database) -> Project:
     project = stored_project(database)
     if project is None:
         raise UserError(f"expected a verification that has begun in {database}, got none; start it with verify serve")
+    return project
+
+
+def _checked(workspace: Workspace, database: Database) -> Verification:
+    project = _project(database)
     workspace.check_unchanged(project.workspace_digest, "verification began")
     with database.reading() as connection:
         asked = work_ids(connection)

@@ -36,8 +36,8 @@ def told_yield(content: MiningContent) -> str:
     whole = content.yields[0]
     balanced = f", {content.kept} after balancing" if content.kept < content.chosen else ""
     return (
-        f"Of {number_of(whole.candidates, 'picture')} of {number_of(content.photos, 'photo')} {content.chosen} are chosen "
-        f"({percent(whole.share)}){balanced}: {content.rule}."
+        f"Of {number_of(whole.candidates, 'picture')} of {number_of(content.photos, 'photo')} {content.chosen} are"
+        f" chosen ({percent(whole.share)}){balanced}: {content.rule}."
     )
 
 

@@ -96,11 +96,12 @@ function row(heading, cells, name = "") {
 }
 
 const exists = (value) => value !== null && value !== undefined;
+const fixed = (value, digits) => value.toFixed(digits).replace(/^-(?=[0.]*$)/, "").replace("-", "−"); // no negative zero
 
 function measured(values, name, digits) {
-  const cell = made("td", "number", exists(values[name]) ? values[name].toFixed(digits) : "–");
+  const cell = made("td", "number", exists(values[name]) ? fixed(values[name], digits) : "–");
   const [low, high] = [values[`${name}_low`], values[`${name}_high`]];
-  if (exists(low) && exists(high)) cell.append(made("small", "", `[${low.toFixed(digits)}, ${high.toFixed(digits)}]`));
+  if (exists(low) && exists(high)) cell.append(made("small", "", `[${fixed(low, digits)}, ${fixed(high, digits)}]`));
   return cell;
 }
 
