@@ -7,13 +7,13 @@ from typing import Any
 
 import click
 
-from counterfoil.cli.running import skipped_line
+from counterfoil.cli.running import IMAGES, skipped_line
 from counterfoil.pipeline import Job, build_job, png, rebuild, source_at
 from counterfoil.store import write_atomically
 
 
 @click.command()
-@click.option("--images", required=True, type=click.Path(path_type=Path), help="Folder of class folders with photos.")
+@click.option("--images", required=True, type=click.Path(path_type=Path), help=IMAGES)
 @click.option("--masks", type=click.Path(path_type=Path), help="Parallel folder of masks (PNG, same stem).")
 @click.option("--recipe", default="attributes", show_default=True, help="Recipe by name, or a YAML file.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Workspace for pictures and manifest.")

@@ -17,13 +17,13 @@ from counterfoil.pipeline.result import Work
 from counterfoil.pipeline.spent import usage_of
 from counterfoil.types import Preprocessing
 
-out_option = click.option("--out", type=click.Path(path_type=Path), help="Folder for the report and the tables.")
+IMAGES = "Folder of class folders with photos, or FORMAT:PATH (`counterfoil list sources`)."
 limit_option = click.option("--limit", type=int, help="Use only so many photos, the classes in turn.")
 workers_option = click.option("--workers", type=int, help="Threads that work on photos [default: one per core].")
 
 
 @click.command()
-@out_option
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for the report and the tables [default: demo].")
 @limit_option
 @workers_option
 def demo(out: Path | None, limit: int | None, workers: int | None) -> None:
@@ -35,11 +35,11 @@ def demo(out: Path | None, limit: int | None, workers: int | None) -> None:
 
 
 @click.command()
-@click.option("--images", required=True, type=click.Path(path_type=Path), help="Folder of class folders with photos.")
+@click.option("--images", required=True, type=click.Path(path_type=Path), help=IMAGES)
 @click.option("--masks", type=click.Path(path_type=Path), help="Parallel folder of masks (PNG, same stem).")
 @click.option("--model", "models", multiple=True, required=True, help="Model address; may be given several times.")
 @click.option("--recipe", default="attributes", show_default=True, help="Recipe by name, or a YAML file.")
-@out_option
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for the report and the tables [default: out].")
 @limit_option
 @workers_option
 @click.option("--batch-size", type=int, default=16, show_default=True, help="Pictures per call of a model.")
