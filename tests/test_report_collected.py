@@ -167,6 +167,13 @@ def test_names_of_a_collection_cannot_add_an_element_to_the_page() -> None:
     assert page.tags.count("img") == 0
 
 
+def test_commands_in_notes_are_set_as_code_and_lone_backticks_stay_as_they_are() -> None:
+    notes = ("see `verify status <all>` first", "a lone ` is no command")
+    page = render(replace(content(), run=replace(RUN, notes=notes)))
+    assert page.count("See <code>verify status &lt;all&gt;</code> first.") == 2  # at the top and at the collection
+    assert "A lone ` is no command." in page
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:

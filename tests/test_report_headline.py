@@ -139,6 +139,19 @@ def test_nothing_is_said_about_rows_of_too_few_photos() -> None:
     ]
 
 
+def test_a_table_of_mostly_few_photos_is_called_thin_and_never_a_sign_that_nothing_costs() -> None:
+    scattered = [row("background", "background-swap", 90.0, n=9, level=str(place)) for place in range(21)]
+    measured = [row("shape", "silhouette", 90.0, 30.0, n=10, level="white", p=0.09), row("position", "position", 1.0)]
+    (thin,) = [finding for finding in headline([*scattered, *measured]) if finding.kind == "weakest"]
+    assert thin.text == (
+        "The table of drops is too thin to say which attribute costs net most: 21 of its 23 rows rest on fewer than 10 "
+        "photos; the largest drop of the others, not significant after Holm's correction over 23 rows, is shape: "
+        "a black silhouette on white, 90.0 points [60.0, 120.0] (n = 10)."
+    )
+    (enough,) = texts([*scattered[:1], *measured], "weakest")
+    assert enough.startswith("No attribute costs net a significant number of points")
+
+
 def test_too_few_photos_everywhere_is_all_that_is_said() -> None:
     (finding,) = headline([row("background", "background-swap", 60.0, n=4)])
     assert finding.text == "Too few photos: at most 4 were scored before and after an edit, and 10 are the least."
@@ -226,7 +239,9 @@ def test_attributes_that_only_the_correction_holds_back_are_told_apart() -> None
         row("position", "position", 2.0),
     ]
     (unclear,) = texts(drops, "unclear")
-    assert unclear.startswith("Not significant: position; direction (after Holm's correction over 3 rows). ")
+    assert unclear.startswith(
+        "Not significant: position. Not significant after Holm's correction over 3 rows: direction. "
+    )
     control = row("control", "control", 6.0, 2.0, p=0.3)
     assert texts([control], "control")[0].endswith(
         "no significant change after Holm's correction over 1 row, drop 6.0 points [4.0, 8.0]."
@@ -239,7 +254,9 @@ def test_edits_that_replace_the_objects_surface_come_after_the_others() -> None:
         row("background", "background-swap", 30.0),
         row("position", "position", 12.0),
     ]
-    assert texts(drops, "weakest")[0].startswith("Background is the weakest attribute of net (surface edits apart):")
+    assert texts(drops, "weakest")[0].startswith(
+        "Background is the weakest attribute of net (surface edits, which replace the object's own look, apart):"
+    )
     others, surface = texts(drops, "costly")
     assert others.endswith("position 12.0 points [4.0, 20.0].")
     assert surface.endswith("itself: shape 80.0 points [72.0, 88.0].")
@@ -306,4 +323,7 @@ def test_under_a_models_name_its_lead_is_short_and_what_qualifies_it_stands_apar
     ]
     (lead,) = [finding for finding in headline(drops, [contrast(3.1, 2.1)]) if finding.kind == "weakest"]
     assert lead.brief == "Background costs most: swapping it, 30.0 points [22.0, 38.0]."
-    assert lead.aside == "Size may cost as much; b is 3.1 points better [1.0, 5.2]; surface edits apart."
+    assert lead.aside == (
+        "Size may cost as much; b is 3.1 points better [1.0, 5.2]; "
+        "surface edits, which replace the object's own look, apart."
+    )

@@ -200,6 +200,7 @@ def test_the_first_chart_has_one_row_per_attribute_by_its_costliest_edit() -> No
         (MODELS[0], "40.0 [33.0, 47.0]", "the object at 5 % of the picture", True),
         (MODELS[1], "42.0 [35.0, 49.0]", "the object at 5 % of the picture", True),
     ]
+    assert chart.rows[0].done == "the object at 5 % of the picture"  # once, where there is no room at every value
     assert [clear for *_, clear in told[2]] == [False, False]
     surface = [*content().drops, drop(MODELS[0], ("shape", "silhouette", "white", 70.0), 0.0)]
     with_surface = glance(replace(content(), drops=surface))
@@ -516,6 +517,19 @@ def test_the_page_never_scrolls_sideways(browser: Browser, tmp_path: Path, width
     page, _ = opened(browser, write_report(tmp_path, make()), width)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.close()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [390, 1440])
+def test_the_first_chart_names_the_edits_in_full_at_every_width(browser: Browser, tmp_path: Path, width: int) -> None:
+    blur = drop(MODELS[0], ("blur", "object-blur", "15/3", 50.0), 0.0)
+    page, _ = opened(browser, write_report(tmp_path, replace(content(), drops=[blur, *content().drops])), width)
+    named = page.locator(".glance").get_by_text("blurring the object (kernel 15, sigma 3)").locator("visible=true")
+    whole = named.evaluate_all(
+        "found => found.map((it) => it.closest('li, p').scrollWidth <= it.closest('li, p').clientWidth)"
+    )
+    page.close()
+    assert whole == [True]
 
 
 @pytest.mark.browser

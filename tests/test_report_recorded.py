@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 from scipy import ndimage
+from statsmodels.stats.proportion import proportion_confint
 
 import counterfoil as cf
 from command_line import counterfoil
@@ -103,6 +104,43 @@ def test_a_level_with_few_photos_is_shown_as_too_few(tmp_path: Path) -> None:
     assert "1 of 4 rows of the table rest on fewer than 10 photos" in done.stdout
     assert "9 too few" in page_words(tmp_path / "out" / "report.html")
     assert "too few" in (tmp_path / "out" / "results.tex").read_text()
+
+
+def test_a_mined_benchmark_leads_with_the_accuracy_over_its_pictures(tmp_path: Path) -> None:
+    everywhere = {"background-swap": 12, "size": 12}
+    run = write_run(
+        tmp_path / "run", {"net": breaks_on(everywhere), "chooser": breaks_on(everywhere)}, photos=12,
+        collection="hard 1.0.0", collection_digest="beef" * 16, surrogates={"chooser": ""},
+    )  # fmt: skip
+    done = counterfoil("report", run, "--out", tmp_path / "out")
+    # All pictures fail, so that photos count: Wilson's interval of 0 of 12, and of 12 of 12.
+    none, every = (100 * bound for bound in (proportion_confint(0, 12, method="wilson")[1],
+                                             proportion_confint(12, 12, method="wilson")[0]))  # fmt: skip
+    told = f"right on 0.0 % [0.0, {none:.1f}] of the 36 pictures (12 photos)"
+    lines = done.stdout.splitlines()
+    assert lines[0] == f"net is {told}; on 100.0 % [{every:.1f}, 100.0] of the unedited photos (n = 12)."
+    assert f"size 0.0 % [0.0, {none:.1f}] of 24 pictures (12 photos)" in lines[1]
+    assert f"background 0.0 % [0.0, {none:.1f}] of 12 pictures (12 photos)" in lines[1]
+    mark = next(place for place, line in enumerate(lines) if line.startswith("chooser – surrogate: chose pictures"))
+    assert lines[mark + 1].startswith(f"chooser is {told}")
+    assert json.loads((tmp_path / "out" / "summary.json").read_text())["headline"][0] == lines[0]
+    words = page_words(tmp_path / "out" / "report.html").replace("\u00a0", " ")
+    assert words.index("R" + told[1:]) < words.index("Percent right by kind of picture")
+    assert "How often are these classifiers right?" in words
+
+
+def test_of_few_photos_each_is_in_the_gallery_and_none_that_holds_is_said_to_break(tmp_path: Path) -> None:
+    def right(photo: int, edit: str, level: str) -> bool:
+        return photo == 0 or (photo == 1 and edit != "size")  # the third photo is wrong from the beginning
+
+    run = write_run(tmp_path / "run", {"net": right}, photos=3)
+    counterfoil("report", run, "--out", tmp_path / "out")
+    page = (tmp_path / "out" / "report.html").read_text()
+    gallery, failures = (
+        page.split(f'<section id="{name}"')[1].split("</section>")[0] for name in ("gallery", "failures")
+    )
+    assert [name in gallery for name in ("fish/000.jpg", "fish/001.jpg", "fish/002.jpg")] == [True] * 3
+    assert [name in failures for name in ("fish/000.jpg", "fish/001.jpg", "fish/002.jpg")] == [False, True, False]
 
 
 def test_figures_that_cannot_be_drawn_are_told(tmp_path: Path) -> None:

@@ -48,18 +48,21 @@ def _lowest(rows: Sequence[GroupAccuracy], model: str) -> list[Finding]:
 def kinds_of(rows: Sequence[GroupAccuracy]) -> list[GroupAccuracy]:
     """The coarsest division of the pictures that has more than one part: by attribute, by edit, by level."""
     telling = [row for row in rows if not row.overall and row.attribute not in NO_ATTRIBUTE]
-    attributes = {row.attribute for row in telling}
-    if len(attributes) > 1:
-        return [row for row in telling if row[1:4] in _coarsest(telling, attributes)]
+    if len({row.attribute for row in telling}) > 1:
+        return attributes_of(rows)
     edits = {row.edit for row in telling if row.edit != ALL}
     if len(edits) > 1:
         return [row for row in telling if row.edit != ALL and (row.level == ALL) == _divided(telling, row.edit)]
     return [row for row in telling if row.level != ALL]
 
 
-def _coarsest(rows: Sequence[GroupAccuracy], attributes: set[str]) -> set[tuple[str, str, str]]:
-    """The first group of each attribute: rows come from coarse to fine."""
-    return {next((row.attribute, row.edit, row.level) for row in rows if row.attribute == name) for name in attributes}
+def attributes_of(rows: Sequence[GroupAccuracy]) -> list[GroupAccuracy]:
+    """Every attribute as a whole, for each model: its first group, since rows come from coarse to fine."""
+    telling = [row for row in rows if not row.overall and row.attribute not in NO_ATTRIBUTE]
+    first: dict[str, tuple[str, str]] = {}
+    for row in telling:
+        first.setdefault(row.attribute, (row.edit, row.level))
+    return [row for row in telling if (row.edit, row.level) == first[row.attribute]]
 
 
 def _divided(rows: Sequence[GroupAccuracy], edit: str) -> bool:

@@ -104,6 +104,11 @@ class ReportInput:
     places: Sequence[PlaceMap] = ()  # accuracy by where the object stands
 
     @property
+    def chosen(self) -> bool:
+        """Whether models chose the pictures by failing on them: accuracy is then the question, and drops are high."""
+        return bool(self.accuracies and self.run.surrogates)
+
+    @property
     def has_drops(self) -> bool:
         """Whether any picture could be compared with its original."""
         return any(row.n for row in self.drops)

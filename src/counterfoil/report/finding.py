@@ -19,8 +19,9 @@ class Finding:
 
     model: str
     kind: Literal[
-        "data", "accuracy", "weakest", "costly", "improved", "unclear", "control", "presence", "models", "surrogate"
-    ]
+        "data", "accuracy", "by_attribute", "weakest", "costly", "improved", "unclear", "control", "presence", "models",
+        "surrogate",
+    ]  # fmt: skip
     text: str
     heading: str = ""  # of `lines`, where there are any
     lines: tuple[tuple[str, str], ...] = ()  # the same as a list: attribute, and what is said of it

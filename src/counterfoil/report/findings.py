@@ -1,4 +1,4 @@
-"""All that is said before the tables: drops where there are originals, accuracies where there are none, and marks."""
+"""All that is said before the tables: accuracies of a collection, drops where there are originals, and marks."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from counterfoil.analyse import Contrast
 from counterfoil.analyse.accuracies import GroupAccuracy
 from counterfoil.report.accuracy_headline import accuracy_headline
+from counterfoil.report.collection_headline import with_accuracies
 from counterfoil.report.content import ReportInput, Row
 from counterfoil.report.finding import Finding
 from counterfoil.report.headline import headline
@@ -29,8 +30,9 @@ def findings(
     """The findings of each model, those that chose the pictures marked first, then what tells the models apart."""
     surrogates = surrogates_among(run)
     alone = bool(accuracies) and not any(row.n for row in drops)
-    found = accuracy_headline(accuracies, surrogates) if alone else headline(drops, contrasts, unseen)
-    return tuple(_with_marks(found, surrogates))
+    if alone:
+        return tuple(_with_marks(accuracy_headline(accuracies, surrogates), surrogates))
+    return tuple(_with_marks(with_accuracies(headline(drops, contrasts, unseen), accuracies), surrogates))
 
 
 def _with_marks(found: Sequence[Finding], surrogates: Sequence[str]) -> Iterator[Finding]:

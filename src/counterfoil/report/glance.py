@@ -41,6 +41,7 @@ class GlanceRow(NamedTuple):
     height: int
     marks: list[Mark]
     values: list[GlanceValue]
+    done: str  # what was done, once for all models; a narrow screen has no room for it beside every value
 
 
 class Glance(NamedTuple):
@@ -67,8 +68,9 @@ class _Lane(NamedTuple):
 
 
 def glance(content: ReportInput) -> Glance | None:
-    """Drops where there are originals, else accuracies; None where nothing rests on enough photos."""
-    return _drops(content) if content.has_drops else _accuracies(content)
+    """Accuracies of chosen pictures and of those without originals, else drops; None where all photos are too few."""
+    first, second = (_accuracies, _drops) if content.chosen else (_drops, _accuracies)
+    return first(content) or second(content)
 
 
 def _drops(content: ReportInput) -> Glance | None:
@@ -96,11 +98,14 @@ def _drop_lane(row: Drop, looks: Mapping[str, Style]) -> _Lane:
 def _accuracies(content: ReportInput) -> Glance | None:
     surrogates = surrogates_among(content.run)
     looks = styles([row.model for row in content.accuracies])
-    kinds = [row for row in kinds_of(content.accuracies) if row.photos >= FEWEST_PHOTOS]
+    divided = kinds_of(content.accuracies)
+    whole = content.chosen and len({row.attribute for row in divided}) > 1
+    kinds = [row for row in divided if row.photos >= FEWEST_PHOTOS]
     overall = [row for row in content.accuracies if row.overall and row.photos >= FEWEST_PHOTOS]
     groups: dict[str, list[_Lane]] = {}
     for row in sorted(kinds, key=lambda row: row.top1.value):
-        groups.setdefault(kind_name(row), []).append(_accuracy_lane(row, looks, surrogates))
+        name = attribute_name(row.attribute) if whole else kind_name(row)
+        groups.setdefault(name, []).append(_accuracy_lane(row, looks, surrogates))
     shown = {"all pictures": [_accuracy_lane(row, looks, surrogates) for row in overall]} if overall else {}
     shown |= dict(list(groups.items())[:_MOST_KINDS]) if len(groups) > 1 else {}
     if not shown:
@@ -128,6 +133,7 @@ def _drawn(
             lane * len(lanes),
             [_mark(part, place, lane, axis) for place, part in enumerate(_in_order(lanes))],
             [] if narrow else [_value(part) for part in _in_order(lanes)],
+            "; ".join(dict.fromkeys(part.done for part in _in_order(lanes) if part.done)),
         )
         for name, surface, lanes in named
     ]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from counterfoil.analyse import FEWEST_PHOTOS, Contrast
 from counterfoil.report.content import Row
-from counterfoil.report.finding import Finding
+from counterfoil.report.finding import NO_ATTRIBUTE, Finding
 from counterfoil.report.model_findings import Known, model_findings
 from counterfoil.report.models_apart import overlapping_models, paired_models, told_apart
 from counterfoil.types import Drop
@@ -29,10 +30,18 @@ def headline(
     found = [
         finding
         for model in dict.fromkeys(row.model for row in enough)
-        for finding in model_findings([row for row in enough if row.model == model], known)
+        for finding in model_findings(
+            [row for row in enough if row.model == model], replace(known, few=_scattered(drops, model))
+        )
     ]
     between = paired_models(clear) if contrasts else overlapping_models(enough)
     return (*found, *between, *_left_unsaid(drops))
+
+
+def _scattered(drops: Sequence[Drop], model: str) -> int:
+    """Rows of a model's attributes that rest on too few photos."""
+    own = [row for row in drops if row.model == model and row.attribute not in NO_ATTRIBUTE]
+    return sum(row.n < FEWEST_PHOTOS for row in own)
 
 
 def _left_unsaid(drops: Sequence[Drop]) -> list[Finding]:

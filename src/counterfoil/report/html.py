@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from counterfoil.analyse import DEFAULT_METHOD, FEWEST_PHOTOS, METHODS, Contrast, significant
 from counterfoil.report import wording
@@ -66,7 +66,7 @@ def render(content: ReportInput) -> str:
             looks=looks,
             told_apart=told_apart,
             contrasts=sorted(content.contrasts, key=_doubt)[:_MOST_CONTRASTS],
-            lead="weakest" if content.has_drops or not content.accuracies else "accuracy",
+            leads=("accuracy", "weakest") if content.accuracies else ("weakest",),
             alone=any(not example.paired for example in content.examples),
             accuracy_chart=None if content.has_drops else accuracy_chart(content.accuracies, surrogates),
             paper_headings=HEADINGS,
@@ -117,13 +117,23 @@ def _environment(surrogates: tuple[str, ...]) -> Environment:
         wording.count, wording.number, wording.p_value, wording.sentence_start, wording.unbroken,
         wording.whole_sentence, wording.number_of,
     )  # fmt: skip
-    environment.filters |= {word.__name__: word for word in (*words, told_fall, told_lender)}
+    environment.filters |= {word.__name__: word for word in (*words, told_fall, told_lender, with_code)}
     environment.globals |= {
         "surrogates": surrogates,
         "surrogate_meaning": MEANING,
         "surrogate_mark": Markup('<span class="badge" title="{}">{}</span>').format(MEANING, MARK),
     }
     return environment
+
+
+def with_code(text: str) -> Markup:
+    """Plain text for the page; what stands between two backticks, as commands do in a terminal, is set as code."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:
+        return escape(text)
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if place % 2 else escape(part) for place, part in enumerate(parts)
+    )
 
 
 def _doubt(row: Contrast) -> float:

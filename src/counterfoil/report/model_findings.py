@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from counterfoil.analyse import Contrast, significant
+from counterfoil.analyse import FEWEST_PHOTOS, Contrast, significant
 from counterfoil.report.content import Row
 from counterfoil.report.edit_words import doing
 from counterfoil.report.finding import NO_ATTRIBUTE, Finding
@@ -16,6 +16,7 @@ from counterfoil.types import Drop
 SURFACE = {"texture", "material", "shape"}  # the object's own look is gone: every model loses, so these come second
 
 _MOST_NAMED = 3  # attributes whose intervals overlap the lead's; more are counted
+_APART = " (surface edits, which replace the object's own look, apart)"
 _OWN_CONTROL = {"", "none"}  # levels of this tool's control; an archive's has a name of its own
 
 
@@ -26,6 +27,7 @@ class Known:
     tested: int  # rows that Holm's method corrects for
     clear: Sequence[Contrast] = ()  # differences between models that the photos show
     unseen: Mapping[Row, float] | None = None
+    few: int = 0  # rows of the model's attributes that rest on too few photos to say anything
 
     @property
     def correction(self) -> str:
@@ -60,7 +62,7 @@ def _weakest(rows: Sequence[Drop], known: Known) -> list[Finding]:
     keeping = [row for row in costly if row.attribute not in SURFACE]
     first, *others = keeping or costly
     rivals = [row for row in rows if not keeping or row.attribute not in SURFACE]
-    found = [_most(first, rivals, "" if len(rivals) == len(rows) else " (surface edits apart)", known)]
+    found = [_most(first, rivals, "" if len(rivals) == len(rows) else _APART, known)]
     found += _list("Also significant, each at its costliest edit", others)
     if keeping:
         surface = [row for row in costly if row.attribute in SURFACE]
@@ -111,12 +113,29 @@ def _nothing_costs(rows: Sequence[Drop], known: Known) -> list[Finding]:
     largest = max(rows, key=lambda row: row.drop)
     corrected = f" {known.correction}" if _leaves_out_zero(largest) else ""
     most = f"{attribute_name(largest.attribute)}: {doing(largest)}, {points(largest)} (n = {largest.n})."
+    if known.few >= len(rows):
+        return [_too_thin(largest, len(rows), known, most)]
     told = (
         f"No attribute costs {largest.model} a significant number of points{corrected}; the largest drop measured is "
         f"{most}"
     )
     brief = f"No attribute costs a significant number of points{corrected}."
     return [Finding(largest.model, "weakest", told, brief=brief, aside=f"The largest drop measured: {most}")]
+
+
+def _too_thin(largest: Drop, enough: int, known: Known, most: str) -> Finding:
+    """That nothing is significant where most rows say nothing is no sign that nothing costs anything."""
+    rest = "rests" if known.few == 1 else "rest"
+    rows = f"{known.few} of its {known.few + enough} rows {rest} on fewer than {FEWEST_PHOTOS} photos"
+    corrected = f" {known.correction}" if _leaves_out_zero(largest) else ""
+    aside = f"the largest drop of the others, not significant{corrected}, is {most}"
+    return Finding(
+        largest.model,
+        "weakest",
+        f"The table of drops is too thin to say which attribute costs {largest.model} most: {rows}; {aside}",
+        brief=f"The table of drops is too thin to say which attribute costs most: {rows}.",
+        aside=sentence_start(aside),
+    )
 
 
 def _improved(rows: Sequence[Drop]) -> list[Finding]:
@@ -137,11 +156,10 @@ def _unclear(rows: Sequence[Drop], known: Known) -> list[Finding]:
     corrected = {row.attribute for row in open_rows if _leaves_out_zero(row)}
     names = dict.fromkeys(row.attribute for row in open_rows)
     plain = [attribute_name(name) for name in names if name not in corrected]
-    parts = [listed(plain)] if plain else []
+    told = f"Not significant: {listed(plain)}. " if plain else ""
     if corrected:
         close = listed([attribute_name(name) for name in names if name in corrected])
-        parts.append(f"{close} ({known.correction})")
-    told = f"Not significant: {'; '.join(parts)}. "
+        told += f"Not significant {known.correction}: {close}. "
     return [Finding(open_rows[0].model, "unclear", told + _doubt(_worst_by_attribute(open_rows), known))]
 
 

@@ -1,4 +1,4 @@
-"""Which pictures the gallery shows: photos that flipped, and for contrast some that held, drawn by lot."""
+"""Which pictures the gallery shows: photos that flipped, for contrast some that held, of few photos all; by lot."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ class Room(NamedTuple):
     each: int  # of one attribute
 
 
-_FLIPS, _HELD = Room(60, 18), Room(24, 4)
+_FLIPS, _HELD, _OTHERS = Room(60, 18), Room(24, 4), Room(12, 12)
+_FEW_PHOTOS = 12  # of a trial: whoever brings so few looks for each of them
 
 
 class Pick(NamedTuple):
@@ -45,6 +46,7 @@ def examples(study: Study, album: Album) -> Iterator[Example]:
     """The chosen pictures with what every model said, attributes in the order of the table."""
     shown: Counter[str] = Counter()
     picks = [*in_turn(_flips(study.answers), _FLIPS, shown), *in_turn(_held(study.answers), _HELD, shown)]
+    picks += in_turn(_others(study.answers, shown), _OTHERS, shown)
     originals = {Pick(pick.sample_id, _original(study.answers), 0) for pick in picks}
     variants = variants_of(study.folders[0], {*picks, *originals})
     wanted = {variant.id for variant, _ in variants.values()}
@@ -98,6 +100,25 @@ def _held(answers: Answers) -> list[Pick]:
             Pick(answers.samples[answers.sample[row]], condition, int(answers.replicate[row]))
         )
     return [pick for picks in groups.values() for pick in sorted(set(picks), key=lot)[:_POOL]]
+
+
+def _others(answers: Answers, shown: Counter[str]) -> list[Pick]:
+    """Where photos are few, pictures of those that neither flipped nor held: models were wrong from the beginning."""
+    if len(answers.samples) > _FEW_PHOTOS:
+        return []
+    attribute = np.array([condition.attribute for condition in answers.conditions], object)[answers.condition]
+    known = set(answers.sample[answers.scored & (attribute == "original")].tolist())
+    rows = np.flatnonzero(answers.scored & ~np.isin(attribute, list(_NO_EXAMPLES)))
+    picks = {
+        Pick(
+            answers.samples[answers.sample[row]],
+            answers.conditions[answers.condition[row]],
+            int(answers.replicate[row]),
+        )
+        for row in rows
+        if answers.sample[row] in known
+    }
+    return sorted((pick for pick in picks if not shown[pick.sample_id]), key=lot)
 
 
 def _held_rows(answers: Answers) -> NDArray[np.bool_]:

@@ -49,7 +49,7 @@ def failure_modes(study: Study, details: Details) -> FailureModes:
         confusions=sorted(_confusions(details), key=lambda row: row.confusion.p_value)[:_MOST_CONFUSIONS],
         lenders=[row for model in study.files for row in _lenders(details, model)],
         classes=[ModelClass(model, row) for model in study.files for row in _classes(details, model)],
-        photos=worst_photos(details.answers, limit=_MOST_PHOTOS),
+        photos=[row for row in worst_photos(details.answers, limit=_MOST_PHOTOS) if row.wrong > 0],
         consistency=error_consistency(details.answers, np.random.default_rng(_SEED)) if several else (),
         falls=size_falls(details.answers, np.random.default_rng(_SEED)),
     )

@@ -67,7 +67,7 @@ def write_study(folder: Path, content: ReportInput) -> Path:
 
 
 def _title(study: Study) -> str:
-    if study.run.collection and not study.drops:
+    if study.run.collection and (not study.drops or study.run.surrogates):
         return f"How often {'are these classifiers' if len(study.files) > 1 else 'is this classifier'} right?"
     return f"Which attributes break {'these classifiers' if len(study.files) > 1 else 'this classifier'}?"
 
