@@ -55,6 +55,13 @@ def test_table_csv_and_json_say_the_same(runs: tuple[Path, Path]) -> None:
     ]
 
 
+def test_one_run_alone_is_told_what_to_name_beside_it(runs: tuple[Path, Path]) -> None:
+    done = counterfoil("compare", runs[0])
+    assert done.returncode == 2
+    assert "expected two runs, got 1: `counterfoil compare FIRST_RUN SECOND_RUN`" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
 def test_two_models_of_one_run_are_compared(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", {"weak": WEAK, "strong": STRONG})
     found = compare_runs((run, run), first="weak", second="strong")

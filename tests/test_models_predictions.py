@@ -109,6 +109,7 @@ def test_a_wrong_file_says_what_was_expected(tmp_path: Path, text: str, said: st
     ("address", "offered"),
     [
         ("resnet50.a1_in1k", "'timm:resnet50.a1_in1k'"),
+        ("resnet50", "'timm:resnet50.TAG' or 'torchvision:resnet50@WEIGHTS' (in full: 'timm:resnet50.a1_in1k',"),
         ("microsoft/resnet-50", "'hf:microsoft/resnet-50'"),
         ("tim:resnet50.a1_in1k", "'timm:resnet50.a1_in1k'"),
         ("openclip:ViT-B-32/openai", "'open_clip:ViT-B-32/openai'"),

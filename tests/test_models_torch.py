@@ -275,7 +275,7 @@ def test_a_web_page_in_place_of_weights_is_recognised(kind: str, tmp_path: Path)
         ("timm:resnet50", "'timm:resnet50.a1_in1k'"),
         ("timm:resnet50.a1_in1kk", "'timm:resnet50.a1_in1k'"),
         ("timm:./weights.pth", "'safetensors:ARCH:./weights.pth'"),
-        ("torchvision:resnet50", "'torchvision:resnet50@IMAGENET1K_V2'"),
+        ("torchvision:resnet50", "got 'torchvision:resnet50'; use 'torchvision:resnet50@IMAGENET1K_V1' or"),
         ("torchvision:resnet50@V2", "'torchvision:resnet50@IMAGENET1K_V2'"),
         ("torchvision:resnet51@IMAGENET1K_V1", "'torchvision:resnet5"),
         ("hf:resnet", "expected hf:org/name@revision or a folder"),

@@ -345,8 +345,14 @@ def test_class_folders_that_fit_several_archives_are_told_with_the_names_to_choo
     for wnid in shared:
         save(tmp_path / wnid / "photo_1.jpg", 0)
     assert recognise(tmp_path) is None
-    with pytest.raises(UserError, match=r"may be imagenet-a or imagenet-r or .*; say which, such as imagenet-a:"):
+    with pytest.raises(
+        UserError, match=r"may be imagenet-a or imagenet-r or .*; say which, such as imagenet-a:"
+    ) as told:
         collection_at(str(tmp_path))
+    assert str(told.value).endswith(f"; photos of your own: `counterfoil run --images {tmp_path}`")
+    with pytest.raises(UserError, match="a published archive needs its name") as told:
+        collection_at(str(save(tmp_path / "own" / "beagle" / "a.jpg", 0).parent.parent))
+    assert f"; photos of your own: `counterfoil run --images {tmp_path / 'own'}`" in str(told.value)
     packed = as_tar(save_bytes(tmp_path / "notes" / "x.txt", b"x").parent, tmp_path / "unknown.tar")
     with pytest.raises(UserError, match=r"got the file '.*unknown\.tar'"):
         collection_at(str(packed))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -224,6 +225,29 @@ def test_bad_input_gets_one_clear_line(
     assert "Traceback" not in done.stderr
     if "Usage" not in done.stderr:
         assert done.stderr.count("\n") == 1
+
+
+def test_a_misspelt_class_stops_the_run_though_its_masks_are_not_found(
+    photos: tuple[Path, Path], tmp_path: Path
+) -> None:
+    images = shutil.copytree(photos[0], tmp_path / "photos")
+    (images / "crimson").rename(images / "crimsn")
+    where = ["--images", images, "--masks", photos[1], "--recipe", RECIPE, "--limit", 2, "--out", tmp_path / "out"]
+    done = counterfoil("run", *where, "--model", MODEL)
+    assert done.returncode == 2
+    assert "got 'crimsn'; the nearest are 'crimson'" in done.stderr
+    done = counterfoil("build", *where)  # without a model, folders may be called anything
+    assert done.returncode == 0
+    assert "no photo can be used of crimsn: skipped.csv says why of each" in done.stdout
+
+
+def test_a_class_without_any_mask_is_told_by_name(photos: tuple[Path, Path], tmp_path: Path) -> None:
+    masks = shutil.copytree(photos[1], tmp_path / "masks")
+    shutil.rmtree(masks / "crimson")
+    where = ["--images", photos[0], "--masks", masks, "--recipe", RECIPE, "--limit", 2, "--out", tmp_path / "out"]
+    done = counterfoil("run", *where, "--model", MODEL)
+    assert done.returncode == 0, done.stderr
+    assert "no photo can be used of crimson: skipped.csv says why of each" in done.stdout
 
 
 def test_a_folder_that_holds_another_run_is_refused(photos: tuple[Path, Path], tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def test_people_with_a_few_controls_each_are_judged_together() -> None:
     [
         (AnnotatorRecord(100, 10, 6, 5, 5, 2.0), 0.5, "1 of 1 annotators judged less than 70 % of the hidden controls"),
         (AnnotatorRecord(100, 10, 9, 5, 5, 0.4), 0.5, "1 of 1 annotators answered faster than anybody can look"),
-        (AnnotatorRecord(100, 10, 9, 5, 5, 2.0), 0.2, "agreement on seen may be no better than chance"),
+        (AnnotatorRecord(100, 10, 9, 5, 5, 2.0), 0.2, "agreement on 'seen' may be no better than chance"),
     ],
 )
 def test_each_doubt_is_one_sentence(record: AnnotatorRecord, alpha_low: float, told: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -105,6 +106,24 @@ def is_wide(page: Page) -> bool:
     return bool(page.evaluate("document.documentElement.scrollWidth > window.innerWidth"))
 
 
+def test_the_form_that_invites_comes_first_while_nobody_is_invited(browser: Browser, workspace: Path) -> None:
+    lonely = Server(shutil.copytree(workspace, workspace.parent / "lonely"))
+    lonely.start()
+    try:
+        board = administrator(browser, lonely)
+        first = board.page.locator("main > section").first
+        assert first.locator("#invite-name").count() == 1
+        link = board.page.locator("#link")
+        board.invite("First")
+        assert link.evaluate("link => document.activeElement === link")
+        assert first.locator("#invite-name").count() == 1  # it stays where it is until the page is opened again
+        board.page.reload()
+        board.page.wait_for_function("() => document.getElementById('lead').textContent.includes('answers are in')")
+        assert first.locator("#progress").count() == 1
+    finally:
+        lonely.kill()
+
+
 def test_two_keys_answer_a_picture_and_bring_the_next(browser: Browser, admin: Administrator) -> None:
     page = at_work(browser, admin.invite("Keys"))
     first = shown_task(page)
@@ -137,6 +156,7 @@ def test_undo_brings_back_the_last_picture_and_a_correction_is_a_new_version(
     first = shown_task(page)
     press(page, "yn")
     second = shown_task(page)
+    assert page.is_enabled("#undo")
     page.keyboard.press("Backspace")
     page.wait_for_function("id => current.task.task === id", arg=first)
     pressed = page.locator("#questions button[aria-pressed=true]").all_inner_texts()
@@ -157,7 +177,11 @@ def test_undo_brings_back_the_last_picture_and_a_correction_is_a_new_version(
 def test_undo_within_a_picture_goes_back_one_question(browser: Browser, admin: Administrator) -> None:
     page = at_work(browser, admin.invite("Within"))
     first = shown_task(page)
-    press(page, "yz")
+    assert page.is_disabled("#undo")  # nothing was answered yet
+    press(page, "y")
+    assert page.is_enabled("#undo")
+    press(page, "z")
+    assert page.is_disabled("#undo")
     assert shown_task(page) == first
     assert page.locator("#questions button[aria-pressed=true]").count() == 0
     press(page, "ny")

@@ -257,7 +257,7 @@ def test_the_last_word_of_the_administrator_counts(workspace: Path, tmp_path: Pa
         assert admin.post("/api/admin/adjudicate", word).json() == {"ok": True}
         assert admin.post("/api/admin/adjudicate", {**word, "answer": "perhaps"}).status_code == 409
         now = admin.http.get("/api/admin/summary").json()
-        assert now["decisions"] == {"kept": 1, "dropped": 0, "undecided": WORK - 1}
+        assert now["decisions"] == {"kept": 1, "dropped": 0, "undecided": WORK - 1, "too_few": 0}
         assert now["disagreement_count"] == WORK
     assert f"kept 1 of {WORK} pictures" in command("decide", workspace).output
 
@@ -438,13 +438,16 @@ def test_an_offline_package_comes_back_in_and_counts_once(workspace: Path, tmp_p
 
 def test_the_state_of_things_is_told_in_words(workspace: Path, tmp_path: Path) -> None:
     with hosted(workspace, questions_file(tmp_path, annotators=2, control_share=0)) as site:
-        for browser in site.annotators(["Ada", "Ben"]):
-            answer_everything(browser)
+        ada, ben = site.annotators(["Ada", "Ben"])
+        answer_everything(ada)
+        waiting = f"kept 0 of {WORK} pictures; dropped 0, undecided 0, too few answers {WORK}"
+        assert all(waiting in command(name, workspace).output for name in ("status", "decide"))
+        answer_everything(ben)
     told = command("status", workspace).output
     assert f"answers: {2 * WORK} of {2 * WORK}" in told
-    assert f"by majority: {WORK} kept, 0 dropped, 0 undecided" in told
+    assert f"by majority: kept {WORK} of {WORK} pictures; dropped 0, undecided 0, too few answers 0" in told
     assert f"Ada: {WORK} answered, median 1.5 s" in told
-    assert "agreement on only over 14 pictures: percent 100.00" in told
+    assert "agreement on 'only' over 14 pictures: percent 100.00" in told
     links = command("invite", workspace, "Cy", "Di", "--url", "https://verify.example.org").output.splitlines()
     assert [line.split("/join/")[0] for line in links] == [
         f"{name}: https://verify.example.org" for name in ("Cy", "Di")

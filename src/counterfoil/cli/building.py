@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from counterfoil.cli.running import IMAGES, skipped_line
+from counterfoil.cli.running import IMAGES, print_lost, skipped_line
 from counterfoil.pipeline import Job, build_job, png, rebuild, source_at
 from counterfoil.store import write_atomically
 
@@ -22,7 +22,7 @@ from counterfoil.store import write_atomically
 @click.option("--seed", type=int, default=0, show_default=True, help="Another seed draws other random edits.")
 def build(images: Path, masks: Path | None, out: Path, **options: Any) -> None:
     """Write the pictures that a recipe makes of your photos, with their manifest."""
-    skipped = build_job(Job(source_at(images, masks), (), **options), out)
+    skipped = build_job(Job(source_at(images, masks), (), **options), out, print_lost)
     click.echo(f"pictures: {out / 'pictures'}")
     click.echo(f"manifest: {out / 'variants.parquet'}")
     click.echo(skipped_line(skipped, out))

@@ -11,7 +11,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from counterfoil.cli.running import skipped_line
+from counterfoil.cli.running import print_lost, skipped_line
 from counterfoil.cli.summaries import Commands
 from counterfoil.errors import UserError
 from counterfoil.paint.painter import PaintOptions
@@ -85,7 +85,8 @@ def _build(recipe: str, out: Path, images: Path | None, masks: Path | None, opti
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             raise UserError(f"expected no --{name.replace('_', '-')}: {recipe} edits photos and asks no painter")
     source, command = source_at(images, masks), shlex.join(["counterfoil", *sys.argv[1:]])
-    skipped = build_job(Job(source, (), recipe, options["limit"], seed=options["seed"], command=command), out)
+    job = Job(source, (), recipe, options["limit"], seed=options["seed"], command=command)
+    skipped = build_job(job, out, print_lost)
     pictures = Workspace(out).exhibits
     photos = len({exhibit.variant.sample_id for exhibit in pictures})
     click.echo(f"pictures: {len(pictures)} of {photos} photos in {out / 'pictures'}")

@@ -75,14 +75,19 @@ def _write_exports(out: Path, content: ReportInput, wanted: list[str]) -> None:
 
 
 @click.command()
-@click.argument("runs", nargs=2, type=run_folder)
+@click.argument("runs", nargs=-1, type=run_folder, metavar="FIRST_RUN SECOND_RUN")
 @names_option
 @click.option("--first", help="Model of the first run, where it holds several.")
 @click.option("--second", help="Model of the second run, where it holds several.")
 @click.option("--json", "form", flag_value="json", help="Print JSON instead of a table.")
 @click.option("--csv", "form", flag_value="csv", help="Print CSV instead of a table.")
-def compare(runs: tuple[Path, Path], form: str | None, **options: Any) -> None:
+def compare(runs: tuple[Path, ...], form: str | None, **options: Any) -> None:
     """Compare two models photo by photo: drop of the first minus drop of the second, with 95 % intervals."""
+    if len(runs) != 2:
+        raise UserError(
+            f"expected two runs, got {len(runs)}: `counterfoil compare FIRST_RUN SECOND_RUN`; of two models in one run,"
+            " name it twice with --first MODEL --second MODEL"
+        )
     found = compare_runs(runs, **options)
     if form == "json":
         document = comparison_json(

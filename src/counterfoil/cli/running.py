@@ -30,6 +30,7 @@ def demo(out: Path | None, limit: int | None, workers: int | None) -> None:
     """Run three networks over the demo photos, offline after the first time, and write a report."""
     folder = out or Path("demo")
     tell(run_job(demo_job(limit, workers, command_line()), folder, print_models))
+    click.echo("painting the backgrounds of three photos anew: up to a minute")
     painted = paint_demo(folder)
     click.echo(f"painted: {painted}, photos with backgrounds made plainer (lambda -20) and more complex (lambda 20)")
 
@@ -78,10 +79,17 @@ def tell(result: Result) -> None:
 
 def print_models(prepared: Work) -> None:
     """What was loaded, before the work begins."""
+    print_lost(prepared)
     for classifier in prepared.classifiers:
         scoring = scoring_of(classifier)
         told = "" if scoring in classifier.name else f"; {scoring}"
         click.echo(f"{classifier.name}: {_told(classifier.preprocessing)}{told}")
+
+
+def print_lost(prepared: Work) -> None:
+    """The classes of which nothing is left, before the work begins."""
+    if lost := getattr(prepared, "lost", ()):
+        click.echo(f"no photo can be used of {', '.join(lost)}: skipped.csv says why of each")
 
 
 def _print_counts(result: Result) -> None:

@@ -46,7 +46,10 @@ def status_lines(summary: Mapping[str, Any]) -> Iterator[str]:
     progress, decisions = summary["progress"], summary["decisions"]
     yield f"answers: {progress['done']} of {progress['total']}"
     yield f"pictures with all their answers: {progress['finished']} of {progress['pictures']}"
-    yield f"by majority: {decisions['kept']} kept, {decisions['dropped']} dropped, {decisions['undecided']} undecided"
+    yield (
+        f"by majority: kept {decisions['kept']} of {progress['pictures']} pictures; dropped {decisions['dropped']},"
+        f" undecided {decisions['undecided']}, too few answers {decisions['too_few']}"
+    )
     yield from _agreement(summary["agreement"])
     for person in summary["annotators"]:
         controls = f"controls right {_share(person['control_accuracy'])} of {person['controls']}"
@@ -79,7 +82,7 @@ def decided_lines(verified: Verified, asked: int, excluded: Mapping[str, str], a
 def _agreement(found: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     for question, values in found.items():
         told = [f"{words} {_measured(values, name)}" for name, words in _MEASURES.items()]
-        yield f"agreement on {question} over {values['pictures']:g} pictures: {', '.join(told)}"
+        yield f"agreement on '{question}' over {values['pictures']:g} pictures: {', '.join(told)}"
         if any(line.endswith(_ABSENT) for line in told):
             yield f"  {_ABSENT}: not defined, since all say the same or too few pictures have two answers"
         if any(line.endswith("(no interval)") for line in told):

@@ -125,5 +125,14 @@ def _offer(address: str) -> str:
         return f"'embedded:{close[0]}'"
     if address.count("/") == 1:
         return f"'hf:{address}'"
-    plain = address.replace("_", "").replace(".", "").isalnum()
-    return f"'timm:{address}'" if plain else "'embedded:efficientnet-lite0' or 'onnx:FILE'"
+    if not address.replace("_", "").replace(".", "").isalnum():
+        return "'embedded:efficientnet-lite0' or 'onnx:FILE'"
+    return f"'timm:{address}'" if "." in address else _with_weights(address)
+
+
+def _with_weights(name: str) -> str:
+    """A network's bare name stands for many sets of weights, so that both libraries want to hear which."""
+    return (
+        f"'timm:{name}.TAG' or 'torchvision:{name}@WEIGHTS' (in full: 'timm:resnet50.a1_in1k',"
+        " 'torchvision:resnet50@IMAGENET1K_V1')"
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import cv2
@@ -15,9 +16,11 @@ from counterfoil.store import picture_file, read_table, read_variants, write_ato
 from counterfoil.types import Picture, Variant
 
 
-def build_job(job: Job, out: Path) -> int:
+def build_job(job: Job, out: Path, before: Callable[[Prepared], None] | None = None) -> int:
     """Write every variant of a job as PNG beside `variants.parquet`; gives back how many were skipped."""
     prepared = prepare(job)
+    if before is not None:
+        before(prepared)
 
     def keep(variant: Variant, picture: Picture) -> None:
         write_atomically(out / "pictures" / picture_file(variant), png(picture))

@@ -14,6 +14,7 @@ from counterfoil.edit.painted import PaintedComplexity
 from counterfoil.engine.local import cores
 from counterfoil.pipeline.building import png
 from counterfoil.pipeline.job import Job
+from counterfoil.pipeline.progress import Extent, shown
 from counterfoil.pipeline.studio import reduced
 from counterfoil.source import DemoSource
 from counterfoil.store import write_atomically
@@ -21,7 +22,7 @@ from counterfoil.types import Picture, Sample
 
 MODELS = ("embedded:efficientnet-lite0", "embedded:efficientnet-lite2", "embedded:pp-lcnetv2")
 PAINTED = (  # photos with a background worth painting
-    "n02110341/imagenet_16_251.jpg", "n02422699/ffffff7f34180000_0352.png", "n02037110/fffe8880a00000ff_0143.png",
+    "n02110341/imagenet_16_251.jpg", "n02422699/ffffff7f34180000_0352.png", "n02028035/ffdfc7f0e1e0e1c1_0141.png",
 )  # fmt: skip
 GUIDANCES = (-20, 20)
 SIDE = 256
@@ -39,7 +40,8 @@ def paint_demo(out: Path, photos: Sequence[str] = PAINTED) -> Path:
     source = DemoSource()
     chosen = [sample for sample in source.samples()[0] if sample.id in photos]
     with ThreadPoolExecutor(cores()) as threads:
-        rows = list(threads.map(lambda sample: _row(source, sample), chosen))
+        made = threads.map(lambda sample: _row(source, sample), chosen)
+        rows = list(shown(made, Extent(0, len(chosen), " photos")))
     path = out / "painted.png"
     write_atomically(path, png(Picture(np.vstack([_captions(), *rows]), np.zeros((1, 1), np.uint8))))
     return path

@@ -25,6 +25,7 @@ from counterfoil.labels import LabelSpace, imagenet1k, own_space, space_named, s
 from counterfoil.models import ModelOptions, Scoring, load_model, scored
 from counterfoil.models.scoring import ScoredClassifier
 from counterfoil.pipeline.attacking import by_gradient
+from counterfoil.pipeline.lost_classes import lost_classes
 from counterfoil.pipeline.studio import Segmenter, Studio
 from counterfoil.recipes import Recipe, Step, load_recipe
 from counterfoil.segment import U2Netp
@@ -76,6 +77,7 @@ class Prepared:
     samples: tuple[Sample, ...]
     skipped: tuple[Skipped, ...]
     surrogates: Mapping[str, Classifier] = field(default_factory=dict)  # by address: models that choose among edits
+    lost: tuple[str, ...] = ()  # class folders all of whose photos were skipped
 
     @cached_property
     def donors(self) -> Donors:
@@ -127,10 +129,13 @@ def prepare(job: Job) -> Prepared:
     )
     _refuse_doubles(steps)
     samples, skipped = job.source.samples()
+    lost = lost_classes(job.source, samples, skipped)
     given = space_named(job.classes) if job.classes else None
     options = replace(job.options, classes=given)
     classifiers = tuple(load_model(address, options=options) for address in job.models)
-    space = given or (space_of(classifiers[0].labels) if classifiers else _space_of_folders(samples))
+    space = given or (space_of(classifiers[0].labels) if classifiers else _space_of_folders(samples, lost))
+    for label in lost:
+        space.resolve(label)  # a misspelt class is told at the door, whether or not its masks are there
     chosen = in_turn(samples, job.limit)
     label_of = {label: space.resolve(label) for label in {sample.label for sample in chosen}}
     labelled = tuple(replace(sample, label=label_of[sample.label]) for sample in chosen)
@@ -139,7 +144,8 @@ def prepare(job: Job) -> Prepared:
     lacking = _lacking(recipe, labels)
     steps = tuple(step for step in steps if step.edit not in [edit for edit, _ in lacking])
     waiting = (*_waiting(recipe), *(row for _, row in lacking))
-    return Prepared(job, recipe, steps, ready, space, labelled, (*skipped, *waiting), _surrogates(steps, labels))
+    rows = (*skipped, *waiting)
+    return Prepared(job, recipe, steps, ready, space, labelled, rows, _surrogates(steps, labels), lost)
 
 
 def _refuse_doubles(steps: Sequence[Planned]) -> None:
@@ -222,14 +228,14 @@ def _lacking(recipe: Recipe, labels: Sequence[str]) -> list[tuple[AnyEdit, Skipp
     return found
 
 
-def _space_of_folders(samples: Sequence[Sample]) -> LabelSpace:
+def _space_of_folders(samples: Sequence[Sample], lost: Sequence[str]) -> LabelSpace:
     """Where no model names its labels: ImageNet's if the folders speak it, else the folders' own names."""
     labels = sorted({sample.label for sample in samples})
     try:
         for label in labels:
             imagenet1k().resolve(label)
     except UserError:
-        return own_space("the folders", labels)
+        return own_space("the folders", sorted({*labels, *lost}))
     return imagenet1k()
 
 

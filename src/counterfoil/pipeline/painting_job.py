@@ -16,6 +16,7 @@ from counterfoil.labels import LabelSpace, space_named
 from counterfoil.paint.address import load_painter
 from counterfoil.paint.painter import Painted, Painter, PaintOptions, Particular, Refusal, Wish
 from counterfoil.pipeline.job import segmenter_for, source_at
+from counterfoil.pipeline.lost_classes import lost_classes
 from counterfoil.pipeline.painting_plan import Order, PaintingPlan, Selection
 from counterfoil.pipeline.studio import Studio
 from counterfoil.recipes.painting import Painting, load_painting
@@ -112,6 +113,8 @@ def _photos(
         raise UserError(f"expected --images: {painting.name} paints backgrounds around the objects of photos")
     source = source_at(job.images, job.masks)
     found, skipped = source.samples()
+    for label in lost_classes(source, found, skipped):
+        space.resolve(label)
     samples = [replace(sample, label=space.resolve(sample.label)) for sample in found]
     studio = Studio(source, {sample.id: sample for sample in samples}, painting.working_size, segmenter_for(samples))
     return samples, tuple(skipped), studio

@@ -39,6 +39,11 @@ class FolderSource:
             samples = list(pool.map(self._sample, found))
         return _without_duplicates(samples, self._strays())
 
+    @property
+    def labels(self) -> Sequence[str]:
+        """The class folders that hold pictures, whether or not these can be used."""
+        return sorted({path.parent.name for path in self._files() if _readable(path.parent.name) == path.parent.name})
+
     def _files(self) -> Iterator[Path]:
         for folder in self._folders():
             for path in sorted(folder.iterdir()):
@@ -69,7 +74,7 @@ class FolderSource:
     def _sample(self, path: Path) -> Sample | Skipped:
         label = path.parent.name
         name = f"{label}/{path.name}"
-        if name != (readable := name.encode("utf-8", "backslashreplace").decode()):
+        if name != (readable := _readable(name)):
             return Skipped(readable, "source", "", "the file's name is not UTF-8 text")
         mask = self.masks / label / f"{path.stem}.png" if self.masks else None
         if mask and not mask.is_file():
@@ -100,6 +105,11 @@ class FolderSource:
             (height, width), (rows, columns) = image.shape[:2], mask.shape
             raise Unusable(f"the mask is {columns} x {rows} pixels, the photo {width} x {height}")
         return image, mask
+
+
+def _readable(name: str) -> str:
+    """The name as UTF-8 has it; one in other bytes can stand in no table."""
+    return name.encode("utf-8", "backslashreplace").decode()
 
 
 def _without_duplicates(

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select
 
-from counterfoil.types import Verdict
+from counterfoil.types import Decision, Verdict
 from counterfoil.verify import tables
 from counterfoil.verify.desk import Desk
 from counterfoil.verify.people import everybody
@@ -33,11 +33,8 @@ def summary(desk: Desk) -> dict[str, Any]:
         disagreements = _disagreements(connection, desk, counted, words)
     told["disagreements"] = disagreements[:_MOST_DISAGREEMENTS]
     told["disagreement_count"] = len(disagreements)
-    keep_if = desk.questionnaire.keep_if
-    decisions = with_last_words(desk.judge.decisions(counted), words, keep_if)
-    kept = sum(decision.kept for decision in decisions)
-    undecided = sum("undecided" in decision.decided.values() for decision in decisions)
-    told["decisions"] = {"kept": kept, "dropped": len(decisions) - kept - undecided, "undecided": undecided}
+    decisions = with_last_words(desk.judge.decisions(counted), words, desk.questionnaire.keep_if)
+    told["decisions"] = _decided(decisions, desk.questionnaire.annotators, words, told["progress"]["pictures"])
     told["agreement"] = desk.judge.agreement(counted)
     return dict(_without_nan(told))
 
@@ -57,6 +54,21 @@ def _progress(connection: Connection) -> dict[str, int]:
     whole = select(func.count()).select_from(done.join(tables.pictures, _pictures.id == done.c.picture_id))
     finished = connection.execute(whole.where(done.c.times >= _pictures.wanted)).scalar_one()
     return {"pictures": row[0], "finished": finished, "done": int(answers), "total": int(row[1])}
+
+
+def _decided(
+    decisions: Sequence[Decision], fewest: int, words: Mapping[tuple[str, str], str], pictures: int
+) -> dict[str, int]:
+    """How many pictures are kept, dropped, undecided between people, or wait for answers, as `decide` counts them."""
+    enough = [
+        row
+        for row in decisions
+        if all(sum(given.values()) >= fewest or (row.variant_id, name) in words for name, given in row.answers.items())
+    ]
+    kept = sum(row.kept for row in enough)
+    undecided = sum("undecided" in row.decided.values() for row in enough)
+    dropped = len(enough) - kept - undecided
+    return {"kept": kept, "dropped": dropped, "undecided": undecided, "too_few": pictures - len(enough)}
 
 
 def _people(connection: Connection, desk: Desk, every: Sequence[Verdict]) -> list[dict[str, Any]]:

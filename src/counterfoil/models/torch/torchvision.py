@@ -41,7 +41,8 @@ def _weights(models: Any, name: str, version: str) -> Any:
     versions = {entry.name: entry for entry in models.get_model_weights(name)}
     if version not in versions:
         exact = " or ".join(f"'torchvision:{name}@{entry}'" for entry in versions)
-        raise UserError(f"expected the name of the weights, got 'torchvision:{name}@{version}'; use {exact}")
+        given = f"{name}@{version}" if version else name
+        raise UserError(f"expected the name of the weights, got 'torchvision:{given}'; use {exact}")
     return versions[version]
 
 

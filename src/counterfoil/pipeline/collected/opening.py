@@ -43,7 +43,7 @@ def _recognised(path: Path) -> Collection:
     if names := possible(path):
         raise UserError(
             f"expected an archive whose files tell which it is, got '{path}', which by its class folders may be"
-            f" {' or '.join(names)}; say which, such as {names[0]}:{path}"
+            f" {' or '.join(names)}; say which, such as {names[0]}:{path}; {_own_photos(path)}"
         )
     return _workspace(path)
 
@@ -58,10 +58,16 @@ def _workspace(folder: Path) -> WorkspaceCollection:
     try:
         return WorkspaceCollection(Workspace(folder))
     except UserError as error:
+        own = f"; {_own_photos(folder)}" if folder.is_dir() else ""
         raise UserError(
             f"expected {_expected()}, got the {_kind(folder)} '{folder}', which holds neither benchmark.json nor"
-            f" variants.parquet with pictures/; a published archive needs its name, such as imagenet-e:{folder}"
+            f" variants.parquet with pictures/; a published archive needs its name, such as imagenet-e:{folder}{own}"
         ) from error
+
+
+def _own_photos(folder: Path) -> str:
+    """What to do with photos that are no benchmark."""
+    return f"photos of your own: `counterfoil run --images {folder}`"
 
 
 def _kind(path: Path) -> str:

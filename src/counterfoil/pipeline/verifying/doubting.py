@@ -59,7 +59,7 @@ def _no_better_than_chance(agreement: Mapping[str, Mapping[str, float]]) -> Iter
         alpha, low, high = (values.get(f"krippendorff_alpha{end}", math.nan) for end in ("", "_low", "_high"))
         if low <= LEAST_AGREEMENT:  # never where it is NaN: nothing to agree about, or too few pictures
             yield (
-                f"agreement on {question} may be no better than chance (Krippendorff's alpha {number(alpha, 2)}"
+                f"agreement on '{question}' may be no better than chance (Krippendorff's alpha {number(alpha, 2)}"
                 f" [{number(low, 2)}, {number(high, 2)}], where 0 is chance): see `verify status` for who to leave out,"
                 " by `verify decide --least-control-accuracy` or on the administrator's page"
             )

@@ -46,12 +46,17 @@ async function refresh() {
 }
 
 // Progress and agreement.
+let shownOnce = false;
+
 function show(summary) {
   const { progress, decisions } = summary;
+  if (!shownOnce && summary.annotators.length === 0) byId("main").prepend(byId("people")); // nothing goes on without them
+  shownOnce = true; // nothing moves under the hand of whoever has begun to invite
   byId("progress").max = Math.max(1, progress.total);
   byId("progress").value = progress.done;
   byId("lead").textContent = `${progress.done} of ${progress.total} answers are in; ${progress.finished} of ${progress.pictures} pictures have all of theirs.`;
-  const figures = [["kept", decisions.kept], ["dropped", decisions.dropped], ["undecided so far", decisions.undecided],
+  const figures = [["kept", decisions.kept], ["dropped", decisions.dropped], ["undecided", decisions.undecided],
+    ["too few answers", decisions.too_few],
     ["disagreements", summary.disagreement_count], ["annotators", summary.annotators.length]];
   byId("figures").replaceChildren(...figures.map(([name, value]) => {
     const figure = made("div");

@@ -72,7 +72,7 @@ function show(task, earlier) {
   activate(0);
   if (byKeyboard) focusAnswer(0);
   announce(`${task.class_name}. ${task.questions[0].text}`);
-  byId("undo").disabled = false;
+  showUndo();
 }
 
 // The questions of one task.
@@ -117,6 +117,7 @@ function choose(place, answer) {
   });
   const open = current.task.questions.findIndex((question) => !(question.id in current.answers));
   if (open === -1) { submit(); return; }
+  showUndo();
   const byKeyboard = document.activeElement.closest(".answers") !== null;
   activate(open);
   if (byKeyboard) focusAnswer(0);
@@ -127,6 +128,7 @@ function submit() {
   const { task, answers } = current;
   desk.answer(task, answers, secondsSpent());
   answered.push(task.task);
+  showUndo();
   shelf.forgetAllBut(answered.slice(-4));
   advance();
 }
@@ -141,6 +143,7 @@ async function undo() {
     const place = current.task.questions.indexOf(last);
     byId("questions").children[place].querySelectorAll("button").forEach((button) => button.setAttribute("aria-pressed", "false"));
     activate(place);
+    showUndo();
     return;
   }
   undoing = true;

@@ -4,6 +4,8 @@ const { annotator, project } = JSON.parse(document.getElementById("project").tex
 const byId = (name) => document.getElementById(name);
 const made = (tag, name = "", text = "") => Object.assign(document.createElement(tag), { className: name, textContent: text });
 
+let doneSoFar = 0; // by this person, in earlier sessions too
+
 // Words and marks around the desk.
 function showWaiting(title, text) {
   byId("desk").hidden = true;
@@ -19,7 +21,14 @@ function showProgress({ done, total }) {
   byId("progress").max = Math.max(1, total);
   byId("progress").value = done;
   byId("count").textContent = `${done} of ${total}`;
-  byId("undo").disabled = !started || (done === 0 && answered.length === 0 && !current);
+  doneSoFar = done;
+  showUndo();
+}
+
+// Undo is there only while something can be taken back: an answer of this picture, or an earlier one.
+function showUndo() {
+  const begun = current !== null && Object.keys(current.answers).length > 0;
+  byId("undo").disabled = !started || (doneSoFar === 0 && answered.length === 0 && !begun);
 }
 
 function showState(state, detail) {
