@@ -11,10 +11,11 @@ from counterfoil.report.accuracy_chart import PERCENT
 from counterfoil.report.accuracy_headline import kind_name, kinds_of
 from counterfoil.report.axis import Axis, Tick, straight_axis
 from counterfoil.report.content import ReportInput
+from counterfoil.report.costliest import costliest
 from counterfoil.report.drops_chart import Mark
 from counterfoil.report.edit_words import doing
 from counterfoil.report.looks import Style, styles
-from counterfoil.report.model_findings import SURFACE, costliest
+from counterfoil.report.model_findings import SURFACE
 from counterfoil.report.surrogates import surrogates_among
 from counterfoil.report.wording import attribute_name, interval, number, points, sentence_start
 from counterfoil.types import Drop

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from counterfoil.analyse import FEWEST_PHOTOS, Contrast, significant
 from counterfoil.report.content import Row
+from counterfoil.report.costliest import costs, leaves_out_zero, worst_by_attribute
 from counterfoil.report.edit_words import doing
 from counterfoil.report.finding import NO_ATTRIBUTE, Finding
 from counterfoil.report.models_apart import better_model
@@ -56,7 +57,7 @@ def _accuracy(rows: Sequence[Drop]) -> Finding:
 
 def _weakest(rows: Sequence[Drop], known: Known) -> list[Finding]:
     """The attribute that costs most, as far as the intervals tell, and the others that cost something."""
-    costly = sorted(_worst_by_attribute(rows, _costs), key=lambda row: -row.drop)
+    costly = sorted(worst_by_attribute(rows, costs), key=lambda row: -row.drop)
     if not costly:
         return _nothing_costs(rows, known)
     keeping = [row for row in costly if row.attribute not in SURFACE]
@@ -72,7 +73,7 @@ def _weakest(rows: Sequence[Drop], known: Known) -> list[Finding]:
 
 def _most(first: Drop, rivals: Sequence[Drop], apart: str, known: Known) -> Finding:
     name = sentence_start(attribute_name(first.attribute))
-    others = [row for row in _worst_by_attribute(rivals) if row.attribute != first.attribute]
+    others = [row for row in worst_by_attribute(rivals) if row.attribute != first.attribute]
     near = [attribute_name(row.attribute) for row in others if row.ci_high > first.ci_low]
     open_end = f"{_few(near)} may cost as much" if near else ""
     better = better_model(first, known.clear)
@@ -111,7 +112,7 @@ def _nothing_costs(rows: Sequence[Drop], known: Known) -> list[Finding]:
     if not rows:
         return []
     largest = max(rows, key=lambda row: row.drop)
-    corrected = f" {known.correction}" if _leaves_out_zero(largest) else ""
+    corrected = f" {known.correction}" if leaves_out_zero(largest) else ""
     most = f"{attribute_name(largest.attribute)}: {doing(largest)}, {points(largest)} (n = {largest.n})."
     if known.few >= len(rows):
         return [_too_thin(largest, len(rows), known, most)]
@@ -127,7 +128,7 @@ def _too_thin(largest: Drop, enough: int, known: Known, most: str) -> Finding:
     """That nothing is significant where most rows say nothing is no sign that nothing costs anything."""
     rest = "rests" if known.few == 1 else "rest"
     rows = f"{known.few} of its {known.few + enough} rows {rest} on fewer than {FEWEST_PHOTOS} photos"
-    corrected = f" {known.correction}" if _leaves_out_zero(largest) else ""
+    corrected = f" {known.correction}" if leaves_out_zero(largest) else ""
     aside = f"the largest drop of the others, not significant{corrected}, is {most}"
     return Finding(
         largest.model,
@@ -153,14 +154,14 @@ def _unclear(rows: Sequence[Drop], known: Known) -> list[Finding]:
     open_rows = [row for row in rows if row.attribute not in settled]
     if not open_rows or not settled:
         return []
-    corrected = {row.attribute for row in open_rows if _leaves_out_zero(row)}
+    corrected = {row.attribute for row in open_rows if leaves_out_zero(row)}
     names = dict.fromkeys(row.attribute for row in open_rows)
     plain = [attribute_name(name) for name in names if name not in corrected]
     told = f"Not significant: {listed(plain)}. " if plain else ""
     if corrected:
         close = listed([attribute_name(name) for name in names if name in corrected])
         told += f"Not significant {known.correction}: {close}. "
-    return [Finding(open_rows[0].model, "unclear", told + _doubt(_worst_by_attribute(open_rows), known))]
+    return [Finding(open_rows[0].model, "unclear", told + _doubt(worst_by_attribute(open_rows), known))]
 
 
 def _doubt(rows: Sequence[Drop], known: Known) -> str:
@@ -183,7 +184,7 @@ def _control_cost(row: Drop, known: Known) -> str:
     if significant(row):
         effect = f"costs {points(row)}" if row.drop >= 0 else f"raises accuracy by {gain(row)}"
         return f"{way}: {effect} by itself, so read the other drops against it."
-    corrected = f" {known.correction}" if _leaves_out_zero(row) else ""
+    corrected = f" {known.correction}" if leaves_out_zero(row) else ""
     return f"{way}: no significant change{corrected}, drop {points(row)}."
 
 
@@ -198,26 +199,3 @@ def _presence(rows: Sequence[Drop]) -> list[Finding]:
         for row in rows
         if row.attribute == "presence"
     ]
-
-
-def _leaves_out_zero(row: Drop) -> bool:
-    return row.ci_low > 0 or row.ci_high < 0
-
-
-def _costs(row: Drop) -> bool:
-    return significant(row) and row.drop > 0
-
-
-def costliest(rows: Sequence[Drop]) -> list[Drop]:
-    """The row by which an attribute is judged: its costliest significant one, or where none is, its costliest."""
-    telling = [row for row in rows if row.attribute not in NO_ATTRIBUTE]
-    clear = {row.attribute: row for row in _worst_by_attribute(telling, _costs)}
-    return [clear.get(row.attribute, row) for row in _worst_by_attribute(telling)]
-
-
-def _worst_by_attribute(rows: Iterable[Drop], wanted: Callable[[Drop], bool] = lambda row: True) -> list[Drop]:
-    worst: dict[str, Drop] = {}
-    for row in filter(wanted, rows):
-        if row.attribute not in worst or row.drop > worst[row.attribute].drop:
-            worst[row.attribute] = row
-    return list(worst.values())
