@@ -80,6 +80,11 @@ def test_a_difference_of_shares_never_leaves_what_a_difference_can_be() -> None:
     assert combined([(1.0, low), (-1.0, low), (1.0, high), (-1.0, high)], 0.0) == (-1.0, 1.0)
 
 
+def test_a_difference_that_two_photos_carry_can_be_anything() -> None:
+    half, same = (of_own_photos(np.array(hits), 0, 2) for hits in ([True, False], [True, False]))
+    assert combined([(1.0, half), (-1.0, same)], 0.0) == (-1, 1)
+
+
 def test_a_share_that_one_photo_carries_can_be_anything() -> None:
     alone = share(np.ones(8, bool), np.ones(8, bool), Photos(np.zeros(8, np.intp), 3))
     assert share_estimate(alone) == (1.0, 0.0, 1.0, 8)

@@ -53,6 +53,8 @@ def combined(terms: Sequence[tuple[float, PhotoShare]], value: float) -> Interva
     From their own intervals and how they vary together: Newcombe's for two independent shares, Zou and Donner's (MOVER)
     for shares over the same photos. The value is given, as it need not be linear: the factors are then its derivatives.
     """
+    if any(0 < effective_photos(share) < _FEWEST_FOR_A_CHANGE for _, share in terms):
+        return Interval(-1.0, 1.0)  # two photos always vary together, and what they say would cancel to certainty
     factors = np.array([factor for factor, _ in terms])
     ends = np.array([share_estimate(share)[:3] for _, share in terms])  # value, low, high
     below, above = ends[:, 0] - ends[:, 1], ends[:, 2] - ends[:, 0]
