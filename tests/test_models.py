@@ -120,6 +120,11 @@ def test_a_wrong_address_says_what_was_expected(address: str, said: str) -> None
     assert "\n" not in str(error.value)
 
 
+def test_a_name_like_no_other_is_offered_none() -> None:
+    with pytest.raises(UserError, match=r"got 'embedded:nothing'$"):
+        load_model("embedded:nothing")
+
+
 @pytest.mark.parametrize(
     ("keys", "said"),
     [

@@ -20,10 +20,13 @@ class Unsegmented(Unusable):
     """One photo whose object the segmenter could not find plausibly."""
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The end of a line that offers the known word close to one that is not; empty where none is close."""
+def did_you_mean(word: str, known: Iterable[str], before: str = "") -> str:
+    """The end of a line that offers the known word close to one that is not; empty where none is close.
+
+    What stands `before` every word is offered with it and not compared: it would make all of them alike.
+    """
     close = difflib.get_close_matches(word, list(known), n=1, cutoff=_CLOSE)
-    return f"; did you mean '{close[0]}'?" if close else ""
+    return f"; did you mean '{before}{close[0]}'?" if close else ""
 
 
 def how_to_install(extra: str, option: str = "") -> str:

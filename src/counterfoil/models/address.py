@@ -30,10 +30,8 @@ from counterfoil.types import Classifier
 def _embedded(request: Request) -> Classifier:
     place = request.place
     if place not in NETWORKS:
-        raise UserError(
-            f"expected embedded:{{{', '.join(NETWORKS)}}}, got '{request.address}'"
-            f"{did_you_mean(request.address, [f'embedded:{name}' for name in NETWORKS])}"
-        )
+        offer = did_you_mean(place, NETWORKS, "embedded:")
+        raise UserError(f"expected embedded:{{{', '.join(NETWORKS)}}}, got '{request.address}'{offer}")
     file = onnx_file(place, asset, cache_folder())
     labels, wanted = imagenet1k().labels, NETWORKS[place].preprocessing
     return _in_precision(OnnxClassifier(request.address, file, labels, wanted, "probabilities"), request.options)

@@ -52,10 +52,8 @@ def write_report(out: Path, content: ReportInput) -> Path:
 
 def render(content: ReportInput) -> str:
     """The page as text; what comes from files, labels or models is escaped, and no script but ours may run."""
-    shown = shelves(content)
     looks = styles([*(row.model for row in content.drops), *content.run.models])
     surrogates = surrogates_among(content.run)
-    script = (_PAGE / "report.js").read_text(encoding="utf-8")
     return (
         _environment(surrogates)
         .get_template("report.html")
@@ -67,29 +65,50 @@ def render(content: ReportInput) -> str:
             told_apart=told_apart,
             contrasts=sorted(content.contrasts, key=_doubt)[:_MOST_CONTRASTS],
             leads=("accuracy", "weakest") if content.accuracies else ("weakest",),
-            alone=any(not example.paired for example in content.examples),
-            accuracy_chart=None if content.has_drops else accuracy_chart(content.accuracies, surrogates),
             paper_headings=HEADINGS,
             cell_text=cell_text,
             findings=_by_model(findings_of(content)),
-            glance=glance(content),
-            drops_chart=drops_chart(content.drops),
-            dose_charts=dose_charts(content.drops),
-            heat_map=heat_map(content),
-            scatter_chart=scatter_chart(content),
-            **_beyond_accuracy(content, looks),
-            shelves=shown,
-            classes=sorted({card.name for shelf in shown for card in shelf.cards}),
-            flips=any(verdict.failed for shelf in shown for card in shelf.cards for verdict in card.verdicts),
             reasons=_by_reason(content),
             fewest_photos=FEWEST_PHOTOS,
             interval_name=METHODS[DEFAULT_METHOD],
             most_names=_MOST_NAMES,
             most_photos_for_power=MOST_PHOTOS_FOR_POWER,
-            script=Markup(script),
-            script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+            **_charts(content, surrogates),
+            **_beyond_accuracy(content, looks),
+            **_gallery(content),
+            **_script(),
         )
     )
+
+
+def _charts(content: ReportInput, surrogates: tuple[str, ...]) -> dict[str, object]:
+    return {
+        "glance": glance(content),
+        "drops_chart": drops_chart(content.drops),
+        "accuracy_chart": None if content.has_drops else accuracy_chart(content.accuracies, surrogates),
+        "dose_charts": dose_charts(content.drops),
+        "heat_map": heat_map(content),
+        "scatter_chart": scatter_chart(content),
+    }
+
+
+def _gallery(content: ReportInput) -> dict[str, object]:
+    """The shelves of photos, and what their filters need."""
+    shown = shelves(content)
+    cards = [card for shelf in shown for card in shelf.cards]
+    return {
+        "shelves": shown,
+        "classes": sorted({card.name for card in cards}),
+        "flips": any(verdict.failed for card in cards for verdict in card.verdicts),
+        "alone": any(not example.paired for example in content.examples),
+    }
+
+
+def _script() -> dict[str, object]:
+    """The one script of the page, and the hash by which the browser knows it."""
+    script = (_PAGE / "report.js").read_text(encoding="utf-8")
+    told = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return {"script": Markup(script), "script_hash": told}
 
 
 def _beyond_accuracy(content: ReportInput, looks: Mapping[str, Style]) -> dict[str, object]:
