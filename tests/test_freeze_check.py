@@ -18,8 +18,7 @@ from counterfoil.freeze import LAYOUTS, LayoutName, differences, open_benchmark,
 from counterfoil.freeze.checking import decoded, file_note
 from counterfoil.freeze.entries import COLUMNS, read_manifest
 from counterfoil.freeze.record import content_digest
-from counterfoil.store.parquet import TableWriter
-from counterfoil.store.parquet_reading import read_table
+from counterfoil.store import TableWriter, read_table
 from frozen_sets import frozen, write_workspace
 
 

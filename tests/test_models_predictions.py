@@ -49,7 +49,7 @@ def test_parquet_is_read_as_csv_is(tmp_path: Path) -> None:
     assert answered(tmp_path / "answers.parquet", variant("v1")) == [((TABBY,), 0.5, "scored")]
 
 
-def test_a_runs_own_table_is_read_without_another_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_runs_own_table_is_read(tmp_path: Path) -> None:
     ranked = Prediction("v1", (TABBY, BEAGLE), (0.75, 0.25), 0.75)
     lost = Prediction("v2", (), (), float("nan"), "error")
     with ResultTables(tmp_path, ["python:model"], None) as tables:
@@ -57,18 +57,66 @@ def test_a_runs_own_table_is_read_without_another_package(tmp_path: Path, monkey
             made = Made(variant(found.variant_id), "0" * 64, 10.0)
             tables.add_variant(Sample("cats/one.jpg", TABBY, "cats/one.jpg", None, "0" * 64), made)
             tables.add_prediction("python:model", made, found)
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
     (path,) = (tmp_path / "predictions").glob("*.parquet")
     first, second = answered(path, variant("v1"), variant("v2", attribute="size"))
     assert first == ((TABBY, BEAGLE), 0.75, "scored")
     assert second[2] == "error"
 
 
-def test_parquet_without_pyarrow_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "answers.parquet").write_bytes(b"PAR1")
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(UserError, match=r"pip install 'counterfoil\[parquet\]'"):
+@pytest.mark.parametrize("codec", ["none", "snappy", "gzip", "zstd"])
+@pytest.mark.parametrize(
+    "text", [pa.string(), pa.large_string(), pa.binary(), pa.dictionary(pa.int32(), pa.string())], ids=str
+)
+def test_parquet_of_every_kind_is_read(tmp_path: Path, codec: str, text: pa.DataType) -> None:
+    columns = {
+        "variant_id": pa.array([f"v{place // 2}" for place in range(10)]).cast(text),
+        "class": pa.array([TABBY, BEAGLE] * 5).cast(text),
+        "probability": pa.array([0.75, 0.25] * 5, pa.float32()),
+        "remark": pa.array([None, "seen"] * 5),
+    }
+    pq.write_table(pa.table(columns), tmp_path / "answers.parquet", compression=codec, row_group_size=3)
+    (found,) = answered(tmp_path / "answers.parquet", variant("v4"))
+    assert found == ((TABBY, BEAGLE), 0.75, "scored")
+
+
+def test_a_row_of_parquet_may_hold_the_whole_ranking_as_lists(tmp_path: Path) -> None:
+    table = pa.table({"variant_id": ["v1"], "class": [[BEAGLE, TABBY]], "probability": [[0.25, 0.5]]})
+    pq.write_table(table, tmp_path / "answers.parquet")
+    assert answered(tmp_path / "answers.parquet", variant("v1")) == [((TABBY, BEAGLE), 0.5, "scored")]
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({"variant_id": "v1", "class": None, "probability": 0.5}, "got an empty cell"),
+        ({"variant_id": None, "class": TABBY, "probability": 0.5}, "got an empty cell"),
+        ({"variant_id": "v1", "class": TABBY, "probability": None}, "from 0 to 1 in row 3"),
+        ({"variant_id": "v1", "class": b"\xff", "probability": 0.5}, "text in UTF-8 in row 3"),
+    ],
+)
+def test_what_a_row_of_parquet_lacks_is_said(tmp_path: Path, row: dict[str, object], said: str) -> None:
+    whole = {"variant_id": "v0", "class": TABBY.encode() if row["class"] == b"\xff" else TABBY, "probability": 0.5}
+    pq.write_table(pa.Table.from_pylist([whole, row]), tmp_path / "answers.parquet")
+    with pytest.raises(UserError, match=said) as error:
         load_model(f"predictions:{tmp_path / 'answers.parquet'}")
+    assert "\n" not in str(error.value)
+
+
+def test_lists_of_unequal_length_are_said(tmp_path: Path) -> None:
+    table = pa.table({"variant_id": ["v1"], "class": [[BEAGLE, TABBY]], "probability": [[0.25]]})
+    pq.write_table(table, tmp_path / "answers.parquet")
+    with pytest.raises(UserError, match="as many probabilities as classes in row 2"):
+        load_model(f"predictions:{tmp_path / 'answers.parquet'}")
+
+
+def test_damaged_parquet_is_said_in_one_line(tmp_path: Path) -> None:
+    table = pa.table({"variant_id": ["v1"], "class": [TABBY], "probability": [0.5]})
+    pq.write_table(table, tmp_path / "answers.parquet")
+    data = (tmp_path / "answers.parquet").read_bytes()
+    (tmp_path / "answers.parquet").write_bytes(data[: len(data) // 2])
+    with pytest.raises(UserError, match=r"answers\.parquet: it is damaged") as error:
+        load_model(f"predictions:{tmp_path / 'answers.parquet'}")
+    assert "\n" not in str(error.value)
 
 
 def test_torch_models_without_torch_name_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

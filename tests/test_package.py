@@ -42,7 +42,13 @@ def test_an_unknown_public_name_is_an_attribute_error() -> None:
 
 def test_the_core_asks_for_nothing_heavy() -> None:
     core = [re.split(r"[<>=;\[ ]", line)[0] for line in requires("counterfoil") or [] if "extra ==" not in line]
-    assert not {"torch", "scipy", "pandas", "pyarrow", "ray", "onnx"} & set(core)
+    assert not {"torch", "scipy", "pandas", "ray", "onnx"} & set(core)
+
+
+def test_the_commands_load_pyarrow_only_for_tables() -> None:
+    code = "import sys, counterfoil.cli; print('counterfoil.store.parquet' in sys.modules, 'pyarrow' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "False"]
 
 
 def _documented(command: click.Command, path: str) -> list[str]:

@@ -1,7 +1,7 @@
 """`predictions:FILE`: answers that were made elsewhere, as CSV or Parquet.
 
 Each row names a picture (`variant_id`, or `file` for unedited photos), a `class` and, where known, its `probability`;
-several rows of one picture are its ranking. A picture without a row is counted as an error, never as a wrong answer.
+several rows of one picture are its ranking; in Parquet a row may also hold lists of both. A picture without a row is counted as an error, never as a wrong answer.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
-from counterfoil.extras import required
 from counterfoil.labels import imagenet1k
 from counterfoil.models.options import Request
 from counterfoil.models.weights import check_file, file_digest
-from counterfoil.store import read_table
+from counterfoil.store import open_parquet
 from counterfoil.types import Classifier, Prediction, Preprocessing, Variant
 
 RANKS = 5
 _PICTURE = ("variant_id", "file", "filename", "file_name", "image")
 _CLASS = ("class", "label", "prediction")
 _PROBABILITY = ("probability", "score", "confidence")
+_OF_A_RUN = {"variant_id", "outcome", *(f"{name}_{rank + 1}" for name in ("rank", "score") for rank in range(RANKS))}
 
 Ranking = list[tuple[str, float]]  # class and probability, best first
 
@@ -73,7 +73,7 @@ def load_predictions(request: Request) -> Classifier:
     path = Path(request.place)
     check_file(path, "predictions as CSV or Parquet")
     columns = _parquet(path) if path.suffix.lower() in (".parquet", ".pq") else _csv(path)
-    rankings = _of_a_run(columns) if "rank_1" in columns else _rankings(path, columns)
+    rankings = _of_a_run(columns) if columns.keys() >= _OF_A_RUN else _rankings(path, columns)
     space = request.options.classes
     known = space.labels if space else imagenet1k().labels
     answered = dict.fromkeys(label for ranking in rankings.values() for label, _ in ranking)
@@ -94,17 +94,10 @@ def _csv(path: Path) -> Mapping[str, Sequence[Any]]:
 
 
 def _parquet(path: Path) -> Mapping[str, Sequence[Any]]:
-    """A table of our own, which needs no other package, or another program's."""
-    if _is_ours(path):
-        return {name: column.tolist() for name, column in read_table(path).items()}
-    return _foreign_parquet(path)
-
-
-def _is_ours(path: Path) -> bool:
-    """Whether the footer names this program as the one that wrote the table."""
-    data = path.read_bytes()
-    size = int.from_bytes(data[-8:-4], "little")
-    return data[-4:] == b"PAR1" and b"counterfoil" in data[max(0, len(data) - 8 - size) :]
+    """The columns of a Parquet file, whichever program wrote it."""
+    with open_parquet(path) as file:
+        columns: Mapping[str, Sequence[Any]] = file.read().to_pydict()
+    return columns
 
 
 def _of_a_run(columns: Mapping[str, Sequence[Any]]) -> dict[str, Ranking]:
@@ -114,20 +107,14 @@ def _of_a_run(columns: Mapping[str, Sequence[Any]]) -> dict[str, Ranking]:
         list(zip(*(columns[f"{name}_{rank}"] for rank in ranks), strict=True)) for name in ("rank", "score")
     )
     return {
-        variant: [(label, float(score)) for label, score in zip(row, given, strict=True) if label]
+        variant: [
+            (label, math.nan if score is None else float(score))
+            for label, score in zip(row, given, strict=True)
+            if label
+        ]
         for variant, row, given, outcome in zip(columns["variant_id"], labels, scores, columns["outcome"], strict=True)
         if outcome == "scored"
     }
-
-
-def _foreign_parquet(path: Path) -> Mapping[str, Sequence[Any]]:
-    pyarrow = required("pyarrow", "parquet")
-    try:
-        table = required("pyarrow.parquet", "parquet").read_table(path)
-    except pyarrow.ArrowInvalid as error:
-        raise UserError(f"expected predictions as Parquet, got {path}: {' '.join(str(error).split())[:160]}") from error
-    found: Mapping[str, Sequence[Any]] = table.to_pydict()
-    return found
 
 
 def _rankings(path: Path, columns: Mapping[str, Sequence[Any]]) -> dict[str, Ranking]:
@@ -137,10 +124,35 @@ def _rankings(path: Path, columns: Mapping[str, Sequence[Any]]) -> dict[str, Ran
     probabilities = _column(path, columns, _PROBABILITY) if there else ["1"] * len(pictures)
     found: dict[str, Ranking] = {}
     for number, (picture, label, given) in enumerate(zip(pictures, classes, probabilities, strict=True), 2):
-        found.setdefault(str(picture), []).append((_label(str(label)), _probability(path, number, given)))
+        ranking = found.setdefault(_text(path, number, picture), [])
+        for one, probability in _answers(path, number, label, given):
+            ranking.append((_label(_text(path, number, one)), _probability(path, number, probability)))
     if not found:
         raise UserError(f"expected predictions in {path}, got none")
     return {picture: _ranked(path, picture, ranking) for picture, ranking in found.items()}
+
+
+def _answers(path: Path, number: int, label: Any, given: Any) -> list[tuple[Any, Any]]:
+    """The answers of one row: one class, or a list of classes with a list of as many probabilities."""
+    if not isinstance(label, list):
+        return [(label, given)]
+    probabilities = given if isinstance(given, list) else [given] * len(label)
+    if len(probabilities) != len(label):
+        raise UserError(
+            f"expected as many probabilities as classes in row {number} of {path}, got {len(probabilities)} for"
+            f" {len(label)}"
+        )
+    return list(zip(label, probabilities, strict=True))
+
+
+def _text(path: Path, number: int, value: Any) -> str:
+    """A picture's or a class's name; some programs write texts as bytes."""
+    if value is None:
+        raise UserError(f"expected a picture and a class in row {number} of {path}, got an empty cell")
+    try:
+        return value.decode() if isinstance(value, bytes) else str(value)
+    except UnicodeDecodeError as error:
+        raise UserError(f"expected text in UTF-8 in row {number} of {path}, got other bytes") from error
 
 
 def _ranked(path: Path, picture: str, ranking: Ranking) -> Ranking:

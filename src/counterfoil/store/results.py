@@ -15,8 +15,7 @@ from types import TracebackType
 from typing import Any
 
 from counterfoil.errors import UserError
-from counterfoil.store.parquet import Kind, TableWriter
-from counterfoil.store.parquet_reading import column_names, read_table
+from counterfoil.store.parquet import Kind, TableWriter, column_names, read_table
 from counterfoil.types import Prediction, Preprocessing, Run, Sample, Skipped, Variant
 
 RANKS = 5

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from counterfoil.errors import Unusable, UserError
 from counterfoil.store.files import folder_name, write_atomically
-from counterfoil.store.parquet_reading import read_table
+from counterfoil.store.parquet import read_table
 from counterfoil.store.results import read_record, read_variants
 from counterfoil.types import AnnotatorRecord, Decision, Exhibit, Mined, Variant, Verified
 

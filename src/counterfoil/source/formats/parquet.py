@@ -10,9 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from counterfoil.errors import Unusable, UserError, how_to_install
+from counterfoil.errors import Unusable, UserError
 from counterfoil.source.formats.listed import Listed, ListedSource, Mask, file_bytes, photo_under
 from counterfoil.source.reading import mask_of
+from counterfoil.store import open_parquet
 from counterfoil.types import Skipped
 
 _PICTURES = ("image", "img", "picture", "jpg", "png")
@@ -31,25 +32,17 @@ def parquet_source(path: Path) -> ListedSource:
     return ListedSource(f"parquet:{path}", listed, tuple(entry for entry in found if isinstance(entry, Skipped)))
 
 
-def _arrow() -> Any:
-    try:
-        import pyarrow  # the extra is asked for only by who reads or writes such files
-        import pyarrow.ipc
-        import pyarrow.parquet
-    except ImportError as error:
-        raise UserError(f"Parquet pictures need pyarrow, to read and to write: {how_to_install('parquet')}") from error
-    return pyarrow
-
-
 def _table(file: Path) -> Any:
     """The file's table, mapped into memory where the format allows it."""
-    arrow = _arrow()
+    import pyarrow as pa
+
     try:
         if file.suffix == ".parquet":
-            return arrow.parquet.read_table(file)
-        with arrow.memory_map(str(file)) as mapped:
-            return arrow.ipc.open_stream(mapped).read_all()
-    except (arrow.ArrowInvalid, OSError) as error:
+            with open_parquet(file) as parquet:
+                return parquet.read()
+        with pa.memory_map(str(file)) as mapped:
+            return pa.ipc.open_stream(mapped).read_all()
+    except (pa.ArrowException, OSError) as error:
         raise UserError(f"expected a Parquet or Arrow file, got '{file}': {' '.join(str(error).split())}") from error
 
 
@@ -75,7 +68,8 @@ def _column(table: Any, names: Sequence[str]) -> str | None:
 
 def _holds_pictures(table: Any, name: str) -> bool:
     """Whether a column has bytes; a list of numbers under a mask's name is something else."""
-    types = _arrow().types
+    from pyarrow import types
+
     kind = table.schema.field(name).type if name in table.column_names else None
     return kind is not None and any(is_it(kind) for is_it in (types.is_struct, types.is_binary, types.is_large_binary))
 
@@ -142,13 +136,15 @@ def write_pictures(path: Path, rows: list[tuple[bytes, str, bytes | None]], labe
 
     All files of a set have the same `labels`: `datasets` takes the names of the first file for all of them.
     """
-    arrow = _arrow()
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     names = list(labels)
-    picture = arrow.struct([("bytes", arrow.binary()), ("path", arrow.string())])
+    picture = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
     columns = {
-        "image": arrow.array([{"bytes": photo, "path": None} for photo, _, _ in rows], picture),
-        "label": arrow.array([names.index(label) for _, label, _ in rows], arrow.int64()),
-        "mask": arrow.array([{"bytes": mask, "path": None} if mask else None for *_, mask in rows], picture),
+        "image": pa.array([{"bytes": photo, "path": None} for photo, _, _ in rows], picture),
+        "label": pa.array([names.index(label) for _, label, _ in rows], pa.int64()),
+        "mask": pa.array([{"bytes": mask, "path": None} if mask else None for *_, mask in rows], picture),
     }
     features = {
         "image": {"_type": "Image"},
@@ -156,5 +152,5 @@ def write_pictures(path: Path, rows: list[tuple[bytes, str, bytes | None]], labe
         "mask": {"_type": "Image"},
     }
     metadata = {"huggingface": json.dumps({"info": {"features": features}})}
-    arrow.parquet.write_table(arrow.table(columns).replace_schema_metadata(metadata), path)
+    pq.write_table(pa.table(columns).replace_schema_metadata(metadata), path)
     return path
