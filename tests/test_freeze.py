@@ -139,9 +139,12 @@ def test_a_benchmark_that_says_nothing_of_annotators_keeps_its_digest(workspace:
     frozen(workspace, tmp_path / "set")
     stored = json.loads((tmp_path / "set" / "benchmark.json").read_text())
     assert set(stored["verification"]) == {"rule", "questions", "annotators", "agreement", "confirmed"}  # as before
-    text = json.dumps({name: value for name, value in stored.items() if name != "digest"}, sort_keys=True,
-                      ensure_ascii=False, separators=(",", ":"))  # fmt: skip
-    assert stored["digest"] == hashlib.sha256(text.encode()).hexdigest()
+    digest = stored.pop("digest")
+    tables = {name: {"content": note["content"]} for name, note in stored["files"].items() if "content" in note}
+    assert set(tables) == {"manifest.parquet", "croissant.json"}
+    stored["files"] |= tables
+    text = json.dumps(stored, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    assert digest == hashlib.sha256(text.encode()).hexdigest()
 
 
 def test_an_original_that_people_rejected_is_no_reference(workspace: Workspace, tmp_path: Path) -> None:

@@ -6,20 +6,27 @@ import json
 import os
 import shutil
 import struct
+import zipfile
 import zlib
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
 from counterfoil.cli import commands
 from counterfoil.errors import Unusable, UserError
 from counterfoil.freeze import LAYOUTS, LayoutName, differences, open_benchmark, read_record
-from counterfoil.freeze.checking import decoded, file_note
+from counterfoil.freeze.checking import decoded, file_note, file_notes
+from counterfoil.freeze.croissant import CROISSANT, croissant
 from counterfoil.freeze.entries import COLUMNS, read_manifest
-from counterfoil.freeze.record import content_digest
+from counterfoil.freeze.file_content import with_contents
+from counterfoil.freeze.record import Record, content_digest
 from counterfoil.store import TableWriter, read_table
 from frozen_sets import frozen, write_workspace
+
+BEFORE = Path(__file__).parent / "data" / "written_before_pyarrow.zip"  # benchmarks whose record has format 1
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +64,15 @@ def flip(path: Path, place: int) -> None:
     data = bytearray(path.read_bytes())
     data[place] ^= 1
     path.write_bytes(data)
+
+
+def reseal(folder: Path, record: Record) -> Record:
+    """The record written again, for the files as they are now."""
+    notes = file_notes(folder, [name for name in record.files if name != CROISSANT])
+    (folder / CROISSANT).write_text(croissant(record, notes), encoding="utf-8")
+    sealed = record.sealed(with_contents(folder, {**notes, **file_notes(folder, [CROISSANT])}))
+    (folder / "benchmark.json").write_text(sealed.text(), encoding="utf-8")
+    return sealed
 
 
 def picture(folder: Path) -> Path:
@@ -141,6 +157,60 @@ def test_an_edited_record_is_named(benchmark: Path, key: str) -> None:
     refused(benchmark)
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_the_digest_does_not_depend_on_how_tables_are_encoded(whole: Path, tmp_path: Path, layout: LayoutName) -> None:
+    """Other row groups, codecs and offsets, as another version of pyarrow may write them."""
+    folder = Path(shutil.copytree(whole / layout, tmp_path / "set"))
+    table = read_table(folder / "manifest.parquet")
+    for path in sorted(folder.glob("data/*.parquet")):
+        pq.write_table(pq.read_table(path), path, compression="NONE", use_dictionary=False, row_group_size=1)
+    for row, (file, offset) in enumerate(zip(table["file"], table["offset"], strict=True)):
+        if str(file).endswith(".parquet"):
+            picture = (whole / layout / file).read_bytes()[offset : offset + table["size"][row]]
+            table["offset"][row] = (folder / file).read_bytes().index(picture)
+    columns = {name: list(column) for name, column in table.items()}
+    pq.write_table(pa.table(columns), folder / "manifest.parquet", compression="gzip", row_group_size=3)
+    record = read_record(folder)
+    assert checked(folder)[0] == 1  # other bytes than this copy's record names
+    assert reseal(folder, record).digest == record.digest
+    assert checked(folder)[0] == 0
+    assert open_benchmark(folder).digest == record.digest
+
+
+def test_another_label_in_a_shard_is_named_though_every_hash_of_bytes_fits(whole: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(whole / "parquet", tmp_path / "set"))
+    name = "data/test-00000.parquet"
+    table = pq.read_table(folder / name)
+    labels = pa.array(["violet"] * table.num_rows)
+    pq.write_table(table.set_column(table.column_names.index("label"), "label", labels), folder / name)
+    record = read_record(folder)
+    bytes_of = file_notes(folder, [name])[name]
+    kept = bytes_of.model_copy(update={"content": record.files[name].content})
+    consistent = record.sealed({**record.files, name: kept})
+    assert consistent.digest == record.digest
+    (folder / "benchmark.json").write_text(consistent.text())
+    named = {one.file for one in differences(folder)}
+    assert name in named
+    assert reseal(folder, record).digest != record.digest
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_benchmark_of_an_earlier_version_is_whole_and_keeps_its_digest(tmp_path: Path, layout: LayoutName) -> None:
+    digest = {
+        "folder": "d6b4518e264e8cebb3f56108c86862a44072c0853d8b19697bd324183a616ecd",
+        "parquet": "bab8c1713b4e83d6ed7a1dff88d8210d6b2a6823ee3abebbb2b8ea9021e20105",
+        "webdataset": "223ab1fb78f68f9dd6b4e1ad41145cd68f1d6ee8858971e29a3922e3098d986a",
+    }[layout]
+    with zipfile.ZipFile(BEFORE) as archive:
+        archive.extractall(tmp_path)
+    assert read_record(tmp_path / layout).format == 1
+    assert checked(tmp_path / layout, "--digest", digest)[0] == 0
+    opened = open_benchmark(tmp_path / layout)
+    assert [opened.read(one).shape for one in opened.exhibits] == [(32, 40, 3)] * 2
+    flip(tmp_path / layout / "manifest.parquet", -20)
+    assert checked(tmp_path / layout)[1][0].startswith("changed: manifest.parquet (its SHA-256 differs;")
+
+
 def test_a_content_digest_of_other_pictures_is_named(benchmark: Path) -> None:
     record = read_record(benchmark)
     resealed = record.model_copy(update={"content_digest": "0" * 64}).sealed(record.files)
@@ -156,9 +226,7 @@ def test_pictures_that_decode_otherwise_are_named(benchmark: Path) -> None:
         writer.write(table)
     record = read_record(benchmark)
     content = content_digest(read_manifest(benchmark))
-    notes = {**record.files, "manifest.parquet": file_note(benchmark / "manifest.parquet")}
-    resealed = record.model_copy(update={"content_digest": content}).sealed(notes)
-    (benchmark / "benchmark.json").write_text(resealed.text())
+    reseal(benchmark, record.model_copy(update={"content_digest": content}))
     assert checked(benchmark, "--files-only")[0] == 0
     assert checked(benchmark) == (1, [f"changed: {table['file'][5]} (other pixels when decoded)"])
     opened = open_benchmark(benchmark)
@@ -260,7 +328,7 @@ def test_paths_that_lead_out_are_refused(benchmark: Path, file: str) -> None:
 @pytest.mark.parametrize(
     ("text", "line"),
     [("{", "expected JSON"), ("[" * 100_000, "expected JSON"), ("{}", "as counterfoil writes it"),
-     ('{"format": 2}', "a newer counterfoil")],
+     ('{"format": 3}', "a newer counterfoil")],
 )  # fmt: skip
 def test_a_record_that_cannot_be_read_is_said_in_one_line(benchmark: Path, text: str, line: str) -> None:
     (benchmark / "benchmark.json").write_text(text)

@@ -51,6 +51,11 @@ def test_pyarrow_and_our_reader_read_back_what_was_written(tmp_path: Path, count
         np.testing.assert_array_equal(theirs[name].to_numpy(), expected[name])
 
 
+def test_what_was_read_may_be_changed(tmp_path: Path) -> None:
+    table = read_table(write_table(tmp_path / "t.parquet", COLUMNS, rows(5)))
+    assert all(column.flags.writeable for column in table.values())
+
+
 def test_a_table_without_rows_is_still_a_table(tmp_path: Path) -> None:
     write_table(tmp_path / "t.parquet", COLUMNS, {name: [] for name in COLUMNS})
     assert pq.read_table(tmp_path / "t.parquet").num_rows == 0

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from counterfoil.errors import Unusable
 from counterfoil.freeze.entries import MANIFEST, Manifest, Place, read_manifest
+from counterfoil.freeze.file_content import THREADS, file_content
 from counterfoil.freeze.record import RECORD, FileNote, Record, content_digest, read_record
 
-THREADS = 8
 _CHUNK = 1 << 20
 
 
@@ -67,6 +67,7 @@ def differences(folder: Path) -> list[Difference]:
     found = _of_record(record)
     there = files_below(folder)
     found += _of_files(folder, record.files, there)
+    found += _of_contents(folder, record.files, {one.file for one in found})
     if any(difference.file == MANIFEST for difference in found):
         return [_blocking(one) if one.file == MANIFEST else one for one in found]
     manifest = read_manifest(folder)
@@ -104,9 +105,28 @@ def _of_files(folder: Path, expected: Mapping[str, FileNote], there: set[str]) -
     return missing + [difference for difference in changed if difference.about]
 
 
+def _of_contents(folder: Path, expected: Mapping[str, FileNote], differing: set[str]) -> list[Difference]:
+    """Files with the bytes that the record names, yet not with the content that its digest covers."""
+    names = [name for name, note in expected.items() if note.content and name not in differing]
+    with ThreadPoolExecutor(THREADS) as pool:
+        contents = list(pool.map(lambda name: file_content(folder, name, expected), names))
+    return [
+        Difference("changed", name, "its content is not that which the digest covers")
+        for name, content in zip(names, contents, strict=True)
+        if content != expected[name].content
+    ]
+
+
+def is_as_frozen(folder: Path, name: str, record: Record) -> bool:
+    """Whether one file of the record has the bytes, and the content, that the record names."""
+    expected = {name: record.files[name]} if name in record.files else {}
+    there = {name} if (folder / name).is_file() else set()
+    return bool(expected) and not _of_files(folder, expected, there) and not _of_contents(folder, expected, set())
+
+
 def _how(expected: FileNote, found: FileNote) -> str:
-    """In which way a file differs; empty where it does not."""
-    if expected == found:
+    """In which way the bytes of a file differ; empty where they do not."""
+    if (expected.sha256, expected.size) == (found.sha256, found.size):
         return ""
     if expected.size != found.size:
         return f"{found.size:,} bytes instead of {expected.size:,}"

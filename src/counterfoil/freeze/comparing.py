@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from counterfoil.errors import UserError
-from counterfoil.freeze.checking import file_note
+from counterfoil.freeze.checking import is_as_frozen
 from counterfoil.freeze.entries import MANIFEST, Manifest, read_manifest
 from counterfoil.freeze.record import Record, read_record
 
@@ -89,9 +89,7 @@ def _numbers(version: str) -> list[int]:
 def read_edition(folder: Path) -> Edition:
     """A version's record and manifest, which must belong together; its pictures are not read."""
     record = read_record(folder)
-    path = folder / MANIFEST
-    note = file_note(path) if path.is_file() else None
-    if record.computed_digest() != record.digest or note != record.files.get(MANIFEST):
+    if record.computed_digest() != record.digest or not is_as_frozen(folder, MANIFEST, record):
         raise UserError(f"expected a whole benchmark in '{folder}', but it was changed; `counterfoil check {folder}`")
     return Edition(record, read_manifest(folder))
 

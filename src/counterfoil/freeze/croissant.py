@@ -78,9 +78,14 @@ def _distribution(record: Record, files: Mapping[str, FileNote]) -> list[dict[st
     return found
 
 
+def size_of(note: FileNote) -> str:
+    """The size of a file as the format has it."""
+    return f"{note.size} B"
+
+
 def _file(name: str, note: FileNote) -> dict[str, Any]:
     return {
-        "@type": "cr:FileObject", "@id": name, "name": name, "contentUrl": name, "contentSize": f"{note.size} B",
+        "@type": "cr:FileObject", "@id": name, "name": name, "contentUrl": name, "contentSize": size_of(note),
         "encodingFormat": _FORMATS[name.rsplit(".", 1)[-1]], "sha256": note.sha256,
     }  # fmt: skip
 

@@ -90,12 +90,18 @@ class FileNote(_Part):
 
     sha256: str
     size: int
+    content: str = ""  # hash over what the file says, where the bytes depend on the version of pyarrow
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Without an empty content, which format 1 did not have: the digests of its records still hold."""
+        return {name: value for name, value in dump(self).items() if value or name != "content"}
 
 
 class Record(_Part):
     """The whole of benchmark.json."""
 
-    format: Literal[1] = 1
+    format: Literal[1, 2] = 2  # 1: the digest covers the bytes of every file; 2: of tables it covers the content
     name: str
     version: str = Field(pattern=rf"^{VERSION}$")
     description: str
@@ -127,8 +133,15 @@ class Record(_Part):
         )
 
     def computed_digest(self) -> str:
-        """The hash over everything: the record names the hash of every file, the manifest that of every picture."""
-        return _hash(self.model_dump(mode="json", exclude={"digest"}))
+        """The hash over everything: the record names the hash of every file, the manifest that of every picture.
+
+        Of a file whose note has a content, that stands for its bytes: another pyarrow gives the same digest.
+        """
+        said = self.model_dump(mode="json", exclude={"digest"})
+        if self.format > 1:
+            tables = {name: {"content": note.content} for name, note in self.files.items() if note.content}
+            said["files"] = {**said["files"], **tables}
+        return _hash(said)
 
     def sealed(self, files: Mapping[str, FileNote]) -> Record:
         """The record with its files and its digest."""

@@ -11,12 +11,13 @@ from typing import Protocol
 from counterfoil.errors import Unusable, UserError
 from counterfoil.freeze.card import CARD, card
 from counterfoil.freeze.changelog import CHANGELOG, changelog
-from counterfoil.freeze.checking import THREADS, decoded, file_notes, files_below, pixel_hash
+from counterfoil.freeze.checking import decoded, file_notes, files_below, pixel_hash
 from counterfoil.freeze.comparing import Comparison, Edition, compare, read_edition
 from counterfoil.freeze.contact import CONTACT, contact
 from counterfoil.freeze.croissant import CROISSANT, croissant
 from counterfoil.freeze.draft import Draft
 from counterfoil.freeze.entries import Entry, in_order, read_manifest, write_manifest
+from counterfoil.freeze.file_content import THREADS, with_contents
 from counterfoil.freeze.layouts import LAYOUTS, Site
 from counterfoil.freeze.record import RECORD, Record
 from counterfoil.freeze.whole_folder import whole_folder
@@ -45,7 +46,7 @@ class Frozen:
 def write_benchmark(
     draft: Draft, pictures: Pictures, out: Path, previous: Path | None = None, shard_bytes: int = 256 << 20
 ) -> Frozen:
-    """Write the benchmark; the same draft gives the same bytes and the same digest."""
+    """Write the benchmark; the same draft gives the same digest, and with the same pyarrow the same bytes."""
     earlier = read_edition(previous) if previous else None
     entries = in_order(draft.entries)
     with whole_folder(out, sum(map(pictures.size, entries))) as folder:
@@ -62,7 +63,7 @@ def write_benchmark(
         _write(folder / CHANGELOG, changelog(record, comparison, previous))
         notes = file_notes(folder, sorted(files_below(folder) - {place.file for place in places if not place.member}))
         _write(folder / CROISSANT, croissant(record, notes))
-        sealed = record.sealed({**notes, **file_notes(folder, [CROISSANT])})
+        sealed = record.sealed(with_contents(folder, {**notes, **file_notes(folder, [CROISSANT])}))
         _write(folder / RECORD, sealed.text())
     return Frozen(sealed, comparison)
 

@@ -1,7 +1,8 @@
 """`predictions:FILE`: answers that were made elsewhere, as CSV or Parquet.
 
 Each row names a picture (`variant_id`, or `file` for unedited photos), a `class` and, where known, its `probability`;
-several rows of one picture are its ranking; in Parquet a row may also hold lists of both. A picture without a row is counted as an error, never as a wrong answer.
+several rows of one picture are its ranking, and in Parquet a row may hold lists of both. A picture without a row is
+counted as an error, never as a wrong answer.
 """
 
 from __future__ import annotations

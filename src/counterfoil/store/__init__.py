@@ -17,5 +17,6 @@ from counterfoil.store.workspace import Workspace, picture_file
 
 __all__ = [
     "Coded", "Journal", "Kind", "Made", "ResultTables", "TableWriter", "Workspace", "coded", "folder_name",
-    "open_parquet", "picture_file", "prediction_files", "read_coded", "read_table", "read_variants", "write_atomically", "write_table",
+    "open_parquet", "picture_file", "prediction_files", "read_coded", "read_table", "read_variants",
+    "write_atomically", "write_table",
 ]  # fmt: skip

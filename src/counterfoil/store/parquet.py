@@ -57,8 +57,9 @@ class TableWriter:
         import pyarrow.parquet as pq
 
         self._columns = dict(columns)
-        types = {name: _arrow_type(kind) for name, kind in columns.items()}
-        self._schema = pa.schema([pa.field(name, kind, nullable=False) for name, kind in types.items()])
+        types = {kind: pa.from_numpy_dtype(dtype) for kind, dtype in _DTYPES.items()}
+        types["text"] = pa.dictionary(pa.int32(), pa.string())
+        self._schema = pa.schema([pa.field(name, types[kind], nullable=False) for name, kind in columns.items()])
         self._stack = ExitStack()
         file = self._stack.enter_context(written_whole(path))
         writer = pq.ParquetWriter(
@@ -92,6 +93,16 @@ def write_table(path: Path, columns: Mapping[str, Kind], rows: Mapping[str, Colu
     with TableWriter(path, columns) as table:
         table.write(rows)
     return path
+
+
+def _array(values: Column, kind: Kind) -> Any:
+    import pyarrow as pa
+
+    if isinstance(values, Coded):
+        return pa.DictionaryArray.from_arrays(values.codes.astype(np.int32), pa.array(values.words, pa.string()))
+    if kind == "text":
+        return pa.array(values, pa.string()).dictionary_encode()
+    return pa.array(np.asarray(values, _DTYPES[kind]))
 
 
 @contextlib.contextmanager
@@ -141,7 +152,7 @@ def _column(values: Any) -> NDArray[Any] | Coded:
 
     kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-        return np.asarray(values.cast(kind).to_numpy())
+        return np.require(values.cast(kind).to_numpy(), requirements="W")  # Arrow's own memory is read-only
     if values.null_count:
         values = values.cast(kind).fill_null("")
     if values.type == kind:
@@ -149,19 +160,3 @@ def _column(values: Any) -> NDArray[Any] | Coded:
     whole = values.unify_dictionaries().combine_chunks()
     whole.validate(full=True)  # a damaged file may hold codes beyond its words
     return Coded(whole.dictionary.to_numpy(zero_copy_only=False), whole.indices.to_numpy().astype(np.int64))
-
-
-def _arrow_type(kind: Kind) -> Any:
-    import pyarrow as pa
-
-    return pa.dictionary(pa.int32(), pa.string()) if kind == "text" else pa.from_numpy_dtype(_DTYPES[kind])
-
-
-def _array(values: Column, kind: Kind) -> Any:
-    import pyarrow as pa
-
-    if isinstance(values, Coded):
-        return pa.DictionaryArray.from_arrays(values.codes.astype(np.int32), pa.array(values.words, pa.string()))
-    if kind == "text":
-        return pa.array(values, pa.string()).dictionary_encode()
-    return pa.array(np.asarray(values, _DTYPES[kind]))
