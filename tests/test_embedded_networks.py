@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import os
 import pickle
 import struct
@@ -8,11 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 from numpy.typing import NDArray
 
 from counterfoil.embedded.networks import NETWORKS, normalised, onnx_file
+from counterfoil.embedded.networks.onnx_graph import Graph
+from counterfoil.embedded.networks.paddle_program import read_program
 from counterfoil.embedded.networks.pplcnet import pplcnet
 from counterfoil.embedded.networks.torch_stream import read_torch_stream
 from counterfoil.errors import UserError
@@ -22,6 +26,12 @@ AssetPath = Callable[[str], Path]
 
 DATA = Path(__file__).parent / "data"
 TOLERANCE = 1e-3  # measured on x86-64 with AVX2: 2.1e-5 on log-probabilities, 1.6e-6 on probabilities
+DIGESTS = {  # of the converted files: the digest of a model in every run that it took part in
+    "efficientnet-lite0": "8a63e145a3b4c9727632",
+    "efficientnet-lite1": "f36b76eb09bf33ec3fe3",
+    "efficientnet-lite2": "b8cea40360cf90dd2c55",
+    "pp-lcnetv2": "d6419be02bb2547b824a",
+}
 HEAD = b"".join(pickle.dumps(part, 2) for part in (0x1950A86A20F9469CFC6C, 1001, {"little_endian": True}))
 
 
@@ -62,8 +72,21 @@ def test_networks_answer_photos_as_their_original_frameworks_do(name: str, asset
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_converted_networks_pass_the_checker_of_the_onnx_package(name: str, assets: AssetPath, cache: Path) -> None:
-    onnx = pytest.importorskip("onnx")
     onnx.checker.check_model(onnx.load(onnx_file(name, assets, cache)), full_check=True)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_converted_networks_are_equal_to_the_byte_to_those_of_earlier_versions(
+    name: str, assets: AssetPath, cache: Path
+) -> None:
+    assert hashlib.sha256(onnx_file(name, assets, cache).read_bytes()).hexdigest().startswith(DIGESTS[name])
+
+
+def test_a_name_for_two_constants_is_refused() -> None:
+    graph = Graph("network")
+    assert graph.constant("one", np.ones(3)) == graph.constant("one", np.ones(3, np.float16)) == "one"
+    with pytest.raises(ValueError, match="two different constants are called 'one'"):
+        graph.constant("one", np.ones((3, 1)))
 
 
 def test_a_cached_network_is_not_converted_again(assets: AssetPath, cache: Path) -> None:
@@ -123,6 +146,21 @@ def test_truncated_paddle_files_are_refused(share: float, assets: AssetPath) -> 
         pplcnet(program, weights[: int(share * len(weights))])
     with pytest.raises(UserError):
         pplcnet(program, weights + b"\0")
+
+
+def test_damage_anywhere_in_a_paddle_program_raises_nothing_but_user_errors(assets: AssetPath) -> None:
+    program, weights = (assets(f"pp-lcnetv2-{part}").read_bytes() for part in ("program", "weights"))
+    rng = np.random.default_rng(0)
+    complaints = []
+    for position in rng.integers(0, len(program), 150):
+        damaged = bytearray(program)
+        damaged[position] ^= 0xFF
+        try:
+            read_program(bytes(damaged), weights)
+        except UserError as error:
+            complaints.append(str(error))
+    assert any("got other or damaged bytes" in complaint for complaint in complaints)
+    assert not any("\n" in complaint for complaint in complaints)
 
 
 def text(value: str) -> bytes:

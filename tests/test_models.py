@@ -12,8 +12,10 @@ from PIL import Image
 from skimage import data
 
 from counterfoil.embedded.networks.onnx_graph import Graph
+from counterfoil.embedded.session import read_graph
 from counterfoil.errors import UserError
 from counterfoil.models import load_model
+from counterfoil.models.onnx import OnnxClassifier
 from counterfoil.models.preparing import fitted, prepared
 from counterfoil.types import Preprocessing
 
@@ -51,6 +53,12 @@ def test_a_fitted_photo_is_what_pillow_resizes_and_crops(interpolation: str, siz
         np.testing.assert_array_equal(fitted(photo, wanted), np.asarray(expected), err_msg=f"{scale}")
 
 
+def test_the_graph_of_a_file_that_is_no_network_is_refused_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "net.onnx").write_bytes(mean_colour_network(tmp_path / "whole.onnx").read_bytes()[:-1])
+    with pytest.raises(UserError, match=r"^expected an ONNX network, got .*net\.onnx, which is none or damaged$"):
+        read_graph(tmp_path / "net.onnx")
+
+
 def test_normalisation_layout_and_colour_order_follow_the_description() -> None:
     wanted = Preprocessing((32, 16), None, mean=(10, 20, 30), std=(2, 4, 8), colour_order="BGR", layout="NHWC")
     levels = fitted(PHOTOS[0], wanted)[:, :, ::-1].astype(np.float64)
@@ -65,6 +73,8 @@ def test_an_onnx_network_gives_probabilities_of_its_labels(tmp_path: Path) -> No
     model = load_model(f"onnx:{path}")
     scores = model(PHOTOS)
     assert list(model.labels) == ["red", "green", "blue"]
+    assert isinstance(model, OnnxClassifier)
+    assert model.parameters == 9
     assert scores.shape == (4, 3)
     np.testing.assert_allclose(scores.sum(axis=1), 1, atol=1e-5)
     weights = np.random.default_rng(0).normal(size=(3, 3)).astype(np.float32)

@@ -15,6 +15,8 @@ from click.testing import CliRunner
 import counterfoil as cf
 from counterfoil.cli import commands
 from counterfoil.edit import EDITS
+from counterfoil.embedded.fetch import asset, cache_folder
+from counterfoil.embedded.networks import onnx_file
 from counterfoil.extras import required
 from counterfoil.recipes import load_recipe, recipe_names
 
@@ -30,6 +32,21 @@ def test_importing_counterfoil_loads_no_heavy_package_and_little_else() -> None:
     assert done.stdout.strip() == "{'counterfoil'} True"
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from counterfoil.cli import commands; commands(['run', '--help'], standalone_mode=False)",
+        "import numpy; from counterfoil.models import load_model;"
+        " load_model('embedded:efficientnet-lite0')([numpy.zeros((300, 300, 3), numpy.uint8)])",
+    ],
+)
+def test_help_and_networks_in_the_cache_do_without_the_onnx_package(code: str) -> None:
+    onnx_file("efficientnet-lite0", asset, cache_folder())  # converted before, which needs it
+    code += "; import sys; print('\\nonnx loaded:', 'onnx' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("onnx loaded: False\n")
+
+
 @pytest.mark.parametrize("name", cf.__all__)
 def test_every_public_name_is_there(name: str) -> None:
     assert getattr(cf, name) is not None
@@ -42,7 +59,7 @@ def test_an_unknown_public_name_is_an_attribute_error() -> None:
 
 def test_the_core_asks_for_nothing_heavy() -> None:
     core = [re.split(r"[<>=;\[ ]", line)[0] for line in requires("counterfoil") or [] if "extra ==" not in line]
-    assert not {"torch", "scipy", "pandas", "ray", "onnx"} & set(core)
+    assert not {"torch", "scipy", "pandas", "ray"} & set(core)
 
 
 def test_the_commands_load_pyarrow_only_for_tables() -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 import pytest
 from numpy.typing import NDArray
+from safetensors.numpy import save
 from skimage import data
 
 from counterfoil.edit import edit_named
@@ -49,6 +50,15 @@ def test_the_weights_are_small_and_make_a_model_that_onnx_accepts() -> None:
     data = weights_file()
     assert 25e6 < len(data) < 32e6
     onnx.checker.check_model(onnx.load_from_string(background_graph(read_weights(data))), full_check=True)
+
+
+def test_weights_of_another_precision_or_damaged_ones_are_refused() -> None:
+    with pytest.raises(UserError, match="expected weights of 16 bits, got bias as float32"):
+        read_weights(save({"bias": np.zeros(3, np.float32)}))
+    whole = save({"bias": np.zeros(3, np.float16)})
+    for damaged in (b"", whole[:5], whole[:-1], whole + b"0", b"<html>" * 10):
+        with pytest.raises(UserError, match=r"^expected a whole safetensors file, got other or damaged bytes[^\n]*$"):
+            read_weights(damaged)
 
 
 @pytest.mark.parametrize("name", ["painted-complexity", "painted-adversarial", "painted-random"])

@@ -267,7 +267,8 @@ def test_a_damaged_record_of_quality_control_is_said(workspace: Path) -> None:
 
 
 def test_the_embedding_is_what_the_last_layer_of_the_network_sees(tmp_path: Path) -> None:
-    onnx = pytest.importorskip("onnx")
+    import onnx
+
     from counterfoil.embedded.fetch import asset, cache_folder
     from counterfoil.embedded.networks import NETWORKS, onnx_file
     from counterfoil.embedded.session import session

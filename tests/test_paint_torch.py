@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
@@ -16,7 +17,7 @@ from counterfoil.embedded.networks import NETWORKS, onnx_file
 from counterfoil.errors import UserError
 from counterfoil.models import load_model
 from counterfoil.models.onnx import OnnxClassifier
-from counterfoil.paint.background_model import background_model, read_weights, weights_file
+from counterfoil.paint.background_model import background_model
 from counterfoil.paint.complexity_guide import complexity_guide
 from counterfoil.paint.easel import Easel, Guides
 from counterfoil.paint.sampler import Predict, Scene, painted, ratios
@@ -33,16 +34,6 @@ def model() -> Predict:
     from counterfoil.paint.background_torch import torch_model
 
     return torch_model("cpu")
-
-
-def test_the_weights_read_as_the_library_reads_them() -> None:
-    from safetensors.numpy import load
-
-    data = weights_file()
-    ours, theirs = read_weights(data), load(data)
-    assert ours.keys() == theirs.keys()
-    for name in ours:
-        np.testing.assert_array_equal(ours[name], theirs[name].astype(np.float32))
 
 
 def test_torch_and_onnx_runtime_predict_the_same(model: Predict) -> None:
@@ -180,13 +171,11 @@ def test_an_onnx_surrogate_has_in_torch_the_probabilities_that_it_has_in_its_run
     assert found == pytest.approx(float(probabilities[best]), abs=0.03)  # the resizing differs by a level or two
 
 
-def logits_file(folder: Path) -> Path:
-    """A network that ends in logits: one convolution, pooling, a matrix."""
+def logits_file(folder: Path, kind: type[np.floating[Any]] = np.float32) -> Path:
+    """A network that ends in logits: one convolution, pooling, a matrix; `kind` is that of its weights."""
     rng = np.random.default_rng(3)
     shapes = {"kernel": (4, 3, 3, 3), "bias": (4,), "matrix": (5, 4), "offset": (5,)}
-    weights = [
-        numpy_helper.from_array(rng.normal(size=shape).astype(np.float32), name) for name, shape in shapes.items()
-    ]
+    weights = [numpy_helper.from_array(rng.normal(size=shape).astype(kind), name) for name, shape in shapes.items()]
     nodes = [
         helper.make_node("Conv", ["pictures", "kernel", "bias"], ["a"], pads=[1] * 4, strides=[1, 1]),
         helper.make_node("Relu", ["a"], ["b"]),
@@ -213,6 +202,18 @@ def test_logits_and_another_order_of_colours_are_read_as_the_surrogate_reads_the
     levels = torch.from_numpy(image.astype(np.float32).transpose(2, 0, 1)[None])
     found = [float(log_probability(surrogate.path, column, wanted)(levels).exp()) for column in range(5)]
     np.testing.assert_allclose(found, surrogate([image])[0], atol=1e-4)
+
+
+def test_weights_that_are_not_32_bit_numbers_in_the_file_itself_are_refused(tmp_path: Path) -> None:
+    from counterfoil.paint.onnx_gradient import log_probability
+
+    wanted = Preprocessing((16, 16), None)
+    with pytest.raises(UserError, match=r"^expected a network whose file holds its weights as 32-bit .* in 'kernel'$"):
+        log_probability(logits_file(tmp_path, np.float16), 0, wanted)
+    network = onnx.load(logits_file(tmp_path))
+    onnx.save(network, tmp_path / "apart.onnx", save_as_external_data=True, location="weights", size_threshold=0)
+    with pytest.raises(UserError, match=r"^expected a network whose file holds its weights as 32-bit .* in 'kernel'$"):
+        log_probability(tmp_path / "apart.onnx", 0, wanted)
 
 
 def test_a_surrogate_without_a_gradient_chooses_among_candidates() -> None:

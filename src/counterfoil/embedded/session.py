@@ -1,4 +1,4 @@
-"""Networks in ONNX Runtime: one thread a call, no telemetry."""
+"""Networks in ONNX Runtime (one thread a call, no telemetry), and the graphs of their files."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import onnxruntime
+
+from counterfoil.errors import UserError
 
 onnxruntime.disable_telemetry_events()  # newer builds would otherwise keep a device id in the user's cache
 
@@ -18,3 +20,14 @@ def session(network: Path | bytes) -> Any:
     options.log_severity_level = 3
     given = network if isinstance(network, bytes) else os.fspath(network)
     return onnxruntime.InferenceSession(given, options, providers=["CPUExecutionProvider"])
+
+
+def read_graph(path: Path) -> Any:
+    """The graph of an ONNX file; weights that lie in files beside it are not read."""
+    import onnx  # here, because running a network does not need it
+    from google.protobuf.message import DecodeError
+
+    try:
+        return onnx.load(path, load_external_data=False).graph
+    except DecodeError as error:
+        raise UserError(f"expected an ONNX network, got {path}, which is none or damaged") from error

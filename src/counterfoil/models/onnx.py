@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from onnxruntime.capi import onnxruntime_pybind11_state as faults
 
-from counterfoil.embedded.networks.wire import Message
-from counterfoil.embedded.session import session
+from counterfoil.embedded.session import read_graph, session
 from counterfoil.errors import UserError
 from counterfoil.models.openvino import open_request
 from counterfoil.models.options import Precision, Runtime
@@ -30,8 +29,6 @@ from counterfoil.types import Preprocessing
 _FAULTS = (faults.Fail, faults.InvalidArgument, faults.InvalidGraph, faults.InvalidProtobuf, faults.NoSuchFile,
            faults.NotImplemented, faults.RuntimeException)  # fmt: skip
 
-
-_GRAPH, _CONSTANTS, _DIMENSIONS = 7, 5, 1  # field numbers of ONNX: model.graph, graph.initializer, tensor.dims
 
 Run = Callable[[NDArray[np.float32]], NDArray[np.float32]]  # prepared pictures to scores
 
@@ -123,8 +120,7 @@ class OnnxClassifier:
     @cached_property
     def parameters(self) -> int:
         """How many numbers the file holds as constants, nearly all of them learnt."""
-        (graph,) = Message(self.path.read_bytes()).messages(_GRAPH)
-        return sum(math.prod(tensor.integers(_DIMENSIONS)) for tensor in graph.messages(_CONSTANTS))
+        return sum(math.prod(tensor.dims) for tensor in read_graph(self.path).initializer)
 
     @cached_property
     def _gives_logits(self) -> bool:

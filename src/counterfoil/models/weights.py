@@ -7,6 +7,8 @@ import pickle
 from pathlib import Path
 from typing import Any
 
+from safetensors import SafetensorError
+
 from counterfoil.errors import UserError
 from counterfoil.extras import required
 
@@ -45,10 +47,12 @@ def _is_safetensors(path: Path) -> bool:
 
 
 def _safetensors_file(path: Path) -> dict[str, Any]:
-    safetensors = required("safetensors", "torch")
+    required("torch", "torch")
+    from safetensors.torch import load_file  # imports torch
+
     try:
-        weights: dict[str, Any] = required("safetensors.torch", "torch").load_file(path)
-    except safetensors.SafetensorError as error:
+        weights: dict[str, Any] = load_file(path)
+    except SafetensorError as error:
         raise UserError(f"expected a whole safetensors file, got {path}: {error}; download it again") from error
     return weights
 

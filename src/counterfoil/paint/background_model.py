@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from functools import lru_cache
 from importlib import resources
@@ -10,10 +9,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load
 
 from counterfoil.embedded.session import session
 from counterfoil.errors import UserError
-from counterfoil.paint.background_graph import background_graph
 from counterfoil.paint.background_shape import PATCH
 
 FILE = "background-256.safetensors"
@@ -30,18 +30,15 @@ def weights_file() -> bytes:
 
 
 def read_weights(data: bytes) -> dict[str, NDArray[np.float32]]:
-    """The tensors of a safetensors file of halves; the format is a length, a table in JSON, and the numbers."""
-    length = int.from_bytes(data[:8], "little")
-    table: dict[str, Any] = json.loads(data[8 : 8 + length])
-    found = {}
-    for name, about in table.items():
-        if name == "__metadata__":
-            continue
-        if about["dtype"] != "F16":
-            raise UserError(f"expected weights of 16 bits, got {name} as {about['dtype']}")
-        start, end = (8 + length + offset for offset in about["data_offsets"])
-        found[name] = np.frombuffer(data[start:end], "<f2").reshape(about["shape"]).astype(np.float32)
-    return found
+    """The tensors of a safetensors file of 16-bit floating point numbers."""
+    try:
+        tensors: dict[str, NDArray[Any]] = load(data)
+    except SafetensorError as error:
+        raise UserError(f"expected a whole safetensors file, got other or damaged bytes: {error}") from error
+    for name, tensor in tensors.items():
+        if tensor.dtype != np.float16:
+            raise UserError(f"expected weights of 16 bits, got {name} as {tensor.dtype}")
+    return {name: tensor.astype(np.float32) for name, tensor in tensors.items()}
 
 
 @lru_cache(maxsize=1)
@@ -52,6 +49,8 @@ def background_model() -> Predictor:
 
 def loaded_model(weights: bytes) -> Predictor:
     """A model of this kind with these weights."""
+    from counterfoil.paint.background_graph import background_graph  # here, because it loads onnx
+
     network = session(background_graph(read_weights(weights)))
 
     def predicted(planes: Floats, log_ratio: float) -> Floats:

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from counterfoil.embedded.networks.wire import Message
+from counterfoil.embedded.session import read_graph
 from counterfoil.errors import UserError
 from counterfoil.extras import required
 from counterfoil.types import Preprocessing
 
-GRAPH, NODES, TENSORS, INPUTS, OUTPUTS = 7, 1, 5, 11, 12  # fields of the messages
-FLOATS = 1  # TensorProto.DataType.FLOAT
 LEAST = 1e-12  # probability
 
 Values = dict[str, Any]
@@ -26,15 +21,14 @@ Attributes = Mapping[str, Any]
 def log_probability(file: Path, column: int, wanted: Preprocessing) -> Callable[[Any], Any]:
     """Tensors (n, 3, height, width) of levels to the log of one column's probability, with a gradient."""
     torch: Any = required("torch", "diffusion")
-    graph = Message(file.read_bytes()).messages(GRAPH)[0]
-    nodes = [_node(message) for message in graph.messages(NODES)]
+    graph = read_graph(file)
+    nodes = [_node(node) for node in graph.node]
     strangers = {operator for operator, *_ in nodes} - set(_operators(torch))
     strangers |= {f"{name} of another form" for name, inputs, _, about in nodes if not _is_plain(name, inputs, about)}
     if strangers:
         raise UserError(f"expected a network of {', '.join(_operators(torch))}, got {file.name} with {min(strangers)}")
-    held = dict(map(_tensor, graph.messages(TENSORS)))
-    (given, *_), (result, *_) = ([message.texts(1)[0] for message in graph.messages(n)] for n in (INPUTS, OUTPUTS))
-
+    held = {tensor.name: _tensor(tensor) for tensor in graph.initializer}
+    given, result = graph.input[0].name, graph.output[0].name
     gives_probabilities = "Softmax" in {operator for operator, *_ in nodes}
 
     def asked(levels: Any) -> Any:
@@ -78,26 +72,22 @@ def _convolution(functional: Any, parts: tuple[Any, ...], about: Attributes) -> 
     return functional.conv2d(padded, *parts[1:], stride=tuple(about["strides"]), groups=about.get("group", 1))
 
 
-def _node(message: Message) -> tuple[str, list[str], str, Attributes]:
-    attributes = {about.texts(1)[0]: _attribute(about) for about in message.messages(5)}
-    return message.texts(4)[0], message.texts(1), message.texts(2)[0], attributes
+def _node(node: Any) -> tuple[str, list[str], str, Attributes]:
+    from onnx import helper
+
+    attributes = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
+    return node.op_type, list(node.input), node.output[0], attributes
 
 
-def _attribute(about: Message) -> Any:
-    """Whole numbers, a whole number or a fraction; of other kinds only their being there is known."""
-    numbers = about.integers(8) or about.integers(3) or about.floats(2)
-    return numbers if about.integers(8) else (numbers[0] if numbers else None)
+def _tensor(tensor: Any) -> Any:
+    from onnx import TensorProto, numpy_helper
 
-
-def _tensor(message: Message) -> tuple[str, Any]:
     torch: Any = required("torch", "diffusion")
-    name, shape = message.texts(8)[0], message.integers(1)
-    values = np.array(message.floats(9) or message.floats(4), np.float32)
-    if message.integers(2) != [FLOATS] or values.size != math.prod(shape):
+    if tensor.data_type != TensorProto.FLOAT or tensor.data_location == TensorProto.EXTERNAL:
         raise UserError(
-            f"expected a network whose file holds its weights as 32-bit numbers, got another kind in '{name}'"
+            f"expected a network whose file holds its weights as 32-bit numbers, got another kind in '{tensor.name}'"
         )
-    return name, torch.from_numpy(values.reshape(shape))
+    return torch.from_numpy(numpy_helper.to_array(tensor).copy())  # a copy, because torch wants to write
 
 
 def _prepared(torch: Any, levels: Any, wanted: Preprocessing) -> Any:

@@ -9,11 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from safetensors import SafetensorError
+
 from counterfoil.errors import UserError
 from counterfoil.extras import required
 
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 _PIPELINE, _NETWORK = "model_index.json", "config.json"
+# What libraries raise for a model that they cannot load; some pass on what safetensors says of a damaged file.
+_FAULTS = (OSError, RuntimeError, ValueError, KeyError, TypeError, AttributeError, SafetensorError)
 
 
 @dataclass(frozen=True)
@@ -73,15 +77,9 @@ def loading(address: str) -> Iterator[None]:
     """Turn a library's failure to load a model into one line."""
     try:
         yield
-    except _faults() as error:
+    except _FAULTS as error:
         line = " ".join(str(error).split())[:240]
         raise UserError(f"expected a diffusers model at '{address}', but it cannot be loaded: {line}") from error
-
-
-def _faults() -> tuple[type[Exception], ...]:
-    """What libraries raise for a model that they cannot load; some pass on what safetensors says of a damaged file."""
-    damaged: type[Exception] = required("safetensors", "diffusion").SafetensorError
-    return OSError, RuntimeError, ValueError, KeyError, TypeError, AttributeError, damaged
 
 
 def _folder(folder: Path) -> Repository:

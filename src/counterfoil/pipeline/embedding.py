@@ -13,14 +13,10 @@ from numpy.typing import NDArray
 
 from counterfoil.embedded.fetch import asset, cache_folder
 from counterfoil.embedded.networks import NETWORKS, onnx_file
-from counterfoil.embedded.networks.wire import Message, bytes_field, text_field
 from counterfoil.embedded.session import session
 from counterfoil.engine import cores
 from counterfoil.models.preparing import prepared
 from counterfoil.types import Item
-
-_GRAPH, _NODES, _OUTPUTS = 7, 1, 12  # field numbers of ONNX: model.graph, graph.node, graph.output
-_INPUTS_OF_NODE, _OPERATOR = 1, 4
 
 
 @dataclass(frozen=True)
@@ -54,11 +50,11 @@ class Embedding:
 
 
 def with_features(model: bytes) -> bytes:
-    """The network with one more output: what goes into its last matrix product.
+    """The network with one more output: what goes into its last matrix product."""
+    import onnx  # here, because most commands need no embedding
 
-    Protobuf joins a message that comes twice, so a second graph with an output alone adds it to the first.
-    """
-    (graph,) = Message(model).messages(_GRAPH)
-    products = [node for node in graph.messages(_NODES) if node.texts(_OPERATOR) in (["Gemm"], ["MatMul"])]
-    features = products[-1].texts(_INPUTS_OF_NODE)[0]
-    return model + bytes_field(_GRAPH, bytes_field(_OUTPUTS, text_field(1, features)))
+    network = onnx.load_from_string(model)
+    products = [node for node in network.graph.node if node.op_type in ("Gemm", "MatMul")]
+    network.graph.output.append(onnx.ValueInfoProto(name=products[-1].input[0]))
+    extended: bytes = network.SerializeToString()
+    return extended

@@ -12,8 +12,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.embedded.networks.efficientnet_lite import efficientnet_lite
-from counterfoil.embedded.networks.pplcnet import pplcnet
 from counterfoil.errors import UserError
 from counterfoil.types import Preprocessing
 
@@ -35,12 +33,24 @@ class Network:
 def _efficientnet_lite(number: int, size: int, depth: float) -> Network:
     name = f"efficientnet-lite{number}"
     preprocessing = Preprocessing((size, size), size + 32, "bicubic", mean=(127.0,) * 3, std=(128.0,) * 3)
-    return Network(name, (name,), preprocessing, lambda contents: efficientnet_lite(contents[0], size, depth))
+
+    def build(contents: Sequence[bytes]) -> bytes:
+        from counterfoil.embedded.networks.efficientnet_lite import efficientnet_lite  # loads onnx
+
+        return efficientnet_lite(contents[0], size, depth)
+
+    return Network(name, (name,), preprocessing, build)
 
 
 def _pplcnet() -> Network:
     assets = ("pp-lcnetv2-program", "pp-lcnetv2-weights")
-    return Network("pp-lcnetv2", assets, Preprocessing((224, 224), 256), lambda contents: pplcnet(*contents))
+
+    def build(contents: Sequence[bytes]) -> bytes:
+        from counterfoil.embedded.networks.pplcnet import pplcnet  # loads onnx
+
+        return pplcnet(*contents)
+
+    return Network("pp-lcnetv2", assets, Preprocessing((224, 224), 256), build)
 
 
 NETWORKS: Mapping[str, Network] = {

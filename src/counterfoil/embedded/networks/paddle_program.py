@@ -6,15 +6,44 @@ import math
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
+from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorProto
+from google.protobuf.message import DecodeError
+from google.protobuf.message_factory import GetMessages
 from numpy.typing import NDArray
 
-from counterfoil.embedded.networks.wire import Message
 from counterfoil.errors import UserError
 
 LOD_TENSOR, FLOAT32 = 7, 5  # VarType.Type: a variable that holds a tensor; a tensor's element type
+VALUES = {0: "i", 1: "f", 2: "s", 3: "ints", 6: "b"}  # AttrType: the field that holds the value
+
+SCHEMA = {  # the messages and fields of Paddle's framework.proto that are read here
+    "ProgramDesc": {"blocks": (1, "repeated BlockDesc")},
+    "BlockDesc": {"vars": (3, "repeated VarDesc"), "ops": (4, "repeated OpDesc")},
+    "VarDesc": {"name": (1, "string"), "type": (2, "VarType"), "persistable": (3, "bool")},
+    "VarType": {"type": (1, "int32"), "lod_tensor": (3, "LoDTensorDesc")},
+    "LoDTensorDesc": {"tensor": (1, "TensorDesc")},
+    "TensorDesc": {"data_type": (1, "int32"), "dims": (2, "repeated int64")},
+    "OpDesc": {
+        "inputs": (1, "repeated Var"),
+        "outputs": (2, "repeated Var"),
+        "type": (3, "string"),
+        "attrs": (4, "repeated Attr"),
+    },
+    "Var": {"parameter": (1, "string"), "arguments": (2, "repeated string")},
+    "Attr": {
+        "name": (1, "string"),
+        "type": (2, "int32"),
+        "i": (3, "int32"),
+        "f": (4, "float"),
+        "s": (5, "string"),
+        "ints": (6, "repeated int32"),
+        "b": (10, "bool"),
+    },
+}
 
 AttributeValue: TypeAlias = "int | float | str | bool | tuple[int, ...]"
 
@@ -40,59 +69,56 @@ class Program:
 
 def read_program(program: bytes, weights: bytes) -> Program:
     """Read `inference.pdmodel` and `inference.pdiparams`."""
-    blocks = Message(program).messages(1)
+    blocks = _parse("ProgramDesc", program).blocks
     if len(blocks) != 1:
         raise UserError(f"expected a Paddle program of one block, got {len(blocks)}")
-    variables = [_variable(message) for message in blocks[0].messages(3)]
-    shapes = {name: shape for name, shape, _ in variables if shape is not None}
-    persistent = [name for name, shape, kept in variables if kept and shape is not None]
-    operations = [_operation(message) for message in blocks[0].messages(4)]
+    tensors = [variable for variable in blocks[0].vars if variable.type.type == LOD_TENSOR]
+    shapes = {variable.name: tuple(variable.type.lod_tensor.tensor.dims) for variable in tensors}
+    persistent = [variable.name for variable in tensors if variable.persistable]
+    operations = [_operation(description) for description in blocks[0].ops]
     return Program(operations, shapes, _read_weights(weights, sorted(persistent), shapes))
 
 
-def _variable(message: Message) -> tuple[str, tuple[int, ...] | None, bool]:
-    """A variable's name, its shape if it is a tensor, and whether the weights file holds it."""
-    kind = _only(message.messages(2), "type of a variable")
-    persistent = message.integers(3) == [1]
-    name = _only(message.texts(1), "name of a variable")
-    if kind.integers(1) != [LOD_TENSOR]:
-        return name, None, persistent
-    tensor = _only(_only(kind.messages(3), "tensor of a variable").messages(1), "tensor of a variable")
-    return name, tuple(tensor.integers(2)), persistent
+def _parse(kind: str, data: bytes) -> Any:
+    """A message of Paddle's; bytes that are none are refused."""
+    try:
+        return _messages()[kind].FromString(data)
+    except DecodeError as error:
+        raise UserError(f"expected Paddle's {kind} as a protobuf message, got other or damaged bytes") from error
 
 
-def _operation(message: Message) -> Operation:
-    kind = _only(message.texts(3), "kind of an operation")
-    attributes = dict(_attribute(attribute) for attribute in message.messages(4))
-    plain = {name: value for name, value in attributes.items() if value is not None}
-    return Operation(kind, _roles(message.messages(1)), _roles(message.messages(2)), plain)
+@lru_cache(maxsize=1)
+def _messages() -> dict[str, Any]:
+    """The classes of the messages, by name; proto3, because it also refuses names that are no UTF-8."""
+    file = FileDescriptorProto(name="paddle.proto", syntax="proto3")
+    for message, fields in SCHEMA.items():
+        description = file.message_type.add(name=message)
+        for name, (number, words) in fields.items():
+            *repeated, kind = words.split()
+            label = FieldDescriptorProto.LABEL_REPEATED if repeated else FieldDescriptorProto.LABEL_OPTIONAL
+            field = description.field.add(name=name, number=number, label=label)
+            if kind in SCHEMA:
+                field.type, field.type_name = FieldDescriptorProto.TYPE_MESSAGE, kind
+            else:
+                field.type = FieldDescriptorProto.Type.Value(f"TYPE_{kind.upper()}")
+    return dict(GetMessages([file]))
 
 
-def _roles(messages: Sequence[Message]) -> dict[str, list[str]]:
-    return {_only(message.texts(1), "role of a variable"): message.texts(2) for message in messages}
+def _operation(description: Any) -> Operation:
+    inputs, outputs = (
+        {role.parameter: list(role.arguments) for role in roles} for roles in (description.inputs, description.outputs)
+    )
+    attributes = {
+        attribute.name: _value(attribute, VALUES[attribute.type])
+        for attribute in description.attrs
+        if attribute.type in VALUES  # the other kinds are needed by no operation here
+    }
+    return Operation(description.type, inputs, outputs, attributes)
 
 
-def _attribute(message: Message) -> tuple[str, AttributeValue | None]:
-    """An attribute's name and value; None for the kinds that no operation here needs."""
-    name = _only(message.texts(1), "name of an attribute")
-    kind = _only(message.integers(2), "kind of an attribute")
-    if kind == 0:
-        return name, _only(message.integers(3), name)
-    if kind == 1:
-        return name, _only(message.floats(4), name)
-    if kind == 2:
-        return name, _only(message.texts(5), name)
-    if kind == 3:
-        return name, tuple(message.integers(6))
-    if kind == 6:
-        return name, bool(_only(message.integers(10), name))
-    return name, None
-
-
-def _only(values: Sequence[Any], what: str) -> Any:
-    if len(values) != 1:
-        raise UserError(f"expected one {what} in the Paddle program, got {len(values)}")
-    return values[0]
+def _value(attribute: Any, field: str) -> AttributeValue:
+    value: AttributeValue = getattr(attribute, field)
+    return tuple(attribute.ints) if field == "ints" else value
 
 
 def _read_weights(data: bytes, names: Sequence[str], shapes: Mapping[str, tuple[int, ...]]) -> dict[str, NDArray[Any]]:
@@ -113,8 +139,8 @@ def _read_tensor(data: bytes, position: int, shape: tuple[int, ...]) -> tuple[ND
     if start > len(data):
         raise UserError("expected Paddle weights for the whole program, got fewer")
     *zeros, size = head.unpack_from(data, position)
-    description = Message(data[start : start + max(size, 0)])
-    if any(zeros) or description.integers(1) != [FLOAT32] or tuple(description.integers(2)) != shape:
+    description = _parse("TensorDesc", data[start : start + max(size, 0)])
+    if any(zeros) or description.data_type != FLOAT32 or tuple(description.dims) != shape:
         raise UserError(f"expected a float32 tensor of shape {shape} in the Paddle weights, got something else")
     count, first = math.prod(shape), start + size
     if min(shape, default=1) < 0 or first + 4 * count > len(data):
