@@ -86,7 +86,7 @@ def test_accuracies_are_exact_and_their_intervals_wilsons(evaluated: Path) -> No
 
 def test_the_headline_the_page_and_the_summary_say_the_accuracies(evaluated: Path) -> None:
     summary = json.loads((evaluated / "summary.json").read_text())
-    assert summary["headline"][0].startswith(f"{HONEST} is right on 57.5 % [42.2, 71.5] of the pictures")
+    assert summary["headline"][0].startswith(f"{HONEST} is right on 57.5 % [42.2, 71.5] of the 40 pictures")
     assert summary["headline"][1].startswith("Lowest on painted: 54.2 %")
     assert summary["drops"] == []
     assert summary["accuracies"][0]["top1"] == 57.5

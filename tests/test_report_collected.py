@@ -83,7 +83,7 @@ class Tags(HTMLParser):
 
 def test_the_findings_tell_accuracy_lowest_kind_marks_and_what_tells_models_apart() -> None:
     told = [finding.text for finding in findings_of(content())]
-    assert told[0].startswith("onnx:first.onnx is right on 60.0 % [52.0, 68.0] of the pictures")
+    assert told[0].startswith("onnx:first.onnx is right on 60.0 % [52.0, 68.0] of the 40 pictures; the truth is among")
     assert told[1] == "Lowest on painted bricks: 40.0 % [32.0, 48.0] (n = 40)."
     meaning = "surrogate: chose pictures by failing on them; its accuracy on those is low by construction"
     assert f"onnx:chooser.onnx – {meaning}." in told

@@ -5,16 +5,19 @@ from __future__ import annotations
 import csv
 import importlib.util
 import io
+import itertools
 import json
 import re
-import zlib
+import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 import yaml
-from PIL import ImageFont
+from PIL import Image
 
 from command_line import counterfoil
 from counterfoil.errors import UserError
@@ -23,7 +26,9 @@ from counterfoil.pipeline.recorded.report import content_of
 from counterfoil.pipeline.recorded.study import open_runs
 from counterfoil.report import ReportInput
 from counterfoil.report.exports import EXPORTS, export_names, exported
-from counterfoil.report.figures.font import font
+from counterfoil.report.figures import drawn
+from counterfoil.report.figures.canvas import draw, pdf
+from counterfoil.report.figures.drawing import Drawing, Label
 from recorded_runs import breaks_on, write_run
 
 WEAK = breaks_on({"original": 4, "background-swap": 24, "size:0.05": 10, "size:0.2": 6})
@@ -102,40 +107,99 @@ def test_hugging_face_cards_read_back(content: ReportInput) -> None:
     }  # fmt: skip
 
 
-def test_figures_come_as_svg_and_as_pdf_with_the_same_words(content: ReportInput) -> None:
-    files = exported(content, ["svg", "pdf"])
-    names = {"drops", "dose-size", "attributes", "scatter"}
-    assert set(files) == {f"figures/{name}.{form}" for name in names for form in ("svg", "pdf")}
-    for name in names:
+FIGURES = {"drops", "dose-size", "attributes", "scatter"}
+
+
+def test_figures_come_as_svg_pdf_and_png_with_the_same_words_and_size(content: ReportInput) -> None:
+    pypdf = pytest.importorskip("pypdf")
+    pytest.importorskip("matplotlib")
+    files = exported(content, ["svg", "pdf", "png"])
+    assert set(files) == {f"figures/{name}.{form}" for name in FIGURES for form in ("svg", "pdf", "png")}
+    for name in FIGURES:
         drawing = ElementTree.fromstring(str(files[f"figures/{name}.svg"]))
         words = [text.text or "" for text in drawing.iter("{http://www.w3.org/2000/svg}text")]
-        page = files[f"figures/{name}.pdf"]
-        assert isinstance(page, bytes)
-        told = _pdf_text(page)
-        assert [font().known(word) for word in words] == told
-        assert NAMES[0] in told
+        width, height = (float(drawing.attrib[side].removesuffix("pt")) for side in ("width", "height"))
+        (page,) = pypdf.PdfReader(io.BytesIO(_bytes(files, f"figures/{name}.pdf"))).pages
+        assert sorted("".join(words).replace(" ", "")) == sorted("".join(page.extract_text().split()))
+        assert (float(page.mediabox.width), float(page.mediabox.height)) == pytest.approx((width, height))
+        picture = Image.open(io.BytesIO(_bytes(files, f"figures/{name}.png")))
+        assert picture.size == pytest.approx((width * 300 / 72, height * 300 / 72), abs=1)
 
 
-def _pdf_text(data: bytes) -> list[str]:
-    """What a PDF shows, read by the map that it carries; its table of places must be right and its fonts in it."""
-    start = int(re.findall(rb"startxref\n(\d+)", data)[0])
-    places = [int(place) for place in re.findall(rb"(\d{10}) 00000 n", data[start:])]
-    assert all(data[place:].startswith(f"{number} 0 obj".encode()) for number, place in enumerate(places, 1))
-    streams = [zlib.decompress(stream) for stream in re.findall(rb"stream\n(.*?)\nendstream", data, re.S)]
-    files = [stream for stream in streams if stream.startswith(b"\0\1\0\0")]  # TrueType
-    assert len(files) == data.count(b"/Subtype /Type0") == data.count(b"/FontFile2")
-    maps = [stream.decode() for stream in streams if b"begincmap" in stream]
-    letters = {place: chr(int(code, 16)) for told in maps for place, code in re.findall(r"<(\w{4})> <(\w{4})>\n", told)}
-    shown = re.findall(r"<(\w*)> Tj", streams[0].decode())
-    return ["".join(letters[place] for place in re.findall("....", text)) for text in shown]
+def test_a_pdf_figure_carries_its_fonts_as_truetype(content: ReportInput) -> None:
+    pypdf = pytest.importorskip("pypdf")
+    pytest.importorskip("matplotlib")
+    for name, data in exported(content, ["pdf"]).items():
+        (page,) = pypdf.PdfReader(io.BytesIO(bytes(data))).pages  # type: ignore[arg-type]
+        fonts = [font.get_object() for font in page["/Resources"]["/Font"].get_object().values()]
+        assert fonts, name
+        for font in fonts:
+            (descendant,) = font["/DescendantFonts"]
+            assert "/FontFile2" in descendant.get_object()["/FontDescriptor"].get_object(), name
 
 
-def test_a_figures_font_sets_each_letter_as_wide_as_it_says() -> None:
-    truth = ImageFont.truetype(io.BytesIO(font().data), 1000, layout_engine=ImageFont.Layout.BASIC)
-    for text in ("Background", "-12.5 [3, 4] %", "efficientnet_lite0 (surrogate)", "".join(font().glyphs)):
-        wide = sum(truth.getlength(letter) for letter in font().known(text))
-        assert font().width(text, 1000) == pytest.approx(wide, abs=len(text))
-    assert font().known("−2 Größe 猫") == "-2 Gro?e ?"
+def test_the_same_figure_has_the_same_bytes_whatever_the_clock_and_the_users_matplotlibrc_say(
+    content: ReportInput, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    matplotlib = pytest.importorskip("matplotlib")
+    first = exported(content, ["pdf", "png"])
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
+    settings = {"savefig.bbox": "tight", "savefig.dpi": 50, "font.family": "serif", "pdf.fonttype": 3}
+    with matplotlib.rc_context(settings):
+        assert exported(content, ["pdf", "png"]) == first
+    assert not any(b"CreationDate" in data for data in first.values())  # type: ignore[operator]
+
+
+def test_labels_of_figures_stay_on_the_page_and_apart_from_each_other(content: ReportInput) -> None:
+    """In matplotlib's font, which is wider than the one that the SVG names."""
+    pytest.importorskip("matplotlib")
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    for name, drawing in drawn(content):
+        figure = draw(drawing)
+        renderer = FigureCanvasAgg(figure).get_renderer()
+        extents = [text.get_window_extent(renderer) for text in figure.axes[0].texts]
+        for extent in extents:
+            assert 0 <= extent.x0 <= extent.x1 <= drawing.width, name
+            assert 0 <= extent.y0 <= extent.y1 <= drawing.height, name
+        assert not any(_overlap(one, other) for one, other in itertools.combinations(extents, 2)), name
+
+
+def _overlap(one: Any, other: Any) -> bool:
+    """Whether two labels share more than the empty lines above and below their letters."""
+    wide = min(one.x1, other.x1) - max(one.x0, other.x0)
+    high = min(one.y1, other.y1) - max(one.y0, other.y0)
+    return bool(wide > 0 and high > 2)
+
+
+def test_a_figure_shows_names_with_dollars_and_foreign_letters(recwarn: pytest.WarningsRecorder) -> None:
+    pypdf = pytest.importorskip("pypdf")
+    pytest.importorskip("matplotlib")
+    page = pdf(Drawing(200, 40, [Label(4, 20, "−2 Größe $x_1^2$"), Label(4, 36, "猫")]))
+    assert "−2 Größe $x_1^2$" in pypdf.PdfReader(io.BytesIO(page)).pages[0].extract_text()
+    assert not recwarn.list
+
+
+def _bytes(files: Mapping[str, str | bytes], name: str) -> bytes:
+    data = files[name]
+    assert isinstance(data, bytes)
+    return data
+
+
+def test_pdf_and_png_without_matplotlib_say_what_to_install_before_anything_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = write_run(tmp_path / "run", {"weak": WEAK})
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    for form in ("pdf", "png", "all"):
+        done = counterfoil("report", run, "--out", tmp_path / "out", "--export", form)
+        assert done.returncode == 2
+        (line,) = done.stderr.splitlines()
+        assert "'matplotlib', which is not installed; run: pip install 'counterfoil[figures]'" in line
+        assert not (tmp_path / "out").exists()
+    done = counterfoil("report", run, "--out", tmp_path / "out", "--export", "svg")
+    assert done.returncode == 0
+    assert (tmp_path / "out" / "figures" / "drops.svg").exists()
 
 
 def test_exports_are_named_or_refused() -> None:

@@ -145,10 +145,12 @@ def test_of_few_photos_each_is_in_the_gallery_and_none_that_holds_is_said_to_bre
 
 def test_figures_that_cannot_be_drawn_are_told(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", {"net": breaks_on({})}, photos=4)
-    done = counterfoil("report", run, "--out", tmp_path / "out", "--export", "svg,pdf,markdown")
+    done = counterfoil("report", run, "--out", tmp_path / "out", "--export", "svg,pdf,png,markdown")
     assert done.returncode == 0, done.stderr
     told = "no file written, since there is nothing to show: too few photos were scored"
-    assert [line for line in done.stdout.splitlines() if "no file" in line] == [f"svg: {told}", f"pdf: {told}"]
+    assert [line for line in done.stdout.splitlines() if "no file" in line] == [
+        f"{form}: {told}" for form in ("svg", "pdf", "png")
+    ]
     assert (tmp_path / "out" / "results.md").is_file()
     assert not (tmp_path / "out" / "figures").exists()
 

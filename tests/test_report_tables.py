@@ -57,7 +57,7 @@ def test_summary_is_valid_json_with_null_where_there_is_no_number() -> None:
     assert document["drops"][0]["p_value"] == 3.25e-12
     assert document["counts"] == {"photos": 64, "variants": 128, "skipped": 3, "unscored": {"net": 2}}
     assert document["skipped"][0] == {"stage": "source", "edit": "", "reason": "broken", "count": 2}
-    assert document["headline"][1].startswith("Background is the weakest attribute of net")
+    assert document["headline"][1].startswith("Background costs net most")
     assert document["run"]["preprocessing"]["net"]["size"] == [224, 224]
 
 

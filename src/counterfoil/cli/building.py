@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from counterfoil.cli.config import config_option
 from counterfoil.cli.running import IMAGES, print_lost, skipped_line
 from counterfoil.pipeline import Job, build_job, png, rebuild, source_at
 from counterfoil.store import write_atomically
@@ -20,6 +21,7 @@ from counterfoil.store import write_atomically
 @click.option("--limit", type=int, help="Use only so many photos, the classes in turn.")
 @click.option("--workers", type=int, help="Threads that work on photos [default: one per core].")
 @click.option("--seed", type=int, default=0, show_default=True, help="Another seed draws other random edits.")
+@config_option
 def build(images: Path, masks: Path | None, out: Path, **options: Any) -> None:
     """Write the pictures that a recipe makes of your photos, with their manifest."""
     skipped = build_job(Job(source_at(images, masks), (), **options), out, print_lost)

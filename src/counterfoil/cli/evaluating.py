@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from counterfoil.cli.config import config_option
 from counterfoil.cli.options import chosen_options, model_options
 from counterfoil.cli.running import command_line, print_models, tell, workers_option
 from counterfoil.pipeline import Evaluation, collection_at, run_evaluation
@@ -23,6 +24,7 @@ from counterfoil.pipeline.collected.opening import full_address, told
 @click.option("--scoring", type=click.Choice(["all", "subset"]),
               help="Whether columns of no class compete [default: as the collection says].")  # fmt: skip
 @model_options
+@config_option
 def evaluate(collection: str, models: tuple[str, ...], out: Path, **options: Any) -> None:
     """Show finished pictures to your models: a frozen benchmark, a workspace, or NAME:PATH of a published archive."""
     asked = {name: options[name] for name in ("limit", "workers", "batch_size", "scoring", "classes")}

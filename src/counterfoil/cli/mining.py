@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from counterfoil.cli.config import config_option
 from counterfoil.cli.options import chosen_options, model_options
 from counterfoil.cli.running import command_line, print_models, workers_option
 from counterfoil.errors import UserError
@@ -38,6 +39,7 @@ _UNUSED: dict[str, Any] = {"at_least": 1, "below": 1.0}  # what a rule that does
 @workers_option
 @click.option("--batch-size", type=int, default=16, show_default=True, help="Pictures per call of a model.")
 @model_options
+@config_option
 def mine(workspace: Path, surrogates: tuple[str, ...], targets: tuple[str, ...], **options: Any) -> None:
     """Keep the pictures that several surrogates get wrong, and see whether held-out models fail on them too."""
     job = MiningJob(

@@ -19,7 +19,7 @@ _MODEL_OPTIONS = (
                  help="Lower ones say how many answers they changed."),
     click.option("--runtime", type=click.Choice(["own", "onnx", "openvino"]), default="own", show_default=True,
                  help="onnx exports a torch model once and checks it."),
-    click.option("--export", is_flag=True, help="The same as --runtime onnx."),
+    click.option("--export", is_flag=True, hidden=True, help="Deprecated: say --runtime onnx."),
     click.option("--template", help="What a zero-shot model is told, such as 'a sketch of a {c}', or a file of them."),
 )  # fmt: skip
 
@@ -36,5 +36,8 @@ def chosen_options(options: dict[str, Any]) -> ModelOptions:
     template = options["template"]
     templates = read_templates(template) if template else DEFAULT_TEMPLATES
     chosen = {name: options[name] for name in ("describe", "device", "precision")}
-    runtime: Runtime = "onnx" if options["export"] else options["runtime"]
+    runtime: Runtime = options["runtime"]
+    if options["export"]:
+        click.echo("counterfoil: --export is deprecated and goes with the next release; say --runtime onnx", err=True)
+        runtime = "onnx"
     return ModelOptions(templates=templates, runtime=runtime, **chosen)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import shlex
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from counterfoil.cli.running import print_lost, skipped_line
+from counterfoil.cli.config import config_option
+from counterfoil.cli.running import command_line, print_lost, skipped_line
 from counterfoil.cli.summaries import Commands
 from counterfoil.errors import UserError
 from counterfoil.paint.painter import PaintOptions
@@ -29,6 +28,7 @@ from counterfoil.store import Workspace, write_atomically
 
 _OPTIONS = ("device", "precision", "batch_size", "steps", "guidance", "scheduler", "size", "strength")
 _OF_EDITS = ("recipe", "out", "images", "masks", "limit", "seed")
+_GIVEN = (ParameterSource.COMMANDLINE, ParameterSource.DEFAULT_MAP)  # by option, by --config
 _folder = click.Path(path_type=Path)
 
 
@@ -57,6 +57,7 @@ _folder = click.Path(path_type=Path)
 @click.option("--scheduler", help="A scheduler of diffusers by its class name [default: the model's].")
 @click.option("--size", type=int, help="Side of the pictures in pixels [default: the model's].")
 @click.option("--strength", type=float, help="How much of a background is painted anew, up to 1.")
+@config_option
 def paint(recipe: str, painter: str | None, out: Path, images: Path | None, masks: Path | None, **options: Any) -> None:
     """Paint pictures from words, or backgrounds around objects, into a workspace."""
     if not is_painting(recipe):
@@ -67,7 +68,7 @@ def paint(recipe: str, painter: str | None, out: Path, images: Path | None, mask
     chosen = PaintOptions(**{name: options[name] for name in _OPTIONS})
     job = PaintJob(
         recipe, painter, _selection(options), chosen, options["negative"], options["seed"], images, masks,
-        shlex.join(["counterfoil", *sys.argv[1:]]),
+        command_line(),
     )  # fmt: skip
     result = paint_job(job, out)
     click.echo(f"pictures: {result.pictures} in {out / 'pictures'}")
@@ -82,10 +83,9 @@ def _build(recipe: str, out: Path, images: Path | None, masks: Path | None, opti
         raise UserError(f"expected --images: {recipe} edits photos")
     context = click.get_current_context()
     for name in (name for name in context.params if name not in _OF_EDITS):
-        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+        if context.get_parameter_source(name) in _GIVEN:
             raise UserError(f"expected no --{name.replace('_', '-')}: {recipe} edits photos and asks no painter")
-    source, command = source_at(images, masks), shlex.join(["counterfoil", *sys.argv[1:]])
-    job = Job(source, (), recipe, options["limit"], seed=options["seed"], command=command)
+    job = Job(source_at(images, masks), (), recipe, options["limit"], seed=options["seed"], command=command_line())
     skipped = build_job(job, out, print_lost)
     pictures = Workspace(out).exhibits
     photos = len({exhibit.variant.sample_id for exhibit in pictures})

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
+from counterfoil.cli.config import config_option, typed_arguments
 from counterfoil.cli.options import chosen_options, model_options
 from counterfoil.errors import UserError
 from counterfoil.pipeline import Job, Result, demo_job, paint_demo, run_job, source_at
@@ -53,6 +53,7 @@ def demo(out: Path | None, limit: int | None, workers: int | None) -> None:
     help="Whether columns of no photo's class compete.",
 )
 @model_options
+@config_option
 def run(images: Path, masks: Path | None, models: tuple[str, ...], out: Path | None, **options: Any) -> None:
     """Edit your photos, ask your models, and write a report on what each attribute costs."""
     names = ("recipe", "limit", "workers", "batch_size", "seed", "classes", "scoring")
@@ -62,8 +63,8 @@ def run(images: Path, masks: Path | None, models: tuple[str, ...], out: Path | N
 
 
 def command_line() -> str:
-    """The command as it was typed."""
-    return shlex.join(["counterfoil", *sys.argv[1:]])
+    """The command as it was typed, with the options of its --config file written out."""
+    return shlex.join(["counterfoil", *typed_arguments()])
 
 
 def tell(result: Result) -> None:

@@ -1,33 +1,72 @@
-"""What a person wants to know first of pictures that have no original beside them."""
+"""How often each model is right on a collection's pictures, in sentences."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from counterfoil.analyse import FEWEST_PHOTOS
+from counterfoil.analyse import FEWEST_PHOTOS, Estimate
 from counterfoil.analyse.accuracies import ALL, GroupAccuracy
-from counterfoil.report.finding import NO_ATTRIBUTE, Finding
-from counterfoil.report.wording import attribute_name, count, interval, listed, number, sentence_start
+from counterfoil.report.finding import NO_ATTRIBUTE, Finding, lead, too_few
+from counterfoil.report.wording import attribute_name, count, interval, listed, number, number_of
 
+_HEADING = "Right by attribute, all of its edits and levels together"
 _MOST_NAMED = 6  # kinds in a sentence; nuisances come by the hundred
 
 
 def accuracy_headline(rows: Sequence[GroupAccuracy], surrogates: Sequence[str]) -> list[Finding]:
-    """The accuracy of each model, where it is lowest, and what tells the models apart."""
+    """Of pictures without originals: each model's accuracy, where it is lowest, and what tells the models apart."""
     overall = [row for row in rows if row.overall]
     enough = [row for row in overall if row.photos >= FEWEST_PHOTOS]
     if not enough:
-        return [Finding("", "data", _too_little(overall))]
-    found = [finding for row in enough for finding in (_accuracy(row), *_lowest(rows, row.model))]
+        return [too_few(max((row.photos for row in overall), default=0), "picture", "scored")]
+    found = [finding for row in enough for finding in (_accuracy(row, rows), *_lowest(rows, row.model))]
     return [*found, *_models(enough, surrogates)]
 
 
-def _accuracy(row: GroupAccuracy) -> Finding:
-    told = f"right on {number(row.top1.value)} % {interval(row.top1)} of the pictures"
-    if row.top5.n:
-        told += f", and the truth is among its five best answers on {number(row.top5.value)} % {interval(row.top5)}"
-    told += f" (n = {count(row.top1.n)})."
-    return Finding(row.model, "accuracy", f"{row.model} is {told}", brief=sentence_start(told))
+def with_accuracies(found: Sequence[Finding], rows: Sequence[GroupAccuracy]) -> list[Finding]:
+    """Of pictures with originals: the findings, of each model its accuracy over all pictures first."""
+    overall = {row.model: row for row in rows if row.overall and row.photos >= FEWEST_PHOTOS}
+    models = dict.fromkeys([*overall, *(finding.model for finding in found if finding.model)])
+    told: list[Finding] = []
+    for model in models:
+        own = [finding for finding in found if finding.model == model]
+        if model in overall:
+            own = [finding for finding in own if finding.kind != "accuracy"]  # of the originals alone
+            told += [_accuracy(overall[model], rows), *_attributes(model, rows)]
+        told += own
+    return [*told, *(finding for finding in found if not finding.model)]
+
+
+def _accuracy(row: GroupAccuracy, rows: Sequence[GroupAccuracy]) -> Finding:
+    """With the accuracy on the originals, or where there are none, with that of the five best answers."""
+    pictures = number_of(row.top1.n, "picture") if row.photos == row.top1.n else _counted(row)
+    told = f"right on {_rate(row.top1)} of the {pictures}"
+    before = [other for other in rows if other.model == row.model and other.attribute == "original"]
+    qualified = [f"on {_rate(other.top1)} of the unedited photos (n = {count(other.photos)})" for other in before[:1]]
+    if not before and row.top5.n:
+        qualified = [f"the truth is among its five best answers on {_rate(row.top5)}"]
+    return lead(row.model, "accuracy", (f"{row.model} is {told}", told), qualified)
+
+
+def _attributes(model: str, rows: Sequence[GroupAccuracy]) -> list[Finding]:
+    """Attributes as wholes: a mined set scatters few photos over many edits and levels."""
+    whole = sorted((row for row in attributes_of(rows) if row.model == model), key=lambda row: row.top1.value)
+    enough = [row for row in whole if row.photos >= FEWEST_PHOTOS]
+    few = listed([f"{attribute_name(row.attribute)} ({row.photos})" for row in whole if row not in enough])
+    if len(whole) < 2 or not enough:
+        return []
+    lines = [(attribute_name(row.attribute), f"{_rate(row.top1)} of {_counted(row)}") for row in enough]
+    lines += [("too few photos:", few)] if few else []
+    told = "; ".join(f"{name} {words}" for name, words in lines)
+    return [Finding(model, "by_attribute", f"{_HEADING}: {told}.", _HEADING, tuple(lines))]
+
+
+def _counted(row: GroupAccuracy) -> str:
+    return f"{number_of(row.top1.n, 'picture')} ({number_of(row.photos, 'photo')})"
+
+
+def _rate(rate: Estimate) -> str:
+    return f"{number(rate.value)} % {interval(rate)}"
 
 
 def _lowest(rows: Sequence[GroupAccuracy], model: str) -> list[Finding]:
@@ -37,8 +76,7 @@ def _lowest(rows: Sequence[GroupAccuracy], model: str) -> list[Finding]:
         return []
     lowest, *others = sorted(kinds, key=lambda row: row.top1.value)
     near = [row for row in others if row.top1.ci_low <= lowest.top1.ci_high]
-    rate = lowest.top1
-    told = f"Lowest on {kind_name(lowest)}: {number(rate.value)} % {interval(rate)} (n = {count(rate.n)})"
+    told = f"Lowest on {kind_name(lowest)}: {_rate(lowest.top1)} (n = {count(lowest.top1.n)})"
     if near:
         names = [kind_name(row) for row in near]
         told += f"; {listed(names) if len(near) <= _MOST_NAMED else f'{len(near)} other kinds'} may be as low"
@@ -91,10 +129,3 @@ def _models(overall: Sequence[GroupAccuracy], surrogates: Sequence[str]) -> list
     told += f" ({number(best.top1.value)} % against {listed([f'{number(row.top1.value)} %' for row in clear])})"
     told += f"; it cannot be told apart from {listed(tied)}" if tied else ""
     return [Finding("", "models", f"{told}.{left_out}")]
-
-
-def _too_little(overall: Sequence[GroupAccuracy]) -> str:
-    most = max((row.photos for row in overall), default=0)
-    if most == 0:
-        return "No data: no picture was scored, so nothing can be said."
-    return f"Too few pictures: at most {most} were scored, and {FEWEST_PHOTOS} are the least."

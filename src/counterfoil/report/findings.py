@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from counterfoil.analyse import Contrast
 from counterfoil.analyse.accuracies import GroupAccuracy
-from counterfoil.report.accuracy_headline import accuracy_headline
-from counterfoil.report.collection_headline import with_accuracies
+from counterfoil.report.accuracy_headline import accuracy_headline, with_accuracies
 from counterfoil.report.content import ReportInput, Row
 from counterfoil.report.finding import Finding
 from counterfoil.report.headline import headline

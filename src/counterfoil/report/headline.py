@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from counterfoil.analyse import FEWEST_PHOTOS, Contrast
 from counterfoil.report.content import Row
-from counterfoil.report.finding import NO_ATTRIBUTE, Finding
+from counterfoil.report.finding import NO_ATTRIBUTE, Finding, too_few
 from counterfoil.report.model_findings import Known, model_findings
-from counterfoil.report.models_apart import overlapping_models, paired_models, told_apart
+from counterfoil.report.models_apart import paired_models, told_apart
 from counterfoil.types import Drop
 
 
@@ -19,12 +19,13 @@ def headline(
 ) -> tuple[Finding, ...]:
     """The findings of each model in the order of the table, then what tells the models apart.
 
-    Models are compared photo by photo where their contrasts are given, else by whether their intervals overlap.
+    Models are compared photo by photo where their contrasts are given.
     `unseen` says how large a drop may be without being noticed.
     """
     enough = [row for row in drops if row.n >= FEWEST_PHOTOS]
     if not enough:
-        return (Finding("", "data", _too_little(drops)),)
+        most = max((row.n for row in drops), default=0)
+        return (too_few(most, "photo", "scored before and after an edit"),)
     clear = [row for row in contrasts if told_apart(row)]
     known = Known(sum(not math.isnan(row.p_value) for row in drops), clear, unseen or {})
     found = [
@@ -34,7 +35,7 @@ def headline(
             [row for row in enough if row.model == model], replace(known, few=_scattered(drops, model))
         )
     ]
-    between = paired_models(clear) if contrasts else overlapping_models(enough)
+    between = paired_models(clear) if contrasts else []
     return (*found, *between, *_left_unsaid(drops))
 
 
@@ -53,10 +54,3 @@ def _left_unsaid(drops: Sequence[Drop]) -> list[Finding]:
         "nothing is said about them."
     )
     return [Finding("", "data", told)]
-
-
-def _too_little(drops: Sequence[Drop]) -> str:
-    most = max((row.n for row in drops), default=0)
-    if most == 0:
-        return "No data: no photo was scored both before and after an edit, so nothing can be said."
-    return f"Too few photos: at most {most} were scored before and after an edit, and {FEWEST_PHOTOS} are the least."

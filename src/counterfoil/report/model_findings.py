@@ -9,7 +9,7 @@ from counterfoil.analyse import FEWEST_PHOTOS, Contrast, significant
 from counterfoil.report.content import Row
 from counterfoil.report.costliest import costs, leaves_out_zero, worst_by_attribute
 from counterfoil.report.edit_words import doing
-from counterfoil.report.finding import NO_ATTRIBUTE, Finding
+from counterfoil.report.finding import NO_ATTRIBUTE, Finding, lead
 from counterfoil.report.models_apart import better_model
 from counterfoil.report.wording import attribute_name, gain, interval, listed, number, number_of, points, sentence_start
 from counterfoil.types import Drop
@@ -17,7 +17,7 @@ from counterfoil.types import Drop
 SURFACE = {"texture", "material", "shape"}  # the object's own look is gone: every model loses, so these come second
 
 _MOST_NAMED = 3  # attributes whose intervals overlap the lead's; more are counted
-_APART = " (surface edits, which replace the object's own look, apart)"
+_APART = "surface edits, which replace the object's own look, apart"
 _OWN_CONTROL = {"", "none"}  # levels of this tool's control; an archive's has a name of its own
 
 
@@ -51,8 +51,8 @@ def model_findings(rows: Sequence[Drop], known: Known) -> list[Finding]:
 
 def _accuracy(rows: Sequence[Drop]) -> Finding:
     row = max(rows, key=lambda row: row.n)
-    told = f"right on {number(row.accuracy_original)} % of the unedited photos (n = {row.n})."
-    return Finding(row.model, "accuracy", f"{row.model} is {told}", brief=sentence_start(told))
+    told = f"right on {number(row.accuracy_original)} % of the unedited photos (n = {row.n})"
+    return lead(row.model, "accuracy", (f"{row.model} is {told}", told), [])
 
 
 def _weakest(rows: Sequence[Drop], known: Known) -> list[Finding]:
@@ -76,20 +76,10 @@ def _most(first: Drop, rivals: Sequence[Drop], apart: str, known: Known) -> Find
     others = [row for row in worst_by_attribute(rivals) if row.attribute != first.attribute]
     near = [attribute_name(row.attribute) for row in others if row.ci_high > first.ci_low]
     open_end = f"{_few(near)} may cost as much" if near else ""
-    better = better_model(first, known.clear)
-    if near:
-        told = f"{name} costs {first.model} most{apart}: {doing(first)}, {points(first)} (n = {first.n}); {open_end}"
-    else:
-        cost = f"{doing(first)} costs {points(first)} (n = {first.n})"
-        told = f"{name} is the weakest attribute of {first.model}{apart}: {cost}"
-    asides = [part for part in (open_end, better.removeprefix("; "), apart.strip(" ()")) if part]
-    return Finding(
-        first.model,
-        "weakest",
-        f"{told}{better}.",
-        brief=f"{name} costs most: {doing(first)}, {points(first)}.",
-        aside=sentence_start(f"{'; '.join(asides)}.") if asides else "",
-    )
+    cost = f"{doing(first)}, {points(first)}"
+    qualified = [part for part in (open_end, better_model(first, known.clear), apart) if part]
+    sentence = (f"{name} costs {first.model} most: {cost} (n = {first.n})", f"{name} costs most: {cost}")
+    return lead(first.model, "weakest", sentence, qualified)
 
 
 def _few(names: Sequence[str]) -> str:
@@ -109,34 +99,19 @@ def _list(heading: str, rows: Sequence[Drop]) -> list[Finding]:
 
 
 def _nothing_costs(rows: Sequence[Drop], known: Known) -> list[Finding]:
+    """No significant drop; where most rows say nothing, that is no sign that nothing costs anything."""
     if not rows:
         return []
     largest = max(rows, key=lambda row: row.drop)
-    corrected = f" {known.correction}" if leaves_out_zero(largest) else ""
-    most = f"{attribute_name(largest.attribute)}: {doing(largest)}, {points(largest)} (n = {largest.n})."
+    start, end = "No attribute costs", "a significant number of points"
     if known.few >= len(rows):
-        return [_too_thin(largest, len(rows), known, most)]
-    told = (
-        f"No attribute costs {largest.model} a significant number of points{corrected}; the largest drop measured is "
-        f"{most}"
-    )
-    brief = f"No attribute costs a significant number of points{corrected}."
-    return [Finding(largest.model, "weakest", told, brief=brief, aside=f"The largest drop measured: {most}")]
-
-
-def _too_thin(largest: Drop, enough: int, known: Known, most: str) -> Finding:
-    """That nothing is significant where most rows say nothing is no sign that nothing costs anything."""
-    rest = "rests" if known.few == 1 else "rest"
-    rows = f"{known.few} of its {known.few + enough} rows {rest} on fewer than {FEWEST_PHOTOS} photos"
+        rest = "rests" if known.few == 1 else "rest"
+        few = f"{known.few} of its {known.few + len(rows)} rows {rest} on fewer than {FEWEST_PHOTOS} photos"
+        start, end = "The table of drops is too thin to say which attribute costs", f"most: {few}"
     corrected = f" {known.correction}" if leaves_out_zero(largest) else ""
-    aside = f"the largest drop of the others, not significant{corrected}, is {most}"
-    return Finding(
-        largest.model,
-        "weakest",
-        f"The table of drops is too thin to say which attribute costs {largest.model} most: {rows}; {aside}",
-        brief=f"The table of drops is too thin to say which attribute costs most: {rows}.",
-        aside=sentence_start(aside),
-    )
+    most = f"{attribute_name(largest.attribute)}: {doing(largest)}, {points(largest)} (n = {largest.n})"
+    qualified = [f"the largest drop measured, not significant{corrected}, is {most}"]
+    return [lead(largest.model, "weakest", (f"{start} {largest.model} {end}", f"{start} {end}"), qualified)]
 
 
 def _improved(rows: Sequence[Drop]) -> list[Finding]:

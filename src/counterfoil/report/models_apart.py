@@ -1,13 +1,13 @@
-"""What tells models apart, photo by photo where their contrasts are known."""
+"""What tells models apart, photo by photo."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from counterfoil.analyse import FEWEST_PHOTOS, Contrast
-from counterfoil.report.edit_words import aside, doing, doing_to
+from counterfoil.report.edit_words import aside, doing_to
 from counterfoil.report.finding import NO_ATTRIBUTE, Finding
-from counterfoil.report.wording import attribute_name, interval, number, points, sentence_start
+from counterfoil.report.wording import attribute_name, interval, number, sentence_start
 from counterfoil.types import Drop
 
 _MOST_COMPARISONS = 3
@@ -26,7 +26,7 @@ def better_model(row: Drop, clear: Sequence[Contrast]) -> str:
     if not better:
         return ""
     best = max(better, key=lambda contrast: contrast.difference)
-    return f"; {best.second} is {_gap(best)} better {interval(best)}"
+    return f"{best.second} is {_gap(best)} better {interval(best)}"
 
 
 def _under(contrast: Contrast, row: Drop) -> bool:
@@ -76,36 +76,4 @@ def _paired_comparison(row: Contrast) -> str:
     return (
         f"{name} ({done}): {row.second} loses {_gap(row)} less than "
         f"{row.first} {interval(row)}, paired by photo (n = {row.n})."
-    )
-
-
-def overlapping_models(rows: Sequence[Drop]) -> list[Finding]:
-    """What tells models apart, one edit per attribute; only where their intervals do not overlap."""
-    if len({row.model for row in rows}) < 2:
-        return []
-    pairs = [pair for pair in _extremes(rows) if pair[0].ci_low > pair[1].ci_high]
-    pairs.sort(key=lambda pair: pair[1].drop - pair[0].drop)
-    widest: dict[str, tuple[Drop, Drop]] = {}
-    for pair in pairs:
-        widest.setdefault(pair[0].attribute, pair)
-    if not widest:
-        told = "The intervals tell the models apart on no edit: a ranking of them by these drops would be noise."
-        return [Finding("", "models", told)]
-    return [Finding("", "models", _comparison(*pair)) for pair in list(widest.values())[:_MOST_COMPARISONS]]
-
-
-def _extremes(rows: Sequence[Drop]) -> list[tuple[Drop, Drop]]:
-    """Of every edit and level the row that costs most and the row that costs least."""
-    conditions: dict[tuple[str, str], list[Drop]] = {}
-    for row in rows:
-        if row.attribute not in NO_ATTRIBUTE:
-            conditions.setdefault((row.edit, row.level), []).append(row)
-    by_drop = [sorted(group, key=lambda row: -row.drop) for group in conditions.values()]
-    return [(group[0], group[-1]) for group in by_drop if len(group) > 1]
-
-
-def _comparison(worse: Drop, better: Drop) -> str:
-    return (
-        f"{sentence_start(attribute_name(worse.attribute))} ({aside(doing(worse))}) costs {worse.model} more than "
-        f"{better.model}: {points(worse)} against {number(better.drop)} {interval(better)}."
     )

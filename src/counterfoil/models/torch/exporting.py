@@ -88,7 +88,7 @@ def _verified(address: str, path: Path, network: TorchNetwork) -> float:
             path.unlink()
             raise UserError(
                 f"the ONNX form of {address} answers otherwise than the original"
-                f" (by {float(np.abs(answer - theirs).max()):.4f}); run it without --export"
+                f" (by {float(np.abs(answer - theirs).max()):.4f}); run it without --runtime onnx"
             )
         differences.append(float(np.abs(answer - theirs).max()))
     return max(differences)

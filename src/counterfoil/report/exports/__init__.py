@@ -11,7 +11,8 @@ from counterfoil.report.exports.hugging_face import hugging_face_files
 from counterfoil.report.exports.latex import latex_files
 from counterfoil.report.exports.plain import json_files, markdown_files
 from counterfoil.report.exports.timm_csv import timm_files
-from counterfoil.report.figures import pdf_files, svg_files
+from counterfoil.report.figures import pdf_files, png_files, svg_files
+from counterfoil.report.figures.canvas import load_matplotlib
 
 Files: TypeAlias = Mapping[str, "str | bytes"]  # by name, relative to the folder of exports
 
@@ -23,7 +24,9 @@ EXPORTS: dict[str, Callable[[ReportInput], Files]] = {
     "huggingface": hugging_face_files,
     "svg": svg_files,
     "pdf": pdf_files,
+    "png": png_files,
 }
+_BY_MATPLOTLIB = {"pdf", "png"}
 
 
 def export_names(text: str) -> list[str]:
@@ -33,6 +36,8 @@ def export_names(text: str) -> list[str]:
     if unknown or not names:
         got = f"'{unknown[0]}'" if unknown else "none"
         raise UserError(f"expected exports among {', '.join(EXPORTS)} or all, got {got}")
+    if _BY_MATPLOTLIB.intersection(names):
+        load_matplotlib()  # a missing package is an error before any file is written
     return names
 
 

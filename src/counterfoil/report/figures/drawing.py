@@ -1,4 +1,4 @@
-"""A figure as a list of simple things, in points from the top left, that SVG and PDF both can draw."""
+"""A figure as a list of simple things, in points from the top left, that SVG, PDF and PNG are drawn from."""
 
 from __future__ import annotations
 
