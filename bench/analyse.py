@@ -26,8 +26,9 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
-from counterfoil.analyse import Answers, answers_from_tables, bootstrap_interval, drops
+from counterfoil.analyse import Answers, answers_from_tables, drops
 from counterfoil.analyse.answers import count
+from counterfoil.analyse.paired import bootstrap_interval
 from counterfoil.store import Coded, Kind, TableWriter, coded, read_coded
 
 CONDITIONS, PHOTOS, RESAMPLES = 12, 5_000, 1_000

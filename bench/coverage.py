@@ -17,7 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from counterfoil.analyse import METHODS, Interval, IntervalMethod, paired_interval
+from counterfoil.analyse import METHODS
+from counterfoil.analyse.interval import IntervalMethod, paired_interval
+from counterfoil.analyse.paired import Interval
 
 SEED = 20_240
 PHOTOS = (30, 64, 100, 200, 500)

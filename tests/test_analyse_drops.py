@@ -8,18 +8,8 @@ from dataclasses import replace
 import pytest
 from scipy import stats
 
-from counterfoil.analyse import (
-    DEFAULT_METHOD,
-    METHODS,
-    Answer,
-    Condition,
-    collect,
-    dose_curve,
-    drops,
-    flipped,
-    significant,
-    unscored,
-)
+from answer_rows import Answer, collect
+from counterfoil.analyse import DEFAULT_METHOD, METHODS, Condition, dose_curve, drops, flipped, significant, unscored
 from counterfoil.types import Drop, Outcome
 
 ORIGINAL = Condition("original", "original", "")

@@ -8,16 +8,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy import optimize, stats
 
-from counterfoil.analyse import (
-    Bounds,
-    Interval,
-    bca_interval,
-    bootstrap_interval,
-    estimate,
-    paired_interval,
-    score_interval,
-    score_test,
-)
+from counterfoil.analyse import estimate
+from counterfoil.analyse.interval import Bounds, bca_interval, paired_interval, score_interval, score_test
+from counterfoil.analyse.paired import Interval, bootstrap_interval
 
 QUANTILE = stats.norm.ppf(0.975)
 

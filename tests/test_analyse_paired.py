@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from counterfoil.analyse import bootstrap_interval, mcnemar
+from counterfoil.analyse.paired import bootstrap_interval, mcnemar
 
 
 def outcomes(lost: int, gained: int, same: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

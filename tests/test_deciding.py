@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from counterfoil.analyse.annotators import Exclusion, annotator_qualities, excluded_annotators
 from counterfoil.analyse.dawid_skene import dawid_skene
-from counterfoil.analyse.deciding import UNDECIDED, DecisionRule, RuleName, contradictions, decisions
+from counterfoil.analyse.deciding import UNDECIDED, DecisionRule, RuleName, decisions
 from counterfoil.analyse.verdict_table import Ratings, ratings_of
 from counterfoil.errors import UserError
 from counterfoil.types import Decision, Verdict
@@ -76,10 +76,6 @@ def test_a_question_that_keeps_nothing_is_decided_all_the_same() -> None:
     rows = [*said("picture", "yyy"), *(Verdict("picture", f"a{i}", "sharp", "no", 2.0) for i in range(3))]
     assert decided(rows)["picture"].kept
     assert decided(rows)["picture"].decided["sharp"] == "no"
-
-
-def test_contradictions_are_what_an_adjudicator_looks_at() -> None:
-    assert contradictions(decisions([*said("one", "yyn"), *said("two", "yyy")], KEEP_IF, DecisionRule())) == ["one"]
 
 
 def test_impossible_rules_are_refused() -> None:

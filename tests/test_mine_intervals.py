@@ -12,7 +12,8 @@ from statsmodels.stats.proportion import confint_proportions_2indep, proportion_
 from counterfoil.analyse.interval import Bounds, paired_interval
 from counterfoil.analyse.jackknife import jackknife_interval
 from counterfoil.analyse.photo_shares import change, combined, effective_photos, mean_over_photos, share_estimate
-from counterfoil.mine import Photos, Rule, Said, bias_of, curve, share, shares, subsets
+from counterfoil.mine import Photos, Rule, Said, bias_of, curve, share, subsets
+from counterfoil.mine.shares import shares
 from counterfoil.types import PhotoShare
 
 

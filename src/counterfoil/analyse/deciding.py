@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
@@ -63,11 +63,6 @@ def decisions(
     decided = {question: _decided(table, rule) for question, table in tables.items()}
     given = {question: _given(table) for question, table in tables.items()}
     return tuple(_decision(picture, keep_if, decided, given) for picture in pictures)
-
-
-def contradictions(found: Sequence[Decision]) -> list[str]:
-    """The pictures with a question on which annotators disagreed: what an adjudicator should look at."""
-    return [row.variant_id for row in found if any(len(answers) > 1 for answers in row.answers.values())]
 
 
 def _decision(

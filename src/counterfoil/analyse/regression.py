@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.analyse.extra import from_stats
 from counterfoil.errors import UserError
+from counterfoil.extras import required
 
 
 class Factor(NamedTuple):
@@ -57,7 +57,7 @@ def regress_accuracy(accuracy: Sequence[float], factors: Mapping[str, Sequence[s
     """Accuracy ~ sum of factors by ordinary least squares: F, p, R2, and each factor's type II share of variance."""
     outcome = np.asarray(accuracy, np.float64)
     design = _design(factors, len(outcome))
-    fit = from_stats("statsmodels.api", "the regression").OLS(outcome, design.matrix).fit()
+    fit = required("statsmodels.api", "stats").OLS(outcome, design.matrix).fit()
     if fit.df_resid < 1:
         raise UserError(f"expected more rows than coefficients, got {len(outcome)} and {design.matrix.shape[1]}")
     total = float(fit.centered_tss)
@@ -74,7 +74,7 @@ def regress_pictures(
     """Log odds of a right answer ~ sum of factors, picture by picture; errors clustered by source photo."""
     design = _design(factors, len(correct))
     _refuse_certain_levels(correct, factors)
-    statsmodels = from_stats("statsmodels.api", "the logistic model")
+    statsmodels = required("statsmodels.api", "stats")
     groups = {"groups": np.unique(photo, return_inverse=True)[1]}
     fit = statsmodels.Logit(correct.astype(float), design.matrix).fit(disp=0, cov_type="cluster", cov_kwds=groups)
     slopes = fit.wald_test(np.eye(design.matrix.shape[1])[1:], use_f=False, scalar=True)
