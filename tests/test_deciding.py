@@ -57,16 +57,6 @@ def test_unanimity_needs_every_annotator() -> None:
     assert found["most"].decided["seen"] == UNDECIDED
 
 
-def test_excluded_annotators_count_nowhere() -> None:
-    rows = said("picture", "ynn")
-    found = decisions(rows, KEEP_IF, DecisionRule(), excluded=["a1", "a2"])
-    assert found[0].kept
-    assert found[0].answers["seen"] == {"yes": 1}
-    nobody = decisions(rows, KEEP_IF, DecisionRule(), excluded=["a0", "a1", "a2"])
-    assert nobody[0].decided == {"seen": UNDECIDED, "only": UNDECIDED}
-    assert not nobody[0].kept
-
-
 def test_hidden_controls_are_no_pictures_of_the_work() -> None:
     rows = [*said("picture", "yyy"), Verdict("known", "a0", "seen", "no", 1.0, control="bad")]
     assert list(decided(rows)) == ["picture"]

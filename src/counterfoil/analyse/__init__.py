@@ -21,7 +21,7 @@ from counterfoil.analyse.drops import FEWEST_PHOTOS, drops, significant
 from counterfoil.analyse.fall import Fall, size_falls
 from counterfoil.analyse.flips import flipped
 from counterfoil.analyse.folds import FoldAccuracy, fold_accuracy, stratified_folds
-from counterfoil.analyse.interval import DEFAULT_METHOD, METHODS, Estimate, estimate
+from counterfoil.analyse.interval import INTERVAL_NAME, Estimate, estimate
 from counterfoil.analyse.margins import MarginChange, margin_changes
 from counterfoil.analyse.mean_drop import mean_drops
 from counterfoil.analyse.multiplicity import holm
@@ -31,7 +31,7 @@ from counterfoil.analyse.ties import tied_models
 from counterfoil.analyse.variance_score import DEFINITIONS, variance_score
 
 __all__ = [
-    "DEFAULT_METHOD", "DEFINITIONS", "FEWEST_PHOTOS", "METHODS", "Answers", "BrokenClass", "BrokenPhoto", "Change",
+    "DEFINITIONS", "FEWEST_PHOTOS", "INTERVAL_NAME", "Answers", "BrokenClass", "BrokenPhoto", "Change",
     "Condition", "Confusion", "Consistency", "Contrast", "Details", "DosePoint", "Estimate", "Fall", "FoldAccuracy",
     "LenderConfusion", "MarginChange", "PositionMap", "answers_from_tables", "background_gap", "cells",
     "change_from_accuracy", "change_from_discordance", "compare_accuracies", "compare_drops", "confusions",

@@ -11,7 +11,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from counterfoil.analyse import DEFAULT_METHOD, FEWEST_PHOTOS, METHODS, Contrast, significant
+from counterfoil.analyse import FEWEST_PHOTOS, INTERVAL_NAME, Contrast, significant
 from counterfoil.report import wording
 from counterfoil.report.accuracy_chart import accuracy_chart
 from counterfoil.report.confidence import SIDE, bounded, clear, confidence_rows, reliability_panels
@@ -70,7 +70,7 @@ def render(content: ReportInput) -> str:
             findings=_by_model(findings_of(content)),
             reasons=_by_reason(content),
             fewest_photos=FEWEST_PHOTOS,
-            interval_name=METHODS[DEFAULT_METHOD],
+            interval_name=INTERVAL_NAME,
             most_names=_MOST_NAMES,
             most_photos_for_power=MOST_PHOTOS_FOR_POWER,
             **_charts(content, surrogates),
