@@ -23,6 +23,7 @@ from counterfoil.analyse import (
 )
 from counterfoil.analyse.answers import photo_rates, place_of
 from counterfoil.analyse.cells import accuracy_regression, picture_regression
+from counterfoil.analyse.prediction_tables import DETAIL_COLUMNS
 from counterfoil.analyse.regression import Coefficient, Regression
 from counterfoil.analyse.variance_score import normality
 from counterfoil.errors import UserError
@@ -46,15 +47,11 @@ _REGRESSION_RULE = (
     " squares of type II, and their share of the whole. Least squares takes the accuracies for independent, although"
     " the same photos are in every scenario; the last column does not."
 )
-_NEEDED = (
-    "variant_id", "sample_id", "label", "attribute", "edit", "level", "replicate", "object_share", "outcome", "correct",
-    "true_score", "rank_1", "score_1", "score_2",
-)  # fmt: skip
 
 
 def tables(study: Study) -> Sequence[PaperTable]:
     """Accuracies by scenario, the same cross-validated, the score, and the regression with its coefficients."""
-    details = details_from_tables({model: read_table(path, _NEEDED) for model, path in study.files.items()})
+    details = details_from_tables({model: read_table(path, DETAIL_COLUMNS) for model, path in study.files.items()})
     parts = [_accuracies(study), _cross_validated(study, details), _scores(study, details)]
     return [*parts, *_regression(study, details)]
 
