@@ -1,9 +1,8 @@
-"""The statistics against what people run today: bootstrap, grouping, and tables of predictions.
+"""The statistics against what people run today: grouping, and tables of predictions.
 
     python bench/analyse.py [--models 50] [--repeats 3]
 
-CPU seconds of one process with one thread, measured in turns; only the ratios mean anything. Needs scipy and pandas.
-The other side of the bootstrap is measured on a few comparisons and scaled: all 600 take scipy minutes.
+CPU seconds of one process with one thread, measured in turns; only the ratios mean anything. Needs pandas.
 """
 
 from __future__ import annotations
@@ -24,14 +23,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
 
-from counterfoil.analyse import Answers, answers_from_tables, bootstrap_interval, drops
+from counterfoil.analyse import Answers, answers_from_tables, drops
 from counterfoil.analyse.answers import count
 from counterfoil.store import Coded, Kind, TableWriter, coded, read_coded
 
-CONDITIONS, PHOTOS, RESAMPLES = 12, 5_000, 1_000
-COMPARED = 24  # comparisons that the other side of the bootstrap does
+CONDITIONS, PHOTOS = 12, 5_000
 KINDS: dict[str, Kind] = {
     "variant_id": "text", "sample_id": "text", "label": "text", "attribute": "text", "edit": "text", "level": "text",
     "replicate": "int", "object_share": "double", "outcome": "text", "correct": "bool", "true_score": "float",
@@ -49,37 +46,10 @@ def main() -> None:
     wanted = parser.parse_args()
     rng = np.random.default_rng(0)
     print(f"{wanted.models} models x {CONDITIONS} conditions x {PHOTOS} photos")
-    bootstrap(rng, wanted.models, wanted.repeats)
     tables = {f"model-{place}": prediction_table(rng) for place in range(wanted.models)}
     with tempfile.TemporaryDirectory() as folder:
         writing(Path(folder), tables, wanted.repeats)
         grouping(Path(folder), tables, wanted.repeats)
-
-
-def bootstrap(rng: np.random.Generator, models: int, repeats: int) -> None:
-    rates = rng.dirichlet([3, 1, 16], models * CONDITIONS)
-    differences = [rng.choice([1.0, -1.0, 0.0], PHOTOS, p=rate) for rate in rates]
-    share = COMPARED / len(differences)
-    ours = median_seconds(lambda: [bootstrap_interval(row) for row in differences], repeats)
-    scipys = median_seconds(lambda: [by_scipy(row, rng) for row in differences[:COMPARED]], repeats) / share
-    loops = median_seconds(lambda: [by_loop(row, rng) for row in differences[:COMPARED]], repeats) / share
-    print(f"bootstrap: {ours:.2f} s; scipy.stats.bootstrap {scipys / ours:.0f}x, NumPy loop {loops / ours:.0f}x")
-    gaps = [np.subtract(bootstrap_interval(row), by_scipy(row, rng)) for row in differences[:COMPARED]]
-    errors = [row.std() / np.sqrt(PHOTOS) for row in differences[:COMPARED]]
-    typical = float(np.sqrt(np.mean([np.mean((gap / error) ** 2) for gap, error in zip(gaps, errors, strict=True)])))
-    expected = np.sqrt(0.025 * 0.975 / RESAMPLES) / stats.norm.pdf(stats.norm.ppf(0.025))
-    print(f"  bounds differ by {typical:.3f} standard errors of the mean (mean square); Monte-Carlo {expected:.3f}")
-
-
-def by_scipy(row: NDArray[np.float64], rng: np.random.Generator) -> tuple[float, float]:
-    found = stats.bootstrap((row,), np.mean, n_resamples=RESAMPLES, method="percentile", rng=rng, batch=100)
-    return found.confidence_interval.low, found.confidence_interval.high
-
-
-def by_loop(row: NDArray[np.float64], rng: np.random.Generator) -> tuple[float, float]:
-    means = [row[rng.integers(0, len(row), len(row))].mean() for _ in range(RESAMPLES)]
-    low, high = np.quantile(means, [0.025, 0.975])
-    return float(low), float(high)
 
 
 def prediction_table(rng: np.random.Generator) -> Table:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.analyse import Answer, Answers, Condition, Details, collect
+from counterfoil.analyse import Answers, Condition, Details
+from counterfoil.analyse.answers import coded
+from counterfoil.types import Outcome
 
 ORIGINAL = Condition("original", "original", "none")
 CONTROL = Condition("control", "control", "none")
@@ -15,6 +18,38 @@ SWAP = Condition("background", "background-swap", "other")
 SAME = Condition("background", "background-swap", "same")
 SMALL = Condition("size", "size", "0.05")
 TURN = Condition("direction", "direction", "-45..45")
+
+
+class Answer(NamedTuple):
+    """One model's answer to one variant."""
+
+    model: str
+    sample_id: str
+    condition: Condition
+    correct: bool
+    outcome: Outcome = "scored"
+    object_share: float = float("nan")  # of the picture, in percent
+    replicate: int = 0
+
+
+def collect(rows: Iterable[Answer], *, models: Sequence[str] = (), conditions: Sequence[Condition] = ()) -> Answers:
+    """Put answers into columns; names that are not given in order come in the order of first appearance."""
+    kept = list(rows)
+    known_models, model = coded((row.model for row in kept), models)
+    known_conditions, condition = coded((row.condition for row in kept), conditions)
+    samples, sample = coded(row.sample_id for row in kept)
+    return Answers(
+        known_models,
+        known_conditions,
+        samples,
+        model=model,
+        condition=condition,
+        sample=sample,
+        replicate=np.array([row.replicate for row in kept], dtype=np.intp),
+        correct=np.array([row.correct for row in kept], dtype=bool),
+        scored=np.array([row.outcome == "scored" for row in kept], dtype=bool),
+        object_share=np.array([row.object_share for row in kept], dtype=np.float64),
+    )
 
 
 def answers_of(correct: Mapping[tuple[str, Condition], Sequence[float]]) -> Answers:

@@ -9,8 +9,7 @@ from statsmodels.stats.inter_rater import aggregate_raters, cohens_kappa
 from statsmodels.stats.inter_rater import fleiss_kappa as statsmodels_fleiss
 from statsmodels.stats.proportion import proportion_confint
 
-from counterfoil.analyse.agreement import agreement, fleiss_kappa, krippendorff_alpha, percent_agreement
-from counterfoil.analyse.cohen import cohen_kappa
+from counterfoil.analyse.agreement import Agreement, agreement
 from counterfoil.analyse.verdict_table import Ratings, latest, ratings_of
 from counterfoil.types import Verdict
 
@@ -41,38 +40,41 @@ def random_ratings(seed: int, *, missing: float = 0.3) -> NDArray[np.intp]:
     return np.where(rng.random((40, 5)) < missing, -1, codes).astype(np.intp)
 
 
+def measured(rows: NDArray[np.intp]) -> Agreement:
+    """The measures; their intervals are of a single resample and mean nothing."""
+    return agreement(ratings_from(rows), np.random.default_rng(0), resamples=1)
+
+
 def test_alpha_of_krippendorffs_own_example() -> None:
     rows = np.array([[int(digit) - 1 for digit in row] for row in OBSERVERS], np.intp).T
-    assert krippendorff_alpha(ratings_from(rows).counts) == pytest.approx(0.743, abs=5e-4)
+    assert measured(rows).krippendorff.value == pytest.approx(0.743, abs=5e-4)
 
 
 def test_kappa_of_fleiss_own_example() -> None:
-    counts = np.array(
-        [[row.count(str(answer)) for answer in range(1, 6)] for line in DIAGNOSES for row in line.split()], float
-    )
-    assert fleiss_kappa(counts) == pytest.approx(0.430, abs=5e-4)
-    assert percent_agreement(counts) == pytest.approx(55.6, abs=0.05)
+    rows = np.array([[int(digit) - 1 for digit in row] for line in DIAGNOSES for row in line.split()], np.intp)
+    assert measured(rows).fleiss.value == pytest.approx(0.430, abs=5e-4)
+    assert measured(rows).percent.value == pytest.approx(55.6, abs=0.05)
 
 
 def test_kappa_of_fleiss_cohen_and_everitts_example() -> None:
     """Psychological Bulletin 72 (1969): 200 patients, two diagnosticians, three diagnoses."""
     table = np.array([[106, 10, 4], [22, 28, 10], [2, 12, 6]])
-    first, second = (np.repeat(place.ravel(), table.ravel()) for place in np.indices((3, 3)))
-    assert cohen_kappa(first, second) == pytest.approx(0.429, abs=5e-4)
-    assert cohen_kappa(first, second) == pytest.approx(cohens_kappa(table).kappa)
+    found = measured(np.stack([np.repeat(place.ravel(), table.ravel()) for place in np.indices((3, 3))], axis=1))
+    assert found.cohen.value == pytest.approx(0.429, abs=5e-4)
+    assert found.cohen.value == pytest.approx(cohens_kappa(table).kappa)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_measures_are_those_of_the_libraries(seed: int) -> None:
     krippendorff = pytest.importorskip("krippendorff")
     whole, holed = random_ratings(seed, missing=0), random_ratings(seed)
-    assert fleiss_kappa(ratings_from(whole).counts) == pytest.approx(statsmodels_fleiss(aggregate_raters(whole)[0]))
+    assert measured(whole).fleiss.value == pytest.approx(statsmodels_fleiss(aggregate_raters(whole)[0]))
     reliability = np.where(holed < 0, np.nan, holed).T
     expected = krippendorff.alpha(reliability, level_of_measurement="nominal")
-    assert krippendorff_alpha(ratings_from(holed).counts) == pytest.approx(expected)
+    assert measured(holed).krippendorff.value == pytest.approx(expected)
     table = np.zeros((3, 3))
     np.add.at(table, (whole[:, 0], whole[:, 1]), 1)
-    assert cohen_kappa(whole[:, 0], whole[:, 1]) == pytest.approx(cohens_kappa(table).kappa)
+    assert measured(whole[:, :2]).cohen.value == pytest.approx(cohens_kappa(table).kappa)
 
 
 def test_measures_of_a_case_worked_by_hand() -> None:
@@ -98,9 +100,7 @@ def test_intervals_are_those_of_pictures_resampled_one_by_one() -> None:
     found = agreement(ratings_from(rows), np.random.default_rng(1))
     rng = np.random.default_rng(2)
     shared = rows[(rows >= 0).sum(axis=1) > 1]
-    drawn = [
-        krippendorff_alpha(ratings_from(shared[rng.integers(0, len(shared), len(shared))]).counts) for _ in range(2000)
-    ]
+    drawn = [measured(shared[rng.integers(0, len(shared), len(shared))]).krippendorff.value for _ in range(2000)]
     low, high = np.quantile(drawn, [0.025, 0.975])
     assert found.krippendorff.ci_low == pytest.approx(low, abs=0.03)
     assert found.krippendorff.ci_high == pytest.approx(high, abs=0.03)

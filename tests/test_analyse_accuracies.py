@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from statsmodels.stats.proportion import proportion_confint
 
-from counterfoil.analyse import Answer, Condition, collect
+from answer_rows import Answer, collect
+from counterfoil.analyse import Condition
 from counterfoil.analyse.accuracies import clustered_wilson, group_accuracies
 
 BRICKS, FELT = Condition("texture", "painted", "bricks"), Condition("texture", "painted", "felt")

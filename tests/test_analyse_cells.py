@@ -4,15 +4,9 @@ import numpy as np
 import pytest
 
 from answer_rows import CONTROL, ORIGINAL, SMALL, SWAP, details_of
-from counterfoil.analyse import (
-    Details,
-    ScoreDefinition,
-    accuracy_regression,
-    cells,
-    model_variance_score,
-    picture_regression,
-    variance_score,
-)
+from counterfoil.analyse import Details, cells, model_variance_score, variance_score
+from counterfoil.analyse.cells import accuracy_regression, picture_regression
+from counterfoil.analyse.variance_score import ScoreDefinition
 from counterfoil.errors import UserError
 
 

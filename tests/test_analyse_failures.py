@@ -6,23 +6,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from answer_rows import CONTROL, ORIGINAL, SMALL, SWAP, answers_of, details_of
+from answer_rows import CONTROL, ORIGINAL, SMALL, SWAP, Answer, answers_of, collect, details_of
 from counterfoil.analyse import (
-    Answer,
     Condition,
     answers_from_tables,
-    background_confusion,
-    calibration_changes,
-    collect,
     confusions,
     details_from_tables,
     drops,
     error_consistency,
-    expected_calibration_error,
-    flip_rates,
+    lender_confusion,
     margin_changes,
     position_map,
-    texture_confusion,
     worst_classes,
     worst_photos,
 )
@@ -113,20 +107,20 @@ def test_background_confusion_finds_a_model_that_names_the_background() -> None:
         truth.tolist(),
         lenders={SWAP: lender.tolist()},
     )  # fmt: skip
-    follows, ignores = background_confusion(details, "follows"), background_confusion(details, "ignores")
+    follows, ignores = (lender_confusion(details, model, "background") for model in ("follows", "ignores"))
     assert (follows.share.value, follows.share.n, follows.before) == (100, 120, 0)
     assert follows.p_value < 1e-10
     assert follows.chance == pytest.approx(100 / 3, abs=8)
     assert ignores.share.ci_low < ignores.chance < ignores.share.ci_high
     assert ignores.p_value > 0.05
-    assert math.isnan(texture_confusion(details, "follows").share.value)
+    assert math.isnan(lender_confusion(details, "follows", "texture").share.value)
 
 
 def test_chance_of_naming_the_lender_is_the_poisson_binomial_one() -> None:
     truth, lender = ["cat"] * 6, ["dog", "dog", "dog", "dog", "fox", "fox"]
     said = ["dog", "fox", "dog", "dog", "fox", "dog"]
     details = details_of({("net", ORIGINAL): truth, ("net", TEXTURE): said}, truth, lenders={TEXTURE: lender})
-    row = texture_confusion(details, "net")
+    row = lender_confusion(details, "net", "texture")
     assert row.share.value == pytest.approx(100 * 4 / 6)
     chances = [4 / 6 if answer == "dog" else 2 / 6 for answer in said]
     assert row.chance == pytest.approx(100 * np.mean(chances))
@@ -190,39 +184,6 @@ def test_error_consistency_counts_only_what_both_answered_and_only_the_chosen_co
     assert math.isnan(always.kappa.value)
 
 
-def test_calibration_error_worked_by_hand() -> None:
-    confidence = np.array([0.95, 0.85, 0.55, 0.1, 1.0])
-    correct = np.array([True, False, True, False, True])
-    # Ten bins: (0.8, 0.9], (0.9, 1.0] with two, (0.5, 0.6], (0, 0.1].
-    expected = (abs(0.85 - 0) + abs(0.95 + 1.0 - 2) + abs(0.55 - 1) + 0.1) / 5
-    assert expected_calibration_error(confidence, correct, bins=10) == pytest.approx(expected)
-    assert math.isnan(expected_calibration_error(np.array([]), np.array([], bool)))
-
-
-def test_calibration_error_is_that_of_a_binned_statistic() -> None:
-    rng = seeded()
-    confidence = rng.random(500)
-    correct = rng.random(500) < confidence**2
-    edges = np.linspace(0, 1, 16)
-    accuracy, mean, n = (
-        stats.binned_statistic(confidence, values, how, edges).statistic
-        for values, how in ((correct, "mean"), (confidence, "mean"), (correct, "count"))
-    )
-    assert expected_calibration_error(confidence, correct) == pytest.approx(np.sum(n * np.abs(accuracy - mean)) / 500)
-
-
-def test_calibration_before_and_after_an_edit_uses_the_photos_of_both() -> None:
-    truth = ["cat"] * 40
-    details = details_of(
-        {("net", ORIGINAL): truth, ("net", SWAP): ["dog"] * 20 + ["cat"] * 20},
-        truth,
-        scores={ORIGINAL: [(1.0, 0.0)] * 40, SWAP: [(0.9, 0.1)] * 40},
-    )
-    (row,) = calibration_changes(details, seeded())
-    assert (row.before, row.after, row.change.value) == pytest.approx((0, 40, 40))
-    assert 20 < row.change.ci_low < 40 < row.change.ci_high < 60
-
-
 def test_margin_change_worked_by_hand() -> None:
     truth = ["cat"] * 2
     details = details_of(
@@ -235,19 +196,8 @@ def test_margin_change_worked_by_hand() -> None:
     assert (row.loss.value, row.loss.n) == pytest.approx((85, 2))
 
 
-def test_flip_rates_worked_by_hand() -> None:
-    truth = ["cat"] * 5
-    details = details_of(
-        {("net", ORIGINAL): ["cat", "cat", "dog", "dog", "dog"], ("net", SWAP): ["cat", "dog", "cat", "fox", "dog"]},
-        truth,
-    )
-    (row,) = flip_rates(details)
-    assert (row.n, row.lost, row.gained, row.changed) == pytest.approx((5, 20, 20, 60))
-    assert math.isnan(flip_rates(details.answers)[0].changed)
-
-
 @pytest.mark.parametrize("attribute", ["background", "texture"])
 def test_nothing_answered_gives_no_numbers(attribute: Attribute) -> None:
     details = details_of({("net", ORIGINAL): ["cat"]}, ["cat"])
     assert confusions(details, "net", attribute) == []
-    assert [*flip_rates(details), *margin_changes(details, seeded()), *calibration_changes(details, seeded())] == []
+    assert margin_changes(details, seeded()) == []

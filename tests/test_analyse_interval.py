@@ -8,16 +8,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy import optimize, stats
 
-from counterfoil.analyse import (
-    Bounds,
-    Interval,
-    bca_interval,
-    bootstrap_interval,
-    estimate,
-    paired_interval,
-    score_interval,
-    score_test,
-)
+from counterfoil.analyse import estimate
+from counterfoil.analyse.interval import Bounds, score_interval, score_test
+from counterfoil.analyse.paired import Interval
 
 QUANTILE = stats.norm.ppf(0.975)
 
@@ -103,42 +96,14 @@ def test_score_test_says_one_where_nothing_changed_but_rounding() -> None:
     assert math.isnan(score_test(np.array([])))
 
 
-@pytest.mark.parametrize(("lost", "gained", "same"), [(20, 4, 40), (3, 3, 4), (90, 10, 400), (2, 0, 62)])
-def test_bca_interval_is_that_of_scipy_within_monte_carlo_error(lost: int, gained: int, same: int) -> None:
-    differences = outcomes(lost, gained, same)
-    reference = stats.bootstrap(
-        (differences,), np.mean, n_resamples=20_000, method="BCa", rng=np.random.default_rng(7), batch=1_000
-    ).confidence_interval
-    step = 1.001 / len(differences)  # neighbouring values of the mean; a Monte-Carlo quantile may land on either
-    assert bca_interval(differences) == pytest.approx((reference.low, reference.high), abs=step)
-
-
-def test_bca_interval_with_replicates_is_that_of_scipy_within_monte_carlo_error() -> None:
-    differences = 1.0 - np.random.default_rng(3).integers(0, 4, 120) / 3.0
-    reference = stats.bootstrap(
-        (differences,), np.mean, n_resamples=40_000, method="BCa", rng=np.random.default_rng(7), batch=1_000
-    ).confidence_interval
-    assert bca_interval(differences, unit=3) == pytest.approx((reference.low, reference.high), abs=0.004)
-
-
-def test_methods_are_chosen_by_name() -> None:
-    differences = outcomes(20, 4, 40)
-    assert paired_interval(differences) == score_interval(differences)
-    assert paired_interval(differences, method="bca") == bca_interval(differences)
-    assert paired_interval(differences, method="percentile") == bootstrap_interval(differences)
-
-
 def test_intervals_mirror_when_the_sides_are_exchanged() -> None:
-    for interval in (score_interval, bca_interval):
-        low, high = interval(outcomes(11, 5, 20))
-        assert interval(outcomes(5, 11, 20)) == pytest.approx((-high, -low))
+    low, high = score_interval(outcomes(11, 5, 20))
+    assert score_interval(outcomes(5, 11, 20)) == pytest.approx((-high, -low))
 
 
 def test_no_photos_give_no_interval_and_an_estimate_leaves_out_what_is_no_number() -> None:
     nothing = np.array([])
-    assert all(
-        math.isnan(bound) for bound in (*score_interval(nothing), *bca_interval(nothing), *estimate(nothing)[:3])
-    )
+    assert all(math.isnan(bound) for bound in (*score_interval(nothing), *estimate(nothing)[:3]))
     assert estimate(np.array([1.0, np.nan, 0.0])).n == 2
 
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from counterfoil.analyse import benjamini_hochberg, holm
+from counterfoil.analyse import holm
+from counterfoil.analyse.multiplicity import benjamini_hochberg
 
 
 def test_holm_worked_by_hand() -> None:

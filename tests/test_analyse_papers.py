@@ -9,31 +9,23 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from answer_rows import CONTROL, ORIGINAL, SAME, SMALL, SWAP, answers_of
+from answer_rows import CONTROL, ORIGINAL, SAME, SMALL, SWAP, Answer, answers_of, collect
 from counterfoil.analyse import (
     DEFINITIONS,
-    Answer,
     Condition,
-    ScoreDefinition,
-    alexnet_errors,
     background_gap,
-    class_accuracies,
-    collect,
     corruption_error,
-    edit_falls,
-    effective_robustness,
-    error_ratio,
-    fit_baseline,
     fold_accuracy,
     mean_drops,
-    normality,
-    shape_bias,
     size_falls,
     stratified_folds,
     survive_all,
     variance_score,
-    variance_score_interval,
 )
+from counterfoil.analyse.corruption_error import alexnet_errors
+from counterfoil.analyse.effective_robustness import effective_robustness, fit_baseline
+from counterfoil.analyse.fall import edit_falls
+from counterfoil.analyse.variance_score import ScoreDefinition, class_accuracies, normality, variance_score_interval
 from counterfoil.errors import UserError
 
 DATA = Path(__file__).parent / "data"
@@ -181,22 +173,6 @@ def test_corruptions_that_cannot_be_compared_are_refused() -> None:
         corruption_error({"rain": [0.1] * 5})
     with pytest.raises(UserError, match="expected 5 severities, got 3 of snow"):
         corruption_error({"snow": [0.1] * 3})
-
-
-def test_error_ratio_worked_by_hand() -> None:
-    correct = np.array([0] * 6 + [1] * 4 + [0] * 4 + [1] * 86, bool)
-    factor = np.array([1] * 10 + [0] * 90, bool)
-    ratio = error_ratio(correct, factor, seeded())
-    assert (ratio.value, ratio.n) == pytest.approx((0.6 / 0.1, 10))
-    assert 1 < ratio.ci_low < 6 < ratio.ci_high
-    assert math.isnan(error_ratio(np.ones(5, bool), np.ones(5, bool), seeded()).value)
-
-
-def test_shape_bias_worked_by_hand() -> None:
-    shape, texture = np.array([0, 0, 0, 0, 0, 1]), np.array([1, 1, 1, 1, 1, 1])
-    answer = np.array([0, 0, 0, 1, 2, 1])  # three by shape, one by texture, one by neither, one without conflict
-    bias = shape_bias(answer, shape, texture)
-    assert (bias.value, bias.n) == (75, 4)
 
 
 def test_effective_robustness_is_the_distance_from_the_line_of_log_odds() -> None:

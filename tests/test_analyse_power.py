@@ -8,16 +8,9 @@ from click.testing import CliRunner
 from scipy import stats
 
 from answer_rows import ORIGINAL, SMALL, SWAP, answers_of
-from counterfoil.analyse import (
-    Change,
-    change_from_accuracy,
-    change_from_discordance,
-    detectable,
-    mcnemar,
-    minimum_detectable_drop,
-    photos_needed,
-    power_of,
-)
+from counterfoil.analyse import Change, change_from_accuracy, change_from_discordance, detectable, photos_needed
+from counterfoil.analyse.paired import mcnemar
+from counterfoil.analyse.power import minimum_detectable_drop, power_of
 from counterfoil.cli import commands
 from counterfoil.errors import UserError
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from counterfoil.analyse import normality, regress_accuracy, regress_pictures
+from counterfoil.analyse.regression import regress_accuracy, regress_pictures
+from counterfoil.analyse.variance_score import normality
 from counterfoil.errors import UserError
 
 TABLE = Path(__file__).parent / "data" / "ximagenet12_top1.csv"

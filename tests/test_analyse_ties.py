@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from answer_rows import CONTROL, ORIGINAL, SMALL, SWAP, TURN, answers_of
-from counterfoil.analyse import compact_letters, compare_accuracies, compare_drops, tied, tied_attributes, tied_models
+from counterfoil.analyse import compare_accuracies, compare_drops, tied_models
+from counterfoil.analyse.ties import compact_letters, tied, tied_attributes
 from counterfoil.errors import UserError
 
 

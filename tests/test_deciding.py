@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from counterfoil.analyse.annotators import Exclusion, annotator_qualities, excluded_annotators
 from counterfoil.analyse.dawid_skene import dawid_skene
-from counterfoil.analyse.deciding import UNDECIDED, DecisionRule, RuleName, contradictions, decisions
+from counterfoil.analyse.deciding import UNDECIDED, DecisionRule, RuleName, decisions
 from counterfoil.analyse.verdict_table import Ratings, ratings_of
 from counterfoil.errors import UserError
 from counterfoil.types import Decision, Verdict
@@ -57,16 +57,6 @@ def test_unanimity_needs_every_annotator() -> None:
     assert found["most"].decided["seen"] == UNDECIDED
 
 
-def test_excluded_annotators_count_nowhere() -> None:
-    rows = said("picture", "ynn")
-    found = decisions(rows, KEEP_IF, DecisionRule(), excluded=["a1", "a2"])
-    assert found[0].kept
-    assert found[0].answers["seen"] == {"yes": 1}
-    nobody = decisions(rows, KEEP_IF, DecisionRule(), excluded=["a0", "a1", "a2"])
-    assert nobody[0].decided == {"seen": UNDECIDED, "only": UNDECIDED}
-    assert not nobody[0].kept
-
-
 def test_hidden_controls_are_no_pictures_of_the_work() -> None:
     rows = [*said("picture", "yyy"), Verdict("known", "a0", "seen", "no", 1.0, control="bad")]
     assert list(decided(rows)) == ["picture"]
@@ -76,10 +66,6 @@ def test_a_question_that_keeps_nothing_is_decided_all_the_same() -> None:
     rows = [*said("picture", "yyy"), *(Verdict("picture", f"a{i}", "sharp", "no", 2.0) for i in range(3))]
     assert decided(rows)["picture"].kept
     assert decided(rows)["picture"].decided["sharp"] == "no"
-
-
-def test_contradictions_are_what_an_adjudicator_looks_at() -> None:
-    assert contradictions(decisions([*said("one", "yyn"), *said("two", "yyy")], KEEP_IF, DecisionRule())) == ["one"]
 
 
 def test_impossible_rules_are_refused() -> None:

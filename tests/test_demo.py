@@ -14,7 +14,8 @@ from counterfoil.labels import imagenet1k
 from counterfoil.models import load_model
 from counterfoil.pipeline import demo_job, paint_demo, run_job
 from counterfoil.pipeline.demo import CAPTION_HEIGHT, PAINTED
-from counterfoil.segment import U2Netp, fault_of
+from counterfoil.segment import U2Netp
+from counterfoil.segment.plausible import fault_of
 from counterfoil.source import DemoSource
 
 NO_NETWORK_IS_RIGHT = {"castle", "digital clock", "hook", "impala", "jeep"}  # all of them name it among their five best

@@ -10,7 +10,8 @@ from click.testing import CliRunner
 
 from counterfoil.cli import commands
 from counterfoil.errors import UserError
-from counterfoil.freeze import Comparison, compare, read_edition
+from counterfoil.freeze import compare, read_edition
+from counterfoil.freeze.comparing import Comparison
 from counterfoil.pipeline import Job, build_job, source_at
 from counterfoil.store import Workspace
 from frozen_sets import frozen, ids_of, keep_mined, keep_verdicts, write_licences, write_workspace

@@ -9,15 +9,8 @@ from pathlib import Path
 import pytest
 
 from counterfoil.errors import UserError
-from counterfoil.labels import (
-    imagenet1k,
-    imagenet9,
-    imagenet_columns,
-    imagenet_d,
-    read_classes,
-    space_named,
-    ximagenet12,
-)
+from counterfoil.labels import imagenet1k, imagenet9, imagenet_columns, imagenet_d, space_named, ximagenet12
+from counterfoil.labels.classes import read_classes
 from counterfoil.models.prompts import prompt_name, prompts, read_templates
 
 

@@ -9,10 +9,11 @@ import pytest
 from numpy.typing import NDArray
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
 
-from counterfoil.analyse.interval import Bounds, paired_interval
+from counterfoil.analyse.interval import Bounds, score_interval
 from counterfoil.analyse.jackknife import jackknife_interval
 from counterfoil.analyse.photo_shares import change, combined, effective_photos, mean_over_photos, share_estimate
-from counterfoil.mine import Photos, Rule, Said, bias_of, curve, share, shares, subsets
+from counterfoil.mine import Photos, Rule, Said, bias_of, curve, share, subsets
+from counterfoil.mine.shares import shares
 from counterfoil.types import PhotoShare
 
 
@@ -96,7 +97,7 @@ def test_a_change_over_many_photos_has_the_interval_of_a_drop() -> None:
     rng = np.random.default_rng(0)
     before, after = (rng.random(4_000) < rate for rate in (0.8, 0.7))
     found = change(*(mean_over_photos(values.astype(float)) for values in (before, after)))
-    expected = paired_interval(after.astype(float) - before)
+    expected = score_interval(after.astype(float) - before)
     assert found[1:3] == pytest.approx(expected, abs=2e-5)  # Student's quantile of 3,999 degrees is not quite 1.96
     assert change(mean_over_photos(np.ones(9)), mean_over_photos(np.ones(9))).ci_high > 0.2  # nine photos prove little
     few = mean_over_photos(np.array([1.0, 0.0, np.nan, np.nan]))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import pandas
 import pytest
 from click.testing import CliRunner
 
@@ -18,11 +20,12 @@ from counterfoil.labels import imagenet1k, imagenet_a
 from counterfoil.numbers import published_numbers
 from counterfoil.pipeline import collection_at, evaluate_collection
 from counterfoil.pipeline.collected.preparing import Evaluation, prepare_evaluation
-from counterfoil.pipeline.published import paper_results, with_questions
+from counterfoil.pipeline.published import RULES, with_questions
+from counterfoil.pipeline.recorded.study import open_runs
 from counterfoil.published import open_archive
 from counterfoil.report import PaperTable
 from counterfoil.store import read_table
-from recorded_runs import breaks_on, write_run
+from recorded_runs import Right, breaks_on, write_run
 from vlm_server import Exchange, FakeEndpoint, choose, serving
 
 TELLS = "python:archives.telling:tells"
@@ -34,6 +37,13 @@ def results(name: str, folder: Path, models: Sequence[str] = (TELLS,), **asked: 
     """The paper's tables of a run over the archive in a folder."""
     evaluate_collection(f"{name}:{folder}", models, folder.parent / "run", workers=2, **asked)  # type: ignore[arg-type]
     return paper_results(folder.parent / "run")
+
+
+def paper_results(folder: Path) -> Sequence[PaperTable]:
+    """The tables of one finished run; none where its collection is no published benchmark."""
+    study = open_runs([folder])
+    rule = RULES.get(study.run.collection.split(" ")[0])
+    return rule(study) if rule else ()
 
 
 def row(table: PaperTable, model: str = TELLS) -> dict[str, float]:
@@ -80,7 +90,7 @@ def test_imagenet_d_names_the_zero_shot_rule_and_its_prompt(tmp_path: Path) -> N
 
 
 def test_ximagenet_12_scenarios_variance_score_and_folds(tmp_path: Path) -> None:
-    accuracies, folds, scores = results("ximagenet-12", edited.ximagenet_12(tmp_path / "x"))
+    accuracies, folds, scores, regression = results("ximagenet-12", edited.ximagenet_12(tmp_path / "x"))
     found = row(accuracies)
     assert (found["original"], found["blur_bg"], found["seg_img"], found["rand_bg"]) == (100, 50, 50, 0)
     assert found["all pictures"] == pytest.approx(50)
@@ -95,6 +105,60 @@ def test_ximagenet_12_scenarios_variance_score_and_folds(tmp_path: Path) -> None
     assert "population variance" in scores.rule
     assert "all of a model's columns compete" in accuracies.rule
     assert any("training pictures" in note for note in accuracies.footnotes)
+    assert any("Shapiro and Wilk's test of its 120 accuracies" in note for note in scores.footnotes)
+    assert regression.rows == ()  # all classes are alike, so the scenario explains everything
+    assert regression.footnotes[0].startswith("No regression: expected accuracies that vary beyond the factors")
+
+
+def uneven(shift: int) -> Right:
+    """A model whose errors depend on the photo, its class and the edit."""
+    costs = {"other": 4, "0.2": 1, "0.05": 3}
+    return lambda photo, edit, level: (7 * photo + shift) % 11 >= costs.get(level, 0) + photo % 2
+
+
+def test_ximagenet_12_regression_is_that_of_the_formula_interface(tmp_path: Path) -> None:
+    api = pytest.importorskip("statsmodels.formula.api", reason="needs the extra 'stats'")
+    anova = pytest.importorskip("statsmodels.stats.anova")
+    models = {"first": uneven(0), "second": uneven(3)}
+    run = write_run(tmp_path, models, photos=80, collection="ximagenet-12")
+    factors, levels = paper_results(run)[3:]
+    frame = pandas.concat(
+        [pandas.DataFrame(read_table(path)).assign(model=name) for name, path in open_runs([run]).files.items()]
+    )
+    frame = frame[frame.edit != "control"].assign(scenario=lambda rows: rows.edit + " " + rows.level)
+    table = frame.groupby(["model", "scenario", "label"]).correct.mean().mul(100).reset_index()
+    fit = api.ols("correct ~ C(model) + C(scenario, Treatment('original none')) + C(label)", table).fit()
+    reference = anova.anova_lm(fit, typ=2)
+    assert [cells[0] for cells in factors.rows] == ["model", "scenario", "class"]
+    for cells, (_, expected) in zip(factors.rows, reference.iterrows(), strict=False):
+        assert cells[1:5] == pytest.approx(tuple(expected[["df", "sum_sq", "F", "PR(>F)"]]))
+    ours = {f"{cells[0]} {cells[1]}": cells[2:] for cells in levels.rows}
+    named = ("model second", "scenario background-swap", "scenario size", "scenario size 0.2", "class n01443537")
+    assert set(ours) == set(named)
+    for name, theirs in zip(named, fit.params.index[1:], strict=True):
+        expected = (fit.params[theirs], *fit.conf_int().loc[theirs], fit.pvalues[theirs])
+        assert ours[name] == pytest.approx(expected)
+    assert f"R2 = {fit.rsquared:.4f}" in factors.footnotes[0]
+    assert "of 80 photos" in factors.footnotes[1]
+    assert factors.rows[1][6] == pytest.approx(clustered_p(frame), rel=0.02)
+
+
+def clustered_p(frame: pandas.DataFrame) -> float:
+    """Wald's p of the scenario in a logistic model of single pictures, errors clustered by photo."""
+    api, sm = pytest.importorskip("statsmodels.formula.api"), pytest.importorskip("statsmodels.api")
+    groups = frame.sample_id.astype("category").cat.codes.to_numpy()
+    fit = api.glm("right ~ C(model) + C(scenario)", frame.assign(right=frame.correct.astype(int)).reset_index(),
+                  family=sm.families.Binomial()).fit(cov_type="cluster", cov_kwds={"groups": groups})  # fmt: skip
+    return float(fit.wald_test_terms(scalar=True).table.loc["C(scenario)", "pvalue"])
+
+
+def test_without_the_extra_the_regression_says_how_to_install_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "statsmodels.api", None)
+    run = write_run(tmp_path, {"net": uneven(0)}, photos=80, collection="ximagenet-12")
+    (regression,) = paper_results(run)[3:]
+    assert "pip install 'counterfoil[stats]'" in regression.footnotes[0]
 
 
 def test_imagenet_9_super_classes_gap_and_survival(tmp_path: Path) -> None:

@@ -16,9 +16,10 @@ from playwright.sync_api import Browser, sync_playwright
 
 from counterfoil.analyse import Estimate
 from counterfoil.analyse.accuracies import GroupAccuracy
-from counterfoil.report import Example, PaperTable, Reply, ReportInput, accuracies_csv, render, summary, write_report
+from counterfoil.report import Example, PaperTable, Reply, ReportInput, accuracies_csv, summary, write_report
 from counterfoil.report.exports import exported
 from counterfoil.report.findings import findings_of
+from counterfoil.report.html import render
 from counterfoil.report.surrogates import surrogates_among
 from counterfoil.types import Run
 from verify_browser import chromium

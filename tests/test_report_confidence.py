@@ -6,14 +6,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from answer_rows import ORIGINAL, SAME, SMALL, SWAP, details_of
-from counterfoil.analyse import Details, expected_calibration_error
+from counterfoil.analyse import Details
 from counterfoil.analyse.confidence import confidence_changes, reliability_curve
 from counterfoil.pipeline.recorded.pictures import Album
 from counterfoil.pipeline.recorded.report import content_of
 from counterfoil.pipeline.recorded.study import open_runs
-from counterfoil.report import ReportInput, render
+from counterfoil.report import ReportInput
+from counterfoil.report.html import render
 from counterfoil.store import read_table, write_table
 from counterfoil.store.results import CENTRE_COLUMNS, VARIANT_COLUMNS
 from recorded_runs import breaks_on, write_run
@@ -58,7 +60,11 @@ def test_the_calibration_error_is_that_of_the_published_formula() -> None:
         details_of({("net", ORIGINAL): truth, ("net", SMALL): said}, truth, scores=scores), seeded()
     )
     right = np.array([answer == "cat" for answer in said])
-    assert row.after.error == pytest.approx(100 * expected_calibration_error(sure, right))
+    accuracy, mean, n = (
+        stats.binned_statistic(sure, values, how, np.linspace(0, 1, 16)).statistic
+        for values, how in ((right, "mean"), (sure, "mean"), (right, "count"))
+    )
+    assert row.after.error == pytest.approx(100 * np.nansum(n * np.abs(accuracy - mean)) / 300)
 
 
 def test_many_photos_resampled_in_groups_give_the_interval_of_a_paired_mean() -> None:

@@ -5,8 +5,8 @@ import math
 import pytest
 
 from counterfoil.analyse import Condition, Contrast
-from counterfoil.report import headline
 from counterfoil.report.edit_words import doing_to
+from counterfoil.report.headline import headline
 from counterfoil.types import Attribute, Drop
 
 

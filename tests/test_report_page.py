@@ -16,9 +16,10 @@ from playwright.sync_api import Browser, Dialog, Page, sync_playwright
 
 from counterfoil.analyse import Condition, Contrast, Estimate, MarginChange, PositionMap
 from counterfoil.analyse.confidence import Confidence, ConfidenceChange, ReliabilityPoint
-from counterfoil.report import Example, Reply, ReportInput, render, write_report
+from counterfoil.report import Example, Reply, ReportInput, write_report
 from counterfoil.report.confidence import Confidences, Reliability
 from counterfoil.report.glance import glance
+from counterfoil.report.html import render
 from counterfoil.report.places import PlaceMap
 from counterfoil.types import Attribute, Drop, Preprocessing, Run, Skipped
 from verify_browser import PATIENCE

@@ -5,7 +5,8 @@ import io
 import json
 import math
 
-from counterfoil.report import ReportInput, drops_csv, markdown, skipped_csv, summary
+from counterfoil.report import ReportInput, drops_csv, skipped_csv, summary
+from counterfoil.report.tables import markdown
 from counterfoil.types import Drop, Preprocessing, Run, Skipped
 
 HEADER = (

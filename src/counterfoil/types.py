@@ -21,7 +21,6 @@ Outcome: TypeAlias = Literal["scored", "unparsed", "refused", "error"]
 DonorRule: TypeAlias = Literal["other", "same", "next"]
 
 Item = TypeVar("Item")
-ItemIn = TypeVar("ItemIn", contravariant=True)
 Result = TypeVar("Result")
 
 

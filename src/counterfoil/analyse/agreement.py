@@ -60,27 +60,6 @@ def agreement(ratings: Ratings, rng: np.random.Generator, *, resamples: int = RE
     return Agreement(percent.scaled(100), cohen, fleiss, alpha, tuple(pair.told(shared.annotators) for pair in pairs))
 
 
-def percent_agreement(counts: NDArray[np.float64]) -> float:
-    """The share of agreeing pairs of answers, mean over pictures, in percent; counts are (pictures, answers)."""
-    return 100 * float(_of_counts(counts)[0])
-
-
-def fleiss_kappa(counts: NDArray[np.float64]) -> float:
-    """Fleiss' kappa of counts (pictures, answers); with differing numbers of annotators each picture counts once."""
-    return float(_of_counts(counts)[1])
-
-
-def krippendorff_alpha(counts: NDArray[np.float64]) -> float:
-    """Krippendorff's alpha for nominal data of counts (pictures, answers); single answers tell nothing and go."""
-    return float(_of_counts(counts)[2])
-
-
-def _of_counts(counts: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
-    kept = np.asarray(counts, np.float64)[np.sum(counts, axis=1) > 1]
-    percent, fleiss, alpha = _from_counts(_count_features(kept).sum(axis=0, keepdims=True))
-    return percent[0], fleiss[0], alpha[0]
-
-
 def _count_features(counts: NDArray[np.float64]) -> NDArray[np.float64]:
     """What is summed over pictures: 1, agreeing share, answers, answers matched within, counts of each answer."""
     given = counts.sum(axis=1, keepdims=True)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
-from counterfoil.types import Attribute, Outcome
+from counterfoil.types import Attribute
 
 Key = TypeVar("Key")
 
@@ -23,18 +23,6 @@ class Condition(NamedTuple):
     attribute: Attribute
     edit: str
     level: str
-
-
-class Answer(NamedTuple):
-    """One model's answer to one variant."""
-
-    model: str
-    sample_id: str
-    condition: Condition
-    correct: bool
-    outcome: Outcome = "scored"
-    object_share: float = float("nan")  # of the picture, in percent
-    replicate: int = 0
 
 
 @dataclass(frozen=True)
@@ -70,26 +58,6 @@ class Tally(NamedTuple):
     right: NDArray[np.int64]  # (models, conditions, samples)
     scored: NDArray[np.int64]  # (models, conditions, samples)
     object_share: NDArray[np.float64]  # (models, conditions, samples), mean over replicates, NaN where unknown
-
-
-def collect(rows: Iterable[Answer], *, models: Sequence[str] = (), conditions: Sequence[Condition] = ()) -> Answers:
-    """Put answers into columns; names that are not given in order come in the order of first appearance."""
-    kept = list(rows)
-    known_models, model = coded((row.model for row in kept), models)
-    known_conditions, condition = coded((row.condition for row in kept), conditions)
-    samples, sample = coded(row.sample_id for row in kept)
-    return Answers(
-        known_models,
-        known_conditions,
-        samples,
-        model=model,
-        condition=condition,
-        sample=sample,
-        replicate=np.array([row.replicate for row in kept], dtype=np.intp),
-        correct=np.array([row.correct for row in kept], dtype=bool),
-        scored=np.array([row.outcome == "scored" for row in kept], dtype=bool),
-        object_share=np.array([row.object_share for row in kept], dtype=np.float64),
-    )
 
 
 def coded(values: Iterable[Key], known: Sequence[Key] = ()) -> tuple[tuple[Key, ...], NDArray[np.intp]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import NamedTuple
 
 import numpy as np
@@ -33,10 +32,10 @@ class Cells(NamedTuple):
     label: NDArray[np.intp]  # (photos,)
 
 
-def cells(details: Details, model: str, *, leave_out: Collection[str] = NO_SCENARIO) -> Cells:
+def cells(details: Details, model: str) -> Cells:
     """Accuracies by scenario and class, over the photos that were answered in every scenario."""
     answers = details.answers
-    chosen = [c for c, condition in enumerate(answers.conditions) if condition.attribute not in leave_out]
+    chosen = [c for c, condition in enumerate(answers.conditions) if condition.attribute not in NO_SCENARIO]
     rates = photo_rates(answers)[place_of(answers, model), chosen]
     whole = np.isfinite(rates).all(axis=0)
     if not whole.any() or not chosen:
@@ -55,11 +54,11 @@ def model_variance_score(
     return score, variance_score_interval(table.correct, table.label, rng, definition=definition)
 
 
-def accuracy_regression(details: Details, *, leave_out: Collection[str] = NO_SCENARIO) -> Regression:
+def accuracy_regression(details: Details) -> Regression:
     """Accuracy (percent) ~ model + scenario + class by least squares, over the cells of all models."""
     rows: list[tuple[float, str, str, str]] = []
     for model in details.answers.models:
-        table = cells(details, model, leave_out=leave_out)
+        table = cells(details, model)
         names = [details.labels[c] for c in np.unique(table.label)]
         rows += [
             (100 * float(table.accuracies[s, k]), model, _scenario(scenario), name)
@@ -70,13 +69,13 @@ def accuracy_regression(details: Details, *, leave_out: Collection[str] = NO_SCE
     return regress_accuracy(accuracy, _factors(*(list(column) for column in columns)))
 
 
-def picture_regression(details: Details, *, leave_out: Collection[str] = NO_SCENARIO) -> Regression:
+def picture_regression(details: Details) -> Regression:
     """Log odds of a right answer ~ model + scenario, over all scored pictures, errors clustered by photo.
 
     Class is no factor here: with a few photos of a class most classes have levels that are all right or all wrong.
     """
     answers = details.answers
-    wanted = np.array([condition.attribute not in leave_out for condition in answers.conditions], dtype=bool)
+    wanted = np.array([condition.attribute not in NO_SCENARIO for condition in answers.conditions], dtype=bool)
     rows = np.flatnonzero(answers.scored & wanted[answers.condition])
     model = [answers.models[m] for m in answers.model[rows]]
     scenario = [_scenario(answers.conditions[c]) for c in answers.condition[rows]]

@@ -46,12 +46,6 @@ class Pair(NamedTuple):
         return PairAgreement(names[self.first], names[self.second], len(self.features), kappa)
 
 
-def cohen_kappa(first: NDArray[np.intp], second: NDArray[np.intp]) -> float:
-    """Cohen's kappa of two annotators' codes; pictures that one of them left out (-1) go."""
-    features, both = _pair_features(first, second, int(max(first.max(initial=0), second.max(initial=0))) + 1)
-    return float(_cohen(np.ones((1, int(both.sum()))) @ features)[0])
-
-
 def pairs_of(ratings: Ratings) -> list[Pair]:
     """The pairs of annotators that answered a picture in common."""
     found = []

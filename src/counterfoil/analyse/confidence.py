@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.analyse.answers import place_of
-from counterfoil.analyse.calibration import BINS
 from counterfoil.analyse.details import Details
 from counterfoil.analyse.interval import Estimate
 from counterfoil.analyse.paired import Interval
@@ -19,6 +18,7 @@ from counterfoil.types import Attribute
 
 _QUANTILE = NormalDist().inv_cdf(0.975)
 _RESAMPLES = 1_000
+_BINS = 15  # of confidence, of equal width, (low, high]
 _MOST_GROUPS = 500  # more photos than this are resampled in so many groups, drawn by lot: the same width, in less time
 
 
@@ -154,14 +154,14 @@ def _sums(details: Details, rows: NDArray[np.intp], groups: NDArray[np.intp], mo
     """By group of photos: the gap of each bin of confidence, then confidence, right answers and answers, added up."""
     said, right = details.top_score[rows], details.answers.correct[rows].astype(np.float64)
     group = groups[details.answers.sample[rows]]
-    bins = np.clip(np.ceil(said * BINS).astype(np.intp) - 1, 0, BINS - 1)
-    gaps = np.bincount(group * BINS + bins, said - right, minlength=most * BINS).reshape(most, BINS)
+    bins = np.clip(np.ceil(said * _BINS).astype(np.intp) - 1, 0, _BINS - 1)
+    gaps = np.bincount(group * _BINS + bins, said - right, minlength=most * _BINS).reshape(most, _BINS)
     totals = [np.bincount(group, weights, minlength=most) for weights in (said, right, None)]
     return np.column_stack([gaps, *totals])
 
 
 def _measured(sums: NDArray[np.float64], drawn: NDArray[np.float64]) -> list[NDArray[np.float64]]:
     """Confidence, accuracy and calibration error, each (draws, conditions), of groups drawn so often."""
-    totals = (drawn @ sums).reshape(len(drawn), -1, BINS + 3)
+    totals = (drawn @ sums).reshape(len(drawn), -1, _BINS + 3)
     n = totals[:, :, -1]
-    return [totals[:, :, -3] / n, totals[:, :, -2] / n, np.abs(totals[:, :, :BINS]).sum(axis=2) / n]
+    return [totals[:, :, -3] / n, totals[:, :, -2] / n, np.abs(totals[:, :, :_BINS]).sum(axis=2) / n]

@@ -59,16 +59,6 @@ def confusions(details: Details, model: str, attribute: Attribute) -> list[Confu
     )
 
 
-def background_confusion(details: Details, model: str) -> LenderConfusion:
-    """Whether wrong answers on another photo's background are the class of that photo."""
-    return lender_confusion(details, model, "background")
-
-
-def texture_confusion(details: Details, model: str) -> LenderConfusion:
-    """Whether wrong answers on another class's texture are that class."""
-    return lender_confusion(details, model, "texture")
-
-
 def lender_confusion(details: Details, model: str, attribute: Attribute) -> LenderConfusion:
     """Wrong answers that name the lender's class, against lenders dealt at random among the other classes."""
     rows = _answered(details, model, attribute) & ~details.answers.correct & (details.lender >= 0)

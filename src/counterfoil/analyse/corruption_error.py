@@ -29,11 +29,9 @@ def alexnet_errors() -> dict[str, float]:
     return {row["corruption"]: float(row["error"]) for row in csv.DictReader(lines)}
 
 
-def corruption_error(
-    errors: Mapping[str, Sequence[float]], baseline: Mapping[str, float] | None = None
-) -> CorruptionError:
-    """CE and mCE from errors (shares) by corruption, one per severity; the baseline is a mean over severities."""
-    reference = alexnet_errors() if baseline is None else baseline
+def corruption_error(errors: Mapping[str, Sequence[float]]) -> CorruptionError:
+    """CE and mCE from errors (shares) by corruption, one per severity."""
+    reference = alexnet_errors()
     _check(errors, reference)
     ratios = {name: 100 * float(np.mean(values)) / reference[name] for name, values in errors.items()}
     return CorruptionError(ratios, float(np.mean(list(ratios.values()))))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
@@ -47,27 +47,19 @@ class DecisionRule:
         return f"{told}, from {self.fewest} answer{'s' if self.fewest > 1 else ''} on"
 
 
-def decisions(
-    verdicts: Iterable[Verdict], keep_if: Mapping[str, str], rule: DecisionRule, excluded: Collection[str] = ()
-) -> tuple[Decision, ...]:
+def decisions(verdicts: Iterable[Verdict], keep_if: Mapping[str, str], rule: DecisionRule) -> tuple[Decision, ...]:
     """One decision per picture that anyone answered: kept where every question is decided as `keep_if` says.
 
-    Hidden controls and the excluded annotators' answers count nowhere; a picture that only they answered is undecided.
+    Hidden controls count nowhere.
     A question without an answer in `keep_if` is decided too, and keeps or drops nothing.
     """
     work = [verdict for verdict in latest(verdicts) if not verdict.control]
     pictures = tuple(dict.fromkeys(verdict.variant_id for verdict in work))
-    counted = [verdict for verdict in work if verdict.annotator not in set(excluded)]
     questions = dict.fromkeys((*keep_if, *(verdict.question for verdict in work)))
-    tables = {question: ratings_of(counted, question) for question in questions}
+    tables = {question: ratings_of(work, question) for question in questions}
     decided = {question: _decided(table, rule) for question, table in tables.items()}
     given = {question: _given(table) for question, table in tables.items()}
     return tuple(_decision(picture, keep_if, decided, given) for picture in pictures)
-
-
-def contradictions(found: Sequence[Decision]) -> list[str]:
-    """The pictures with a question on which annotators disagreed: what an adjudicator should look at."""
-    return [row.variant_id for row in found if any(len(answers) > 1 for answers in row.answers.values())]
 
 
 def _decision(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.analyse.answers import Answers, Condition, Photos, Tally, count
-from counterfoil.analyse.interval import DEFAULT_METHOD, IntervalMethod, paired_interval
+from counterfoil.analyse.interval import score_interval
 from counterfoil.analyse.multiplicity import benjamini_hochberg, holm
 from counterfoil.analyse.paired import mcnemar
 from counterfoil.types import Attribute, Drop
@@ -18,7 +18,6 @@ from counterfoil.types import Attribute, Drop
 FEWEST_PHOTOS = 10  # below this, a row is shown but nothing is said about it
 
 _SIGNIFICANCE = 0.05
-_FINEST_UNIT = 2520  # divisible by every number of replicates up to 10
 
 
 class _Comparison(NamedTuple):
@@ -27,7 +26,7 @@ class _Comparison(NamedTuple):
     edited: Photos
 
 
-def drops(answers: Answers, *, method: IntervalMethod = DEFAULT_METHOD) -> list[Drop]:
+def drops(answers: Answers) -> list[Drop]:
     """One row per model and condition other than the original; only photos scored on both sides count.
 
     Every photo counts once, whatever its number of replicates. Both adjustments are over the whole table: every
@@ -35,7 +34,7 @@ def drops(answers: Answers, *, method: IntervalMethod = DEFAULT_METHOD) -> list[
     """
     tally = count(answers)
     rows = [
-        _row(answers, tally, (model, condition), method)
+        _row(answers, tally, (model, condition))
         for model in range(len(answers.models))
         for condition in range(len(answers.conditions))
         if answers.conditions[condition].attribute != "original"
@@ -50,7 +49,7 @@ def significant(drop: Drop) -> bool:
     return (drop.ci_low > 0 or drop.ci_high < 0) and drop.p_holm < _SIGNIFICANCE
 
 
-def _row(answers: Answers, tally: Tally, place: tuple[int, int], method: IntervalMethod) -> Drop:
+def _row(answers: Answers, tally: Tally, place: tuple[int, int]) -> Drop:
     model, condition = place
     comparison = _Comparison(
         original=_photos_of(answers.conditions, tally, model, "original"),
@@ -58,16 +57,16 @@ def _row(answers: Answers, tally: Tally, place: tuple[int, int], method: Interva
         edited=Photos(tally.right[model, condition], tally.scored[model, condition]),
     )
     paired = (comparison.original.scored > 0) & (comparison.edited.scored > 0)
-    row = _compare(answers.models[model], answers.conditions[condition], comparison, method)
+    row = _compare(answers.models[model], answers.conditions[condition], comparison)
     return replace(row, object_share=_mean(tally.object_share[model, condition][paired]))
 
 
-def _compare(model: str, condition: Condition, comparison: _Comparison, method: IntervalMethod) -> Drop:
+def _compare(model: str, condition: Condition, comparison: _Comparison) -> Drop:
     original, control, edited = comparison
     paired = (original.scored > 0) & (edited.scored > 0)
     controlled = paired & (control.scored > 0)
     differences = original.rates(paired) - edited.rates(paired)
-    interval = paired_interval(differences, unit=_unit(original, edited, paired), method=method)
+    interval = score_interval(differences)
     return Drop(
         model,
         *condition,
@@ -87,12 +86,6 @@ def _compare(model: str, condition: Condition, comparison: _Comparison, method: 
 def _photos_of(conditions: tuple[Condition, ...], tally: Tally, model: int, attribute: Attribute) -> Photos:
     chosen = [position for position, condition in enumerate(conditions) if condition.attribute == attribute]
     return Photos(tally.right[model, chosen].sum(axis=0), tally.scored[model, chosen].sum(axis=0))
-
-
-def _unit(original: Photos, edited: Photos, paired: NDArray[np.bool_]) -> int:
-    """The common denominator of the photos' differences."""
-    replicates = np.unique(np.concatenate([original.scored[paired], edited.scored[paired]]))
-    return min(math.lcm(*replicates.tolist()), _FINEST_UNIT)
 
 
 def _mean(values: NDArray[np.float64]) -> float:

@@ -95,24 +95,22 @@ def minimum_detectable_drop(n: int, discordance: float, *, power: float = 0.8, a
     return high
 
 
-def detectable(answers: Answers, *, power: float = 0.8, alpha: float = 0.05) -> list[Detectable]:
-    """For every model and condition, the smallest drop its photos could have shown."""
+def detectable(answers: Answers) -> list[Detectable]:
+    """For every model and condition, the smallest drop its photos could have shown with power 0.8 at 5 %."""
     losses = original_rates(answers)[:, None, :] - photo_rates(answers)
     return [
-        _detectable_row(model, condition, losses[m, c], power, alpha)
+        _detectable_row(model, condition, losses[m, c])
         for m, model in enumerate(answers.models)
         for c, condition in enumerate(answers.conditions)
         if condition.attribute != "original"
     ]
 
 
-def _detectable_row(
-    model: str, condition: Condition, losses: NDArray[np.float64], power: float, alpha: float
-) -> Detectable:
+def _detectable_row(model: str, condition: Condition, losses: NDArray[np.float64]) -> Detectable:
     known = losses[np.isfinite(losses)]
     changed, n = int(np.count_nonzero(known)), len(known)
     # one photo more on either side: where nothing changed, the next photo still may
-    drop = minimum_detectable_drop(n, (changed + 1) / (n + 2), power=power, alpha=alpha)
+    drop = minimum_detectable_drop(n, (changed + 1) / (n + 2))
     return Detectable(model, condition, n, 100 * changed / n if n else math.nan, 100 * drop)
 
 

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.analyse.extra import from_stats
 from counterfoil.errors import UserError
+from counterfoil.extras import required
+
+_NOTHING = 1e-12  # of a sum of squares: what a float leaves of zero
 
 
 class Factor(NamedTuple):
     """What one factor explains once the others are in (type II)."""
 
     name: str
+    reference: str  # the level that the coefficients of the others are against
     degrees: int
     sum_of_squares: float  # NaN in the logistic model
     statistic: float  # F, or Wald's chi-squared in the logistic model
@@ -50,17 +55,19 @@ class Regression(NamedTuple):
 class _Design(NamedTuple):
     matrix: NDArray[np.float64]  # (rows, 1 + columns), the constant first
     columns: dict[str, list[int]]  # by factor
-    levels: dict[str, list[str]]  # by factor, without the first, which is the reference
+    levels: dict[str, list[str]]  # by factor; the first is the reference and has no column
 
 
 def regress_accuracy(accuracy: Sequence[float], factors: Mapping[str, Sequence[str]]) -> Regression:
     """Accuracy ~ sum of factors by ordinary least squares: F, p, R2, and each factor's type II share of variance."""
     outcome = np.asarray(accuracy, np.float64)
     design = _design(factors, len(outcome))
-    fit = from_stats("statsmodels.api", "the regression").OLS(outcome, design.matrix).fit()
+    fit = required("statsmodels.api", "stats").OLS(outcome, design.matrix).fit()
     if fit.df_resid < 1:
         raise UserError(f"expected more rows than coefficients, got {len(outcome)} and {design.matrix.shape[1]}")
     total = float(fit.centered_tss)
+    if fit.ssr <= _NOTHING * max(total, 1.0):
+        raise UserError("expected accuracies that vary beyond the factors, got none: there is nothing to test against")
     rows = tuple(_squares(name, design, fit, total) for name in factors)
     return Regression(
         len(outcome), len(outcome), float(fit.fvalue), float(fit.f_pvalue), float(fit.rsquared), rows,
@@ -74,11 +81,19 @@ def regress_pictures(
     """Log odds of a right answer ~ sum of factors, picture by picture; errors clustered by source photo."""
     design = _design(factors, len(correct))
     _refuse_certain_levels(correct, factors)
-    statsmodels = from_stats("statsmodels.api", "the logistic model")
+    statsmodels = required("statsmodels.api", "stats")
     groups = {"groups": np.unique(photo, return_inverse=True)[1]}
-    fit = statsmodels.Logit(correct.astype(float), design.matrix).fit(disp=0, cov_type="cluster", cov_kwds=groups)
-    slopes = fit.wald_test(np.eye(design.matrix.shape[1])[1:], use_f=False, scalar=True)
-    rows = tuple(_wald(name, design, fit) for name in factors)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a fit that does not converge, and of levels that cannot be told apart
+        try:
+            model = statsmodels.Logit(correct.astype(float), design.matrix)
+            fit = model.fit(disp=0, cov_type="cluster", cov_kwds=groups)
+        except np.linalg.LinAlgError:
+            fit = None
+        if fit is None or not fit.mle_retvals["converged"]:
+            raise UserError("expected answers that no factor foretells with certainty, got some; no fit converges")
+        slopes = fit.wald_test(np.eye(design.matrix.shape[1])[1:], use_f=False, scalar=True)
+        rows = tuple(_wald(name, design, fit) for name in factors)
     return Regression(
         len(correct), int(groups["groups"].max()) + 1, float(slopes.statistic), float(slopes.pvalue),
         float(fit.prsquared), rows, _coefficients(design, fit),
@@ -95,7 +110,7 @@ def _design(factors: Mapping[str, Sequence[str]], n: int) -> _Design:
         known = list(dict.fromkeys(values))
         if len(known) < 2 or len(values) != n:
             raise UserError(f"expected {n} values of {name}, two different at least, got {len(values)} of {len(known)}")
-        levels[name] = known[1:]
+        levels[name] = known
         columns[name] = list(range(width, width + len(known) - 1))
         width += len(known) - 1
         parts.append((np.asarray(values, object)[:, None] == np.array(known[1:], object)).astype(float))
@@ -108,13 +123,18 @@ def _squares(name: str, design: _Design, fit: Any, total: float) -> Factor:
     solution = np.linalg.lstsq(rest, fit.model.endog, rcond=None)[0]
     gained = float(np.sum((fit.model.endog - rest @ solution) ** 2) - fit.ssr)
     test = fit.f_test(np.eye(design.matrix.shape[1])[design.columns[name]])
-    return Factor(name, len(design.columns[name]), gained, float(test.fvalue), float(test.pvalue), gained / total)
+    return Factor(
+        name, design.levels[name][0], len(design.columns[name]), gained, float(test.fvalue), float(test.pvalue),
+        gained / total,
+    )  # fmt: skip
 
 
 def _wald(name: str, design: _Design, fit: Any) -> Factor:
     test = fit.wald_test(np.eye(design.matrix.shape[1])[design.columns[name]], use_f=False, scalar=True)
-    nothing = float("nan")
-    return Factor(name, len(design.columns[name]), nothing, float(test.statistic), float(test.pvalue), nothing)
+    return Factor(
+        name, design.levels[name][0], len(design.columns[name]), math.nan, float(test.statistic), float(test.pvalue),
+        math.nan,
+    )  # fmt: skip
 
 
 def _coefficients(design: _Design, fit: Any) -> tuple[Coefficient, ...]:
@@ -122,7 +142,7 @@ def _coefficients(design: _Design, fit: Any) -> tuple[Coefficient, ...]:
     return tuple(
         Coefficient(name, level, *(float(v) for v in (fit.params[i], fit.bse[i], fit.pvalues[i], *bounds[i])))
         for name, places in design.columns.items()
-        for level, i in zip(design.levels[name], places, strict=True)
+        for level, i in zip(design.levels[name][1:], places, strict=True)
     )
 
 

@@ -15,6 +15,7 @@ from counterfoil.analyse.interval import score_test
 from counterfoil.analyse.multiplicity import holm
 from counterfoil.types import Attribute
 
+_SIGNIFICANCE = 0.05
 _NOT_COMPARED = {"original", "control", "presence", "combination"}  # no single attribute of the object
 
 
@@ -39,7 +40,7 @@ def tied_attributes(answers: Answers, model: str) -> list[Ranked]:
     return tied(names, _losses(answers, names)[:, place])
 
 
-def tied(names: Sequence[str], losses: NDArray[np.float64], *, alpha: float = 0.05) -> list[Ranked]:
+def tied(names: Sequence[str], losses: NDArray[np.float64]) -> list[Ranked]:
     """Rank rows of losses (names, photos; NaN where unanswered) and letter them.
 
     Every pair is compared on the photos that both have, by the score test; Holm's adjustment is over all pairs.
@@ -49,7 +50,7 @@ def tied(names: Sequence[str], losses: NDArray[np.float64], *, alpha: float = 0.
     means = {name: 100 * float(row.mean()) for name, row in answered.items() if len(row)}
     order = sorted(means, key=means.__getitem__)
     ranked = losses[[list(names).index(name) for name in order]]
-    letters = compact_letters(len(order), _told_apart(ranked, alpha))
+    letters = compact_letters(len(order), _told_apart(ranked))
     return [Ranked(name, len(answered[name]), means[name], marks) for name, marks in zip(order, letters, strict=True)]
 
 
@@ -74,11 +75,11 @@ def _letter(place: int) -> str:
     return ascii_lowercase[place] if place < len(ascii_lowercase) else f"({place + 1})"
 
 
-def _told_apart(losses: NDArray[np.float64], alpha: float) -> set[tuple[int, int]]:
+def _told_apart(losses: NDArray[np.float64]) -> set[tuple[int, int]]:
     pairs = list(itertools.combinations(range(len(losses)), 2))
     gaps = [losses[first] - losses[second] for first, second in pairs]
     p_values = holm([score_test(gap[np.isfinite(gap)]) for gap in gaps])
-    return {pair for pair, p in zip(pairs, p_values, strict=True) if p < alpha}
+    return {pair for pair, p in zip(pairs, p_values, strict=True) if p < _SIGNIFICANCE}
 
 
 def _losses(answers: Answers, attributes: Sequence[str]) -> NDArray[np.float64]:

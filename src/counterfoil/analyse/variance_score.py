@@ -9,9 +9,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.analyse.extra import from_stats
 from counterfoil.analyse.paired import Interval
 from counterfoil.analyse.resampling import RESAMPLES, percentile_interval, resample_counts
+from counterfoil.errors import UserError
+from counterfoil.extras import required
 
 _AT_ONCE = 20  # resamples, so that thousands of photos in dozens of scenarios fit into memory
 
@@ -91,7 +92,9 @@ def class_accuracies(correct: NDArray[np.float64], label: NDArray[np.intp]) -> N
 def normality(accuracies: NDArray[np.float64]) -> Normality:
     """Whether accuracies could come from a normal distribution (Shapiro-Wilk)."""
     values = accuracies.ravel()
-    result = from_stats("scipy.stats", "the check for normality").shapiro(values)
+    if len(values) < 3 or np.ptp(values) == 0:
+        raise UserError(f"expected three accuracies at least that are not all the same, got {len(values)}")
+    result = required("scipy.stats", "stats").shapiro(values)
     return Normality(float(result.statistic), float(result.pvalue), len(values))
 
 

@@ -10,11 +10,10 @@ from counterfoil.labels.benchmarks import (
     space_named,
     ximagenet12,
 )
-from counterfoil.labels.classes import read_classes
 from counterfoil.labels.columns import imagenet_columns
 from counterfoil.labels.space import LabelSpace, imagenet1k, own_space, space_of
 
 __all__ = [
     "SPACES", "LabelSpace", "imagenet1k", "imagenet9", "imagenet_a", "imagenet_columns", "imagenet_d", "imagenet_r",
-    "imagenet_s_ids", "own_space", "read_classes", "space_named", "space_of", "ximagenet12",
+    "imagenet_s_ids", "own_space", "space_named", "space_of", "ximagenet12",
 ]  # fmt: skip

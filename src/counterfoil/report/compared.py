@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 
 from counterfoil.analyse import FEWEST_PHOTOS, Contrast
 from counterfoil.report.models_apart import told_apart
-from counterfoil.report.tables import contrast_record
+from counterfoil.report.tables import contrast_record, csv_text
 from counterfoil.report.wording import number, p_value
 
 COMPARISON_FORMAT = 1  # raised when a key changes its meaning or goes
@@ -29,12 +27,9 @@ def comparison_text(rows: Sequence[Contrast]) -> str:
 
 def comparison_csv(rows: Sequence[Contrast]) -> str:
     """One line per row; numbers with four decimals, `nan` where there is none."""
-    text = io.StringIO()
     records = [contrast_record(row) for row in rows]
-    writer = csv.DictWriter(text, list(records[0]) if records else [], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows([{name: "nan" if value is None else value for name, value in row.items()} for row in records])
-    return text.getvalue()
+    lines = [["nan" if value is None else value for value in record.values()] for record in records]
+    return csv_text(list(records[0]) if records else [], lines)
 
 
 def comparison_json(

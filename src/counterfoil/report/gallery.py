@@ -8,6 +8,10 @@ from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
 from counterfoil.report.content import Example, ReportInput
 from counterfoil.report.looks import Style, styles
 from counterfoil.report.wording import attribute_name
@@ -116,3 +120,12 @@ def _verdict(example: Example, place: int, looks: Mapping[str, Style], names: Ma
 
 def _data_address(jpeg: bytes | None) -> str | None:
     return None if jpeg is None else f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode('ascii')}"
+
+
+def small_jpeg(image: NDArray[np.uint8], side: int, quality: int) -> bytes:
+    """The picture as a JPEG whose longer side has at most so many pixels."""
+    scale = min(1.0, side / max(image.shape[:2]))
+    size = (max(1, round(image.shape[1] * scale)), max(1, round(image.shape[0] * scale)))
+    small = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
+    _, data = cv2.imencode(".jpg", cv2.cvtColor(small, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, quality])
+    return data.tobytes()

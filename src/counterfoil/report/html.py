@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from counterfoil.analyse import DEFAULT_METHOD, FEWEST_PHOTOS, METHODS, Contrast, significant
+from counterfoil.analyse import FEWEST_PHOTOS, INTERVAL_NAME, Contrast, significant
 from counterfoil.report import wording
 from counterfoil.report.accuracy_chart import accuracy_chart
 from counterfoil.report.confidence import SIDE, bounded, clear, confidence_rows, reliability_panels
@@ -30,6 +29,7 @@ from counterfoil.report.paper_tables import HEADINGS, cell_text
 from counterfoil.report.places import place_grids
 from counterfoil.report.scatter_chart import scatter_chart
 from counterfoil.report.surrogates import MARK, MEANING, surrogates_among
+from counterfoil.store import write_atomically
 from counterfoil.types import Skipped
 
 _PAGE = Path(__file__).parent / "page"
@@ -39,15 +39,7 @@ _MOST_NAMES = 200  # of skipped pictures under one reason; the rest is in skippe
 
 def write_report(out: Path, content: ReportInput) -> Path:
     """Write report.html into the folder `out`, whole or not at all."""
-    path = out / "report.html"
-    temporary = out / f".report.{os.getpid()}.html"
-    out.mkdir(parents=True, exist_ok=True)
-    try:
-        temporary.write_text(render(content), encoding="utf-8", newline="\n")
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    return path
+    return write_atomically(out / "report.html", render(content))
 
 
 def render(content: ReportInput) -> str:
@@ -70,13 +62,13 @@ def render(content: ReportInput) -> str:
             findings=_by_model(findings_of(content)),
             reasons=_by_reason(content),
             fewest_photos=FEWEST_PHOTOS,
-            interval_name=METHODS[DEFAULT_METHOD],
+            interval_name=INTERVAL_NAME,
             most_names=_MOST_NAMES,
             most_photos_for_power=MOST_PHOTOS_FOR_POWER,
             **_charts(content, surrogates),
             **_beyond_accuracy(content, looks),
             **_gallery(content),
-            **_script(),
+            **page_script("report.js"),
         )
     )
 
@@ -104,9 +96,9 @@ def _gallery(content: ReportInput) -> dict[str, object]:
     }
 
 
-def _script() -> dict[str, object]:
-    """The one script of the page, and the hash by which the browser knows it."""
-    script = (_PAGE / "report.js").read_text(encoding="utf-8")
+def page_script(name: str) -> dict[str, object]:
+    """The one script of a page, and the hash by which the browser knows it."""
+    script = (_PAGE / name).read_text(encoding="utf-8")
     told = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return {"script": Markup(script), "script_hash": told}
 
@@ -127,16 +119,20 @@ def _beyond_accuracy(content: ReportInput, looks: Mapping[str, Style]) -> dict[s
     }
 
 
-def _environment(surrogates: tuple[str, ...]) -> Environment:
+def page_environment(*filters: Callable[..., str]) -> Environment:
     """Escapes everything; a name that is not given is an error, not a gap."""
     environment = Environment(
         loader=FileSystemLoader(_PAGE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    words = (
+    environment.filters |= {word.__name__: word for word in filters}
+    return environment
+
+
+def _environment(surrogates: tuple[str, ...]) -> Environment:
+    environment = page_environment(
         wording.count, wording.number, wording.p_value, wording.sentence_start, wording.unbroken,
-        wording.whole_sentence, wording.number_of,
+        wording.whole_sentence, wording.number_of, told_fall, told_lender, with_code,
     )  # fmt: skip
-    environment.filters |= {word.__name__: word for word in (*words, told_fall, told_lender, with_code)}
     environment.globals |= {
         "surrogates": surrogates,
         "surrogate_meaning": MEANING,

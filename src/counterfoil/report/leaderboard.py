@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -11,8 +9,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
 
+from counterfoil.report.html import page_script
 from counterfoil.report.standings import MANY, Leaderboard, Standing, one_line
 
 __all__ = ["MANY", "Leaderboard", "Standing", "as_html", "as_json", "as_markdown", "as_text"]
@@ -108,7 +106,6 @@ def as_json(board: Leaderboard) -> str:
 
 def as_html(board: Leaderboard) -> str:
     """One self-contained page; a click on a column sorts, typing filters."""
-    script = (_PAGE / "leaderboard.js").read_text(encoding="utf-8")
     environment = Environment(loader=FileSystemLoader(_PAGE), autoescape=True, undefined=StrictUndefined)
     return environment.get_template("leaderboard.html").render(
         board=board,
@@ -116,8 +113,7 @@ def as_html(board: Leaderboard) -> str:
         long=len(board.standings) > MANY,
         origins=list(dict.fromkeys(row.source for row in board.standings)),
         sources=_notes(board.standings),
-        script=Markup(script),
-        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        **page_script("leaderboard.js"),
     )
 
 

@@ -45,7 +45,7 @@ def _markdown(table: PaperTable) -> str:
     lines = [f"### {table.title}\n", f"{table.rule}\n"]
     lines += [_line(table.columns), _line(["---"] * len(table.columns))]
     for place, row in enumerate(table.rows):
-        cells = [_escaped(cell_text(value, table.decimals)) for value in row]
+        cells = [markdown_cell(cell_text(value, table.decimals)) for value in row]
         lines.append(_line([f"**{cell}**" if place in table.own and cell else cell for cell in cells]))
     return "\n".join([*lines, "", *(f"{note}\n" for note in table.footnotes)])
 
@@ -54,7 +54,8 @@ def _line(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _escaped(text: str) -> str:
+def markdown_cell(text: str) -> str:
+    """Text that cannot break out of a Markdown table."""
     return text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-import cv2
 import numpy as np
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from numpy.typing import NDArray
 
-_PAGE = Path(__file__).parent / "page"
+from counterfoil.report.gallery import small_jpeg
+from counterfoil.report.html import page_environment
+
 _SIDE = 160  # pixels of the longer side of a thumbnail
 
 
@@ -51,17 +50,9 @@ class QualityPage:
 
 def quality_page(content: QualityPage) -> str:
     """The page as text; it asks nothing of any network."""
-    environment = Environment(
-        loader=FileSystemLoader(_PAGE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    return environment.get_template("quality.html").render(content=content)
+    return page_environment().get_template("quality.html").render(content=content)
 
 
 def thumbnail(image: NDArray[np.uint8]) -> str:
     """A picture as the data address of a small JPEG."""
-    height, width = image.shape[:2]
-    scale = min(1.0, _SIDE / max(height, width))
-    size = (max(1, round(width * scale)), max(1, round(height * scale)))
-    small = cv2.resize(cv2.cvtColor(image, cv2.COLOR_RGB2BGR), size, interpolation=cv2.INTER_AREA)
-    _, data = cv2.imencode(".jpg", small, [cv2.IMWRITE_JPEG_QUALITY, 80])
-    return f"data:image/jpeg;base64,{base64.b64encode(data.tobytes()).decode('ascii')}"
+    return f"data:image/jpeg;base64,{base64.b64encode(small_jpeg(image, _SIDE, quality=80)).decode('ascii')}"

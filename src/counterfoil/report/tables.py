@@ -14,7 +14,7 @@ from counterfoil.analyse.accuracies import GroupAccuracy
 from counterfoil.report.confidence import confidence_record, confidence_rows
 from counterfoil.report.content import ReportInput
 from counterfoil.report.findings import findings_of
-from counterfoil.report.paper_tables import paper_record
+from counterfoil.report.paper_tables import markdown_cell, paper_record
 from counterfoil.report.places import place_record
 from counterfoil.report.surrogates import marked, surrogates_among
 from counterfoil.report.wording import ABSENT, interval, number, p_value
@@ -34,19 +34,19 @@ _DIGITS = 6  # significant ones, so that small p values survive
 def drops_csv(drops: Sequence[Drop]) -> str:
     """The table of drops; accuracies and shares in percent, drops in points, `nan` where there is no number."""
     names = [field.name for field in fields(Drop)]
-    return _csv(names, ([_cell(name, getattr(row, name)) for name in names] for row in drops))
+    return csv_text(names, ([_cell(name, getattr(row, name)) for name in names] for row in drops))
 
 
 def skipped_csv(skipped: Sequence[Skipped]) -> str:
     """Every picture that was left out, with its reason."""
     names = [field.name for field in fields(Skipped)]
-    return _csv(names, ([getattr(row, name) for name in names] for row in skipped))
+    return csv_text(names, ([getattr(row, name) for name in names] for row in skipped))
 
 
 def accuracies_csv(rows: Sequence[GroupAccuracy], surrogates: tuple[str, ...] = ()) -> str:
     """The table of accuracies in percent; "all" stands where attributes, edits or levels are together."""
     lines = ([_cell(name, value) for name, value in _flat(row, surrogates).items()] for row in rows)
-    return _csv(ACCURACY_COLUMNS, lines)
+    return csv_text(ACCURACY_COLUMNS, lines)
 
 
 def accuracies_markdown(rows: Sequence[GroupAccuracy], surrogates: tuple[str, ...] = ()) -> str:
@@ -56,7 +56,7 @@ def accuracies_markdown(rows: Sequence[GroupAccuracy], surrogates: tuple[str, ..
         "|---|---|---|---|--:|--:|--:|---|",
     ]
     for row in rows:
-        names = [_markdown_cell(name) for name in (marked(row.model, surrogates), row.attribute, row.edit, row.level)]
+        names = [markdown_cell(name) for name in (marked(row.model, surrogates), row.attribute, row.edit, row.level)]
         rates = [f"{number(rate.value)} {interval(rate)}" if rate.n else ABSENT for rate in (row.top1, row.top5)]
         lines.append(f"| {' | '.join([*names, str(row.top1.n), *rates, row.letters])} |")
     return "\n".join(lines) + "\n"
@@ -69,7 +69,7 @@ def markdown(drops: Sequence[Drop], surrogates: tuple[str, ...] = ()) -> str:
         "|---|---|---|---|--:|--:|--:|--:|--:|",
     ]
     for row in drops:
-        names = [_markdown_cell(name) for name in (marked(row.model, surrogates), row.attribute, row.edit, row.level)]
+        names = [markdown_cell(name) for name in (marked(row.model, surrogates), row.attribute, row.edit, row.level)]
         lines.append(f"| {' | '.join([*names, str(row.n), *_told_drop(row)])} |")
     return "\n".join(lines) + "\n"
 
@@ -126,11 +126,10 @@ def skipped_by_reason(skipped: Iterable[Skipped]) -> dict[tuple[str, str, str], 
     return dict(Counter((row.stage, row.edit, row.reason) for row in skipped).most_common())
 
 
-def _csv(names: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+def csv_text(names: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table as CSV."""
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(names)
-    writer.writerows(rows)
+    csv.writer(text, lineterminator="\n").writerows([names, *rows])
     return text.getvalue()
 
 
@@ -178,7 +177,3 @@ def _plain(values: dict[str, object]) -> dict[str, object]:
 def _rounded(name: str, value: float) -> float:
     """As many digits as are told; adding 0.0 turns a negative zero into zero."""
     return float(f"{value:.{_DIGITS}g}") if name in _PROBABILITIES else round(value, _DECIMALS) + 0.0
-
-
-def _markdown_cell(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")

@@ -1,6 +1,5 @@
 """A mask for a photo that has none."""
 
-from counterfoil.segment.plausible import fault_of
 from counterfoil.segment.u2netp import U2Netp
 
-__all__ = ["U2Netp", "fault_of"]
+__all__ = ["U2Netp"]

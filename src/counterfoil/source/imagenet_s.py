@@ -19,7 +19,6 @@ from counterfoil.source.reading import read_as_stored
 from counterfoil.types import Sample, Skipped
 
 PREFIX = "imagenet-s:"
-IGNORED = 1000  # parts that the annotators left open
 _SPLITS = ("validation", "train-semi")  # those that have masks
 _SMALLER = {"ImageNetS50": 50, "ImageNetS300": 300}  # classes; their masks count these alone
 _PICTURES = {".jpg", ".jpeg", ".png"}

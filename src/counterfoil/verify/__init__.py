@@ -3,6 +3,6 @@
 The web framework and the database come with the extra `web` and are imported only when a command needs them.
 """
 
-from counterfoil.verify.questions import Question, Questionnaire, load_questionnaire
+from counterfoil.verify.questions import Questionnaire, load_questionnaire
 
-__all__ = ["Question", "Questionnaire", "load_questionnaire"]
+__all__ = ["Questionnaire", "load_questionnaire"]

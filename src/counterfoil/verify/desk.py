@@ -13,7 +13,7 @@ from counterfoil.verify.answering import Progress, Submission, is_control, progr
 from counterfoil.verify.assigning import Draw, Lease, release_expired
 from counterfoil.verify.database import Database
 from counterfoil.verify.excluding import exclude, include
-from counterfoil.verify.judging import Judge
+from counterfoil.verify.judging import Statistics
 from counterfoil.verify.leasing import lease_up_to
 from counterfoil.verify.people import (
     Person,
@@ -43,11 +43,15 @@ class Desk:
     questionnaire: Questionnaire
     signer: Signer
     address: Address
-    judge: Judge
     picture: Callable[[str], bytes]  # variant id to PNG
     class_name: Callable[[str], str]  # label to what people call it
     place: Callable[[str], str]  # variant id to where Label Studio finds it
     clock: Callable[[], float]
+
+    @property
+    def statistics(self) -> Statistics:
+        """The statistics over this verification's answers."""
+        return Statistics(self.questionnaire)
 
     def draw(self, person: Person) -> Draw:
         """The circumstances of this moment for somebody."""
@@ -149,6 +153,6 @@ class Desk:
         with self.database.reading() as connection:
             if self.questionnaire.control_share and not is_control(connection, person.id, task):
                 return  # without controls every answer may show that somebody is too quick
-            reason = self.judge.excluded(all_verdicts(connection, person.id)).get(person.name)
+            reason = self.statistics.excluded(all_verdicts(connection, person.id)).get(person.name)
         if reason:
             self.set_excluded(person.name, True, reason)

@@ -33,9 +33,9 @@ def summary(desk: Desk) -> dict[str, Any]:
         disagreements = _disagreements(connection, desk, counted, words)
     told["disagreements"] = disagreements[:_MOST_DISAGREEMENTS]
     told["disagreement_count"] = len(disagreements)
-    decisions = with_last_words(desk.judge.decisions(counted), words, desk.questionnaire.keep_if)
+    decisions = with_last_words(desk.statistics.decisions(counted), words, desk.questionnaire.keep_if)
     told["decisions"] = _decided(decisions, desk.questionnaire.annotators, words, told["progress"]["pictures"])
-    told["agreement"] = desk.judge.agreement(counted)
+    told["agreement"] = desk.statistics.agreement(counted)
     return dict(_without_nan(told))
 
 
@@ -72,7 +72,7 @@ def _decided(
 
 
 def _people(connection: Connection, desk: Desk, every: Sequence[Verdict]) -> list[dict[str, Any]]:
-    qualities = {quality.annotator: quality for quality in desk.judge.qualities(every)}
+    qualities = {quality.annotator: quality for quality in desk.statistics.qualities(every)}
     query = select(_assignments.person_id, func.count().label("times")).where(_assignments.state.in_(_ANSWERED))
     done = {row.person_id: row.times for row in connection.execute(query.group_by(_assignments.person_id))}
     told = []

@@ -28,11 +28,6 @@ def asset(name: str) -> Path:
     return wanted.place(cache_folder())
 
 
-def fetch(names: Sequence[str], progress: Progress | None = None) -> None:
-    """Bring assets into the cache; those of one distribution come with one download."""
-    fetch_assets([_shipped(name) for name in names], cache_folder(), progress)
-
-
 def cache_folder() -> Path:
     """Where fetched and derived files are kept: COUNTERFOIL_CACHE, or the platform's place for caches."""
     return Path(os.environ.get("COUNTERFOIL_CACHE") or user_cache_dir("counterfoil")).expanduser()

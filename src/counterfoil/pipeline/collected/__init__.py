@@ -2,9 +2,7 @@
 
 from counterfoil.pipeline.collected.evaluating import evaluate_collection, run_evaluation
 from counterfoil.pipeline.collected.opening import collection_at
-from counterfoil.pipeline.collected.preparing import Evaluation, PreparedEvaluation
+from counterfoil.pipeline.collected.preparing import Evaluation
 from counterfoil.pipeline.collected.workspace import WorkspaceCollection
 
-__all__ = [
-    "Evaluation", "PreparedEvaluation", "WorkspaceCollection", "collection_at", "evaluate_collection", "run_evaluation",
-]  # fmt: skip
+__all__ = ["Evaluation", "WorkspaceCollection", "collection_at", "evaluate_collection", "run_evaluation"]

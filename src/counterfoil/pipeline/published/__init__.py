@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from counterfoil.pipeline.published import imagenet_9, imagenet_c, imagenet_d, imagenet_e, ximagenet_12
 from counterfoil.pipeline.published.class_sets import tables_of
 from counterfoil.pipeline.published.questions import with_questions
-from counterfoil.pipeline.recorded.study import Study, open_runs
+from counterfoil.pipeline.recorded.study import Study
 from counterfoil.report import PaperTable
 
-__all__ = ["RULES", "paper_results", "with_questions"]
+__all__ = ["RULES", "with_questions"]
 
 RULES: dict[str, Callable[[Study], Sequence[PaperTable]]] = {
     "imagenet-e": imagenet_e.tables,
@@ -26,10 +25,3 @@ RULES: dict[str, Callable[[Study], Sequence[PaperTable]]] = {
     "imagenet-val": tables_of("ImageNet validation", 1000),
     "objectnet": tables_of("ObjectNet", 113, both=True),
 }
-
-
-def paper_results(folder: Path) -> Sequence[PaperTable]:
-    """The tables of one finished run; none where its collection is no published benchmark."""
-    study = open_runs([folder])
-    rule = RULES.get(study.run.collection.split(" ")[0])
-    return rule(study) if rule else ()

@@ -1,4 +1,4 @@
-"""XImageNet-12's rules: accuracy by scenario, its cross-validated mean, and the variance score."""
+"""XImageNet-12's rules: accuracy by scenario, its cross-validated mean, the variance score and the regression."""
 
 from __future__ import annotations
 
@@ -22,7 +22,12 @@ from counterfoil.analyse import (
     variance_score,
 )
 from counterfoil.analyse.answers import photo_rates, place_of
+from counterfoil.analyse.cells import accuracy_regression, picture_regression
+from counterfoil.analyse.prediction_tables import DETAIL_COLUMNS
+from counterfoil.analyse.regression import Coefficient, Regression
+from counterfoil.analyse.variance_score import normality
 from counterfoil.errors import UserError
+from counterfoil.labels import ximagenet12
 from counterfoil.pipeline.published.scores import noted, notes_of, top1
 from counterfoil.pipeline.recorded.study import Study
 from counterfoil.published import Kind
@@ -36,16 +41,19 @@ COLUMNS = {  # the paper's columns, by folder; others go by their folder's name
     "image_g": "color_g", "image_b": "color_b", "segmented_image": "seg_img",
 }  # fmt: skip
 _SEED = 0
-_NEEDED = (
-    "variant_id", "sample_id", "label", "attribute", "edit", "level", "replicate", "object_share", "outcome", "correct",
-    "true_score", "rank_1", "score_1", "score_2",
-)  # fmt: skip
+_REGRESSION = "XImageNet-12, regression"
+_REGRESSION_RULE = (
+    "Accuracy in percent of each model, scenario and class by ordinary least squares on the three as factors; sums of"
+    " squares of type II, and their share of the whole. Least squares takes the accuracies for independent, although"
+    " the same photos are in every scenario; the last column does not."
+)
 
 
 def tables(study: Study) -> Sequence[PaperTable]:
-    """Accuracies by scenario, the same cross-validated, and the score."""
-    details = details_from_tables({model: read_table(path, _NEEDED) for model, path in study.files.items()})
-    return [_accuracies(study), _cross_validated(study, details), _scores(study, details)]
+    """Accuracies by scenario, the same cross-validated, the score, and the regression with its coefficients."""
+    details = details_from_tables({model: read_table(path, DETAIL_COLUMNS) for model, path in study.files.items()})
+    parts = [_accuracies(study), _cross_validated(study, details), _scores(study, details)]
+    return [*parts, *_regression(study, details)]
 
 
 def _scenarios(study: Study) -> dict[str, Kind]:
@@ -147,4 +155,65 @@ def _readings(details: Details, model: str) -> str:
     table = cells(details, model).accuracies
     found = [variance_score(table, definition).score for definition in DEFINITIONS]
     known = [value for value in found if not math.isnan(value)]
-    return f"the {len(DEFINITIONS)} readings of the definition give S from {min(known):.4f} to {max(known):.4f}."
+    told = f"the {len(DEFINITIONS)} readings of the definition give S from {min(known):.4f} to {max(known):.4f}."
+    try:
+        test = normality(table)
+    except UserError:  # too few accuracies, or no scipy: the table of the regression says how to install it
+        return told
+    return (
+        f"{told} Shapiro and Wilk's test of its {test.n} accuracies by scenario and class: W = {test.statistic:.3f},"
+        f" p = {test.p_value:.3g}; the smaller p, the less a score made of variances says."
+    )
+
+
+def _regression(study: Study, details: Details) -> Sequence[PaperTable]:
+    """What each factor explains, and what each of its levels adds; a line instead where there is no regression."""
+    try:
+        fit = accuracy_regression(details)
+    except UserError as error:
+        return [PaperTable(_REGRESSION, _REGRESSION_RULE, ("factor",), (), (f"No regression: {error}.",))]
+    names = {f"{kind.edit} {kind.level}": name for name, kind in _scenarios(study).items()}
+    names |= {label: ximagenet12().name_of(label) for label in ximagenet12().labels}
+    clustered, why = _clustered(details)
+    rows = [
+        (row.name, float(row.degrees), row.sum_of_squares, row.statistic, row.p_value, 100 * row.share,
+         clustered.get(row.name))
+        for row in fit.factors
+    ]  # fmt: skip
+    columns = ("factor", "degrees of freedom", "sum of squares", "F", "p", "share of variance", "p, clustered by photo")
+    return [
+        PaperTable(_REGRESSION, _REGRESSION_RULE, columns, tuple(rows), noted(_whole(fit), why), decimals=4),
+        _coefficients(fit, names),
+    ]
+
+
+def _clustered(details: Details) -> tuple[dict[str, float], str]:
+    """The p value of each factor with pictures of one photo taken together, or why there is none."""
+    try:
+        fit = picture_regression(details)
+    except UserError as error:
+        return {}, f"No p clustered by photo: {error}."
+    return {row.name: row.p_value for row in fit.factors}, (
+        f"Clustered by photo: logistic model of {fit.n:,} single pictures of {fit.clusters:,} photos, without class."
+    )
+
+
+def _whole(fit: Regression) -> str:
+    return (
+        f"All factors together, over {fit.n:,} accuracies: F = {fit.statistic:.4g}, p = {fit.p_value:.3g},"
+        f" R2 = {fit.r_squared:.4f}."
+    )
+
+
+def _coefficients(fit: Regression, names: dict[str, str]) -> PaperTable:
+    def line(row: Coefficient) -> tuple[str | float | None, ...]:
+        return (row.factor, names.get(row.level, row.level), row.value, row.ci_low, row.ci_high, row.p_value)
+
+    first = ", ".join(f"{row.name} {names.get(row.reference, row.reference)}" for row in fit.factors)
+    return PaperTable(
+        f"{_REGRESSION}, coefficients",
+        f"Points of accuracy that a level adds to the first of its factor ({first}), with 95 % intervals.",
+        ("factor", "level", "points", "points, low", "points, high", "p"),
+        tuple(line(row) for row in fit.coefficients),
+        decimals=3,
+    )

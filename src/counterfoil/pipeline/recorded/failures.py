@@ -20,6 +20,7 @@ from counterfoil.analyse import (
     worst_classes,
     worst_photos,
 )
+from counterfoil.analyse.prediction_tables import DETAIL_COLUMNS
 from counterfoil.pipeline.recorded.confidence import PLACED
 from counterfoil.pipeline.recorded.study import Study
 from counterfoil.report.failure_modes import FailureModes, ModelClass, ModelConfusion
@@ -34,10 +35,6 @@ _MOST_PHOTOS = 12
 _MOST_MODELS = 12  # whose failures are compared in pairs
 _SIGNIFICANCE = 0.05
 _SEED = 0  # of the resampled intervals: the same answers give the same page
-_COLUMNS = (
-    "variant_id", "sample_id", "label", "attribute", "edit", "level", "replicate", "object_share", "outcome", "correct",
-    "true_score", "rank_1", "score_1", "score_2",
-)  # fmt: skip
 
 
 def failure_modes(study: Study, details: Details) -> FailureModes:
@@ -57,7 +54,7 @@ def failure_modes(study: Study, details: Details) -> FailureModes:
 
 def details_of(study: Study) -> Details:
     """All that the models said of the study's pictures, with what lent a background and where objects stand."""
-    tables = {model: read_table(path, _COLUMNS) for model, path in study.files.items()}
+    tables = {model: read_table(path, DETAIL_COLUMNS) for model, path in study.files.items()}
     folder = study.folders[0]
     placed = {attribute for _, attribute in PLACED}
     return details_from_tables(tables, lenders=_lending_classes(folder), centres=read_centres(folder, placed))

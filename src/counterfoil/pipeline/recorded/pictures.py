@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import cv2
-import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import Unusable, UserError
 from counterfoil.pipeline.job import segmenter_for, source_at
 from counterfoil.pipeline.studio import Studio
 from counterfoil.pipeline.work import pixel_digest
+from counterfoil.report.gallery import small_jpeg
 from counterfoil.store import read_table, write_atomically
 from counterfoil.types import Picture, Run, Sample, Variant
 
@@ -42,7 +41,7 @@ class Album:
         made = self.make(variant)
         if made is None or pixel_digest(made) != pixels:
             return None
-        jpeg = _jpeg(made.image)
+        jpeg = small_jpeg(made.image, _THUMBNAIL, _QUALITY)
         if self.keep is not None:
             write_atomically(_thumbnail(self.keep, pixels), jpeg)
         return jpeg
@@ -81,12 +80,3 @@ def _sample(table: dict[str, NDArray[Any]], name: str, row: int) -> Sample:
 def _thumbnail(folder: Path, pixels: str) -> Path:
     """Named by the picture's hash: an older picture of the same variant is never taken for it."""
     return folder / "thumbnails" / f"{pixels[:20]}.jpg"
-
-
-def _jpeg(image: NDArray[np.uint8]) -> bytes:
-    """A picture on the page's scale."""
-    scale = min(1.0, _THUMBNAIL / max(image.shape[:2]))
-    size = (max(1, round(image.shape[1] * scale)), max(1, round(image.shape[0] * scale)))
-    small = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
-    _, data = cv2.imencode(".jpg", cv2.cvtColor(small, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, _QUALITY])
-    return data.tobytes()

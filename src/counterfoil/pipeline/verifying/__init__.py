@@ -5,10 +5,9 @@ workspace -> draw -> page or offline package -> verdicts -> decisions -> verifie
 These modules need the extra `web`; commands import them when they run.
 """
 
-from counterfoil.pipeline.verifying.deciding import Decided, decide
+from counterfoil.pipeline.verifying.deciding import decide
 from counterfoil.pipeline.verifying.exchanging import export_verdicts, import_file, package
 from counterfoil.pipeline.verifying.opening import (
-    Verification,
     administrator_link,
     begin_verification,
     open_verification,
@@ -16,10 +15,8 @@ from counterfoil.pipeline.verifying.opening import (
     serve_verification,
     summary_of,
 )
-from counterfoil.pipeline.verifying.statistics import Statistics
 
 __all__ = [
-    "Decided", "Statistics", "Verification", "administrator_link", "begin_verification", "decide",
-    "export_verdicts", "import_file", "open_verification", "package", "recorded_verification", "serve_verification",
-    "summary_of",
+    "administrator_link", "begin_verification", "decide", "export_verdicts", "import_file", "open_verification",
+    "package", "recorded_verification", "serve_verification", "summary_of",
 ]  # fmt: skip

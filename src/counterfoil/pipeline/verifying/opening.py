@@ -15,7 +15,6 @@ from counterfoil.errors import UserError
 from counterfoil.labels import LabelSpace, space_of
 from counterfoil.pipeline.verifying.likeness import alike_in
 from counterfoil.pipeline.verifying.shelf import Shelf
-from counterfoil.pipeline.verifying.statistics import Statistics
 from counterfoil.store import Workspace
 from counterfoil.verify import Questionnaire, load_questionnaire
 from counterfoil.verify.address import Address, address_at
@@ -23,6 +22,7 @@ from counterfoil.verify.app import create_app
 from counterfoil.verify.database import Database, open_database, sqlite_url
 from counterfoil.verify.desk import Desk
 from counterfoil.verify.drawing import draw
+from counterfoil.verify.judging import Statistics
 from counterfoil.verify.people import everybody
 from counterfoil.verify.project import Project, begin, check_same, role_counts, stored_project, work_ids
 from counterfoil.verify.serving import server_of
@@ -102,8 +102,8 @@ class Verification:
     def desk(self, address: Address) -> Desk:
         """The verification, open for work at an address."""
         return Desk(
-            self.database, self.questionnaire, self.signer, address, self.statistics, self.picture, self.class_name,
-            self.place, time.time,
+            database=self.database, questionnaire=self.questionnaire, signer=self.signer, address=address,
+            picture=self.picture, class_name=self.class_name, place=self.place, clock=time.time,
         )  # fmt: skip
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import re
 from collections.abc import Iterable, Sequence
@@ -11,6 +9,7 @@ from typing import NamedTuple
 
 from counterfoil.analyse.accuracies import ALL
 from counterfoil.report.content import ReportInput
+from counterfoil.report.tables import csv_text
 from counterfoil.types import Drop, Preprocessing
 
 _COLUMNS = ("model", "top1", "top1_err", "top5", "top5_err", "param_count", "img_size", "crop_pct", "interpolation")
@@ -34,11 +33,11 @@ def timm_files(content: ReportInput) -> dict[str, str]:
         return _lone_files(content)
     originals = _ranked(_originals(content))
     base = [score.model for score in originals]
-    files = {"timm/results-original.csv": _csv(_COLUMNS, (_row(score, content) for score in originals))}
+    files = {"timm/results-original.csv": csv_text(_COLUMNS, (_row(score, content) for score in originals))}
     for (edit, level), rows in _conditions(content.drops).items():
         scores = _ranked(_scores(rows, content.top5_drops))
         lines = ([*_row(score, content), *_differences(score, place, base)] for place, score in enumerate(scores))
-        files[f"timm/results-{_file_name(edit, level)}.csv"] = _csv((*_COLUMNS, *_DIFFERENCES), lines)
+        files[f"timm/results-{_file_name(edit, level)}.csv"] = csv_text((*_COLUMNS, *_DIFFERENCES), lines)
     return files
 
 
@@ -50,7 +49,7 @@ def _lone_files(content: ReportInput) -> dict[str, str]:
             score = _Score(row.model, row.top1.value, row.top5.value, math.nan, math.nan)
             groups.setdefault(_file_name(name, ""), []).append(score)
     return {
-        f"timm/results-{name}.csv": _csv(_COLUMNS, (_row(score, content) for score in _ranked(scores)))
+        f"timm/results-{name}.csv": csv_text(_COLUMNS, (_row(score, content) for score in _ranked(scores)))
         for name, scores in groups.items()
     }
 
@@ -112,9 +111,3 @@ def _number(value: float) -> str:
 
 def _file_name(edit: str, level: str) -> str:
     return re.sub(r"[^A-Za-z0-9.]+", "-", f"{edit}-{level}").strip("-.")
-
-
-def _csv(names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([names, *rows])
-    return text.getvalue()

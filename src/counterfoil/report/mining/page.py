@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections import Counter
-from pathlib import Path
-
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
 
 from counterfoil.report import wording
 from counterfoil.report.content import ReportInput
 from counterfoil.report.failure_modes import told_lender
 from counterfoil.report.gallery import Shelf, shelves
+from counterfoil.report.html import page_environment, page_script
 from counterfoil.report.looks import styles
 from counterfoil.report.mining import words
 from counterfoil.report.mining.charts import size_charts, transfer_marks
 from counterfoil.report.mining.content import ALL, MiningContent, Yield
 from counterfoil.types import Run
 
-_PAGE = Path(__file__).parent.parent / "page"
 _MOST_CLASSES = 100  # in the table; all of them are in mining.json
 
 
 def render_mining(content: MiningContent) -> str:
     """The page as text; what comes from files, labels or models is escaped, and no script but ours may run."""
     looks = styles([model.name for model in content.models])
-    script = (_PAGE / "report.js").read_text(encoding="utf-8")
+    filters = (wording.count, wording.number, wording.p_value, wording.sentence_start, wording.unbroken)
     return (
-        _environment()
+        page_environment(*filters, wording.interval, told_lender)
         .get_template("mining.html")
         .render(
             content=content,
@@ -40,20 +34,9 @@ def render_mining(content: MiningContent) -> str:
             size_charts=size_charts(content.curves, looks),
             shelves=_shelves(content),
             classes=content.classes[:_MOST_CLASSES],
-            script=Markup(script),
-            script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+            **page_script("report.js"),
         )
     )
-
-
-def _environment() -> Environment:
-    """Escapes everything; a name that is not given is an error, not a gap."""
-    environment = Environment(
-        loader=FileSystemLoader(_PAGE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    used = (wording.count, wording.number, wording.p_value, wording.sentence_start, wording.unbroken, wording.interval)
-    environment.filters |= {word.__name__: word for word in (*used, told_lender)}
-    return environment
 
 
 def _bars(content: MiningContent) -> list[Yield]:

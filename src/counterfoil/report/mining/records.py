@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Mapping, Sequence
 
 from counterfoil.report.mining.content import MiningContent
+from counterfoil.report.tables import csv_text
 
 MINING_FORMAT = 1  # raised when a key of mining.json changes its meaning or goes
 _DIGITS = 6  # significant ones, so that small p values survive
@@ -33,14 +32,13 @@ def mining_record(content: MiningContent) -> dict[str, object]:
 
 def mining_csv(content: MiningContent) -> str:
     """One line per candidate: whether it was kept, and which model was right (1), wrong (0) or not scored (empty)."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    names = ("variant_id", "sample_id", "label", "attribute", "edit", "level", "kept")
-    writer.writerow([*names, *(f"{model.role} {model.name}" for model in content.models)])
-    for row in content.pictures:
-        right = ["" if math.isnan(value) else int(value) for value in row.right]
-        writer.writerow([*(getattr(row, name) for name in names[:-1]), int(row.kept), *right])
-    return text.getvalue()
+    names = ("variant_id", "sample_id", "label", "attribute", "edit", "level")
+    lines = (
+        [*(getattr(row, name) for name in names), int(row.kept)]
+        + ["" if math.isnan(value) else int(value) for value in row.right]
+        for row in content.pictures
+    )
+    return csv_text([*names, "kept", *(f"{model.role} {model.name}" for model in content.models)], lines)
 
 
 def _plain(value: object) -> object:

@@ -43,8 +43,7 @@ def coco_source(path: Path) -> ListedSource:
         raise UserError(f"expected COCO annotations in '{file}', but an entry lacks {error}") from error
     except (AttributeError, TypeError, ValueError) as error:
         raise UserError(f"expected COCO annotations in '{file}', but an entry cannot be understood: {error}") from error
-    listed = tuple(entry for entry in found if isinstance(entry, Listed))
-    return ListedSource(f"coco:{path}", listed, tuple(entry for entry in found if isinstance(entry, Skipped)))
+    return ListedSource(f"coco:{path}", tuple(found))
 
 
 _PARTS = ("images", "annotations", "categories")

@@ -31,8 +31,7 @@ def fiftyone_source(path: Path) -> ListedSource:
         found = _dataset(path)
     else:
         raise UserError(f"expected labels.json or samples.json of a FiftyOne export in '{path}', found neither")
-    listed = tuple(entry for entry in found if isinstance(entry, Listed))
-    return ListedSource(f"fiftyone:{path}", listed, tuple(entry for entry in found if isinstance(entry, Skipped)))
+    return ListedSource(f"fiftyone:{path}", tuple(found))
 
 
 def _classification(path: Path) -> list[Listed | Skipped]:
@@ -138,11 +137,7 @@ def _listed(
         digest = hashlib.sha256(mask()).hexdigest()
     except Unusable as error:
         return Skipped(name, "source", "", str(error))
-    return Listed(name, label, photo.name, file_bytes(photo), partial(_mask, mask, decode), digest)
-
-
-def _mask(read: Callable[[], bytes], decode: Callable[[bytes], Mask], size: tuple[int, int]) -> Mask:
-    return decode(read())
+    return Listed(name, label, photo.name, file_bytes(photo), lambda size: decode(mask()), digest)
 
 
 def fiftyone_labels(of_photos: Mapping[str, str], classes: Sequence[str]) -> str:

@@ -29,8 +29,7 @@ def labelme_source(path: Path) -> ListedSource:
     if not path.is_dir():
         raise UserError(f"expected a folder of LabelMe's JSON files, got '{path}', which is none; check the path")
     found = [_listed(path, file) for file in sorted(path.rglob("*.json"))]
-    listed = tuple(entry for entry in found if isinstance(entry, Listed))
-    return ListedSource(f"labelme:{path}", listed, tuple(entry for entry in found if isinstance(entry, Skipped)))
+    return ListedSource(f"labelme:{path}", tuple(found))
 
 
 def _listed(folder: Path, file: Path) -> Listed | Skipped:

@@ -38,14 +38,14 @@ class ListedSource:
     """Photos as an annotation file lists them."""
 
     images: str  # the address, such as "coco:annotations.json"
-    listed: tuple[Listed, ...]
-    left_out: tuple[Skipped, ...] = ()
+    found: tuple[Listed | Skipped, ...]  # in the order of the list
 
     def samples(self) -> tuple[Sequence[Sample], Sequence[Skipped]]:
         """Every photo in the order of its id, and what had to be left out."""
         found = _once([self._sample(entry) for entry in sorted(self._entries.values(), key=lambda entry: entry.id)])
         samples = [item for item in found if isinstance(item, Sample)]
-        left_out = [*map(_written, self.left_out), *(item for item in found if isinstance(item, Skipped))]
+        unlisted = [row for row in self.found if isinstance(row, Skipped)]
+        left_out = [*map(_written, unlisted), *(item for item in found if isinstance(item, Skipped))]
         if not samples:
             first = f"; the first was left out because {left_out[0].reason}" if left_out else ""
             raise UserError(f"expected photos with a label in {self.images}, found none{first}")
@@ -68,7 +68,9 @@ class ListedSource:
         """The photos by id; those of one name in several folders or shards are numbered, in the order of the list."""
         found: dict[str, Listed] = {}
         times: Counter[str] = Counter()
-        for entry in self.listed:
+        for entry in self.found:
+            if isinstance(entry, Skipped):
+                continue
             name = entry.id
             while name in found:
                 times[entry.id] += 1

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from counterfoil.errors import Unusable, UserError
-from counterfoil.source.formats.listed import Listed, ListedSource, Mask, file_bytes, photo_under
+from counterfoil.source.formats.listed import Listed, ListedSource, file_bytes, photo_under
 from counterfoil.source.reading import mask_of
 from counterfoil.store import open_parquet
 from counterfoil.types import Skipped
@@ -28,8 +27,7 @@ def parquet_source(path: Path) -> ListedSource:
         raise UserError(f"expected a .parquet file or a folder with .parquet or .arrow files, got '{path}'")
     folder = path if path.is_dir() else path.parent
     found = [entry for file in files for entry in _entries(file, folder)]
-    listed = tuple(entry for entry in found if isinstance(entry, Listed))
-    return ListedSource(f"parquet:{path}", listed, tuple(entry for entry in found if isinstance(entry, Skipped)))
+    return ListedSource(f"parquet:{path}", tuple(found))
 
 
 def _table(file: Path) -> Any:
@@ -124,11 +122,7 @@ def _entry(name: str, label: str | None, photo: _Cell, mask: _Cell | None) -> Li
         digest = hashlib.sha256(mask.read()).hexdigest()
     except Unusable as error:
         return Skipped(name, "source", "", f"the mask cannot be used: {error}")
-    return Listed(f"{label}/{name}", label, name, photo.read, partial(_mask, mask.read), digest)
-
-
-def _mask(read: Callable[[], bytes], size: tuple[int, int]) -> Mask:
-    return mask_of(read())
+    return Listed(f"{label}/{name}", label, name, photo.read, lambda size: mask_of(mask.read()), digest)
 
 
 def write_pictures(path: Path, rows: list[tuple[bytes, str, bytes | None]], labels: Sequence[str]) -> Path:

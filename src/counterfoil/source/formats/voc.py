@@ -36,8 +36,7 @@ def voc_source(path: Path) -> ListedSource:
         )
     classes = _classes(path)
     found = [_listed(photos, file, classes) for file in sorted(masks.glob("*.png"))]
-    listed = tuple(entry for entry in found if isinstance(entry, Listed))
-    return ListedSource(f"voc:{path}", listed, tuple(entry for entry in found if isinstance(entry, Skipped)))
+    return ListedSource(f"voc:{path}", tuple(found))
 
 
 @dataclass(frozen=True)

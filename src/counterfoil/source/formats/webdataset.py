@@ -5,16 +5,15 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
 import tarfile
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from counterfoil.errors import Unusable, UserError
-from counterfoil.source.formats.listed import Listed, ListedSource, Mask, lines_of
+from counterfoil.source.formats.listed import Listed, ListedSource, lines_of
 from counterfoil.source.reading import mask_of
+from counterfoil.store.files import written_whole
 from counterfoil.types import Skipped
 
 _PHOTOS = ("jpg", "jpeg", "png", "webp")
@@ -47,8 +46,7 @@ def webdataset_source(path: Path) -> ListedSource:
         raise UserError(f"expected a .tar shard or a folder of them, got '{path}'; check the path")
     names = _class_names(path if path.is_dir() else path.parent)
     found = [_listed(name, parts, names) for shard in shards for name, parts in _samples(shard).items()]
-    listed = tuple(entry for entry in found if isinstance(entry, Listed))
-    return ListedSource(f"webdataset:{path}", listed, tuple(entry for entry in found if isinstance(entry, Skipped)))
+    return ListedSource(f"webdataset:{path}", tuple(found))
 
 
 def _samples(shard: Path) -> dict[str, dict[str, _Part]]:
@@ -93,13 +91,10 @@ def _listed(name: str, parts: Mapping[str, _Part], names: list[str]) -> Listed |
     except Unusable as error:
         return Skipped(name, "source", "", str(error))
     drawn = next((parts[ending] for ending in _MASKS if ending in parts), None)
-    mask = partial(_mask, drawn) if drawn else None
-    digest = hashlib.sha256(drawn.read()).hexdigest() if drawn else ""
-    return Listed(f"{label}/{PurePosixPath(name).name}", label, f"{photo.shard.name}:{name}", photo.read, mask, digest)
-
-
-def _mask(part: _Part, size: tuple[int, int]) -> Mask:
-    return mask_of(part.read())
+    entry = Listed(f"{label}/{PurePosixPath(name).name}", label, f"{photo.shard.name}:{name}", photo.read, None)
+    if drawn is None:
+        return entry
+    return replace(entry, mask=lambda size: mask_of(drawn.read()), annotation=hashlib.sha256(drawn.read()).hexdigest())
 
 
 def _label(parts: Mapping[str, _Part], names: list[str]) -> str:
@@ -139,15 +134,10 @@ def _from_json(text: str) -> str | int:
 
 def write_shard(path: Path, samples: Iterable[tuple[str, Mapping[str, bytes]]]) -> Path:
     """One shard of samples, each its files by ending; the same samples give the same bytes."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with tarfile.open(temporary, "w", format=tarfile.PAX_FORMAT) as archive:
-            for name, parts in samples:
-                for ending in sorted(parts):
-                    member = tarfile.TarInfo(f"{name}.{ending}")
-                    member.size = len(parts[ending])
-                    archive.addfile(member, io.BytesIO(parts[ending]))
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with written_whole(path) as file, tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for name, parts in samples:
+            for ending in sorted(parts):
+                member = tarfile.TarInfo(f"{name}.{ending}")
+                member.size = len(parts[ending])
+                archive.addfile(member, io.BytesIO(parts[ending]))
     return path
