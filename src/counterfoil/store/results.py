@@ -16,7 +16,6 @@ from typing import Any
 
 from counterfoil.errors import UserError
 from counterfoil.store.parquet import Kind, TableWriter
-from counterfoil.store.parquet_reading import column_names, read_table
 from counterfoil.types import Prediction, Preprocessing, Provenance, Run, Sample, Skipped, Variant
 
 RANKS = 5
@@ -154,13 +153,11 @@ def read_provenance(table: Mapping[str, Any]) -> list[tuple[Provenance, ...]]:
     ]
 
 
-def read_centres(folder: Path, attributes: Collection[str]) -> dict[str, tuple[float, float]]:
+def read_centres(table: Mapping[str, Any], attributes: Collection[str]) -> dict[str, tuple[float, float]]:
     """Where the object's centre lies in the variants of these attributes; empty where an older run did not note it."""
-    path = folder / "variants.parquet"
-    if not CENTRE_COLUMNS.keys() <= set(column_names(path)):
+    if not CENTRE_COLUMNS.keys() <= table.keys():
         return {}
-    table = read_table(path, ["id", "attribute", *CENTRE_COLUMNS])
-    rows = zip(*table.values(), strict=True)
+    rows = zip(*(table[name] for name in ("id", "attribute", *CENTRE_COLUMNS)), strict=True)
     return {name: (x, y) for name, attribute, x, y in rows if attribute in attributes}
 
 

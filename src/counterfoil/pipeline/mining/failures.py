@@ -11,15 +11,11 @@ from numpy.typing import NDArray
 from counterfoil.analyse import FEWEST_PHOTOS, Details, confusions, details_from_tables, lender_confusion
 from counterfoil.pipeline.mining.asking import AskedModel
 from counterfoil.pipeline.mining.picked import Picked
+from counterfoil.pipeline.recorded.answers import DETAIL_COLUMNS
 from counterfoil.report.failure_modes import FailureModes, ModelConfusion
-from counterfoil.store import read_table
 
 _MOST_CONFUSIONS = 20
 _SIGNIFICANCE = 0.05
-_COLUMNS = (
-    "variant_id", "sample_id", "label", "attribute", "edit", "level", "replicate", "object_share", "outcome", "correct",
-    "true_score", "rank_1", "score_1", "score_2",
-)  # fmt: skip
 
 
 def failures_of(picked: Picked) -> FailureModes:
@@ -38,7 +34,7 @@ def failures_of(picked: Picked) -> FailureModes:
 
 def _kept_rows(picked: Picked, model: AskedModel) -> dict[str, NDArray[Any]]:
     """A model's answers to the kept pictures and to all originals."""
-    table = read_table(model.table, _COLUMNS)
+    table = model.table.columns(DETAIL_COLUMNS)
     kept = {e.variant.id for e, is_kept in zip(picked.asked.candidates, picked.choice.kept, strict=True) if is_kept}
     wanted = np.array([name in kept for name in table["variant_id"]], bool) | (table["attribute"] == "original")
     return {name: column[wanted] for name, column in table.items()}

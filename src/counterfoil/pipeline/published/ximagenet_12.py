@@ -24,11 +24,11 @@ from counterfoil.analyse import (
 from counterfoil.analyse.answers import photo_rates, place_of
 from counterfoil.errors import UserError
 from counterfoil.pipeline.published.scores import noted, notes_of, top1
+from counterfoil.pipeline.recorded.answers import DETAIL_COLUMNS
 from counterfoil.pipeline.recorded.study import Study
 from counterfoil.published import Kind
 from counterfoil.published.ximagenet_12 import KINDS
 from counterfoil.report import PaperTable
-from counterfoil.store import read_table
 
 FOLDS = 12
 COLUMNS = {  # the paper's columns, by folder; others go by their folder's name
@@ -36,15 +36,11 @@ COLUMNS = {  # the paper's columns, by folder; others go by their folder's name
     "image_g": "color_g", "image_b": "color_b", "segmented_image": "seg_img",
 }  # fmt: skip
 _SEED = 0
-_NEEDED = (
-    "variant_id", "sample_id", "label", "attribute", "edit", "level", "replicate", "object_share", "outcome", "correct",
-    "true_score", "rank_1", "score_1", "score_2",
-)  # fmt: skip
 
 
 def tables(study: Study) -> Sequence[PaperTable]:
     """Accuracies by scenario, the same cross-validated, and the score."""
-    details = details_from_tables({model: read_table(path, _NEEDED) for model, path in study.files.items()})
+    details = details_from_tables({model: table.columns(DETAIL_COLUMNS) for model, table in study.predictions.items()})
     return [_accuracies(study), _cross_validated(study, details), _scores(study, details)]
 
 
