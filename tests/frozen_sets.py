@@ -10,7 +10,8 @@ from typing import Any
 from counterfoil.freeze import Frozen, Title
 from counterfoil.pipeline import Job, build_job, source_at
 from counterfoil.pipeline.freezing import FreezeJob, freeze
-from counterfoil.store import Workspace
+from counterfoil.store import Workspace, read_table, write_table
+from counterfoil.store.results import CENTRE_COLUMNS, VARIANT_COLUMNS
 from counterfoil.types import Decision, Mined, Verified
 from planted import write_photos
 
@@ -32,12 +33,26 @@ SURROGATES = {"python:planted:fails_on_small_objects": "a" * 64, "python:planted
 
 def write_workspace(folder: Path, photos: int = 4, licences: Mapping[str, str] | None = None) -> Workspace:
     """A workspace built of photos that lie beside it: six pictures of each photo but for those that fail."""
-    images, masks = write_photos(folder, photos)
+    images, _ = write_photos(folder, photos)
     if licences is not None:
         write_licences(images, licences)
     (folder / "recipe.yaml").write_text(RECIPE)
-    build_job(Job(source_at(images, masks), (), recipe=str(folder / "recipe.yaml")), folder / "workspace")
+    return build_workspace(folder)
+
+
+def build_workspace(folder: Path) -> Workspace:
+    """The workspace of the photos and the recipe in a folder; built again, it notes what its photos say by now."""
+    job = Job(source_at(folder / "images", folder / "masks"), (), recipe=str(folder / "recipe.yaml"))
+    build_job(job, folder / "workspace")
     return Workspace(folder / "workspace")
+
+
+def without_provenance(workspace: Workspace) -> Workspace:
+    """The workspace as an older version wrote it: its manifest says nothing of licences."""
+    path = workspace.folder / "variants.parquet"
+    table, older = read_table(path), {**VARIANT_COLUMNS, **CENTRE_COLUMNS}
+    write_table(path, older, {name: table[name] for name in older})
+    return Workspace(workspace.folder)
 
 
 def write_licences(images: Path, licences: Mapping[str, str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from importlib import resources
 from pathlib import Path, PurePosixPath
 
@@ -17,6 +18,7 @@ from counterfoil.pipeline.demo import CAPTION_HEIGHT, PAINTED
 from counterfoil.segment import U2Netp
 from counterfoil.segment.plausible import fault_of
 from counterfoil.source import DemoSource
+from opened_files import opened_files
 
 NO_NETWORK_IS_RIGHT = {"castle", "digital clock", "hook", "impala", "jeep"}  # all of them name it among their five best
 
@@ -40,6 +42,12 @@ def test_a_photo_that_is_left_out_says_why() -> None:
     samples, skipped = DemoSource().samples()
     assert len(samples) + len(skipped) == 70
     assert all(row.reason for row in skipped)
+
+
+def test_listing_the_photos_reads_each_of_them_at_most_twice() -> None:
+    with opened_files() as opened:
+        DemoSource().samples()  # once for the check of the bundle, once for the sample's own digest
+    assert max(Counter(path for path in opened if path.suffix in {".jpg", ".png"}).values()) <= 2
 
 
 def test_every_mask_fits_its_photo_and_leaves_object_and_background() -> None:

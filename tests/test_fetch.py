@@ -24,10 +24,11 @@ from urllib.parse import urlsplit
 import pytest
 
 from counterfoil.embedded import fetch as door
-from counterfoil.embedded.fetch import fetch_assets
+from counterfoil.embedded.fetch import catalogue, fetch_assets
 from counterfoil.embedded.fetch.catalogue import SHIPPED_CATALOGUE, Asset, read_catalogue
 from counterfoil.embedded.fetch.pip_settings import read_pip_settings
 from counterfoil.errors import UserError
+from opened_files import opened_files
 
 WEIGHTS = random.Random(1).randbytes(600_000)
 PHOTOS = {f"photo_{number}_7.jpg": random.Random(number).randbytes(1000 + number) for number in range(3)}
@@ -544,6 +545,23 @@ def test_a_damaged_folder_in_the_cache_is_fetched_again(index: Index, assets: di
     (folder / ".DS_Store").write_bytes(b"a file manager's own")
     fetch_assets([assets["photos"]], cache)
     assert len(index.downloads()) == 2
+
+
+def test_an_unchanged_asset_is_hashed_once_in_a_process_and_a_changed_one_again(
+    assets: dict[str, Asset], cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catalogue, "_SETTLED_NS", -1)  # else a file that was just written is hashed every time
+    fetch_assets([assets["weights"]], cache)
+    place = assets["weights"].place(cache)
+    with opened_files() as opened:
+        for _ in range(3):
+            fetch_assets([assets["weights"]], cache)
+    assert opened.count(place) == 1
+    damaged = place.with_suffix(".damaged")
+    damaged.write_bytes(bytes(len(WEIGHTS)))
+    damaged.replace(place)
+    fetch_assets([assets["weights"]], cache)
+    assert place.read_bytes() == WEIGHTS
 
 
 def test_two_processes_at_once_download_once_and_both_are_served(

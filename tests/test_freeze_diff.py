@@ -14,7 +14,7 @@ from counterfoil.freeze import compare, read_edition
 from counterfoil.freeze.comparing import Comparison
 from counterfoil.pipeline import Job, build_job, source_at
 from counterfoil.store import Workspace
-from frozen_sets import frozen, ids_of, keep_mined, keep_verdicts, write_licences, write_workspace
+from frozen_sets import build_workspace, frozen, ids_of, keep_mined, keep_verdicts, write_licences, write_workspace
 from planted import write_photos
 
 
@@ -102,7 +102,7 @@ def test_other_pixels_and_seeds_are_found_under_the_same_name(tmp_path: Path) ->
 def test_labels_scoring_and_licences_are_compared(workspace: Workspace, tmp_path: Path) -> None:
     frozen(workspace, tmp_path / "old")
     write_licences(tmp_path / "images", {"crimson/000.png": "CC0"})
-    frozen(workspace, tmp_path / "new", "1.0.1", scoring="subset")
+    frozen(build_workspace(tmp_path), tmp_path / "new", "1.0.1", scoring="subset")
     found = between(tmp_path)
     assert found.terms == ("scoring",)
     assert found.step == "major"
@@ -129,7 +129,7 @@ def test_a_change_of_one_picture_alone_is_named_with_it(workspace: Workspace, tm
     keep_mined(workspace, ids_of(workspace, "size")[:1])
     frozen(workspace, tmp_path / "old", originals=False)
     write_licences(tmp_path / "images", {"crimson/000.png": "CC0"})
-    frozen(workspace, tmp_path / "new", "1.0.1", originals=False)
+    frozen(build_workspace(tmp_path), tmp_path / "new", "1.0.1", originals=False)
     name = between(tmp_path).changed[0].picture
     line = f"  {name} (provenance: licence unknown -> CC0, origin none -> photo book, crimson/000.png)"
     assert line in said(tmp_path).splitlines()

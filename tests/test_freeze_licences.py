@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,15 @@ from counterfoil.freeze import open_benchmark, redistributable
 from counterfoil.pipeline import Job, build_job, source_at
 from counterfoil.source import FolderSource
 from counterfoil.store import Workspace, read_table
-from frozen_sets import frozen, keep_mined, write_licences, write_workspace
+from frozen_sets import (
+    build_workspace,
+    contents,
+    frozen,
+    keep_mined,
+    without_provenance,
+    write_licences,
+    write_workspace,
+)  # fmt: skip
 from planted import write_photos
 
 LICENCES = {"crimson/000.png": "CC BY 4.0", "emerald/001.png": "CC-BY-ND-2.0", "azure/002.png": "cc0"}  # violet: none
@@ -99,8 +108,44 @@ def test_nothing_that_may_be_passed_on_is_said(tmp_path: Path) -> None:
         frozen(workspace, tmp_path / "set", redistributable_only=True)
 
 
-def test_photos_that_are_gone_or_changed_have_no_known_licence(tmp_path: Path) -> None:
+def test_a_workspace_is_frozen_alike_with_its_photos_and_without_them(tmp_path: Path) -> None:
+    workspace = write_workspace(tmp_path, licences=LICENCES)
+    frozen(workspace, tmp_path / "there")
+    shutil.rmtree(tmp_path / "images")
+    shutil.rmtree(tmp_path / "masks")
+    frozen(Workspace(workspace.folder), tmp_path / "gone")
+    assert contents(tmp_path / "gone") == contents(tmp_path / "there")
+    table = read_table(tmp_path / "gone" / "manifest.parquet")
+    both = {"CC BY 4.0", "CC-BY-ND-2.0", "cc0", "unknown"}
+    assert {part for licence in table["licence"] for part in licence.split(" + ")} == both
+
+
+def test_a_donor_whose_rows_quality_control_removed_keeps_its_licence(tmp_path: Path) -> None:
+    workspace = write_workspace(tmp_path, licences=LICENCES)
+    swapped = next(one for one in workspace.exhibits if one.variant.donor_id in LICENCES)
+    donor = str(swapped.variant.donor_id)
+    for one in workspace.exhibits:
+        if one.variant.sample_id == donor:
+            (workspace.folder / one.file).write_bytes(b"no picture")
+    assert CliRunner().invoke(commands, ["quality", str(workspace.folder)]).exit_code == 0
+    left = Workspace(workspace.folder)
+    assert donor not in {one.variant.sample_id for one in left.exhibits}
+    frozen(left, tmp_path / "set")
+    table = read_table(tmp_path / "set" / "manifest.parquet")
+    assert LICENCES[donor] in dict(zip(table["id"], table["licence"], strict=True))[swapped.variant.id]
+
+
+def test_licences_that_are_named_later_come_in_when_the_workspace_is_built_again(tmp_path: Path) -> None:
+    workspace = write_workspace(tmp_path, photos=2)
+    assert set(frozen(workspace, tmp_path / "before").record.licences) == {"unknown"}
+    write_licences(tmp_path / "images", {"crimson/000.png": "CC0", "emerald/001.png": "CC0"})
+    assert set(frozen(build_workspace(tmp_path), tmp_path / "after").record.licences) == {"CC0"}
+
+
+def test_of_an_older_workspace_photos_that_are_gone_or_changed_have_no_known_licence(tmp_path: Path) -> None:
     workspace = write_workspace(tmp_path, photos=2, licences={"crimson/000.png": "CC0", "emerald/001.png": "CC0"})
+    workspace = without_provenance(workspace)
+    assert set(frozen(workspace, tmp_path / "there").record.licences) == {"CC0"}
     (tmp_path / "images" / "crimson" / "000.png").write_bytes((tmp_path / "masks/crimson/000.png").read_bytes())
     record = frozen(workspace, tmp_path / "changed").record
     assert set(record.licences) >= {"CC0", "unknown"}
@@ -129,8 +174,10 @@ def test_a_folder_tells_licence_and_origin_of_its_photos(workspace: Workspace) -
 
 
 def test_licences_without_their_columns_are_refused(tmp_path: Path) -> None:
-    workspace = write_workspace(tmp_path, photos=2)
+    workspace = without_provenance(write_workspace(tmp_path, photos=2))
     write_licences(tmp_path / "images", {})
     (tmp_path / "images" / "licences.csv").write_text("photo,terms\ncrimson/000.png,MIT\n")
     with pytest.raises(UserError, match="found no file"):
         frozen(workspace, tmp_path / "set")
+    with pytest.raises(UserError, match="found no file"):
+        build_workspace(tmp_path)

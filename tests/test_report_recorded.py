@@ -16,6 +16,8 @@ from statsmodels.stats.proportion import proportion_confint
 
 import counterfoil as cf
 from command_line import counterfoil
+from counterfoil.pipeline.recorded.pictures import Album
+from counterfoil.pipeline.recorded.report import content_of
 from counterfoil.pipeline.recorded.study import open_runs
 from counterfoil.store import read_table
 from planted import write_photos
@@ -54,6 +56,19 @@ def test_a_remade_report_is_the_same_page_and_needs_neither_model_nor_photo(fini
     pictures = re.compile(r"data:image/jpeg;base64,[^\"]+")
     assert pictures.findall(after) == pictures.findall(before) != []
     assert (tmp_path / "again" / "drops.csv").read_bytes() == (finished / "background" / "drops.csv").read_bytes()
+
+
+def test_what_a_report_needs_is_read_once(finished: Path, tmp_path: Path) -> None:
+    alone = tmp_path / "alone"
+    shutil.copytree(finished / "background", alone)
+    study = open_runs([alone])
+    album = Album((alone,), lambda variant: None)
+    before = content_of(study, album)
+    shutil.rmtree(alone / "predictions")
+    (alone / "variants.parquet").unlink()
+    after = content_of(study, album)
+    assert (after.examples, after.outcomes, after.names) == (before.examples, before.outcomes, before.names)
+    assert study.only(BACKGROUND).headline == study.headline  # one model of a study shares what was read
 
 
 def test_pictures_are_made_again_from_the_photos_and_only_if_they_are_the_same(finished: Path, tmp_path: Path) -> None:

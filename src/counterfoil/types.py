@@ -31,6 +31,13 @@ class Picture(NamedTuple):
     alpha: NDArray[np.uint8]  # (height, width), 255 on the object, 0 off it, between at soft edges
 
 
+class Provenance(NamedTuple):
+    """Where a photo comes from and what may be done with it; empty where its source does not say."""
+
+    origin: str = ""
+    licence: str = ""
+
+
 @dataclass(frozen=True)
 class Sample:
     """A photo with its label, before anything was done to it."""
@@ -42,6 +49,11 @@ class Sample:
     digest: str  # sha256 over the bytes of photo and mask
     origin: str = ""
     licence: str = ""
+
+    @property
+    def provenance(self) -> Provenance:
+        """Origin and licence."""
+        return Provenance(self.origin, self.licence)
 
 
 @dataclass(frozen=True)
@@ -69,6 +81,7 @@ class Exhibit:
     sha256: str = ""  # of the pixels, where they were hashed when the picture was made
     sample_digest: str = ""  # of the photo it was made from, where known
     object_share: float = float("nan")  # percent of the picture that the object covers
+    photos: tuple[Provenance, ...] = ()  # of its photo, then of the donor; empty where the collection does not say
 
 
 @dataclass(frozen=True)

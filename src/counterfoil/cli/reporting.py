@@ -53,7 +53,7 @@ def report(runs: tuple[Path, ...], out: Path, names: tuple[str, ...], exports: s
     """Make the report of a finished run again, or one comparison of several runs over the same pictures."""
     wanted = export_names(exports) if exports else []
     study = open_runs(runs, names)
-    content = content_of(study, Album(study.folders, maker_for(study.folders[0], study.runs[0])))
+    content = content_of(study, Album(study.folders, maker_for(study)))
     page = write_study(out, content)
     if "csv" in wanted:
         content = replace(content, top5_drops=study.top5_drops)

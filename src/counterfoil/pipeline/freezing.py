@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,7 +16,7 @@ from counterfoil.freeze import Choice, Draft, Entry, Frozen, LayoutName, Title, 
 from counterfoil.labels import SPACES, LabelSpace, own_space, space_named
 from counterfoil.pipeline.job import source_at
 from counterfoil.store import Workspace
-from counterfoil.types import Decision, Exhibit, Sample, Variant
+from counterfoil.types import Decision, Exhibit, Provenance, Sample, Variant
 
 UNKNOWN = "unknown"
 _NOT_FREE = "licence forbids passing on, or is not known"
@@ -67,7 +68,7 @@ def freeze(workspace: Workspace, job: FreezeJob, out: Path) -> Frozen:
     choice = Choice(workspace, job.mined, job.verified, job.originals)
     kept, left_out = choice.kept()
     space = _space(kept, job.classes or _painted_classes(workspace))
-    entries = _described(kept, choice.decisions, _Provenance.of(workspace, job.licence), space)
+    entries = _described(kept, choice.decisions, _Photos(workspace, job.licence), space)
     if job.redistributable_only:
         free = _free(entries)
         left_out[_NOT_FREE] = len(entries) - len(free)
@@ -91,45 +92,50 @@ def _nothing_left(workspace: Workspace, left_out: Mapping[str, int]) -> str:
 
 
 @dataclass(frozen=True)
-class _Provenance:
-    """Where the photos of a workspace come from, as far as their source still says."""
+class _Photos:
+    """Where the photos of a workspace come from: its manifest says so; an older one leaves it to their source."""
 
-    samples: Mapping[str, Sample]
+    workspace: Workspace
     otherwise: str  # the licence of photos whose source names none
 
-    @classmethod
-    def of(cls, workspace: Workspace, otherwise: str) -> _Provenance:
-        """Asks the source that the workspace was built from; one that is gone leaves licences unknown."""
-        images = str(workspace.record.get("images") or "")
+    def describe(self, exhibit: Exhibit) -> Provenance:
+        """Origin and licence of a picture: of its photo and of the one that lends its background."""
+        photos = exhibit.photos or self._from_source(exhibit)
+        origins = [photo.origin for photo in photos if photo.origin]
+        licences = [photo.licence or self.otherwise or UNKNOWN for photo in photos]
+        if _outside(json.loads(exhibit.variant.settings or "{}")):
+            licences.append(UNKNOWN)  # a background from a folder, of which nobody said a licence
+        return Provenance(_JOINED.join(dict.fromkeys(origins)), _JOINED.join(dict.fromkeys(licences)))
+
+    def _from_source(self, exhibit: Exhibit) -> tuple[Provenance, ...]:
+        variant = exhibit.variant
+        photo = self._samples.get(variant.sample_id or "")
+        if photo is not None and photo.digest != exhibit.sample_digest:
+            photo = None  # another photo under the same name
+        samples = [photo, *([self._samples.get(variant.donor_id)] if variant.donor_id else [])]
+        return tuple(sample.provenance if sample is not None else Provenance() for sample in samples)
+
+    @cached_property
+    def _samples(self) -> dict[str, Sample]:
+        """The samples of the source that the workspace was built from; one that is gone leaves licences unknown."""
+        record = self.workspace.record
+        images = str(record.get("images") or "")
         try:
-            found = source_at(images, workspace.record.get("masks")).samples()[0] if images else ()
+            found = source_at(images, record.get("masks")).samples()[0] if images else ()
         except UserError:
             if Path(images).is_dir():
                 raise
             found = ()
-        return cls({sample.id: sample for sample in found}, otherwise)
-
-    def said(self, exhibit: Exhibit) -> tuple[str, str]:
-        """Origin and licence of a picture: of its photo and of the one that lends its background."""
-        variant = exhibit.variant
-        photo = self.samples.get(variant.sample_id or "")
-        if photo is not None and photo.digest != exhibit.sample_digest:
-            photo = None  # another photo under the same name
-        sources = [photo, *([self.samples.get(variant.donor_id)] if variant.donor_id else [])]
-        origins = [sample.origin for sample in sources if sample is not None and sample.origin]
-        licences = [(sample.licence if sample else "") or self.otherwise or UNKNOWN for sample in sources]
-        if _outside(json.loads(variant.settings or "{}")):
-            licences.append(UNKNOWN)  # a background from a folder, of which nobody said a licence
-        return _JOINED.join(dict.fromkeys(origins)), _JOINED.join(dict.fromkeys(licences))
+        return {sample.id: sample for sample in found}
 
 
 def _described(
-    kept: Sequence[Exhibit], decisions: Mapping[str, Decision], provenance: _Provenance, space: LabelSpace
+    kept: Sequence[Exhibit], decisions: Mapping[str, Decision], photos: _Photos, space: LabelSpace
 ) -> tuple[Entry, ...]:
     """The pictures with what is known of them."""
     entries = []
     for exhibit in kept:
-        origin, licence = provenance.said(exhibit)
+        origin, licence = photos.describe(exhibit)
         settled = replace(exhibit, variant=_public(exhibit.variant), file=exhibit.file.removeprefix("pictures/"))
         name = space.name_of(exhibit.variant.label)
         entries.append(Entry(settled, name, origin, licence, decisions.get(exhibit.variant.id)))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,8 +20,8 @@ from counterfoil.engine import cores
 from counterfoil.errors import Unusable, UserError
 from counterfoil.paint.quality import BITS, fault_of, near_duplicates, perceptual_hash
 from counterfoil.report import skipped_csv
-from counterfoil.store import Workspace, read_table, write_atomically, write_table
-from counterfoil.store.results import VARIANT_COLUMNS, read_skipped
+from counterfoil.store import Kind, Workspace, read_table, write_atomically, write_table
+from counterfoil.store.results import MANIFEST_COLUMNS, read_skipped
 from counterfoil.types import Exhibit, Skipped
 
 _SAID = "quality: "  # how reasons of this stage begin in skipped.csv
@@ -106,9 +106,15 @@ def _whole(folder: Path) -> Workspace:
     if (folder / _REMOVED).is_file():
         manifest, removed = (read_table(folder / name) for name in ("variants.parquet", _REMOVED))
         back = ~np.isin(removed["id"].astype(str), manifest["id"].astype(str))
-        rows = {name: np.concatenate([manifest[name], removed[name][back]]) for name in VARIANT_COLUMNS}
-        write_table(folder / "variants.parquet", VARIANT_COLUMNS, rows)
+        columns = _columns(manifest.keys() & removed.keys())
+        rows = {name: np.concatenate([manifest[name], removed[name][back]]) for name in columns}
+        write_table(folder / "variants.parquet", columns, rows)
     return Workspace(folder)
+
+
+def _columns(there: Collection[str]) -> dict[str, Kind]:
+    """The manifest's columns that are there: an older version wrote fewer."""
+    return {name: kind for name, kind in MANIFEST_COLUMNS.items() if name in there}
 
 
 def _seen(workspace: Workspace, exhibit: Exhibit) -> tuple[str, str, NDArray[np.uint8]]:
@@ -170,8 +176,8 @@ def _decide(folder: Path, looked: Looked, bounds: Bounds) -> None:
     table = read_table(folder / "variants.parquet")
     out = np.isin(table["id"].astype(str), list(removed))
     for name, chosen in ((_REMOVED, out), ("variants.parquet", ~out)):
-        rows = {column: table[column][chosen] for column in VARIANT_COLUMNS}
-        write_table(folder / name, VARIANT_COLUMNS, rows)
+        rows = {column: table[column][chosen] for column in _columns(table)}
+        write_table(folder / name, _columns(table), rows)
     kept = [row for row in read_skipped(folder) if not row.reason.startswith(_SAID)]
     variants = {exhibit.variant.id: exhibit.variant for exhibit in looked.exhibits}
     told = [

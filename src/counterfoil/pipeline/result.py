@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from counterfoil.analyse import Answers
+from counterfoil.pipeline.recorded.answers import Predictions
 from counterfoil.pipeline.recorded.pictures import Album
 from counterfoil.pipeline.recorded.report import content_of, write_study
 from counterfoil.pipeline.recorded.study import Study
@@ -49,7 +50,8 @@ class Result:
     def study(self) -> Study:
         """The run as the report sees it."""
         files = prediction_files(self.folder, self.prepared.models)
-        return Study((self.folder,), (self.prepared.run,), files, self.skipped)
+        predictions = {model: Predictions(path) for model, path in files.items()}
+        return Study((self.folder,), (self.prepared.run,), predictions, self.skipped)
 
     @property
     def answers(self) -> Answers:

@@ -26,7 +26,7 @@ from counterfoil.pipeline.result import Result
 from counterfoil.pipeline.spent import keep_usage
 from counterfoil.pipeline.work import Keep, from_entry, key_of, outcome_of
 from counterfoil.store import Journal, ResultTables
-from counterfoil.types import Sample, Skipped
+from counterfoil.types import Provenance, Sample, Skipped, Variant
 
 
 def run(
@@ -102,6 +102,11 @@ def _names_gpu(settings: object) -> bool:
     return isinstance(settings, (list, tuple)) and any(map(_names_gpu, settings))
 
 
+def _donor(prepared: Prepared, variant: Variant) -> Provenance:
+    """Origin and licence of the photo that lent its background; empty where none did."""
+    return prepared.studio.samples[variant.donor_id].provenance if variant.donor_id else Provenance()
+
+
 def _tables(prepared: Prepared, journal: Journal, folder: Path) -> list[Skipped]:
     """Write the tables in the order of the photos; gives back what was skipped on the whole way."""
     skipped = list(prepared.skipped)
@@ -110,7 +115,7 @@ def _tables(prepared: Prepared, journal: Journal, folder: Path) -> list[Skipped]
             outcome = from_entry(journal.entry(key_of(prepared, sample)))
             skipped += outcome.skipped
             for place, made in enumerate(outcome.made):
-                tables.add_variant(sample, made)
+                tables.add_variant(sample, made, _donor(prepared, made.variant))
                 for model, predictions in outcome.predictions.items():
                     tables.add_prediction(model, made, predictions[place])
     return skipped

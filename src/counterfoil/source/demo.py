@@ -41,6 +41,11 @@ class DemoSource:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             return {PurePosixPath(name).stem: archive.read(name) for name in archive.namelist()}
 
+    @cached_property
+    def _folders(self) -> dict[str, Path]:
+        """Where the photos of each bundle lie; every bundle is fetched and verified once."""
+        return {name: asset(bundle) for name, bundle in _BUNDLES.items()}
+
     def samples(self) -> tuple[Sequence[Sample], Sequence[Skipped]]:
         """Every demo photo, and those left out with the reason."""
         used = [self._sample(row) for row in self._rows if row["used"] == "yes"]
@@ -48,7 +53,7 @@ class DemoSource:
         return sorted(used, key=lambda sample: sample.id), left_out
 
     def _sample(self, row: dict[str, str]) -> Sample:
-        path = asset(_BUNDLES[row["asset"]]) / PurePosixPath(row["file"]).name
+        path = self._folders[row["asset"]] / PurePosixPath(row["file"]).name
         digest = hashlib.sha256(path.read_bytes() + b"mask" + self._masks[row["stem"]]).hexdigest()
         return Sample(_id(row), row["wnid"], str(path), row["stem"], digest, row["asset"], LICENCE)
 

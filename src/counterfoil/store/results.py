@@ -15,8 +15,8 @@ from types import TracebackType
 from typing import Any
 
 from counterfoil.errors import UserError
-from counterfoil.store.parquet import Kind, TableWriter, column_names, read_table
-from counterfoil.types import Prediction, Preprocessing, Run, Sample, Skipped, Variant
+from counterfoil.store.parquet import Kind, TableWriter
+from counterfoil.types import Prediction, Preprocessing, Provenance, Run, Sample, Skipped, Variant
 
 RANKS = 5
 _ROWS_IN_MEMORY = 20_000
@@ -26,6 +26,11 @@ VARIANT_COLUMNS: dict[str, Kind] = {
     "replicate": "int", "working_size": "int", "sha256": "text", "object_share": "double",
 }  # fmt: skip
 CENTRE_COLUMNS: dict[str, Kind] = {"centre_x": "double", "centre_y": "double"}  # manifests of older runs lack them
+PROVENANCE_COLUMNS: dict[str, Kind] = {  # older ones lack these too; those of the donor are empty where there is none
+    "origin": "text", "licence": "text", "donor_origin": "text", "donor_licence": "text",
+}  # fmt: skip
+_NO_DONOR = Provenance()
+MANIFEST_COLUMNS: dict[str, Kind] = {**VARIANT_COLUMNS, **CENTRE_COLUMNS, **PROVENANCE_COLUMNS}
 PREDICTION_COLUMNS: dict[str, Kind] = {
     "variant_id": "text", "sample_id": "text", "label": "text", "attribute": "text", "edit": "text", "level": "text",
     "replicate": "int", "object_share": "double", "outcome": "text", "correct": "bool", "true_score": "float",
@@ -74,20 +79,21 @@ class ResultTables:
     def __init__(self, folder: Path, models: Sequence[str], working_size: int | None) -> None:
         self._working_size = working_size or 0
         self._stack = ExitStack()
-        self._variants = self._open(folder / "variants.parquet", {**VARIANT_COLUMNS, **CENTRE_COLUMNS})
+        self._variants = self._open(folder / "variants.parquet", MANIFEST_COLUMNS)
         files = prediction_files(folder, models)
         self._predictions = {model: self._open(path, PREDICTION_COLUMNS) for model, path in files.items()}
 
     def _open(self, path: Path, columns: Mapping[str, Kind]) -> _Table:
         return _Table(self._stack.enter_context(TableWriter(path, columns)), columns)
 
-    def add_variant(self, sample: Sample, made: Made) -> None:
-        """One row of the manifest."""
+    def add_variant(self, sample: Sample, made: Made, donor: Provenance = _NO_DONOR) -> None:
+        """One row of the manifest; `donor` tells of the photo that lent its background, where one did."""
         variant = made.variant
         self._variants.add((
             variant.id, sample.id, variant.label, sample.image, sample.mask or "", sample.digest, variant.attribute,
             variant.edit, variant.level, variant.settings, variant.seed, variant.donor_id or "", variant.replicate,
             self._working_size, made.sha256, made.object_share, made.centre_x, made.centre_y,
+            *sample.provenance, *donor,
         ))  # fmt: skip
 
     def add_prediction(self, model: str, made: Made, prediction: Prediction) -> None:
@@ -136,13 +142,22 @@ def read_variants(table: Mapping[str, Any]) -> list[Variant]:
     ]
 
 
-def read_centres(folder: Path, attributes: Collection[str]) -> dict[str, tuple[float, float]]:
+def read_provenance(table: Mapping[str, Any]) -> list[tuple[Provenance, ...]]:
+    """By row of a manifest its photo's provenance, then its donor's; empty where an older version did not note it."""
+    if not PROVENANCE_COLUMNS.keys() <= table.keys():
+        return [()] * len(table["id"])
+    rows = zip(table["donor_id"], *(table[name] for name in PROVENANCE_COLUMNS), strict=True)
+    return [
+        (Provenance(origin, licence), *([Provenance(donor_origin, donor_licence)] if donor else []))
+        for donor, origin, licence, donor_origin, donor_licence in rows
+    ]
+
+
+def read_centres(table: Mapping[str, Any], attributes: Collection[str]) -> dict[str, tuple[float, float]]:
     """Where the object's centre lies in the variants of these attributes; empty where an older run did not note it."""
-    path = folder / "variants.parquet"
-    if not CENTRE_COLUMNS.keys() <= set(column_names(path)):
+    if not CENTRE_COLUMNS.keys() <= table.keys():
         return {}
-    table = read_table(path, ["id", "attribute", *CENTRE_COLUMNS])
-    rows = zip(*table.values(), strict=True)
+    rows = zip(*(table[name] for name in ("id", "attribute", *CENTRE_COLUMNS)), strict=True)
     return {name: (x, y) for name, attribute, x, y in rows if attribute in attributes}
 
 

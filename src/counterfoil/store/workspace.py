@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from counterfoil.errors import Unusable, UserError
 from counterfoil.store.files import folder_name, write_atomically
 from counterfoil.store.parquet import read_table
-from counterfoil.store.results import read_record, read_variants
+from counterfoil.store.results import read_provenance, read_record, read_variants
 from counterfoil.types import AnnotatorRecord, Decision, Exhibit, Mined, Variant, Verified
 
 
@@ -53,10 +53,10 @@ class Workspace:
     def exhibits(self) -> tuple[Exhibit, ...]:
         """Every picture in the order of the manifest."""
         table = read_table(self.folder / "variants.parquet")
-        rows = zip(table["sha256"], table["sample_digest"], table["object_share"], strict=True)
+        known = (table["sha256"], table["sample_digest"], table["object_share"], read_provenance(table))
         return tuple(
-            Exhibit(variant, f"pictures/{picture_file(variant)}", str(sha256), str(sample), float(share))
-            for variant, (sha256, sample, share) in zip(read_variants(table), rows, strict=True)
+            Exhibit(variant, f"pictures/{picture_file(variant)}", str(sha256), str(sample), float(share), photos)
+            for variant, sha256, sample, share, photos in zip(read_variants(table), *known, strict=True)
         )
 
     @cached_property

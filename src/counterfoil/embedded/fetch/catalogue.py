@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import sys
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -16,6 +17,18 @@ else:
     import tomli as tomllib
 
 SHIPPED_CATALOGUE = Path(__file__).with_name("assets.toml")
+_SETTLED_NS = 2_000_000_000  # a file younger than this may change again within one tick of the file system's clock
+_VERIFIED: dict[tuple[FileState, ...], str] = {}  # hash of an asset whose files are in this state, in this process
+
+
+class FileState(NamedTuple):
+    """What changes when a file does: bytes in the same state need not be hashed again."""
+
+    path: str
+    inode: int
+    size: int
+    modified_ns: int
+    changed_ns: int
 
 
 @dataclass(frozen=True)
@@ -48,11 +61,18 @@ class Asset:
         return cache / "assets" / (stem if self.is_folder else stem + PurePosixPath(self.members[0]).suffix)
 
     def is_intact(self, path: Path) -> bool:
-        """Whether the path holds this asset, to the bit."""
+        """Whether the path holds this asset, to the bit; files that did not change since are not hashed again."""
         files = self._files(path)
-        if not files or sum(file.stat().st_size for file in files) != self.size:
+        states = tuple(_state(file) for file in files)
+        if not files or sum(state.size for state in states) != self.size:
             return False
-        return self._digest(files) == self.sha256
+        if _VERIFIED.get(states) == self.sha256:
+            return True
+        intact = self._digest(files) == self.sha256
+        newest = max(max(state.modified_ns, state.changed_ns) for state in states)
+        if intact and time.time_ns() - newest > _SETTLED_NS:
+            _VERIFIED[states] = self.sha256
+        return intact
 
     def _files(self, path: Path) -> list[Path]:
         if not self.is_folder:
@@ -84,6 +104,11 @@ def sha256_of_file(path: Path) -> str:
         while chunk := file.read(1 << 20):
             digest.update(chunk)
     return digest.hexdigest()
+
+
+def _state(path: Path) -> FileState:
+    about = path.stat()
+    return FileState(str(path), about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns)
 
 
 def _asset(name: str, entry: Mapping[str, Any]) -> Asset:

@@ -168,7 +168,8 @@ def _tables(prepared: PreparedEvaluation, chunks: dict[str, Chunk], journal: Jou
             skipped += outcome.skipped
             shown = {exhibit.variant.id: exhibit for exhibit in chunk}
             for place, made in enumerate(outcome.made):
-                tables.add_variant(sample_of(shown[made.variant.id]), made)
+                exhibit = shown[made.variant.id]
+                tables.add_variant(sample_of(exhibit), made, *exhibit.photos[1:])
                 for model, predictions in outcome.predictions.items():
                     tables.add_prediction(model, made, predictions[place])
     return skipped

@@ -16,7 +16,7 @@ from counterfoil.pipeline.collected.labelled import Labelled, with_sample
 from counterfoil.pipeline.job import environment, identity_of, in_turn, ready_models
 from counterfoil.pipeline.published import with_questions
 from counterfoil.pipeline.published.survival import Surviving
-from counterfoil.types import Classifier, Exhibit, Picture, Run, Sample, Skipped, Variant
+from counterfoil.types import Classifier, Exhibit, Picture, Provenance, Run, Sample, Skipped, Variant
 
 
 @dataclass(frozen=True)
@@ -133,4 +133,5 @@ def _chosen(exhibits: Sequence[Exhibit], limit: int | None) -> Sequence[int]:
 def sample_of(exhibit: Exhibit) -> Sample:
     """What the manifest says of the photo behind a picture."""
     variant = exhibit.variant
-    return Sample(str(variant.sample_id), variant.label, exhibit.file, None, exhibit.sample_digest)
+    about = exhibit.photos[0] if exhibit.photos else Provenance()
+    return Sample(str(variant.sample_id), variant.label, exhibit.file, None, exhibit.sample_digest, *about)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 
@@ -12,12 +11,14 @@ from counterfoil.evaluate import Collection
 from counterfoil.pipeline.collected.labelled import ById
 from counterfoil.pipeline.collected.opening import collection_at
 from counterfoil.pipeline.recorded.pictures import Maker, remaker
-from counterfoil.types import Picture, Run, Variant
+from counterfoil.pipeline.recorded.study import Study
+from counterfoil.types import Picture, Variant
 
 
-def maker_for(folder: Path, run: Run) -> Maker:
+def maker_for(study: Study) -> Maker:
     """Gives a recorded run's pictures; None where collection or photo is gone."""
-    return _shower(run.images) if run.collection else remaker(folder, run)
+    run = study.runs[0]
+    return _shower(run.images) if run.collection else remaker(study)
 
 
 def _shower(address: str) -> Maker:

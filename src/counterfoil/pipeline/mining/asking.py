@@ -22,13 +22,13 @@ from counterfoil.mine import Said
 from counterfoil.pipeline.claiming import TakenError
 from counterfoil.pipeline.collected import Evaluation, WorkspaceCollection, run_evaluation
 from counterfoil.pipeline.mining.job import MiningJob
+from counterfoil.pipeline.recorded.answers import DETAIL_COLUMNS, Predictions
 from counterfoil.pipeline.result import Result, Work
-from counterfoil.store import Workspace, prediction_files, read_table
+from counterfoil.store import Workspace
 from counterfoil.store.results import table_name
 from counterfoil.types import Exhibit, Skipped
 
 NO_CANDIDATES = frozenset({"original", "control", "presence"})  # nothing was changed, or there is nothing to see
-_COLUMNS = ("variant_id", "outcome", "correct", "true_score", "rank_1")
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class AskedModel(NamedTuple):
     address: str
     digest: str
     folder: Path
-    table: Path
+    table: Predictions
 
 
 @dataclass(frozen=True)
@@ -94,14 +94,14 @@ class Asked:
     @cached_property
     def answers(self) -> NDArray[np.intp]:
         """The class each model names first, as a position in a common list; -1 where there is none."""
-        tables = [read_table(model.table, ["variant_id", "rank_1"]) for model in self.models]
+        tables = [model.table.columns(["variant_id", "rank_1"]) for model in self.models]
         words = [dict(zip(table["variant_id"], table["rank_1"], strict=True)) for table in tables]
         texts = [[word.get(e.variant.id, "") for e in self.candidates] for word in words]
         _, codes = coded((text for row in texts for text in row), [""])
         return codes.reshape(len(self.models), -1) - 1
 
     def _said_by(self, model: AskedModel) -> tuple[NDArray[np.float64], ...]:
-        table = read_table(model.table, _COLUMNS)
+        table = model.table.columns(DETAIL_COLUMNS)  # what the page needs later too, in one reading
         scored = table["outcome"] == "scored"
         right = np.where(scored, np.asarray(table["correct"], np.float64), np.nan)
         truth = np.where(scored, np.asarray(table["true_score"], np.float64), np.nan)
@@ -149,7 +149,7 @@ def _evaluated(job: MiningJob, workspace: Workspace, address: str, before: Calla
 
 def _model(address: str, result: Result) -> AskedModel:
     (name,) = result.prepared.models
-    table = prediction_files(result.folder, [name])[name]
+    table = result.study.predictions[name]
     return AskedModel(name, address, result.prepared.run.model_digests[name], result.folder, table)
 
 

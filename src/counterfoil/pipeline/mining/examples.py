@@ -9,7 +9,6 @@ import numpy as np
 
 from counterfoil.errors import Unusable
 from counterfoil.pipeline.mining.picked import Picked
-from counterfoil.pipeline.recorded.answers import read_said
 from counterfoil.pipeline.recorded.pictures import Album, Maker
 from counterfoil.report import Example, Reply
 from counterfoil.types import Exhibit, Picture, Variant
@@ -23,7 +22,7 @@ def examples_of(picked: Picked) -> list[Example]:
     originals = picked.asked.originals
     pairs = [(originals.get(str(exhibit.variant.sample_id)), exhibit) for exhibit in shown]
     wanted = {exhibit.variant.id for pair in pairs for exhibit in pair if exhibit is not None}
-    said = {model.name: read_said(model.table, wanted) for model in picked.asked.models}
+    said = {model.name: model.table.first_answers(wanted) for model in picked.asked.models}
     album = Album((), _maker(picked))
     return [_example(before, after, said, album) for before, after in pairs]
 

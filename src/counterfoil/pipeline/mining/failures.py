@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.analyse import FEWEST_PHOTOS, Details, confusions, details_from_tables, lender_confusion
-from counterfoil.analyse.prediction_tables import DETAIL_COLUMNS
 from counterfoil.pipeline.mining.asking import AskedModel
 from counterfoil.pipeline.mining.picked import Picked
+from counterfoil.pipeline.recorded.answers import DETAIL_COLUMNS
 from counterfoil.report.failure_modes import FailureModes, ModelConfusion
-from counterfoil.store import read_table
 
 _MOST_CONFUSIONS = 20
 _SIGNIFICANCE = 0.05
@@ -35,7 +34,7 @@ def failures_of(picked: Picked) -> FailureModes:
 
 def _kept_rows(picked: Picked, model: AskedModel) -> dict[str, NDArray[Any]]:
     """A model's answers to the kept pictures and to all originals."""
-    table = read_table(model.table, DETAIL_COLUMNS)
+    table = model.table.columns(DETAIL_COLUMNS)
     kept = {e.variant.id for e, is_kept in zip(picked.asked.candidates, picked.choice.kept, strict=True) if is_kept}
     wanted = np.array([name in kept for name in table["variant_id"]], bool) | (table["attribute"] == "original")
     return {name: column[wanted] for name, column in table.items()}

@@ -24,7 +24,7 @@ from counterfoil.pipeline.mining.yields import classes_of, models_of, spreads_of
 from counterfoil.pipeline.result import Work
 from counterfoil.report.mining import Kept, MiningContent, mining_csv, mining_lines, mining_record, render_mining
 from counterfoil.report.wording import listed, number_of
-from counterfoil.store import read_table, write_atomically
+from counterfoil.store import write_atomically
 from counterfoil.types import Mined
 
 _FEWEST_PHOTOS = 6  # below this intervals are so wide that they hold almost anything
@@ -144,7 +144,6 @@ def _kindred(picked: Picked) -> dict[str, list[str]]:
 
 def _names(asked: Asked) -> dict[str, str]:
     """What people call the labels that occur."""
-    columns = [read_table(model.table, ["label", "rank_1"]) for model in asked.models]
-    labels = sorted({label for table in columns for column in table.values() for label in set(column)} - {""})
+    labels = sorted({label for model in asked.models for label in model.table.labels})
     space = space_of(labels)
     return {label: space.name_of(label) for label in labels}

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Sequence
 
 from counterfoil.pipeline.published.scores import Scores, notes_of, present, top1, top5
-from counterfoil.pipeline.recorded.answers import read_outcomes
 from counterfoil.pipeline.recorded.study import Study
 from counterfoil.published import Kind
 from counterfoil.published.imagenet_d import KINDS
@@ -62,7 +61,7 @@ def _accuracies(study: Study, rule: str, models: Sequence[str]) -> PaperTable:
 def _questions(study: Study, models: Sequence[str]) -> PaperTable:
     kinds = present(study, KINDS)
     scores = top1(study)
-    outcomes = {model: Counter(read_outcomes(study.files[model])) for model in models}
+    outcomes = {model: Counter(study.predictions[model].outcomes) for model in models}
     ends = sorted({end for found in outcomes.values() for end in found})
     rows = [
         (

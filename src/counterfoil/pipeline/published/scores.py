@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from counterfoil.analyse import Answers, Condition, Estimate, estimate
 from counterfoil.analyse.answers import place_of
 from counterfoil.analyse.interval import RATE
-from counterfoil.pipeline.recorded.answers import read_top5
+from counterfoil.pipeline.recorded.answers import among_five
 from counterfoil.pipeline.recorded.study import Study
 from counterfoil.published import Kind
 
@@ -52,7 +52,7 @@ def top1(study: Study) -> Scores:
 
 def top5(study: Study) -> Scores:
     """Right where the true class is among the five best, once, however many of its ids are there."""
-    return Scores(study.answers, read_top5(study.files))
+    return Scores(study.answers, among_five(study.predictions))
 
 
 def present(study: Study, kinds: dict[str, Kind]) -> dict[str, Kind]:

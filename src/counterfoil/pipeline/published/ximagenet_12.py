@@ -23,17 +23,16 @@ from counterfoil.analyse import (
 )
 from counterfoil.analyse.answers import photo_rates, place_of
 from counterfoil.analyse.cells import accuracy_regression, picture_regression
-from counterfoil.analyse.prediction_tables import DETAIL_COLUMNS
 from counterfoil.analyse.regression import Coefficient, Regression
 from counterfoil.analyse.variance_score import normality
 from counterfoil.errors import UserError
 from counterfoil.labels import ximagenet12
 from counterfoil.pipeline.published.scores import noted, notes_of, top1
+from counterfoil.pipeline.recorded.answers import DETAIL_COLUMNS
 from counterfoil.pipeline.recorded.study import Study
 from counterfoil.published import Kind
 from counterfoil.published.ximagenet_12 import KINDS
 from counterfoil.report import PaperTable
-from counterfoil.store import read_table
 
 FOLDS = 12
 COLUMNS = {  # the paper's columns, by folder; others go by their folder's name
@@ -51,7 +50,7 @@ _REGRESSION_RULE = (
 
 def tables(study: Study) -> Sequence[PaperTable]:
     """Accuracies by scenario, the same cross-validated, the score, and the regression with its coefficients."""
-    details = details_from_tables({model: read_table(path, DETAIL_COLUMNS) for model, path in study.files.items()})
+    details = details_from_tables({model: table.columns(DETAIL_COLUMNS) for model, table in study.predictions.items()})
     parts = [_accuracies(study), _cross_validated(study, details), _scores(study, details)]
     return [*parts, *_regression(study, details)]
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -12,6 +13,7 @@ from counterfoil.store.results import read_record
 from counterfoil.types import Run
 
 Named: TypeAlias = tuple[str, Run]  # a run and the folder it was read from
+_Pictures: TypeAlias = Mapping[str, Mapping[str, Any]]
 
 _ASKED = {
     "benchmark_digest": "benchmark",
@@ -24,8 +26,9 @@ _ASKED = {
 
 def check_comparable(runs: Sequence[Named]) -> None:
     """Refuse runs whose numbers cannot be compared, with the difference named."""
+    manifest_of = cache(_manifest)  # the first run's is compared with every other
     for later in runs[1:]:
-        difference = next(_differences(runs[0], later), None)
+        difference = next(_differences(runs[0], later, manifest_of), None)
         if difference:
             raise UserError(f"the runs {runs[0][0]} and {later[0]} cannot be compared: {difference}")
     for place, earlier in enumerate(runs):
@@ -33,13 +36,13 @@ def check_comparable(runs: Sequence[Named]) -> None:
             _refuse_changed_models(earlier, later)
 
 
-def _differences(first: Named, second: Named) -> Iterator[str]:
+def _differences(first: Named, second: Named, manifest_of: Callable[[str], _Pictures]) -> Iterator[str]:
     records = read_record(Path(first[0])), read_record(Path(second[0]))
     for key, name in _ASKED.items():
         told = [_told(key, record) for record in records]
         if (records[0].get(key) or None) != (records[1].get(key) or None):
             yield f"another {name}, {told[0]} against {told[1]}"
-    yield from _other_pictures(_manifest(first[0]), _manifest(second[0]))
+    yield from _other_pictures(manifest_of(first[0]), manifest_of(second[0]))
 
 
 def _told(key: str, record: Mapping[str, Any]) -> str:
@@ -51,7 +54,7 @@ def _told(key: str, record: Mapping[str, Any]) -> str:
     return "none" if value is None else str(value)[:40]
 
 
-def _manifest(folder: str) -> dict[str, Mapping[str, Any]]:
+def _manifest(folder: str) -> _Pictures:
     """What a run says of its pictures: by photo its digest and label, by variant the hash of its pixels."""
     table = read_table(Path(folder) / "variants.parquet", ["id", "sample_id", "sample_digest", "label", "sha256"])
     return {
@@ -61,7 +64,7 @@ def _manifest(folder: str) -> dict[str, Mapping[str, Any]]:
     }
 
 
-def _other_pictures(first: Mapping[str, Mapping[str, Any]], second: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+def _other_pictures(first: _Pictures, second: _Pictures) -> Iterator[str]:
     yield from _other_names("photos", first["digest"], second["digest"])
     for kind, told in (("digest", "the photo or its mask changed"), ("label", "another label scoring")):
         changed = [name for name, value in first[kind].items() if second[kind].get(name) != value]

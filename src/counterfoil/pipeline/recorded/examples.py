@@ -5,18 +5,16 @@ from __future__ import annotations
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.analyse import Answers, Condition, flipped
-from counterfoil.pipeline.recorded.answers import read_said
 from counterfoil.pipeline.recorded.pictures import Album
 from counterfoil.pipeline.recorded.study import Study
 from counterfoil.report import Example, Reply
-from counterfoil.store import read_table, read_variants
+from counterfoil.store import read_variants
 from counterfoil.types import Variant
 
 _POOL = 72  # flips per attribute, over all models, from which those shown are chosen
@@ -48,9 +46,9 @@ def examples(study: Study, album: Album) -> Iterator[Example]:
     picks = [*in_turn(_flips(study.answers), _FLIPS, shown), *in_turn(_held(study.answers), _HELD, shown)]
     picks += in_turn(_others(study.answers, shown), _OTHERS, shown)
     originals = {Pick(pick.sample_id, _original(study.answers), 0) for pick in picks}
-    variants = variants_of(study.folders[0], {*picks, *originals})
+    variants = variants_of(study.manifest, {*picks, *originals})
     wanted = {variant.id for variant, _ in variants.values()}
-    said = {model: read_said(path, wanted) for model, path in study.files.items()}
+    said = {model: table.first_answers(wanted) for model, table in study.predictions.items()}
     for pick in picks:
         before, after = variants[Pick(pick.sample_id, _original(study.answers), 0)], variants[pick]
         yield Example(
@@ -150,9 +148,8 @@ def lot(pick: Pick) -> bytes:
     return hashlib.sha256("\0".join((pick.sample_id, *pick.condition, str(pick.replicate))).encode()).digest()
 
 
-def variants_of(folder: Path, wanted: set[Pick]) -> dict[Pick, tuple[Variant, str]]:
+def variants_of(table: Mapping[str, NDArray[Any]], wanted: set[Pick]) -> dict[Pick, tuple[Variant, str]]:
     """The manifest's lines of these pictures, and the hashes of their pixels."""
-    table = read_table(folder / "variants.parquet")
     columns = (table[name] for name in ("sample_id", "attribute", "edit", "level", "replicate"))
     rows = [
         row

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from counterfoil.analyse import (
     FEWEST_PHOTOS,
@@ -20,12 +21,11 @@ from counterfoil.analyse import (
     worst_classes,
     worst_photos,
 )
-from counterfoil.analyse.prediction_tables import DETAIL_COLUMNS
+from counterfoil.pipeline.recorded.answers import DETAIL_COLUMNS
 from counterfoil.pipeline.recorded.confidence import PLACED
 from counterfoil.pipeline.recorded.study import Study
 from counterfoil.report.failure_modes import FailureModes, ModelClass, ModelConfusion
 from counterfoil.report.finding import NO_ATTRIBUTE
-from counterfoil.store import read_table
 from counterfoil.store.results import read_centres
 
 _MOST_CONFUSIONS = 20
@@ -54,15 +54,14 @@ def failure_modes(study: Study, details: Details) -> FailureModes:
 
 def details_of(study: Study) -> Details:
     """All that the models said of the study's pictures, with what lent a background and where objects stand."""
-    tables = {model: read_table(path, DETAIL_COLUMNS) for model, path in study.files.items()}
-    folder = study.folders[0]
+    tables = {model: table.columns(DETAIL_COLUMNS) for model, table in study.predictions.items()}
     placed = {attribute for _, attribute in PLACED}
-    return details_from_tables(tables, lenders=_lending_classes(folder), centres=read_centres(folder, placed))
+    centres = read_centres(study.manifest, placed)
+    return details_from_tables(tables, lenders=_lending_classes(study.manifest), centres=centres)
 
 
-def _lending_classes(folder: Path) -> Mapping[str, str]:
+def _lending_classes(table: Mapping[str, NDArray[Any]]) -> Mapping[str, str]:
     """The class of the photo that lent its background, by variant."""
-    table = read_table(folder / "variants.parquet", ["id", "sample_id", "label", "donor_id"])
     label_of = dict(zip(table["sample_id"], table["label"], strict=True))
     lent = zip(table["id"], table["donor_id"], strict=True)
     return {variant: label_of[donor] for variant, donor in lent if donor in label_of}

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.analyse import Answers
-from counterfoil.pipeline.recorded.answers import read_said
 from counterfoil.pipeline.recorded.examples import Pick, Room, in_turn, lot, variants_of
 from counterfoil.pipeline.recorded.pictures import Album
 from counterfoil.pipeline.recorded.study import Study
@@ -28,10 +27,9 @@ def lone_examples(study: Study, album: Album) -> Iterator[Example]:
         *in_turn(_drawn(study.answers, failed), _WRONG, shown),
         *in_turn(_drawn(study.answers, ~failed & study.answers.scored), _RIGHT, shown),
     ]
-    variants = variants_of(study.folders[0], set(picks))
-    said = {
-        model: read_said(path, {variant.id for variant, _ in variants.values()}) for model, path in study.files.items()
-    }
+    variants = variants_of(study.manifest, set(picks))
+    wanted = {variant.id for variant, _ in variants.values()}
+    said = {model: table.first_answers(wanted) for model, table in study.predictions.items()}
     for pick in picks:
         variant, pixels = variants[pick]
         replies = [Reply(model, "", 0.0, *told[variant.id]) for model, told in said.items() if variant.id in told]

@@ -2,7 +2,7 @@
 
 A benchmark's glue is a function from a `Study` to `PaperTable`s, registered in `PAPERS` under the collection's name
 (what `Collection.name` says, before a blank: "imagenet-d texture" finds "imagenet-d"). It reads what it needs from
-`study.files` (answers per model), `study.answers` and `study.run`, and may be called for several runs over the same
+`study.predictions` (by model), `study.answers` and `study.run`, and may be called for several runs over the same
 pictures. The page, summary.json and the Markdown export show what it gives back; nothing else needs to be told.
 """
 

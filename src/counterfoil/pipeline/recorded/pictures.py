@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -11,17 +12,17 @@ from numpy.typing import NDArray
 
 from counterfoil.errors import Unusable, UserError
 from counterfoil.pipeline.job import segmenter_for, source_at
+from counterfoil.pipeline.recorded.study import Study
 from counterfoil.pipeline.studio import Studio
 from counterfoil.pipeline.work import pixel_digest
 from counterfoil.report.gallery import small_jpeg
-from counterfoil.store import read_table, write_atomically
+from counterfoil.store import write_atomically
 from counterfoil.types import Picture, Run, Sample, Variant
 
 Maker: TypeAlias = Callable[[Variant], "Picture | None"]
 
 _THUMBNAIL = 192  # pixels of the longer side
 _QUALITY = 82
-_COLUMNS = ("sample_id", "image", "mask", "label", "sample_digest", "working_size")
 
 
 @dataclass(frozen=True)
@@ -47,22 +48,26 @@ class Album:
         return jpeg
 
 
-def remaker(folder: Path, run: Run) -> Maker:
+def remaker(study: Study) -> Maker:
     """Makes variants of a recorded run again; gives None where the photo is gone."""
-    studio = _studio(read_table(folder / "variants.parquet", _COLUMNS), run)
+
+    @cache
+    def studio() -> Studio | None:
+        return _studio(study.manifest, study.runs[0])
 
     def make(variant: Variant) -> Picture | None:
-        if studio is None:
+        opened = studio()
+        if opened is None:
             return None
         try:
-            return studio.make(variant)
+            return opened.make(variant)
         except (Unusable, UserError):  # the photo was moved or changed: the page does without
             return None
 
     return make
 
 
-def _studio(table: dict[str, NDArray[Any]], run: Run) -> Studio | None:
+def _studio(table: Mapping[str, NDArray[Any]], run: Run) -> Studio | None:
     """A studio over the run's own photos and masks; None where masks came from a segmenter, which is not loaded."""
     first = {name: row for row, name in reversed(list(enumerate(table["sample_id"])))}
     samples = {name: _sample(table, name, row) for name, row in first.items()}
@@ -72,7 +77,7 @@ def _studio(table: dict[str, NDArray[Any]], run: Run) -> Studio | None:
     return Studio(source_at(run.images, run.masks), samples, working_size, segmenter_for(list(samples.values())))
 
 
-def _sample(table: dict[str, NDArray[Any]], name: str, row: int) -> Sample:
+def _sample(table: Mapping[str, NDArray[Any]], name: str, row: int) -> Sample:
     image, mask, label, digest = (table[column][row] for column in ("image", "mask", "label", "sample_digest"))
     return Sample(name, label, image, mask or None, digest)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from counterfoil.analyse import Estimate, mean_drops, tied_models
 from counterfoil.labels import space_of
-from counterfoil.pipeline.recorded.answers import read_outcomes
+from counterfoil.pipeline.recorded.answers import DETAIL_COLUMNS, REPORT_COLUMNS
 from counterfoil.pipeline.recorded.confidence import confidences_of, place_maps
 from counterfoil.pipeline.recorded.examples import examples
 from counterfoil.pipeline.recorded.failures import details_of, failure_modes
@@ -20,12 +20,14 @@ from counterfoil.pipeline.recorded.study import Study
 from counterfoil.report import ReportInput, accuracies_csv, drops_csv, skipped_csv, summary, write_report
 from counterfoil.report.failure_modes import FailureModes
 from counterfoil.report.surrogates import surrogates_among
-from counterfoil.store import read_table, write_atomically
+from counterfoil.store import write_atomically
 
 
 def content_of(study: Study, album: Album) -> ReportInput:
     """Everything that the page says."""
-    manifest = read_table(study.folders[0] / "variants.parquet", ["sample_id"])["sample_id"]
+    for table in study.predictions.values():  # all that the page needs, in one reading of the file
+        table.columns(REPORT_COLUMNS if study.run.collection else DETAIL_COLUMNS)
+    manifest = study.manifest["sample_id"]
     alone = bool(study.accuracies) and not any(row.n for row in study.drops)
     show = lone_examples if alone else examples
     details = details_of(study)
@@ -42,7 +44,7 @@ def content_of(study: Study, album: Album) -> ReportInput:
         unscored=study.unscored,
         attribute_drops=study.attribute_drops,
         means=_means(study) if len(manifest) and study.has_originals else {},
-        outcomes={model: read_outcomes(path) for model, path in study.files.items()},
+        outcomes={model: table.outcomes for model, table in study.predictions.items()},
         unseen=study.unseen,
         letters=_letters(study),
         contrasts=study.contrasts,
@@ -74,8 +76,7 @@ def _title(study: Study) -> str:
 
 def _names(study: Study) -> dict[str, str]:
     """What people call the labels that occur."""
-    columns = [read_table(path, ["label", "rank_1"]) for path in study.files.values()]
-    labels = sorted({label for table in columns for column in table.values() for label in set(column)} - {""})
+    labels = sorted({label for table in study.predictions.values() for label in table.labels})
     space = space_of(labels)
     return {label: space.name_of(label) for label in labels}
 

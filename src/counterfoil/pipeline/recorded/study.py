@@ -8,7 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
+
+from numpy.typing import NDArray
 
 from counterfoil.analyse import (
     Answers,
@@ -25,13 +27,13 @@ from counterfoil.analyse.accuracies import GroupAccuracy, group_accuracies
 from counterfoil.analyse.answers import original_rates
 from counterfoil.analyse.interval import RATE
 from counterfoil.errors import UserError
-from counterfoil.pipeline.recorded.answers import ranks_five, read_answers, read_top5
+from counterfoil.pipeline.recorded.answers import Predictions, among_five, answers_of
 from counterfoil.pipeline.recorded.comparable import check_comparable
 from counterfoil.pipeline.recorded.together import by_attribute
 from counterfoil.report import Finding, findings
 from counterfoil.report.content import MOST_PHOTOS_FOR_POWER, Row
 from counterfoil.report.gate import Accuracy
-from counterfoil.store import prediction_files
+from counterfoil.store import prediction_files, read_table
 from counterfoil.store.results import read_run, read_skipped
 from counterfoil.types import Drop, Run, Skipped
 
@@ -47,13 +49,23 @@ class Study:
 
     folders: tuple[Path, ...]
     runs: tuple[Run, ...]
-    files: Mapping[str, Path]  # of the answers of each model, in the order of the table
+    predictions: Mapping[str, Predictions]  # of each model, in the order of the table
     skipped: tuple[Skipped, ...]
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """Where the answers of each model are."""
+        return {model: table.path for model, table in self.predictions.items()}
+
+    @cached_property
+    def manifest(self) -> Mapping[str, NDArray[Any]]:
+        """What the pictures are, the columns of `variants.parquet`; of several runs the first, since all are alike."""
+        return read_table(self.folders[0] / "variants.parquet")
 
     @cached_property
     def answers(self) -> Answers:
         """Every answer of every model, in columns."""
-        return read_answers(self.files)
+        return answers_of(self.predictions)
 
     @cached_property
     def drops(self) -> list[Drop]:
@@ -75,17 +87,17 @@ class Study:
         """How often each model is right on a collection's pictures, together and by kind."""
         if not self.run.collection or not len(self.answers.samples):
             return []
-        rows = group_accuracies(self.answers, read_top5(self.files))
+        rows = group_accuracies(self.answers, among_five(self.predictions))
         if {condition.attribute for condition in self.answers.conditions} == {"original"}:
             # Nothing but unedited pictures: their own rows would say the same as those of all pictures.
             rows = [row for row in rows if row.overall]
-        ranked = {model for model, path in self.files.items() if ranks_five(path)}
+        ranked = {model for model, table in self.predictions.items() if table.ranks_five}
         return [row if row.model in ranked else row._replace(top5=_UNKNOWN) for row in rows]
 
     @cached_property
     def top5_drops(self) -> list[Drop]:
         """The same table with an answer right where the true label is among the five best."""
-        return drops(replace(self.answers, correct=read_top5(self.files))) if self.has_originals else []
+        return drops(replace(self.answers, correct=among_five(self.predictions))) if self.has_originals else []
 
     @cached_property
     def contrasts(self) -> list[Contrast]:
@@ -118,9 +130,9 @@ class Study:
         """The same with one model, or with all where none is named."""
         if model is None:
             return self
-        if model not in self.files:
-            raise UserError(f"expected one of the models {', '.join(self.files)}, got '{model}'")
-        return replace(self, files={model: self.files[model]})
+        if model not in self.predictions:
+            raise UserError(f"expected one of the models {', '.join(self.predictions)}, got '{model}'")
+        return replace(self, predictions={model: self.predictions[model]})
 
     @property
     def run(self) -> Run:
@@ -135,9 +147,9 @@ def open_runs(folders: Sequence[str | Path], names: Sequence[str] = ()) -> Study
     paths = tuple(Path(folder) for folder in folders)
     read = [_read(path, name) for path, name in zip(paths, names or [""] * len(paths), strict=True)]
     check_comparable([(str(path), run) for path, (run, _) in zip(paths, read, strict=True)])
-    files = _joined([found for _, found in read])
+    predictions = {model: Predictions(path) for model, path in _joined([files for _, files in read]).items()}
     skipped = dict.fromkeys(row for path in paths for row in read_skipped(path))
-    return Study(paths, tuple(run for run, _ in read), files, tuple(skipped))
+    return Study(paths, tuple(run for run, _ in read), predictions, tuple(skipped))
 
 
 def _read(folder: Path, name: str) -> tuple[Run, dict[str, Path]]:
