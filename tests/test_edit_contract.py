@@ -12,9 +12,9 @@ import pytest
 from numpy.typing import NDArray
 
 from counterfoil.checks import check_edit
-from counterfoil.edit import EDITS, edit_named
+from counterfoil.edit import EDITS, Edit, edit_named
 from counterfoil.errors import Unusable
-from counterfoil.types import AnyEdit, DonorEdit, Picture
+from counterfoil.types import Picture
 from edit_pictures import PICTURES, blob_on_grass, ellipse
 
 Bytes = NDArray[np.uint8]
@@ -67,9 +67,9 @@ NEVER_FILL = tuple(
 )  # fmt: skip
 
 
-def applied(edit: AnyEdit, picture: Picture, seed: int = 3) -> Picture:
+def applied(edit: Edit, picture: Picture, seed: int = 3) -> Picture:
     rng = np.random.default_rng(seed)
-    return edit(picture, rng, blob_on_grass((90, 70))) if isinstance(edit, DonorEdit) else edit(picture, rng)
+    return edit(picture, rng, blob_on_grass((90, 70)))
 
 
 @pytest.mark.parametrize("name", EDITED)
