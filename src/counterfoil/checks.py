@@ -24,7 +24,7 @@ def _require(kept: bool, promise: str) -> None:
         raise ContractError(promise)
 
 
-def check_edit(edit: Edit, pictures: Iterable[Picture]) -> int:
+def check_edit(edit: Edit, pictures: Iterable[Picture | Subject]) -> int:
     """Run an edit over pictures as the frame does and check what every edit promises.
 
     Donors are the other pictures; a surrogate that the edit asks for is stood in for by a small model that rates
@@ -32,7 +32,7 @@ def check_edit(edit: Edit, pictures: Iterable[Picture]) -> int:
 
     Args:
         edit: The edit with its settings.
-        pictures: Pictures to try it on, at least one.
+        pictures: Pictures to try it on, at least one; subjects keep their cut-outs for the next edit.
 
     Returns:
         On how many pictures the edit could apply.
@@ -40,14 +40,21 @@ def check_edit(edit: Edit, pictures: Iterable[Picture]) -> int:
     Raises:
         ContractError: The first promise that is broken, in one sentence.
     """
-    _require(is_dataclass(edit), "an edit is a dataclass: its fields are its settings")
-    if not isinstance(edit, Edit):
-        edit = adapted(type(edit))(**{field.name: getattr(edit, field.name) for field in fields(edit)})
+    edit = _as_edit(edit)
     _check_declaration(edit)
-    given = [Subject(picture) for picture in pictures]
+    given = [each if isinstance(each, Subject) else Subject(each) for each in pictures]
     return sum(
         _check_subject(edit, subject, given[i + 1 :] + given[:i] or [subject]) for i, subject in enumerate(given)
     )
+
+
+def _as_edit(edit: object) -> Edit:
+    """The edit, one of the old form adapted."""
+    if not is_dataclass(edit) or isinstance(edit, type):
+        raise ContractError("an edit is a dataclass: its fields are its settings")
+    if isinstance(edit, Edit):
+        return edit
+    return adapted(type(edit))(**{field.name: getattr(edit, field.name) for field in fields(edit)})
 
 
 def _check_declaration(edit: Edit) -> None:

@@ -141,7 +141,7 @@ def edit_named(name: str, settings: Mapping[str, object]) -> Edit:
     if name not in EDITS:
         near = difflib.get_close_matches(name, EDITS, n=3, cutoff=0.4) or sorted(EDITS)
         raise UserError(f"no edit is named {name!r}; did you mean {' or '.join(near)}?")
-    known = [field.name for field in dataclasses.fields(EDITS[name])]
+    known = [field.name for field in dataclasses.fields(EDITS[name])]  # type: ignore[arg-type]
     for key in settings:
         if key not in known:
             raise UserError(f"edit {name}: unknown setting {key!r}; expected {', '.join(known) or 'none'}")

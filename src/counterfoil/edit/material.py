@@ -88,7 +88,7 @@ def _of_glass(subject: Subject, surface: Surface, rng: np.random.Generator) -> F
     return np.asarray(tinted + per_channel((own + 200 * gloss).astype(np.float32)), np.float32)
 
 
-MATERIALS: Mapping[str, Callable[[Picture, Surface, np.random.Generator], Floats]] = {
+MATERIALS: Mapping[str, Callable[[Subject, Surface, np.random.Generator], Floats]] = {
     "wood": _wooden,
     "metal": _of_metal,
     "glass": _of_glass,
