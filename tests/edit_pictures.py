@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 from skimage import data
 
+from counterfoil.edit import Edit, Subject, Supplied
 from counterfoil.types import Picture
 
 Bytes = NDArray[np.uint8]
@@ -55,6 +58,23 @@ def rocket() -> Picture:
     """Scikit-image's rocket, tall and thin, with a hard mask."""
     image = cv2.resize(data.rocket(), (192, 128), interpolation=cv2.INTER_AREA)
     return Picture(np.asarray(image, np.uint8), ellipse((128, 192), (64, 98), (50, 9)))
+
+
+def edited(edit: Edit, picture: Picture, seed: int = 3) -> Picture:
+    """What the edit makes of the picture, with a donor for those that take one; equal pictures share a subject."""
+    supplied = Supplied(donors=(subject_of(blob_on_grass((90, 70))),))
+    return edit.apply(subject_of(picture), np.random.default_rng(seed), supplied)
+
+
+def subject_of(picture: Picture) -> Subject:
+    """One subject for all pictures of these pixels, so that the fill is made once for many tests."""
+    return _subject(picture.alpha.shape, picture.image.tobytes(), picture.alpha.tobytes())
+
+
+@lru_cache(maxsize=64)
+def _subject(shape: tuple[int, int], image: bytes, alpha: bytes) -> Subject:
+    pixels = np.frombuffer(image, np.uint8).reshape(*shape, 3)  # read-only: an edit that changed it would fail
+    return Subject(Picture(pixels, np.frombuffer(alpha, np.uint8).reshape(shape)))
 
 
 PICTURES = {"blob": blob_on_grass, "cat": cat, "cup": cup, "rocket": rocket}

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from counterfoil.checks import ContractError, check_classifier, check_edit
+from counterfoil.edit import Edit, Needs, Resolution, Subject, Supplied
 from counterfoil.errors import Unusable
 from counterfoil.types import Attribute, Picture, Preprocessing
 
@@ -22,15 +23,26 @@ Change = Callable[[Picture, np.random.Generator], Picture]
 
 
 @dataclass(frozen=True)
-class Any_:
+class Any_(Edit):
     """An edit made of any function."""
 
     attribute: ClassVar[Attribute] = "background"
     change: Change
     level: str = "some"
 
+    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
+        return self.change(subject.picture, rng)
+
+
+@dataclass(frozen=True)
+class OldForm:
+    """An edit as they were written before there was a base class."""
+
+    attribute: ClassVar[Attribute] = "background"
+    level: str = "some"
+
     def __call__(self, picture: Picture, rng: np.random.Generator) -> Picture:
-        return self.change(picture, rng)
+        return Picture(255 - picture.image, picture.alpha)
 
 
 def in_place(picture: Picture, rng: np.random.Generator) -> Picture:
@@ -67,6 +79,85 @@ def test_an_edit_that_keeps_its_promises_passes_and_counts_where_it_applies() ->
 def test_an_edit_without_a_level_is_caught() -> None:
     with pytest.raises(ContractError, match="level"):
         check_edit(Any_(lambda picture, rng: picture, level=""), [PICTURE])
+
+
+def test_an_edit_of_the_old_form_is_checked_too_and_warns() -> None:
+    with pytest.warns(DeprecationWarning, match="derive it from counterfoil.Edit"):
+        assert check_edit(OldForm(), [PICTURE]) == 1  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Chooser(Edit):
+    """An edit that asks for donors and a surrogate, and may go wrong in one way."""
+
+    attribute: ClassVar[Attribute] = "an attribute of its own"
+    fault: str = ""
+    darkest: int | None = None
+
+    @property
+    def places(self) -> tuple[str, ...]:  # type: ignore[override]
+        return ("folder",) if self.fault == "places" else ()
+
+    @property
+    def level(self) -> str:
+        return f"level {self.darkest}" if self.fault == "level" else "darkest"
+
+    @property
+    def needs(self) -> Needs:
+        if self.fault == "class":
+            return Needs(candidates=2, surrogate="python:nobody:loads_this")
+        rule: Any = "any" if self.fault == "rule" else "other"
+        return Needs(donor=rule, candidates=2, surrogate="python:nobody:loads_this")
+
+    def resolve(self, subject: Subject, supplied: Supplied) -> Resolution:
+        scores = supplied.true_scores([donor.picture.image for donor in supplied.donors])
+        chosen = int(np.argmin(scores))
+        if self.darkest is not None and self.fault != "again":
+            return Resolution(self)
+        number = 0 if self.darkest is None else self.darkest + 1
+        return Resolution(replace(self, darkest=number), 7 if self.fault == "donor" else chosen)
+
+    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
+        assert len(supplied.donors) == 1
+        return subject.on_background(np.full_like(subject.picture.image, round(supplied.donor.picture.image.mean())))
+
+    @classmethod
+    def describe(cls, level: str) -> str:
+        return f"a background {level or 'of some kind'}"
+
+
+def test_an_edit_that_chooses_gets_donors_and_a_surrogate_and_then_the_chosen_donor() -> None:
+    assert check_edit(Chooser(), [PICTURE, PICTURE, PICTURE]) == 3
+
+
+@pytest.mark.parametrize(
+    ("fault", "promise"),
+    [
+        ("places", "`places` names settings"),
+        ("rule", "a donor is of the 'other', 'same' or 'next' class"),
+        ("class", "names their class"),
+        ("level", "leaves the level"),
+        ("donor", "one of the supplied donors"),
+        ("again", "nothing left to choose"),
+    ],
+)
+def test_an_edit_that_chooses_wrongly_is_caught(fault: str, promise: str) -> None:
+    with pytest.raises(ContractError, match=promise):
+        check_edit(Chooser(fault), [PICTURE, PICTURE])
+
+
+@dataclass(frozen=True)
+class Wordless(Chooser):
+    """An edit whose words fail for a level that it does not know."""
+
+    @classmethod
+    def describe(cls, level: str) -> str:
+        return level
+
+
+def test_an_edit_without_words_for_a_level_is_caught() -> None:
+    with pytest.raises(ContractError, match="any level in words"):
+        check_edit(Wordless(), [PICTURE])
 
 
 @dataclass(frozen=True)

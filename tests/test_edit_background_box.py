@@ -22,7 +22,7 @@ def test_everything_outside_the_box_stays_and_nothing_of_the_object_does(name: s
     rows, columns = (np.flatnonzero(alpha.any(axis=axis)) for axis in (1, 0))
     box = np.zeros(alpha.shape, bool)
     box[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1] = True
-    made = edit_named("object-box", {"fill": fill})(picture, RNG(0))  # type: ignore[call-arg]
+    made = edit_named("object-box", {"fill": fill})(picture, RNG(0))
     np.testing.assert_array_equal(made.image[~box], picture.image[~box])
     assert not made.alpha.any()
     if fill == "black":
@@ -39,7 +39,7 @@ def test_tiles_repeat_the_largest_strip() -> None:
     picture = Picture(image, alpha)
     left = int(np.flatnonzero(cutout(picture).alpha.any(axis=0))[0])
     top = int(np.flatnonzero(cutout(picture).alpha.any(axis=1))[0])
-    made = edit_named("object-box", {"fill": "tiled"})(picture, RNG(0))  # type: ignore[call-arg]
+    made = edit_named("object-box", {"fill": "tiled"})(picture, RNG(0))
     np.testing.assert_array_equal(made.image[top : top + 20, left : left + 20], image[:20, :20])
 
 
@@ -47,7 +47,7 @@ def test_several_pieces_are_covered_together() -> None:
     picture = blob_on_grass()
     second = ellipse(picture.alpha.shape, (20, 180), (8, 8))
     both = Picture(picture.image, np.maximum(picture.alpha, second))
-    made = edit_named("object-box", {})(both, RNG(0))  # type: ignore[call-arg]
+    made = edit_named("object-box", {})(both, RNG(0))
     assert not made.image[20, 180].any()
     assert not made.image[88, 90].any()
 
@@ -57,4 +57,4 @@ def test_a_box_as_large_as_the_picture_says_so() -> None:
     alpha = np.zeros_like(picture.alpha)
     alpha[:, 95:105] = alpha[70:90, :] = 255  # a cross: little object, but its box is everything
     with pytest.raises(Unusable, match=r"leaves 0\.0% of the picture"):
-        edit_named("object-box", {})(Picture(picture.image, alpha), RNG(0))  # type: ignore[call-arg]
+        edit_named("object-box", {})(Picture(picture.image, alpha), RNG(0))

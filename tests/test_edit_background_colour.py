@@ -21,7 +21,7 @@ RNG = np.random.default_rng
 
 def outside(name: str, picture: Picture, seed: int = 0, **settings: object) -> tuple[NDArray[np.uint8], ...]:
     """The edited pixels off the object, and what was behind it there."""
-    made = edit_named(name, settings)(picture, RNG(seed))  # type: ignore[call-arg]
+    made = edit_named(name, settings)(picture, RNG(seed))
     off = made.alpha == 0
     return made.image[off], background_of(picture)[off]
 
@@ -91,7 +91,7 @@ def test_brightness_multiplies(factor: float) -> None:
 def test_the_published_brightness_is_its_formula() -> None:
     picture = cat()
     behind = background_of(picture).astype(float)
-    made = edit_named("background-brightness", {"factor": "ximagenet-12"})(picture, RNG(0))  # type: ignore[call-arg]
+    made = edit_named("background-brightness", {"factor": "ximagenet-12"})(picture, RNG(0))
     padded = np.pad(behind, ((4, 4), (4, 4), (0, 0)), "reflect")
     mean = np.mean([padded[i : i + 150, j : j + 225] for i in range(9) for j in range(9)], axis=0)
     expected = np.minimum(1.5 * behind + 0.9 * mean + 1.9, 255)
@@ -111,7 +111,7 @@ def test_a_background_without_colour_says_so(name: str) -> None:
     picture = blob_on_grass()
     gray = np.asarray(cv2.cvtColor(cv2.cvtColor(picture.image, cv2.COLOR_RGB2GRAY), cv2.COLOR_GRAY2RGB), np.uint8)
     with pytest.raises(Unusable, match="no colour to change"):
-        edit_named(name, {})(Picture(gray, picture.alpha), RNG(0))  # type: ignore[call-arg]
+        edit_named(name, {})(Picture(gray, picture.alpha), RNG(0))
 
 
 @pytest.mark.parametrize(

@@ -28,38 +28,38 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_the_object_stands_before_the_chosen_picture(folder: Path) -> None:
-    edit = BackgroundFolder(str(folder)).chosen(7)
+    edit = BackgroundFolder(str(folder)).choose(7)
     scene = np.array(Image.open(folder / str(edit.file)))
     made = edit(cat(), RNG(0))
     np.testing.assert_array_equal(made.image[made.alpha == 0], cover(scene, (150, 225))[made.alpha == 0])
 
 
 def test_the_settings_of_a_chosen_edit_make_the_picture_again(folder: Path) -> None:
-    edit = BackgroundFolder(str(folder), fit="tile").chosen(7)
+    edit = BackgroundFolder(str(folder), fit="tile").choose(7)
     again = edit_named("background-folder", settings_of(edit))
-    np.testing.assert_array_equal(again(cat(), RNG(3)).image, edit(cat(), RNG(3)).image)  # type: ignore[call-arg]
+    np.testing.assert_array_equal(again(cat(), RNG(3)).image, edit(cat(), RNG(3)).image)
 
 
 def test_seeds_spread_over_the_folder_and_a_new_picture_changes_few_choices(folder: Path) -> None:
     edit = BackgroundFolder(str(folder))
-    before = [edit.chosen(seed).file for seed in range(200)]
+    before = [edit.choose(seed).file for seed in range(200)]
     assert set(before) == {f"scene{i}.png" for i in range(6)}
     Image.fromarray(RNG(9).integers(0, 256, (60, 80, 3), np.uint8)).save(folder / "new.png")
-    after = [edit.chosen(seed).file for seed in range(200)]
+    after = [edit.choose(seed).file for seed in range(200)]
     assert all(new in (old, "new.png") for old, new in zip(before, after, strict=True))
     assert 0 < after.count("new.png") < 70
 
 
 def test_a_name_does_not_decide_but_the_content(folder: Path) -> None:
     edit = BackgroundFolder(str(folder))
-    before = [edit.chosen(seed).sha256 for seed in range(50)]
+    before = [edit.choose(seed).sha256 for seed in range(50)]
     for path in sorted(folder.glob("*.png")):
         path.rename(folder / f"x{9 - int(path.stem[-1])}.png")
-    assert [edit.chosen(seed).sha256 for seed in range(50)] == before
+    assert [edit.choose(seed).sha256 for seed in range(50)] == before
 
 
 def test_a_tile_is_the_picture_at_its_own_size(folder: Path) -> None:
-    edit = BackgroundFolder(str(folder), fit="tile").chosen(1)
+    edit = BackgroundFolder(str(folder), fit="tile").choose(1)
     scene = np.array(Image.open(folder / str(edit.file)))
     made = edit(cat(), RNG(0))
     seen = {tuple(pixel) for pixel in scene.reshape(-1, 3).tolist()}
@@ -67,7 +67,7 @@ def test_a_tile_is_the_picture_at_its_own_size(folder: Path) -> None:
 
 
 def test_a_picture_that_changed_since_is_not_used(folder: Path) -> None:
-    edit = BackgroundFolder(str(folder)).chosen(7)
+    edit = BackgroundFolder(str(folder)).choose(7)
     Image.new("RGB", (80, 60)).save(folder / str(edit.file))
     with pytest.raises(Unusable, match="has changed since it was chosen"):
         edit(cat(), RNG(0))
@@ -97,9 +97,9 @@ def test_half_a_choice_is_refused(folder: Path) -> None:
 def test_a_texture_keeps_the_mean_colour_of_the_background() -> None:
     picture = cat()
     before = background_of(picture).mean(axis=(0, 1))
-    made = edit_named("background-texture", {"texture": "brick"})(picture, RNG(0))  # type: ignore[call-arg]
+    made = edit_named("background-texture", {"texture": "brick"})(picture, RNG(0))
     np.testing.assert_allclose(made.image[made.alpha == 0].mean(axis=0), before, atol=25)
-    other = edit_named("background-texture", {"texture": "brick", "keep_colour": False})(picture, RNG(0))  # type: ignore[call-arg]
+    other = edit_named("background-texture", {"texture": "brick", "keep_colour": False})(picture, RNG(0))
     assert (other.image[other.alpha == 0] != made.image[made.alpha == 0]).any()
 
 

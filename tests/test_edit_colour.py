@@ -19,7 +19,7 @@ from edit_pictures import PICTURES, blob_on_grass, cup, ellipse
 
 
 def made(name: str, settings: dict[str, object], picture: Picture, seed: int = 0) -> Picture:
-    return edit_named(name, settings)(picture, np.random.default_rng(seed))  # type: ignore[call-arg]
+    return edit_named(name, settings)(picture, np.random.default_rng(seed))
 
 
 @pytest.mark.parametrize("shift", [30, 120, -75.5])

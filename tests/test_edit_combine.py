@@ -7,12 +7,12 @@ import json
 import numpy as np
 import pytest
 
-from counterfoil.edit import edit_named, settings_of
+from counterfoil.edit import Subject, edit_named, settings_of
 from counterfoil.edit.background import BackgroundSwap
 from counterfoil.edit.geometry import object_rate
 from counterfoil.edit.worst_of import BackgroundWorst
 from counterfoil.errors import Unusable, UserError
-from counterfoil.types import DonorEdit, Edit, Picture
+from counterfoil.types import Picture
 from edit_pictures import blob_on_grass, cat, texture
 
 RNG = np.random.default_rng
@@ -24,7 +24,6 @@ RED_AND_SMALL = [
 
 def test_both_edits_are_seen() -> None:
     edit = edit_named("combine", {"edits": RED_AND_SMALL})
-    assert isinstance(edit, Edit)
     made = edit(cat(), RNG(0))
     assert object_rate(made.alpha) == pytest.approx(0.05, abs=0.005)
     corner = made.image[:20, :20].reshape(-1, 3)
@@ -33,8 +32,8 @@ def test_both_edits_are_seen() -> None:
 
 def test_a_combination_is_the_second_edit_of_what_the_first_made() -> None:
     first, second = (edit_named(part["edit"], part["settings"]) for part in RED_AND_SMALL)  # type: ignore[arg-type]
-    expected = second(first(cat(), RNG(0)), RNG(0))  # type: ignore[call-arg]
-    made = edit_named("combine", {"edits": RED_AND_SMALL})(cat(), RNG(0))  # type: ignore[call-arg]
+    expected = second(first(cat(), RNG(0)), RNG(0))
+    made = edit_named("combine", {"edits": RED_AND_SMALL})(cat(), RNG(0))
     np.testing.assert_array_equal(made.image, expected.image)
 
 
@@ -53,10 +52,9 @@ def test_settings_rebuild_a_combination() -> None:
 
 def test_a_donor_goes_to_the_edit_that_takes_one() -> None:
     edit, donor = edit_named("combine-donor", {}), blob_on_grass((100, 100))
-    assert isinstance(edit, DonorEdit)
-    assert edit.donors == "other"
+    assert edit.needs.donor == "other"
     small = edit_named("size", {"rate": 0.05})
-    expected = small(BackgroundSwap()(cat(), RNG(0), donor), RNG(0))  # type: ignore[call-arg]
+    expected = small(BackgroundSwap()(cat(), RNG(0), donor), RNG(0))
     np.testing.assert_array_equal(edit(cat(), RNG(0), donor).image, expected.image)
 
 
@@ -81,7 +79,9 @@ def test_the_worst_background_is_the_one_with_the_least_true_score() -> None:
     donors = [Picture(np.full((50, 50, 3), gray, np.uint8), np.zeros((50, 50), np.uint8)) for gray in (200, 30, 120)]
     edit = BackgroundWorst(candidates=3)
     # A model that is the surer the brighter the upper left corner.
-    place = edit.worst(cat(), donors, lambda images: [image[0, 0, 0] / 255 for image in images])
+    place = edit.worst(
+        Subject(cat()), [Subject(donor) for donor in donors], lambda images: [image[0, 0, 0] / 255 for image in images]
+    )
     assert place == 1
     made = edit(cat(), RNG(0), donors[place])
     assert (made.image[made.alpha == 0] == 30).all()
@@ -91,9 +91,10 @@ def test_a_donor_without_background_is_passed_over() -> None:
     everything = Picture(texture("grass", 60), np.full((60, 60), 255, np.uint8))
     plain = Picture(np.full((50, 50, 3), 90, np.uint8), np.zeros((50, 50), np.uint8))
     edit = BackgroundWorst(candidates=2)
-    assert edit.worst(cat(), [everything, plain], lambda images: [0.5] * len(images)) == 1
+    scores = lambda images: [0.5] * len(images)  # noqa: E731
+    assert edit.worst(Subject(cat()), [Subject(everything), Subject(plain)], scores) == 1
     with pytest.raises(Unusable, match="none of 1 donors"):
-        edit.worst(cat(), [everything], lambda images: [0.5] * len(images))
+        edit.worst(Subject(cat()), [Subject(everything)], scores)
 
 
 def test_one_candidate_is_no_choice() -> None:

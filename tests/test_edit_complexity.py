@@ -38,7 +38,7 @@ def test_the_factor_is_met_at_odd_sizes(shape: tuple[int, int]) -> None:
 @pytest.mark.parametrize("factor", [0.5, 2.0])
 def test_what_is_behind_the_object_is_what_changes(factor: float) -> None:
     picture = PICTURES["cat"]()
-    made = edit_named("background-complexity", {"factor": factor})(picture, RNG(0))  # type: ignore[call-arg]
+    made = edit_named("background-complexity", {"factor": factor})(picture, RNG(0))
     off = made.alpha == 0
     np.testing.assert_array_equal(made.image[off], with_complexity(background_of(picture), factor)[off])
 
@@ -55,7 +55,7 @@ def test_more_complexity_is_had_for_the_least_change() -> None:
 
 def test_a_raised_background_keeps_its_mean() -> None:
     picture = PICTURES["cat"]()
-    made = edit_named("background-complexity", {"factor": 2.0})(picture, RNG(0))  # type: ignore[call-arg]
+    made = edit_named("background-complexity", {"factor": 2.0})(picture, RNG(0))
     off = made.alpha == 0
     np.testing.assert_allclose(made.image[off].mean(axis=0), picture.image[off].mean(axis=0), atol=3)
 
@@ -65,7 +65,7 @@ def test_a_plain_background_says_that_it_has_nothing_to_change() -> None:
     image = np.where(alpha > 0, 200, 90).astype(np.uint8)[..., None].repeat(3, axis=2)
     for factor in (0.5, 2.0):
         with pytest.raises(Unusable, match="complexity cannot be brought"):
-            edit_named("background-complexity", {"factor": factor})(Picture(image, alpha), RNG(0))  # type: ignore[call-arg]
+            edit_named("background-complexity", {"factor": factor})(Picture(image, alpha), RNG(0))
 
 
 @pytest.mark.parametrize("factor", [0.0, 1.0, -2.0, 100.0])

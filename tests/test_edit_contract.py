@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from counterfoil.checks import check_edit
 from counterfoil.edit import EDITS, edit_named
 from counterfoil.errors import Unusable
-from counterfoil.types import AnyEdit, DonorEdit, Picture
-from edit_pictures import PICTURES, blob_on_grass, ellipse
+from counterfoil.types import Picture
+from edit_pictures import PICTURES, blob_on_grass, edited, ellipse, subject_of
 
 Bytes = NDArray[np.uint8]
 # Every edit of the catalogue as it is, and other settings of some.
@@ -67,37 +67,32 @@ NEVER_FILL = tuple(
 )  # fmt: skip
 
 
-def applied(edit: AnyEdit, picture: Picture, seed: int = 3) -> Picture:
-    rng = np.random.default_rng(seed)
-    return edit(picture, rng, blob_on_grass((90, 70))) if isinstance(edit, DonorEdit) else edit(picture, rng)
-
-
 @pytest.mark.parametrize("name", EDITED)
 def test_an_edit_keeps_the_contract_that_plug_ins_are_checked_by(name: str) -> None:
-    pictures = [make() for make in PICTURES.values()]
+    pictures = [subject_of(make()) for make in PICTURES.values()]
     assert check_edit(EDITED[name], pictures) == len(pictures)
 
 
 @pytest.mark.parametrize("name", EDITED)
 def test_what_is_done_to_a_made_picture_does_not_reach_the_next_one(name: str) -> None:
     given = PICTURES["cat"]()
-    first = applied(EDITED[name], given)
+    first = edited(EDITED[name], given)
     assert not np.shares_memory(first.image, given.image)
     kept = Picture(first.image.copy(), first.alpha.copy())
     first.image[:], first.alpha[:] = 7, 7
-    again = applied(EDITED[name], given)
+    again = edited(EDITED[name], given)
     np.testing.assert_array_equal(again.image, kept.image)
     np.testing.assert_array_equal(again.alpha, kept.alpha)
 
 
 def test_threads_make_the_same_pictures_as_one_worker_in_another_order() -> None:
     jobs = [(name, picture) for name in EDITED for picture in ("blob", "cup")]
-    alone = {job: applied(EDITED[job[0]], PICTURES[job[1]]()) for job in reversed(jobs)}
+    alone = {job: edited(EDITED[job[0]], PICTURES[job[1]]()) for job in reversed(jobs)}
     # One pixel more makes the photo a new one: nothing remembered from the first turn can answer.
     fresh = {picture: _widened(PICTURES[picture]()) for picture in PICTURES}
     with ThreadPoolExecutor(8) as pool:
-        wide = list(pool.map(lambda job: applied(EDITED[job[0]], fresh[job[1]]), jobs * 2))
-        same = list(pool.map(lambda job: applied(EDITED[job[0]], PICTURES[job[1]]()), jobs))
+        wide = list(pool.map(lambda job: edited(EDITED[job[0]], fresh[job[1]]), jobs * 2))
+        same = list(pool.map(lambda job: edited(EDITED[job[0]], PICTURES[job[1]]()), jobs))
     for job, made in zip(jobs, same, strict=True):
         np.testing.assert_array_equal(made.image, alone[job].image)
     for first, second in zip(wide[: len(jobs)], wide[len(jobs) :], strict=True):
@@ -112,7 +107,7 @@ def _widened(picture: Picture) -> Picture:
 @pytest.mark.parametrize("name", KEEP_THE_OBJECT)
 def test_background_edits_leave_the_inside_of_the_object_as_photographed(name: str, picture: str) -> None:
     given = PICTURES[picture]()
-    made = applied(EDITED[name], given)
+    made = edited(EDITED[name], given)
     inside = cv2.erode(given.alpha, np.ones((7, 7), np.uint8)) == 255
     assert inside.any()
     np.testing.assert_array_equal(made.image[inside], given.image[inside])
@@ -123,7 +118,7 @@ def test_background_edits_leave_the_inside_of_the_object_as_photographed(name: s
 @pytest.mark.parametrize("name", KEEP_THE_BACKGROUND)
 def test_object_edits_leave_the_background_away_from_the_object_as_photographed(name: str, picture: str) -> None:
     given = PICTURES[picture]()
-    made = applied(EDITED[name], given)
+    made = edited(EDITED[name], given)
     old = cv2.dilate(given.alpha, np.ones((13, 13), np.uint8)) > 0
     away = ~old & (made.alpha == 0)
     assert away.any()
@@ -134,7 +129,7 @@ def test_object_edits_leave_the_background_away_from_the_object_as_photographed(
 @pytest.mark.parametrize("name", NEVER_FILL)
 def test_an_object_that_stays_in_place_changes_no_pixel_beyond_its_soft_edge(name: str, picture: str) -> None:
     given = PICTURES[picture]()
-    made = applied(EDITED[name], given)
+    made = edited(EDITED[name], given)
     np.testing.assert_array_equal(made.image[made.alpha == 0], given.image[made.alpha == 0])
     assert (made.image != given.image).any()
 
@@ -142,7 +137,7 @@ def test_an_object_that_stays_in_place_changes_no_pixel_beyond_its_soft_edge(nam
 def test_what_hides_the_object_changes_nothing_beyond_the_objects_box() -> None:
     for name in ("occlusion", "occlusion 0.7"):
         given = PICTURES["rocket"]()
-        made = applied(EDITED[name], given)
+        made = edited(EDITED[name], given)
         rows, columns = (np.flatnonzero((given.alpha > 0).any(axis=axis)) for axis in (1, 0))
         outside = np.ones(given.alpha.shape, bool)
         outside[rows[0] - 4 : rows[-1] + 5, columns[0] - 4 : columns[-1] + 5] = False
@@ -156,7 +151,7 @@ ABOUT_THE_OBJECT = sorted(name for name in EDITED if EDITED[name].attribute != "
 def test_a_picture_without_object_says_why_it_cannot_be_used(name: str) -> None:
     image = blob_on_grass().image
     with pytest.raises(Unusable, match=r"the object covers 0\.00% of the picture"):
-        applied(EDITED[name], Picture(image, np.zeros(image.shape[:2], np.uint8)))
+        edited(EDITED[name], Picture(image, np.zeros(image.shape[:2], np.uint8)))
 
 
 # An object without background can still be painted, hidden or cropped; it cannot be moved, cut out or outlined.
@@ -170,9 +165,9 @@ def test_an_object_that_fills_the_picture_is_edited_as_a_whole_or_says_why_not(n
     full = Picture(image, np.full(image.shape[:2], 255, np.uint8))
     if not name.startswith(POSSIBLE_WITHOUT_BACKGROUND) or name in IMPOSSIBLE_ALL_THE_SAME:
         with pytest.raises(Unusable, match=r"background|no room to move"):
-            applied(EDITED[name], full)
+            edited(EDITED[name], full)
     else:
-        made = applied(EDITED[name], full)
+        made = edited(EDITED[name], full)
         assert made.alpha.any()
         assert name == "size" or (made.image != image).any()
 
@@ -208,7 +203,7 @@ def test_odd_shapes_give_a_picture_or_a_reason(name: str, shape: tuple[int, int]
     alpha = np.zeros(shape, np.uint8)
     alpha[shape[0] // 3 : 2 * shape[0] // 3, shape[1] // 3 : 2 * shape[1] // 3] = 255
     try:
-        shape_or_reason: object = applied(EDITED[name], Picture(image, alpha)).image.shape
+        shape_or_reason: object = edited(EDITED[name], Picture(image, alpha)).image.shape
     except Unusable as reason:
         shape_or_reason = str(reason)
     assert shape_or_reason == image.shape or re.search("the object|background|picture|photo", str(shape_or_reason))

@@ -22,7 +22,7 @@ from counterfoil.edit.cutting import (
     place,
     soft_alpha,
 )
-from counterfoil.edit.memory import PerPicture
+from counterfoil.edit.subject import Subject
 from counterfoil.errors import Unusable
 from counterfoil.types import Picture
 from edit_pictures import blob_on_grass, ellipse, texture
@@ -186,37 +186,52 @@ def test_cover_agrees_with_pillow() -> None:
     assert np.abs(ours.astype(int) - theirs).max() <= 1
 
 
-def test_work_on_one_photo_is_done_once_for_all_threads_and_again_when_it_changes() -> None:
-    calls: list[int] = []
+def test_what_a_subject_works_out_is_worked_out_once_by_many_threads() -> None:
+    calls: list[Subject] = []
 
-    def work(picture: Picture) -> int:
-        calls.append(int(picture.image.sum()))
-        return calls[-1]
+    def work(subject: Subject) -> int:
+        calls.append(subject)
+        return int(subject.picture.image.sum())
 
-    remembered, start = PerPicture(work), Barrier(6)
-    picture = blob_on_grass()
+    subject, start = Subject(blob_on_grass()), Barrier(6)
 
     def ask(_: int) -> int:
         start.wait()
-        return remembered(picture)
+        return subject.once(work)
 
     with ThreadPoolExecutor(6) as pool:
         answers = set(pool.map(ask, range(6)))
-    assert answers == {int(picture.image.sum())}
-    assert len(calls) == 1
-    picture.image[0, 0] += 1
-    assert remembered(picture) == int(picture.image.sum())
-    assert remembered(Picture(picture.image.copy(), picture.alpha.copy())) == int(picture.image.sum())
-    assert len(calls) == 2
+    assert answers == {int(subject.picture.image.sum())}
+    assert calls == [subject]
 
 
-def test_a_bug_while_working_is_not_remembered() -> None:
+def test_a_reason_is_remembered_and_raised_afresh_and_a_bug_is_not() -> None:
     divisors = iter([0, 2])
 
-    def work(_: Picture) -> int:
+    def bug(_: Subject) -> int:
         return 10 // next(divisors)
 
-    remembered = PerPicture(work)
+    subject = Subject(Picture(blob_on_grass().image, np.zeros(blob_on_grass().alpha.shape, np.uint8)))
+    reasons = []
+    for _ in range(2):
+        with pytest.raises(Unusable, match="the object covers 0") as caught:
+            subject.check_object()
+        reasons.append(caught.value)
+    assert reasons[0] is not reasons[1]
     with pytest.raises(ZeroDivisionError):
-        remembered(blob_on_grass())
-    assert remembered(blob_on_grass()) == 5
+        subject.once(bug)
+    assert subject.once(bug) == 5
+
+
+def test_the_planes_that_a_subject_works_out_count_as_its_memory() -> None:
+    picture = blob_on_grass()
+    subject = Subject(picture)
+    pixels = picture.image.nbytes + picture.alpha.nbytes
+    assert subject.nbytes == pixels
+    assert subject.at_full_size is subject
+    cut = subject.cutout
+    assert subject.nbytes == pixels + cut.image.nbytes + cut.alpha.nbytes
+    small = Subject(picture, Picture(picture.image[::2, ::2].copy(), picture.alpha[::2, ::2].copy()))
+    before = small.nbytes
+    assert small.at_full_size.cutout.image.shape == picture.image.shape
+    assert small.nbytes == before + cut.image.nbytes + cut.alpha.nbytes

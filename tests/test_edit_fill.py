@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from counterfoil.edit import cutting, edit_named, matting
 from counterfoil.edit.cutting import alpha_of, background_of, filled_background
+from counterfoil.edit.subject import Subject
 from counterfoil.errors import Unusable
 from counterfoil.types import Picture
 from edit_pictures import blob_on_grass, ellipse, texture
@@ -73,9 +74,9 @@ def test_a_photo_too_large_for_its_own_size_is_cut_and_filled_on_a_copy(monkeypa
 def test_bands_change_no_pixel(monkeypatch: pytest.MonkeyPatch) -> None:
     picture = blob_on_grass()
     names = ("control", "object-hue", "material")
-    made = [edit_named(name, {})(picture, np.random.default_rng(1)) for name in names]  # type: ignore[call-arg]
+    made = [edit_named(name, {})(picture, np.random.default_rng(1)) for name in names]
     monkeypatch.setattr(cutting, "BAND", 500)
-    again = [edit_named(name, {})(picture, np.random.default_rng(1)) for name in names]  # type: ignore[call-arg]
+    again = [edit_named(name, {})(picture, np.random.default_rng(1)) for name in names]
     for first, second in zip(made, again, strict=True):
         np.testing.assert_array_equal(first.image, second.image)
 
@@ -83,9 +84,10 @@ def test_bands_change_no_pixel(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_object_too_large_to_be_moved_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cutting, "LARGEST_MOVED", 1000)
     with pytest.raises(Unusable, match="can be moved: set a working size"):
-        edit_named("position", {})(blob_on_grass(), np.random.default_rng(0))  # type: ignore[call-arg]
+        edit_named("position", {})(blob_on_grass(), np.random.default_rng(0))
 
 
 def test_the_fill_is_made_once_for_all_edits_of_a_photo() -> None:
-    picture = blob_on_grass()
-    assert background_of(picture) is background_of(Picture(picture.image.copy(), picture.alpha.copy()))
+    subject = Subject(blob_on_grass())
+    assert subject.background is subject.background
+    np.testing.assert_array_equal(subject.background, background_of(subject.picture))

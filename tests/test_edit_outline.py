@@ -14,7 +14,7 @@ from edit_pictures import PICTURES, blob_on_grass
 
 
 def made(name: str, settings: dict[str, object], picture: Picture) -> Picture:
-    return edit_named(name, settings)(picture, np.random.default_rng(0))  # type: ignore[call-arg]
+    return edit_named(name, settings)(picture, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize(("ground", "level"), [("black", 0), ("white", 255), ("transparent", 0)])

@@ -13,7 +13,7 @@ from edit_pictures import blob_on_grass, ellipse
 
 
 def made(settings: dict[str, object], picture: Picture, seed: int = 0) -> Picture:
-    return edit_named("shadow", settings)(picture, np.random.default_rng(seed))  # type: ignore[call-arg]
+    return edit_named("shadow", settings)(picture, np.random.default_rng(seed))
 
 
 def on_sand(shadow: float) -> tuple[Picture, np.typing.NDArray[np.float64]]:

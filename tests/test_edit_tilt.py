@@ -16,7 +16,7 @@ from edit_pictures import PICTURES, blob_on_grass, texture
 
 
 def made(name: str, settings: dict[str, object], picture: Picture, seed: int = 0) -> Picture:
-    return edit_named(name, settings)(picture, np.random.default_rng(seed))  # type: ignore[call-arg]
+    return edit_named(name, settings)(picture, np.random.default_rng(seed))
 
 
 def extent(alpha: np.typing.NDArray[np.uint8], least: int = 127) -> tuple[int, int, int, int]:

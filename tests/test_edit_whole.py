@@ -18,7 +18,7 @@ RNG = np.random.default_rng
 
 
 def applied(name: str, picture: Picture, **settings: object) -> Picture:
-    return edit_named(name, settings)(picture, RNG(0))  # type: ignore[call-arg]
+    return edit_named(name, settings)(picture, RNG(0))
 
 
 @pytest.mark.parametrize("quality", [5, 30, 90])

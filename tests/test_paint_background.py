@@ -29,7 +29,7 @@ Floats = NDArray[np.float32]
 
 
 def applied(name: str, picture: Picture, seed: int = 1, **settings: object) -> Picture:
-    made = edit_named(name, settings)(picture, np.random.default_rng(seed))  # type: ignore[call-arg]
+    made = edit_named(name, settings)(picture, np.random.default_rng(seed))
     assert isinstance(made, Picture)
     return made
 

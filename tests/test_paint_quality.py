@@ -133,7 +133,7 @@ def test_noise_alone_is_told_from_rough_ground_and_from_regular_patterns() -> No
 def test_a_photo_under_the_heaviest_of_imagenet_cs_noise_is_no_noise(kind: str) -> None:
     pale = (PHOTOS[0] // 2 + 120).astype(np.uint8)
     edit = edit_named(f"corruption-{kind}-noise", {"severity": 5})
-    made = edit(Picture(pale, np.zeros(pale.shape[:2], np.uint8)), np.random.default_rng(0))  # type: ignore[call-arg]
+    made = edit(Picture(pale, np.zeros(pale.shape[:2], np.uint8)), np.random.default_rng(0))
     assert fault(made.image) == ""
 
 

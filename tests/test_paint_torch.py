@@ -218,13 +218,12 @@ def test_weights_that_are_not_32_bit_numbers_in_the_file_itself_are_refused(tmp_
 
 def test_a_surrogate_without_a_gradient_chooses_among_candidates() -> None:
     from counterfoil.edit.painted import PaintedAdversarial
-    from counterfoil.pipeline.attacking import by_gradient
 
     with_it, without = (load_model(f"embedded:{name}") for name in ("efficientnet-lite0", "pp-lcnetv2"))
-    assert by_gradient(PaintedAdversarial(), with_it)
-    assert not by_gradient(PaintedAdversarial(), without)
+    assert PaintedAdversarial().by_gradient(with_it)
+    assert not PaintedAdversarial().by_gradient(without)
     with pytest.raises(UserError, match="with BatchNormalization; use by: candidates"):
-        by_gradient(PaintedAdversarial(by="gradient"), without)
+        PaintedAdversarial(by="gradient").by_gradient(without)
 
 
 def test_a_gradient_guide_lowers_the_probability_of_the_truth() -> None:

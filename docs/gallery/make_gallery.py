@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from counterfoil.edit import EDITS, edit_named, soft_alpha
+from counterfoil.edit import EDITS, Edit, edit_named, soft_alpha
 from counterfoil.embedded.fetch import asset
 from counterfoil.errors import Unusable
 from counterfoil.source.reading import read_photo
-from counterfoil.types import AnyEdit, DonorEdit, Picture
+from counterfoil.types import Picture
 
 HERE = Path(__file__).parent
 PHOTOS = ("chelsea.png", "coffee.png", "rocket.jpg", "astronaut.png")
@@ -70,13 +70,13 @@ def _cell(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return np.asarray(cv2.resize(image, (width, ROW), interpolation=cv2.INTER_AREA), np.uint8)
 
 
-def _edited(edit: AnyEdit, pictures: Sequence[Picture]) -> list[NDArray[np.uint8]]:
+def _edited(edit: Edit, pictures: Sequence[Picture]) -> list[NDArray[np.uint8]]:
     row = []
     for i, picture in enumerate(pictures):
         rng = np.random.default_rng(i + 1)
         donor = pictures[(i + 2) % len(pictures)]
         try:
-            made = edit(picture, rng, donor) if isinstance(edit, DonorEdit) else edit(picture, rng)
+            made = edit(picture, rng, donor)
         except Unusable:
             made = Picture(np.full_like(picture.image, 230), picture.alpha)
         row.append(made.image)

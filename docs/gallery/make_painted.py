@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import make_sizes
@@ -10,10 +9,9 @@ import numpy as np
 from make_gallery import photos, sheet
 from numpy.typing import NDArray
 
-from counterfoil.edit import edit_named
+from counterfoil.edit import Subject, Supplied, edit_named, settings_of
 from counterfoil.models import load_model
-from counterfoil.pipeline.attacking import attacked, painted_against
-from counterfoil.types import Picture, Variant
+from counterfoil.types import Picture
 
 HERE = Path(__file__).parent
 LABELS = ("n02123045", "n07920052", "n04008634", None)  # tabby, espresso, missile; a person is no class of ImageNet
@@ -33,19 +31,18 @@ def main() -> None:
 
 
 def _painted(picture: Picture, place: int) -> list[NDArray[np.uint8]]:
-    made = (edit_named(name, settings)(picture, np.random.default_rng(place + 1)) for name, settings in KINDS)  # type: ignore[call-arg]
+    made = (edit_named(name, settings)(picture, np.random.default_rng(place + 1)) for name, settings in KINDS)
     return [picture.image, *(each.image for each in made)]
 
 
 def _adversarial(picture: Picture, place: int) -> NDArray[np.uint8]:
     """20-adv as a run makes it; says how, and what the surrogate thinks of it."""
     surrogate, label = load_model("embedded:efficientnet-lite0"), str(LABELS[place])
-    planned = Variant("gallery", "gallery", label, "background", "painted-adversarial", "20-adv", "{}", place + 1)
-    variant = attacked(picture, surrogate, planned)
-    settings = json.loads(variant.settings)
-    made = painted_against(edit_named("painted-adversarial", settings), picture, variant)  # type: ignore[arg-type]
+    subject, supplied = Subject(picture), Supplied(label=label, seed=place + 1, load_surrogate=lambda: surrogate)
+    edit = edit_named("painted-adversarial", {}).resolve(subject, supplied).edit
+    made = edit.apply(subject, np.random.default_rng(place + 1), supplied)
     before, after = surrogate([picture.image, made.image])[:, surrogate.labels.index(label)]
-    print(f"{label} by {settings['by']}: probability of the truth {before:.3f} before, {after:.3f} after")
+    print(f"{label} by {settings_of(edit)['by']}: probability of the truth {before:.3f} before, {after:.3f} after")
     return made.image
 
 

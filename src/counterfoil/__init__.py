@@ -7,29 +7,30 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from counterfoil.checks import check_classifier, check_edit
-    from counterfoil.edit import edit_named
+    from counterfoil.edit import Edit, Needs, Resolution, Subject, Supplied, edit_named
     from counterfoil.errors import Unusable, UserError
     from counterfoil.models import load_model
     from counterfoil.paint.painter import Refusal, Wish
     from counterfoil.pipeline import Result, evaluate_collection, rebuild, run
-    from counterfoil.types import Classifier, Drop, Edit, Picture, Prediction, Sample, Source, Variant
+    from counterfoil.types import Classifier, Drop, Picture, Prediction, Sample, Source, Variant
 
 __version__ = "0.1.0"
 
 _ROOM_OF = {
     "run": "pipeline", "rebuild": "pipeline", "Result": "pipeline",
     "evaluate_collection": "pipeline",
-    "load_model": "models", "edit_named": "edit",
+    "load_model": "models", "edit_named": "edit", "Edit": "edit", "Needs": "edit", "Resolution": "edit",
+    "Subject": "edit", "Supplied": "edit",
     "check_edit": "checks", "check_classifier": "checks",
     "Refusal": "paint.painter", "Wish": "paint.painter",
     "UserError": "errors", "Unusable": "errors",
-    "Classifier": "types", "Drop": "types", "Edit": "types", "Picture": "types", "Prediction": "types",
+    "Classifier": "types", "Drop": "types", "Picture": "types", "Prediction": "types",
     "Sample": "types", "Source": "types", "Variant": "types",
 }  # fmt: skip
 __all__ = [
-    "Classifier", "Drop", "Edit", "Picture", "Prediction", "Refusal", "Result", "Sample", "Source", "Unusable",
-    "UserError", "Variant", "Wish", "check_classifier", "check_edit", "edit_named", "evaluate_collection",
-    "load_model", "rebuild", "run",
+    "Classifier", "Drop", "Edit", "Needs", "Picture", "Prediction", "Refusal", "Resolution", "Result", "Sample",
+    "Source", "Subject", "Supplied", "Unusable", "UserError", "Variant", "Wish", "check_classifier", "check_edit",
+    "edit_named", "evaluate_collection", "load_model", "rebuild", "run",
 ]  # fmt: skip
 
 

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 if TYPE_CHECKING:  # types.py must import nothing heavy: `import counterfoil` stays light
     import numpy as np
     from numpy.typing import NDArray
 
-Attribute: TypeAlias = Literal[
+Attribute: TypeAlias = str  # open: an edit of another package may bring its own
+ATTRIBUTES: tuple[Attribute, ...] = (
     "original", "control", "background", "presence", "size", "position", "direction", "colour", "blur", "texture",
     "material", "occlusion", "shape", "corruption", "combination",
-]  # fmt: skip
+)  # fmt: skip
 Outcome: TypeAlias = Literal["scored", "unparsed", "refused", "error"]
 DonorRule: TypeAlias = Literal["other", "same", "next"]
 
@@ -209,51 +210,6 @@ class PhotoShare(NamedTuple):
     pulls: NDArray[np.float64]  # (photos,): by how much each photo moves the value, 0 in sum
     parts: NDArray[np.float64]  # (photos,): how much of the pictures is of each photo, 1 in sum
     pictures: float  # the share is of; a mean over several sets where it is one of several shares
-
-
-@runtime_checkable
-class Edit(Protocol):
-    """One change of one attribute: a frozen dataclass whose fields are its settings."""
-
-    attribute: ClassVar[Attribute]
-
-    @property
-    def level(self) -> str:
-        """The strength or kind of the change, as it stands in the tables."""
-
-    def __call__(self, picture: Picture, rng: np.random.Generator) -> Picture:
-        """Change the picture; raise `Unusable` where the edit cannot apply."""
-
-
-@runtime_checkable
-class DonorEdit(Protocol):
-    """An edit that takes its background from another sample, chosen by `donors`."""
-
-    attribute: ClassVar[Attribute]
-
-    @property
-    def donors(self) -> DonorRule:
-        """From which class, seen from the sample's, the donor comes."""
-
-    @property
-    def level(self) -> str:
-        """The strength or kind of the change, as it stands in the tables."""
-
-    def __call__(self, picture: Picture, rng: np.random.Generator, donor: Picture) -> Picture:
-        """Change the picture with the donor's help."""
-
-
-@runtime_checkable
-class ChoosingEdit(Protocol):
-    """An edit that takes something from outside, such as a file of a folder, and can say which before it works."""
-
-    places: ClassVar[tuple[str, ...]]  # settings that say where, not what
-
-    def chosen(self, seed: int) -> Edit:
-        """The same edit with its choice in its settings, so that they alone make the picture again."""
-
-
-AnyEdit: TypeAlias = "Edit | DonorEdit"
 
 
 class Source(Protocol):

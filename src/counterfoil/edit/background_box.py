@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edit.cutting import alpha_of, cutout
+from counterfoil.edit.base import Edit, Subject, Supplied
 from counterfoil.edit.filling import check_background
 from counterfoil.types import Attribute, Picture
 
@@ -18,7 +18,7 @@ Window = tuple[slice, slice]
 
 
 @dataclass(frozen=True)
-class ObjectBox:
+class ObjectBox(Edit):
     """Cover the box around the object, so that not even its outline is left: black, or tiled with background."""
 
     attribute: ClassVar[Attribute] = "presence"
@@ -29,15 +29,17 @@ class ObjectBox:
         """The word black or tiled."""
         return self.fill
 
-    def __call__(self, picture: Picture, rng: np.random.Generator) -> Picture:
+    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Cover everything from the object's first row to its last, and so its columns."""
-        cutout(picture)  # refuses a photo that has no object to cover
-        left, top, width, height = cv2.boundingRect(alpha_of(picture))
-        check_background(1 - width * height / picture.alpha.size)
+        subject.check_object()
+        left, top, width, height = cv2.boundingRect(subject.alpha)
+        check_background(1 - width * height / subject.picture.alpha.size)
         window = (slice(top, top + height), slice(left, left + width))
-        image = picture.image.copy()
-        image[window] = 0 if self.fill == "black" else _tiled(_largest_strip(picture.image, window), (height, width))
-        return Picture(image, np.zeros_like(picture.alpha))
+        image = subject.picture.image.copy()
+        image[window] = (
+            0 if self.fill == "black" else _tiled(_largest_strip(subject.picture.image, window), (height, width))
+        )
+        return Picture(image, np.zeros_like(subject.picture.alpha))
 
 
 def _largest_strip(image: Bytes, window: Window) -> Bytes:

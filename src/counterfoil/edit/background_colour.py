@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edit.cutting import background_of, on_background
+from counterfoil.edit.base import Edit, Subject, Supplied
 from counterfoil.errors import Unusable, UserError
 from counterfoil.types import Attribute, Picture
 
@@ -23,7 +23,7 @@ Bytes = NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
-class BackgroundHue:
+class BackgroundHue(Edit):
     """Set the hue of the whole background to one value of red, green or blue; saturation and value stay."""
 
     attribute: ClassVar[Attribute] = "background"
@@ -34,17 +34,17 @@ class BackgroundHue:
         """The name of the hue."""
         return self.hue
 
-    def __call__(self, picture: Picture, rng: np.random.Generator) -> Picture:
+    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Draw a hue of that name and give it to every pixel behind the object."""
-        behind = _coloured(background_of(picture))
+        behind = _coloured(subject.background)
         hues = np.concatenate([np.arange(*ends) for ends in RANGES[self.hue]])
         colours = np.asarray(cv2.cvtColor(behind, cv2.COLOR_RGB2HSV), np.uint8)
         colours[..., 0] = rng.choice(hues)
-        return on_background(picture, np.asarray(cv2.cvtColor(colours, cv2.COLOR_HSV2RGB), np.uint8))
+        return subject.on_background(np.asarray(cv2.cvtColor(colours, cv2.COLOR_HSV2RGB), np.uint8))
 
 
 @dataclass(frozen=True)
-class BackgroundRainbow:
+class BackgroundRainbow(Edit):
     """Turn the background's hues by up to half the colour circle, all by the same step."""
 
     attribute: ClassVar[Attribute] = "background"
@@ -55,11 +55,11 @@ class BackgroundRainbow:
         """The word random, or "per pixel"."""
         return "per pixel" if self.per_pixel else "random"
 
-    def __call__(self, picture: Picture, rng: np.random.Generator) -> Picture:
+    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Draw the step from 0..90 of 180 and add it."""
-        behind = _coloured(background_of(picture))
+        behind = _coloured(subject.background)
         shape = behind.shape[:2] if self.per_pixel else (1, 1)
-        return on_background(picture, with_hue_turned(behind, rng.integers(0, MOST_SHIFT + 1, shape, np.uint16)))
+        return subject.on_background(with_hue_turned(behind, rng.integers(0, MOST_SHIFT + 1, shape, np.uint16)))
 
 
 def _coloured(image: Bytes) -> Bytes:
@@ -77,24 +77,25 @@ def with_hue_turned(image: Bytes, step: NDArray[np.uint16]) -> Bytes:
 
 
 @dataclass(frozen=True)
-class BackgroundGrayscale:
+class BackgroundGrayscale(Edit):
     """Take the colour out of the background."""
 
     attribute: ClassVar[Attribute] = "background"
+    words: ClassVar[str] = "taking its colour"
 
     @property
     def level(self) -> str:
         """Always "gray"."""
         return "gray"
 
-    def __call__(self, picture: Picture, rng: np.random.Generator) -> Picture:
+    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Leave the luma behind the object."""
-        gray = cv2.cvtColor(_coloured(background_of(picture)), cv2.COLOR_RGB2GRAY)
-        return on_background(picture, np.asarray(cv2.cvtColor(gray, cv2.COLOR_GRAY2RGB), np.uint8))
+        gray = cv2.cvtColor(_coloured(subject.background), cv2.COLOR_RGB2GRAY)
+        return subject.on_background(np.asarray(cv2.cvtColor(gray, cv2.COLOR_GRAY2RGB), np.uint8))
 
 
 @dataclass(frozen=True)
-class BackgroundBrightness:
+class BackgroundBrightness(Edit):
     """Multiply the background's brightness, or glare it as XImageNet-12 does: 1.5 x + 0.9 mean(x, 9 x 9) + 1.9."""
 
     attribute: ClassVar[Attribute] = "background"
@@ -109,18 +110,18 @@ class BackgroundBrightness:
         """The factor: "1.5"."""
         return self.factor if self.factor == "ximagenet-12" else f"{self.factor:g}"
 
-    def __call__(self, picture: Picture, rng: np.random.Generator) -> Picture:
+    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Make what is behind the object brighter or darker; what exceeds white is white."""
-        behind = background_of(picture)
+        behind = subject.background
         if self.factor == "ximagenet-12":
             bright = cv2.addWeighted(behind, 1.5, np.asarray(cv2.blur(behind, (9, 9))), 0.9, 1.9)
         else:
             bright = cv2.LUT(behind, _levels(np.arange(256) * self.factor))
-        return on_background(picture, np.asarray(bright, np.uint8))
+        return subject.on_background(np.asarray(bright, np.uint8))
 
 
 @dataclass(frozen=True)
-class BackgroundContrast:
+class BackgroundContrast(Edit):
     """Stretch or flatten the background about the mean of each of its channels."""
 
     attribute: ClassVar[Attribute] = "background"
@@ -135,12 +136,12 @@ class BackgroundContrast:
         """The factor: "0.3"."""
         return f"{self.factor:g}"
 
-    def __call__(self, picture: Picture, rng: np.random.Generator) -> Picture:
+    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Move every level behind the object away from the mean or towards it."""
-        behind = background_of(picture)
+        behind = subject.background
         mean = np.array(cv2.mean(behind)[:3])
         table = _levels((np.arange(256)[:, None] - mean) * self.factor + mean)
-        return on_background(picture, np.asarray(cv2.LUT(behind, table[None]), np.uint8))
+        return subject.on_background(np.asarray(cv2.LUT(behind, table[None]), np.uint8))
 
 
 def _levels(values: NDArray[np.floating]) -> Bytes:

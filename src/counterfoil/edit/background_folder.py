@@ -9,7 +9,8 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edit.cutting import cover, on_background
+from counterfoil.edit.base import Edit, Subject, Supplied
+from counterfoil.edit.cutting import cover
 from counterfoil.edit.folder_pictures import FolderFile, chosen_file, files_of, folder_picture
 from counterfoil.errors import UserError
 from counterfoil.types import Attribute, Picture
@@ -18,7 +19,7 @@ Bytes = NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
-class BackgroundFolder:
+class BackgroundFolder(Edit):
     """Put the object before a picture from a folder; brick, grass or gravel unless one is given."""
 
     attribute: ClassVar[Attribute] = "background"
@@ -39,21 +40,21 @@ class BackgroundFolder:
         """The name of the folder."""
         return "texture" if self.folder is None else Path(self.folder).name
 
-    def chosen(self, seed: int) -> BackgroundFolder:
-        """The same edit with its picture decided: its settings alone make the variant again."""
+    def choose(self, seed: int) -> BackgroundFolder:
+        """Decide the picture: the settings alone make the variant again."""
         if self.file is not None:
             return self
         one = chosen_file(self.folder, seed)
         return replace(self, file=one.file, sha256=one.sha256)
 
-    def __call__(self, picture: Picture, rng: np.random.Generator) -> Picture:
+    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Take the picture that was chosen, or choose one."""
-        decided = self.chosen(int(rng.integers(2**63)))
+        decided = self.choose(int(rng.integers(2**63)))
         image = folder_picture(self.folder, FolderFile(str(decided.file), str(decided.sha256)))
-        height, width = picture.alpha.shape
+        height, width = subject.picture.alpha.shape
         if self.fit == "cover":
-            return on_background(picture, cover(image, (height, width)))
-        return on_background(picture, _tiled(image, (height, width), rng))
+            return subject.on_background(cover(image, (height, width)))
+        return subject.on_background(_tiled(image, (height, width), rng))
 
 
 def _tiled(image: Bytes, shape: tuple[int, int], rng: np.random.Generator) -> Bytes:

@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edit.cutting import background_of, on_background
+from counterfoil.edit.base import Edit, Subject, Supplied
 from counterfoil.edit.pool import RANDOM, check_texture, laid, swatch
 from counterfoil.types import Attribute, Picture
 
@@ -17,7 +17,7 @@ Bytes = NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
-class BackgroundTexture:
+class BackgroundTexture(Edit):
     """Put the object before a texture, in the mean colour of the background that was there."""
 
     attribute: ClassVar[Attribute] = "background"
@@ -32,15 +32,15 @@ class BackgroundTexture:
         """The texture: "striped", "random"."""
         return self.texture
 
-    def __call__(self, picture: Picture, rng: np.random.Generator) -> Picture:
+    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Lay one swatch over the shorter side, from a place drawn at random."""
         piece = swatch(self.texture, None, rng)
-        height, width = picture.alpha.shape
+        height, width = subject.picture.alpha.shape
         side = min(height, width)
         left, top = rng.integers(side, size=2)
         places = np.dstack(np.meshgrid(np.arange(width) + left, np.arange(height) + top)).astype(np.float32)
         texture = laid(piece, places, side)
-        return on_background(picture, _toned(texture, background_of(picture)) if self.keep_colour else texture)
+        return subject.on_background(_toned(texture, subject.background) if self.keep_colour else texture)
 
 
 def _toned(texture: Bytes, behind: Bytes) -> Bytes:

@@ -23,6 +23,7 @@ from counterfoil.edit.background_colour import (
 )
 from counterfoil.edit.background_folder import BackgroundFolder
 from counterfoil.edit.background_texture import BackgroundTexture
+from counterfoil.edit.base import Edit, describe_level
 from counterfoil.edit.blur import ObjectBlur
 from counterfoil.edit.colour import ObjectBrightness, ObjectGrayscale, ObjectHue
 from counterfoil.edit.combine import Combine, CombineDonor
@@ -31,6 +32,7 @@ from counterfoil.edit.control import Control
 from counterfoil.edit.corruptions import CORRUPTIONS
 from counterfoil.edit.crop import Crop
 from counterfoil.edit.direction import Direction, Flip
+from counterfoil.edit.legacy import adapted
 from counterfoil.edit.material import Material
 from counterfoil.edit.occlusion import Occlusion
 from counterfoil.edit.outline import Edges, Silhouette
@@ -45,11 +47,10 @@ from counterfoil.edit.tilt import Tilt
 from counterfoil.edit.whole import Grayscale, Jpeg, Resize
 from counterfoil.edit.worst_of import BackgroundWorst
 from counterfoil.errors import UserError
-from counterfoil.types import AnyEdit
 
 ENTRY_POINTS = "counterfoil.edits"  # the group in which another package names its edits
 
-OURS: Mapping[str, type] = {
+OURS: Mapping[str, type[Edit]] = {
     "control": Control,
     "background-swap": BackgroundSwap,
     "background-plain": BackgroundPlain,
@@ -97,11 +98,11 @@ OURS: Mapping[str, type] = {
 }
 
 
-class _Catalogue(Mapping[str, type]):
+class _Catalogue(Mapping[str, type[Edit]]):
     """The edits by name; other packages are imported when the first name is looked up, not before."""
 
     @cached_property
-    def _classes(self) -> dict[str, type]:
+    def _classes(self) -> dict[str, type[Edit]]:
         classes = dict(OURS)
         for entry in entry_points(group=ENTRY_POINTS):
             if entry.name in classes:
@@ -111,7 +112,7 @@ class _Catalogue(Mapping[str, type]):
             classes[entry.name] = _loaded(entry)
         return classes
 
-    def __getitem__(self, name: str) -> type:
+    def __getitem__(self, name: str) -> type[Edit]:
         return self._classes[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -121,22 +122,26 @@ class _Catalogue(Mapping[str, type]):
         return len(self._classes)
 
 
-def _loaded(entry: EntryPoint) -> type:
+def _loaded(entry: EntryPoint) -> type[Edit]:
     kind = entry.load()
     if not (isinstance(kind, type) and dataclasses.is_dataclass(kind)):
         raise UserError(f"entry point {entry.name} = {entry.value}: expected a dataclass, got {kind!r}")
-    return kind
+    if issubclass(kind, Edit):
+        return kind
+    if not any("__call__" in vars(base) for base in kind.__mro__):
+        raise UserError(f"entry point {entry.name} = {entry.value}: expected a subclass of counterfoil.Edit")
+    return adapted(kind)
 
 
-EDITS: Mapping[str, type] = _Catalogue()
+EDITS: Mapping[str, type[Edit]] = _Catalogue()
 
 
-def edit_named(name: str, settings: Mapping[str, object]) -> AnyEdit:
+def edit_named(name: str, settings: Mapping[str, object]) -> Edit:
     """The edit registered under `name`, with these settings."""
     if name not in EDITS:
         near = difflib.get_close_matches(name, EDITS, n=3, cutoff=0.4) or sorted(EDITS)
         raise UserError(f"no edit is named {name!r}; did you mean {' or '.join(near)}?")
-    known = [field.name for field in dataclasses.fields(EDITS[name])]
+    known = [field.name for field in dataclasses.fields(EDITS[name])]  # type: ignore[arg-type]
     for key in settings:
         if key not in known:
             raise UserError(f"edit {name}: unknown setting {key!r}; expected {', '.join(known) or 'none'}")
@@ -149,7 +154,7 @@ def edit_named(name: str, settings: Mapping[str, object]) -> AnyEdit:
         raise UserError(f"edit {name}: setting {where}: {first['msg']}, got {settings.get(where)!r}") from None
 
 
-def name_of(edit: AnyEdit) -> str:
+def name_of(edit: Edit) -> str:
     """The name under which the edit's class is registered."""
     for name, kind in EDITS.items():
         if type(edit) is kind:
@@ -157,7 +162,12 @@ def name_of(edit: AnyEdit) -> str:
     raise UserError(f"{type(edit).__name__} is not a registered edit; register it as an entry point of {ENTRY_POINTS}")
 
 
-def settings_of(edit: AnyEdit) -> dict[str, object]:
+def settings_of(edit: Edit) -> dict[str, object]:
     """The edit's settings, ready for JSON."""
     settings: dict[str, object] = json.loads(json.dumps(dataclasses.asdict(edit)))  # type: ignore[call-overload]
     return settings
+
+
+def describe_edit(name: str, level: str) -> str:
+    """What an edit does at a level, as the subject of a sentence; takes names and levels of any run."""
+    return EDITS[name].describe(level) if name in EDITS else describe_level(name, level)

@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edit.cutting import background_of, on_background
+from counterfoil.edit.base import Edit, Subject, Supplied
 from counterfoil.errors import Unusable, UserError
 from counterfoil.types import Attribute, Picture
 
@@ -24,10 +24,11 @@ Complexes = NDArray[np.complex64]
 
 
 @dataclass(frozen=True)
-class Complexity:
+class Complexity(Edit):
     """Multiply the background's complexity, the mean of |FFT2|, by smoothing it or by adding to every wave it has."""
 
     attribute: ClassVar[Attribute] = "background"
+    words: ClassVar[str] = "background-complexity"
     factor: float = 2.0
 
     def __post_init__(self) -> None:
@@ -39,9 +40,9 @@ class Complexity:
         """The factor: "2"."""
         return f"{self.factor:g}"
 
-    def __call__(self, picture: Picture, rng: np.random.Generator) -> Picture:
+    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Change the filled background, so that the object's outline takes no part, and put the object back."""
-        return on_background(picture, with_complexity(background_of(picture), self.factor))
+        return subject.on_background(with_complexity(subject.background, self.factor))
 
 
 def with_complexity(image: Bytes, factor: float) -> Bytes:

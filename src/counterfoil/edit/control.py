@@ -7,12 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from counterfoil.edit.cutting import background_of, on_background
+from counterfoil.edit.base import Edit, Subject, Supplied
 from counterfoil.types import Attribute, Picture
 
 
 @dataclass(frozen=True)
-class Control:
+class Control(Edit):
     """Cut the object, fill the background and paste the object back at its place: what the tool itself costs."""
 
     attribute: ClassVar[Attribute] = "control"
@@ -22,6 +22,6 @@ class Control:
         """Always "none"."""
         return "none"
 
-    def __call__(self, picture: Picture, rng: np.random.Generator) -> Picture:
+    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Change nothing but what cutting and pasting change."""
-        return on_background(picture, background_of(picture))
+        return subject.on_background(subject.background)

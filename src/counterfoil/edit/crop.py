@@ -8,7 +8,7 @@ from typing import ClassVar
 import cv2
 import numpy as np
 
-from counterfoil.edit.cutting import cutout
+from counterfoil.edit.base import Edit, Needs, Subject, Supplied
 from counterfoil.edit.geometry import Frame, frame_holding, object_point
 from counterfoil.errors import Unusable, UserError
 from counterfoil.types import Attribute, Picture
@@ -17,7 +17,7 @@ NARROWEST = 16  # pixels of the photo that a crop must show along its shorter si
 
 
 @dataclass(frozen=True)
-class Crop:
+class Crop(Edit):
     """Crop the photo about a point of the object, drawn at random, until only a share of the object is visible."""
 
     attribute: ClassVar[Attribute] = "occlusion"
@@ -33,13 +33,13 @@ class Crop:
         return f"{self.share:g}"
 
     @property
-    def from_photo(self) -> bool:
-        """Whether to start from the photo at its own size: a crop that is enlarged needs all the pixels there are."""
-        return True
+    def needs(self) -> Needs:
+        """The photo at its own size: a crop that is enlarged needs all the pixels there are."""
+        return Needs(photo=True)
 
-    def __call__(self, picture: Picture, rng: np.random.Generator) -> Picture:
+    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Find the crop, in the picture's own shape, and enlarge it to the picture's size."""
-        alpha = cutout(picture).alpha
+        alpha = subject.cutout.alpha
         height, width = alpha.shape
         frame = frame_holding(alpha, self.share, object_point(alpha, rng), Frame(0, 0, width, height))
         if min(frame.width, frame.height) < min(NARROWEST, height, width):
@@ -47,7 +47,7 @@ class Crop:
                 f"a crop with {self.share:g} of the object would show {frame.width:.0f} x {frame.height:.0f}"
                 f" pixels of the photo, {NARROWEST} are needed"
             )
-        return Picture(_enlarged(picture.image, frame), _enlarged(alpha, frame))
+        return Picture(_enlarged(subject.picture.image, frame), _enlarged(alpha, frame))
 
 
 def _enlarged(plane: np.typing.NDArray[np.uint8], frame: Frame) -> np.typing.NDArray[np.uint8]:

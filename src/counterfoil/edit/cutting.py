@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from counterfoil.edit.filling import check_background, filled_background, hole_of
 from counterfoil.edit.matting import foreground_colours, per_channel, soft_alpha
-from counterfoil.edit.memory import PerPicture
 from counterfoil.errors import Unusable
 from counterfoil.types import Picture
 
 __all__ = [
     "Cutout", "alpha_of", "background_of", "bands", "cover", "cutout", "filled_background", "foreground_colours",
-    "object_window", "on_background", "paste", "place", "placed_alpha", "repainted", "soft_alpha",
+    "object_window", "on_background", "paste", "place", "placed_alpha", "repaint",
+    "soft_alpha",
 ]  # fmt: skip
 
 OBJECT_NEEDED = 0.001  # share of the picture; less is a speck that no model could be asked about
@@ -41,29 +41,34 @@ class Cutout(NamedTuple):
     background_share: float  # of the picture, clear of the object and its margin
 
 
-def _alpha(picture: Picture) -> Bytes:
-    return _frozen(soft_alpha(picture.image, picture.alpha))
-
-
-def _cutout(picture: Picture) -> Cutout:
-    alpha = alpha_of(picture)
+def cut_out(image: Bytes, alpha: Bytes) -> Cutout:
+    """The object of a picture whose soft alpha is known; raises `Unusable` where there is hardly any."""
     share = np.count_nonzero(alpha > 127) / alpha.size
     if share < OBJECT_NEEDED:
         raise Unusable(f"the object covers {share:.2%} of the picture, {OBJECT_NEEDED:.1%} is needed")
     left = 1 - np.count_nonzero(hole_of(alpha)) / alpha.size
-    return Cutout(_frozen(foreground_colours(picture.image, alpha)), alpha, left)
+    return Cutout(read_only(foreground_colours(image, alpha)), alpha, left)
 
 
-def _background(picture: Picture) -> Bytes:
-    return _frozen(filled_background(picture.image, alpha_of(picture)))
+# For a picture alone, worked out at every call; an edit asks its `Subject`, which remembers.
 
 
-alpha_of = PerPicture(_alpha)
-cutout = PerPicture(_cutout)
-background_of = PerPicture(_background)
+def alpha_of(picture: Picture) -> Bytes:
+    """The object's alpha with soft edges, (height, width)."""
+    return read_only(soft_alpha(picture.image, picture.alpha))
 
 
-def _frozen(plane: Bytes) -> Bytes:
+def cutout(picture: Picture) -> Cutout:
+    """The object of a picture; raises `Unusable` where there is hardly any."""
+    return cut_out(picture.image, alpha_of(picture))
+
+
+def background_of(picture: Picture) -> Bytes:
+    """The picture without its object, filled; raises `Unusable` where too little is left to copy."""
+    return read_only(filled_background(picture.image, alpha_of(picture)))
+
+
+def read_only(plane: Bytes) -> Bytes:
     """A read-only copy."""
     plane = plane.copy()
     plane.flags.writeable = False
@@ -94,16 +99,15 @@ def bands(window: Window) -> Iterator[Window]:
         yield slice(top, min(top + step, rows.stop)), columns
 
 
-def repainted(picture: Picture, colours: Bytes) -> Picture:
-    """The object where it was in other colours, (height, width, 3) of its window; the background needs no filling."""
-    cut = cutout(picture)
-    result, window = np.array(picture.image), object_window(cut.alpha)
+def repaint(image: Bytes, cut: Cutout, colours: Bytes) -> Bytes:
+    """The picture with its object in other colours, (height, width, 3) of its window; no background is filled."""
+    result, window = np.array(image), object_window(cut.alpha)
     for band in bands(window):
         rows = slice(band[0].start - window[0].start, band[0].stop - window[0].start)
         # Each pixel is a mixture of which only the object's part is exchanged; the rest stays, known or not.
         change = np.subtract(colours[rows], cut.image[band], dtype=np.float32) * per_channel(_share(cut.alpha[band]))
         result[band] = np.rint(np.clip(result[band] + change, 0, 255))
-    return Picture(result, cut.alpha.copy())
+    return result
 
 
 def place(cut: Cutout, matrix: Matrix, background: Bytes) -> Picture:

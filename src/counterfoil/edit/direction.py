@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import cv2
 import numpy as np
 
-from counterfoil.edit.cutting import Matrix, background_of, cutout, place
+from counterfoil.edit.base import Edit, Subject, Supplied, describe_level
+from counterfoil.edit.cutting import Matrix, place
 from counterfoil.edit.geometry import check_rate, object_box, zoom, zoom_to_rate
 from counterfoil.errors import UserError
 from counterfoil.types import Attribute, Picture
 
+_BOTH_WAYS = re.compile(r"-([\d.]+)\.\.\1")
+_ANGLE = re.compile(r"-?[\d.]+")
+_FLIPPED = {"upside-down": "turning the object upside down", "left-right": "mirroring the object"}
+
 
 @dataclass(frozen=True)
-class Direction:
+class Direction(Edit):
     """Turn the object by whole degrees drawn uniformly from `low` to `high`, anticlockwise, or by a given angle."""
 
     attribute: ClassVar[Attribute] = "direction"
@@ -36,9 +42,21 @@ class Direction:
         angle = f"{self.low}..{self.high}" if self.angle is None else f"{self.angle:g}"
         return angle if self.rate is None else f"{angle}@{self.rate:g}"
 
-    def __call__(self, picture: Picture, rng: np.random.Generator) -> Picture:
+    @classmethod
+    def describe(cls, level: str) -> str:
+        """What was done at this level, as the subject of a sentence."""
+        both_ways = _BOTH_WAYS.fullmatch(level)
+        if both_ways:
+            return f"turning the object by up to {both_ways[1]}°"
+        return (
+            f"turning the object by {level}°"
+            if _ANGLE.fullmatch(level)
+            else describe_level("turning the object", level)
+        )
+
+    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Draw an angle and turn the object."""
-        cut = cutout(picture)
+        cut = subject.cutout
         angle = float(rng.integers(self.low, self.high + 1)) if self.angle is None else self.angle
         matrix = zoom((0, 0), 1) if self.rate is None else zoom_to_rate(cut.alpha, self.rate, self.faithful)
         height, width = cut.alpha.shape
@@ -47,12 +65,12 @@ class Direction:
         return place(
             cut,
             _after(matrix, np.asarray(cv2.getRotationMatrix2D(centre, angle, 1.0), np.float64)),
-            background_of(picture),
+            subject.background,
         )
 
 
 @dataclass(frozen=True)
-class Flip:
+class Flip(Edit):
     """Mirror the object about the middle of its own box."""
 
     attribute: ClassVar[Attribute] = "direction"
@@ -63,15 +81,20 @@ class Flip:
         """The axis: "left-right", "upside-down"."""
         return self.axis
 
-    def __call__(self, picture: Picture, rng: np.random.Generator) -> Picture:
+    @classmethod
+    def describe(cls, level: str) -> str:
+        """What was done at this level, as the subject of a sentence."""
+        return _FLIPPED.get(level, f"flipping the object ({level})")
+
+    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Mirror the object, pixel for pixel."""
-        cut = cutout(picture)
+        cut = subject.cutout
         across, down = object_box(cut.alpha).centre
         if self.axis == "left-right":
             matrix = np.array([[-1, 0, 2 * across], [0, 1, 0]], np.float64)
         else:
             matrix = np.array([[1, 0, 0], [0, -1, 2 * down]], np.float64)
-        return place(cut, matrix, background_of(picture))
+        return place(cut, matrix, subject.background)
 
 
 def _after(first: Matrix, second: Matrix) -> Matrix:

@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edit.cutting import background_of, repainted
+from counterfoil.edit.base import Edit, Subject, Supplied
 from counterfoil.edit.matting import per_channel
 from counterfoil.edit.patterns import pattern
 from counterfoil.edit.pool import Swatch, laid, looked_up
@@ -27,7 +27,7 @@ DYES = ((150, 45, 50), (45, 75, 140), (60, 110, 70), (170, 130, 60), (110, 70, 1
 
 
 @dataclass(frozen=True)
-class Material:
+class Material(Edit):
     """Make the object of wood, metal, glass, fabric or stone; its outline stays, and so does its shading."""
 
     attribute: ClassVar[Attribute] = "material"
@@ -38,27 +38,32 @@ class Material:
         """The material: "wood"."""
         return self.material
 
-    def __call__(self, picture: Picture, rng: np.random.Generator) -> Picture:
+    @classmethod
+    def describe(cls, level: str) -> str:
+        """What was done at this level, as the subject of a sentence."""
+        return f"the object made of {level}" if level else "another material"
+
+    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Paint the object as light would show it in that material."""
-        colours = MATERIALS[self.material](picture, surface_of(picture), rng)
-        return repainted(picture, np.rint(np.clip(colours, 0, 255)).astype(np.uint8))
+        colours = MATERIALS[self.material](subject, subject.once(surface_of), rng)
+        return subject.repainted(np.rint(np.clip(colours, 0, 255)).astype(np.uint8))
 
 
-def _wooden(picture: Picture, surface: Surface, rng: np.random.Generator) -> Floats:
+def _wooden(subject: Subject, surface: Surface, rng: np.random.Generator) -> Floats:
     return _shaded(laid(Swatch(_wood(), True), _shifted(surface, rng), 1.2 * surface.size), surface, 1.0)
 
 
-def _of_stone(picture: Picture, surface: Surface, rng: np.random.Generator) -> Floats:
+def _of_stone(subject: Subject, surface: Surface, rng: np.random.Generator) -> Floats:
     return _shaded(laid(Swatch(_stone(), True), _shifted(surface, rng), 0.9 * surface.size), surface, 1.0)
 
 
-def _of_fabric(picture: Picture, surface: Surface, rng: np.random.Generator) -> Floats:
+def _of_fabric(subject: Subject, surface: Surface, rng: np.random.Generator) -> Floats:
     dye = np.array(DYES[rng.integers(len(DYES))], np.float32)
     weave = laid(Swatch(_cloth(), True), _shifted(surface, rng), 0.6 * surface.size) / np.float32(255)
     return _shaded(weave * dye * np.float32(1.35), surface, 0.9)
 
 
-def _of_metal(picture: Picture, surface: Surface, rng: np.random.Generator) -> Floats:
+def _of_metal(subject: Subject, surface: Surface, rng: np.random.Generator) -> Floats:
     """Polished metal shows its surroundings, a bright sky over a dark ground, wherever its surface faces them."""
     tint = np.array(METALS[rng.integers(len(METALS))], np.float32)
     shading = np.clip(surface.shading, 0.4, 1.5)
@@ -67,9 +72,9 @@ def _of_metal(picture: Picture, surface: Surface, rng: np.random.Generator) -> F
     return np.asarray(per_channel(polished) * tint + per_channel(glint.astype(np.float32)), np.float32)
 
 
-def _of_glass(picture: Picture, surface: Surface, rng: np.random.Generator) -> Floats:
+def _of_glass(subject: Subject, surface: Surface, rng: np.random.Generator) -> Floats:
     """Clear glass bends what is behind it, darkens towards its rim and carries highlights."""
-    behind = background_of(picture)
+    behind = subject.background
     rows, columns = surface.window
     height, width = surface.light.shape
     down, across = np.mgrid[rows.start : rows.start + height, columns.start : columns.start + width].astype(np.float32)
@@ -83,7 +88,7 @@ def _of_glass(picture: Picture, surface: Surface, rng: np.random.Generator) -> F
     return np.asarray(tinted + per_channel((own + 200 * gloss).astype(np.float32)), np.float32)
 
 
-MATERIALS: Mapping[str, Callable[[Picture, Surface, np.random.Generator], Floats]] = {
+MATERIALS: Mapping[str, Callable[[Subject, Surface, np.random.Generator], Floats]] = {
     "wood": _wooden,
     "metal": _of_metal,
     "glass": _of_glass,

@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edit.cutting import cutout
+from counterfoil.edit.base import Edit, Subject, Supplied, percent
 from counterfoil.edit.geometry import Frame, frame_holding, object_point
 from counterfoil.edit.patterns import check_pattern, drawn_colours, pattern
 from counterfoil.errors import UserError
@@ -19,7 +19,7 @@ Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
-class Occlusion:
+class Occlusion(Edit):
     """Hide a share of the object's area behind a box at a random place; it never reaches beyond the object's box."""
 
     attribute: ClassVar[Attribute] = "occlusion"
@@ -40,15 +40,23 @@ class Occlusion:
         """The hidden share: "0.25"."""
         return f"{self.share:g}"
 
-    def __call__(self, picture: Picture, rng: np.random.Generator) -> Picture:
+    @classmethod
+    def describe(cls, level: str) -> str:
+        """What was done at this level, as the subject of a sentence."""
+        share = percent(level)
+        return f"covering {share} of the object" if share else f"covering the object ({level})"
+
+    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Draw a place and let the box grow there until it hides the share."""
-        alpha = cutout(picture).alpha
+        alpha = subject.cutout.alpha
         whole = Frame(*(float(value) for value in cv2.boundingRect(alpha)))
         frame = frame_holding(alpha, self.share, object_point(alpha, rng), whole)
         hidden = np.outer(
             _covered(alpha.shape[0], frame.top, frame.height), _covered(alpha.shape[1], frame.left, frame.width)
         )
-        image = picture.image + hidden[..., None] * (self._surface(frame, picture.image.shape, rng) - picture.image)
+        image = subject.picture.image + hidden[..., None] * (
+            self._surface(frame, subject.picture.image.shape, rng) - subject.picture.image
+        )
         visible = np.rint(alpha * (1 - hidden))
         return Picture(np.rint(image).astype(np.uint8), visible.astype(np.uint8))
 

@@ -9,28 +9,30 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edit.cutting import Cutout, cutout, object_window, paste, repainted
+from counterfoil.edit.base import Edit, Subject, Supplied
+from counterfoil.edit.cutting import Cutout, object_window, paste
 from counterfoil.edit.filling import check_background
 from counterfoil.errors import UserError
 from counterfoil.types import Attribute, Picture
 
 Bytes = NDArray[np.uint8]
 Ground = Literal["white", "photo"]
+_GROUNDS = {"": "", "white": " on white", "photo": " in its photo"}
 LINE = 1 / 200  # width of a line as a share of the picture's shorter side
 
 
-def _shown(picture: Picture, colours: Bytes, ground: Ground) -> Picture:
+def _shown(subject: Subject, colours: Bytes, ground: Ground) -> Picture:
     """The object in new colours, (height, width, 3) of the picture, on white or in its photo."""
-    cut = cutout(picture)
+    cut = subject.cutout
     check_background(cut.background_share)  # an object without surroundings has no visible shape
     if ground == "photo":
-        return repainted(picture, colours[object_window(cut.alpha)])
-    white = np.full_like(picture.image, 255)
+        return subject.repainted(colours[object_window(cut.alpha)])
+    white = np.full_like(subject.picture.image, 255)
     return Picture(paste(Cutout(colours, cut.alpha, cut.background_share), white), cut.alpha.copy())
 
 
 @dataclass(frozen=True)
-class Silhouette:
+class Silhouette(Edit):
     """Paint the object black, on white or where it stands in the photo."""
 
     attribute: ClassVar[Attribute] = "shape"
@@ -41,13 +43,18 @@ class Silhouette:
         """The ground: "white", "photo"."""
         return self.ground
 
-    def __call__(self, picture: Picture, rng: np.random.Generator) -> Picture:
+    @classmethod
+    def describe(cls, level: str) -> str:
+        """What was done at this level, as the subject of a sentence."""
+        return f"a black silhouette{_GROUNDS.get(level, f' ({level})')}"
+
+    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Leave the outline alone."""
-        return _shown(picture, np.zeros_like(picture.image), self.ground)
+        return _shown(subject, np.zeros_like(subject.picture.image), self.ground)
 
 
 @dataclass(frozen=True)
-class Edges:
+class Edges(Edit):
     """Draw the object's outline and inner edges (Canny) black on white."""
 
     attribute: ClassVar[Attribute] = "shape"
@@ -64,11 +71,16 @@ class Edges:
         """The ground: "white", "photo"."""
         return self.ground
 
-    def __call__(self, picture: Picture, rng: np.random.Generator) -> Picture:
+    @classmethod
+    def describe(cls, level: str) -> str:
+        """What was done at this level, as the subject of a sentence."""
+        return f"its edges alone{_GROUNDS.get(level, f' ({level})')}"
+
+    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Keep lines only, no colour and no shading."""
-        cut = cutout(picture)
+        cut = subject.cutout
         lines = _lines(cut, self.low, self.high)
-        return _shown(picture, np.asarray(cv2.cvtColor(255 - lines, cv2.COLOR_GRAY2RGB), np.uint8), self.ground)
+        return _shown(subject, np.asarray(cv2.cvtColor(255 - lines, cv2.COLOR_GRAY2RGB), np.uint8), self.ground)
 
 
 def _lines(cut: Cutout, low: float, high: float) -> Bytes:

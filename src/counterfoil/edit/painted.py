@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edit.cutting import background_of, cutout, on_background
+from counterfoil.edit.adversarial import guide_against, why_no_gradient
+from counterfoil.edit.base import Edit, Needs, Resolution, Subject, Supplied
 from counterfoil.edit.filling import check_background, hole_of
 from counterfoil.errors import UserError
 from counterfoil.paint.brush import SIZE, Brush, Device, Layers, PainterName
 from counterfoil.paint.removal import RemovalBrush, removed
 from counterfoil.paint.sampler import Guide
-from counterfoil.types import Attribute, Picture
+from counterfoil.types import Attribute, Classifier, Picture
 
 SURELY_OBJECT = 230  # alpha; the soft edge below it is painted as background, so that no halo stays there
 
 
 @dataclass(frozen=True)
-class PaintedComplexity:
+class PaintedComplexity(Edit):
     """Paint the background anew, more complex or plainer: ImageNet-E's lambda; 0 goes through the tool unchanged."""
 
     attribute: ClassVar[Attribute] = "background"
@@ -39,18 +40,21 @@ class PaintedComplexity:
         """The guidance: "-20"; other strengths and sizes are told apart."""
         return f"{self.guidance:g}" + _told(self.strength, 0.3, self.size)
 
-    def __call__(self, picture: Picture, rng: np.random.Generator) -> Picture:
+    @property
+    def needs(self) -> Needs:
+        """A GPU where the settings name one."""
+        return Needs(gpu=self.device == "cuda")
+
+    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Paint from the filled background, the object in its place at every step."""
         brush = Brush(self.strength, self.steps, self.guidance, self.device, self.size)
-        return _before(picture, brush, rng)
+        return _before(subject, brush, rng)
 
 
 @dataclass(frozen=True)
-class PaintedAdversarial:
+class PaintedAdversarial(Edit):
     """Paint a more complex background that makes a surrogate doubt the truth: ImageNet-E's 20-adv."""
 
-    # The choice needs a model and the picture's label: whoever has them calls `against`, or paints every candidate
-    # and records the worst one; from then on the settings say how it was done.
     attribute: ClassVar[Attribute] = "background"
     guidance: float = 20.0
     strength: float = 0.3
@@ -75,19 +79,45 @@ class PaintedAdversarial:
         """The guidance, marked: "20-adv"."""
         return f"{self.guidance:g}-adv" + _told(self.strength, 0.3, self.size)
 
-    def __call__(self, picture: Picture, rng: np.random.Generator) -> Picture:
-        """Paint the candidate that was chosen, the first where none was."""
-        return self.against(picture, rng, None)
+    @property
+    def needs(self) -> Needs:
+        """The surrogate that finds the background hard."""
+        return Needs(surrogate=self.surrogate, gpu=self.device == "cuda")
 
-    def against(self, picture: Picture, rng: np.random.Generator, guide: Guide | None) -> Picture:
-        """Paint with a guide that knows the surrogate."""
+    def check_surrogate(self, surrogate: Classifier) -> None:
+        """Refuse a surrogate without the gradient that was asked for."""
+        self.by_gradient(surrogate)
+
+    def by_gradient(self, surrogate: Classifier) -> bool:
+        """Whether the surrogate's gradient leads; raises `UserError` where that was asked for and cannot be."""
+        if self.by == "candidates" or self.candidate is not None:
+            return self.by == "gradient"
+        lack = why_no_gradient(surrogate)
+        if lack and self.by == "gradient":
+            raise UserError(f"by: gradient with {self.surrogate}: {lack}; use by: candidates")
+        return not lack
+
+    def resolve(self, subject: Subject, supplied: Supplied) -> Resolution:
+        """Let the gradient lead, or take the candidate that leaves the true label the least probability."""
+        if self.candidate is not None:
+            return Resolution(self)
+        if self.by_gradient(supplied.surrogate):
+            return Resolution(replace(self, by="gradient", candidate=0))
+        tried = [replace(self, by="candidates", candidate=number) for number in range(self.candidates)]
+        images = [each.apply(subject, np.random.default_rng(supplied.seed), supplied).image for each in tried]
+        return Resolution(tried[int(np.argmin(supplied.true_scores(images)))])
+
+    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
+        """Paint the candidate that was chosen, the first where none was; without a surrogate there is no gradient."""
+        guided = self.by == "gradient" and supplied.load_surrogate is not None
+        guide = guide_against(supplied.surrogate, supplied.label) if guided else None
         seeds = rng.integers(2**63, size=self.candidates)
         brush = Brush(self.strength, self.steps, self.guidance, self.device, self.size)
-        return _before(picture, brush, np.random.default_rng(int(seeds[self.candidate or 0])), guide)
+        return _before(subject, brush, np.random.default_rng(int(seeds[self.candidate or 0])), guide)
 
 
 @dataclass(frozen=True)
-class PaintedRandom:
+class PaintedRandom(Edit):
     """Paint another background from nothing but noise, around the object."""
 
     attribute: ClassVar[Attribute] = "background"
@@ -104,14 +134,19 @@ class PaintedRandom:
         """Always "random"; other sizes are told apart."""
         return "random" + _told(1.0, 1.0, self.size)
 
-    def __call__(self, picture: Picture, rng: np.random.Generator) -> Picture:
+    @property
+    def needs(self) -> Needs:
+        """A GPU where the settings name one."""
+        return Needs(gpu=self.device == "cuda")
+
+    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Start from a plain colour, of which the noise leaves hardly more than a tint."""
-        plain = np.broadcast_to(rng.integers(0, 256, 3, dtype=np.uint8), picture.image.shape)
-        return _before(picture, Brush(1.0, self.steps, 0.0, self.device, self.size), rng, background=plain)
+        plain = np.broadcast_to(rng.integers(0, 256, 3, dtype=np.uint8), subject.picture.image.shape)
+        return _before(subject, Brush(1.0, self.steps, 0.0, self.device, self.size), rng, background=plain)
 
 
 @dataclass(frozen=True)
-class PaintedRemoval:
+class PaintedRemoval(Edit):
     """Take the object away and paint what was behind it; the fill of `object-removed` is closer to the truth."""
 
     attribute: ClassVar[Attribute] = "presence"
@@ -131,11 +166,16 @@ class PaintedRemoval:
         told = _told(self.strength, 0.15, self.size, RemovalBrush.size)
         return "painted" + told + (f" x{self.resample}" if self.resample > 1 else "")
 
-    def __call__(self, picture: Picture, rng: np.random.Generator) -> Picture:
+    @property
+    def needs(self) -> Needs:
+        """A GPU where the settings name one."""
+        return Needs(gpu=self.device == "cuda")
+
+    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Paint over the exemplar fill; everything outside the hole stays."""
-        hole = hole_of(cutout(picture).alpha)
-        image = removed(picture.image, background_of(picture), hole, self._brush(), rng)
-        return Picture(image, np.zeros_like(picture.alpha))
+        hole = hole_of(subject.cutout.alpha)
+        image = removed(subject.picture.image, subject.background, hole, self._brush(), rng)
+        return Picture(image, np.zeros_like(subject.picture.alpha))
 
     def _brush(self) -> RemovalBrush:
         return RemovalBrush(self.strength, self.steps, 0.0, self.device, self.size, self.resample)
@@ -146,12 +186,12 @@ def _told(strength: float, usual: float, size: int, usual_size: int = SIZE) -> s
 
 
 def _before(
-    picture: Picture, brush: Brush, rng: np.random.Generator, guide: Guide | None = None,
+    subject: Subject, brush: Brush, rng: np.random.Generator, guide: Guide | None = None,
     background: NDArray[np.uint8] | None = None,
 ) -> Picture:  # fmt: skip
     """The object before a background painted from the given one, or from its own."""
-    cut = cutout(picture)
+    cut = subject.cutout
     check_background(cut.background_share)
-    start = background_of(picture) if background is None else background
+    start = subject.background if background is None else background
     layers = Layers(np.asarray(start), cut.image, cut.alpha >= SURELY_OBJECT)
-    return on_background(picture, brush.paint(layers, rng, guide))
+    return subject.on_background(brush.paint(layers, rng, guide))

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from counterfoil.edit.cutting import Cutout, Matrix, background_of, cutout, place, placed_alpha
+from counterfoil.edit.base import Edit, Subject, Supplied
+from counterfoil.edit.cutting import Cutout, Matrix, place, placed_alpha
 from counterfoil.edit.geometry import Box, check_rate, object_box, zoom, zoom_to_rate
 from counterfoil.errors import Unusable, UserError
 from counterfoil.types import Attribute, Picture
 
+_CELL = re.compile(r"(\d+)/(\d+),(\d+)/(\d+)(@[\d.]+)?")  # row, column, rate
 CROP = 0.875  # of the shorter side: what a model sees that resizes to 256 and crops 224
 
 
 @dataclass(frozen=True)
-class Position:
+class Position(Edit):
     """Move the object to a place drawn uniformly from all where its box is inside the picture."""
 
     attribute: ClassVar[Attribute] = "position"
+    words: ClassVar[str] = "moving the object"
     rate: float | None = None  # zoom to this rate first; ImageNet-E's release does so at 0.05
     inside_crop: bool = False  # stay inside the central square that models crop to
 
@@ -31,9 +35,9 @@ class Position:
         """The word random, with the rate where there is one: "random@0.05"."""
         return "random" if self.rate is None else f"random@{self.rate:g}"
 
-    def __call__(self, picture: Picture, rng: np.random.Generator) -> Picture:
+    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Draw a place and move the object there."""
-        cut = cutout(picture)
+        cut = subject.cutout
         matrix, box = _sized(cut, self.rate)
         height, width = cut.alpha.shape
         side = round(CROP * min(height, width)) if self.inside_crop else None
@@ -41,11 +45,11 @@ class Position:
         _check_room(len(across) > 1 or len(down) > 1, box)
         left, top = across[rng.integers(len(across))], down[rng.integers(len(down))]
         matrix[:, 2] += (left - box.left, top - box.top)
-        return place(cut, matrix, background_of(picture))
+        return place(cut, matrix, subject.background)
 
 
 @dataclass(frozen=True)
-class PositionGrid:
+class PositionGrid(Edit):
     """Move the object to the middle of one cell of a grid: all cells together give a map of accuracy over places."""
 
     attribute: ClassVar[Attribute] = "position"
@@ -67,16 +71,24 @@ class PositionGrid:
         cell = f"{self.row}/{self.count},{self.column}/{self.count}"
         return cell if self.rate is None else f"{cell}@{self.rate:g}"
 
-    def __call__(self, picture: Picture, rng: np.random.Generator) -> Picture:
+    @classmethod
+    def describe(cls, level: str) -> str:
+        """What was done at this level, as the subject of a sentence."""
+        cell = _CELL.fullmatch(level)
+        if not cell:
+            return f"moving the object ({level})" if level else "moving the object"
+        return f"moving the object to row {cell[1]} of {cell[2]}, column {cell[3]} of {cell[4]}"
+
+    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Centre the object's box in the cell, as far as it fits into the picture."""
-        cut = cutout(picture)
+        cut = subject.cutout
         matrix, box = _sized(cut, self.rate)
         height, width = cut.alpha.shape
         _check_room(box.width < width or box.height < height, box)
         left = _start(width, box.width, (self.column - 0.5) / self.count)
         top = _start(height, box.height, (self.row - 0.5) / self.count)
         matrix[:, 2] += (left - box.left, top - box.top)
-        return place(cut, matrix, background_of(picture))
+        return place(cut, matrix, subject.background)
 
 
 def _sized(cut: Cutout, rate: float | None) -> tuple[Matrix, Box]:

@@ -7,12 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from counterfoil.edit.cutting import background_of, cutout
+from counterfoil.edit.base import Edit, Subject, Supplied
 from counterfoil.types import Attribute, Picture
 
 
 @dataclass(frozen=True)
-class ObjectRemoved:
+class ObjectRemoved(Edit):
     """Take the object away and fill what was behind it: a model that is still right reads the background."""
 
     attribute: ClassVar[Attribute] = "presence"
@@ -22,7 +22,7 @@ class ObjectRemoved:
         """Always "removed"."""
         return "removed"
 
-    def __call__(self, picture: Picture, rng: np.random.Generator) -> Picture:
+    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Leave the filled background alone."""
-        cutout(picture)  # refuses a photo that has no object to remove
-        return Picture(background_of(picture).copy(), np.zeros_like(picture.alpha))
+        subject.check_object()
+        return Picture(subject.background.copy(), np.zeros_like(subject.picture.alpha))

@@ -7,14 +7,14 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from counterfoil.edit.cutting import on_background
+from counterfoil.edit.base import Edit, Subject, Supplied
 from counterfoil.types import Attribute, Picture
 
 LEVELS_OF_GREY = {"black": 0, "white": 255, "transparent": 0}
 
 
 @dataclass(frozen=True)
-class Segmented:
+class Segmented(Edit):
     """Leave the object alone on black or white; transparent is black too, with the object's alpha to go with it."""
 
     # Whoever opens XImageNet-12's transparent pictures as RGB sees the object on black: so does the model here.
@@ -27,6 +27,6 @@ class Segmented:
         """The ground: "black"."""
         return self.ground
 
-    def __call__(self, picture: Picture, rng: np.random.Generator) -> Picture:
+    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Paint everything but the object."""
-        return on_background(picture, np.full(picture.image.shape, LEVELS_OF_GREY[self.ground], np.uint8))
+        return subject.on_background(np.full(subject.picture.image.shape, LEVELS_OF_GREY[self.ground], np.uint8))

@@ -9,7 +9,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edit.cutting import bands, cutout, object_window
+from counterfoil.edit.base import Edit, Subject, Supplied
+from counterfoil.edit.cutting import bands, object_window
 from counterfoil.edit.filling import check_background
 from counterfoil.edit.geometry import object_box
 from counterfoil.edit.matching import spread
@@ -31,7 +32,7 @@ Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
-class Shadow:
+class Shadow(Edit):
     """Cast a soft shadow of the object on the ground beside it (on), or lighten the one that lies there (off)."""
 
     attribute: ClassVar[Attribute] = "background"
@@ -47,15 +48,17 @@ class Shadow:
         """The word off, or the strength: "0.5"."""
         return "off" if self.shadow == "off" else f"{self.strength:g}"
 
-    def __call__(self, picture: Picture, rng: np.random.Generator) -> Picture:
+    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Darken or lighten the ground; the object stays as it is."""
-        cut = cutout(picture)
+        cut = subject.cutout
         check_background(cut.background_share)
         if self.shadow == "off":
-            return Picture(_lit(picture, _missing_light(_coarse(picture.image), _coarse(cut.alpha))), cut.alpha.copy())
+            return Picture(
+                _lit(subject, _missing_light(_coarse(subject.picture.image), _coarse(cut.alpha))), cut.alpha.copy()
+            )
         side = 1 if rng.integers(2) else -1
         light = 1 - _cast(_coarse(cut.alpha), side) * np.float32(self.strength)
-        return Picture(_lit(picture, per_channel(light)), cut.alpha.copy())
+        return Picture(_lit(subject, per_channel(light)), cut.alpha.copy())
 
 
 def _coarse(plane: Bytes) -> Bytes:
@@ -93,9 +96,9 @@ def _foot(alpha: Bytes, base: int) -> Bytes:
     return np.asarray(cv2.warpAffine(foot, down, alpha.shape[::-1], flags=cv2.INTER_LINEAR), np.uint8)
 
 
-def _lit(picture: Picture, gain: Floats) -> Bytes:
+def _lit(subject: Subject, gain: Floats) -> Bytes:
     """The photo with more or less light, (..., 3), on everything but the object."""
-    cut, result = cutout(picture), np.array(picture.image)
+    cut, result = subject.cutout, np.array(subject.picture.image)
     height, width = cut.alpha.shape
     if gain.shape != result.shape:
         gain = np.asarray(cv2.resize(gain, (width, height), interpolation=cv2.INTER_LINEAR), np.float32)

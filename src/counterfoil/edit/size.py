@@ -9,13 +9,14 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edit.cutting import background_of, cutout, place
+from counterfoil.edit.base import Edit, Needs, Subject, Supplied, percent
+from counterfoil.edit.cutting import place
 from counterfoil.edit.geometry import Box, check_rate, object_box, object_rate, zoom_to_rate
 from counterfoil.types import Attribute, Picture
 
 
 @dataclass(frozen=True)
-class Size:
+class Size(Edit):
     """Zoom the object until it covers a given share of the picture, or crop the photo to it (full)."""
 
     attribute: ClassVar[Attribute] = "size"
@@ -32,19 +33,27 @@ class Size:
         return "full" if self.rate == "full" else f"{self.rate:g}"
 
     @property
-    def from_photo(self) -> bool:
-        """Whether to start from the photo at its own size: a crop that is enlarged needs all the pixels there are."""
-        return self.rate == "full"
+    def needs(self) -> Needs:
+        """The photo at its own size for a crop: one that is enlarged needs all the pixels there are."""
+        return Needs(photo=self.rate == "full")
 
-    def __call__(self, picture: Picture, rng: np.random.Generator) -> Picture:
+    @classmethod
+    def describe(cls, level: str) -> str:
+        """What was done at this level, as the subject of a sentence."""
+        if level == "full":
+            return "the object at full size"
+        share = percent(level)
+        return f"the object at {share} of the picture" if share else f"the object at size {level}"
+
+    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Bring the object to its size."""
-        cut = cutout(picture)
+        cut = subject.cutout
         frame = _frame(object_box(cut.alpha, self.faithful), cut.alpha.shape)
         # An object cannot cover more than it does when it fills the picture: such a target means full.
         full_rate = object_rate(cut.alpha, self.faithful) * cut.alpha.size / (frame.width * frame.height)
         if self.rate == "full" or self.rate > full_rate:
-            return _cropped_to(picture.image, cut.alpha, frame)
-        return place(cut, zoom_to_rate(cut.alpha, self.rate, self.faithful), background_of(picture))
+            return _cropped_to(subject.picture.image, cut.alpha, frame)
+        return place(cut, zoom_to_rate(cut.alpha, self.rate, self.faithful), subject.background)
 
 
 def _frame(box: Box, shape: tuple[int, ...]) -> Box:

@@ -8,9 +8,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edit.cutting import Window, cutout, object_window
-from counterfoil.edit.memory import PerPicture
-from counterfoil.types import Picture
+from counterfoil.edit.base import Subject
+from counterfoil.edit.cutting import Window, object_window
 
 FLOOR = np.float32(0.08)  # added to light before it is divided: a black object has no shading worth amplifying
 SMOOTH = 0.06  # scale of the shading, as a share of the object's size
@@ -31,8 +30,9 @@ class Surface(NamedTuple):
     places: Floats  # (height, width, 2), across and down on the surface laid flat, in pixels
 
 
-def _surface(picture: Picture) -> Surface:
-    cut = cutout(picture)
+def surface_of(subject: Subject) -> Surface:
+    """The object's form; edits ask by `subject.once(surface_of)`, so that it is worked out once."""
+    cut = subject.cutout
     window = object_window(cut.alpha)
     share = cut.alpha[window] / np.float32(255)
     size = float(share.sum()) ** 0.5
@@ -48,9 +48,6 @@ def _surface(picture: Picture) -> Surface:
     for plane in planes:
         plane.flags.writeable = False
     return Surface(window, size, *planes)
-
-
-surface_of = PerPicture(_surface)
 
 
 def _blurred(plane: Floats, sigma: float) -> Floats:

@@ -9,7 +9,8 @@ from typing import ClassVar
 import cv2
 import numpy as np
 
-from counterfoil.edit.cutting import Matrix, background_of, cutout, moved, place
+from counterfoil.edit.base import Edit, Subject, Supplied
+from counterfoil.edit.cutting import Matrix, moved, place
 from counterfoil.edit.geometry import Box
 from counterfoil.errors import UserError
 from counterfoil.types import Attribute, Picture
@@ -19,7 +20,7 @@ DISTANCE = 2.5  # of the eye from the object, in lengths of its longer side
 
 
 @dataclass(frozen=True)
-class Tilt:
+class Tilt(Edit):
     """Turn the object about an upright axis (yaw) and a level one (pitch), seen in perspective as if it were flat."""
 
     attribute: ClassVar[Attribute] = "direction"
@@ -36,12 +37,18 @@ class Tilt:
         """Yaw and pitch in degrees: "40/0"."""
         return f"{self.yaw:g}/{self.pitch:g}"
 
-    def __call__(self, picture: Picture, rng: np.random.Generator) -> Picture:
+    @classmethod
+    def describe(cls, level: str) -> str:
+        """What was done at this level, as the subject of a sentence."""
+        yaw, slash, pitch = level.partition("/")
+        return f"tilting the object (yaw {yaw}°, pitch {pitch}°)" if slash else f"tilting the object ({level})"
+
+    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Tilt the object inside the box it had, so that nothing of it is cut off."""
-        cut = cutout(picture)
+        cut = subject.cutout
         box = Box(*(int(value) for value in cv2.boundingRect(cut.alpha)))
         tilt = _perspective(box, math.radians(self.yaw), math.radians(self.pitch))
-        return place(cut, _fitted(tilt, box), background_of(picture))
+        return place(cut, _fitted(tilt, box), subject.background)
 
 
 def _perspective(box: Box, yaw: float, pitch: float) -> Matrix:

@@ -8,13 +8,14 @@ from typing import ClassVar
 import cv2
 import numpy as np
 
+from counterfoil.edit.base import Edit, Subject, Supplied
 from counterfoil.edit.corruptions.digital import through_jpeg
 from counterfoil.errors import Unusable, UserError
 from counterfoil.types import Attribute, Picture
 
 
 @dataclass(frozen=True)
-class Jpeg:
+class Jpeg(Edit):
     """Store the picture as a JPEG file of a given quality and read it again."""
 
     attribute: ClassVar[Attribute] = "corruption"
@@ -29,13 +30,13 @@ class Jpeg:
         """The quality: "30"."""
         return str(self.quality)
 
-    def __call__(self, picture: Picture, rng: np.random.Generator) -> Picture:
+    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """What comes back out of the file."""
-        return Picture(through_jpeg(picture.image, self.quality), picture.alpha.copy())
+        return Picture(through_jpeg(subject.picture.image, self.quality), subject.picture.alpha.copy())
 
 
 @dataclass(frozen=True)
-class Resize:
+class Resize(Edit):
     """Reduce the picture until its shorter side has so many pixels, and enlarge it again."""
 
     attribute: ClassVar[Attribute] = "corruption"
@@ -50,20 +51,20 @@ class Resize:
         """The shorter side in pixels: "64"."""
         return str(self.side)
 
-    def __call__(self, picture: Picture, rng: np.random.Generator) -> Picture:
+    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Average down, interpolate up."""
-        height, width = picture.alpha.shape
+        height, width = subject.picture.alpha.shape
         scale = self.side / min(height, width)
         if scale >= 1:
             raise Unusable(f"the picture has {width} x {height} pixels: no fewer than the {self.side} it shall get")
         size = (max(1, round(width * scale)), max(1, round(height * scale)))
-        small = cv2.resize(picture.image, size, interpolation=cv2.INTER_AREA)
+        small = cv2.resize(subject.picture.image, size, interpolation=cv2.INTER_AREA)
         large = cv2.resize(small, (width, height), interpolation=cv2.INTER_LINEAR)
-        return Picture(np.asarray(large, np.uint8), picture.alpha.copy())
+        return Picture(np.asarray(large, np.uint8), subject.picture.alpha.copy())
 
 
 @dataclass(frozen=True)
-class Grayscale:
+class Grayscale(Edit):
     """Take the colour out of the whole picture."""
 
     attribute: ClassVar[Attribute] = "corruption"
@@ -73,7 +74,7 @@ class Grayscale:
         """Always "gray"."""
         return "gray"
 
-    def __call__(self, picture: Picture, rng: np.random.Generator) -> Picture:
+    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Leave the luma."""
-        gray = cv2.cvtColor(picture.image, cv2.COLOR_RGB2GRAY)
-        return Picture(np.asarray(cv2.cvtColor(gray, cv2.COLOR_GRAY2RGB), np.uint8), picture.alpha.copy())
+        gray = cv2.cvtColor(subject.picture.image, cv2.COLOR_RGB2GRAY)
+        return Picture(np.asarray(cv2.cvtColor(gray, cv2.COLOR_GRAY2RGB), np.uint8), subject.picture.alpha.copy())

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.edit.background import BackgroundSwap
+from counterfoil.edit.base import Edit, Needs, Resolution, Subject, Supplied
 from counterfoil.errors import Unusable, UserError
 from counterfoil.types import Attribute, DonorRule, Picture
 
@@ -17,11 +18,9 @@ TrueScores = Callable[[Sequence[NDArray[np.uint8]]], Sequence[float]]  # images 
 
 
 @dataclass(frozen=True)
-class BackgroundWorst:
+class BackgroundWorst(Edit):
     """Put the object before the one of several photos' backgrounds that makes a surrogate doubt the truth most."""
 
-    # The choice needs a model, the picture does not: whoever has the model calls `worst` and records the donor, and
-    # from then on this is a swap like any other.
     attribute: ClassVar[Attribute] = "background"
     donors: DonorRule = "other"
     candidates: int = 8
@@ -36,12 +35,21 @@ class BackgroundWorst:
         """How many there were: "worst of 8"."""
         return f"worst of {self.candidates}"
 
-    def worst(self, picture: Picture, donors: Sequence[Picture], score: TrueScores) -> int:
+    @property
+    def needs(self) -> Needs:
+        """Several donors, and the surrogate that judges them."""
+        return Needs(donor=self.donors, candidates=self.candidates, surrogate=self.surrogate)
+
+    def resolve(self, subject: Subject, supplied: Supplied) -> Resolution:
+        """Choose the donor whose background leaves the true label the least probability."""
+        return Resolution(self, donor=self.worst(subject, supplied.donors, supplied.true_scores))
+
+    def worst(self, subject: Subject, donors: Sequence[Subject], score: TrueScores) -> int:
         """The place of the donor whose background leaves the true label the least probability."""
-        swap, places, images = BackgroundSwap(self.donors), [], []
+        places, images = [], []
         for place, donor in enumerate(donors):
             try:
-                images.append(swap(picture, np.random.default_rng(0), donor).image)
+                images.append(self.apply(subject, np.random.default_rng(0), Supplied(donors=(donor,))).image)
             except Unusable:
                 continue
             places.append(place)
@@ -49,6 +57,6 @@ class BackgroundWorst:
             raise Unusable(f"none of {len(donors)} donors has a background to lend")
         return places[int(np.argmin(score(images)))]
 
-    def __call__(self, picture: Picture, rng: np.random.Generator, donor: Picture) -> Picture:
+    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Take the background of the donor that was chosen."""
-        return BackgroundSwap(self.donors)(picture, rng, donor)
+        return BackgroundSwap(self.donors).apply(subject, rng, supplied)

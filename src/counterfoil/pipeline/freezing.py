@@ -21,7 +21,7 @@ from counterfoil.types import Decision, Exhibit, Provenance, Sample, Variant
 UNKNOWN = "unknown"
 _NOT_FREE = "licence forbids passing on, or is not known"
 _JOINED = " + "  # between the licences of a photo and of the one that lends its background
-_PLACES = {name for edit in EDITS.values() for name in getattr(edit, "places", ())}  # settings that say where
+_PLACES = {name for edit in EDITS.values() for name in edit.places}  # settings that say where
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from counterfoil import __version__
-from counterfoil.edit import edit_named, name_of
-from counterfoil.edit.painted import PaintedAdversarial
-from counterfoil.edit.plan import Donors, Planned
-from counterfoil.edit.worst_of import BackgroundWorst
+from counterfoil.edit import Edit, edit_named, name_of
+from counterfoil.edit.plan import Planned, Plans
 from counterfoil.embedded.fetch import asset
 from counterfoil.engine.local import cores
 from counterfoil.errors import UserError
@@ -24,7 +22,6 @@ from counterfoil.evaluate import made_for
 from counterfoil.labels import LabelSpace, imagenet1k, own_space, space_named, space_of
 from counterfoil.models import ModelOptions, Scoring, load_model, scored
 from counterfoil.models.scoring import ScoredClassifier
-from counterfoil.pipeline.attacking import by_gradient
 from counterfoil.pipeline.lost_classes import lost_classes
 from counterfoil.pipeline.studio import Segmenter, Studio
 from counterfoil.recipes import Recipe, Step, load_recipe
@@ -33,7 +30,7 @@ from counterfoil.source import DemoSource, FolderSource
 from counterfoil.source.formats import FORMATS
 from counterfoil.source.imagenet_s import PREFIX as IMAGENET_S
 from counterfoil.source.imagenet_s import ImageNetSSource
-from counterfoil.types import AnyEdit, Classifier, Picture, Run, Sample, Skipped, Source, Variant
+from counterfoil.types import Classifier, Picture, Run, Sample, Skipped, Source, Variant
 
 _SURROGATE = "surrogate"  # a need of a step: skipped by name where the surrogate does not know the photos' labels
 
@@ -80,9 +77,9 @@ class Prepared:
     lost: tuple[str, ...] = ()  # class folders all of whose photos were skipped
 
     @cached_property
-    def donors(self) -> Donors:
-        """Who may lend a background."""
-        return Donors(self.samples)
+    def plans(self) -> Plans:
+        """Which variants each photo gets."""
+        return Plans(self.steps, self.studio.donors)
 
     @cached_property
     def identities(self) -> dict[str, str]:
@@ -91,9 +88,10 @@ class Prepared:
 
     @cached_property
     def studio(self) -> Studio:
-        """Where variants are made."""
+        """Where variants are resolved and made."""
         samples = {sample.id: sample for sample in self.samples}
-        return Studio(self.job.source, samples, self.recipe.working_size, segmenter_for(self.samples))
+        segmenter, surrogates = segmenter_for(self.samples), dict(self.surrogates)
+        return Studio(self.job.source, samples, self.recipe.working_size, segmenter, surrogates)
 
     def picture(self, variant: Variant) -> Picture:
         """A variant, made once more."""
@@ -165,12 +163,12 @@ def _need(step: Step, settings: dict[str, Any]) -> str:
 
 def _surrogates(steps: Sequence[Planned], labels: Sequence[str]) -> dict[str, Classifier]:
     """The models that edits ask for a choice."""
-    asking = [step.edit for step in steps if isinstance(step.edit, (BackgroundWorst, PaintedAdversarial))]
-    found = {address: made_for(load_model(address), labels) for address in sorted({edit.surrogate for edit in asking})}
-    for edit in asking:
-        if isinstance(edit, PaintedAdversarial):
-            by_gradient(edit, found[edit.surrogate])
-    return found
+    asking = [(step.edit, address) for step in steps if (address := step.edit.needs.surrogate) is not None]
+    addresses = sorted({address for _, address in asking})
+    surrogates = {address: made_for(load_model(address), labels) for address in addresses}
+    for edit, address in asking:
+        edit.check_surrogate(surrogates[address])
+    return surrogates
 
 
 def ready_models(
@@ -216,13 +214,13 @@ def _waiting(recipe: Recipe) -> list[Skipped]:
     ]
 
 
-def _lacking(recipe: Recipe, labels: Sequence[str]) -> list[tuple[AnyEdit, Skipped]]:
+def _lacking(recipe: Recipe, labels: Sequence[str]) -> list[tuple[Edit, Skipped]]:
     """The edits that go without where their surrogate does not know the photos' labels, and why."""
     found = []
     wanting = [step for step in recipe.edits if step.needs == _SURROGATE]
     for edit in (edit_named(step.edit, settings) for step in wanting for settings in step.all_settings):
         try:
-            made_for(load_model(str(getattr(edit, "surrogate", ""))), labels)
+            made_for(load_model(edit.needs.surrogate or ""), labels)
         except UserError as error:
             found.append((edit, Skipped("every photo", "edit", name_of(edit), str(error))))
     return found

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edit.cutting import on_background
 from counterfoil.errors import Unusable, UserError
 from counterfoil.labels import LabelSpace, space_named
 from counterfoil.paint.address import load_painter
@@ -57,7 +56,7 @@ class ReadyPainting:
         if self.studio is None:
             return Wish(order.prompt, negative, order.variant.seed)
         try:
-            return Wish(order.prompt, negative, order.variant.seed, self.studio.ready(order.sample.id).picture)
+            return Wish(order.prompt, negative, order.variant.seed, self.studio.subject(order.sample.id).picture)
         except Unusable:
             return None
 
@@ -73,7 +72,7 @@ class ReadyPainting:
     def _photo(self, order: Order) -> Painted:
         assert self.studio is not None
         try:
-            return self.studio.ready(order.sample.id).photo.image
+            return self.studio.subject(order.sample.id).photo.image
         except Unusable as error:
             return Refusal(str(error))
 
@@ -81,8 +80,8 @@ class ReadyPainting:
         """Around a photo's object its own pixels stand; a whole picture has no object that is known."""
         if self.studio is None:
             return Picture(image, np.zeros(image.shape[:2], np.uint8))
-        found = self.studio.ready(order.sample.id)
-        return found.photo if order.prompt is None else on_background(found.picture, image)
+        subject = self.studio.subject(order.sample.id)
+        return subject.photo if order.prompt is None else subject.on_background(image)
 
 
 def prepared_painting(job: PaintJob) -> ReadyPainting:

@@ -1,99 +1,167 @@
-"""Any variant of any sample as pixels: read, mask, reduce, edit."""
+"""Any variant of any sample as pixels: read, mask, reduce, make the edit's choices, edit."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache, partial
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edit import edit_named
-from counterfoil.edit.painted import PaintedAdversarial
+from counterfoil.edit import Edit, Needs, Subject, Supplied, edit_named, settings_of
+from counterfoil.edit.plan import Donors
 from counterfoil.errors import Unusable
-from counterfoil.pipeline.attacking import painted_against
-from counterfoil.types import AnyEdit, DonorEdit, Picture, Sample, Source, Variant
+from counterfoil.models import load_model
+from counterfoil.types import Classifier, DonorRule, Picture, Sample, Source, Variant
 
-_BYTES_IN_MEMORY = 384 * 2**20  # of samples and donors held ready; bounds memory whatever the number of photos
+_BYTES_IN_MEMORY = 768 * 2**20  # of samples and donors with their cut-outs; bounds memory whatever the number of photos
+_ATTEMPTS = 16  # donors tried where the planned one cannot be used
 
 Segmenter = Callable[[NDArray[np.uint8]], NDArray[np.uint8]]
 
 
 @dataclass(frozen=True)
-class Ready:
-    """A sample read and masked: the photo as it is, and the picture that edits work on."""
-
-    photo: Picture
-    picture: Picture
-
-    @property
-    def size(self) -> int:
-        """Bytes of pixels; a photo that was not reduced is held once."""
-        planes = {id(plane): plane.nbytes for plane in (*self.photo, *self.picture)}
-        return sum(planes.values())
-
-
-@dataclass(frozen=True)
 class Studio:
-    """Makes variants; several threads may use one studio."""
+    """Resolves and renders variants; several threads may use one studio."""
 
     source: Source
     samples: Mapping[str, Sample]
     working_size: int | None
     segmenter: Segmenter
-    _ready: OrderedDict[str, Ready] = field(default_factory=OrderedDict, repr=False, compare=False)
+    surrogates: dict[str, Classifier] = field(default_factory=dict)  # by address; others are loaded when asked for
+    _subjects: OrderedDict[str, Subject] = field(default_factory=OrderedDict, repr=False, compare=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+    _loading: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
-    def ready(self, sample_id: str) -> Ready:
-        """The sample's pixels, from memory where it was used lately; raises `Unusable` with the reason."""
-        with self._lock:
-            if sample_id in self._ready:
-                self._ready.move_to_end(sample_id)
-                return self._ready[sample_id]
-        made = self._read(self.samples[sample_id])
-        with self._lock:
-            self._ready[sample_id] = made
-            held = sum(ready.size for ready in self._ready.values())
-            while held > _BYTES_IN_MEMORY and len(self._ready) > 1:
-                held -= self._ready.popitem(last=False)[1].size
-        return made
+    @cached_property
+    def donors(self) -> Donors:
+        """Who may lend a background."""
+        return Donors(self.samples.values())
 
-    def _read(self, sample: Sample) -> Ready:
+    def subject(self, sample_id: str) -> Subject:
+        """The sample ready to edit, from memory where it was used lately; raises `Unusable` with the reason."""
+        with self._lock:
+            if sample_id in self._subjects:
+                self._subjects.move_to_end(sample_id)
+                return self._subjects[sample_id]
+        read = self._read(self.samples[sample_id])
+        with self._lock:
+            subject = self._subjects.setdefault(sample_id, read)  # another thread may have read it meanwhile
+            held = sum(each.nbytes for each in self._subjects.values())
+            while held > _BYTES_IN_MEMORY and len(self._subjects) > 1:
+                held -= self._subjects.popitem(last=False)[1].nbytes
+        return subject
+
+    def _read(self, sample: Sample) -> Subject:
         image, mask = self.source.read(sample)
         photo = Picture(image, self.segmenter(image) if mask is None else mask)
         if not (photo.alpha >= 128).any():
             raise Unusable("the mask is empty")
-        return Ready(photo, reduced(photo, self.working_size))
+        return Subject(photo, reduced(photo, self.working_size))
 
     def make(self, variant: Variant) -> Picture:
         """The variant's pixels; raises `Unusable` where the edit cannot apply."""
-        ready = self.ready(str(variant.sample_id))
+        subject = self.subject(str(variant.sample_id))
         if variant.attribute == "original":
-            return ready.photo
+            return subject.photo
         edit = _edit(variant.edit, variant.settings)
-        if isinstance(edit, PaintedAdversarial):
-            return painted_against(edit, ready.picture, variant)
-        rng = np.random.default_rng(variant.seed)
-        if isinstance(edit, DonorEdit):
-            return edit(ready.picture, rng, self._donor(str(variant.donor_id)))
-        if getattr(edit, "from_photo", False):
-            return reduced(edit(ready.photo, rng), self.working_size)
-        return edit(ready.picture, rng)
+        donors = [] if variant.donor_id is None else [self._donor(variant.donor_id)]
+        supplied, rng = self._supplied(variant, edit.needs, donors), np.random.default_rng(variant.seed)
+        if edit.needs.photo:
+            return reduced(edit.apply(subject.at_full_size, rng, supplied), self.working_size)
+        return edit.apply(subject, rng, supplied)
 
-    def _donor(self, sample_id: str) -> Picture:
+    def resolve(self, variant: Variant) -> Variant:
+        """The variant with its choices made; from then on neither chance nor a choosing model is needed."""
+        if variant.attribute == "original":
+            return variant
+        edit = _edit(variant.edit, variant.settings)
+        lenders = self._lenders(variant, edit.needs)
+        donors = [self._donor(lender.id) for lender in lenders]
+        supplied = self._supplied(variant, edit.needs, donors)
+        resolution = edit.resolve(self.subject(str(variant.sample_id)), supplied)
+        if resolution.edit != edit:
+            variant = _with_settings(variant, resolution.edit)
+        if edit.needs.candidates > 1 or (lenders and lenders[0].id != variant.donor_id):
+            return _lent_by(variant, lenders[resolution.donor])
+        return variant
+
+    def candidates(self, variant: Variant) -> list[Sample]:
+        """The donors that `resolve` chooses from: different ones, each drawn by a seed of its own; fewer where the set
+        has fewer, none for edits that do not choose."""
+        needs = Needs() if variant.attribute == "original" else _edit(variant.edit, variant.settings).needs
+        if needs.donor is None or needs.candidates < 2:
+            return []
+        drawn: dict[str, Sample] = {}
+        for attempt in range(4 * needs.candidates):
+            lender = self._lender(variant, needs.donor, attempt)
+            if lender is not None and len(drawn) < needs.candidates:
+                drawn.setdefault(lender.id, lender)
+        return list(drawn.values())
+
+    def _lenders(self, variant: Variant, needs: Needs) -> list[Sample]:
+        """The donors whose photos can be used, of those that the edit asks for."""
+        if variant.donor_id is None or needs.donor is None:
+            return []
+        if needs.candidates > 1:
+            return [lender for lender in self.candidates(variant) if self._is_usable(lender)]
+        planned = self.samples[variant.donor_id]
+        if self._is_usable(planned):
+            return [planned]
+        # A broken photo shall not cost a good one its variant: the next donors in line are tried.
+        for attempt in range(_ATTEMPTS):
+            lender = self._lender(variant, needs.donor, attempt)
+            if lender is not None and self._is_usable(lender):
+                return [lender]
+        return [planned]  # which then says why it cannot be used
+
+    def _lender(self, variant: Variant, rule: DonorRule, attempt: int) -> Sample | None:
+        seed = int.from_bytes(hashlib.sha256(f"{variant.seed} {attempt}".encode()).digest()[:8], "big")
+        return self.donors.choose(self.samples[str(variant.sample_id)], rule, seed)
+
+    def _is_usable(self, lender: Sample) -> bool:
         try:
-            return self.ready(sample_id).picture
+            self.subject(lender.id)
+        except Unusable:
+            return False
+        return True
+
+    def _donor(self, sample_id: str) -> Subject:
+        try:
+            return self.subject(sample_id)
         except Unusable as error:
             raise Unusable(f"the donor {sample_id} cannot be used: {error}") from error
 
+    def _supplied(self, variant: Variant, needs: Needs, donors: Sequence[Subject]) -> Supplied:
+        load = None if needs.surrogate is None else partial(self._surrogate, needs.surrogate)
+        return Supplied(label=variant.label, seed=variant.seed, donors=donors, load_surrogate=load)
+
+    def _surrogate(self, address: str) -> Classifier:
+        with self._loading:
+            if address not in self.surrogates:
+                self.surrogates[address] = load_model(address)
+            return self.surrogates[address]
+
+
+def _with_settings(variant: Variant, edit: Edit) -> Variant:
+    settings = json.dumps(settings_of(edit), sort_keys=True)
+    identity = hashlib.sha256(f"{variant.id} {settings}".encode()).hexdigest()[:20]
+    return replace(variant, id=identity, settings=settings)
+
+
+def _lent_by(variant: Variant, donor: Sample) -> Variant:
+    identity = hashlib.sha256(f"{variant.id} {donor.digest}".encode()).hexdigest()[:20]
+    return replace(variant, id=identity, donor_id=donor.id)
+
 
 @lru_cache(maxsize=1024)
-def _edit(name: str, settings: str) -> AnyEdit:
+def _edit(name: str, settings: str) -> Edit:
     return edit_named(name, json.loads(settings))
 
 

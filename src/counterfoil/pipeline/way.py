@@ -15,7 +15,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from counterfoil.edit import settings_of
 from counterfoil.errors import UserError
 from counterfoil.models import ModelOptions, Scoring
 from counterfoil.paint.background_torch import check_gpu
@@ -71,18 +70,19 @@ def work_through(prepared: Prepared, folder: Path, keep: Keep | None = None) -> 
     if _paints_on_gpu(prepared):
         check_gpu()
     claim(folder, {"limit": prepared.job.limit, "identities": prepared.identities, **asdict(prepared.run)})
+    photos = {key_of(prepared, sample): sample for sample in prepared.samples}
     with Journal(folder / "work" / "journal.jsonl") as journal:
         try:
-            finish(_pieces(prepared, keep), journal, prepared.job.workers)
+            finish(_pieces(prepared, photos, keep), journal, prepared.job.workers)
         finally:
             keep_usage(folder, prepared.classifiers)  # what was asked was paid for, however the run ends
-        return _tables(prepared, journal, folder)
+        return _tables(prepared, photos, journal, folder)
 
 
-def _pieces(prepared: Prepared, keep: Keep | None) -> Pieces[Sample]:
+def _pieces(prepared: Prepared, photos: Mapping[str, Sample], keep: Keep | None) -> Pieces[Sample]:
     """The work, photo by photo."""
     return Pieces(
-        {key_of(prepared, sample): sample for sample in prepared.samples},
+        photos,
         lambda sample: outcome_of(prepared, sample, keep),
         lambda variant: prepared.studio.make(variant).image,
         prepared.classifiers,
@@ -92,14 +92,7 @@ def _pieces(prepared: Prepared, keep: Keep | None) -> Pieces[Sample]:
 
 
 def _paints_on_gpu(prepared: Prepared) -> bool:
-    return any(_names_gpu(settings_of(step.edit)) for step in prepared.steps)
-
-
-def _names_gpu(settings: object) -> bool:
-    """Whether a GPU stands in the settings, at any depth: a combination holds the settings of its parts."""
-    if isinstance(settings, Mapping):
-        return settings.get("device") == "cuda" or any(map(_names_gpu, settings.values()))
-    return isinstance(settings, (list, tuple)) and any(map(_names_gpu, settings))
+    return any(step.edit.needs.gpu for step in prepared.steps)
 
 
 def _donor(prepared: Prepared, variant: Variant) -> Provenance:
@@ -107,12 +100,12 @@ def _donor(prepared: Prepared, variant: Variant) -> Provenance:
     return prepared.studio.samples[variant.donor_id].provenance if variant.donor_id else Provenance()
 
 
-def _tables(prepared: Prepared, journal: Journal, folder: Path) -> list[Skipped]:
+def _tables(prepared: Prepared, photos: Mapping[str, Sample], journal: Journal, folder: Path) -> list[Skipped]:
     """Write the tables in the order of the photos; gives back what was skipped on the whole way."""
     skipped = list(prepared.skipped)
     with ResultTables(folder, prepared.models, prepared.recipe.working_size) as tables:
-        for sample in prepared.samples:
-            outcome = from_entry(journal.entry(key_of(prepared, sample)))
+        for key, sample in photos.items():
+            outcome = from_entry(journal.entry(key))
             skipped += outcome.skipped
             for place, made in enumerate(outcome.made):
                 tables.add_variant(sample, made, _donor(prepared, made.variant))

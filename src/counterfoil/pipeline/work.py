@@ -13,11 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil import __version__
-from counterfoil.edit.plan import plan
 from counterfoil.errors import Unsegmented, Unusable
 from counterfoil.evaluate import answers, answers_again, asks_again
 from counterfoil.pipeline.job import Prepared
-from counterfoil.pipeline.lending import candidates, settled
 from counterfoil.store import Made
 from counterfoil.types import Answerer, Classifier, Picture, Prediction, Sample, Skipped, Variant
 
@@ -35,17 +33,18 @@ class Outcome(NamedTuple):
 
 def key_of(prepared: Prepared, sample: Sample) -> str:
     """The content id of a photo's work: whatever changes its outcome changes the key."""
-    variants, _ = plan(sample, prepared.steps, prepared.donors)
-    lenders = [[lender.digest for lender in candidates(prepared, sample, variant)] for variant in variants]
+    variants = prepared.plans.of(sample).variants
+    lenders = [[lender.digest for lender in prepared.studio.candidates(variant)] for variant in variants]
     about = [__version__, sample.id, [variant.id for variant in variants], lenders, prepared.identities]
     return hashlib.sha256(json.dumps(about).encode()).hexdigest()
 
 
 def outcome_of(prepared: Prepared, sample: Sample, keep: Keep | None = None) -> Outcome:
     """Make, show to `keep`, and ask; what cannot be made is a counted row."""
-    variants, skipped = plan(sample, prepared.steps, prepared.donors)
+    variants, planned_skips = prepared.plans.take(sample)
+    skipped = list(planned_skips)
     try:
-        prepared.studio.ready(sample.id)
+        prepared.studio.subject(sample.id)
     except Unusable as error:
         stage: Literal["source", "segment"] = "segment" if isinstance(error, Unsegmented) else "source"
         return Outcome([], {}, [Skipped(sample.id, stage, "", str(error))])
@@ -69,7 +68,7 @@ def _pictures(
     made = []
     for planned in variants:
         try:
-            variant = settled(prepared, sample, planned)
+            variant = prepared.studio.resolve(planned)
             made.append((variant, prepared.studio.make(variant)))
         except Unusable as error:
             skipped.append(Skipped(sample.id, "edit", planned.edit, str(error)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
@@ -11,6 +11,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from counterfoil.edit.base import Edit, Subject, Supplied, kebab
 from counterfoil.errors import Unusable, UserError
 from counterfoil.types import Attribute, Picture
 
@@ -23,7 +24,7 @@ Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
-class Corruption(ABC):
+class Corruption(Edit):
     """Spoil the whole picture, the object with it."""
 
     attribute: ClassVar[Attribute] = "corruption"
@@ -38,12 +39,23 @@ class Corruption(ABC):
         """The severity: "3"."""
         return str(self.severity)
 
-    def __call__(self, picture: Picture, rng: np.random.Generator) -> Picture:
+    @classmethod
+    def describe(cls, level: str) -> str:
+        """What was done at this level, as the subject of a sentence."""
+        return cls.describe_named(kebab(cls.__name__), level)
+
+    @staticmethod
+    def describe_named(name: str, level: str) -> str:
+        """What a corruption of this name, "gaussian-noise", does at a severity."""
+        severity = f"severity {level}" if level.isdecimal() else level
+        return f"{name.replace('-', ' ')} ({severity})"
+
+    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """The same object and background, seen worse; alpha says where the object was."""
-        height, width = picture.alpha.shape
+        height, width = subject.picture.alpha.shape
         if min(height, width) < SMALLEST_SIDE:
             raise Unusable(f"the picture has {width} x {height} pixels, a corruption needs {SMALLEST_SIDE} each way")
-        return Picture(self.corrupted(picture.image, rng), picture.alpha.copy())
+        return Picture(self.corrupted(subject.picture.image, rng), subject.picture.alpha.copy())
 
     @abstractmethod
     def corrupted(self, image: Bytes, rng: np.random.Generator) -> Bytes:
