@@ -22,10 +22,10 @@ from counterfoil.models.onnx import OnnxClassifier
 from counterfoil.paint.adversarial import gradient_guide
 from counterfoil.paint.onnx_gradient import log_probability
 from counterfoil.paint.sampler import Guide
-from counterfoil.types import Classifier, Picture, Preprocessing, Variant
+from counterfoil.types import Model, Picture, Preprocessing, Variant
 
 
-def by_gradient(edit: PaintedAdversarial, surrogate: Classifier) -> bool:
+def by_gradient(edit: PaintedAdversarial, surrogate: Model) -> bool:
     """Whether the surrogate's gradient leads; raises `UserError` where that was asked for and cannot be."""
     if edit.by == "candidates" or edit.candidate is not None:
         return edit.by == "gradient"
@@ -35,7 +35,7 @@ def by_gradient(edit: PaintedAdversarial, surrogate: Classifier) -> bool:
     return not lack
 
 
-def _lack(surrogate: Classifier) -> str:
+def _lack(surrogate: Model) -> str:
     """Why there is no gradient; empty where there is one."""
     if not isinstance(surrogate, OnnxClassifier):
         return "expected an ONNX surrogate, got another kind of model"
@@ -53,7 +53,7 @@ def _lack_of_file(path: Path, preprocessing: Preprocessing) -> str:
     return ""
 
 
-def attacked(picture: Picture, surrogate: Classifier, variant: Variant) -> Variant:
+def attacked(picture: Picture, surrogate: Model, variant: Variant) -> Variant:
     """The variant with what was chosen in its settings."""
     edit = edit_named(variant.edit, json.loads(variant.settings))
     assert isinstance(edit, PaintedAdversarial)
@@ -66,7 +66,7 @@ def attacked(picture: Picture, surrogate: Classifier, variant: Variant) -> Varia
     return replace(variant, id=identity, settings=settings)
 
 
-def _worst(edit: PaintedAdversarial, picture: Picture, surrogate: Classifier, variant: Variant) -> PaintedAdversarial:
+def _worst(edit: PaintedAdversarial, picture: Picture, surrogate: Model, variant: Variant) -> PaintedAdversarial:
     """The candidate that leaves the true label the least probability."""
     tried = [replace(edit, by="candidates", candidate=number) for number in range(edit.candidates)]
     images = [each(picture, np.random.default_rng(variant.seed)).image for each in tried]
