@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from counterfoil.checks import ContractError, check_classifier, check_edit
+from counterfoil.checks import ContractError, check_classifier, check_edit, check_model, check_painter, check_source
 from counterfoil.edit import Edit, Needs, Resolution, Subject, Supplied
 from counterfoil.errors import Unusable
-from counterfoil.types import Attribute, Picture, Preprocessing
+from counterfoil.evaluate import ModelBase
+from counterfoil.paint.painter import PainterBase, Refusal, Wish
+from counterfoil.types import Attribute, Picture, Prediction, Preprocessing, Sample, Skipped, SourceBase, Variant
 
 PICTURE = Picture(
     np.random.default_rng(0).integers(0, 256, (40, 50, 3), np.uint8),
@@ -161,7 +163,7 @@ def test_an_edit_without_words_for_a_level_is_caught() -> None:
 
 
 @dataclass(frozen=True)
-class Scores:
+class Scores(ModelBase):
     """A classifier made of any function."""
 
     answer: Callable[[Sequence[NDArray[np.uint8]]], NDArray[np.float64]]
@@ -196,9 +198,158 @@ def test_a_classifier_that_keeps_its_promises_passes() -> None:
         ("finite", Scores(lambda images: brightness(images) * np.nan)),
         ("depend on the batch", Scores(lambda images: np.roll(brightness(images), len(images) // 2, 1))),
         ("depend on the order", Scores(lambda images: brightness(sorted(images, key=np.mean)))),
-        ("a name and a digest", replace(Scores(brightness), digest="")),
     ],
 )
 def test_a_classifier_that_breaks_a_promise_is_caught(promise: str, classifier: Scores) -> None:
     with pytest.raises(ContractError, match=promise):
         check_classifier(classifier, IMAGES)
+
+
+def test_a_model_that_keeps_its_promises_passes() -> None:
+    check_model(Scores(brightness), IMAGES)
+
+
+class Unordered(Scores):
+    def predict(self, variants: Sequence[Variant], images: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
+        return super().predict(variants, images)[::-1]
+
+
+class Inventive(Scores):
+    def predict(self, variants: Sequence[Variant], images: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
+        return [Prediction(variant.id, ("green",), (1.0,), 0.0) for variant in variants]
+
+
+class Empty(Scores):
+    def predict(self, variants: Sequence[Variant], images: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
+        return [Prediction(variant.id, (), (), 0.0) for variant in variants]
+
+
+class Forgetful(Scores):
+    def among(self, labels: Sequence[str]) -> Scores:
+        return replace(self, labels=("bright",))
+
+
+class Drifting(Scores):
+    times: ClassVar[list[int]] = []
+
+    @property
+    def identity(self) -> str:
+        self.times.append(0)
+        return f"asked {len(self.times)} times"
+
+
+@pytest.mark.parametrize(
+    ("promise", "model"),
+    [
+        ("sum to 1", Scores(lambda images: 2 * brightness(images))),
+        ("a name and a digest", Scores(brightness, digest="")),
+        ("one per variant, in order", Unordered(brightness)),
+        ("labels of the model", Inventive(brightness)),
+        ("only there", Empty(brightness)),
+        ("keeps the labels", Forgetful(brightness)),
+        ("one identity", Drifting(brightness)),
+    ],
+)
+def test_a_model_that_breaks_a_promise_is_caught(promise: str, model: Scores) -> None:
+    with pytest.raises(ContractError, match=promise):
+        check_model(model, IMAGES)
+
+
+SAMPLE = Sample("dark/one", "dark", "one", "one", "digest")
+PHOTO, MASK = np.full((8, 9, 3), 7, np.uint8), np.full((8, 9), 255, np.uint8)
+
+
+def noise() -> NDArray[np.uint8]:
+    return np.random.default_rng().integers(0, 256, (8, 9, 3), np.uint8)
+
+
+@dataclass(frozen=True)
+class Shelf(SourceBase):
+    """A source made of lists and a function."""
+
+    listed: tuple[Sample, ...] = (SAMPLE, replace(SAMPLE, id="dark/two"))
+    photo: Callable[[], Any] = lambda: (PHOTO, MASK)
+    images: str = "shelf:"
+    left_out: tuple[Skipped, ...] = ()
+    labels: tuple[str, ...] = ()
+    shuffled: bool = False
+
+    def samples(self) -> tuple[Sequence[Sample], Sequence[Skipped]]:
+        order = np.random.default_rng().permutation(len(self.listed)) if self.shuffled else range(len(self.listed))
+        return [self.listed[place] for place in order], self.left_out
+
+    def read(self, sample: Sample) -> Any:
+        return self.photo()
+
+
+def damaged() -> Any:
+    raise Unusable("the file is damaged")
+
+
+def test_a_source_that_keeps_its_promises_passes_and_counts_what_it_could_read() -> None:
+    assert check_source(Shelf()) == 2
+    assert check_source(Shelf(photo=damaged)) == 0
+    assert check_source(Shelf((replace(SAMPLE, mask=None),), lambda: (PHOTO, None), labels=("dark", "lost"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("promise", "source"),
+    [
+        ("address", Shelf(images="")),
+        ("fixed order", Shelf(tuple(replace(SAMPLE, id=str(n)) for n in range(30)), shuffled=True)),
+        ("an id of its own", Shelf((SAMPLE, SAMPLE))),
+        ("a label and a digest", Shelf((replace(SAMPLE, label=""),))),
+        ("a name and a reason", Shelf(left_out=(Skipped("dark/three", "source", "", ""),))),
+        ("every label", Shelf(labels=("bright",))),
+        ("uint8, .height", Shelf(photo=lambda: (PHOTO[:, :, 0], MASK))),
+        ("names its mask", Shelf(photo=lambda: (PHOTO, None))),
+        ("a mask is uint8", Shelf(photo=lambda: (PHOTO, MASK > 0))),
+        ("one size", Shelf(photo=lambda: (PHOTO, MASK[1:]))),
+        ("read twice", Shelf(photo=lambda: (noise(), MASK))),
+    ],
+)
+def test_a_source_that_breaks_a_promise_is_caught(promise: str, source: Shelf) -> None:
+    with pytest.raises(ContractError, match=promise):
+        check_source(source)
+
+
+def by_seed(wishes: Sequence[Wish]) -> list[Any]:
+    return [np.full((8, 9, 3), wish.seed, np.uint8) for wish in wishes]
+
+
+@dataclass(frozen=True)
+class AnyPainter(PainterBase):
+    """A painter made of any function."""
+
+    work: Callable[[Sequence[Wish]], list[Any]] = by_seed
+    name: str = "any:"
+    settings: Any = field(default_factory=dict)
+
+    def paint(self, wishes: Sequence[Wish]) -> list[Any]:
+        return self.work(wishes)
+
+
+WISHES = [Wish("a cat", "", 1), Wish("a dog", "", 2), Wish("a hat", "", 3, Picture(PHOTO, MASK))]
+
+
+def test_a_painter_that_keeps_its_promises_passes_and_counts_what_it_painted() -> None:
+    assert check_painter(AnyPainter(), WISHES) == 3
+    assert check_painter(AnyPainter(lambda wishes: [Refusal("no paint") for _ in wishes]), WISHES) == 0
+
+
+@pytest.mark.parametrize(
+    ("promise", "painter"),
+    [
+        ("a name", AnyPainter(name="")),
+        ("ready for JSON", AnyPainter(settings={"side": {1}})),
+        ("one picture or refusal per wish", AnyPainter(lambda wishes: by_seed(wishes)[1:])),
+        ("says why", AnyPainter(lambda wishes: [Refusal("") for _ in wishes])),
+        ("array of uint8", AnyPainter(lambda wishes: [0.5 * image for image in by_seed(wishes)])),
+        ("height, width, 3", AnyPainter(lambda wishes: [image[:, :, 0] for image in by_seed(wishes)])),
+        ("size of its photo", AnyPainter(lambda wishes: [image[1:] for image in by_seed(wishes)])),
+        ("wishes beside it", AnyPainter(lambda wishes: [image + len(wishes) for image in by_seed(wishes)])),
+    ],
+)
+def test_a_painter_that_breaks_a_promise_is_caught(promise: str, painter: AnyPainter) -> None:
+    with pytest.raises(ContractError, match=promise):
+        check_painter(painter, WISHES)

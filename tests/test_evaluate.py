@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
-from counterfoil.evaluate import answers, answers_again, asks_again, check_coverage, made_for
-from counterfoil.types import Classifier, Outcome, Prediction, Variant
+from counterfoil.evaluate import ModelBase, answers, answers_again, asks_again, check_coverage, made_for
+from counterfoil.models.scoring import ScoredClassifier
+from counterfoil.types import Model, Outcome, Prediction, Variant
 
 LABELS = ("ant", "bee", "cat", "dog", "eel", "fox")
 
@@ -25,7 +27,7 @@ def image(number: int) -> NDArray[np.uint8]:
 
 
 @dataclass
-class Scorer:
+class Scorer(ModelBase):
     """Gives the label at the picture's level the score 0.5, its follower 0.3; NaN to black pictures."""
 
     name: str = "scorer"
@@ -52,11 +54,15 @@ class Sayer(Scorer):
     asked: list[str] = field(default_factory=list)
     chosen_from: Sequence[str] = LABELS
 
-    def answers(self, variants: Sequence[Variant], images: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
+    @property
+    def retryable(self) -> bool:
+        return True
+
+    def predict(self, variants: Sequence[Variant], images: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
         self.asked += [one.id for one in variants]
         return [Prediction(one.id, (), (), float("nan"), self.told.get(one.id, "unparsed")) for one in variants]
 
-    def among(self, labels: Sequence[str]) -> Classifier:
+    def among(self, labels: Sequence[str]) -> Model:
         return Sayer(chosen_from=labels)
 
 
@@ -90,19 +96,19 @@ def test_a_model_that_answers_by_itself_is_asked_by_variant() -> None:
 
 
 class Shuffler(Sayer):
-    def answers(self, variants: Sequence[Variant], images: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
-        return super().answers(variants, images)[::-1]
+    def predict(self, variants: Sequence[Variant], images: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
+        return super().predict(variants, images)[::-1]
 
 
 def test_answers_out_of_order_are_a_bug_that_shows() -> None:
     with pytest.raises(ValueError, match="in order"):
-        answers(Shuffler(), [variant(1), variant(2)], [image(1), image(2)], batch_size=1)
+        answers(Shuffler(), [variant(1), variant(2)], [image(1), image(2)], batch_size=2)
 
 
 def test_only_errors_are_asked_again() -> None:
     outcomes: dict[str, Outcome] = {"v0": "error", "v1": "scored", "v2": "refused", "v3": "error", "v4": "unparsed"}
     variants = [variant(number) for number in range(5)]
-    earlier = Sayer(told=outcomes).answers(variants, [])
+    earlier = Sayer(told=outcomes).predict(variants, [])
     model = Sayer(told={"v0": "scored", "v3": "error"})
     later = answers_again(model, variants, earlier, lambda one: image(int(one.id[1:])))
     assert model.asked == ["v0", "v3"]
@@ -129,3 +135,14 @@ def test_a_model_is_made_for_the_photos_labels() -> None:
     narrowed = made_for(Sayer(), ["cat", "dog"])
     assert isinstance(narrowed, Sayer)
     assert narrowed.chosen_from == ["cat", "dog"]
+
+
+def test_identities_are_those_of_earlier_versions_so_that_their_runs_go_on() -> None:
+    narrowed = ScoredClassifier(Scorer(), (("cat", (2,)), ("bug", (0, 1))), (), "subset: 2 classes")
+    assert Scorer().identity == "e3064831b4dcce984a03e7c5627d690174c36d7d03f8526a4aa667dee44956ad"
+    assert narrowed.identity == "efa1ed381032d62189885f7a7af4965290e3d5a7c8e8c2a93944f9d708f58ff7"
+
+
+@pytest.mark.parametrize("change", [{"name": "other"}, {"digest": "1"}, {"labels": LABELS[::-1]}])
+def test_whatever_changes_the_answers_changes_the_identity(change: dict[str, Any]) -> None:
+    assert replace(Scorer(), **change).identity != Scorer().identity

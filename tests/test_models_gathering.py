@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
+from counterfoil.evaluate import ModelBase
 from counterfoil.models.comparing import ComparedClassifier
 from counterfoil.models.gathering import Gathering, TooLarge
 
@@ -97,7 +98,7 @@ def test_a_fault_reaches_the_thread_that_asked_and_others_go_on() -> None:
     np.testing.assert_array_equal(gathering(np.array([4, 5]))[:, 0], [8, 10])
 
 
-class Rounded:
+class Rounded(ModelBase):
     """Prefers the brighter half of a picture; the rounded one cannot tell small differences."""
 
     name, labels, digest, preprocessing = "python:rounded", ("left", "right"), "0", None

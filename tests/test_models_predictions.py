@@ -13,7 +13,7 @@ import pytest
 from counterfoil.errors import UserError
 from counterfoil.models import load_model
 from counterfoil.store import Made, ResultTables
-from counterfoil.types import Answerer, Prediction, Sample, Variant
+from counterfoil.types import Prediction, Sample, Variant
 
 TABBY, BEAGLE = "n02123045", "n02088364"
 
@@ -24,9 +24,8 @@ def variant(name: str, sample: str = "cats/one.jpg", attribute: str = "original"
 
 def answered(path: Path, *variants: Variant) -> list[tuple[tuple[str, ...], float, str]]:
     model = load_model(f"predictions:{path}")
-    assert isinstance(model, Answerer)
     images = [np.zeros((2, 2, 3), np.uint8)] * len(variants)
-    return [(found.ranked, found.true_score, found.outcome) for found in model.answers(variants, images)]
+    return [(found.ranked, found.true_score, found.outcome) for found in model.predict(variants, images)]
 
 
 def test_rows_are_found_by_variant_and_ranked_by_probability(tmp_path: Path) -> None:

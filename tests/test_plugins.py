@@ -1,7 +1,9 @@
-"""An edit from another package comes in by the same door as ours."""
+"""Edits, models, sources and painters of other packages are found as ours are."""
 
 from __future__ import annotations
 
+import configparser
+import json
 import os
 import shutil
 import subprocess
@@ -12,7 +14,9 @@ import pytest
 
 from planted import write_photos
 
-EXAMPLE = Path(__file__).parent.parent / "examples" / "counterfoil-stripes"
+EXAMPLES = Path(__file__).parent.parent / "examples"
+EXAMPLE = EXAMPLES / "counterfoil-stripes"
+EXTRAS = EXAMPLES / "counterfoil-extras"
 
 
 def installed(folder: Path, name: str, target: str, kind: str = "BackgroundStripes") -> Path:
@@ -129,3 +133,119 @@ def test_an_edit_of_the_old_form_still_works_and_warns(tmp_path: Path) -> None:
     done = python(code, folder)
     assert done.stdout.strip() == "halved {'donors': 'same'} same True", done.stderr
     assert "DeprecationWarning: old_edit.Halved is an edit of the old form" in done.stderr
+
+
+def registered(folder: Path, name: str, entries: str) -> Path:
+    """What pip leaves behind of a package whose module is already on the path."""
+    about = folder / f"{name}-1.0.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0.0\n")
+    (about / "entry_points.txt").write_text(entries)
+    return folder
+
+
+def extras(folder: Path) -> Path:
+    """The example with the entry points that its own pyproject.toml declares."""
+    shutil.copy(EXTRAS / "counterfoil_extras.py", folder)
+    declared = configparser.ConfigParser(interpolation=None)
+    declared.read(EXTRAS / "pyproject.toml")
+    groups = {name.split('"')[1]: declared[name] for name in declared if name.startswith("project.entry-points")}
+    entries = [(group, name, value.strip('"')) for group, named in groups.items() for name, value in named.items()]
+    lines = "".join(f"[{group}]\n{name} = {value}\n" for group, name, value in entries)
+    return registered(folder, "counterfoil_extras", lines)
+
+
+PHOTOS = """
+import numpy as np
+rng = np.random.default_rng(0)
+levels, masks = np.array([20, 30, 220, 230]), np.zeros((4, 40, 50), np.uint8)
+masks[:, 10:30, 15:40] = 255
+images = np.repeat(levels, 40 * 50 * 3).reshape(4, 40, 50, 3) + rng.integers(0, 20, (4, 40, 50, 3))
+np.savez("photos.npz", images=images.astype(np.uint8), masks=masks, labels=["night", "night", "day", "day"])
+"""
+
+
+REBUILD = """
+from pathlib import Path
+import counterfoil as cf
+from counterfoil.store import read_table
+print(cf.rebuild("../out", str(read_table(Path("../out/variants.parquet"))["id"][0])).image.shape)
+"""
+
+
+def command(*arguments: str) -> str:
+    return f"import sys; from counterfoil.cli import main; sys.argv = ['counterfoil', *{arguments!r}]; main()"
+
+
+@pytest.mark.parametrize(("kind", "scheme"), [("models", "brightness:"), ("sources", "npz:"), ("painters", "noise:")])
+def test_what_another_package_registers_is_listed(tmp_path: Path, kind: str, scheme: str) -> None:
+    listing = python(command("list", kind), extras(tmp_path)).stdout
+    (about,) = [line.split()[1] for line in listing.splitlines() if line.startswith(scheme)]
+    assert about.startswith(scheme)
+
+
+def test_a_source_and_a_model_of_another_package_make_a_run_and_its_report_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = extras(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    python(PHOTOS, folder)
+    run = command("run", "--images", "npz:photos.npz", "--model", "brightness:night,day", "--out", "out")
+    done = python(run, folder)
+    assert "brightness:night,day: this model looks at the mean pixel alone" in done.stdout, done.stderr
+    record = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert record["images"] == f"npz:{tmp_path / 'photos.npz'}"
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    rebuilt = python(REBUILD, folder)
+    assert rebuilt.stdout.strip() == "(40, 50, 3)", rebuilt.stderr
+    again = python(command("report", "../out", "--out", "again"), folder)
+    assert "report: again" in again.stdout, again.stderr
+
+
+def test_the_examples_of_each_kind_keep_the_contracts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = extras(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    code = PHOTOS + (
+        "import counterfoil as cf\n"
+        "from counterfoil.pipeline import source_at\n"
+        "from counterfoil.paint.address import load_painter\n"
+        "print(cf.check_source(source_at('npz:photos.npz', None)))\n"
+        "cf.check_model(cf.load_model('brightness:night,day'), list(images.astype(np.uint8)))\n"
+        "wishes = [cf.Wish('a cat', '', 5), cf.Wish('a dog', '', 6)]\n"
+        "print(cf.check_painter(load_painter('noise:16', 'pictures'), wishes))\n"
+    )
+    done = python(code, folder)
+    assert done.stdout.split() == ["4", "2"], done.stderr
+
+
+@pytest.mark.parametrize(
+    ("entries", "code", "message"),
+    [
+        ("[counterfoil.models]\nbad = broken:absent\n", "cf.load_model('bad:x')", "bad = broken:absent to load"),
+        ("[counterfoil.models]\nbad = broken:NUMBER\n", "cf.load_model('bad:x')", "expected a function, got 3"),
+        ("[counterfoil.models]\nbad = broken:fails\n", "cf.load_model('bad:x')", "ZeroDivisionError"),
+        ("[counterfoil.models]\nbad = broken:nothing\n", "cf.load_model('bad:x')", "a callable with `labels`"),
+        ("[counterfoil.sources]\nbad = broken:fails\n", "source_at('bad:x', None)", "ZeroDivisionError"),
+        ("[counterfoil.sources]\nbad = broken:lost\n", "source_at('bad:x', None)", "to be its address, got 'else'"),
+        ("[counterfoil.painters]\nbad = broken:fails\n", "load_painter('bad:x', 'pictures')", "ZeroDivisionError"),
+        ("[counterfoil.painters]\nbad = broken:nothing\n", "load_painter('bad:x', 'pictures')", "`paint(wishes)`"),
+    ],
+)
+def test_faults_of_another_package_are_said_in_one_line(tmp_path: Path, entries: str, code: str, message: str) -> None:
+    broken = (
+        "import counterfoil as cf\nNUMBER = 3\ndef fails(*given): 1 / 0\ndef nothing(*given): return None\n"
+        "class Lost(cf.SourceBase): images = 'else'\ndef lost(place): return Lost()\n"
+    )
+    (tmp_path / "broken.py").write_text(broken)
+    load = "from counterfoil.pipeline import source_at\nfrom counterfoil.paint.address import load_painter\n"
+    done = python(f"import counterfoil as cf\n{load}{code}", registered(tmp_path, "broken", entries))
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("counterfoil.errors.UserError"), done.stderr
+    assert message in last
+
+
+def test_a_scheme_that_two_packages_register_is_an_error(tmp_path: Path) -> None:
+    folder = registered(extras(tmp_path), "other", "[counterfoil.models]\nbrightness = other:load\n")
+    done = python("import counterfoil as cf; cf.load_model('brightness:a,b')", folder)
+    assert "two packages register 'brightness:' in counterfoil.models" in done.stderr

@@ -17,10 +17,11 @@ from archives.telling import Tells, index_of
 from counterfoil.cli import commands
 from counterfoil.errors import UserError
 from counterfoil.labels import imagenet1k, imagenet_a
+from counterfoil.models import load_model
 from counterfoil.numbers import published_numbers
 from counterfoil.pipeline import collection_at, evaluate_collection
 from counterfoil.pipeline.collected.preparing import Evaluation, prepare_evaluation
-from counterfoil.pipeline.published import RULES, with_questions
+from counterfoil.pipeline.published import RULES, paper_results
 from counterfoil.pipeline.recorded.study import open_runs
 from counterfoil.published import open_archive
 from counterfoil.report import PaperTable
@@ -324,9 +325,9 @@ def test_imagenet_d_asks_the_questions_of_its_release(order: str, endpoint: Fake
 
 
 def test_a_model_that_is_not_asked_keeps_its_way(tmp_path: Path) -> None:
-    model = Tells()
+    model = load_model(TELLS)
     archive = open_archive("imagenet-d", sets.imagenet_d_archive(tmp_path))
-    assert with_questions(model, archive) is model  # type: ignore[arg-type, comparison-overlap]
+    assert archive.adapt(model) is model
 
 
 @pytest.mark.parametrize("named", [True, False])

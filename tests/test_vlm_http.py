@@ -20,7 +20,7 @@ from counterfoil.evaluate import answers, answers_again, asks_again, made_for
 from counterfoil.models.vlm import Usage, VisionLanguageModel, load_vlm
 from counterfoil.models.vlm.line import next_wait
 from counterfoil.models.vlm.reach import Limits, reach_from
-from counterfoil.types import Answerer, Prediction
+from counterfoil.types import Prediction
 from vlm_server import (
     Act,
     Exchange,
@@ -110,7 +110,7 @@ def test_a_large_picture_is_shrunk_and_a_small_one_sent_as_it_is(endpoint: FakeE
     large = rng.integers(0, 256, (300, 900, 3), np.uint8)
     small = rng.integers(0, 256, (30, 50, 3), np.uint8)
     model = load("&format=png&longest_side=256")
-    model.answers([variant(0), variant(1)], [large, small])
+    model.predict([variant(0), variant(1)], [large, small])
     arrived = {exchange.image.size: exchange for exchange in endpoint.exchanges}
     assert set(arrived) == {(256, 85), (50, 30)}
     assert np.array_equal(np.asarray(arrived[50, 30].image), small)  # PNG: to the bit
@@ -258,7 +258,7 @@ def test_the_key_appears_nowhere(endpoint: FakeEndpoint, load: Load, caplog: pyt
     model = load()
     found = ask(model, 3)
     with pytest.raises(UserError) as stopped:
-        model.answers([variant(3)], [picture(3)])
+        model.predict([variant(3)], [picture(3)])
     seen = [repr(found), repr(model), str(vars(model.asking)), model.digest, model.usage.sentence, caplog.text,
             "".join(traceback.format_exception(stopped.value))]  # fmt: skip
     assert endpoint.keys == {f"Bearer {KEY}"}
@@ -406,8 +406,7 @@ def test_wrong_choices_come_from_the_photos_classes(endpoint: FakeEndpoint, load
     load()  # sets the environment
     model = load_vlm(f"vlm:{place}", place)
     narrow = made_for(model, ["wok", "pen", "tie"])
-    assert isinstance(narrow, Answerer)
-    narrow.answers([variant(n) for n in range(20)], [picture(n) for n in range(20)])
+    narrow.predict([variant(n) for n in range(20)], [picture(n) for n in range(20)])
     offered = {name for exchange in endpoint.exchanges for name in exchange.choices}
     assert offered == {"pen", "wok", "tie"}
     assert narrow.digest != model.digest

@@ -1,7 +1,8 @@
-"""The contracts of edits and classifiers as functions that plug-in authors run, as we do."""
+"""The contracts of edits, models, sources and painters as functions that plug-in authors run, as we do."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import get_args
@@ -12,7 +13,11 @@ from numpy.typing import NDArray
 from counterfoil.edit.base import Edit, Needs, Subject, Supplied
 from counterfoil.edit.legacy import adapted
 from counterfoil.errors import Unusable
-from counterfoil.types import Classifier, DonorRule, Picture
+from counterfoil.paint.painter import Painted, Painter, Refusal, Wish
+from counterfoil.types import Classifier, DonorRule, Model, Picture, Sample, Source, Variant
+
+_NAMED = "a model has a name and a digest, an identity, a device and words for its scoring"
+_PHOTOS_READ = 20  # a source may hold millions
 
 
 class ContractError(AssertionError):
@@ -131,7 +136,6 @@ def check_classifier(classifier: Classifier, images: Sequence[NDArray[np.uint8]]
     """Ask a classifier about images, together, alone and in reverse, and check what every classifier promises."""
     labels = list(classifier.labels)
     _require(len(labels) == len(set(labels)) > 1, "a classifier names each column, and no two alike")
-    _require(bool(classifier.name) and bool(classifier.digest), "a classifier has a name and a digest")
     together = np.asarray(classifier(images))
     _require(together.shape == (len(images), len(labels)), "scores are (images, labels)")
     _require(bool(np.isfinite(together).all()), "scores are finite")
@@ -141,3 +145,92 @@ def check_classifier(classifier: Classifier, images: Sequence[NDArray[np.uint8]]
     _require(np.allclose(alone, together, atol=1e-4), "scores do not depend on the batch")
     backwards = np.asarray(classifier(list(reversed(images))))[::-1]
     _require(np.allclose(backwards, together, atol=1e-4), "scores do not depend on the order")
+
+
+def check_model(model: Model, images: Sequence[NDArray[np.uint8]]) -> None:
+    """Check what a run asks of a model: its scores, its predictions, and what it says of itself."""
+    if model.gives_scores:
+        check_classifier(model, images)
+    said = (model.name, model.digest, model.identity, model.device, model.scoring)
+    _require(all(isinstance(text, str) and text for text in said), _NAMED)
+    _require(model.identity == model.identity, "a model has one identity, however often it is asked")
+    _require(isinstance(model.note, str) and isinstance(model.prepared_by, str), "a note is text, which may be empty")
+    _require(isinstance(model.retryable, bool), "a model says whether errors may be asked again")
+    _require(set(model.labels[:2]) <= set(model.among(model.labels[:2]).labels), "`among` keeps the labels it is given")
+    label = model.labels[0]
+    variants = [Variant(f"v{n}", f"s{n}", label, "original", "original", "none", "{}", n) for n in range(len(images))]
+    predictions = model.predict(variants, images)
+    ids = [prediction.variant_id for prediction in predictions]
+    _require(ids == [variant.id for variant in variants], "predictions come one per variant, in order")
+    for prediction in predictions:
+        known = prediction.outcome != "scored" or set(prediction.ranked) <= set(model.labels)
+        _require(known, "predictions rank labels of the model")
+        _require(len(prediction.ranked) == len(prediction.scores), "every ranked label has its score")
+        scored = bool(prediction.ranked) == (prediction.outcome == "scored")
+        _require(scored, "a prediction ranks labels where its outcome is 'scored', and only there")
+
+
+def check_source(source: Source) -> int:
+    """List a source and read its first photos; check what every source promises; gives back how many it could read."""
+    _require(bool(str(source.images)), "a source names the address of its photos")
+    samples, skipped = source.samples()
+    _require((list(samples), list(skipped)) == tuple(map(list, source.samples())), "samples come in a fixed order")
+    _require(len({sample.id for sample in samples}) == len(samples), "every sample has an id of its own")
+    for sample in samples:
+        _require(bool(sample.id and sample.label and sample.digest), "a sample has an id, a label and a digest")
+    _require(all(row.sample_id and row.reason for row in skipped), "what is left out has a name and a reason")
+    named = set(source.labels)
+    _require(not named or {sample.label for sample in samples} <= named, "`labels` has every label of the samples")
+    return sum(_check_sample(source, sample) for sample in samples[:_PHOTOS_READ])
+
+
+def _check_sample(source: Source, sample: Sample) -> bool:
+    try:
+        (image, mask), (again, mask_again) = source.read(sample), source.read(sample)
+    except Unusable as error:
+        _require(bool(str(error)), "a photo that cannot be used says why")
+        return False
+    _require(
+        image.dtype == np.uint8 and image.ndim == 3 and image.shape[2] == 3, "a photo is uint8, (height, width, 3)"
+    )
+    _require((mask is None) == (sample.mask is None), "a sample names its mask where it has one")
+    _require(mask is None or mask.dtype == np.uint8, "a mask is uint8")
+    _require(mask is None or mask.shape == image.shape[:2], "photo and mask have one size")
+    same = np.array_equal(image, again) and (mask is None or np.array_equal(mask, np.asarray(mask_again)))
+    _require(same, "a photo read twice is the same")
+    return True
+
+
+def check_painter(painter: Painter, wishes: Sequence[Wish]) -> int:
+    """Have wishes painted, together and alone; check what every painter promises; gives back how many were painted."""
+    _require(bool(painter.name), "a painter has a name")
+    try:
+        json.dumps([dict(painter.settings), dict(painter.environment)], allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ContractError(f"settings and environment are ready for JSON: {error}") from error
+    for wish in wishes:
+        painter.check_prompt(wish.prompt)
+    together = painter.paint(wishes)
+    _require(len(together) == len(wishes), "a painter gives one picture or refusal per wish")
+    for wish, painted in zip(wishes, together, strict=True):
+        _check_painted(wish, painted)
+    alone = [painter.paint([wish])[0] for wish in wishes]
+    same = all(_same_painted(first, second) for first, second in zip(together, alone, strict=True))
+    _require(same, "the picture of a wish does not depend on the wishes beside it")
+    return sum(not isinstance(painted, Refusal) for painted in together)
+
+
+def _check_painted(wish: Wish, painted: Painted) -> None:
+    if isinstance(painted, Refusal):
+        _require(bool(painted.reason), "a refusal says why")
+        return
+    _require(isinstance(painted, np.ndarray) and painted.dtype == np.uint8, "a picture is an array of uint8")
+    _require(painted.ndim == 3 and painted.shape[2] == 3 and painted.size > 0, "a picture is (height, width, 3)")
+    around = wish.around
+    _require(around is None or painted.shape == around.image.shape, "a background has the size of its photo")
+
+
+def _same_painted(first: Painted, second: Painted) -> bool:
+    if isinstance(first, Refusal) or isinstance(second, Refusal):
+        return isinstance(first, Refusal) and isinstance(second, Refusal)
+    return np.array_equal(first, second)

@@ -1,4 +1,8 @@
-"""People's own code, named `module:factory`: imported from the working folder too, its faults told in one line."""
+"""People's own code: named `module:factory`, or registered as an entry point of an installed package.
+
+Entry points of the groups `counterfoil.models`, `counterfoil.sources` and `counterfoil.painters` are loaders, each
+under the scheme of its addresses: `scheme:rest`. What goes wrong in people's code is said in one line.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,8 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -50,7 +56,48 @@ def told_of(what: str, kept: str = "") -> Iterator[None]:
         raise UserError(f"{what}: {told} ({Path(place.filename).name}, line {place.lineno}){kept}") from error
 
 
+@dataclass(frozen=True)
+class Plugin:
+    """A loader of another package, registered under a scheme."""
+
+    load: Callable[..., Any]
+    module: ModuleType
+
+    @property
+    def about(self) -> str:
+        """The first line of its documentation."""
+        return (self.load.__doc__ or f"from {self.module.__name__}").strip().split("\n")[0]
+
+
+def plugin_named(group: str, scheme: str) -> Plugin | None:
+    """The loader that an installed package registered under this scheme; None where there is none."""
+    registered = [entry for entry in entry_points(group=group) if entry.name == scheme]
+    if len(registered) > 1:
+        values = " and ".join(sorted(entry.value for entry in registered))
+        raise UserError(f"two packages register '{scheme}:' in {group}, {values}: uninstall or rename one")
+    return _plugin(registered[0]) if registered else None
+
+
+def plugins_of(group: str) -> dict[str, Plugin]:
+    """Every loader that installed packages registered, by scheme."""
+    schemes = sorted({entry.name for entry in entry_points(group=group)})
+    return {scheme: plugin for scheme in schemes if (plugin := plugin_named(group, scheme)) is not None}
+
+
+def _plugin(entry: EntryPoint) -> Plugin:
+    with told_of(f"expected the entry point {entry.name} = {entry.value} to load, but it fails"):
+        loader = entry.load()
+    if not callable(loader):
+        raise UserError(f"entry point {entry.name} = {entry.value}: expected a function, got {loader!r}")
+    return Plugin(loader, sys.modules[entry.module])
+
+
+def optional(thing: object, name: str, default: Any) -> Any:
+    """What people's own object says under this name, or the default: it need not say anything."""
+    return getattr(thing, name, default)
+
+
 def source_digest(module: ModuleType) -> str:
     """Stands for an object that names no digest of its own; its weights are then not covered."""
-    file = Path(getattr(module, "__file__", None) or "")
+    file = Path(vars(module).get("__file__") or "")
     return hashlib.sha256(file.read_bytes() if file.is_file() else module.__name__.encode()).hexdigest()

@@ -5,11 +5,16 @@ Records are frozen, ready for Parquet and JSON, and never hold pixels; `Picture`
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 if TYPE_CHECKING:  # types.py must import nothing heavy: `import counterfoil` stays light
+    from pathlib import Path
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -203,6 +208,52 @@ class Drop:
     p_bh: float = float("nan")  # adjusted by Benjamini and Hochberg
 
 
+@dataclass(frozen=True)
+class Usage:
+    """What an endpoint was asked in one session; `plus` adds the sessions of a run that was resumed."""
+
+    questions: int = 0
+    requests: int = 0  # more than questions where something was tried again
+    input_tokens: int = 0
+    output_tokens: int = 0
+    unmetered: int = 0  # replies that did not say how many tokens they took
+    request_seconds: float = 0.0  # over all requests, also those at the same time
+    waited_seconds: float = 0.0  # before further attempts
+    cost: float = math.nan  # NaN where no prices were given
+    outcomes: Mapping[str, int] = field(default_factory=dict)
+    served: Mapping[str, int] = field(default_factory=dict)  # the models that the endpoint says it used
+
+    def plus(self, other: Usage) -> Usage:
+        """Both together."""
+        mine, theirs = asdict(self), asdict(other)
+        return Usage(**{name: _sum(value, theirs[name]) for name, value in mine.items()})
+
+    def record(self) -> dict[str, Any]:
+        """As JSON, which has no NaN: an unknown cost is null."""
+        return {**asdict(self), "cost": None if math.isnan(self.cost) else self.cost}
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any]) -> Usage:
+        """The usage that a record holds."""
+        return cls(**{**record, "cost": math.nan if record["cost"] is None else record["cost"]})
+
+    @property
+    def sentence(self) -> str:
+        """One line for people."""
+        at_least = "at least " if self.unmetered else ""
+        outcomes = ", ".join(f"{n:,} {outcome}" for outcome, n in sorted(self.outcomes.items())) or "nothing asked"
+        cost = "cost unknown (no prices given)" if math.isnan(self.cost) else f"cost {at_least}{self.cost:.4f}"
+        return (
+            f"{self.questions:,} questions ({outcomes}) in {self.requests:,} requests, {at_least}"
+            f"{self.input_tokens:,} + {self.output_tokens:,} tokens, {cost}, {self.request_seconds:.0f} s of requests,"
+            f" {self.waited_seconds:.0f} s of waiting"
+        )
+
+
+def _sum(mine: Any, theirs: Any) -> Any:
+    return dict(Counter(mine) + Counter(theirs)) if isinstance(mine, dict) else mine + theirs
+
+
 class PhotoShare(NamedTuple):
     """A share of pictures, and what it owes to each photo: pictures of one photo succeed and fail together."""
 
@@ -213,7 +264,19 @@ class PhotoShare(NamedTuple):
 
 
 class Source(Protocol):
-    """Pictures from anywhere: the samples first, the pixels when asked."""
+    """Pictures from anywhere: the samples first, the pixels when asked; `SourceBase` has the defaults."""
+
+    @property
+    def images(self) -> str | Path:
+        """The address it was opened from, as the record of a run has it: the photos are found again by it."""
+
+    @property
+    def masks(self) -> str | Path | None:
+        """The folder of masks that was given besides; None where there is none."""
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """The classes it names, whether or not a photo of them can be used; empty where it cannot tell."""
 
     def samples(self) -> tuple[Sequence[Sample], Sequence[Skipped]]:
         """Every sample in a fixed order, and what had to be left out."""
@@ -222,16 +285,37 @@ class Source(Protocol):
         """The photo, upright, and its mask where there is one; raise `Unusable` where that fails."""
 
 
-class Classifier(Protocol):
-    """A model as the evaluation sees it: pictures in, one score per label out."""
+class SourceBase:
+    """Defaults of a `Source`; its author writes `images`, `samples` and `read`."""
 
-    @property
-    def name(self) -> str:
-        """The address it was loaded from."""
+    @cached_property
+    def masks(self) -> str | Path | None:
+        """No folder besides."""
+        return None
+
+    @cached_property
+    def labels(self) -> Sequence[str]:
+        """Unknown before the samples are listed."""
+        return ()
+
+
+class Classifier(Protocol):
+    """The least that people write: pictures in, one probability per label out; `python:` makes a `Model` of it."""
 
     @property
     def labels(self) -> Sequence[str]:
         """The name of each column of the scores."""
+
+    def __call__(self, images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
+        """Probabilities, (len(images), len(labels))."""
+
+
+class Model(Classifier, Protocol):
+    """A model as a run sees it; `evaluate.ModelBase` has defaults for all but the first three and the scores."""
+
+    @property
+    def name(self) -> str:
+        """The address it was loaded from, and what was made of it."""
 
     @property
     def preprocessing(self) -> Preprocessing | None:
@@ -241,19 +325,54 @@ class Classifier(Protocol):
     def digest(self) -> str:
         """Hash of the weights."""
 
-    def __call__(self, images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
-        """Probabilities, (len(images), len(labels))."""
+    @property
+    def details(self) -> tuple[object, ...]:
+        """What makes its answers besides weights, preprocessing and labels, such as the runtime."""
 
+    @property
+    def identity(self) -> str:
+        """Hash of all that makes its answers; answers of another identity are not taken up again."""
 
-@runtime_checkable
-class Answerer(Protocol):
-    """A model that knows the question behind each variant and answers in predictions, not in a row of scores."""
+    @property
+    def device(self) -> str:
+        """Where it runs, as torch names devices: cpu, cuda, cuda:1."""
 
-    def answers(self, variants: Sequence[Variant], images: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
+    @property
+    def parameters(self) -> int | None:
+        """How many numbers were learnt; None where that is not known."""
+
+    @property
+    def prepared_by(self) -> str:
+        """Which code prepares the pictures, in words; empty where that is not known."""
+
+    @property
+    def scoring(self) -> str:
+        """How the columns compete, in words."""
+
+    @property
+    def note(self) -> str:
+        """What is to be known of its run, printed at the end; empty where there is nothing."""
+
+    @property
+    def usage(self) -> Usage | None:
+        """What an endpoint was asked; None where there is none."""
+
+    @property
+    def retryable(self) -> bool:
+        """Whether an answer that ended in an error may come when asked again."""
+
+    @property
+    def gives_scores(self) -> bool:
+        """Whether the columns of its scores may be regrouped; False for a model that answers in `predict` alone."""
+
+    def predict(self, variants: Sequence[Variant], images: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
         """One prediction per variant, in order; whatever could not be scored says so in its outcome."""
 
-    def among(self, labels: Sequence[str]) -> Classifier:
-        """The same model, whose wrong choices come from these labels alone."""
+    def among(self, labels: Sequence[str]) -> Model:
+        """The same model for photos of these labels; a model that is asked to choose chooses among them."""
+
+    def offering(self, distractors: Mapping[str, str]) -> Model:
+        """The same model, which is offered these wrong answers, by sample, where it is asked to choose."""
 
 
 class Engine(Protocol):

@@ -12,6 +12,7 @@ from counterfoil.cli.options import chosen_options, model_options
 from counterfoil.cli.running import command_line, print_models, tell, workers_option
 from counterfoil.pipeline import Evaluation, collection_at, run_evaluation
 from counterfoil.pipeline.collected.opening import full_address, told
+from counterfoil.pipeline.recorded.papers import paper_tables
 
 
 @click.command()
@@ -35,4 +36,4 @@ def evaluate(collection: str, models: tuple[str, ...], out: Path, **options: Any
         opened, models, options=chosen_options(options), address=full_address(collection),
         command=command_line(), **asked,
     )  # fmt: skip
-    tell(run_evaluation(evaluation, out, print_models))
+    tell(run_evaluation(evaluation, out, print_models, paper_tables))

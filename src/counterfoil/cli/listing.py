@@ -8,11 +8,11 @@ import click
 
 from counterfoil import __version__
 from counterfoil.edit import EDITS
-from counterfoil.models import ADDRESSES
-from counterfoil.paint.address import PAINTERS
+from counterfoil.models import model_schemes
+from counterfoil.paint.address import painter_schemes
 from counterfoil.recipes import load_recipe, recipe_names
 from counterfoil.recipes.painting import load_painting, painting_names
-from counterfoil.source import SOURCES
+from counterfoil.source import source_schemes
 
 _LISTS: dict[str, Callable[[], list[tuple[str, str]]]] = {
     "edits": lambda: [(name, (edit.__doc__ or "").split("\n")[0]) for name, edit in EDITS.items()],
@@ -20,9 +20,9 @@ _LISTS: dict[str, Callable[[], list[tuple[str, str]]]] = {
         *((name, load_recipe(name).about) for name in recipe_names()),
         *((name, f"[paint] {load_painting(name).about}") for name in painting_names()),
     ],
-    "models": lambda: [(f"{kind}:", about) for kind, (_, about) in ADDRESSES.items()],
-    "painters": lambda: [(f"{kind}:", about) for kind, (_, about) in PAINTERS.items()],
-    "sources": lambda: list(SOURCES.items()),
+    "models": lambda: [(f"{scheme}:", about) for scheme, about in model_schemes().items()],
+    "painters": lambda: [(f"{scheme}:", about) for scheme, about in painter_schemes().items()],
+    "sources": lambda: list(source_schemes().items()),
 }
 
 

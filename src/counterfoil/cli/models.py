@@ -11,7 +11,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.checks import ContractError, check_classifier
+from counterfoil.checks import ContractError, check_model
 from counterfoil.cli.options import chosen_options, model_options
 from counterfoil.cli.summaries import Commands
 from counterfoil.engine.local import cores
@@ -19,7 +19,7 @@ from counterfoil.errors import UserError
 from counterfoil.labels import space_named, space_of
 from counterfoil.models import load_model
 from counterfoil.source import DemoSource
-from counterfoil.types import Answerer, Classifier, Preprocessing
+from counterfoil.types import Model, Preprocessing
 
 PHOTOS = 3
 _SECONDS_TO_MEASURE = 2.0
@@ -40,7 +40,7 @@ def check(address: str, classes: str | None, **options: Any) -> None:
     model = load_model(address, options=replace(chosen_options(options), classes=space))
     for line in described(model):
         click.echo(line)
-    if isinstance(model, Answerer):
+    if not model.gives_scores:
         click.echo("contract: not run, since this model answers variants and not pictures")
         return
     photos = demo_photos()
@@ -49,22 +49,19 @@ def check(address: str, classes: str | None, **options: Any) -> None:
     keep_promises(model, [photo for _, photo in photos])
     click.echo("contract: kept (width, finite, probabilities, independent of batch and order)")
     click.echo(f"speed: {pictures_a_second(model, [photo for _, photo in photos]):.0f} pictures a second")
-    note = getattr(model, "note", "")
-    if note:
-        click.echo(f"note: {note}")
+    if model.note:
+        click.echo(f"note: {model.note}")
 
 
-def described(model: Classifier) -> list[str]:
+def described(model: Model) -> list[str]:
     """What the model is."""
-    parameters = getattr(model, "parameters", None)
-    preparation = getattr(model, "preparation", None)
     return [
         f"model: {model.name}",
         f"weights: sha256 {model.digest}",
-        *([f"parameters: {parameters:,}"] if parameters else []),
+        *([f"parameters: {model.parameters:,}"] if model.parameters else []),
         f"labels: {len(model.labels)} of {space_of(model.labels).name}, {model.labels[0]} ... {model.labels[-1]}",
         f"preprocessing: {told(model.preprocessing)}",
-        *([f"prepared by: {preparation.how}"] if preparation else []),
+        *([f"prepared by: {model.prepared_by}"] if model.prepared_by else []),
     ]
 
 
@@ -86,7 +83,7 @@ def demo_photos() -> list[tuple[str, NDArray[np.uint8]]]:
     return [(sample.label, source.read(sample)[0]) for sample in chosen]
 
 
-def answered(model: Classifier, photos: list[tuple[str, NDArray[np.uint8]]]) -> list[str]:
+def answered(model: Model, photos: list[tuple[str, NDArray[np.uint8]]]) -> list[str]:
     """The best answer to each photo."""
     space, demo = space_of(model.labels), space_named("imagenet1k")
     scores = model([photo for _, photo in photos])
@@ -97,15 +94,15 @@ def answered(model: Classifier, photos: list[tuple[str, NDArray[np.uint8]]]) -> 
     ]
 
 
-def keep_promises(model: Classifier, photos: list[NDArray[np.uint8]]) -> None:
+def keep_promises(model: Model, photos: list[NDArray[np.uint8]]) -> None:
     """The contract, as a user's error where it is broken."""
     try:
-        check_classifier(model, photos)
+        check_model(model, photos)
     except ContractError as error:
-        raise UserError(f"{model.name} breaks the contract of classifiers: {error}") from error
+        raise UserError(f"{model.name} breaks the contract of models: {error}") from error
 
 
-def pictures_a_second(model: Classifier, photos: list[NDArray[np.uint8]]) -> float:
+def pictures_a_second(model: Model, photos: list[NDArray[np.uint8]]) -> float:
     """The rate with one thread per core, as the pipeline asks."""
     batch = (photos * _PER_CALL)[:_PER_CALL]
     end = time.monotonic() + _SECONDS_TO_MEASURE

@@ -13,12 +13,14 @@ import click
 from counterfoil.errors import UserError
 from counterfoil.pipeline.collected.showing import maker_for
 from counterfoil.pipeline.recorded.comparing import compare_runs
+from counterfoil.pipeline.recorded.papers import paper_tables
 from counterfoil.pipeline.recorded.pictures import Album
 from counterfoil.pipeline.recorded.report import content_of, write_study
 from counterfoil.pipeline.recorded.study import accuracies, open_runs
 from counterfoil.report import ReportInput
 from counterfoil.report.compared import comparison_csv, comparison_json, comparison_sentence, comparison_text
 from counterfoil.report.exports import EXPORTS, export_names, exported
+from counterfoil.report.findings import headline_of
 from counterfoil.report.gate import (
     EXIT_STATUS,
     SHOWN_FIRST,
@@ -53,14 +55,14 @@ def report(runs: tuple[Path, ...], out: Path, names: tuple[str, ...], exports: s
     """Make the report of a finished run again, or one comparison of several runs over the same pictures."""
     wanted = export_names(exports) if exports else []
     study = open_runs(runs, names)
-    content = content_of(study, Album(study.folders, maker_for(study)))
+    content = content_of(study, Album(study.folders, maker_for(study)), paper_tables)
     page = write_study(out, content)
     if "csv" in wanted:
         content = replace(content, top5_drops=study.top5_drops)
     _write_exports(out, content, wanted)
     for tracker in trackers:
         TRACKERS[tracker](content, page)
-    for finding in study.headline:
+    for finding in headline_of(study):
         click.echo(finding.text)
     click.echo(f"report: {page}")
 

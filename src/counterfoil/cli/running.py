@@ -12,7 +12,6 @@ from counterfoil.cli.config import config_option, typed_arguments
 from counterfoil.cli.options import chosen_options, model_options
 from counterfoil.errors import UserError
 from counterfoil.pipeline import Job, Result, demo_job, paint_demo, run_job, source_at
-from counterfoil.pipeline.job import scoring_of
 from counterfoil.pipeline.result import Work
 from counterfoil.pipeline.spent import usage_of
 from counterfoil.types import Preprocessing
@@ -82,21 +81,20 @@ def print_models(prepared: Work) -> None:
     """What was loaded, before the work begins."""
     print_lost(prepared)
     for classifier in prepared.classifiers:
-        scoring = scoring_of(classifier)
-        told = "" if scoring in classifier.name else f"; {scoring}"
+        told = "" if classifier.scoring in classifier.name else f"; {classifier.scoring}"
         click.echo(f"{classifier.name}: {_told(classifier.preprocessing)}{told}")
 
 
 def print_lost(prepared: Work) -> None:
     """The classes of which nothing is left, before the work begins."""
-    if lost := getattr(prepared, "lost", ()):
-        click.echo(f"no photo can be used of {', '.join(lost)}: skipped.csv says why of each")
+    if prepared.lost:
+        click.echo(f"no photo can be used of {', '.join(prepared.lost)}: skipped.csv says why of each")
 
 
 def _print_counts(result: Result) -> None:
     """Nothing is left out in silence, and what models have to say of their run is said."""
     for classifier in result.prepared.classifiers:
-        if note := getattr(classifier, "note", ""):
+        if note := classifier.note:
             click.echo(f"{classifier.name}: {note}")
     for usage in usage_of(result.folder).values():
         click.echo(usage.sentence)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import Unusable, UserError
+from counterfoil.evaluate import CollectionBase
 from counterfoil.freeze.checking import decoded, differences, pixel_hash, read_bytes
 from counterfoil.freeze.entries import Manifest, Place, read_manifest
 from counterfoil.freeze.record import Record, read_record
@@ -20,7 +21,7 @@ from counterfoil.types import Exhibit, Skipped
 
 
 @dataclass(frozen=True)
-class Benchmark:
+class Benchmark(CollectionBase):
     """The pictures of a benchmark's folder, read from its files or shards; a `Collection`."""
 
     folder: Path

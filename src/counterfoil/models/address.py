@@ -17,17 +17,18 @@ from counterfoil.models.description import describe, labels_of
 from counterfoil.models.onnx import OnnxClassifier, OnnxRun
 from counterfoil.models.options import ModelOptions, Request
 from counterfoil.models.predictions import load_predictions
-from counterfoil.models.python import load_python
+from counterfoil.models.python import load_plugin, load_python
 from counterfoil.models.torch.clip import load_clip_huggingface, load_open_clip
 from counterfoil.models.torch.huggingface import load_huggingface
 from counterfoil.models.torch.timm import load_safetensors, load_timm
 from counterfoil.models.torch.torchscript import load_torchscript
 from counterfoil.models.torch.torchvision import load_torchvision
 from counterfoil.models.vlm import load_vlm
-from counterfoil.types import Classifier
+from counterfoil.own_code import plugin_named, plugins_of
+from counterfoil.types import Model
 
 
-def _embedded(request: Request) -> Classifier:
+def _embedded(request: Request) -> Model:
     place = request.place
     if place not in NETWORKS:
         offer = did_you_mean(place, NETWORKS, "embedded:")
@@ -37,7 +38,7 @@ def _embedded(request: Request) -> Classifier:
     return _in_precision(OnnxClassifier(request.address, file, labels, wanted, "probabilities"), request.options)
 
 
-def _onnx(request: Request) -> Classifier:
+def _onnx(request: Request) -> Model:
     path = Path(request.place)
     if not path.is_file():
         raise UserError(f"expected an ONNX file, got '{request.address}': there is no file '{request.place}'")
@@ -47,7 +48,7 @@ def _onnx(request: Request) -> Classifier:
     return _in_precision(network, request.options)
 
 
-def _in_precision(network: OnnxClassifier, options: ModelOptions) -> Classifier:
+def _in_precision(network: OnnxClassifier, options: ModelOptions) -> Model:
     """The network in the runtime and precision asked for."""
     runtime = "openvino" if options.runtime == "openvino" else "onnx"
     exact = network if runtime == "onnx" else replace(network, how=OnnxRun("openvino"))
@@ -56,15 +57,17 @@ def _in_precision(network: OnnxClassifier, options: ModelOptions) -> Classifier:
     return ComparedClassifier(replace(network, how=OnnxRun("openvino", options.precision)), exact, options.precision)
 
 
-def _python(request: Request) -> Classifier:
+def _python(request: Request) -> Model:
     return load_python(request.address, request.place)
 
 
-def _vlm(request: Request) -> Classifier:
+def _vlm(request: Request) -> Model:
     return load_vlm(request.address, request.place, request.options.classes)
 
 
-ADDRESSES: dict[str, tuple[Callable[[Request], Classifier], str]] = {
+ENTRY_POINTS = "counterfoil.models"  # the group in which another package names its loaders by scheme
+
+ADDRESSES: dict[str, tuple[Callable[[Request], Model], str]] = {
     "embedded": (_embedded, "networks that install from PyPI alone: " + ", ".join(NETWORKS)),
     "onnx": (_onnx, "onnx:FILE, with FILE.json beside it or --describe for labels and preprocessing"),
     "timm": (load_timm, "timm:NAME.TAG, such as timm:resnet50.a1_in1k, or a folder that timm saved"),
@@ -85,19 +88,28 @@ _OF_SUFFIX = {
 }  # fmt: skip
 
 
-def load_model(address: str, describe: str | None = None, options: ModelOptions | None = None) -> Classifier:
-    """The classifier at this address."""
+def model_schemes() -> dict[str, str]:
+    """What each scheme loads, ours and those of other packages."""
+    others = {scheme: plugin.about for scheme, plugin in plugins_of(ENTRY_POINTS).items() if scheme not in ADDRESSES}
+    return {**{scheme: about for scheme, (_, about) in ADDRESSES.items()}, **others}
+
+
+def load_model(address: str, describe: str | None = None, options: ModelOptions | None = None) -> Model:
+    """The model at this address."""
     chosen = options or ModelOptions()
     chosen = chosen if describe is None else replace(chosen, describe=describe)
     kind, colon, place = address.partition(":")
     if colon and kind in ADDRESSES:
         return _with_distinct_labels(ADDRESSES[kind][0](Request(address, place, chosen)))
+    plugin = plugin_named(ENTRY_POINTS, kind) if colon else None
+    if plugin is not None:
+        return _with_distinct_labels(load_plugin(address, plugin, Request(address, place, chosen)))
     raise UserError(
         f"expected a model address such as {_offer(address)}, got '{address}'; see `counterfoil list models`"
     )
 
 
-def _with_distinct_labels(model: Classifier) -> Classifier:
+def _with_distinct_labels(model: Model) -> Model:
     """Two columns of one name cannot be told apart: which of them is right would be chance."""
     twice = [label for label, count in Counter(model.labels).items() if count > 1]
     if twice:

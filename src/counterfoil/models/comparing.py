@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.types import Classifier, Preprocessing
+from counterfoil.evaluate import ModelBase
+from counterfoil.types import Model, Preprocessing
 
 COMPARED = 256  # pictures asked twice; enough to see a percent of changed answers
 
@@ -21,11 +22,11 @@ def _counts() -> Any:
 
 
 @dataclass(frozen=True)
-class ComparedClassifier:
+class ComparedClassifier(ModelBase):
     """Answers in reduced precision and counts how many top-1 answers that changed."""
 
-    reduced: Classifier
-    exact: Classifier
+    reduced: Model
+    exact: Model
     precision: str
     _counted: Any = field(default_factory=_counts, repr=False, compare=False)
 
@@ -58,7 +59,7 @@ class ComparedClassifier:
     @property
     def device(self) -> str:
         """Where the model runs."""
-        return str(getattr(self.reduced, "device", "cpu"))
+        return self.reduced.device
 
     def __call__(self, images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
         """Probabilities, (len(images), len(labels))."""

@@ -19,6 +19,7 @@ from onnxruntime.capi import onnxruntime_pybind11_state as faults
 
 from counterfoil.embedded.session import read_graph, session
 from counterfoil.errors import UserError
+from counterfoil.evaluate import ModelBase
 from counterfoil.models.openvino import open_request
 from counterfoil.models.options import Precision, Runtime
 from counterfoil.models.preparation import Preparation
@@ -77,7 +78,7 @@ class Original:
 
 
 @dataclass(frozen=True)
-class OnnxClassifier:
+class OnnxClassifier(ModelBase):
     """A network in an ONNX file with one input and one output."""
 
     name: str
@@ -111,6 +112,11 @@ class OnnxClassifier:
             line = " ".join(str(error).split())
             raise UserError(f"{self.name} does not take the input {self.preprocessing.size}: {line[:200]}") from error
         return found
+
+    @property
+    def details(self) -> tuple[object, ...]:
+        """Whether the file gives probabilities, and where and how it runs."""
+        return (self.scores, self.how)
 
     @cached_property
     def digest(self) -> str:

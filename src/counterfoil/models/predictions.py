@@ -12,17 +12,18 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
+from counterfoil.evaluate import ModelBase
 from counterfoil.labels import imagenet1k
 from counterfoil.models.options import Request
 from counterfoil.models.weights import check_file, file_digest
 from counterfoil.store import open_parquet
-from counterfoil.types import Classifier, Prediction, Preprocessing, Variant
+from counterfoil.types import Model, Prediction, Preprocessing, Variant
 
 RANKS = 5
 _PICTURE = ("variant_id", "file", "filename", "file_name", "image")
@@ -34,10 +35,8 @@ Ranking = list[tuple[str, float]]  # class and probability, best first
 
 
 @dataclass(frozen=True)
-class SavedPredictions:
+class SavedPredictions(ModelBase):
     """The answers of a model that is not here."""
-
-    may_recover: ClassVar[bool] = False  # a row that is not in the file will not be there the next time either
 
     name: str
     labels: tuple[str, ...]
@@ -49,13 +48,14 @@ class SavedPredictions:
         """There is no model to ask about new pictures."""
         raise UserError(f"expected pictures that {self.name} has answers for; it cannot look at new ones")
 
-    def answers(self, variants: Sequence[Variant], images: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
+    @property
+    def gives_scores(self) -> bool:
+        """There are answers alone."""
+        return False
+
+    def predict(self, variants: Sequence[Variant], images: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
         """The saved answer to each variant."""
         return [self._answer(variant) for variant in variants]
-
-    def among(self, labels: Sequence[str]) -> Classifier:
-        """The same answers: they were made before these labels were chosen."""
-        return self
 
     def _answer(self, variant: Variant) -> Prediction:
         ranking = self.rankings.get(variant.id)
@@ -69,7 +69,7 @@ class SavedPredictions:
         return Prediction(variant.id, tuple(label for label, _ in best), tuple(score for _, score in best), true_score)
 
 
-def load_predictions(request: Request) -> Classifier:
+def load_predictions(request: Request) -> Model:
     """Saved answers by the file they stand in."""
     path = Path(request.place)
     check_file(path, "predictions as CSV or Parquet")

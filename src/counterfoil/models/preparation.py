@@ -121,4 +121,4 @@ def _structured(rng: np.random.Generator, height: int, width: int) -> NDArray[np
 
 
 def _in_one_line(transform: Transform) -> str:
-    return " ".join(str(getattr(transform, "told", transform)).split())
+    return " ".join(str(transform).split())

@@ -1,29 +1,31 @@
-"""A model of one's own: `python:module:factory`, where `factory()` returns a classifier."""
+"""A model of one's own, by `python:module:factory` or from another package: a callable with labels becomes a model."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
-from counterfoil.own_code import made_by, source_digest, told_of
-from counterfoil.types import Preprocessing
+from counterfoil.evaluate import ModelBase
+from counterfoil.own_code import Plugin, made_by, optional, source_digest, told_of
+from counterfoil.types import Classifier, Model, Preprocessing
 
 
 @dataclass(frozen=True)
-class PythonClassifier:
-    """Lifts what a factory returned to a classifier: one call at a time, answers checked."""
+class PythonClassifier(ModelBase):
+    """Makes a model of a plain classifier: one call at a time, answers checked."""
 
     name: str
     labels: tuple[str, ...]
     preprocessing: Preprocessing | None
     digest: str
-    model: Any
+    model: Classifier
     _one_at_a_time: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def __call__(self, images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
@@ -48,11 +50,25 @@ def _check_probabilities(name: str, scores: NDArray[np.float32]) -> None:
         )
 
 
-def load_python(address: str, place: str) -> PythonClassifier:
+def load_python(address: str, place: str) -> Model:
     """Import the module and call its factory."""
-    model, module = made_by(address, place)
-    labels = tuple(str(label) for label in getattr(model, "labels", ()))
-    if not callable(model) or not labels:
-        raise UserError(f"expected {address} to return a callable with `labels`, got {type(model).__name__}")
-    digest = getattr(model, "digest", None) or source_digest(module)
-    return PythonClassifier(address, labels, getattr(model, "preprocessing", None), str(digest), model)
+    made, module = made_by(address, place)
+    return _as_model(address, made, module)
+
+
+def load_plugin(address: str, plugin: Plugin, request: object) -> Model:
+    """What another package's loader makes of the request."""
+    with told_of(f"expected '{address}' to load, but it fails"):
+        made = plugin.load(request)
+    return _as_model(address, made, plugin.module)
+
+
+def _as_model(address: str, made: Any, module: ModuleType) -> Model:
+    """A model as it is; a callable with labels as a model."""
+    labels = tuple(str(label) for label in optional(made, "labels", ()))
+    if not callable(made) or not labels:
+        raise UserError(f"expected {address} to return a callable with `labels`, got {type(made).__name__}")
+    if isinstance(made, ModelBase):
+        return made  # type: ignore[return-value]  # what its author has to write is checked by check_model
+    digest = optional(made, "digest", None) or source_digest(module)
+    return PythonClassifier(address, labels, optional(made, "preprocessing", None), str(digest), made)

@@ -15,21 +15,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
+from counterfoil.evaluate import ModelWrapper, identity_hash
 from counterfoil.labels import LabelSpace
-from counterfoil.types import Answerer, Classifier, Preprocessing
+from counterfoil.types import Model
 
 Scoring: TypeAlias = Literal["all", "subset"]
 
 
 @dataclass(frozen=True)
-class ScoredClassifier:
+class ScoredClassifier(ModelWrapper):
     """A classifier whose columns are the classes of a benchmark.
 
     Of a class with several ids the best carries the class's name, as the arg-max over single ids has it; its other
     ids keep columns of their own, named after it, so that the row remains one distribution.
     """
 
-    model: Classifier
+    model: Model
     groups: tuple[tuple[str, tuple[int, ...]], ...]  # class, and the columns that count as it
     others: tuple[int, ...]  # columns of no class, where they compete
     told: str
@@ -55,24 +56,9 @@ class ScoredClassifier:
         return (*named, *(self.model.labels[column] for column in self.others))
 
     @property
-    def preprocessing(self) -> Preprocessing | None:
-        """What is done to a picture before the network sees it."""
-        return self.model.preprocessing
-
-    @property
-    def digest(self) -> str:
-        """Hash of the weights."""
-        return self.model.digest
-
-    @property
-    def note(self) -> str:
-        """What the model has to say of its run."""
-        return str(getattr(self.model, "note", ""))
-
-    @property
-    def device(self) -> str:
-        """Where the model runs."""
-        return str(getattr(self.model, "device", "cpu"))
+    def identity(self) -> str:
+        """Hash of the model's own parts and of which columns compete as what."""
+        return identity_hash(self, [self.groups, self.others, self.model.labels, *self.model.details])
 
     @cached_property
     def _columns(self) -> NDArray[np.intp]:
@@ -90,9 +76,9 @@ class ScoredClassifier:
             return np.asarray(scores / scores.sum(axis=1, keepdims=True), np.float32)
 
 
-def scored(model: Classifier, space: LabelSpace, labels: Sequence[str], scoring: Scoring) -> Classifier:
+def scored(model: Model, space: LabelSpace, labels: Sequence[str], scoring: Scoring) -> Model:
     """The model over a benchmark's labels; a model that answers variants itself is left as it is."""
-    if isinstance(model, Answerer):
+    if not model.gives_scores:
         return model
     column_of = {label: column for column, label in enumerate(model.labels)}
     wanted = list(dict.fromkeys(labels))
@@ -105,7 +91,7 @@ def scored(model: Classifier, space: LabelSpace, labels: Sequence[str], scoring:
     return ScoredClassifier(model, groups, others, f"all {len(model.labels)} columns")
 
 
-def _columns(model: Classifier, space: LabelSpace, column_of: dict[str, int], label: str) -> tuple[int, ...]:
+def _columns(model: Model, space: LabelSpace, column_of: dict[str, int], label: str) -> tuple[int, ...]:
     """The columns that count as a class: those of its ids, else the one of its name, as a zero-shot model has it."""
     ids = space.ids_of(label) or (label,)
     missing = [name for name in ids if name not in column_of]
@@ -119,7 +105,7 @@ def _columns(model: Classifier, space: LabelSpace, column_of: dict[str, int], la
     )
 
 
-def _check_names(model: Classifier, groups: Sequence[tuple[str, tuple[int, ...]]], others: Sequence[int]) -> None:
+def _check_names(model: Model, groups: Sequence[tuple[str, tuple[int, ...]]], others: Sequence[int]) -> None:
     """Two columns of one name could not be told apart in the answers."""
     clash = {label for label, _ in groups} & {model.labels[column] for column in others}
     if clash:

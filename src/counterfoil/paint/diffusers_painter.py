@@ -15,7 +15,7 @@ from counterfoil.paint.batching import in_batches
 from counterfoil.paint.diffusers_pipeline import LoadedPipeline, load_pipeline
 from counterfoil.paint.diffusers_pixels import PixelPainter, load_pixels
 from counterfoil.paint.inpainting import Canvas, by_size, canvas_for
-from counterfoil.paint.painter import Painted, PaintOptions, Paints, Refusal, Wish
+from counterfoil.paint.painter import Painted, PainterBase, PaintOptions, Paints, Refusal, Wish
 from counterfoil.paint.repository import repository
 from counterfoil.paint.timing import refuse_slow, seconds_of
 
@@ -23,7 +23,7 @@ _MULTIPLE = 16  # pixels: eight to a latent cell, and some networks take two cel
 
 
 @dataclass(frozen=True)
-class DiffusersPainter:
+class DiffusersPainter(PainterBase):
     """A pipeline that paints many wishes at once, each from its own generator."""
 
     loaded: LoadedPipeline

@@ -20,7 +20,7 @@ from counterfoil.paint.batching import in_batches
 from counterfoil.paint.complexity_guide import SIDE, raised
 from counterfoil.paint.diffusers_pipeline import device_for, dtype_on, environment_on, precision_on
 from counterfoil.paint.inpainting import Canvas, by_size, canvas_for
-from counterfoil.paint.painter import Painted, PaintOptions, Refusal, Wish
+from counterfoil.paint.painter import Painted, PainterBase, PaintOptions, Refusal, Wish
 from counterfoil.paint.repository import Repository, loading
 from counterfoil.paint.timing import refuse_slow, seconds_of
 
@@ -45,7 +45,7 @@ def lambda_of(prompt: str) -> float:
 
 
 @dataclass(frozen=True)
-class PixelPainter:
+class PixelPainter(PainterBase):
     """An unconditional model that paints backgrounds."""
 
     name: str

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from functools import cached_property
+from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +38,10 @@ Painted: TypeAlias = "NDArray[np.uint8] | Refusal"  # (height, width, 3), RGB
 
 
 class Painter(Protocol):
-    """Pictures from words; the picture of a wish does not depend on the wishes beside it."""
+    """Pictures from words; the picture of a wish does not depend on the wishes beside it.
+
+    `PainterBase` has the defaults of all but the name and `paint`.
+    """
 
     @property
     def name(self) -> str:
@@ -54,21 +58,31 @@ class Painter(Protocol):
     def paint(self, wishes: Sequence[Wish]) -> list[Painted]:
         """One picture or refusal per wish, in order."""
 
-
-@runtime_checkable
-class Timed(Protocol):
-    """A painter that knows how long it takes."""
+    def check_prompt(self, prompt: str) -> None:
+        """Raise `UserError` where it does not understand this prompt."""
 
     def check_time(self, wish: Wish, pictures: int) -> None:
         """Raise `UserError` with an estimate where so many pictures would take too long on this machine."""
 
 
-@runtime_checkable
-class Particular(Protocol):
-    """A painter that does not understand every prompt."""
+class PainterBase:
+    """Defaults of a `Painter`."""
+
+    @cached_property
+    def settings(self) -> Mapping[str, object]:
+        """Nothing that can be set."""
+        return {}
+
+    @cached_property
+    def environment(self) -> Mapping[str, str]:
+        """Nothing to record."""
+        return {}
 
     def check_prompt(self, prompt: str) -> None:
-        """Raise `UserError` where it does not understand this one."""
+        """Every prompt is understood."""
+
+    def check_time(self, wish: Wish, pictures: int) -> None:
+        """It is fast enough on every machine."""
 
 
 @dataclass(frozen=True)

@@ -1,24 +1,25 @@
-"""A painter of one's own: `python:module:factory`; what goes wrong in it is said in one line."""
+"""A painter of one's own, by `python:module:factory` or from another package; its faults are said in one line."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from counterfoil.errors import UserError
-from counterfoil.own_code import made_by, source_digest, told_of
-from counterfoil.paint.painter import Painted, PaintOptions, Paints, Refusal, Wish
+from counterfoil.own_code import Plugin, made_by, optional, source_digest, told_of
+from counterfoil.paint.painter import Painted, PainterBase, PaintOptions, Paints, Refusal, Wish
 
 _OF_DIFFUSERS = ("steps", "guidance", "scheduler", "size", "strength", "device", "precision")
 
 
 @dataclass(frozen=True)
-class PythonPainter:
-    """Lifts what a factory returned to a painter: the number, type and shape of its pictures are checked."""
+class PythonPainter(PainterBase):
+    """Makes a painter of an object with `paint(wishes)`: the number, type and shape of its pictures are checked."""
 
     name: str
     painter: Any
@@ -27,12 +28,22 @@ class PythonPainter:
     @property
     def settings(self) -> Mapping[str, object]:
         """What the object says of itself."""
-        return {"painter": self.name, "revision": self.digest, **getattr(self.painter, "settings", {})}
+        return {"painter": self.name, "revision": self.digest, **optional(self.painter, "settings", {})}
 
     @property
     def environment(self) -> Mapping[str, str]:
         """What the object says of its making."""
-        return dict(getattr(self.painter, "environment", {}))
+        return dict(optional(self.painter, "environment", {}))
+
+    def check_prompt(self, prompt: str) -> None:
+        """What the object refuses, where it looks at prompts."""
+        if isinstance(self.painter, PainterBase):
+            self.painter.check_prompt(prompt)
+
+    def check_time(self, wish: Wish, pictures: int) -> None:
+        """What the object refuses, where it knows how long it takes."""
+        if isinstance(self.painter, PainterBase):
+            self.painter.check_time(wish, pictures)
 
     def paint(self, wishes: Sequence[Wish]) -> list[Painted]:
         """One picture or refusal per wish, in order."""
@@ -71,16 +82,26 @@ def _prompts(wishes: Sequence[Wish]) -> str:
 def load_python_painter(address: str, place: str, paints: Paints, options: PaintOptions) -> PythonPainter:
     """Import the module and call its factory."""
     _refuse_unused(address, options)
-    painter, module = made_by(address, place)
-    if not callable(getattr(painter, "paint", None)):
+    return _as_painter(address, *made_by(address, place))
+
+
+def load_plugin_painter(address: str, plugin: Plugin, paints: Paints, options: PaintOptions) -> PythonPainter:
+    """The painter that another package's loader makes of the address."""
+    with told_of(f"expected '{address}' to load, but it fails"):
+        painter = plugin.load(address, address.partition(":")[2], paints, options)
+    return _as_painter(address, painter, plugin.module)
+
+
+def _as_painter(address: str, painter: Any, module: ModuleType) -> PythonPainter:
+    if not callable(optional(painter, "paint", None)):
         raise UserError(f"expected '{address}' to name a factory of an object with `paint(wishes)`, got none")
-    found = PythonPainter(address, painter, str(getattr(painter, "digest", None) or source_digest(module)))
+    made = PythonPainter(address, painter, str(optional(painter, "digest", None) or source_digest(module)))
     try:
-        json.dumps([found.settings, found.environment], allow_nan=False)
+        json.dumps([made.settings, made.environment], allow_nan=False)
     except (TypeError, ValueError) as error:
-        told = f"expected `settings` and `environment` of '{address}' as dictionaries ready for JSON"
-        raise UserError(f"{told}: {error}") from error
-    return found
+        expected = f"expected `settings` and `environment` of '{address}' as dictionaries ready for JSON"
+        raise UserError(f"{expected}: {error}") from error
+    return made
 
 
 def _refuse_unused(address: str, options: PaintOptions) -> None:

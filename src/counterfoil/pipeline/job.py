@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import platform
 import sys
 from collections.abc import Mapping, Sequence
@@ -21,16 +20,16 @@ from counterfoil.errors import UserError
 from counterfoil.evaluate import made_for
 from counterfoil.labels import LabelSpace, imagenet1k, own_space, space_named, space_of
 from counterfoil.models import ModelOptions, Scoring, load_model, scored
-from counterfoil.models.scoring import ScoredClassifier
+from counterfoil.own_code import Plugin, plugin_named, told_of
 from counterfoil.pipeline.lost_classes import lost_classes
 from counterfoil.pipeline.studio import Segmenter, Studio
 from counterfoil.recipes import Recipe, Step, load_recipe
 from counterfoil.segment import U2Netp
-from counterfoil.source import DemoSource, FolderSource
+from counterfoil.source import ENTRY_POINTS, DemoSource, FolderSource
 from counterfoil.source.formats import FORMATS
 from counterfoil.source.imagenet_s import PREFIX as IMAGENET_S
 from counterfoil.source.imagenet_s import ImageNetSSource
-from counterfoil.types import Classifier, Picture, Run, Sample, Skipped, Source, Variant
+from counterfoil.types import Model, Picture, Run, Sample, Skipped, Source, Variant
 
 _SURROGATE = "surrogate"  # a need of a step: skipped by name where the surrogate does not know the photos' labels
 
@@ -69,11 +68,11 @@ class Prepared:
     job: Job
     recipe: Recipe
     steps: tuple[Planned, ...]
-    classifiers: tuple[Classifier, ...]
+    classifiers: tuple[Model, ...]
     space: LabelSpace
     samples: tuple[Sample, ...]
     skipped: tuple[Skipped, ...]
-    surrogates: Mapping[str, Classifier] = field(default_factory=dict)  # by address: models that choose among edits
+    surrogates: Mapping[str, Model] = field(default_factory=dict)  # by address: models that choose among edits
     lost: tuple[str, ...] = ()  # class folders all of whose photos were skipped
 
     @cached_property
@@ -84,7 +83,7 @@ class Prepared:
     @cached_property
     def identities(self) -> dict[str, str]:
         """Of every model that has a say, the hash of all that makes its answers."""
-        return {model.name: identity_of(model) for model in (*self.classifiers, *self.surrogates.values())}
+        return {model.name: model.identity for model in (*self.classifiers, *self.surrogates.values())}
 
     @cached_property
     def studio(self) -> Studio:
@@ -101,9 +100,8 @@ class Prepared:
     def run(self) -> Run:
         """The record of this run."""
         source = self.job.source
-        masks = getattr(source, "masks", None)
         return Run(
-            self.job.command, str(getattr(source, "images", "")), str(masks) if masks else None, self.job.recipe,
+            self.job.command, str(source.images), str(source.masks) if source.masks else None, self.job.recipe,
             self.recipe.digest, self.job.seed, len(self.samples), self.models,
             {classifier.name: classifier.digest for classifier in self.classifiers},
             {classifier.name: classifier.preprocessing for classifier in self.classifiers}, environment(),
@@ -161,7 +159,7 @@ def _need(step: Step, settings: dict[str, Any]) -> str:
     return f"{step.edit}{f' ({told})' if told else ''} needs a {step.needs}, and none was given"
 
 
-def _surrogates(steps: Sequence[Planned], labels: Sequence[str]) -> dict[str, Classifier]:
+def _surrogates(steps: Sequence[Planned], labels: Sequence[str]) -> dict[str, Model]:
     """The models that edits ask for a choice."""
     asking = [(step.edit, address) for step in steps if (address := step.edit.needs.surrogate) is not None]
     addresses = sorted({address for _, address in asking})
@@ -172,36 +170,16 @@ def _surrogates(steps: Sequence[Planned], labels: Sequence[str]) -> dict[str, Cl
 
 
 def ready_models(
-    classifiers: Sequence[Classifier], space: LabelSpace, labels: Sequence[str], scoring: Scoring
-) -> tuple[Classifier, ...]:
+    classifiers: Sequence[Model], space: LabelSpace, labels: Sequence[str], scoring: Scoring
+) -> tuple[Model, ...]:
     """The models over these labels, checked to know them all."""
     return tuple(made_for(_scored(classifier, space, labels, scoring), labels) for classifier in classifiers)
 
 
-def _scored(classifier: Classifier, space: LabelSpace, labels: Sequence[str], scoring: Scoring) -> Classifier:
+def _scored(classifier: Model, space: LabelSpace, labels: Sequence[str], scoring: Scoring) -> Model:
     """The model over the photos' classes; where each class is one column and all compete, the model as it is."""
     plain = scoring == "all" and all(space.ids_of(label) == (label,) for label in labels)
     return classifier if plain else scored(classifier, space, labels, scoring)
-
-
-def identity_of(classifier: Classifier) -> str:
-    """Hash of all that makes a model's answers: weights, preprocessing, labels, which columns compete, runtime."""
-    inner = classifier.model if isinstance(classifier, ScoredClassifier) else classifier
-    details = [getattr(classifier, name, None) for name in ("groups", "others")]
-    details += [getattr(inner, name, None) for name in ("labels", "scores", "how")]
-    about = (
-        classifier.name,
-        classifier.digest,
-        repr(classifier.preprocessing),
-        tuple(classifier.labels),
-        repr(details),
-    )
-    return hashlib.sha256(repr(about).encode()).hexdigest()
-
-
-def scoring_of(classifier: Classifier) -> str:
-    """How the columns of a model compete, in words."""
-    return str(getattr(classifier, "scoring", f"all {len(classifier.labels)} columns"))
 
 
 def _waiting(recipe: Recipe) -> list[Skipped]:
@@ -263,7 +241,20 @@ def source_at(images: str | Path, masks: str | Path | None) -> Source:
         return FORMATS[form](Path(place).absolute())
     if str(images).startswith(IMAGENET_S) and place:
         return ImageNetSSource(Path(place).absolute())
+    plugin = plugin_named(ENTRY_POINTS, form) if place else None
+    if plugin is not None:
+        return _opened(plugin, form, place)
     return FolderSource(Path(images).absolute(), Path(masks).absolute() if masks else None)
+
+
+def _opened(plugin: Plugin, scheme: str, place: str) -> Source:
+    """The source of another package, which must be found again by what the run's record says."""
+    with told_of(f"expected '{scheme}:{place}' to open, but it fails"):
+        source: Source = plugin.load(place)
+        images = str(source.images)
+    if not images.startswith(f"{scheme}:"):
+        raise UserError(f"expected `images` of the source '{scheme}:{place}' to be its address, got '{images}'")
+    return source
 
 
 def environment() -> dict[str, str]:

@@ -11,7 +11,7 @@ from counterfoil.paint.easel import ROWS
 from counterfoil.pipeline.progress import Extent, shown
 from counterfoil.pipeline.work import ImageOf, Outcome, from_entry, outcome_again, to_entry, unsettled
 from counterfoil.store import Journal
-from counterfoil.types import Answerer, Classifier, Engine, Item
+from counterfoil.types import Engine, Item, Model
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Pieces(Generic[Item]):
     items: Mapping[str, Item]  # by the content id of their work
     do: Callable[[Item], Outcome]
     image_of: ImageOf  # makes a picture once more, where an answer to it was lost
-    classifiers: Sequence[Classifier]
+    classifiers: Sequence[Model]
     unit: str  # what progress counts
     stale: Callable[[Item, Outcome], bool] | None = None  # whether a finished piece is to be done again
     size: Callable[[Item], int] = lambda item: 1  # units in a piece
@@ -51,7 +51,7 @@ def _engine(pieces: Pieces[Item], workers: int | None) -> Engine:
     """Threads; processes where a GPU does the networks' part, since many decoding threads wait for Python's lock."""
     if pieces.paints_on_gpu:  # which a forked process cannot use; threads share its batches, two of which keep it busy
         return LocalEngine(workers or min(4 * cores(), 2 * ROWS))
-    on_gpu = [str(getattr(model, "device", "cpu")).startswith("cuda") for model in pieces.classifiers]
+    on_gpu = [model.device.startswith("cuda") for model in pieces.classifiers]
     if on_gpu and all(on_gpu):
         return ForkedEngine(workers or 2 * cores())
     return LocalEngine(workers or cores())
@@ -59,7 +59,7 @@ def _engine(pieces: Pieces[Item], workers: int | None) -> Engine:
 
 def _lost(pieces: Pieces[Item], journal: Journal) -> dict[str, Outcome]:
     """The finished pieces some of whose answers were lost on the network; a rerun asks for those alone."""
-    if not any(isinstance(model, Answerer) for model in pieces.classifiers):
+    if not any(model.retryable for model in pieces.classifiers):
         return {}
     return {key: outcome for key, outcome in _known(pieces, journal) if unsettled(pieces.classifiers, outcome)}
 

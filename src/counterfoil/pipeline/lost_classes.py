@@ -11,5 +11,4 @@ def lost_classes(source: Source, samples: Sequence[Sample], skipped: Sequence[Sk
     """The class folders all of whose photos were left out, by name."""
     if not skipped:
         return ()
-    named: Sequence[str] = getattr(source, "labels", ())  # of a source that knows labels without samples
-    return tuple(sorted(set(named) - {sample.label for sample in samples}))
+    return tuple(sorted(set(source.labels) - {sample.label for sample in samples}))

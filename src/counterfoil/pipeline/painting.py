@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from counterfoil.errors import Unusable
-from counterfoil.paint.painter import Painted, Refusal, Timed
+from counterfoil.paint.painter import Painted, Refusal
 from counterfoil.pipeline.building import png
 from counterfoil.pipeline.claiming import MAY_DIFFER, claim
 from counterfoil.pipeline.job import environment
@@ -72,10 +72,9 @@ def _is_done(order: Order, journal: Journal, out: Path) -> bool:
 def _check_time(ready: ReadyPainting, missing: Sequence[Order]) -> None:
     """A large model on a CPU would take days: that is said before it begins."""
     asked = [order for order in missing if order.prompt is not None]
-    if isinstance(ready.painter, Timed):
-        wish = next((wish for order in asked if (wish := ready.wish(order)) is not None), None)
-        if wish is not None:
-            ready.painter.check_time(wish, len(asked))
+    wish = next((wish for order in asked if (wish := ready.wish(order)) is not None), None)
+    if wish is not None:
+        ready.painter.check_time(wish, len(asked))
 
 
 def _painted(ready: ReadyPainting, orders: Sequence[Order], out: Path) -> Iterator[tuple[str, dict[str, Any]]]:

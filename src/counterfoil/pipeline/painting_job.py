@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from counterfoil.errors import Unusable, UserError
 from counterfoil.labels import LabelSpace, space_named
 from counterfoil.paint.address import load_painter
-from counterfoil.paint.painter import Painted, Painter, PaintOptions, Particular, Refusal, Wish
+from counterfoil.paint.painter import Painted, Painter, PaintOptions, Refusal, Wish
 from counterfoil.pipeline.job import segmenter_for, source_at
 from counterfoil.pipeline.lost_classes import lost_classes
 from counterfoil.pipeline.painting_plan import Order, PaintingPlan, Selection
@@ -96,9 +96,8 @@ def prepared_painting(job: PaintJob) -> ReadyPainting:
     orders = replace(unpainted, painter=painter.settings).orders(photos)
     if not orders:
         raise UserError(f"expected pictures to paint, but nothing of {painting.name} is selected")
-    if isinstance(painter, Particular):
-        for prompt in dict.fromkeys(order.prompt for order in orders if order.prompt is not None):
-            painter.check_prompt(prompt)
+    for prompt in dict.fromkeys(order.prompt for order in orders if order.prompt is not None):
+        painter.check_prompt(prompt)
     return ReadyPainting(job, painting, painter, tuple(orders), studio, skipped)
 
 

@@ -12,22 +12,27 @@ from typing import Protocol
 from counterfoil.analyse import Answers
 from counterfoil.pipeline.recorded.answers import Predictions
 from counterfoil.pipeline.recorded.pictures import Album
-from counterfoil.pipeline.recorded.report import content_of, write_study
+from counterfoil.pipeline.recorded.report import PapersOf, content_of, no_papers, write_study
 from counterfoil.pipeline.recorded.study import Study
+from counterfoil.report.findings import headline_of
 from counterfoil.store import prediction_files
-from counterfoil.types import Classifier, Drop, Picture, Run, Skipped, Variant
+from counterfoil.types import Drop, Model, Picture, Run, Skipped, Variant
 
 
 class Work(Protocol):
     """What was asked, loaded and checked: photos with their edits, or a collection."""
 
     @property
-    def classifiers(self) -> tuple[Classifier, ...]:
+    def classifiers(self) -> tuple[Model, ...]:
         """The models that were asked."""
 
     @property
     def models(self) -> tuple[str, ...]:
         """The models by the names that stand in the tables."""
+
+    @property
+    def lost(self) -> tuple[str, ...]:
+        """Classes of which no photo can be used."""
 
     @property
     def run(self) -> Run:
@@ -45,6 +50,7 @@ class Result:
     folder: Path
     skipped: tuple[Skipped, ...]
     _holder: tempfile.TemporaryDirectory[str] | None = None  # keeps the tables of a run without a folder alive
+    papers: PapersOf = no_papers  # the tables of the paper behind its collection
 
     @cached_property
     def study(self) -> Study:
@@ -66,7 +72,7 @@ class Result:
     @property
     def headline(self) -> list[str]:
         """The findings in sentences."""
-        return [finding.text for finding in self.study.headline]
+        return [finding.text for finding in headline_of(self.study)]
 
     def report(self, out: str | Path) -> Path:
         """Write report.html, drops.csv, summary.json, skipped.csv and the tables of answers into a folder."""
@@ -77,4 +83,4 @@ class Result:
             for name in ("variants.parquet", "run.json"):
                 shutil.copy2(self.folder / name, folder)
         album = Album((self.folder,), self.prepared.picture, keep=self.folder)
-        return write_study(folder, content_of(self.study, album))
+        return write_study(folder, content_of(self.study, album, self.papers))

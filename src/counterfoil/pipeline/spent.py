@@ -6,14 +6,13 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from counterfoil.models.vlm import Usage, VisionLanguageModel
 from counterfoil.store import write_atomically
-from counterfoil.types import Classifier
+from counterfoil.types import Model, Usage
 
 
-def keep_usage(folder: Path, classifiers: Iterable[Classifier]) -> None:
+def keep_usage(folder: Path, classifiers: Iterable[Model]) -> None:
     """Add what this session asked to what earlier ones did."""
-    asked = {model.name: model.usage for model in classifiers if isinstance(model, VisionLanguageModel)}
+    asked = {model.name: usage for model in classifiers if (usage := model.usage) is not None}
     if not asked:
         return
     earlier = usage_of(folder)

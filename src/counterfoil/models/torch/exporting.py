@@ -22,13 +22,13 @@ from counterfoil.models.onnx import OnnxClassifier, OnnxRun, Original
 from counterfoil.models.options import Request
 from counterfoil.models.torch.network import TorchNetwork
 from counterfoil.models.weights import file_digest
-from counterfoil.types import Classifier
+from counterfoil.types import Model
 
 _ALLOWED = 1e-3  # of probability; float rounding stays a hundred times below
 _PHOTOS = "photos-foolbox"
 
 
-def exported(request: Request, network: TorchNetwork) -> Classifier:
+def exported(request: Request, network: TorchNetwork) -> Model:
     """The network out of its ONNX form, in ONNX Runtime or OpenVINO."""
     path = onnx_of(request.address, network)
     options = request.options

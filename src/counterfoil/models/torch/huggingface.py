@@ -18,7 +18,7 @@ from counterfoil.models.preparation import Preparation, proven
 from counterfoil.models.torch.classifier import classifier_of
 from counterfoil.models.torch.network import TorchNetwork
 from counterfoil.models.torch.reaching import looks_like_a_file, reaching
-from counterfoil.types import Classifier, Preprocessing
+from counterfoil.types import Model, Preprocessing
 
 _FILTERS = {1: "lanczos", 2: "bilinear", 3: "bicubic"}  # Pillow's numbers
 _UNKNOWN = (0.5, 0.5, 0.5)
@@ -52,7 +52,7 @@ def repository(request: Request) -> Repository:
     return Repository(place, revision or "main")
 
 
-def load_huggingface(request: Request) -> Classifier:
+def load_huggingface(request: Request) -> Model:
     """An image classifier of transformers."""
     transformers = required("transformers", "torch")
     at = repository(request)
@@ -95,8 +95,7 @@ class ProcessorTransform:
 
     processor: Any
 
-    @property
-    def told(self) -> str:
+    def __str__(self) -> str:
         """The processor as its library prints it."""
         return str(self.processor)
 

@@ -45,8 +45,7 @@ class TensorTransform:
 
     transform: Callable[[Image.Image], Any]
 
-    @property
-    def told(self) -> str:
+    def __str__(self) -> str:
         """The transform as its library prints it."""
         return str(self.transform)
 

@@ -15,10 +15,10 @@ from counterfoil.models.torch.classifier import classifier_of
 from counterfoil.models.torch.network import TorchNetwork, as_transform
 from counterfoil.models.torch.reaching import looks_like_a_file, nearest, reaching
 from counterfoil.models.weights import read_weights
-from counterfoil.types import Classifier, Preprocessing
+from counterfoil.types import Model, Preprocessing
 
 
-def load_timm(request: Request) -> Classifier:
+def load_timm(request: Request) -> Model:
     """A model of timm's, by its name with the tag of its weights."""
     timm = required("timm", "torch")
     place, _, size = request.place.partition("@")
@@ -91,7 +91,7 @@ def _labels(module: Any, request: Request) -> tuple[str, ...]:
     return tuple(data.ImageNetInfo(subset).label_names())
 
 
-def load_safetensors(request: Request) -> Classifier:
+def load_safetensors(request: Request) -> Model:
     """One's own weights in an architecture of timm's; the labels stand in the JSON beside the file."""
     architecture, _, file = request.place.partition(":")
     if not architecture or not file:

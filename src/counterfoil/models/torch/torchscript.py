@@ -19,12 +19,12 @@ from counterfoil.models.torch.classifier import classifier_of
 from counterfoil.models.torch.network import Scores, TorchNetwork
 from counterfoil.models.torch.reaching import reaching
 from counterfoil.models.weights import check_file
-from counterfoil.types import Classifier
+from counterfoil.types import Model
 
 _REACHES_FILES = re.compile(r"\b(?:torch|aten|ops\.aten)(?:\.|::)(save|load|from_file|_load\w*)\b")
 
 
-def load_torchscript(request: Request) -> Classifier:
+def load_torchscript(request: Request) -> Model:
     """A TorchScript archive with its labels and preprocessing in the JSON beside it."""
     path = Path(request.place)
     check_file(path, "a TorchScript archive")

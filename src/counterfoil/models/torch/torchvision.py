@@ -12,10 +12,10 @@ from counterfoil.models.preparation import proven
 from counterfoil.models.torch.classifier import classifier_of
 from counterfoil.models.torch.network import TorchNetwork, as_transform
 from counterfoil.models.torch.reaching import nearest, reaching
-from counterfoil.types import Classifier, Preprocessing
+from counterfoil.types import Model, Preprocessing
 
 
-def load_torchvision(request: Request) -> Classifier:
+def load_torchvision(request: Request) -> Model:
     """A classifier of torchvision's, by its name and the name of its weights."""
     torchvision = required("torchvision", "torch")
     name, _, version = request.place.partition("@")

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from counterfoil.evaluate import ModelBase
 from counterfoil.labels import LabelSpace
 from counterfoil.models.vlm.asking import Asking, label_space, parse
 from counterfoil.models.vlm.choosing import Questions, question_among, read_distractors
@@ -28,7 +29,7 @@ _TEXT_KEPT = 1000  # characters of an answer: enough to read it again, not enoug
 
 
 @dataclass(frozen=True)
-class VisionLanguageModel:
+class VisionLanguageModel(ModelBase):
     """Answers in predictions; as a classifier it is asked to choose among all its labels, and gives one of them 1."""
 
     name: str
@@ -54,6 +55,16 @@ class VisionLanguageModel:
         """What was asked since the model was loaded."""
         return self.line.usage
 
+    @property
+    def retryable(self) -> bool:
+        """Errors come from the network."""
+        return True
+
+    @property
+    def gives_scores(self) -> bool:
+        """It chooses between two answers."""
+        return False
+
     def close(self) -> None:
         """End every wait and let the connections go."""
         self.line.close()
@@ -63,7 +74,13 @@ class VisionLanguageModel:
         wanted = set(labels)
         return replace(self, labels=tuple(name for name in self.labels if name in wanted)) if len(wanted) > 1 else self
 
-    def answers(self, variants: Sequence[Variant], images: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
+    def offering(self, distractors: Mapping[str, str]) -> VisionLanguageModel:
+        """The same model with these wrong answers, where it knows them; those that the user gave come first."""
+        known = set(self.labels)
+        offered = {sample: label for sample, label in distractors.items() if label in known}
+        return replace(self, given={**offered, **self.given})
+
+    def predict(self, variants: Sequence[Variant], images: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
         """One prediction per variant, in order; whatever could not be scored says so in its outcome."""
         pairs = list(zip(variants, images, strict=True))
         return self.line.each(lambda pair: self._answer(*pair), pairs)

@@ -28,6 +28,8 @@ from counterfoil.pipeline.claiming import MAY_DIFFER, claim
 from counterfoil.pipeline.collected.opening import collection_at, full_address
 from counterfoil.pipeline.collected.preparing import Evaluation, PreparedEvaluation, prepare_evaluation, sample_of
 from counterfoil.pipeline.journaled import Pieces, finish
+from counterfoil.pipeline.recorded.papers import paper_tables
+from counterfoil.pipeline.recorded.report import PapersOf, no_papers
 from counterfoil.pipeline.result import Result
 from counterfoil.pipeline.spent import keep_usage
 from counterfoil.pipeline.work import Outcome, from_entry
@@ -61,20 +63,23 @@ def evaluate_collection(
         address=full_address(str(collection)) if named else "",
         command=f"counterfoil.evaluate_collection({str(collection) if named else opened.name!r}, {list(models)!r})",
     )  # fmt: skip
-    return run_evaluation(asked, Path(out) if out is not None else None)
+    return run_evaluation(asked, Path(out) if out is not None else None, papers=paper_tables)
 
 
 def run_evaluation(
-    asked: Evaluation, out: Path | None, before: Callable[[PreparedEvaluation], None] | None = None
+    asked: Evaluation,
+    out: Path | None,
+    before: Callable[[PreparedEvaluation], None] | None = None,
+    papers: PapersOf = no_papers,
 ) -> Result:
-    """The whole way of one evaluation; `before` sees what was loaded, before the work begins."""
+    """One evaluation from start to end; `before` sees what was loaded, `papers` gives tables for the report."""
     prepared = prepare_evaluation(asked)
     if before is not None:
         before(prepared)
     holder = tempfile.TemporaryDirectory(prefix="counterfoil-") if out is None else None
     folder = out if out is not None else Path(holder.name)  # type: ignore[union-attr]
     skipped = _work_through(prepared, folder)
-    return Result(prepared, folder, tuple(skipped), holder)
+    return Result(prepared, folder, tuple(skipped), holder, papers)
 
 
 def _work_through(prepared: PreparedEvaluation, folder: Path) -> list[Skipped]:

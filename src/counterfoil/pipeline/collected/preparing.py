@@ -13,10 +13,8 @@ from counterfoil.evaluate import Collection
 from counterfoil.labels import LabelSpace, imagenet1k, space_named, space_of
 from counterfoil.models import ModelOptions, Scoring, load_model
 from counterfoil.pipeline.collected.labelled import Labelled, with_sample
-from counterfoil.pipeline.job import environment, identity_of, in_turn, ready_models
-from counterfoil.pipeline.published import with_questions
-from counterfoil.pipeline.published.survival import Surviving
-from counterfoil.types import Classifier, Exhibit, Picture, Provenance, Run, Sample, Skipped, Variant
+from counterfoil.pipeline.job import environment, in_turn, ready_models
+from counterfoil.types import Exhibit, Model, Picture, Provenance, Run, Sample, Skipped, Variant
 
 
 @dataclass(frozen=True)
@@ -55,9 +53,10 @@ class PreparedEvaluation:
     """An evaluation whose models were loaded and whose labels were checked."""
 
     asked: Evaluation
-    classifiers: tuple[Classifier, ...]
+    classifiers: tuple[Model, ...]
     exhibits: Labelled  # labels as the models know them, every picture of some sample
     skipped: tuple[Skipped, ...]
+    lost: tuple[str, ...] = ()  # a collection names no classes besides those of its pictures
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -67,8 +66,7 @@ class PreparedEvaluation:
     @cached_property
     def identities(self) -> dict[str, str]:
         """Of every model the hash of all that makes its answers."""
-        inner = {model.name: model.model if isinstance(model, Surviving) else model for model in self.classifiers}
-        return {name: identity_of(model) for name, model in inner.items()}
+        return {model.name: model.identity for model in self.classifiers}
 
     @cached_property
     def run(self) -> Run:
@@ -109,7 +107,7 @@ def prepare_evaluation(asked: Evaluation) -> PreparedEvaluation:
     label_of = {label: space.resolve(label) for label in {exhibit.variant.label for exhibit in exhibits}}
     labels = _competing(given, sorted(set(label_of.values())))
     ready = ready_models(classifiers, space, labels, asked.chosen_scoring)
-    ready = tuple(with_questions(model, collection) for model in ready)
+    ready = tuple(collection.adapt(model) for model in ready)
     labelled = Labelled(exhibits, _chosen(exhibits, asked.limit), label_of)
     return PreparedEvaluation(asked, ready, labelled, tuple(collection.skipped))
 

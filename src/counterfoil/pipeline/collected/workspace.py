@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import Unusable
+from counterfoil.evaluate import CollectionBase
 from counterfoil.labels import LabelSpace, imagenet1k, space_named
 from counterfoil.store import Workspace
 from counterfoil.store.results import read_skipped
@@ -19,7 +20,7 @@ from counterfoil.types import Exhibit, Skipped
 
 
 @dataclass(frozen=True)
-class WorkspaceCollection:
+class WorkspaceCollection(CollectionBase):
     """Every picture of a workspace; who chose among them is known once they were mined."""
 
     workspace: Workspace

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
@@ -14,17 +16,23 @@ from counterfoil.pipeline.recorded.confidence import confidences_of, place_maps
 from counterfoil.pipeline.recorded.examples import examples
 from counterfoil.pipeline.recorded.failures import details_of, failure_modes
 from counterfoil.pipeline.recorded.lone_examples import lone_examples
-from counterfoil.pipeline.recorded.papers import paper_tables
 from counterfoil.pipeline.recorded.pictures import Album
 from counterfoil.pipeline.recorded.study import Study
-from counterfoil.report import ReportInput, accuracies_csv, drops_csv, skipped_csv, summary, write_report
+from counterfoil.report import PaperTable, ReportInput, accuracies_csv, drops_csv, skipped_csv, summary, write_report
 from counterfoil.report.failure_modes import FailureModes
 from counterfoil.report.surrogates import surrogates_among
 from counterfoil.store import write_atomically
 
+PapersOf: TypeAlias = Callable[[Study], Sequence[PaperTable]]
 
-def content_of(study: Study, album: Album) -> ReportInput:
-    """Everything that the page says."""
+
+def no_papers(study: Study) -> Sequence[PaperTable]:
+    """No paper is known to be behind the pictures."""
+    return ()
+
+
+def content_of(study: Study, album: Album, papers: PapersOf = no_papers) -> ReportInput:
+    """Everything that the page says; `papers` gives tables by the rules of the paper behind the pictures."""
     for table in study.predictions.values():  # all that the page needs, in one reading of the file
         table.columns(REPORT_COLUMNS if study.run.collection else DETAIL_COLUMNS)
     manifest = study.manifest["sample_id"]
@@ -53,7 +61,7 @@ def content_of(study: Study, album: Album) -> ReportInput:
         places=place_maps(details),
         runs=study.runs if len(study.runs) > 1 else (),
         accuracies=study.accuracies,
-        papers=paper_tables(study) if len(manifest) else (),
+        papers=papers(study) if len(manifest) else (),
     )
 
 

@@ -30,7 +30,6 @@ from counterfoil.errors import UserError
 from counterfoil.pipeline.recorded.answers import Predictions, among_five, answers_of
 from counterfoil.pipeline.recorded.comparable import check_comparable
 from counterfoil.pipeline.recorded.together import by_attribute
-from counterfoil.report import Finding, findings
 from counterfoil.report.content import MOST_PHOTOS_FOR_POWER, Row
 from counterfoil.report.gate import Accuracy
 from counterfoil.store import prediction_files, read_table
@@ -112,11 +111,6 @@ class Study:
     def unscored(self) -> dict[str, int]:
         """How many answers of each model count nowhere."""
         return unscored(self.answers)
-
-    @cached_property
-    def headline(self) -> tuple[Finding, ...]:
-        """The findings in sentences."""
-        return findings(self.run, self.drops, self.accuracies, self.contrasts, self.unseen)
 
     @cached_property
     def unseen(self) -> dict[Row, float]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from counterfoil.errors import Unusable, UserError
 from counterfoil.source.reading import photo_of
-from counterfoil.types import Sample, Skipped
+from counterfoil.types import Sample, Skipped, SourceBase
 
 Mask: TypeAlias = NDArray[np.uint8]  # (height, width), 255 on the object
 
@@ -34,7 +34,7 @@ class Listed:
 
 
 @dataclass(frozen=True)
-class ListedSource:
+class ListedSource(SourceBase):
     """Photos as an annotation file lists them."""
 
     images: str  # the address, such as "coco:annotations.json"
