@@ -21,7 +21,7 @@ from counterfoil.models import load_model
 from counterfoil.numbers import published_numbers
 from counterfoil.pipeline import collection_at, evaluate_collection
 from counterfoil.pipeline.collected.preparing import Evaluation, prepare_evaluation
-from counterfoil.pipeline.published import RULES, paper_results
+from counterfoil.pipeline.published import RULES
 from counterfoil.pipeline.recorded.study import open_runs
 from counterfoil.published import open_archive
 from counterfoil.report import PaperTable

@@ -35,7 +35,7 @@ def _why_no_gradient_of(path: Path, preprocessing: Preprocessing) -> str:
 def guide_against(surrogate: Classifier, label: str) -> Guide:
     """What leads the painter away from this label, by the surrogate's gradient."""
     if not isinstance(surrogate, OnnxClassifier):
-        raise UserError(f"expected an ONNX surrogate for by: gradient, got {surrogate.name}")
+        raise UserError(f"expected an ONNX surrogate for by: gradient, got {type(surrogate).__name__}")
     return _guide(surrogate.path, surrogate.labels.index(label), surrogate.preprocessing)
 
 

@@ -34,7 +34,7 @@ class Studio:
     samples: Mapping[str, Sample]
     working_size: int | None
     segmenter: Segmenter
-    surrogates: dict[str, Classifier] = field(default_factory=dict)  # by address; others are loaded when asked for
+    surrogates: dict[str, Model] = field(default_factory=dict)  # by address; others are loaded when asked for
     _subjects: OrderedDict[str, Subject] = field(default_factory=OrderedDict, repr=False, compare=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
     _loading: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)

@@ -152,7 +152,8 @@ def _column(values: Any) -> NDArray[Any] | Coded:
 
     kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-        return np.require(values.cast(kind).to_numpy(), requirements="W")  # Arrow's own memory is read-only
+        numbers: NDArray[Any] = np.require(values.cast(kind).to_numpy(), requirements="W")  # Arrow's own is read-only
+        return numbers
     if values.null_count:
         values = values.cast(kind).fill_null("")
     if values.type == kind:

@@ -6,10 +6,8 @@ from collections.abc import Callable, Sequence
 
 from counterfoil.pipeline.published import imagenet_9, imagenet_c, imagenet_d, imagenet_e, ximagenet_12
 from counterfoil.pipeline.published.class_sets import tables_of
-from counterfoil.pipeline.recorded.study import Study, open_runs
+from counterfoil.pipeline.recorded.study import Study
 from counterfoil.report import PaperTable
-
-__all__ = ["RULES", "paper_results"]
 
 RULES: dict[str, Callable[[Study], Sequence[PaperTable]]] = {
     "imagenet-e": imagenet_e.tables,
