@@ -18,7 +18,7 @@ from counterfoil.edit import Edit, Needs, Subject, Supplied, edit_named, setting
 from counterfoil.edit.plan import Donors
 from counterfoil.errors import Unusable
 from counterfoil.models import load_model
-from counterfoil.types import Classifier, DonorRule, Picture, Sample, Source, Variant
+from counterfoil.types import DonorRule, Model, Picture, Sample, Source, Variant
 
 _BYTES_IN_MEMORY = 768 * 2**20  # of samples and donors with their cut-outs; bounds memory whatever the number of photos
 _ATTEMPTS = 16  # donors tried where the planned one cannot be used
@@ -142,7 +142,7 @@ class Studio:
         load = None if needs.surrogate is None else partial(self._surrogate, needs.surrogate)
         return Supplied(label=variant.label, seed=variant.seed, donors=donors, load_surrogate=load)
 
-    def _surrogate(self, address: str) -> Classifier:
+    def _surrogate(self, address: str) -> Model:
         with self._loading:
             if address not in self.surrogates:
                 self.surrogates[address] = load_model(address)
