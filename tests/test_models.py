@@ -78,7 +78,7 @@ def test_an_onnx_network_gives_probabilities_of_its_labels(tmp_path: Path) -> No
     assert scores.shape == (4, 3)
     np.testing.assert_allclose(scores.sum(axis=1), 1, atol=1e-5)
     weights = np.random.default_rng(0).normal(size=(3, 3)).astype(np.float32)
-    means = np.stack([prepared(photo, model.preprocessing).mean(axis=(1, 2)) for photo in PHOTOS])  # type: ignore[arg-type]
+    means = np.stack([prepared(photo, model.preprocessing).mean(axis=(1, 2)) for photo in PHOTOS])
     raised = np.exp(means @ weights)
     np.testing.assert_allclose(scores, raised / raised.sum(axis=1, keepdims=True), atol=1e-4)
 
