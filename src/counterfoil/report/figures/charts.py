@@ -34,6 +34,8 @@ from counterfoil.types import Run
 _WIDTH = 480.0  # points: the width of a page's text
 _LEFT, _RIGHT, _TOP = 130.0, 100.0, 10.0
 _LANE, _GAP, _LEGEND = 9.0, 5.0, 12.0
+_LETTER = 0.6  # of the size: how wide a letter is, bold ones included
+_VALUE, _INTERVAL = 8.0, 6.5  # sizes of the letters in a cell
 
 
 def drops_figure(content: ReportInput) -> Drawing | None:
@@ -131,26 +133,36 @@ def heat_figure(content: ReportInput) -> Drawing | None:
     left, tall = 84.0, 26.0
     wide = (_WIDTH - left) / len(chart.looks)
     top = _TOP + _LEGEND * len(chart.looks) + 14
+    shrink = _shrink([cell for _, cells in chart.rows for cell in cells if cell is not None], wide)
     items: list[Item] = [*_legend(chart.looks, content.run)]
     items += [model_mark(left + wide * (place + 0.5), top - 7, place, True) for place in range(len(chart.looks))]
     for row, (name, cells) in enumerate(chart.rows):
         y = top + tall * row
         items.append(Label(2, y + tall / 2 + 3, name, 8, bold=True))
         for place, cell in enumerate(cells):
-            items += _heat_cell(cell, (left + wide * place, y, wide, tall))
+            items += _heat_cell(cell, (left + wide * place, y, wide, tall), shrink)
     return Drawing(_WIDTH, top + tall * len(chart.rows) + 4, items)
 
 
-def _heat_cell(cell: Cell | None, frame: tuple[float, float, float, float]) -> Iterator[Item]:
+def _shrink(cells: Sequence[Cell], wide: float) -> float:
+    """By how much letters are made smaller so that every cell holds its own: many models make narrow cells."""
+    needed = [_LETTER * max(_VALUE * len(_value(cell)), _INTERVAL * len(cell.interval)) for cell in cells]
+    return min(1.0, wide / max(needed, default=wide))
+
+
+def _value(cell: Cell) -> str:
+    return f"{cell.told} {cell.letters}".strip()
+
+
+def _heat_cell(cell: Cell | None, frame: tuple[float, float, float, float], shrink: float) -> Iterator[Item]:
     x, y, wide, tall = frame
     if cell is None:
-        yield Label(x + wide / 2, y + tall / 2 + 3, "too few", 7, "middle", MUTED)
+        yield Label(x + wide / 2, y + tall / 2 + 3, "too few", 7 * shrink, "middle", MUTED)
         return
     colour = blended(WORSE if cell.worse else BETTER, cell.heat / 100)
     yield Box(x + 0.5, y + 0.5, wide - 1, tall - 1, colour)
-    told = f"{cell.told} {cell.letters}".strip()
-    yield Label(x + wide / 2, y + 11, told, 8, "middle", INK, cell.significant)
-    yield Label(x + wide / 2, y + 21, cell.interval, 6.5, "middle", INK)
+    yield Label(x + wide / 2, y + 11, _value(cell), _VALUE * shrink, "middle", INK, cell.significant)
+    yield Label(x + wide / 2, y + 21, cell.interval, _INTERVAL * shrink, "middle", INK)
 
 
 def scatter_figure(content: ReportInput) -> Drawing | None:
