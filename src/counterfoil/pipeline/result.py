@@ -7,33 +7,20 @@ import tempfile
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 from counterfoil.analyse import Answers
 from counterfoil.pipeline.recorded.pictures import Album
 from counterfoil.pipeline.recorded.report import content_of, write_study
 from counterfoil.pipeline.recorded.study import Study
 from counterfoil.store import prediction_files
-from counterfoil.types import Classifier, Drop, Picture, Run, Skipped, Variant
+from counterfoil.types import Drop, Skipped
 
+if TYPE_CHECKING:  # both make results
+    from counterfoil.pipeline.collected.preparing import PreparedEvaluation
+    from counterfoil.pipeline.job import Prepared
 
-class Work(Protocol):
-    """What was asked, loaded and checked: photos with their edits, or a collection."""
-
-    @property
-    def classifiers(self) -> tuple[Classifier, ...]:
-        """The models that were asked."""
-
-    @property
-    def models(self) -> tuple[str, ...]:
-        """The models by the names that stand in the tables."""
-
-    @property
-    def run(self) -> Run:
-        """The record of it."""
-
-    def picture(self, variant: Variant) -> Picture | None:
-        """A picture that the models saw, once more; None where that is no longer possible."""
+Work: TypeAlias = "Prepared | PreparedEvaluation"  # what was asked, loaded and checked
 
 
 @dataclass(frozen=True)
