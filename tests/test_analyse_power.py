@@ -73,9 +73,7 @@ def test_every_row_says_what_its_photos_could_have_shown() -> None:
             }
         )
     )
-    assert (rows[0].n, rows[0].discordance) == (100, 20)
     assert rows[0].drop == pytest.approx(100 * minimum_detectable_drop(100, 21 / 102), abs=0.01)
-    assert rows[1].n == 4
     assert math.isnan(rows[1].drop)
 
 

@@ -89,12 +89,11 @@ def simulated(seed: int, pictures: int = 600) -> tuple[Ratings, NDArray[np.intp]
     return Ratings(names, tuple(f"a{i}" for i in range(5)), ("yes", "no"), codes), truth, errors
 
 
-def test_dawid_and_skene_find_the_errors_that_were_planted_and_beat_the_majority() -> None:
-    ratings, truth, errors = simulated(5, 4000)
-    found = dawid_skene(ratings)
-    np.testing.assert_allclose(found.errors, errors, atol=0.07)
-    np.testing.assert_allclose(found.frequencies, [0.6, 0.4], atol=0.05)
-    by_model = (found.beliefs.argmax(axis=1) == truth).mean()
+def test_dawid_and_skene_find_the_planted_shares_and_beat_the_majority() -> None:
+    ratings, truth, _ = simulated(5, 4000)
+    beliefs = dawid_skene(ratings)
+    np.testing.assert_allclose(beliefs.mean(axis=0), [0.6, 0.4], atol=0.05)
+    by_model = (beliefs.argmax(axis=1) == truth).mean()
     by_majority = (ratings.counts.argmax(axis=1) == truth).mean()
     assert by_model > 0.93
     assert by_majority < 0.85
@@ -128,8 +127,7 @@ def test_dawid_and_skene_name_answers_as_most_of_the_answers_do(seed: int) -> No
     right = np.array([0.98, 0.9, 0.2, 0.2, 0.3])
     codes = np.where(rng.random((400, 5)) < right, truth[:, None], 1 - truth[:, None])
     found = dawid_skene(Ratings(tuple(map(str, range(400))), tuple("abcde"), ("yes", "no"), codes))
-    assert (found.beliefs.argmax(axis=1) == truth).mean() > 0.95
-    np.testing.assert_allclose(found.errors[:, 0, 0], right, atol=0.1)
+    assert (found.argmax(axis=1) == truth).mean() > 0.95
 
 
 @pytest.mark.parametrize("answers", ["y", "yy", "nnn", "uu"])
@@ -176,7 +174,7 @@ def believed_by_hand(codes: NDArray[np.intp], answers: int, rounds: int) -> list
 
 def test_dawid_and_skene_believe_what_their_equations_say() -> None:
     ratings, _, _ = simulated(1, 60)
-    found = dawid_skene(ratings).beliefs
+    found = dawid_skene(ratings)
     np.testing.assert_allclose(found, believed_by_hand(ratings.codes, 2, 200), atol=5e-3)
 
 
@@ -194,7 +192,7 @@ def test_dawid_and_skene_believe_what_crowd_kit_believes(seed: int) -> None:
     settled = aggregation.DawidSkene(n_iter=300, tol=-np.inf)  # its own rule may stop it early
     model = settled.fit(pandas.DataFrame(rows, columns=["task", "worker", "label"]))
     expected = model.probas_.loc[list(ratings.pictures), list(ratings.answers)].to_numpy()
-    np.testing.assert_allclose(dawid_skene(ratings).beliefs, expected, atol=5e-3)
+    np.testing.assert_allclose(dawid_skene(ratings), expected, atol=5e-3)
 
 
 def controls(annotator: str, good: str, bad: str) -> list[Verdict]:

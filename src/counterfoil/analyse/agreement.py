@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.analyse.cohen import Pair, PairAgreement, beyond_chance, mean_kappa, pairs_of
+from counterfoil.analyse.cohen import Pair, beyond_chance, mean_kappa, pairs_of
 from counterfoil.analyse.interval import Bounds, Estimate
 from counterfoil.analyse.jackknife import jackknife_interval
 from counterfoil.analyse.paired import Interval
@@ -32,7 +32,6 @@ class Agreement(NamedTuple):
     cohen: Estimate  # mean over the pairs of annotators (Light's kappa)
     fleiss: Estimate
     krippendorff: Estimate  # alpha for nominal data, missing answers allowed
-    pairs: tuple[PairAgreement, ...]
 
     @property
     def summary(self) -> dict[str, float]:
@@ -57,7 +56,7 @@ def agreement(ratings: Ratings, rng: np.random.Generator, *, resamples: int = RE
         Estimate(value, *_wider(_bootstrap(value, column, bounds), jackknife_interval(value, left, bounds)), len(codes))
         for value, column, left, bounds in zip(np.ravel(whole).tolist(), drawn.T, without, _BOUNDS, strict=True)
     )
-    return Agreement(percent.scaled(100), cohen, fleiss, alpha, tuple(pair.told(shared.annotators) for pair in pairs))
+    return Agreement(percent.scaled(100), cohen, fleiss, alpha)
 
 
 def _count_features(counts: NDArray[np.float64]) -> NDArray[np.float64]:

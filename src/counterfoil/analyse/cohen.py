@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -12,20 +11,9 @@ from numpy.typing import NDArray
 from counterfoil.analyse.verdict_table import Ratings
 
 
-class PairAgreement(NamedTuple):
-    """Cohen's kappa of two annotators over the pictures that both answered."""
-
-    first: str
-    second: str
-    pictures: int
-    kappa: float
-
-
 class Pair(NamedTuple):
-    """Two annotators, by their places, and the pictures that both answered."""
+    """What two annotators answered to the pictures that both answered."""
 
-    first: int
-    second: int
     both: NDArray[np.bool_]  # (pictures,)
     features: NDArray[np.float64]  # (pictures of both, 2 + 2 * answers)
 
@@ -40,11 +28,6 @@ class Pair(NamedTuple):
         own[self.both] = self.features
         return _cohen(own.sum(axis=0) - own)
 
-    def told(self, names: Sequence[str]) -> PairAgreement:
-        """The same under the annotators' names."""
-        kappa = float(_cohen(self.features.sum(axis=0, keepdims=True))[0])
-        return PairAgreement(names[self.first], names[self.second], len(self.features), kappa)
-
 
 def pairs_of(ratings: Ratings) -> list[Pair]:
     """The pairs of annotators that answered a picture in common."""
@@ -53,7 +36,7 @@ def pairs_of(ratings: Ratings) -> list[Pair]:
         codes = ratings.codes[:, first], ratings.codes[:, second]
         features, both = _pair_features(*codes, len(ratings.answers))
         if both.any():
-            found.append(Pair(first, second, both, features))
+            found.append(Pair(both, features))
     return found
 
 

@@ -16,14 +16,6 @@ _MOST_RENAMED = 6  # answers whose orders are all looked at
 _TOLERANCE = 1e-9  # on the gain in log-likelihood per picture
 
 
-class DawidSkene(NamedTuple):
-    """What the model believes after EM has settled."""
-
-    beliefs: NDArray[np.float64]  # (pictures, answers): how likely each answer is the true one
-    errors: NDArray[np.float64]  # (annotators, true answers, given answers), rows sum to 1
-    frequencies: NDArray[np.float64]  # (answers,): how often each answer is the true one
-
-
 class _Given(NamedTuple):
     """The answers that were given, sorted by picture, and how many of everything there is."""
 
@@ -33,8 +25,11 @@ class _Given(NamedTuple):
     shape: tuple[int, int, int]  # pictures, annotators, answers
 
 
-def dawid_skene(ratings: Ratings) -> DawidSkene:
-    """Start from the shares of votes, then weigh each annotator by the errors that the others' answers show."""
+def dawid_skene(ratings: Ratings) -> NDArray[np.float64]:
+    """How likely each answer is the true one, (pictures, answers).
+
+    Starts from the shares of votes, then weighs each annotator by the errors that the others' answers show.
+    """
     picture, annotator = np.nonzero(ratings.codes >= 0)
     shape = (*ratings.codes.shape, len(ratings.answers))
     given = _Given(picture, annotator, ratings.codes[picture, annotator], shape)
@@ -46,8 +41,7 @@ def dawid_skene(ratings: Ratings) -> DawidSkene:
         if likelihood - before < _TOLERANCE:
             break
         before = likelihood
-    named = _named(given, beliefs)
-    return DawidSkene(named, *_maximised(given, named))
+    return _named(given, beliefs)
 
 
 def _named(given: _Given, beliefs: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -99,5 +99,5 @@ def _decided(table: Ratings, rule: DecisionRule) -> dict[str, str]:
 def _support(table: Ratings, shares: NDArray[np.float64], rule: DecisionRule) -> tuple[NDArray[np.float64], float]:
     """How much speaks for each answer, (pictures, answers), and what the best has to exceed."""
     if rule.name == "dawid-skene":
-        return dawid_skene(table).beliefs, rule.certainty
+        return dawid_skene(table), rule.certainty
     return shares, 0.5 if rule.name == "majority" else 1 - 1e-9

@@ -15,7 +15,6 @@ class FoldAccuracy(NamedTuple):
 
     mean: float
     deviation: float
-    folds: tuple[float, ...]
 
 
 def stratified_folds(label: NDArray[np.intp], folds: int, rng: np.random.Generator) -> NDArray[np.intp]:
@@ -32,4 +31,4 @@ def stratified_folds(label: NDArray[np.intp], folds: int, rng: np.random.Generat
 def fold_accuracy(correct: NDArray[np.bool_], fold: NDArray[np.intp]) -> FoldAccuracy:
     """The accuracy on every held-out part; `correct` holds the answers of the model that did not see the part."""
     accuracies = [100 * float(correct[fold == part].mean()) for part in np.unique(fold)]
-    return FoldAccuracy(float(np.mean(accuracies)), float(np.std(accuracies, ddof=1)), tuple(accuracies))
+    return FoldAccuracy(float(np.mean(accuracies)), float(np.std(accuracies, ddof=1)))

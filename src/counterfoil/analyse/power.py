@@ -30,8 +30,6 @@ class Detectable(NamedTuple):
 
     model: str
     condition: Condition
-    n: int
-    discordance: float  # percent of photos whose answer changed
     drop: float  # NaN where even losing every photo would not be seen
 
 
@@ -111,7 +109,7 @@ def _detectable_row(model: str, condition: Condition, losses: NDArray[np.float64
     changed, n = int(np.count_nonzero(known)), len(known)
     # one photo more on either side: where nothing changed, the next photo still may
     drop = minimum_detectable_drop(n, (changed + 1) / (n + 2))
-    return Detectable(model, condition, n, 100 * changed / n if n else math.nan, 100 * drop)
+    return Detectable(model, condition, 100 * drop)
 
 
 def _exact_power(n: int, change: Change, alpha: float) -> float:

@@ -45,7 +45,6 @@ class VarianceScore(NamedTuple):
     score: float
     sigma_classes: float  # sigma_i
     sigma_scenarios: float  # sigma_e
-    definition: ScoreDefinition
 
 
 class Normality(NamedTuple):
@@ -58,9 +57,8 @@ class Normality(NamedTuple):
 
 def variance_score(accuracies: NDArray[np.float64], definition: ScoreDefinition | None = None) -> VarianceScore:
     """The score of accuracies (scenarios, classes), as shares."""
-    chosen = definition or ScoreDefinition()
-    classes, scenarios = _parts(accuracies[None], chosen)
-    return VarianceScore(float(1 - classes[0] - scenarios[0]), float(classes[0]), float(scenarios[0]), chosen)
+    classes, scenarios = _parts(accuracies[None], definition or ScoreDefinition())
+    return VarianceScore(float(1 - classes[0] - scenarios[0]), float(classes[0]), float(scenarios[0]))
 
 
 def variance_score_interval(

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -17,25 +16,12 @@ from counterfoil.analyse.diversity import diversity
 from counterfoil.analyse.interval import RATE, Estimate, estimate
 from counterfoil.errors import Unusable, UserError
 from counterfoil.pipeline.embedding import Embedding
+from counterfoil.report.prompt_table import TemplateRow
 from counterfoil.store import Workspace
 from counterfoil.types import Exhibit
 
 _NONE = Estimate(math.nan, math.nan, math.nan, 0)
 _REFERENCES = ("original", "control")
-
-
-@dataclass(frozen=True)
-class TemplateRow:
-    """One template of one workspace; rates in percent, distances as 1 - cosine."""
-
-    workspace: str
-    attribute: str
-    template: str
-    prompt: str  # one of its prompts, where pictures were painted
-    pictures: int
-    failures: Estimate  # of the pictures, those that mining kept
-    verified: Estimate  # of the pictures that people decided on, those that they kept
-    diversity: Estimate  # mean distance between two pictures of one class
 
 
 def prompt_study(folders: Sequence[Path], embedded: int) -> list[TemplateRow]:

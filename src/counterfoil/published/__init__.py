@@ -30,56 +30,26 @@ __all__ = ["ARCHIVES", "Archive", "Kind", "Reader", "open_archive", "possible", 
 class Reader(NamedTuple):
     """How one archive is recognised and read."""
 
-    about: str
     expected: str  # what it looks for, in words
     fits: Callable[[Tree], bool]
     read: Callable[[Tree], Archive]
 
 
 ARCHIVES: dict[str, Reader] = {  # in the order in which they are recognised: the more telling layouts first
-    imagenet_e.NAME: Reader(
-        "one attribute of the object edited: background, size, position, direction",
-        imagenet_e.EXPECTED, imagenet_e.fits, imagenet_e.read,
-    ),
-    imagenet_d.NAME: Reader(
-        "generated pictures that several models fail on: background, texture, material",
-        imagenet_d.EXPECTED, imagenet_d.fits, imagenet_d.read,
-    ),
-    ximagenet_12.NAME: Reader(
-        "scenarios over the objects of twelve classes", ximagenet_12.EXPECTED, ximagenet_12.fits, ximagenet_12.read
-    ),
-    imagenet_9.NAME: Reader(
-        "the Backgrounds challenge's variations, in nine super-classes",
-        imagenet_9.EXPECTED, imagenet_9.fits, imagenet_9.read,
-    ),
-    challenge.NAME: Reader(
-        "the Backgrounds challenge: every foreground on many backgrounds",
-        challenge.EXPECTED, challenge.fits, challenge.read,
-    ),
-    challenge.NAME_EVERY: Reader(
-        "the Backgrounds challenge by its published rule: every foreground on every background",
-        challenge.EXPECTED, challenge.fits, challenge.read_every,
-    ),
-    imagenet_c.NAME: Reader(
-        "fifteen corruptions at five severities", imagenet_c.EXPECTED, imagenet_c.fits, imagenet_c.read
-    ),
-    IMAGENET_SKETCH.name: Reader(
-        "sketches of the 1,000 classes", IMAGENET_SKETCH.expected, IMAGENET_SKETCH.fits, IMAGENET_SKETCH.read
-    ),
-    IMAGENET_A.name: Reader(
-        "natural adversarial examples of 200 classes", IMAGENET_A.expected, IMAGENET_A.fits, IMAGENET_A.read
-    ),
-    IMAGENET_R.name: Reader("renditions of 200 classes", IMAGENET_R.expected, IMAGENET_R.fits, IMAGENET_R.read),
-    imagenet_v2.NAME: Reader(
-        "new pictures gathered as ImageNet's were", imagenet_v2.EXPECTED, imagenet_v2.fits, imagenet_v2.read
-    ),
-    objectnet.NAME: Reader(
-        "everyday objects turned and placed at random", objectnet.EXPECTED, objectnet.fits, objectnet.read
-    ),
-    imagenet_val.NAME: Reader(
-        "ImageNet's validation pictures", imagenet_val.EXPECTED, imagenet_val.fits, imagenet_val.read
-    ),
-}  # fmt: skip
+    imagenet_e.NAME: Reader(imagenet_e.EXPECTED, imagenet_e.fits, imagenet_e.read),
+    imagenet_d.NAME: Reader(imagenet_d.EXPECTED, imagenet_d.fits, imagenet_d.read),
+    ximagenet_12.NAME: Reader(ximagenet_12.EXPECTED, ximagenet_12.fits, ximagenet_12.read),
+    imagenet_9.NAME: Reader(imagenet_9.EXPECTED, imagenet_9.fits, imagenet_9.read),
+    challenge.NAME: Reader(challenge.EXPECTED, challenge.fits, challenge.read),
+    challenge.NAME_EVERY: Reader(challenge.EXPECTED, challenge.fits, challenge.read_every),
+    imagenet_c.NAME: Reader(imagenet_c.EXPECTED, imagenet_c.fits, imagenet_c.read),
+    IMAGENET_SKETCH.name: Reader(IMAGENET_SKETCH.expected, IMAGENET_SKETCH.fits, IMAGENET_SKETCH.read),
+    IMAGENET_A.name: Reader(IMAGENET_A.expected, IMAGENET_A.fits, IMAGENET_A.read),
+    IMAGENET_R.name: Reader(IMAGENET_R.expected, IMAGENET_R.fits, IMAGENET_R.read),
+    imagenet_v2.NAME: Reader(imagenet_v2.EXPECTED, imagenet_v2.fits, imagenet_v2.read),
+    objectnet.NAME: Reader(objectnet.EXPECTED, objectnet.fits, objectnet.read),
+    imagenet_val.NAME: Reader(imagenet_val.EXPECTED, imagenet_val.fits, imagenet_val.read),
+}
 _SAME_FILES = dict.fromkeys((challenge.NAME, challenge.NAME_EVERY), (imagenet_9.NAME, challenge.NAME))
 
 

@@ -4,50 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 
 from counterfoil.analyse import Estimate
 
 _HEAD = ("workspace", "attribute", "template", "pictures", "shared failures %", "verified %", "diversity")
 
 
-class Compared(Protocol):
-    """A template's row."""
+@dataclass(frozen=True)
+class TemplateRow:
+    """One template of one workspace; rates in percent, distances as 1 - cosine."""
 
-    @property
-    def workspace(self) -> str:
-        """The workspace's name."""
-
-    @property
-    def attribute(self) -> str:
-        """What the template changes."""
-
-    @property
-    def template(self) -> str:
-        """Its name."""
-
-    @property
-    def prompt(self) -> str:
-        """One of its prompts."""
-
-    @property
-    def pictures(self) -> int:
-        """How many pictures it gave."""
-
-    @property
-    def failures(self) -> Estimate:
-        """Percent that mining kept."""
-
-    @property
-    def verified(self) -> Estimate:
-        """Percent that people kept."""
-
-    @property
-    def diversity(self) -> Estimate:
-        """Mean distance between two pictures of one class."""
+    workspace: str
+    attribute: str
+    template: str
+    prompt: str  # one of its prompts, where pictures were painted
+    pictures: int
+    failures: Estimate  # of the pictures, those that mining kept
+    verified: Estimate  # of the pictures that people decided on, those that they kept
+    diversity: Estimate  # mean distance between two pictures of one class
 
 
-def prompt_table(rows: Sequence[Compared]) -> str:
+def prompt_table(rows: Sequence[TemplateRow]) -> str:
     """The table, columns aligned; a dash where there is no number."""
     cells = [_HEAD, *(_cells(row) for row in rows)]
     widths = [max(len(line[column]) for line in cells) for column in range(len(_HEAD))]
@@ -55,7 +34,7 @@ def prompt_table(rows: Sequence[Compared]) -> str:
                      for line in cells)  # fmt: skip
 
 
-def prompt_json(rows: Sequence[Compared]) -> list[dict[str, Any]]:
+def prompt_json(rows: Sequence[TemplateRow]) -> list[dict[str, Any]]:
     """The same as plain JSON, null where there is no number."""
     return [
         {
@@ -67,7 +46,7 @@ def prompt_json(rows: Sequence[Compared]) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _cells(row: Compared) -> tuple[str, ...]:
+def _cells(row: TemplateRow) -> tuple[str, ...]:
     rates = (_told(row.failures, 1), _told(row.verified, 1), _told(row.diversity, 3))
     return (row.workspace, row.attribute, row.template, f"{row.pictures:,}", *rates)
 

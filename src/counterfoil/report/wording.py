@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from typing import Protocol
 
+from counterfoil.analyse import Contrast, Estimate
 from counterfoil.types import Drop, Preprocessing
 
 ABSENT = "–"  # stands where there is no number
@@ -31,19 +31,7 @@ def p_value(p: float) -> str:
     return f"{p:.3f}" if p >= 0.001 else f"{p:.1e}".replace("e-0", "e-").replace("-", MINUS)
 
 
-class Bounded(Protocol):
-    """What has a 95 % interval: a drop, a contrast, an estimate."""
-
-    @property
-    def ci_low(self) -> float:
-        """Its lower end."""
-
-    @property
-    def ci_high(self) -> float:
-        """Its upper end."""
-
-
-def interval(row: Bounded) -> str:
+def interval(row: Drop | Contrast | Estimate) -> str:
     """The 95 % interval."""
     return f"[{number(row.ci_low)}, {number(row.ci_high)}]"
 

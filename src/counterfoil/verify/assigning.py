@@ -27,9 +27,7 @@ _assignments = tables.assignments.c
 class Lease:
     """One task in somebody's hands."""
 
-    id: int
     task: str
-    variant_id: str
     label: str
     picture_handle: str
     original_handle: str | None
@@ -136,7 +134,7 @@ def _leases(connection: Connection, condition: ColumnElement[bool]) -> list[Leas
     beside = case((_pictures.original_id.is_not(None), _assignments.original_handle), else_=None)
     query = (
         select(
-            _assignments.id, _assignments.task, _pictures.variant_id, _pictures.label, _assignments.picture_handle,
+            _assignments.task, _pictures.label, _assignments.picture_handle,
             beside.label("original_handle"),
         )
         .join(tables.pictures, _pictures.id == _assignments.picture_id)

@@ -50,7 +50,6 @@ class AskedModel(NamedTuple):
     name: str  # as it stands in the tables
     address: str
     digest: str
-    folder: Path
     table: Predictions
 
 
@@ -150,7 +149,7 @@ def _evaluated(job: MiningJob, workspace: Workspace, address: str, before: Calla
 def _model(address: str, result: Result) -> AskedModel:
     (name,) = result.prepared.models
     table = result.study.predictions[name]
-    return AskedModel(name, address, result.prepared.run.model_digests[name], result.folder, table)
+    return AskedModel(name, address, result.prepared.run.model_digests[name], table)
 
 
 def _refuse_the_same_weights(surrogates: Sequence[AskedModel], targets: Sequence[AskedModel]) -> None:
