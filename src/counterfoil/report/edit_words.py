@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from counterfoil.edit import EDITS, describe_edit
-from counterfoil.edit.corruptions import Corruption
+from counterfoil.edit.corruptions.corruption import Corruption
 from counterfoil.types import Drop
 
 _CORRUPTION = "corruption-"  # ImageNet-C's archive has corruptions that are no edit of ours
