@@ -13,6 +13,7 @@ from skimage.color import hsv2rgb, rgb2hsv
 from counterfoil.edit import edit_named
 from counterfoil.edit.cutting import on_background
 from counterfoil.edit.lighting import in_the_light_of
+from counterfoil.edit.subject import Subject
 from counterfoil.errors import UserError
 from counterfoil.types import Picture
 from edit_pictures import PICTURES, blob_on_grass, cup, ellipse
@@ -107,7 +108,7 @@ def test_an_object_takes_half_of_the_change_in_light_and_only_where_it_is_asked_
     picture = blob_on_grass()
     outside = picture.image[cv2.dilate(picture.alpha, np.ones((9, 9), np.uint8)) == 0]
     darker = (picture.image * 0.64).astype(np.uint8)
-    blended, exact = in_the_light_of(picture, darker), on_background(picture, darker)
+    blended, exact = in_the_light_of(Subject(picture), darker), on_background(picture, darker)
     inside = blended.alpha == 255
     expected = picture.image[inside] * ((outside.mean() * 0.64 + 8) / (outside.mean() + 8)) ** 0.5
     assert np.abs(blended.image[inside] - expected).mean() < 2
