@@ -31,7 +31,7 @@ from counterfoil.models.torch.classifier import classifier_of
 from counterfoil.models.torch.network import TorchNetwork, as_transform
 from counterfoil.models.torch.timm import preprocessing_of
 from counterfoil.source.reading import read_photo
-from counterfoil.types import Classifier, Engine
+from counterfoil.types import Engine, Model
 from photos import jpeg_files
 
 ARCHITECTURES = ("resnet50.a1_in1k", "vit_base_patch16_224.augreg2_in21k_ft_in1k")
@@ -93,7 +93,7 @@ def rate_alone(contest: Contest, batch_size: int) -> float:
 def rate_ours(contest: Contest, read: Callable[[int], NDArray[np.uint8]], engine: Engine) -> tuple[float, list[int]]:
     """The evaluation as the pipeline does it: workers that each ask about a few pictures and wait."""
     found = [0] * contest.pictures
-    classifier: Classifier = contest.model
+    classifier: Model = contest.model
 
     def work(start: int) -> tuple[int, list[int]]:
         places = range(start, min(start + PER_CALL, contest.pictures))

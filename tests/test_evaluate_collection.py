@@ -23,6 +23,7 @@ from statsmodels.stats.proportion import proportion_confint
 import counterfoil as cf
 from collected_pictures import Shown, pictures, write_workspace
 from command_line import counterfoil
+from counterfoil.evaluate import CollectionBase
 from counterfoil.labels import LabelSpace
 from counterfoil.pipeline.recorded.comparing import compare_runs
 from counterfoil.store import Workspace, read_table
@@ -359,7 +360,7 @@ def test_runs_over_other_collections_are_not_compared(evaluated: Path, chosen: t
 
 
 @dataclass(frozen=True)
-class Gathered:
+class Gathered(CollectionBase):
     """A small collection of one's own: what the protocol asks for, and nothing else."""
 
     exhibits: Sequence[Exhibit]

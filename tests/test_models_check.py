@@ -55,7 +55,7 @@ def test_a_model_whose_answers_depend_on_the_batch_is_found_out(
     (tmp_path / "checked_model.py").write_text(MODULE)
     monkeypatch.chdir(tmp_path)
     assert any(line.startswith("contract: kept") for line in check("python:checked_model:make"))
-    with pytest.raises(UserError, match="breaks the contract of classifiers: scores do not depend on the batch"):
+    with pytest.raises(UserError, match="breaks the contract of models: scores do not depend on the batch"):
         check("python:checked_model:batchy")
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 import counterfoil as cf
 from counterfoil.checks import check_classifier
 from counterfoil.errors import UserError
+from counterfoil.evaluate import ModelBase
 from counterfoil.labels import LabelSpace, imagenet1k, imagenet9, imagenet_d, own_space, ximagenet12
 from counterfoil.models import scored
 from counterfoil.types import Preprocessing
@@ -19,7 +20,7 @@ from counterfoil.types import Preprocessing
 IMAGE = np.zeros((4, 4, 3), np.uint8)
 
 
-class Fixed:
+class Fixed(ModelBase):
     """A classifier that always gives the same row."""
 
     name = "python:fixed"

@@ -226,6 +226,8 @@ def test_the_examples_of_each_kind_keep_the_contracts(tmp_path: Path, monkeypatc
         ("[counterfoil.models]\nbad = broken:NUMBER\n", "cf.load_model('bad:x')", "expected a function, got 3"),
         ("[counterfoil.models]\nbad = broken:fails\n", "cf.load_model('bad:x')", "ZeroDivisionError"),
         ("[counterfoil.models]\nbad = broken:nothing\n", "cf.load_model('bad:x')", "a callable with `labels`"),
+        ("[counterfoil.models]\nbad = broken:Undigested\n", "cf.load_model('bad:x')", "a model with `digest`"),
+        ("[counterfoil.models]\nbad = broken:Misnamed\n", "cf.load_model('bad:x')", "as its name, got 'other'"),
         ("[counterfoil.sources]\nbad = broken:fails\n", "source_at('bad:x', None)", "ZeroDivisionError"),
         ("[counterfoil.sources]\nbad = broken:lost\n", "source_at('bad:x', None)", "to be its address, got 'else'"),
         ("[counterfoil.painters]\nbad = broken:fails\n", "load_painter('bad:x', 'pictures')", "ZeroDivisionError"),
@@ -236,6 +238,11 @@ def test_faults_of_another_package_are_said_in_one_line(tmp_path: Path, entries:
     broken = (
         "import counterfoil as cf\nNUMBER = 3\ndef fails(*given): 1 / 0\ndef nothing(*given): return None\n"
         "class Lost(cf.SourceBase): images = 'else'\ndef lost(place): return Lost()\n"
+        "class Undigested(cf.ModelBase):\n"
+        "    name, labels, preprocessing = 'bad:x', ('a', 'b'), None\n"
+        "    def __init__(self, request): pass\n"
+        "    def __call__(self, images): return [[0.5, 0.5] for _ in images]\n"
+        "class Misnamed(Undigested): name, digest = 'other', '1'\n"
     )
     (tmp_path / "broken.py").write_text(broken)
     load = "from counterfoil.pipeline import source_at\nfrom counterfoil.paint.address import load_painter\n"

@@ -324,6 +324,13 @@ def test_imagenet_d_asks_the_questions_of_its_release(order: str, endpoint: Fake
     assert table.rows[0][1] == ("truth first, as released" if order == "faithful" else "drawn")
 
 
+def test_what_an_endpoint_is_asked_over_all_backgrounds_is_recorded(endpoint: FakeEndpoint, tmp_path: Path) -> None:
+    folder = edited.imagenet_9(tmp_path / "nine")
+    evaluate_collection(f"imagenet-9-challenge-all:{folder}", ["vlm:some"], tmp_path / "run", limit=2, workers=1)
+    (usage,) = json.loads((tmp_path / "run" / "usage.json").read_text()).values()
+    assert usage["questions"] == len(endpoint.exchanges) > 0
+
+
 def test_a_model_that_is_not_asked_keeps_its_way(tmp_path: Path) -> None:
     model = load_model(TELLS)
     archive = open_archive("imagenet-d", sets.imagenet_d_archive(tmp_path))

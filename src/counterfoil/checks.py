@@ -157,8 +157,7 @@ def check_model(model: Model, images: Sequence[NDArray[np.uint8]]) -> None:
     _require(isinstance(model.note, str) and isinstance(model.prepared_by, str), "a note is text, which may be empty")
     _require(isinstance(model.retryable, bool), "a model says whether errors may be asked again")
     _require(set(model.labels[:2]) <= set(model.among(model.labels[:2]).labels), "`among` keeps the labels it is given")
-    label = model.labels[0]
-    variants = [Variant(f"v{n}", f"s{n}", label, "original", "original", "none", "{}", n) for n in range(len(images))]
+    variants = [_original(number, model.labels[0]) for number in range(len(images))]
     predictions = model.predict(variants, images)
     ids = [prediction.variant_id for prediction in predictions]
     _require(ids == [variant.id for variant in variants], "predictions come one per variant, in order")
@@ -168,6 +167,13 @@ def check_model(model: Model, images: Sequence[NDArray[np.uint8]]) -> None:
         _require(len(prediction.ranked) == len(prediction.scores), "every ranked label has its score")
         scored = bool(prediction.ranked) == (prediction.outcome == "scored")
         _require(scored, "a prediction ranks labels where its outcome is 'scored', and only there")
+
+
+def _original(number: int, label: str) -> Variant:
+    return Variant(
+        id=f"v{number}", sample_id=f"s{number}", label=label, attribute="original", edit="original", level="none",
+        settings="{}", seed=0,
+    )  # fmt: skip
 
 
 def check_source(source: Source) -> int:

@@ -63,12 +63,23 @@ def load_plugin(address: str, plugin: Plugin, request: object) -> Model:
     return _as_model(address, made, plugin.module)
 
 
+def _checked(address: str, made: Any) -> Model:
+    """A model that has what its author has to write; its name tells its table from others."""
+    missing = [name for name in ("name", "preprocessing", "digest") if not hasattr(made, name)]
+    if missing:
+        raise UserError(f"expected {address} to return a model with `{missing[0]}`, {type(made).__name__} has none")
+    if not str(made.name).startswith(address):
+        raise UserError(f"expected the model of {address} to have the address as its name, got '{made.name}'")
+    model: Model = made
+    return model
+
+
 def _as_model(address: str, made: Any, module: ModuleType) -> Model:
     """A model as it is; a callable with labels as a model."""
     labels = tuple(str(label) for label in optional(made, "labels", ()))
     if not callable(made) or not labels:
         raise UserError(f"expected {address} to return a callable with `labels`, got {type(made).__name__}")
     if isinstance(made, ModelBase):
-        return made  # type: ignore[return-value]  # what its author has to write is checked by check_model
+        return _checked(address, made)
     digest = optional(made, "digest", None) or source_digest(module)
     return PythonClassifier(address, labels, optional(made, "preprocessing", None), str(digest), made)

@@ -32,5 +32,5 @@ def load_painter(address: str, paints: Paints, options: PaintOptions | None = No
     plugin = plugin_named(ENTRY_POINTS, kind) if colon else None
     if plugin is not None:
         return load_plugin_painter(address, plugin, paints, options or PaintOptions())
-    known = "; ".join(painter_schemes().values())
+    known = "; ".join(about for _, about in PAINTERS.values())
     raise UserError(f"expected the address of a painter, got '{address}'; there are: {known}")

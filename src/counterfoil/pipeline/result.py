@@ -19,6 +19,29 @@ from counterfoil.store import prediction_files
 from counterfoil.types import Drop, Model, Picture, Run, Skipped, Variant
 
 
+class Work(Protocol):
+    """What was asked, loaded and checked: photos with their edits, or a collection."""
+
+    @property
+    def classifiers(self) -> tuple[Model, ...]:
+        """The models that were asked."""
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models by the names that stand in the tables."""
+
+    @property
+    def lost(self) -> tuple[str, ...]:
+        """Classes of which no photo can be used."""
+
+    @property
+    def run(self) -> Run:
+        """The record of it."""
+
+    def picture(self, variant: Variant) -> Picture | None:
+        """A picture that the models saw, once more; None where that is no longer possible."""
+
+
 @dataclass(frozen=True)
 class Result:
     """The outcome of a run."""
