@@ -11,6 +11,7 @@ from typing import Protocol
 
 from counterfoil.analyse import Answers
 from counterfoil.pipeline.recorded.answers import Predictions
+from counterfoil.pipeline.recorded.candidates import Candidates
 from counterfoil.pipeline.recorded.pictures import Album
 from counterfoil.pipeline.recorded.report import content_of, write_study
 from counterfoil.pipeline.recorded.study import Study
@@ -45,6 +46,7 @@ class Result:
     folder: Path
     skipped: tuple[Skipped, ...]
     _holder: tempfile.TemporaryDirectory[str] | None = None  # keeps the tables of a run without a folder alive
+    _candidates: Candidates | None = None  # thumbnails that were made beside the work
 
     @cached_property
     def study(self) -> Study:
@@ -76,5 +78,6 @@ class Result:
             shutil.copytree(self.folder / "predictions", folder / "predictions", dirs_exist_ok=True)
             for name in ("variants.parquet", "run.json"):
                 shutil.copy2(self.folder / name, folder)
-        album = Album((self.folder,), self.prepared.picture, keep=self.folder)
+        ready = {} if self._candidates is None else self._candidates.jpegs
+        album = Album((self.folder,), self.prepared.picture, keep=self.folder, ready=ready)
         return write_study(folder, content_of(self.study, album))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -33,6 +33,7 @@ class Album:
     folders: tuple[Path, ...]
     make: Maker
     keep: Path | None = None
+    ready: Mapping[str, bytes] = field(default_factory=dict, repr=False)  # JPEGs made before, by hash of the pixels
 
     def picture(self, variant: Variant, pixels: str) -> bytes | None:
         """A JPEG of the variant whose pixels have this hash; None where neither it nor its photo is at hand."""
@@ -40,13 +41,14 @@ class Album:
             path = _thumbnail(folder, pixels)
             if path.is_file():
                 return path.read_bytes()
-        made = self.make(variant)
-        if made is None or pixel_digest(made) != pixels:
-            return None
-        jpeg = _jpeg(made.image)
-        if self.keep is not None:
+        jpeg = self.ready.get(pixels) or self._made(variant, pixels)
+        if jpeg is not None and self.keep is not None:
             write_atomically(_thumbnail(self.keep, pixels), jpeg)
         return jpeg
+
+    def _made(self, variant: Variant, pixels: str) -> bytes | None:
+        made = self.make(variant)
+        return None if made is None or pixel_digest(made) != pixels else thumbnail_jpeg(made.image)
 
 
 def remaker(study: Study) -> Maker:
@@ -88,7 +90,7 @@ def _thumbnail(folder: Path, pixels: str) -> Path:
     return folder / "thumbnails" / f"{pixels[:20]}.jpg"
 
 
-def _jpeg(image: NDArray[np.uint8]) -> bytes:
+def thumbnail_jpeg(image: NDArray[np.uint8]) -> bytes:
     """A picture on the page's scale."""
     scale = min(1.0, _THUMBNAIL / max(image.shape[:2]))
     size = (max(1, round(image.shape[1] * scale)), max(1, round(image.shape[0] * scale)))
