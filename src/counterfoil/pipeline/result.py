@@ -70,6 +70,11 @@ class Result:
         """The findings in sentences."""
         return [finding.text for finding in self.study.headline]
 
+    @property
+    def thumbnails(self) -> dict[str, bytes]:
+        """JPEGs of pictures that a report may show, made beside the work, by hash of the pixels."""
+        return {} if self._candidates is None else self._candidates.jpegs
+
     def report(self, out: str | Path) -> Path:
         """Write report.html, drops.csv, summary.json, skipped.csv and the tables of answers into a folder."""
         folder = Path(out)
@@ -78,6 +83,5 @@ class Result:
             shutil.copytree(self.folder / "predictions", folder / "predictions", dirs_exist_ok=True)
             for name in ("variants.parquet", "run.json"):
                 shutil.copy2(self.folder / name, folder)
-        ready = {} if self._candidates is None else self._candidates.jpegs
-        album = Album((self.folder,), self.prepared.picture, keep=self.folder, ready=ready)
+        album = Album((self.folder,), self.prepared.picture, keep=self.folder, ready=self.thumbnails)
         return write_study(folder, content_of(self.study, album))
