@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -28,6 +29,7 @@ from counterfoil.labels import LabelSpace
 from counterfoil.pipeline.recorded.comparing import compare_runs
 from counterfoil.store import Workspace, read_table
 from counterfoil.types import Exhibit, Mined, Skipped
+from opened_files import opened_files
 from planted import HALT_AT_LINES, LABELS
 
 HONEST, BLIND = "python:planted:honest", "python:planted:blind_on_the_left"
@@ -119,6 +121,22 @@ def test_workers_and_batch_size_change_no_byte(painted: Path, evaluated: Path, t
     result = cf.evaluate_collection(painted, [HONEST, BLIND], tmp_path / "out", workers=1, batch_size=5)
     result.report(tmp_path / "out")
     assert tables(tmp_path / "out") == tables(evaluated)
+
+
+@pytest.mark.parametrize("with_originals", [True, False])
+def test_a_report_opens_no_picture_a_second_time(tmp_path: Path, with_originals: bool) -> None:
+    shown = []
+    for number in range(40):  # more than one piece of work
+        label, other = LABELS[number % 4], LABELS[(number + 1) % 4]
+        if with_originals:
+            shown.append(Shown(label, label, "original", "original", "none", f"{label}/{number}"))
+        shown.append(Shown(label, other if number % 3 else label, "background", "scene", "beach", f"{label}/{number}"))
+    folder = write_workspace(tmp_path / "pictures", shown)
+    with opened_files() as opened:
+        page = cf.evaluate_collection(folder, [HONEST], tmp_path / "out", workers=1).report(tmp_path / "out")
+    times = Counter(path for path in opened if path.suffix == ".png")
+    assert (len(times), set(times.values())) == (len(shown), {1})
+    assert "data:image/jpeg" in page.read_text()
 
 
 def test_a_killed_evaluation_goes_on_and_ends_in_the_same_bytes(tmp_path: Path) -> None:

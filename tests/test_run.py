@@ -20,6 +20,8 @@ from skimage import data
 
 import counterfoil as cf
 from command_line import counterfoil
+from counterfoil.pipeline.recorded.pictures import Album
+from counterfoil.pipeline.recorded.report import content_of
 from planted import HALT_AT_LINES, LABELS, write_photos
 
 MODEL = "python:planted:honest"
@@ -78,6 +80,29 @@ def test_workers_batch_size_and_order_change_no_byte(photos: tuple[Path, Path], 
         result.report(out)
         runs.append(tables(out))
     assert runs[0] == runs[1]
+
+
+@pytest.mark.parametrize("count", [6, 30])
+def test_a_report_makes_no_picture_a_second_time(tmp_path: Path, count: int) -> None:
+    images, masks = write_photos(tmp_path, count)
+    models = [MODEL, "python:planted:answers_by_background"]
+    result = cf.run(images, models, masks=masks, recipe=RECIPE, out=tmp_path / "out", workers=2)
+    shown = content_of(result.study, Album((), lambda variant: None, ready=result.thumbnails)).examples
+    assert len(shown) > 5
+    assert all(example.original and example.edited for example in shown)
+
+
+def test_a_resumed_run_shows_the_same_pictures(photos: tuple[Path, Path], tmp_path: Path) -> None:
+    images, masks = photos
+    pages, pictures = [], []
+    for _ in range(2):  # the second time nothing is left to do, so that no thumbnail is made beside the work
+        result = cf.run(images, [MODEL], masks=masks, recipe=RECIPE, out=tmp_path / "out")
+        pages.append(result.report(tmp_path / "out").read_bytes())
+        pictures.append({path.name: path.read_bytes() for path in (tmp_path / "out" / "thumbnails").iterdir()})
+        shutil.rmtree(tmp_path / "out" / "thumbnails")
+    assert not result.thumbnails
+    assert pictures[0] == pictures[1] != {}
+    assert pages[0] == pages[1]
 
 
 def test_adding_edits_and_photos_changes_no_other_picture(photos: tuple[Path, Path], tmp_path: Path) -> None:

@@ -61,7 +61,10 @@ class Collection(Protocol):
         """What had to be left out, and why."""
 
     def read(self, exhibit: Exhibit) -> NDArray[np.uint8]:
-        """The pixels, (height, width, 3), RGB; raises `Unusable`; threads and forked processes may read at once."""
+        """The pixels, (height, width, 3), RGB; threads and forked processes may read at once.
+
+        Raises `Unusable` where that fails, or where the exhibit names a hash of its pixels and these have another.
+        """
 
     def adapt(self, model: Model) -> Model:
         """The model as it is to be asked about this collection; by default the model itself."""

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from counterfoil.analyse import Answers
 from counterfoil.pipeline.recorded.answers import Predictions
+from counterfoil.pipeline.recorded.candidates import Candidates
 from counterfoil.pipeline.recorded.pictures import Album
 from counterfoil.pipeline.recorded.report import PapersOf, content_of, no_papers, write_study
 from counterfoil.pipeline.recorded.study import Study
@@ -51,6 +52,7 @@ class Result:
     skipped: tuple[Skipped, ...]
     _holder: tempfile.TemporaryDirectory[str] | None = None  # keeps the tables of a run without a folder alive
     papers: PapersOf = no_papers  # the tables of the paper behind its collection
+    _candidates: Candidates | None = None  # thumbnails that were made beside the work
 
     @cached_property
     def study(self) -> Study:
@@ -74,6 +76,11 @@ class Result:
         """The findings in sentences."""
         return [finding.text for finding in headline_of(self.study)]
 
+    @property
+    def thumbnails(self) -> dict[str, bytes]:
+        """JPEGs of pictures that a report may show, made beside the work, by hash of the pixels."""
+        return {} if self._candidates is None else self._candidates.jpegs
+
     def report(self, out: str | Path) -> Path:
         """Write report.html, drops.csv, summary.json, skipped.csv and the tables of answers into a folder."""
         folder = Path(out)
@@ -82,5 +89,5 @@ class Result:
             shutil.copytree(self.folder / "predictions", folder / "predictions", dirs_exist_ok=True)
             for name in ("variants.parquet", "run.json"):
                 shutil.copy2(self.folder / name, folder)
-        album = Album((self.folder,), self.prepared.picture, keep=self.folder)
+        album = Album((self.folder,), self.prepared.picture, keep=self.folder, ready=self.thumbnails)
         return write_study(folder, content_of(self.study, album, self.papers))

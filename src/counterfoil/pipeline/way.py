@@ -21,9 +21,10 @@ from counterfoil.paint.background_torch import check_gpu
 from counterfoil.pipeline.claiming import claim
 from counterfoil.pipeline.job import Job, Prepared, prepare, source_at
 from counterfoil.pipeline.journaled import Pieces, finish
+from counterfoil.pipeline.recorded.candidates import Candidates
 from counterfoil.pipeline.result import Result
 from counterfoil.pipeline.spent import keep_usage
-from counterfoil.pipeline.work import Keep, from_entry, key_of, outcome_of
+from counterfoil.pipeline.work import Keep, Watch, from_entry, key_of, outcome_of
 from counterfoil.store import Journal, ResultTables
 from counterfoil.types import Provenance, Sample, Skipped, Variant
 
@@ -61,29 +62,37 @@ def run_job(job: Job, out: Path | None, before: Callable[[Prepared], None] | Non
         before(prepared)
     holder = tempfile.TemporaryDirectory(prefix="counterfoil-") if out is None else None
     folder = out if out is not None else Path(holder.name)  # type: ignore[union-attr]
-    skipped = work_through(prepared, folder)
-    return Result(prepared, folder, tuple(skipped), holder)
+    candidates = Candidates(prepared.models, len(prepared.samples))
+    skipped = work_through(prepared, folder, watch=candidates.add)
+    return Result(prepared, folder, tuple(skipped), holder, _candidates=candidates)
 
 
-def work_through(prepared: Prepared, folder: Path, keep: Keep | None = None) -> list[Skipped]:
-    """Do what is not done yet and write the tables; gives back what was skipped. `keep` sees every picture made."""
+def work_through(
+    prepared: Prepared, folder: Path, keep: Keep | None = None, watch: Watch | None = None
+) -> list[Skipped]:
+    """Do what is not done yet and write the tables; gives back what was skipped.
+
+    `keep` sees every picture that is made, `watch` sees it together with the answers.
+    """
     if _paints_on_gpu(prepared):
         check_gpu()
     claim(folder, {"limit": prepared.job.limit, "identities": prepared.identities, **asdict(prepared.run)})
     photos = {key_of(prepared, sample): sample for sample in prepared.samples}
     with Journal(folder / "work" / "journal.jsonl") as journal:
         try:
-            finish(_pieces(prepared, photos, keep), journal, prepared.job.workers)
+            finish(_pieces(prepared, photos, keep, watch), journal, prepared.job.workers)
         finally:
             keep_usage(folder, prepared.classifiers)  # what was asked was paid for, however the run ends
         return _tables(prepared, photos, journal, folder)
 
 
-def _pieces(prepared: Prepared, photos: Mapping[str, Sample], keep: Keep | None) -> Pieces[Sample]:
+def _pieces(
+    prepared: Prepared, photos: Mapping[str, Sample], keep: Keep | None, watch: Watch | None
+) -> Pieces[Sample]:
     """The work, photo by photo."""
     return Pieces(
         photos,
-        lambda sample: outcome_of(prepared, sample, keep),
+        lambda sample: outcome_of(prepared, sample, keep, watch),
         lambda variant: prepared.studio.make(variant).image,
         prepared.classifiers,
         " photos",

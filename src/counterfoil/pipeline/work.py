@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -21,6 +21,9 @@ from counterfoil.types import Model, Picture, Prediction, Sample, Skipped, Varia
 
 Keep: TypeAlias = Callable[[Variant, Picture], None]
 ImageOf: TypeAlias = Callable[[Variant], NDArray[np.uint8]]
+Watch: TypeAlias = Callable[
+    [Sequence[Made], Sequence[NDArray[np.uint8]], Mapping[str, Sequence[Prediction]]], None
+]  # sees pictures together with every model's answers
 
 
 class Outcome(NamedTuple):
@@ -39,8 +42,8 @@ def key_of(prepared: Prepared, sample: Sample) -> str:
     return hashlib.sha256(json.dumps(about).encode()).hexdigest()
 
 
-def outcome_of(prepared: Prepared, sample: Sample, keep: Keep | None = None) -> Outcome:
-    """Make, show to `keep`, and ask; what cannot be made is a counted row."""
+def outcome_of(prepared: Prepared, sample: Sample, keep: Keep | None = None, watch: Watch | None = None) -> Outcome:
+    """Make, show to `keep`, ask, and show to `watch`; what cannot be made is a counted row."""
     variants, planned_skips = prepared.plans.take(sample)
     skipped = list(planned_skips)
     try:
@@ -58,7 +61,17 @@ def outcome_of(prepared: Prepared, sample: Sample, keep: Keep | None = None) -> 
         asked, images = [variant for variant, _ in pictures], [picture.image for _, picture in pictures]
         for model in prepared.classifiers:
             outcome.predictions[model.name] += answers(model, asked, images, prepared.job.batch_size)
+        if watch is not None:
+            watch(*latest(outcome, images))
     return outcome
+
+
+def latest(
+    outcome: Outcome, images: Sequence[NDArray[np.uint8]]
+) -> tuple[Sequence[Made], Sequence[NDArray[np.uint8]], Mapping[str, Sequence[Prediction]]]:
+    """The last pictures of an outcome with the answers to them, as `Watch` takes them."""
+    first = len(outcome.made) - len(images)
+    return outcome.made[first:], images, {model: rows[first:] for model, rows in outcome.predictions.items()}
 
 
 def _pictures(

@@ -28,11 +28,12 @@ from counterfoil.pipeline.claiming import MAY_DIFFER, claim
 from counterfoil.pipeline.collected.opening import collection_at, full_address
 from counterfoil.pipeline.collected.preparing import Evaluation, PreparedEvaluation, prepare_evaluation, sample_of
 from counterfoil.pipeline.journaled import Pieces, finish
+from counterfoil.pipeline.recorded.candidates import Candidates
 from counterfoil.pipeline.recorded.papers import paper_tables
 from counterfoil.pipeline.recorded.report import PapersOf, no_papers
 from counterfoil.pipeline.result import Result
 from counterfoil.pipeline.spent import keep_usage
-from counterfoil.pipeline.work import Outcome, from_entry
+from counterfoil.pipeline.work import Outcome, Watch, from_entry, latest
 from counterfoil.store import Journal, Made, ResultTables
 from counterfoil.types import Exhibit, Skipped, Variant
 
@@ -71,25 +72,31 @@ def run_evaluation(
     out: Path | None,
     before: Callable[[PreparedEvaluation], None] | None = None,
     papers: PapersOf = no_papers,
+    *,
+    thumbnails: bool = True,
 ) -> Result:
-    """One evaluation from start to end; `before` sees what was loaded, `papers` gives tables for the report."""
+    """One evaluation from start to end; `before` sees what was loaded, `papers` gives tables for the report.
+
+    `thumbnails` says whether to keep those that a report may show; without them they are read again.
+    """
     prepared = prepare_evaluation(asked)
     if before is not None:
         before(prepared)
     holder = tempfile.TemporaryDirectory(prefix="counterfoil-") if out is None else None
     folder = out if out is not None else Path(holder.name)  # type: ignore[union-attr]
-    skipped = _work_through(prepared, folder)
-    return Result(prepared, folder, tuple(skipped), holder, papers)
+    candidates = Candidates(prepared.models, prepared.run.samples) if thumbnails else None
+    skipped = _work_through(prepared, folder, candidates.add if candidates is not None else None)
+    return Result(prepared, folder, tuple(skipped), holder, papers, candidates)
 
 
-def _work_through(prepared: PreparedEvaluation, folder: Path) -> list[Skipped]:
+def _work_through(prepared: PreparedEvaluation, folder: Path, watch: Watch | None) -> list[Skipped]:
     """Ask what is not asked yet and write the tables; gives back what was skipped."""
     record = {"limit": prepared.asked.limit, "identities": prepared.identities, **asdict(prepared.run)}
     claim(folder, record, MAY_DIFFER | _LATER)
     chunks = _chunks(prepared)
     with Journal(folder / "work" / "journal.jsonl") as journal:
         try:
-            finish(_pieces(prepared, chunks), journal, prepared.asked.workers)
+            finish(_pieces(prepared, chunks, watch), journal, prepared.asked.workers)
         finally:
             keep_usage(folder, prepared.classifiers)  # what was asked was paid for, however the run ends
         return _tables(prepared, chunks, journal, folder)
@@ -106,10 +113,10 @@ def _digest(about: object) -> str:
     return hashlib.sha256(json.dumps(about).encode()).hexdigest()
 
 
-def _pieces(prepared: PreparedEvaluation, chunks: dict[str, Chunk]) -> Pieces[Chunk]:
+def _pieces(prepared: PreparedEvaluation, chunks: dict[str, Chunk], watch: Watch | None) -> Pieces[Chunk]:
     return Pieces(
         chunks,
-        lambda chunk: _outcome_of(prepared, chunk),
+        lambda chunk: _outcome_of(prepared, chunk, watch),
         lambda variant: _again(prepared, variant),
         prepared.classifiers,
         " pictures",
@@ -132,7 +139,7 @@ def _again(prepared: PreparedEvaluation, variant: Variant) -> NDArray[np.uint8]:
         raise UserError(f"expected every picture that was answered before to be there still, but {error}") from error
 
 
-def _outcome_of(prepared: PreparedEvaluation, chunk: Chunk) -> Outcome:
+def _outcome_of(prepared: PreparedEvaluation, chunk: Chunk, watch: Watch | None) -> Outcome:
     """Read and ask; what cannot be read is a counted row."""
     outcome = Outcome([], {model.name: [] for model in prepared.classifiers}, [])
     batch_size = prepared.asked.batch_size
@@ -142,6 +149,8 @@ def _outcome_of(prepared: PreparedEvaluation, chunk: Chunk) -> Outcome:
         outcome.made.extend(_made(exhibit, image) for exhibit, image in read)
         for model in prepared.classifiers:
             outcome.predictions[model.name] += answers(model, asked, images, batch_size) if images else []
+        if watch is not None:
+            watch(*latest(outcome, images))
     return outcome
 
 
@@ -160,8 +169,9 @@ def _readable(
 
 
 def _made(exhibit: Exhibit, image: NDArray[np.uint8]) -> Made:
-    """The hash is of the pixels that the models saw, whichever program decoded them."""
-    return Made(exhibit.variant, hashlib.sha256(image.tobytes()).hexdigest(), exhibit.object_share)
+    """The hash is of the pixels that the models saw; where the collection names one, `read` has compared it."""
+    pixels = exhibit.sha256 or hashlib.sha256(image.tobytes()).hexdigest()
+    return Made(exhibit.variant, pixels, exhibit.object_share)
 
 
 def _tables(prepared: PreparedEvaluation, chunks: dict[str, Chunk], journal: Journal, folder: Path) -> list[Skipped]:

@@ -10,7 +10,6 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -138,7 +137,7 @@ def _evaluated(job: MiningJob, workspace: Workspace, address: str, before: Calla
     name = f"{table_name(address)}-{hashlib.sha256(about.encode()).hexdigest()[:8]}"
     folder = workspace.folder / "mining" / "run" / name
     try:
-        return run_evaluation(asked, folder, before)
+        return run_evaluation(asked, folder, before, thumbnails=False)
     except TakenError as error:
         raise UserError(
             f"expected {address} as it was when it was asked before, got another {error.different}; remove the folder"

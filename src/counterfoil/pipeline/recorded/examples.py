@@ -17,8 +17,8 @@ from counterfoil.report import Example, Reply
 from counterfoil.store import read_variants
 from counterfoil.types import Variant
 
-_POOL = 72  # flips per attribute, over all models, from which those shown are chosen
-_NO_EXAMPLES = {"original", "presence"}  # being wrong where the object is gone is no failure
+POOL = 72  # flips per attribute, over all models, from which those shown are chosen
+NO_EXAMPLES = {"original", "presence"}  # being wrong where the object is gone is no failure
 
 
 class Room(NamedTuple):
@@ -29,7 +29,7 @@ class Room(NamedTuple):
 
 
 _FLIPS, _HELD, _OTHERS = Room(60, 18), Room(24, 4), Room(12, 12)
-_FEW_PHOTOS = 12  # of a trial: whoever brings so few looks for each of them
+FEW_PHOTOS = 12  # of a trial: whoever brings so few looks for each of them
 
 
 class Pick(NamedTuple):
@@ -68,9 +68,14 @@ def _original(answers: Answers) -> Condition:
 
 
 def _flips(answers: Answers) -> list[Pick]:
-    found = flipped(answers, limit=max(8, _POOL // len(answers.models)))
+    found = flipped(answers, limit=flips_per_model(len(answers.models)))
     picks = {Pick(flip.sample_id, flip.condition, flip.replicate) for flip in found}
     return sorted(picks, key=lot)
+
+
+def flips_per_model(models: int) -> int:
+    """How many flips of an attribute each of so many models brings into the pool."""
+    return max(8, POOL // models)
 
 
 def in_turn(picks: list[Pick], room: Room, shown: Counter[str]) -> list[Pick]:
@@ -97,16 +102,16 @@ def _held(answers: Answers) -> list[Pick]:
         groups[condition.attribute].append(
             Pick(answers.samples[answers.sample[row]], condition, int(answers.replicate[row]))
         )
-    return [pick for picks in groups.values() for pick in sorted(set(picks), key=lot)[:_POOL]]
+    return [pick for picks in groups.values() for pick in sorted(set(picks), key=lot)[:POOL]]
 
 
 def _others(answers: Answers, shown: Counter[str]) -> list[Pick]:
     """Where photos are few, pictures of those that neither flipped nor held: models were wrong from the beginning."""
-    if len(answers.samples) > _FEW_PHOTOS:
+    if len(answers.samples) > FEW_PHOTOS:
         return []
     attribute = np.array([condition.attribute for condition in answers.conditions], object)[answers.condition]
     known = set(answers.sample[answers.scored & (attribute == "original")].tolist())
-    rows = np.flatnonzero(answers.scored & ~np.isin(attribute, list(_NO_EXAMPLES)))
+    rows = np.flatnonzero(answers.scored & ~np.isin(attribute, list(NO_EXAMPLES)))
     picks = {
         Pick(
             answers.samples[answers.sample[row]],
@@ -126,7 +131,7 @@ def _held_rows(answers: Answers) -> NDArray[np.bool_]:
     was_right = _right_before(answers)[answers.model, answers.sample]
     flips = np.zeros(np.prod(shape), bool)
     flips[picture[was_right & answers.scored & ~answers.correct]] = True
-    telling = np.array([condition.attribute not in _NO_EXAMPLES for condition in answers.conditions], bool)
+    telling = np.array([condition.attribute not in NO_EXAMPLES for condition in answers.conditions], bool)
     held: NDArray[np.bool_] = was_right & answers.scored & answers.correct & telling[answers.condition]
     first = np.zeros(len(picture), bool)
     candidates = np.flatnonzero(held & ~flips[picture])
@@ -158,13 +163,14 @@ def variants_of(table: Mapping[str, NDArray[Any]], wanted: set[Pick]) -> dict[Pi
     ]
     chosen = _rows(table, rows)
     variants = zip(read_variants(chosen), chosen["sha256"], strict=True)
-    return {_pick(variant): (variant, pixels) for variant, pixels in variants}
+    return {pick_of(variant): (variant, pixels) for variant, pixels in variants}
 
 
 def _rows(table: Mapping[str, NDArray[Any]], rows: list[int]) -> dict[str, NDArray[Any]]:
     return {name: column[rows] for name, column in table.items()}
 
 
-def _pick(variant: Variant) -> Pick:
+def pick_of(variant: Variant) -> Pick:
+    """The picture that a variant is."""
     condition = Condition(variant.attribute, variant.edit, variant.level)
     return Pick(str(variant.sample_id), condition, variant.replicate)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import Unusable, UserError
@@ -32,6 +33,7 @@ class Album:
     folders: tuple[Path, ...]
     make: Maker
     keep: Path | None = None
+    ready: Mapping[str, bytes] = field(default_factory=dict, repr=False)  # JPEGs made before, by hash of the pixels
 
     def picture(self, variant: Variant, pixels: str) -> bytes | None:
         """A JPEG of the variant whose pixels have this hash; None where neither it nor its photo is at hand."""
@@ -39,13 +41,14 @@ class Album:
             path = _thumbnail(folder, pixels)
             if path.is_file():
                 return path.read_bytes()
-        made = self.make(variant)
-        if made is None or pixel_digest(made) != pixels:
-            return None
-        jpeg = small_jpeg(made.image, _THUMBNAIL, _QUALITY)
-        if self.keep is not None:
+        jpeg = self.ready.get(pixels) or self._made(variant, pixels)
+        if jpeg is not None and self.keep is not None:
             write_atomically(_thumbnail(self.keep, pixels), jpeg)
         return jpeg
+
+    def _made(self, variant: Variant, pixels: str) -> bytes | None:
+        made = self.make(variant)
+        return None if made is None or pixel_digest(made) != pixels else thumbnail_jpeg(made.image)
 
 
 def remaker(study: Study) -> Maker:
@@ -85,3 +88,8 @@ def _sample(table: Mapping[str, NDArray[Any]], name: str, row: int) -> Sample:
 def _thumbnail(folder: Path, pixels: str) -> Path:
     """Named by the picture's hash: an older picture of the same variant is never taken for it."""
     return folder / "thumbnails" / f"{pixels[:20]}.jpg"
+
+
+def thumbnail_jpeg(image: NDArray[np.uint8]) -> bytes:
+    """A picture on the page's scale."""
+    return small_jpeg(image, _THUMBNAIL, _QUALITY)
