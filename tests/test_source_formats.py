@@ -13,6 +13,8 @@ from pathlib import Path, PurePosixPath
 
 import cv2
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
 from PIL import Image
@@ -347,6 +349,41 @@ def test_pictures_that_datasets_only_names_are_read_from_below_the_folder(tmp_pa
     (sample,), (left_out,) = source.samples()
     np.testing.assert_array_equal(source.read(sample)[0], PHOTOS["tabby"])
     assert "not below the folder given" in left_out.reason
+
+
+@pytest.mark.parametrize("codec", ["none", "snappy", "gzip", "zstd"])
+@pytest.mark.parametrize(
+    ("text", "pictures"),
+    [
+        (pa.string(), pa.binary()), (pa.large_string(), pa.large_binary()),
+        (pa.dictionary(pa.int8(), pa.string()), pa.binary()),
+    ],
+)  # fmt: skip
+def test_parquet_of_other_programs_is_a_source(
+    tmp_path: Path, codec: str, text: pa.DataType, pictures: pa.DataType
+) -> None:
+    labels = [*PHOTOS, None]
+    columns = {
+        "image": pa.array([*map(png, PHOTOS.values()), b""], pictures),
+        "label": pa.array(labels).cast(text),
+        "tags": pa.array([["a"], None, []]),
+    }
+    pq.write_table(pa.table(columns), tmp_path / "set.parquet", compression=codec, row_group_size=1)
+    source = source_at(f"parquet:{tmp_path / 'set.parquet'}", None)
+    samples, left_out = source.samples()
+    assert {sample.label for sample in samples} == set(PHOTOS)
+    for sample in samples:
+        np.testing.assert_array_equal(source.read(sample)[0], PHOTOS[sample.label])
+    assert [one.sample_id for one in left_out] == ["set-000002"]
+
+
+@pytest.mark.parametrize("keep", [0, 3, 200, -4])
+def test_damaged_parquet_is_said_in_one_line(tmp_path: Path, keep: int) -> None:
+    pq.write_table(pa.table({"image": [png(PHOTOS["tabby"])], "label": ["tabby"]}), tmp_path / "set.parquet")
+    (tmp_path / "set.parquet").write_bytes((tmp_path / "set.parquet").read_bytes()[:keep])
+    with pytest.raises(UserError, match=r"expected a whole Parquet file, got .*set\.parquet") as error:
+        source_at(f"parquet:{tmp_path / 'set.parquet'}", None).samples()
+    assert "\n" not in str(error.value)
 
 
 def test_numbers_as_labels_need_their_names(tmp_path: Path) -> None:

@@ -106,18 +106,21 @@ def _array(values: Column, kind: Kind) -> Any:
 
 
 @contextlib.contextmanager
-def open_parquet(path: Path) -> Iterator[Any]:
-    """Any program's Parquet file as a `pyarrow.parquet.ParquetFile`; one that is damaged is a `UserError`."""
+def open_parquet(path: Path, in_codes: bool = False) -> Iterator[Any]:
+    """Any program's Parquet file as a `pyarrow.parquet.ParquetFile`; one that is damaged is a `UserError`.
+
+    Texts are read as words and codes where that is wanted: a table of millions of rows repeats few of them.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     with path.open("rb") as file:
         try:
-            found = pq.ParquetFile(file)
-            texts = [field.name for field in found.schema_arrow if field.type == pa.string()]
-            yield pq.ParquetFile(
+            found = pq.ParquetFile(file, page_checksum_verification=True)
+            texts = [field.name for field in found.schema_arrow if in_codes and field.type == pa.string()]
+            yield found if not texts else pq.ParquetFile(
                 file, metadata=found.metadata, read_dictionary=texts, page_checksum_verification=True
-            )  # texts as words and codes: a table of millions of rows repeats few of them
+            )  # fmt: skip
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             line = " ".join(str(error).split())[:160]
             raise UserError(f"expected a whole Parquet file, got {path}: it is damaged: {line}") from error
@@ -137,7 +140,7 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> dict[str, ND
 
 def read_coded(path: Path, columns: Sequence[str] | None = None) -> dict[str, NDArray[Any] | Coded]:
     """The same with text as words and codes, which is how large tables are grouped."""
-    with open_parquet(path) as file:
+    with open_parquet(path, in_codes=True) as file:
         names = file.schema_arrow.names
         wanted = names if columns is None else columns
         missing = next((name for name in wanted if name not in names), None)
@@ -152,8 +155,8 @@ def _column(values: Any) -> NDArray[Any] | Coded:
 
     kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-        numbers: NDArray[Any] = np.require(values.cast(kind).to_numpy(), requirements="W")  # Arrow's own is read-only
-        return numbers
+        numbers: NDArray[Any] = values.cast(kind).to_numpy()
+        return numbers if numbers.flags.writeable else numbers.copy()  # Arrow's own memory is read-only
     if values.null_count:
         values = values.cast(kind).fill_null("")
     if values.type == kind:
