@@ -12,10 +12,12 @@ import argparse
 import functools
 import itertools
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bootstraps import bca_interval, bootstrap_interval
 from counterfoil.analyse.interval import score_interval
@@ -28,7 +30,9 @@ DROPS = (0.0, 0.02, 0.05, 0.1)
 CORRELATIONS = (0.0, 0.3, 0.6)
 ENOUGH = 10  # expected changes from which the default is to cover 94 to 96 %
 FIGURE = Path(__file__).parents[1] / "docs" / "figures" / "coverage.svg"
-METHODS = {"score": score_interval, "bca": bca_interval, "percentile": bootstrap_interval}
+METHODS: dict[str, Callable[[NDArray[np.float64]], Interval]] = {
+    "score": score_interval, "bca": bca_interval, "percentile": bootstrap_interval,
+}  # fmt: skip
 COLOURS = {"score": "#0b6e4f", "bca": "#b45309", "percentile": "#7c8794"}
 
 

@@ -144,7 +144,7 @@ def mined(case: Case, rng: np.random.Generator, photos: int) -> Found:
     kept = kept_of_all(said.of(slice(0, SURROGATES)), case.rule)
     if not kept.any():
         return {}
-    models = tuple(AskedModel(name, name, "", Path(), Path()) for name in NAMES)
+    models = tuple(AskedModel(name, name, "", Path()) for name in NAMES)
     asked = Simulated(None, models, SURROGATES, (), said, photos)  # type: ignore[arg-type]  # no workspace is read
     job = MiningJob(Path(), NAMES[:SURROGATES], NAMES[SURROGATES:], case.rule)
     return dict(told(Picked(job, asked, Choice(case.rule, kept, kept, "", ()))))
