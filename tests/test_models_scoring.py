@@ -80,7 +80,7 @@ def test_the_scoring_is_named() -> None:
     assert scored(model, imagenet_d(), imagenet_d().labels, "subset").name == "python:fixed (subset: 113 classes)"
     everything = scored(model, imagenet_d(), imagenet_d().labels, "all")
     assert everything.name == "python:fixed"
-    assert everything.scoring == "all 1000 columns"  # type: ignore[attr-defined]
+    assert everything.scoring == "all 1000 columns"
 
 
 def test_super_classes_gather_their_ids() -> None:

@@ -13,6 +13,7 @@ import pytest
 import counterfoil as cf
 from counterfoil.edit import edit_named
 from counterfoil.errors import UserError
+from counterfoil.evaluate import ModelBase
 from counterfoil.pipeline import Result
 from counterfoil.pipeline.journaled import Pieces, finish
 from counterfoil.pipeline.work import Outcome
@@ -89,7 +90,7 @@ def test_a_gpu_that_is_not_there_is_said_before_any_work_and_the_folder_stays_fr
     assert not (tmp_path / "out").exists()
 
 
-class OnGpu:
+class OnGpu(ModelBase):
     """A classifier on a GPU, for which the work would go into forked processes."""
 
     name, device = "on a GPU", "cuda"
