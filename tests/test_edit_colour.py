@@ -16,11 +16,11 @@ from counterfoil.edit.lighting import in_the_light_of
 from counterfoil.edit.subject import Subject
 from counterfoil.errors import UserError
 from counterfoil.types import Picture
-from edit_pictures import PICTURES, blob_on_grass, cup, ellipse
+from edit_pictures import PICTURES, blob_on_grass, cup, edited, ellipse
 
 
 def made(name: str, settings: dict[str, object], picture: Picture, seed: int = 0) -> Picture:
-    return edit_named(name, settings)(picture, np.random.default_rng(seed))
+    return edited(edit_named(name, settings), picture, seed)
 
 
 @pytest.mark.parametrize("shift", [30, 120, -75.5])

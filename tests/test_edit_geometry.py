@@ -13,11 +13,11 @@ from counterfoil.edit import edit_named
 from counterfoil.edit.cutting import alpha_of, background_of
 from counterfoil.errors import Unusable, UserError
 from counterfoil.types import Picture
-from edit_pictures import PICTURES, blob_on_grass, ellipse, texture
+from edit_pictures import PICTURES, blob_on_grass, edited, ellipse, texture
 
 
 def made(name: str, settings: dict[str, object], picture: Picture, seed: int = 0) -> Picture:
-    return edit_named(name, settings)(picture, np.random.default_rng(seed))
+    return edited(edit_named(name, settings), picture, seed)
 
 
 def box(alpha: NDArray[np.uint8]) -> tuple[int, int, int, int]:

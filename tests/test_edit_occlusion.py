@@ -11,11 +11,11 @@ from counterfoil.edit.cutting import alpha_of
 from counterfoil.edit.geometry import Frame, frame_holding
 from counterfoil.errors import Unusable, UserError
 from counterfoil.types import Picture
-from edit_pictures import PICTURES, blob_on_grass, ellipse
+from edit_pictures import PICTURES, blob_on_grass, edited, ellipse
 
 
 def made(name: str, settings: dict[str, object], picture: Picture, seed: int = 0) -> Picture:
-    return edit_named(name, settings)(picture, np.random.default_rng(seed))
+    return edited(edit_named(name, settings), picture, seed)
 
 
 def area(alpha: np.typing.NDArray[np.uint8]) -> float:

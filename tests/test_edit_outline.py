@@ -10,11 +10,11 @@ from counterfoil.edit import edit_named
 from counterfoil.edit.cutting import alpha_of
 from counterfoil.errors import UserError
 from counterfoil.types import Picture
-from edit_pictures import PICTURES, blob_on_grass
+from edit_pictures import PICTURES, blob_on_grass, edited
 
 
 def made(name: str, settings: dict[str, object], picture: Picture) -> Picture:
-    return edit_named(name, settings)(picture, np.random.default_rng(0))
+    return edited(edit_named(name, settings), picture, 0)
 
 
 @pytest.mark.parametrize(("ground", "level"), [("black", 0), ("white", 255), ("transparent", 0)])

@@ -9,11 +9,11 @@ import pytest
 from counterfoil.edit import edit_named
 from counterfoil.errors import Unusable, UserError
 from counterfoil.types import Picture
-from edit_pictures import blob_on_grass, ellipse
+from edit_pictures import blob_on_grass, edited, ellipse
 
 
 def made(settings: dict[str, object], picture: Picture, seed: int = 0) -> Picture:
-    return edit_named("shadow", settings)(picture, np.random.default_rng(seed))
+    return edited(edit_named("shadow", settings), picture, seed)
 
 
 def on_sand(shadow: float) -> tuple[Picture, np.typing.NDArray[np.float64]]:

@@ -15,11 +15,11 @@ from counterfoil.edit.patterns import PATTERNS, pattern
 from counterfoil.edit.pool import Swatch, laid, swatch, textures
 from counterfoil.errors import UserError
 from counterfoil.types import Picture
-from edit_pictures import PICTURES, ellipse, texture
+from edit_pictures import PICTURES, edited, ellipse, texture
 
 
 def made(name: str, settings: dict[str, object], picture: Picture, seed: int = 0) -> Picture:
-    return edit_named(name, settings)(picture, np.random.default_rng(seed))
+    return edited(edit_named(name, settings), picture, seed)
 
 
 def ball() -> Picture:

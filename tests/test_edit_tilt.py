@@ -12,11 +12,11 @@ from counterfoil.edit import edit_named
 from counterfoil.edit.cutting import alpha_of
 from counterfoil.errors import Unusable, UserError
 from counterfoil.types import Picture
-from edit_pictures import PICTURES, blob_on_grass, texture
+from edit_pictures import PICTURES, blob_on_grass, edited, texture
 
 
 def made(name: str, settings: dict[str, object], picture: Picture, seed: int = 0) -> Picture:
-    return edit_named(name, settings)(picture, np.random.default_rng(seed))
+    return edited(edit_named(name, settings), picture, seed)
 
 
 def extent(alpha: np.typing.NDArray[np.uint8], least: int = 127) -> tuple[int, int, int, int]:
