@@ -49,7 +49,7 @@ def main() -> None:
         commands(sys.argv[1:], standalone_mode=False)
     finally:
         sys.setprofile(None)
-        threading.setprofile(None)  # type: ignore[arg-type]  # the documentation allows it
+        threading.setprofile(None)
         for title, table in (("work", counts), ("functions", functions)):
             print(f"\n{title}")
             for name, times in table.most_common(_SHOWN):
