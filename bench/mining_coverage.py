@@ -30,6 +30,7 @@ from counterfoil.pipeline.mining.curves import biases_of, curves_of, groups_of
 from counterfoil.pipeline.mining.job import MiningJob
 from counterfoil.pipeline.mining.picked import Picked
 from counterfoil.pipeline.mining.transfers import families_of, transfers_of
+from counterfoil.pipeline.recorded.answers import Predictions
 
 PHOTOS = (6, 12, 25, 60, 200)
 MANY = 60_000  # photos that show the truth
@@ -144,7 +145,7 @@ def mined(case: Case, rng: np.random.Generator, photos: int) -> Found:
     kept = kept_of_all(said.of(slice(0, SURROGATES)), case.rule)
     if not kept.any():
         return {}
-    models = tuple(AskedModel(name, name, "", Path()) for name in NAMES)
+    models = tuple(AskedModel(name, name, "", Predictions(Path())) for name in NAMES)
     asked = Simulated(None, models, SURROGATES, (), said, photos)  # type: ignore[arg-type]  # no workspace is read
     job = MiningJob(Path(), NAMES[:SURROGATES], NAMES[SURROGATES:], case.rule)
     return dict(told(Picked(job, asked, Choice(case.rule, kept, kept, "", ()))))
