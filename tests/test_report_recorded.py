@@ -68,7 +68,7 @@ def test_what_a_report_needs_is_read_once(finished: Path, tmp_path: Path) -> Non
     (alone / "variants.parquet").unlink()
     after = content_of(study, album)
     assert (after.examples, after.outcomes, after.names) == (before.examples, before.outcomes, before.names)
-    assert study.only(BACKGROUND).headline == study.headline  # one model of a study shares what was read
+    assert study.only(BACKGROUND).headline == headline_of(study)  # one model of a study shares what was read
 
 
 def test_pictures_are_made_again_from_the_photos_and_only_if_they_are_the_same(finished: Path, tmp_path: Path) -> None:
