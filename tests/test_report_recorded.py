@@ -19,6 +19,7 @@ from command_line import counterfoil
 from counterfoil.pipeline.recorded.pictures import Album
 from counterfoil.pipeline.recorded.report import content_of
 from counterfoil.pipeline.recorded.study import open_runs
+from counterfoil.report.findings import headline_of
 from counterfoil.store import read_table
 from planted import write_photos
 from recorded_runs import breaks_on, write_run
@@ -68,7 +69,7 @@ def test_what_a_report_needs_is_read_once(finished: Path, tmp_path: Path) -> Non
     (alone / "variants.parquet").unlink()
     after = content_of(study, album)
     assert (after.examples, after.outcomes, after.names) == (before.examples, before.outcomes, before.names)
-    assert study.only(BACKGROUND).headline == headline_of(study)  # one model of a study shares what was read
+    assert headline_of(study.only(BACKGROUND)) == headline_of(study)  # one model of a study shares what was read
 
 
 def test_pictures_are_made_again_from_the_photos_and_only_if_they_are_the_same(finished: Path, tmp_path: Path) -> None:
