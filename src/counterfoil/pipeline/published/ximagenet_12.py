@@ -22,9 +22,9 @@ from counterfoil.analyse import (
     variance_score,
 )
 from counterfoil.analyse.answers import photo_rates, place_of
+from counterfoil.analyse.prediction_tables import DETAIL_COLUMNS
 from counterfoil.errors import UserError
 from counterfoil.pipeline.published.scores import noted, notes_of, top1
-from counterfoil.pipeline.recorded.answers import DETAIL_COLUMNS
 from counterfoil.pipeline.recorded.study import Study
 from counterfoil.published import Kind
 from counterfoil.published.ximagenet_12 import KINDS
