@@ -16,6 +16,11 @@ from counterfoil.analyse.answers import Answers, Condition, coded
 from counterfoil.analyse.details import NO_LABEL, Details
 from counterfoil.errors import UserError
 
+DETAIL_COLUMNS = (  # what `details_from_tables` reads
+    "variant_id", "sample_id", "label", "attribute", "edit", "level", "replicate", "object_share", "outcome", "correct",
+    "true_score", "rank_1", "score_1", "score_2",
+)  # fmt: skip
+
 TextColumn: TypeAlias = "NDArray[Any] | tuple[NDArray[Any], NDArray[Any]]"
 Tables: TypeAlias = Mapping[str, Mapping[str, Any]]  # by model, then by column
 

@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.analyse.answers import coded
+from counterfoil.analyse.prediction_tables import DETAIL_COLUMNS
 from counterfoil.errors import UserError
 from counterfoil.mine import Said
 from counterfoil.pipeline.claiming import TakenError
 from counterfoil.pipeline.collected import Evaluation, WorkspaceCollection, run_evaluation
 from counterfoil.pipeline.mining.job import MiningJob
-from counterfoil.pipeline.recorded.answers import DETAIL_COLUMNS, Predictions
+from counterfoil.pipeline.recorded.answers import Predictions
 from counterfoil.pipeline.result import Result, Work
 from counterfoil.store import Workspace
 from counterfoil.store.results import table_name

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.analyse import FEWEST_PHOTOS, Details, confusions, details_from_tables, lender_confusion
+from counterfoil.analyse.prediction_tables import DETAIL_COLUMNS
 from counterfoil.pipeline.mining.asking import AskedModel
 from counterfoil.pipeline.mining.picked import Picked
-from counterfoil.pipeline.recorded.answers import DETAIL_COLUMNS
 from counterfoil.report.failure_modes import FailureModes, ModelConfusion
 
 _MOST_CONFUSIONS = 20

@@ -25,10 +25,10 @@ from counterfoil.analyse.answers import photo_rates, place_of
 from counterfoil.analyse.cells import accuracy_regression, picture_regression
 from counterfoil.analyse.regression import Coefficient, Regression
 from counterfoil.analyse.variance_score import normality
+from counterfoil.analyse.prediction_tables import DETAIL_COLUMNS
 from counterfoil.errors import UserError
 from counterfoil.labels import ximagenet12
 from counterfoil.pipeline.published.scores import noted, notes_of, top1
-from counterfoil.pipeline.recorded.answers import DETAIL_COLUMNS
 from counterfoil.pipeline.recorded.study import Study
 from counterfoil.published import Kind
 from counterfoil.published.ximagenet_12 import KINDS

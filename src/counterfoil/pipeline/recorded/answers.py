@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.analyse import Answers, answers_from_tables
+from counterfoil.analyse.prediction_tables import DETAIL_COLUMNS
 from counterfoil.store import read_table
 from counterfoil.store.results import RANKS
 
 _ANSWER_COLUMNS = ("sample_id", "attribute", "edit", "level", "replicate", "object_share", "outcome", "correct")
 _RANK_COLUMNS = tuple(f"rank_{place + 1}" for place in range(RANKS))
-DETAIL_COLUMNS = (*_ANSWER_COLUMNS, "variant_id", "label", "true_score", "rank_1", "score_1", "score_2")
 REPORT_COLUMNS = (*DETAIL_COLUMNS, *_RANK_COLUMNS[1:])
 
 

@@ -21,7 +21,7 @@ from counterfoil.analyse import (
     worst_classes,
     worst_photos,
 )
-from counterfoil.pipeline.recorded.answers import DETAIL_COLUMNS
+from counterfoil.analyse.prediction_tables import DETAIL_COLUMNS
 from counterfoil.pipeline.recorded.confidence import PLACED
 from counterfoil.pipeline.recorded.study import Study
 from counterfoil.report.failure_modes import FailureModes, ModelClass, ModelConfusion

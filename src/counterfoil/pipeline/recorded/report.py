@@ -10,8 +10,9 @@ from typing import TypeAlias
 import numpy as np
 
 from counterfoil.analyse import Estimate, mean_drops, tied_models
+from counterfoil.analyse.prediction_tables import DETAIL_COLUMNS
 from counterfoil.labels import space_of
-from counterfoil.pipeline.recorded.answers import DETAIL_COLUMNS, REPORT_COLUMNS
+from counterfoil.pipeline.recorded.answers import REPORT_COLUMNS
 from counterfoil.pipeline.recorded.confidence import confidences_of, place_maps
 from counterfoil.pipeline.recorded.examples import examples
 from counterfoil.pipeline.recorded.failures import details_of, failure_modes
