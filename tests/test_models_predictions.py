@@ -19,7 +19,7 @@ TABBY, BEAGLE = "n02123045", "n02088364"
 
 
 def variant(name: str, sample: str = "cats/one.jpg", attribute: str = "original") -> Variant:
-    return Variant(name, sample, TABBY, attribute, attribute, "-", "{}", 0)  # type: ignore[arg-type]
+    return Variant(name, sample, TABBY, attribute, attribute, "-", "{}", 0)
 
 
 def answered(path: Path, *variants: Variant) -> list[tuple[tuple[str, ...], float, str]]:

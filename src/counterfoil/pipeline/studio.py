@@ -83,6 +83,8 @@ class Studio:
             return variant
         edit = _edit(variant.edit, variant.settings)
         lenders = self._lenders(variant, edit.needs)
+        if edit.needs.donor is not None and not lenders:
+            raise Unusable("none of 0 donors has a background to lend")
         donors = [self._donor(lender.id) for lender in lenders]
         supplied = self._supplied(variant, edit.needs, donors)
         resolution = edit.resolve(self.subject(str(variant.sample_id)), supplied)
