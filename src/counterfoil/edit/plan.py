@@ -18,7 +18,7 @@ from counterfoil.edit.base import Edit
 from counterfoil.edit.catalogue import name_of, settings_of
 from counterfoil.types import DonorRule, Sample, Skipped, Variant
 
-MOST_HELD = 200_000  # variants of photos that wait for their turn, about 1 kB each
+MOST_HELD = 200_000  # variants of photos that wait for their turn, about 0.4 kB each
 
 
 @dataclass(frozen=True)

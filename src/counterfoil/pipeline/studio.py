@@ -83,9 +83,12 @@ class Studio:
             return variant
         edit = _edit(variant.edit, variant.settings)
         lenders = self._lenders(variant, edit.needs)
+        if edit.needs.donor is not None and not lenders:
+            raise Unusable("none of 0 donors has a background to lend")
         donors = [self._donor(lender.id) for lender in lenders]
         supplied = self._supplied(variant, edit.needs, donors)
-        resolution = edit.resolve(self.subject(str(variant.sample_id)), supplied)
+        subject = self.subject(str(variant.sample_id))
+        resolution = edit.resolve(subject.at_full_size if edit.needs.photo else subject, supplied)
         if resolution.edit != edit:
             variant = _with_settings(variant, resolution.edit)
         if edit.needs.candidates > 1 or (lenders and lenders[0].id != variant.donor_id):
