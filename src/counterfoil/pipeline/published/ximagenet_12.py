@@ -23,9 +23,9 @@ from counterfoil.analyse import (
 )
 from counterfoil.analyse.answers import photo_rates, place_of
 from counterfoil.analyse.cells import accuracy_regression, picture_regression
+from counterfoil.analyse.prediction_tables import DETAIL_COLUMNS
 from counterfoil.analyse.regression import Coefficient, Regression
 from counterfoil.analyse.variance_score import normality
-from counterfoil.analyse.prediction_tables import DETAIL_COLUMNS
 from counterfoil.errors import UserError
 from counterfoil.labels import ximagenet12
 from counterfoil.pipeline.published.scores import noted, notes_of, top1
