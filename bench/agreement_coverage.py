@@ -13,9 +13,8 @@ import math
 
 import numpy as np
 
-from counterfoil.analyse import Estimate
-from counterfoil.analyse.agreement import Agreement, agreement
-from counterfoil.analyse.verdict_table import Ratings
+from counterfoil.statistics.agreement import Agreement, Ratings, agreement
+from counterfoil.statistics.intervals import Estimate
 
 PICTURES = (6, 12, 30, 100, 400)
 MANY = 400_000  # pictures that show the truth

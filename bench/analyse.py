@@ -24,9 +24,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from counterfoil.analyse import Answers, answers_from_tables, drops
-from counterfoil.analyse.answers import count
-from counterfoil.store import Coded, Kind, TableWriter, coded, read_coded
+from counterfoil.statistics.answers import Answers, count
+from counterfoil.statistics.drops import drops
+from counterfoil.store.parquet import Coded, Kind, TableWriter, dictionary_encode, read_coded
+from counterfoil.study.predictions import answers_from_tables
 
 CONDITIONS, PHOTOS = 12, 5_000
 KINDS: dict[str, Kind] = {
@@ -83,7 +84,7 @@ def writing(folder: Path, tables: Mapping[str, Table], repeats: int) -> None:
 
 
 def in_codes(column: NDArray[Any]) -> NDArray[Any] | Coded:
-    return coded(column) if column.dtype == object else column
+    return dictionary_encode(column) if column.dtype == object else column
 
 
 def write_tables(folder: Path, tables: Mapping[str, Table]) -> None:

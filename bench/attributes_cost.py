@@ -9,12 +9,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edit import Edit, Subject, Supplied, edit_named
+from counterfoil.edits.edit_protocol import Edit, Supplied
+from counterfoil.edits.registry import edit_named
+from counterfoil.edits.subject import Subject
 from counterfoil.errors import Unusable
-from counterfoil.models import load_model
-from counterfoil.recipes import load_recipe
-from counterfoil.recipes.recipe import Step
-from counterfoil.source import DemoSource
+from counterfoil.models.model_loaders import load_model
+from counterfoil.recipes.edit_recipe import Step, load_recipe
+from counterfoil.sources.demo_photos import DemoSource
 from counterfoil.types import Picture
 
 PHOTOS = 8

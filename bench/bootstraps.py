@@ -8,7 +8,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.analyse.paired import Interval
+from counterfoil.statistics.intervals import Interval
 
 _NORMAL = NormalDist()
 _ROUNDING = 1e-10  # what the Fourier transform may add to or take from a probability

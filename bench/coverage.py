@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bootstraps import bca_interval, bootstrap_interval
-from counterfoil.analyse.interval import score_interval
-from counterfoil.analyse.paired import Interval
+from counterfoil.statistics.intervals import Interval, score_interval
 
 SEED = 20_240
 PHOTOS = (30, 64, 100, 200, 500)

@@ -12,8 +12,8 @@ from PIL import Image
 from skimage import data
 from torchvision.transforms import v2
 
-from counterfoil.edit.background_colour import with_hue_turned
-from counterfoil.edit.cutting import Cutout, paste, place
+from counterfoil.edits.background_colour import with_hue_turned
+from counterfoil.edits.cutout import Cutout, paste, place
 
 SIDE = 400
 DEGREES, SCALE, SHIFT = 20.0, 0.8, (12, -7)

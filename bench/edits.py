@@ -19,7 +19,7 @@ import torch
 from skimage import data
 
 from attributes_cost import cost_of_attributes
-from counterfoil.edit.corruptions import CORRUPTIONS
+from counterfoil.edits.corruptions import CORRUPTIONS
 from edit_rivals import HUE, MOVE, PASTE
 from old_corruptions import imagecorruptions
 

@@ -19,11 +19,11 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edit.filling import filled_background, hole_of, smooth_fill
-from counterfoil.edit.matting import soft_alpha
+from counterfoil.edits.fill import filled_background, hole_of, smooth_fill
+from counterfoil.edits.matting import soft_alpha
 from counterfoil.errors import Unusable
-from counterfoil.paint.removal import RemovalBrush, removed
-from counterfoil.source.reading import read_mask, read_photo
+from counterfoil.painters.background_painter import ObjectRemover, remove_object
+from counterfoil.sources.pixels import read_mask, read_photo
 from photos import jpeg_files
 
 SIDE = 400  # shorter side that larger photos are reduced to
@@ -74,10 +74,10 @@ def smooth(case: Case) -> Bytes:
 def painted(settings: str) -> Fill:
     """The object painted over with these settings, one seed for every case."""
     strength, steps, times = settings.split(",")
-    brush = RemovalBrush(float(strength), int(steps), 0.0, resample=int(times))
+    brush = ObjectRemover(float(strength), int(steps), 0.0, resample=int(times))
 
     def fill(case: Case) -> Bytes:
-        return removed(case.image, ours(case), hole_of(case.alpha), brush, np.random.default_rng(0))
+        return remove_object(case.image, ours(case), hole_of(case.alpha), brush, np.random.default_rng(0))
 
     return fill
 

@@ -21,17 +21,15 @@ import timm  # type: ignore[import-not-found, unused-ignore]
 import torch
 from numpy.typing import NDArray
 
-from counterfoil.engine import LocalEngine
-from counterfoil.engine.forked import ForkedEngine
-from counterfoil.engine.local import cores
-from counterfoil.labels import imagenet1k
-from counterfoil.models.options import ModelOptions, Precision, Request
-from counterfoil.models.preparation import proven
-from counterfoil.models.torch.classifier import classifier_of
-from counterfoil.models.torch.network import TorchNetwork, as_transform
-from counterfoil.models.torch.timm import preprocessing_of
-from counterfoil.source.reading import read_photo
+from counterfoil.labels.label_space import imagenet1k
+from counterfoil.models.model_options import ModelOptions, Precision, Request
+from counterfoil.models.preprocessing import verified_preparation
+from counterfoil.models.pretrained import preprocessing_of
+from counterfoil.models.torch_classifier import classifier_of
+from counterfoil.models.torch_network import TorchNetwork, as_transform
+from counterfoil.sources.pixels import read_photo
 from counterfoil.types import Engine, Model
+from counterfoil.worker_pool import ForkedEngine, LocalEngine, cores
 from photos import jpeg_files
 
 ARCHITECTURES = ("resnet50.a1_in1k", "vit_base_patch16_224.augreg2_in21k_ft_in1k")
@@ -58,7 +56,7 @@ class Contest:
     def model(self) -> Any:
         """The network as our classifier."""
         transform, guess = preprocessing_of(self.module)
-        preparation = proven(as_transform(transform), guess, "timm")
+        preparation = verified_preparation(as_transform(transform), guess, "timm")
         network = TorchNetwork(self.module, imagenet1k().labels, preparation)
         found = classifier_of(
             Request(self.architecture, "", ModelOptions(device="cuda", precision=self.precision)), network

@@ -20,17 +20,13 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.analyse import Estimate
-from counterfoil.analyse.interval import estimate
-from counterfoil.analyse.photo_shares import change, mean_over_photos, share_estimate
-from counterfoil.mine import Photos, Rule, Said, kept_of_all, share
-from counterfoil.pipeline.mining.asking import Asked, AskedModel
-from counterfoil.pipeline.mining.choosing import Choice
-from counterfoil.pipeline.mining.curves import biases_of, curves_of, groups_of
-from counterfoil.pipeline.mining.job import MiningJob
-from counterfoil.pipeline.mining.picked import Picked
-from counterfoil.pipeline.mining.transfers import families_of, transfers_of
-from counterfoil.pipeline.recorded.answers import Predictions
+from counterfoil.mining.balanced_selection import MiningSelection, SelectionAnswers
+from counterfoil.mining.estimates import biases_of, curves_of, families_of, groups_of, transfers_of
+from counterfoil.mining.rules import AnswerMatrix, Rule, kept_of_all
+from counterfoil.mining.surrogate_answers import AskedModel, MiningConfig, SurrogateAnswers
+from counterfoil.statistics.intervals import Estimate, estimate
+from counterfoil.statistics.shares import PhotoCounts, change, mean_over_photos, share, share_estimate
+from counterfoil.study.predictions import Predictions
 
 PHOTOS = (6, 12, 25, 60, 200)
 MANY = 60_000  # photos that show the truth
@@ -51,14 +47,14 @@ class Case(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Simulated(Asked):
+class Simulated(SurrogateAnswers):
     """Answers that were drawn, not given."""
 
-    drawn: Said
+    drawn: AnswerMatrix
     photos: int
 
     @property
-    def said(self) -> Said:
+    def said(self) -> AnswerMatrix:
         """As drawn."""
         return self.drawn
 
@@ -147,11 +143,11 @@ def mined(case: Case, rng: np.random.Generator, photos: int) -> Found:
         return {}
     models = tuple(AskedModel(name, name, "", Predictions(Path())) for name in NAMES)
     asked = Simulated(None, models, SURROGATES, (), said, photos)  # type: ignore[arg-type]  # no workspace is read
-    job = MiningJob(Path(), NAMES[:SURROGATES], NAMES[SURROGATES:], case.rule)
-    return dict(told(Picked(job, asked, Choice(case.rule, kept, kept, "", ()))))
+    job = MiningConfig(Path(), NAMES[:SURROGATES], NAMES[SURROGATES:], case.rule)
+    return dict(told(SelectionAnswers(job, asked, MiningSelection(case.rule, kept, kept, "", ()))))
 
 
-def answers(case: Case, rng: np.random.Generator, photos: int) -> Said:
+def answers(case: Case, rng: np.random.Generator, photos: int) -> AnswerMatrix:
     """Right or wrong of five models, (models, photos x variants)."""
     shape = (len(NAMES), photos, case.variants)
     skill = np.array(case.skills)[:, None, None]
@@ -160,10 +156,10 @@ def answers(case: Case, rng: np.random.Generator, photos: int) -> Said:
     right = photo + picture < skill + own + kin + rng.normal(0, 0.6, shape)
     original = photo < skill + 1.2 + own + rng.normal(0, 0.6, (*shape[:2], 1))
     flat = right.reshape(len(NAMES), -1).astype(np.float64)
-    return Said(flat, flat, np.broadcast_to(original, shape).reshape(flat.shape).astype(np.float64))
+    return AnswerMatrix(flat, flat, np.broadcast_to(original, shape).reshape(flat.shape).astype(np.float64))
 
 
-def told(picked: Picked) -> Iterator[tuple[str, Estimate]]:
+def told(picked: SelectionAnswers) -> Iterator[tuple[str, Estimate]]:
     """Every kind of interval on the page, of one surrogate, one target and one family."""
     everything = np.ones(len(picked.choice.kept), bool)
     yield "yield", picked.share(picked.choice.kept, everything)
@@ -192,7 +188,7 @@ def verified(variants: int, skill: float, patience: float, rng: np.random.Genera
     right = (hard < skill + rng.normal(0, 0.6, (photos, 1)) + rng.normal(0, 0.6, hard.shape)).ravel()
     there = (rng.random(hard.shape) < 0.6).ravel()
     kept = there & (hard + rng.normal(0, 0.7, hard.shape) < patience).ravel()
-    which = Photos(np.repeat(np.arange(photos), variants), photos)
+    which = PhotoCounts(np.repeat(np.arange(photos), variants), photos)
     accuracies = [share(right, chosen, which) for chosen in (there, kept)]
     lost = [_lost(right, original, chosen, which) for chosen in (there, kept)]
     return {
@@ -205,7 +201,7 @@ def verified(variants: int, skill: float, patience: float, rng: np.random.Genera
 
 
 def _lost(
-    right: NDArray[np.bool_], original: NDArray[np.float64], chosen: NDArray[np.bool_], which: Photos
+    right: NDArray[np.bool_], original: NDArray[np.float64], chosen: NDArray[np.bool_], which: PhotoCounts
 ) -> NDArray[np.float64]:
     (hits,), (pictures,) = (next(which.counts(rows[None])).T for rows in (right & chosen, chosen))
     with np.errstate(invalid="ignore"):  # 0 / 0: no such picture of the photo

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 import counterfoil
-from counterfoil.store import read_table
+from counterfoil.store.parquet import read_table
 from pairing import report_turn
 from sampling import sampled
 

@@ -6,11 +6,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from counterfoil.engine import LocalEngine
-from counterfoil.engine.local import cores
-from counterfoil.models import load_model
-from counterfoil.source.reading import read_photo
+from counterfoil.models.model_loaders import load_model
+from counterfoil.sources.pixels import read_photo
 from counterfoil.types import Classifier
+from counterfoil.worker_pool import LocalEngine, cores
 from pairing import report_turn
 
 

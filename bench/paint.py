@@ -21,10 +21,10 @@ from typing import Any
 
 import numpy as np
 
-from counterfoil.paint.background_model import background_model
-from counterfoil.paint.complexity_guide import complexity_guide
-from counterfoil.paint.easel import ROWS, Easel, Guides
-from counterfoil.paint.sampler import Scene, painted, ratios
+from counterfoil.painters.background_batches import ROWS, GpuBatcher, Guides
+from counterfoil.painters.background_model import background_model
+from counterfoil.painters.guidance import complexity_guide
+from counterfoil.painters.sampler import Scene, ratios, sample_background
 
 SIDE = 256
 STRENGTH, GUIDANCE, STEPS = 0.3, 20.0, 10
@@ -60,7 +60,7 @@ def cpu(steps: int) -> None:
     guide = complexity_guide(GUIDANCE, STRENGTH)
     one_pass = best_seconds(lambda: model(planes, 0.0), 8)
     four = best_seconds(lambda: model(np.repeat(planes, 4, 0), 0.0), 3) / 4
-    whole = best_seconds(lambda: painted(model, one, ratios(STRENGTH, steps), guide), 3)
+    whole = best_seconds(lambda: sample_background(model, one, ratios(STRENGTH, steps), guide), 3)
     print(f"| CPU, one thread | one pass {one_pass:.3f} s, {four:.3f} s in a batch of 4"
           f" | {steps} steps {whole:.2f} s = {whole / one_pass:.2f} passes |", flush=True)  # fmt: skip
 
@@ -69,7 +69,8 @@ def gpu(device: str, steps: int, batches: Sequence[int]) -> None:
     """The sampler, copies included, by arithmetic and batch; then many threads at one easel."""
     import torch
 
-    from counterfoil.paint.background_torch import painted_on, torch_model
+    from counterfoil.painters.background_batches import sample_on_device as painted_on
+    from counterfoil.painters.background_batches import torch_model
 
     operations, peak = pass_operations(), matrix_peak(torch, device)
     print(f"{torch.cuda.get_device_name() if device == 'cuda' else device}, torch {torch.__version__};"
@@ -88,12 +89,12 @@ def gpu(device: str, steps: int, batches: Sequence[int]) -> None:
             work = partial(painted_on, device, model, scene(count), schedule, guide)
             row(f"sampler, {kind}, {count} at a time", count, work)
     torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
-    easel = Easel(device, torch_model(device))
+    easel = GpuBatcher(device, torch_model(device))
     for threads in (1, ROWS, 2 * ROWS):
         row(f"easel, f32, {threads} threads", 4 * threads, partial(at_easel, easel, schedule, threads))
 
 
-def at_easel(easel: Easel, schedule: Sequence[float], threads: int) -> None:
+def at_easel(easel: GpuBatcher, schedule: Sequence[float], threads: int) -> None:
     """Four pictures for each thread, as edits ask for them."""
     one, guides = scene(1), Guides(complexity_guide(GUIDANCE, STRENGTH))
     with ThreadPoolExecutor(threads) as pool:
@@ -105,7 +106,7 @@ def pass_operations() -> float:
     import torch
     from torch.utils.flop_counter import FlopCounterMode
 
-    from counterfoil.paint.background_network import BackgroundNetwork
+    from counterfoil.painters.background_network import BackgroundNetwork
 
     with FlopCounterMode(display=False) as counter, torch.no_grad():
         BackgroundNetwork()(torch.zeros(1, 7, SIDE, SIDE), torch.zeros(1))
@@ -129,8 +130,9 @@ def matrix_peak(torch: Any, device: str) -> float:
 
 def door(device: str, steps: int, photos: int) -> None:
     """Pictures a second of `build`: photos read, objects cut out, holes filled, backgrounds painted, files written."""
-    from counterfoil.pipeline.building import build_job
-    from counterfoil.pipeline.job import Job, source_at
+    from counterfoil.builder import build_pictures as build_job
+    from counterfoil.run_config import RunConfig as Job
+    from counterfoil.sources.source_loaders import open_source as source_at
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

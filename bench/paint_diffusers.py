@@ -20,9 +20,9 @@ import numpy as np
 import torch
 import transformers
 
-from counterfoil.paint.diffusers_painter import DiffusersPainter
-from counterfoil.paint.diffusers_pipeline import LoadedPipeline
-from counterfoil.paint.painter import PaintOptions, Wish
+from counterfoil.painters.diffusers_painter import DiffusersPainter
+from counterfoil.painters.diffusers_pipeline import LoadedPipeline
+from counterfoil.painters.painter_protocol import PaintOptions, PaintRequest
 
 PLAIN = 8  # pictures of the plain loop
 BATCHES = 2  # of each batch size, after one to warm up
@@ -67,11 +67,11 @@ def pipeline() -> Any:
     return made.to("cuda", torch.bfloat16)
 
 
-def wishes(count: int) -> list[Wish]:
-    return [Wish(f"a backpack in the kitchen, number {place}", "", place) for place in range(count)]
+def wishes(count: int) -> list[PaintRequest]:
+    return [PaintRequest(f"a backpack in the kitchen, number {place}", "", place) for place in range(count)]
 
 
-def plain_loop(made: Any, asked: Sequence[Wish], steps: int, size: int) -> list[Any]:
+def plain_loop(made: Any, asked: Sequence[PaintRequest], steps: int, size: int) -> list[Any]:
     """What people write: one call a picture."""
     return [
         made(wish.prompt, generator=torch.Generator("cpu").manual_seed(wish.seed), num_inference_steps=steps,

@@ -19,12 +19,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from counterfoil.paint.background_model import read_weights, weights_file
-from counterfoil.paint.background_network import BackgroundNetwork
-from counterfoil.paint.background_torch import painted_on, torch_model
-from counterfoil.paint.complexity_guide import complexity_guide
-from counterfoil.paint.easel import ROWS, Easel, Guides
-from counterfoil.paint.sampler import Scene, ratios
+from counterfoil.painters.background_batches import ROWS, GpuBatcher, Guides, sample_on_device, torch_model
+from counterfoil.painters.background_model import read_background_weights, weights_file
+from counterfoil.painters.background_network import BackgroundNetwork
+from counterfoil.painters.guidance import complexity_guide
+from counterfoil.painters.sampler import Scene, ratios
 from paint import GUIDANCE, SIDE, STEPS, STRENGTH, best_seconds, matrix_peak, pass_operations, scene
 
 Pass = Callable[[Any, Any], Any]
@@ -33,7 +32,9 @@ Pass = Callable[[Any, Any], Any]
 def network(device: str) -> Any:
     """The shipped network."""
     made = BackgroundNetwork().eval().to(device)
-    made.load_state_dict({name: torch.from_numpy(array) for name, array in read_weights(weights_file()).items()})
+    made.load_state_dict(
+        {name: torch.from_numpy(array) for name, array in read_background_weights(weights_file()).items()}
+    )
     return made.requires_grad_(False)
 
 
@@ -148,7 +149,9 @@ def profiled(device: str, count: int, out: Path | None) -> None:
     order = "self_device_time_total" if device == "cuda" else "self_cpu_time_total"
     for half in (False, True):
         guide = complexity_guide(GUIDANCE, STRENGTH)
-        work = partial(painted_on, device, torch_model(device, half), scene(count), ratios(STRENGTH, STEPS), guide)
+        work = partial(
+            sample_on_device, device, torch_model(device, half), scene(count), ratios(STRENGTH, STEPS), guide
+        )
         work()
         with profile(activities=kinds) as found:
             work()
@@ -163,7 +166,7 @@ def compare_batches(device: str, half: bool) -> None:
     """The same picture alone, in full batches at every place, and in batches of other sizes: levels that differ."""
     model, schedule, many = torch_model(device, half), ratios(STRENGTH, STEPS), scene(64)
     guide = complexity_guide(GUIDANCE, STRENGTH)
-    easel, kind = Easel(device, model), "bf16" if half else "f32"
+    easel, kind = GpuBatcher(device, model), "bf16" if half else "f32"
     alone = np.concatenate([easel.painted(rows(many, slice(n, n + 1)), schedule, Guides(guide)) for n in range(ROWS)])
     shared = easel.painted(many, schedule, Guides(guide))[:ROWS]
     turned = easel.painted(rows(many, slice(ROWS - 1, None, -1)), schedule, Guides(guide))[::-1]
@@ -171,7 +174,7 @@ def compare_batches(device: str, half: bool) -> None:
     for told, other in (("among others", shared), ("at another place", turned), ("once more", again)):
         print(f"| easel, {kind}, {ROWS} rows | alone and {told} | {told_apart(alone, other)} |", flush=True)
     for size in (1, 8, 64):
-        found = painted_on(device, model, rows(many, slice(0, size)), schedule, guide)
+        found = sample_on_device(device, model, rows(many, slice(0, size)), schedule, guide)
         print(f"| sampler, {kind} | rows of {size} and {ROWS} | {told_apart(found[:1], alone[:1])} |", flush=True)
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from PIL import Image
 
-from counterfoil.embedded.fetch import asset
+from counterfoil.assets.cache import asset
 from counterfoil.errors import Unusable
-from counterfoil.segment import U2Netp
-from counterfoil.source import DemoSource
-from counterfoil.source.reading import read_photo
+from counterfoil.segmentation import U2Netp
+from counterfoil.sources.demo_photos import DemoSource
+from counterfoil.sources.pixels import read_photo
 
 JPEG_QUALITY = 92
 

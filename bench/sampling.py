@@ -11,22 +11,20 @@ from types import FrameType
 SECONDS_BETWEEN_LOOKS = 0.003
 # The innermost of our modules on a stack says what the thread is doing.
 PARTS = {
-    "counterfoil.source": "decoding",
-    "counterfoil.segment": "masks and matting",
-    "counterfoil.edit.matting": "masks and matting",
-    "counterfoil.edit.filling": "filling the background",
-    "counterfoil.edit.matching": "filling the background",
-    "counterfoil.edit.plan": "planning",
-    "counterfoil.edit.memory": "fingerprints of pictures",
-    "counterfoil.edit": "edits",
-    "counterfoil.pipeline.studio": "reducing photos",
-    "counterfoil.pipeline.work": "hashes and journal entries",
-    "counterfoil.models.preparing": "preprocessing",
+    "counterfoil.sources.source_loaders": "decoding",
+    "counterfoil.segmentation": "masks and matting",
+    "counterfoil.edits.matting": "masks and matting",
+    "counterfoil.edits.fill": "filling the background",
+    "counterfoil.edits.variant_plan": "planning",
+    "counterfoil.edits": "edits",
+    "counterfoil.rendering": "reducing photos",
+    "counterfoil.runner": "hashes and journal entries",
+    "counterfoil.models.preprocessing": "preprocessing",
     "counterfoil.models": "inference",
-    "counterfoil.evaluate": "ranking the answers",
+    "counterfoil.store.collection": "ranking the answers",
     "counterfoil.store": "journal and tables",
 }
-IDLE = ("counterfoil.engine", "counterfoil.pipeline")
+IDLE = ("counterfoil.worker_pool", "counterfoil.runner")
 
 
 def sampled(work: Callable[[], object]) -> dict[str, float]:

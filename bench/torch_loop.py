@@ -18,7 +18,7 @@ from PIL import Image
 from torch import nn
 from torch.utils.data import DataLoader
 
-from counterfoil.embedded.fetch import asset
+from counterfoil.assets.cache import asset
 from pairing import report_turn
 
 RESIZE, CROP = 256, 224

@@ -13,12 +13,12 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
 
-from counterfoil.verify.database import sqlite_url
+from counterfoil.verification.database import sqlite_url
 from mining_workspace import write_workspace
 from postgres_server import fresh_database, postgres
-from verify_crowd import Acknowledged, check_nothing_lost_or_twice, crowd, set_to_work, wait_until
+from verify_annotators import Acknowledged, check_nothing_lost_or_twice, crowd, set_to_work, wait_until
 from verify_site import questions_file, served
 
 PHOTOS = 1250  # of four edited pictures each

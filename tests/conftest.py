@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from counterfoil.embedded.fetch import asset
+from counterfoil.assets.cache import asset
 
 PRESENT: dict[str, Callable[[], bool]] = {
     "browser": lambda: shutil.which("chromium") is not None,

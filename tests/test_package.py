@@ -13,14 +13,13 @@ import pytest
 from click.testing import CliRunner
 
 import counterfoil as cf
+from counterfoil.assets.cache import asset, cache_folder
+from counterfoil.assets.networks import onnx_file
 from counterfoil.cli import commands
-from counterfoil.edit import EDITS
-from counterfoil.embedded.fetch import asset, cache_folder
-from counterfoil.embedded.networks import onnx_file
-from counterfoil.extras import required
-from counterfoil.recipes import load_recipe, recipe_names
-
-ROOT = Path(__file__).parent.parent
+from counterfoil.edits.registry import EDITS
+from counterfoil.plugins import required
+from counterfoil.recipes.edit_recipe import load_recipe, recipe_names
+from locations import HELPERS, ROOT
 
 
 def test_importing_counterfoil_loads_no_heavy_package_and_little_else() -> None:
@@ -36,7 +35,7 @@ def test_importing_counterfoil_loads_no_heavy_package_and_little_else() -> None:
     "code",
     [
         "from counterfoil.cli import commands; commands(['run', '--help'], standalone_mode=False)",
-        "import numpy; from counterfoil.models import load_model;"
+        "import numpy; from counterfoil.models.model_loaders import load_model;"
         " load_model('embedded:efficientnet-lite0')([numpy.zeros((300, 300, 3), numpy.uint8)])",
     ],
 )
@@ -148,7 +147,7 @@ def test_the_code_of_the_readme_runs(tmp_path: Path) -> None:
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     assert blocks
     code = "\n".join(blocks).replace("embedded:efficientnet-lite0", "python:planted:honest")
-    environment = {"PYTHONPATH": str(Path(__file__).parent), "PATH": "/usr/bin:/bin"}
+    environment = {"PYTHONPATH": str(HELPERS), "PATH": "/usr/bin:/bin"}
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
     )

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from locations import HELPERS, ROOT
 from planted import write_photos
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
+EXAMPLES = ROOT / "examples"
 EXAMPLE = EXAMPLES / "counterfoil-stripes"
 EXTRAS = EXAMPLES / "counterfoil-extras"
 
@@ -31,7 +32,7 @@ def installed(folder: Path, name: str, target: str, kind: str = "BackgroundStrip
 
 
 def python(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    path = os.pathsep.join([str(folder), str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+    path = os.pathsep.join([str(folder), str(HELPERS), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "PYTHONPATH": path}
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment)
 
@@ -76,7 +77,7 @@ edits:
 """
 RUN = """
 import hashlib, counterfoil as cf, numpy as np
-from counterfoil.store import read_table
+from counterfoil.store.parquet import read_table
 result = cf.run("images", ["python:planted:reads_the_background"], masks="masks", recipe="recipe.yaml", out="out")
 result.report("out")
 table = read_table(result.folder / "variants.parquet")
@@ -103,7 +104,7 @@ OLD_FORM = """
 from dataclasses import dataclass
 import numpy as np
 from counterfoil import Picture
-from counterfoil.edit.cutting import background_of, on_background
+from counterfoil.edits.cutout import background_of, on_background
 
 @dataclass(frozen=True)
 class Halved:
@@ -125,7 +126,7 @@ def test_an_edit_of_the_old_form_still_works_and_warns(tmp_path: Path) -> None:
     code = (
         "import warnings; warnings.simplefilter('always')\n"
         "import counterfoil as cf, edit_pictures\n"
-        "from counterfoil.edit import name_of, settings_of\n"
+        "from counterfoil.edits.registry import name_of, settings_of\n"
         "edit = cf.edit_named('halved', {'donors': 'same'})\n"
         "pictures = [make() for make in edit_pictures.PICTURES.values()]\n"
         "print(name_of(edit), settings_of(edit), edit.needs.donor, cf.check_edit(edit, pictures) > 0)\n"
@@ -168,7 +169,7 @@ np.savez("photos.npz", images=images.astype(np.uint8), masks=masks, labels=["nig
 REBUILD = """
 from pathlib import Path
 import counterfoil as cf
-from counterfoil.store import read_table
+from counterfoil.store.parquet import read_table
 print(cf.rebuild("../out", str(read_table(Path("../out/variants.parquet"))["id"][0])).image.shape)
 """
 
@@ -208,8 +209,8 @@ def test_the_examples_of_each_kind_keep_the_contracts(tmp_path: Path, monkeypatc
     monkeypatch.chdir(tmp_path)
     code = PHOTOS + (
         "import counterfoil as cf\n"
-        "from counterfoil.pipeline import source_at\n"
-        "from counterfoil.paint.address import load_painter\n"
+        "from counterfoil.sources.source_loaders import open_source\n"
+        "from counterfoil.painters.painter_loaders import load_painter\n"
         "print(cf.check_source(source_at('npz:photos.npz', None)))\n"
         "cf.check_model(cf.load_model('brightness:night,day'), list(images.astype(np.uint8)))\n"
         "wishes = [cf.Wish('a cat', '', 5), cf.Wish('a dog', '', 6)]\n"
@@ -245,7 +246,10 @@ def test_faults_of_another_package_are_said_in_one_line(tmp_path: Path, entries:
         "class Misnamed(Undigested): name, digest = 'other', '1'\n"
     )
     (tmp_path / "broken.py").write_text(broken)
-    load = "from counterfoil.pipeline import source_at\nfrom counterfoil.paint.address import load_painter\n"
+    load = (
+        "from counterfoil.sources.source_loaders import open_source\n"
+        "from counterfoil.painters.painter_loaders import load_painter\n"
+    )
     done = python(f"import counterfoil as cf\n{load}{code}", registered(tmp_path, "broken", entries))
     last = done.stderr.strip().splitlines()[-1]
     assert last.startswith("counterfoil.errors.UserError"), done.stderr

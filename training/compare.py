@@ -20,15 +20,15 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
-from counterfoil.edit.complexity import complexity
-from counterfoil.edit.cutting import background_of, cutout, paste
-from counterfoil.embedded.fetch import asset, cache_folder
-from counterfoil.embedded.networks import onnx_file
-from counterfoil.embedded.session import session
+from counterfoil.assets.cache import asset, cache_folder
+from counterfoil.assets.networks import onnx_file
+from counterfoil.assets.onnx_session import session
+from counterfoil.edits.complexity import complexity
+from counterfoil.edits.cutout import background_of, cutout, paste
 from counterfoil.errors import Unusable
-from counterfoil.paint.background_model import Predictor, loaded_model
-from counterfoil.paint.sampler import Scene, painted, ratios
-from counterfoil.source.reading import read_mask, read_photo
+from counterfoil.painters.background_model import Predictor, loaded_model
+from counterfoil.painters.sampler import Scene, ratios, sample_background
+from counterfoil.sources.pixels import read_mask, read_photo
 from counterfoil.types import Picture
 
 SIDE, FEATURE_SIDE = 256, 224
@@ -68,7 +68,7 @@ def repainted(model: Predictor, picture: Picture, schedule: Sequence[float], see
     )
     known = (cut.alpha >= 230).astype(np.float32)[None, None]
     noise = np.random.default_rng(seed).standard_normal(background.shape, np.float32)
-    made = painted(model, Scene(background, colours, known, noise), schedule)[0].transpose(1, 2, 0)
+    made = sample_background(model, Scene(background, colours, known, noise), schedule)[0].transpose(1, 2, 0)
     return paste(cut, np.clip(np.rint((made + 1) * 127.5), 0, 255).astype(np.uint8))
 
 

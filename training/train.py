@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from counterfoil.paint.background_network import BackgroundNetwork
+from counterfoil.painters.background_network import BackgroundNetwork
 from photos import Batch, Photos, load_photos
 
 AVERAGING = 0.9995  # how slowly the averaged weights, which are the result, follow

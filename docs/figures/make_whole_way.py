@@ -24,10 +24,10 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 
-from counterfoil.embedded.fetch import asset
-from counterfoil.labels import imagenet1k
-from counterfoil.source.reading import read_photo
-from counterfoil.store import Workspace
+from counterfoil.assets.cache import asset
+from counterfoil.labels.label_space import imagenet1k
+from counterfoil.sources.pixels import read_photo
+from counterfoil.store.workspace import Workspace
 from counterfoil.types import Variant
 
 HERE = Path(__file__).parent
@@ -50,7 +50,7 @@ def counterfoil(folder: Path, *arguments: str) -> None:
 
 def write_free_photos(folder: Path) -> None:
     """Three photos of scikit-image and their masks as folders of classes."""
-    data = resources.files("counterfoil.embedded").joinpath("masks.zip").read_bytes()
+    data = resources.files("counterfoil.assets").joinpath("masks.zip").read_bytes()
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         for name, label in PHOTOS.items():
             photo = Image.fromarray(read_photo(asset("photos-scikit-image") / name))

@@ -13,10 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from counterfoil.edit import EDITS, Edit, edit_named, soft_alpha
-from counterfoil.embedded.fetch import asset
+from counterfoil.assets.cache import asset
+from counterfoil.edits.edit_protocol import Edit
+from counterfoil.edits.matting import soft_alpha
+from counterfoil.edits.registry import EDITS, edit_named
 from counterfoil.errors import Unusable
-from counterfoil.source.reading import read_photo
+from counterfoil.sources.pixels import read_photo
 from counterfoil.types import Picture
 
 HERE = Path(__file__).parent
@@ -49,7 +51,7 @@ LEVELS: Mapping[str, Sequence[Mapping[str, object]]] = {
 def photos() -> list[Picture]:
     """The four photos with our masks, at the gallery's size."""
     folder = asset("photos-scikit-image")
-    data = resources.files("counterfoil.embedded").joinpath("masks.zip").read_bytes()
+    data = resources.files("counterfoil.assets").joinpath("masks.zip").read_bytes()
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         masks = [Image.open(io.BytesIO(archive.read(f"{Path(name).stem}.png"))) for name in PHOTOS]
         return [_small(read_photo(folder / name), np.array(mask)) for name, mask in zip(PHOTOS, masks, strict=True)]

@@ -9,8 +9,10 @@ import numpy as np
 from make_gallery import photos, sheet
 from numpy.typing import NDArray
 
-from counterfoil.edit import Subject, Supplied, edit_named, settings_of
-from counterfoil.models import load_model
+from counterfoil.edits.edit_protocol import Supplied
+from counterfoil.edits.registry import edit_named, settings_of
+from counterfoil.edits.subject import Subject
+from counterfoil.models.model_loaders import load_model
 from counterfoil.types import Picture
 
 HERE = Path(__file__).parent

@@ -13,13 +13,13 @@ from make_gallery import sheet
 from numpy.typing import NDArray
 from PIL import Image
 
-from counterfoil.edit.cutting import background_of, cutout, on_background
-from counterfoil.edit.painted import SURELY_OBJECT, PaintedComplexity
-from counterfoil.embedded.fetch import asset
-from counterfoil.paint.background_model import background_model
-from counterfoil.paint.complexity_guide import complexity_guide, complexity_of
-from counterfoil.paint.sampler import Array, Scene, painted, ratios
-from counterfoil.source.reading import read_photo
+from counterfoil.assets.cache import asset
+from counterfoil.edits.cutout import background_of, cutout, on_background
+from counterfoil.edits.painted import SURELY_OBJECT, PaintedComplexity
+from counterfoil.painters.background_model import background_model
+from counterfoil.painters.guidance import complexity_guide, fourier_complexity
+from counterfoil.painters.sampler import Array, Scene, ratios, sample_background
+from counterfoil.sources.pixels import read_photo
 from counterfoil.types import Picture
 
 HERE = Path(__file__).parent
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def _photo(name: str) -> Picture:
-    data = resources.files("counterfoil.embedded").joinpath("masks.zip").read_bytes()
+    data = resources.files("counterfoil.assets").joinpath("masks.zip").read_bytes()
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         mask = Image.open(io.BytesIO(archive.read(f"{Path(name).stem}.png")))
         return Picture(read_photo(asset("photos-scikit-image") / name), np.array(mask.convert("L")))
@@ -60,10 +60,10 @@ def _in_tiles(picture: Picture, guidance: float) -> NDArray[np.uint8]:
     background, colours = (_planes(np.asarray(plane) / 127.5 - 1) for plane in (background_of(picture), cut.image))
     known = _planes((cut.alpha >= SURELY_OBJECT)[..., None])
     noise = np.random.default_rng(SEED).standard_normal(background.shape, np.float32)
-    before = complexity_of(known * colours + (1 - known) * background)
+    before = fourier_complexity(known * colours + (1 - known) * background)
     scene, guide = Scene(background, colours, known, noise), complexity_guide(guidance, STRENGTH, before)
     height, width = cut.alpha.shape
-    made = painted(_tiled, scene, ratios(STRENGTH, STEPS), guide)[0, :, :height, :width].transpose(1, 2, 0)
+    made = sample_background(_tiled, scene, ratios(STRENGTH, STEPS), guide)[0, :, :height, :width].transpose(1, 2, 0)
     return on_background(picture, np.clip(np.rint((made + 1) * 127.5), 0, 255).astype(np.uint8)).image
 
 

@@ -10,10 +10,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from counterfoil.numbers import benchmarks
-from counterfoil.pipeline.leaderboard import leaderboard
-from counterfoil.published import ARCHIVES
-from counterfoil.report.leaderboard import MANY, Leaderboard, as_markdown
+from counterfoil.published.catalogue import ARCHIVES
+from counterfoil.published.leaderboard import as_markdown, leaderboard
+from counterfoil.published.published_numbers import MANY, Leaderboard, benchmarks
 
 HERE = Path(__file__).parent
 BEGIN, END = "<!-- published -->\n", "<!-- /published -->"

@@ -7,8 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from counterfoil import Edit, Needs, Picture, Resolution, Subject, Supplied, UserError
-from counterfoil.edit.cutting import cover
+from counterfoil.edits.cutout import cover
+from counterfoil.edits.edit_protocol import Edit, Needs, Resolution, Supplied
+from counterfoil.edits.subject import Subject
+from counterfoil.errors import UserError
+from counterfoil.types import Picture
 
 
 @dataclass(frozen=True)

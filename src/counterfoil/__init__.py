@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from counterfoil.checks import check_classifier, check_edit, check_model, check_painter, check_source
-    from counterfoil.edit import Edit, Needs, Resolution, Subject, Supplied, edit_named
+    from counterfoil.builder import rebuild
+    from counterfoil.contract_checks import check_classifier, check_edit, check_model, check_painter, check_source
+    from counterfoil.edits.edit_protocol import Edit, Needs, Resolution, Supplied
+    from counterfoil.edits.registry import edit_named
+    from counterfoil.edits.subject import Subject
     from counterfoil.errors import Unusable, UserError
-    from counterfoil.evaluate import ModelBase
-    from counterfoil.models import load_model
-    from counterfoil.paint.painter import Painter, PainterBase, Refusal, Wish
-    from counterfoil.pipeline import Result, evaluate_collection, rebuild, run
+    from counterfoil.models.model_loaders import load_model
+    from counterfoil.models.model_protocol import ModelBase
+    from counterfoil.painters.painter_protocol import Painter, PainterBase, PaintRefused, PaintRequest
+    from counterfoil.published.catalogue import evaluate_collection
+    from counterfoil.run_result import Result
+    from counterfoil.runner import run
     from counterfoil.types import (
         Classifier,
         Drop,
@@ -28,29 +34,38 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_ROOM_OF = {
-    "run": "pipeline", "rebuild": "pipeline", "Result": "pipeline",
-    "evaluate_collection": "pipeline",
-    "load_model": "models", "edit_named": "edit", "Edit": "edit", "Needs": "edit", "Resolution": "edit",
-    "Subject": "edit", "Supplied": "edit",
-    "check_edit": "checks", "check_classifier": "checks", "check_model": "checks", "check_painter": "checks",
-    "check_source": "checks", "ModelBase": "evaluate",
-    "Painter": "paint.painter", "PainterBase": "paint.painter", "Refusal": "paint.painter", "Wish": "paint.painter",
+_MODULE_OF = {
+    "run": "runner", "Result": "run_result", "rebuild": "builder", "evaluate_collection": "published.catalogue",
+    "load_model": "models.model_loaders", "ModelBase": "models.model_protocol", "edit_named": "edits.registry",
+    "Edit": "edits.edit_protocol", "Needs": "edits.edit_protocol", "Resolution": "edits.edit_protocol",
+    "Supplied": "edits.edit_protocol", "Subject": "edits.subject",
+    "check_classifier": "contract_checks", "check_edit": "contract_checks", "check_model": "contract_checks",
+    "check_painter": "contract_checks", "check_source": "contract_checks",
+    "Painter": "painters.painter_protocol", "PainterBase": "painters.painter_protocol",
+    "PaintRefused": "painters.painter_protocol", "PaintRequest": "painters.painter_protocol",
     "UserError": "errors", "Unusable": "errors",
-    "Classifier": "types", "Drop": "types", "Model": "types", "Picture": "types",
-    "Prediction": "types", "Sample": "types", "Skipped": "types", "Source": "types", "SourceBase": "types",
-    "Variant": "types",
+    "Classifier": "types", "Drop": "types", "Model": "types", "Picture": "types", "Prediction": "types",
+    "Sample": "types", "Skipped": "types", "Source": "types", "SourceBase": "types", "Variant": "types",
 }  # fmt: skip
+_RENAMED = {"Refusal": "PaintRefused", "Wish": "PaintRequest"}  # names of version 0.1, kept for one release
 __all__ = [
-    "Classifier", "Drop", "Edit", "Model", "ModelBase", "Needs", "Painter", "PainterBase", "Picture", "Prediction",
-    "Refusal", "Resolution", "Result", "Sample", "Skipped", "Source", "SourceBase", "Subject", "Supplied", "Unusable",
-    "UserError", "Variant", "Wish", "check_classifier", "check_edit", "check_model", "check_painter", "check_source",
-    "edit_named", "evaluate_collection", "load_model", "rebuild", "run",
+    "Classifier", "Drop", "Edit", "Model", "ModelBase", "Needs", "PaintRefused", "PaintRequest", "Painter",
+    "PainterBase", "Picture", "Prediction", "Resolution", "Result", "Sample", "Skipped", "Source", "SourceBase",
+    "Subject", "Supplied", "Unusable", "UserError", "Variant", "check_classifier", "check_edit", "check_model",
+    "check_painter", "check_source", "edit_named", "evaluate_collection", "load_model", "rebuild", "run",
 ]  # fmt: skip
 
 
 def __getattr__(name: str) -> object:
-    """Load a room when its name is first used, so that `import counterfoil` stays light."""
-    if name not in _ROOM_OF:
+    """Load a module when a name of it is first used, so that `import counterfoil` stays light."""
+    if name in _RENAMED:
+        warnings.warn(f"counterfoil.{name} is now counterfoil.{_RENAMED[name]}", DeprecationWarning, stacklevel=2)
+        name = _RENAMED[name]
+    if name not in _MODULE_OF:
         raise AttributeError(f"module 'counterfoil' has no attribute '{name}'")
-    return getattr(import_module(f"counterfoil.{_ROOM_OF[name]}"), name)
+    return getattr(import_module(f"counterfoil.{_MODULE_OF[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    """The public names, for completion."""
+    return sorted([*__all__, "__version__"])

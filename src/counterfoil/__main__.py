@@ -1,4 +1,4 @@
-"""`counterfoil` and `python -m counterfoil`: the door, so small that Ctrl-C finds no time before it."""
+"""Entry point of the command line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 def main() -> None:
     """Load the commands and run one; Ctrl-C while they load ends as quietly as later."""
     try:
-        from counterfoil.cli import main as commands  # here, because loading takes a second in which Ctrl-C may come
+        from counterfoil.cli import main as commands
     except KeyboardInterrupt:
         print("counterfoil: stopped before it began", file=sys.stderr)
         sys.exit(130)

@@ -1,4 +1,4 @@
-"""What goes wrong through input, not through a bug, and the words that help out of it."""
+"""User errors, unusable photos, spelling suggestions."""
 
 from __future__ import annotations
 

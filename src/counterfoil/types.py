@@ -1,4 +1,4 @@
-"""The vocabulary: the records and protocols that every stage speaks.
+"""Records and protocols every room uses.
 
 Records are frozen, ready for Parquet and JSON, and never hold pixels; `Picture` alone does.
 """
@@ -12,11 +12,12 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
-if TYPE_CHECKING:  # types.py must import nothing heavy: `import counterfoil` stays light
+if TYPE_CHECKING:
     from pathlib import Path
 
     import numpy as np
     from numpy.typing import NDArray
+
 
 Attribute: TypeAlias = str  # open: an edit of another package may bring its own
 ATTRIBUTES: tuple[Attribute, ...] = (
@@ -79,7 +80,7 @@ class Variant:
 
 
 @dataclass(frozen=True)
-class Exhibit:
+class StoredVariant:
     """A finished picture of a collection: what it is, and where it lies there."""
 
     variant: Variant
@@ -91,7 +92,7 @@ class Exhibit:
 
 
 @dataclass(frozen=True)
-class Mined:
+class MiningResult:
     """What mining kept of a workspace, and who chose it."""
 
     kept: tuple[str, ...]  # variant ids
@@ -138,7 +139,7 @@ class AnnotatorRecord:
 
 
 @dataclass(frozen=True)
-class Verified:
+class VerificationResult:
     """People's say on a workspace: one decision per picture that has enough answers."""
 
     rule: str

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from counterfoil.embedded.networks.converting import KNOWN_OUTPUTS, NETWORKS, Network, gradient, normalised
+from counterfoil.assets.networks import KNOWN_OUTPUTS, NETWORKS, Network, gradient, normalised
 from counterfoil.types import Preprocessing
 
 Predict: TypeAlias = Callable[[NDArray[np.float32]], NDArray[Any]]  # normalised pictures to log-probabilities

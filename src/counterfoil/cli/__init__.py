@@ -1,4 +1,4 @@
-"""One command per stage: parse, call, print. A file of this room holds one stage's commands."""
+"""The command line: parse, call, print. A file of this room holds one stage's commands, imported when one is called."""
 
 from __future__ import annotations
 
@@ -9,56 +9,89 @@ import threading
 import click
 
 from counterfoil import __version__
-from counterfoil.cli.building import build, rebuild_command
-from counterfoil.cli.converting import convert_command
-from counterfoil.cli.evaluating import evaluate
-from counterfoil.cli.freezing import check, diff, freeze
-from counterfoil.cli.leaderboard import leaderboard_command
-from counterfoil.cli.listing import list_, version
-from counterfoil.cli.mining import mine
-from counterfoil.cli.models import models
-from counterfoil.cli.painting import analyse, paint, quality
-from counterfoil.cli.planning import plan
-from counterfoil.cli.reporting import compare, gate, report
-from counterfoil.cli.running import demo, run
-from counterfoil.cli.summaries import Commands
-from counterfoil.cli.verifying import verify
+from counterfoil.cli.command_group import LazyCommands, Place
 from counterfoil.errors import UserError
 
 _STOPPED = 130  # what shells give for Ctrl-C
+PLACES = {
+    "demo": Place(
+        "run_commands",
+        "demo",
+        "Run three networks over the demo photos, offline after the first time, and write a report.",
+    ),
+    "run": Place(
+        "run_commands", "run", "Edit your photos, ask your models, and write a report on what each attribute costs."
+    ),
+    "evaluate": Place(
+        "evaluate_commands",
+        "evaluate",
+        "Show finished pictures to your models: a frozen benchmark, a workspace, or NAME:PATH of a published archive.",
+    ),
+    "build": Place(
+        "build_commands", "build", "Write the pictures that a recipe makes of your photos, with their manifest."
+    ),
+    "rebuild": Place("build_commands", "rebuild_command", "Make one picture of a run or workspace again, to the bit."),
+    "convert": Place("build_commands", "convert_command", "Write photos and masks in another format."),
+    "paint": Place(
+        "generation_commands", "paint", "Paint pictures from words, or backgrounds around objects, into a workspace."
+    ),
+    "quality": Place(
+        "generation_commands",
+        "quality",
+        "Take blank, broken and repeated pictures out of a workspace's manifest, each with its reason.",
+    ),
+    "mine": Place(
+        "mine_commands",
+        "mine",
+        "Keep the pictures that several surrogates get wrong, and see whether held-out models fail on them too.",
+    ),
+    "analyse": Place("generation_commands", "analyse", "Questions that finished workspaces answer."),
+    "freeze": Place("freeze_commands", "freeze", "Write a workspace as a benchmark that nobody can change unnoticed."),
+    "check": Place(
+        "freeze_commands",
+        "check",
+        "Verify every hash of a benchmark and name what differs; exit status 1 where something does.",
+    ),
+    "diff": Place(
+        "freeze_commands",
+        "diff",
+        "Say what changed between two versions of a benchmark, and which step of the version is due.",
+    ),
+    "plan": Place("report_commands", "plan", "Say how many photos are needed to see a drop."),
+    "verify": Place("verify_commands", "verify", "Let people confirm the pictures of a workspace."),
+    "report": Place(
+        "report_commands",
+        "report",
+        "Make the report of a finished run again, or one comparison of several runs over the same pictures.",
+    ),
+    "compare": Place(
+        "report_commands",
+        "compare",
+        "Compare two models photo by photo: drop of the first minus drop of the second, with 95 % intervals.",
+    ),
+    "gate": Place(
+        "report_commands",
+        "gate",
+        "Hold a run to bounds: exit 0 where they hold, 1 where one is violated, 3 where the data cannot tell.",
+    ),
+    "leaderboard": Place(
+        "evaluate_commands", "leaderboard_command", "Show what was published of a benchmark, your own runs first."
+    ),
+    "list": Place("model_commands", "list_", "List the edits, recipes, models, painters or sources there are."),
+    "models": Place("model_commands", "models", "What a model is and whether it keeps its promises."),
+}
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyCommands, places=PLACES, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="%(version)s")
 def commands() -> None:
     """Find out which attributes of an object break an image classifier, and prove it."""
 
 
-for command in (
-    demo,
-    run,
-    evaluate,
-    build,
-    rebuild_command,
-    convert_command,
-    paint,
-    quality,
-    mine,
-    analyse,
-    freeze,
-    check,
-    diff,
-    plan,
-    verify,
-    report,
-    compare,
-    gate,
-    leaderboard_command,
-    list_,
-    models,
-    version,
-):
-    commands.add_command(command)
+@commands.command()
+def version() -> None:
+    """Print the version."""
+    click.echo(__version__)
 
 
 def main() -> None:

@@ -1,24 +1,141 @@
-"""A published archive as a collection: its pictures in a fixed order, read one by one from where they lie."""
+"""Published archive as a collection; pictures of an archive in columns."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
+from typing import Literal, NamedTuple, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import Unusable
-from counterfoil.evaluate import CollectionBase
-from counterfoil.labels import LabelSpace
-from counterfoil.published.exhibits import Exhibits
-from counterfoil.published.pixels import pixels
-from counterfoil.published.tree import Tree
-from counterfoil.types import Exhibit, Model, Skipped
+from counterfoil.labels.label_space import LabelSpace
+from counterfoil.published.file_tree import Tree
+from counterfoil.sources.pixels import pixels
+from counterfoil.store.collection import CollectionBase
+from counterfoil.types import Attribute, Model, Skipped, StoredVariant, Variant
+
+_T = TypeVar("_T")
+_AT_ONCE = 1 << 14  # pictures whose columns are turned into Python's numbers together
+
+
+class ArchiveCondition(NamedTuple):
+    """What was done to the pictures of one folder: one row of the table of drops."""
+
+    attribute: Attribute
+    edit: str
+    level: str
+
+
+ORIGINAL = ArchiveCondition("original", "original", "none")
+
+
+class ArchivePicture(NamedTuple):
+    """One picture of an archive."""
+
+    at: int  # of its file, in the order of the archive's files
+    sample: str  # what joins the pictures of one object
+    label: str
+    kind: ArchiveCondition
+    replicate: int = 0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ArchivePictures(Sequence[StoredVariant]):
+    """The pictures in a fixed order: by sample, its original first, then by kind."""
+
+    name: str  # of the archive
+    file_at: Callable[[int], str]  # the path of a file by its place
+    samples: tuple[str, ...]
+    labels: tuple[str, ...]
+    kinds: tuple[ArchiveCondition, ...]
+    rows: NDArray[np.int32]  # (pictures, 5): places of file, sample, label and kind, and the replicate
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, which: int) -> StoredVariant: ...
+    @overload
+    def __getitem__(self, which: slice) -> ArchivePictures: ...
+    def __getitem__(self, which: int | slice) -> StoredVariant | ArchivePictures:
+        if isinstance(which, slice):
+            return replace(self, rows=self.rows[which])
+        return next(iter(replace(self, rows=self.rows[which][None])))
+
+    def __iter__(self) -> Iterator[StoredVariant]:
+        settings = json.dumps({"archive": self.name})
+        said, digest, about = -1, "", hashlib.sha256()
+        for file, sample, label, kind, replicate in self._cells():
+            if sample != said:  # pictures of one sample stand together
+                said, about = sample, hashlib.sha256(f"{self.name}\n{self.samples[sample]}".encode())
+                digest = about.hexdigest()
+            key = about.copy()
+            key.update("\n".join(("", *self.kinds[kind], str(replicate))).encode())
+            told = key.digest()
+            variant = Variant(
+                told.hex()[:16], self.samples[sample], self.labels[label], *self.kinds[kind], settings,
+                int.from_bytes(told[8:16], "big"), replicate=replicate,
+            )  # fmt: skip
+            yield StoredVariant(variant, self.file_at(file), "", digest)
+
+    def _cells(self) -> Iterator[list[int]]:
+        for start in range(0, len(self.rows), _AT_ONCE):
+            yield from self.rows[start : start + _AT_ONCE].tolist()
+
+    def by_file(self) -> Iterator[tuple[int, str, str]]:
+        """Of each picture the place of its file, its label and its id, in the order of the files."""
+        ids = np.fromiter((exhibit.variant.id for exhibit in self), "S16", len(self))
+        order = self.rows[:, 0].argsort(kind="stable")
+        for start in range(0, len(order), _AT_ONCE):
+            rows = order[start : start + _AT_ONCE]
+            for (file, _, label, *_), name in zip(self.rows[rows].tolist(), ids[rows].tolist(), strict=True):
+                yield file, self.labels[label], name.decode()
+
+
+def exhibits_of(name: str, file_at: Callable[[int], str], found: Iterable[ArchivePicture]) -> ArchivePictures:
+    """The pictures that a reader found, in order."""
+    samples: dict[str, int] = {}
+    labels: dict[str, int] = {}
+    kinds: dict[ArchiveCondition, int] = {}
+    cells = array("i")
+    for at, sample, label, kind, replicate in found:
+        cells.append(at)
+        cells.append(samples.setdefault(sample, len(samples)))
+        cells.append(labels.setdefault(label, len(labels)))
+        cells.append(kinds.setdefault(kind, len(kinds)))
+        cells.append(replicate)
+    rows = np.array(cells, np.int32).reshape(-1, len(ArchivePicture._fields))
+    by_sample = _ranks(samples, sorted(samples))[rows[:, 1]]
+    by_kind = _ranks(kinds, sorted(kinds, key=lambda kind: (kind != ORIGINAL, kind)))[rows[:, 3]]
+    order = np.lexsort((rows[:, 0], rows[:, 4], by_kind, by_sample))
+    return ArchivePictures(name, file_at, tuple(samples), tuple(labels), tuple(kinds), rows[order])
+
+
+def _ranks(places: Mapping[_T, int], in_order: Sequence[_T]) -> NDArray[np.int32]:
+    """Of each place the rank of what stands there."""
+    ranks = np.empty(len(places), np.int32)
+    ranks[[places[item] for item in in_order]] = np.arange(len(places), dtype=np.int32)
+    return ranks
+
+
+def without_duplicates(exhibits: ArchivePictures) -> tuple[ArchivePictures, list[Skipped]]:
+    """The pictures, and second ones of the same object and kind, such as a.png beside a.JPEG: an object counts once."""
+    rows = exhibits.rows
+    again = np.zeros(len(rows), bool)
+    again[1:] = (rows[1:, 1:] == rows[:-1, 1:]).all(axis=1)
+    first = np.maximum.accumulate(np.where(again, 0, np.arange(len(rows))))
+    twice = [
+        Skipped(second.file, "source", second.variant.edit, f"the same object and kind as {exhibits[kept].file}")
+        for row, kept in ((int(row), int(first[row])) for row in np.flatnonzero(again))
+        for second in (exhibits[row],)
+    ]
+    return replace(exhibits, rows=rows[~again]), twice
 
 
 @dataclass(frozen=True)
@@ -27,7 +144,7 @@ class Archive(CollectionBase):
 
     name: str
     tree: Tree = field(repr=False)
-    exhibits: Exhibits = field(repr=False)
+    exhibits: ArchivePictures = field(repr=False)
     space: LabelSpace | None = None
     scoring: Literal["all", "subset"] = "all"
     skipped: tuple[Skipped, ...] = field(default=(), repr=False)
@@ -55,7 +172,7 @@ class Archive(CollectionBase):
         """Bytes of the file at a place."""
         return self.tree.sizes.size(at)
 
-    def read(self, exhibit: Exhibit) -> NDArray[np.uint8]:
+    def read(self, exhibit: StoredVariant) -> NDArray[np.uint8]:
         """The pixels of one picture, (height, width, 3), RGB; raises `Unusable` where that fails."""
         image = pixels(self.tree.read(exhibit.file))
         if not self.border:

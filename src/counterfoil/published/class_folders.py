@@ -1,4 +1,4 @@
-"""Archives that are plain class folders by WordNet id: ImageNet-A, -R, -Sketch and the validation pictures."""
+"""ImageNet-A, -R, -Sketch class folders."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from functools import cached_property
 from typing import Literal
 
 from counterfoil.errors import UserError
-from counterfoil.labels import LabelSpace, imagenet1k, imagenet_a, imagenet_r
-from counterfoil.published.archive import Archive
-from counterfoil.published.exhibits import ORIGINAL, Found, exhibits_of
-from counterfoil.published.finding import Findings, find, partial_note, refuse_none, stray_rows
-from counterfoil.published.tree import Tree
+from counterfoil.labels.label_space import LabelSpace, imagenet1k, imagenet_a, imagenet_r
+from counterfoil.published.archive import ORIGINAL, Archive, ArchivePicture, exhibits_of
+from counterfoil.published.file_tree import Tree
+from counterfoil.published.layout_detection import LayoutReport, match_layout, partial_note, refuse_none, stray_rows
 
 _LAYOUT = r"(?P<wnid>n\d{8})/"
 _OWN_PER_FOREIGN = 3  # classes: with fewer of its own a folder is another benchmark or a mixture
@@ -39,7 +38,7 @@ class ClassFolders:
 
     def fits(self, tree: Tree) -> bool:
         """Whether a tree looks like this archive: just its classes, or some of them and files called as its are."""
-        findings = find(tree, _LAYOUT)
+        findings = match_layout(tree, _LAYOUT)
         wnids = set(findings.folders("wnid"))
         if not self._mostly_own(wnids):
             return False
@@ -49,7 +48,7 @@ class ClassFolders:
 
     def may_fit(self, tree: Tree) -> bool:
         """Whether the class folders of a tree are this archive's, whatever the files are called."""
-        return self._mostly_own(set(find(tree, _LAYOUT).folders("wnid")))
+        return self._mostly_own(set(match_layout(tree, _LAYOUT).folders("wnid")))
 
     def _mostly_own(self, wnids: set[str]) -> bool:
         foreign = sum(wnid not in self.space for wnid in wnids)
@@ -57,13 +56,13 @@ class ClassFolders:
 
     def read(self, tree: Tree) -> Archive:
         """The pictures with their folders' labels; those of a few other classes are strays."""
-        findings = find(tree, _LAYOUT)
+        findings = match_layout(tree, _LAYOUT)
         refuse_none(findings.places, self.name, self.expected, tree)
         foreign = sorted(wnid for wnid in findings.folders("wnid") if wnid not in self.space)
         self._refuse_other_classes(findings, foreign, tree)
         findings = _without(findings, foreign)
         found = (
-            Found(place.at, f"{place.parts['wnid']}/{place.name}", place.parts["wnid"], ORIGINAL)
+            ArchivePicture(place.at, f"{place.parts['wnid']}/{place.name}", place.parts["wnid"], ORIGINAL)
             for place in findings.places
         )
         return Archive(
@@ -71,7 +70,7 @@ class ClassFolders:
             tuple(stray_rows(self.name, findings.strays)), tuple(self._notes(findings, foreign)),
         )  # fmt: skip
 
-    def _refuse_other_classes(self, findings: Findings, foreign: list[str], tree: Tree) -> None:
+    def _refuse_other_classes(self, findings: LayoutReport, foreign: list[str], tree: Tree) -> None:
         wnids = set(findings.folders("wnid"))
         if not self._mostly_own(wnids):
             raise UserError(
@@ -79,7 +78,7 @@ class ClassFolders:
                 f" {len(wnids) - len(foreign)} of its own: this is another benchmark or a mixture of several"
             )
 
-    def _notes(self, findings: Findings, foreign: list[str]) -> list[str]:
+    def _notes(self, findings: LayoutReport, foreign: list[str]) -> list[str]:
         there = len(findings.places)
         return [
             *([f"Left out, since {self.name} has no such classes: {', '.join(foreign)}."] if foreign else []),
@@ -88,14 +87,14 @@ class ClassFolders:
         ]
 
 
-def _without(findings: Findings, foreign: list[str]) -> Findings:
+def _without(findings: LayoutReport, foreign: list[str]) -> LayoutReport:
     """The findings with the files of foreign classes among the strays."""
     if not foreign:
         return findings
 
     strays = findings.places.where(lambda parts: parts["wnid"] in foreign).files()
     own = findings.places.where(lambda parts: parts["wnid"] not in foreign)
-    return Findings(own, (*findings.strays, *strays), findings.root)
+    return LayoutReport(own, (*findings.strays, *strays), findings.root)
 
 
 def _others(foreign: list[str]) -> str:

@@ -1,15 +1,21 @@
-"""ImageNet-V2: folders 0 to 999 whose names are the classes' indices, however they sort."""
+"""ImageNet-V2 reader."""
 
 from __future__ import annotations
 
 from collections import Counter
 
 from counterfoil.errors import UserError
-from counterfoil.labels import imagenet1k
-from counterfoil.published.archive import Archive
-from counterfoil.published.exhibits import ORIGINAL, Found, exhibits_of
-from counterfoil.published.finding import Findings, Place, find, partial_note, refuse_none, stray_rows
-from counterfoil.published.tree import Tree
+from counterfoil.labels.label_space import imagenet1k
+from counterfoil.published.archive import ORIGINAL, Archive, ArchivePicture, exhibits_of
+from counterfoil.published.file_tree import Tree
+from counterfoil.published.layout_detection import (
+    LayoutMatch,
+    LayoutReport,
+    match_layout,
+    partial_note,
+    refuse_none,
+    stray_rows,
+)
 
 NAME = "imagenet-v2"
 EXPECTED = "folders 0 to 999, each of ten pictures"
@@ -20,13 +26,13 @@ _LAYOUT = r"(?P<index>\d{1,4})/"
 
 def fits(tree: Tree) -> bool:
     """Whether a tree looks like this archive: many folders of plain numbers; 01, as in ImageNet-E, is none of them."""
-    folders = find(tree, _LAYOUT).folders("index")
+    folders = match_layout(tree, _LAYOUT).folders("index")
     return len(folders) >= _TELLING and all(name == str(int(name)) for name in folders)
 
 
 def read(tree: Tree) -> Archive:
     """The pictures; a folder's name is read as a number, since 10 sorts before 2 as a text."""
-    findings = find(tree, _LAYOUT)
+    findings = match_layout(tree, _LAYOUT)
     refuse_none(findings.places, NAME, EXPECTED, tree)
     _refuse_other_numbers(findings, tree)
     _refuse_several(tree)
@@ -45,14 +51,14 @@ def read(tree: Tree) -> Archive:
     )  # fmt: skip
 
 
-def _found(place: Place) -> Found:
+def _found(place: LayoutMatch) -> ArchivePicture:
     number = int(place.parts["index"])
-    return Found(place.at, f"{number}/{place.name}", imagenet1k().labels[number], ORIGINAL)
+    return ArchivePicture(place.at, f"{number}/{place.name}", imagenet1k().labels[number], ORIGINAL)
 
 
 def _refuse_several(tree: Tree) -> None:
     """Its three variants are three benchmarks."""
-    classes = Counter(root for root, _ in find(tree, _LAYOUT, any_root=True).places.folders("root", "index"))
+    classes = Counter(root for root, _ in match_layout(tree, _LAYOUT, any_root=True).places.folders("root", "index"))
     variants = sorted(root.rstrip("/") for root, many in classes.items() if many >= _TELLING)
     if len(variants) > 1:
         raise UserError(
@@ -61,7 +67,7 @@ def _refuse_several(tree: Tree) -> None:
         )
 
 
-def _refuse_other_numbers(findings: Findings, tree: Tree) -> None:
+def _refuse_other_numbers(findings: LayoutReport, tree: Tree) -> None:
     """Folders that count from 1, or that were numbered anew, would give every picture another class."""
     numbers = [int(name) for name in findings.folders("index")]
     if max(numbers) >= len(imagenet1k().labels):

@@ -1,4 +1,4 @@
-"""ObjectNet: the classes that ImageNet has too, by the archive's own map; the two-pixel border is cropped."""
+"""ObjectNet reader."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import json
 from typing import Any
 
 from counterfoil.errors import UserError
-from counterfoil.labels import LabelSpace, imagenet1k, imagenet_d
-from counterfoil.published.archive import Archive
-from counterfoil.published.exhibits import ORIGINAL, Found, exhibits_of
-from counterfoil.published.finding import find, partial_note, refuse_none, stray_rows, text_of
-from counterfoil.published.tree import Tree
+from counterfoil.labels.label_space import LabelSpace, imagenet1k, imagenet_d
+from counterfoil.published.archive import ORIGINAL, Archive, ArchivePicture, exhibits_of
+from counterfoil.published.file_tree import Tree
+from counterfoil.published.layout_detection import match_layout, partial_note, refuse_none, stray_rows, text_of
 from counterfoil.types import Skipped
 
 NAME = "objectnet"
@@ -22,16 +21,16 @@ _LAYOUT = r"images/(?P<folder>[^/]+)/"
 
 def fits(tree: Tree) -> bool:
     """Whether a tree looks like this archive."""
-    return bool(find(tree, _LAYOUT).places) and any("mappings/" in path for path in tree.sizes)
+    return bool(match_layout(tree, _LAYOUT).places) and any("mappings/" in path for path in tree.sizes)
 
 
 def read(tree: Tree) -> Archive:
     """The pictures of the classes that ImageNet has as well."""
-    findings = find(tree, _LAYOUT, beside=r"mappings/.*")
+    findings = match_layout(tree, _LAYOUT, beside=r"mappings/.*")
     refuse_none(findings.places, NAME, EXPECTED, tree)
     space, label_of = _classes(tree, findings.root)
     found = [
-        Found(place.at, f"{place.parts['folder']}/{place.name}", label_of[place.parts["folder"]], ORIGINAL)
+        ArchivePicture(place.at, f"{place.parts['folder']}/{place.name}", label_of[place.parts["folder"]], ORIGINAL)
         for place in findings.places.where(lambda parts: parts["folder"] in label_of)
     ]
     folders = findings.folders("folder")

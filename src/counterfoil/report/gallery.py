@@ -1,4 +1,4 @@
-"""Which examples the page shows, and how it shows them."""
+"""Examples as the page shows them."""
 
 from __future__ import annotations
 
@@ -8,13 +8,10 @@ from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
-import cv2
-import numpy as np
-from numpy.typing import NDArray
-
-from counterfoil.report.content import Example, ReportInput
-from counterfoil.report.looks import Style, styles
-from counterfoil.report.wording import attribute_name
+from counterfoil.report.charts import Style, styles
+from counterfoil.report.report_input import ReportInput
+from counterfoil.report.words import attribute_name
+from counterfoil.study.examples import Example
 
 _MOST_BYTES = 2_700_000  # of pictures in one page; Base64 and the rest keep it below 5 MB
 _MOST_CARDS = 400  # pictures or not
@@ -27,7 +24,7 @@ TOLD = {
 }  # right then wrong, right twice, wrong then right, wrong twice; with no photo before, right
 
 
-class Verdict(NamedTuple):
+class AnswerOutcome(NamedTuple):
     """What one model said before and after the edit."""
 
     style: Style
@@ -49,11 +46,11 @@ class Card(NamedTuple):
     level: str
     original: str | None  # data address
     edited: str | None
-    verdicts: list[Verdict]
+    verdicts: list[AnswerOutcome]
     paired: bool
 
 
-class Shelf(NamedTuple):
+class GallerySection(NamedTuple):
     """The cards of one attribute."""
 
     attribute: str
@@ -61,7 +58,7 @@ class Shelf(NamedTuple):
     cards: list[Card]
 
 
-def shelves(content: ReportInput) -> list[Shelf]:
+def gallery_sections(content: ReportInput) -> list[GallerySection]:
     """The examples to show, by attribute in the order of the table of drops."""
     shown = _fitting(content.examples)
     replies = [reply.model for example in shown for reply in example.replies]
@@ -69,7 +66,7 @@ def shelves(content: ReportInput) -> list[Shelf]:
     order = dict.fromkeys([*(row.attribute for row in content.drops), *(example.attribute for example in shown)])
     by_attribute = {name: [example for example in shown if example.attribute == name] for name in order}
     return [
-        Shelf(name, attribute_name(name), [_card(example, looks, content.names) for example in members])
+        GallerySection(name, attribute_name(name), [_card(example, looks, content.names) for example in members])
         for name, members in by_attribute.items()
         if members
     ]
@@ -103,10 +100,10 @@ def _card(example: Example, looks: Mapping[str, Style], names: Mapping[str, str]
     )
 
 
-def _verdict(example: Example, place: int, looks: Mapping[str, Style], names: Mapping[str, str]) -> Verdict:
+def _verdict(example: Example, place: int, looks: Mapping[str, Style], names: Mapping[str, str]) -> AnswerOutcome:
     reply = example.replies[place]
     outcome = reply.outcome(example.label, example.paired)
-    return Verdict(
+    return AnswerOutcome(
         looks[reply.model],
         outcome,
         TOLD[outcome],
@@ -120,12 +117,3 @@ def _verdict(example: Example, place: int, looks: Mapping[str, Style], names: Ma
 
 def _data_address(jpeg: bytes | None) -> str | None:
     return None if jpeg is None else f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode('ascii')}"
-
-
-def small_jpeg(image: NDArray[np.uint8], side: int, quality: int) -> bytes:
-    """The picture as a JPEG whose longer side has at most so many pixels."""
-    scale = min(1.0, side / max(image.shape[:2]))
-    size = (max(1, round(image.shape[1] * scale)), max(1, round(image.shape[0] * scale)))
-    small = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
-    _, data = cv2.imencode(".jpg", cv2.cvtColor(small, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, quality])
-    return data.tobytes()

@@ -1,4 +1,4 @@
-"""A gate: bounds on drops and on accuracy, judged by the 95 % interval; holds, violated, or the data cannot tell."""
+"""Gate: bounds on drops and accuracy, JUnit."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 from xml.etree import ElementTree
 
-from counterfoil.analyse import FEWEST_PHOTOS
 from counterfoil.errors import UserError
-from counterfoil.report.finding import NO_ATTRIBUTE
-from counterfoil.report.wording import number
+from counterfoil.report.words import number
+from counterfoil.statistics.drops import FEWEST_PHOTOS
+from counterfoil.study.runs import NO_ATTRIBUTE, Accuracy
 from counterfoil.types import Drop
 
 Bound: TypeAlias = Literal["upper", "lower", "point"]
@@ -34,17 +34,6 @@ class MaxDrop:
         """Whether the rule speaks about this row."""
         named = row.attribute not in NO_ATTRIBUTE if self.what == ANY else self.what in (row.attribute, row.edit)
         return named and self.level in ("", row.level)
-
-
-class Accuracy(NamedTuple):
-    """A model's accuracy in percent with its 95 % interval: on the unedited photos, or on a collection's pictures."""
-
-    model: str
-    n: int
-    accuracy: float
-    ci_low: float
-    ci_high: float
-    subject: str = "accuracy on the unedited photos"
 
 
 class Check(NamedTuple):

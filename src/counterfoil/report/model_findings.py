@@ -1,18 +1,160 @@
-"""What the drops say of one model: each attribute by its costliest edit, tested on its own."""
+"""The row that represents an attribute.
+
+Record of a finding; findings on one model; findings on differences between models.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
-from counterfoil.analyse import FEWEST_PHOTOS, Contrast, significant
-from counterfoil.report.content import Row
-from counterfoil.report.costliest import costs, leaves_out_zero, worst_by_attribute
-from counterfoil.report.edit_words import doing
-from counterfoil.report.finding import NO_ATTRIBUTE, Finding, lead
-from counterfoil.report.models_apart import better_model
-from counterfoil.report.wording import attribute_name, gain, interval, listed, number, number_of, points, sentence_start
+from counterfoil.report.words import (
+    aside,
+    attribute_name,
+    describe_change,
+    describe_row,
+    gain,
+    interval,
+    listed,
+    number,
+    number_of,
+    points,
+    sentence_start,
+)
+from counterfoil.statistics.drops import FEWEST_PHOTOS, significant
+from counterfoil.statistics.paired import Contrast
+from counterfoil.study.runs import NO_ATTRIBUTE, Row
 from counterfoil.types import Drop
+
+Kind: TypeAlias = Literal[
+    "data", "accuracy", "by_attribute", "weakest", "costly", "improved", "unclear", "control", "presence", "models",
+    "surrogate",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One sentence or two that the numbers support; `model` is empty where it is about all of them."""
+
+    model: str
+    kind: Kind
+    text: str
+    heading: str = ""  # of `lines`, where there are any
+    lines: tuple[tuple[str, str], ...] = ()  # the same as a list: attribute, and what is said of it
+    brief: str = ""  # the same where the model's name stands above it; `text` where empty
+    aside: str = ""  # what qualifies `brief`, in smaller letters
+
+
+def lead(model: str, kind: Kind, sentence: tuple[str, str], qualified: Sequence[str]) -> Finding:
+    """A finding from its sentence, with the model's name and without, and what qualifies it; no full stops."""
+    text, brief = sentence
+    aside = sentence_start(f"{'; '.join(qualified)}.") if qualified else ""
+    return Finding(model, kind, f"{'; '.join([text, *qualified])}.", brief=f"{sentence_start(brief)}.", aside=aside)
+
+
+def too_few(most: int, picture: str, scored: str) -> Finding:
+    """All that is said where no row has enough of them; `most` is the number of the row that has most."""
+    if most == 0:
+        return Finding("", "data", f"No data: no {picture} was {scored}, so nothing can be said.")
+    told = f"Too few {picture}s: at most {most} were {scored}, and {FEWEST_PHOTOS} are the least."
+    return Finding("", "data", told)
+
+
+def representative_row(rows: Sequence[Drop]) -> list[Drop]:
+    """The row by which an attribute is judged: its costliest significant one, or where none is, its costliest."""
+    telling = [row for row in rows if row.attribute not in NO_ATTRIBUTE]
+    clear = {row.attribute: row for row in worst_by_attribute(telling, costs)}
+    return [clear.get(row.attribute, row) for row in worst_by_attribute(telling)]
+
+
+def worst_by_attribute(rows: Iterable[Drop], wanted: Callable[[Drop], bool] = lambda row: True) -> list[Drop]:
+    """Of each attribute the row with the largest drop, of those that are wanted."""
+    worst: dict[str, Drop] = {}
+    for row in filter(wanted, rows):
+        if row.attribute not in worst or row.drop > worst[row.attribute].drop:
+            worst[row.attribute] = row
+    return list(worst.values())
+
+
+def costs(row: Drop) -> bool:
+    """Whether an edit costs accuracy for sure."""
+    return significant(row) and row.drop > 0
+
+
+def leaves_out_zero(row: Drop) -> bool:
+    """Whether the interval says so before any correction."""
+    return row.ci_low > 0 or row.ci_high < 0
+
+
+_MOST_COMPARISONS = 3
+_SIGNIFICANCE = 0.05
+
+
+def differ_significantly(row: Contrast) -> bool:
+    """Whether two models differ under a condition: the interval leaves out zero and the adjusted p is below 0.05."""
+    return row.n >= FEWEST_PHOTOS and (row.ci_low > 0 or row.ci_high < 0) and row.p_holm < _SIGNIFICANCE
+
+
+def better_model(row: Drop, clear: Sequence[Contrast]) -> str:
+    """The model that loses least where this one loses most, if the photos tell the two apart."""
+    here = [_seen_from(contrast, row.model) for contrast in clear if _under(contrast, row)]
+    better = [contrast for contrast in here if contrast.first == row.model and contrast.difference > 0]
+    if not better:
+        return ""
+    best = max(better, key=lambda contrast: contrast.difference)
+    return f"{best.second} is {_gap(best)} better {interval(best)}"
+
+
+def _under(contrast: Contrast, row: Drop) -> bool:
+    return (contrast.condition.edit, contrast.condition.level) == (row.edit, row.level)
+
+
+def _seen_from(contrast: Contrast, model: str) -> Contrast:
+    """The contrast with this model first, where it takes part."""
+    return turned(contrast) if contrast.second == model else contrast
+
+
+def turned(contrast: Contrast) -> Contrast:
+    """The same contrast with the models exchanged."""
+    return contrast._replace(
+        first=contrast.second,
+        second=contrast.first,
+        value_first=contrast.value_second,
+        value_second=contrast.value_first,
+        difference=-contrast.difference,
+        ci_low=-contrast.ci_high,
+        ci_high=-contrast.ci_low,
+    )
+
+
+def _gap(contrast: Contrast) -> str:
+    return f"{number(contrast.difference)} points"
+
+
+def paired_models(clear: Sequence[Contrast]) -> list[Finding]:
+    """What tells models apart photo by photo: of each attribute the widest gap."""
+    ordered = sorted(
+        (row if row.difference > 0 else turned(row) for row in clear if row.condition.attribute not in NO_ATTRIBUTE),
+        key=lambda row: -row.difference,
+    )
+    widest: dict[str, Contrast] = {}
+    for row in ordered:
+        widest.setdefault(row.condition.attribute, row)
+    if not widest:
+        told = "Photo by photo, no single edit tells the models apart: a ranking of them by these drops would be noise."
+        return [Finding("", "models", told)]
+    return [Finding("", "models", _paired_comparison(row)) for row in list(widest.values())[:_MOST_COMPARISONS]]
+
+
+def _paired_comparison(row: Contrast) -> str:
+    name = sentence_start(attribute_name(row.condition.attribute))
+    done = aside(describe_change(row.condition.edit, row.condition.level))
+    return (
+        f"{name} ({done}): {row.second} loses {_gap(row)} less than "
+        f"{row.first} {interval(row)}, paired by photo (n = {row.n})."
+    )
+
 
 SURFACE = {"texture", "material", "shape"}  # the object's own look is gone: every model loses, so these come second
 
@@ -76,7 +218,7 @@ def _most(first: Drop, rivals: Sequence[Drop], apart: str, known: Known) -> Find
     others = [row for row in worst_by_attribute(rivals) if row.attribute != first.attribute]
     near = [attribute_name(row.attribute) for row in others if row.ci_high > first.ci_low]
     open_end = f"{_few(near)} may cost as much" if near else ""
-    cost = f"{doing(first)}, {points(first)}"
+    cost = f"{describe_row(first)}, {points(first)}"
     qualified = [part for part in (open_end, better_model(first, known.clear), apart) if part]
     sentence = (f"{name} costs {first.model} most: {cost} (n = {first.n})", f"{name} costs most: {cost}")
     return lead(first.model, "weakest", sentence, qualified)
@@ -94,7 +236,7 @@ def _list(heading: str, rows: Sequence[Drop]) -> list[Finding]:
     first, *others = rows
     told = [f"{attribute_name(first.attribute)} {points(first)}"]
     told += [f"{attribute_name(row.attribute)} {number(row.drop)} {interval(row)}" for row in others]
-    lines = tuple((attribute_name(row.attribute), f"{points(row)}, {doing(row)}") for row in rows)
+    lines = tuple((attribute_name(row.attribute), f"{points(row)}, {describe_row(row)}") for row in rows)
     return [Finding(first.model, "costly", f"{heading}: {'; '.join(told)}.", heading, lines)]
 
 
@@ -109,7 +251,7 @@ def _nothing_costs(rows: Sequence[Drop], known: Known) -> list[Finding]:
         few = f"{known.few} of its {known.few + len(rows)} rows {rest} on fewer than {FEWEST_PHOTOS} photos"
         start, end = "The table of drops is too thin to say which attribute costs", f"most: {few}"
     corrected = f" {known.correction}" if leaves_out_zero(largest) else ""
-    most = f"{attribute_name(largest.attribute)}: {doing(largest)}, {points(largest)} (n = {largest.n})"
+    most = f"{attribute_name(largest.attribute)}: {describe_row(largest)}, {points(largest)} (n = {largest.n})"
     qualified = [f"the largest drop measured, not significant{corrected}, is {most}"]
     return [lead(largest.model, "weakest", (f"{start} {largest.model} {end}", f"{start} {end}"), qualified)]
 
@@ -118,8 +260,8 @@ def _improved(rows: Sequence[Drop]) -> list[Finding]:
     better = [row for row in rows if significant(row) and row.drop < 0]
     if not better:
         return []
-    told = listed([f"{attribute_name(row.attribute)} ({gain(row)}, {doing(row)})" for row in better])
-    lines = tuple((attribute_name(row.attribute), f"{gain(row)}, {doing(row)}") for row in better)
+    told = listed([f"{attribute_name(row.attribute)} ({gain(row)}, {describe_row(row)})" for row in better])
+    lines = tuple((attribute_name(row.attribute), f"{gain(row)}, {describe_row(row)}") for row in better)
     return [Finding(better[0].model, "improved", f"Accuracy rises through {told}.", "Accuracy rises through", lines)]
 
 

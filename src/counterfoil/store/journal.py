@@ -1,19 +1,16 @@
-"""What is already done: one line per finished piece of work, appended, so that kill -9 loses nothing finished."""
+"""Append-only journal of finished work."""
 
 from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from counterfoil.errors import UserError
-
-if sys.platform != "win32":
-    import fcntl
+from counterfoil.store.folder_lock import lock_file
 
 
 class Journal:
@@ -23,7 +20,7 @@ class Journal:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._path = path
         self._file = path.open("a+b")
-        _lock(self._file, path)
+        lock_file(self._file, path)
         self._places: dict[str, int] = {}
         self._index()
 
@@ -77,18 +74,6 @@ class Journal:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._file.close()
-
-
-def _lock(file: Any, path: Path) -> None:
-    """Only one run may write into a folder; the lock goes with the process, whatever ends it."""
-    if sys.platform == "win32":  # it has no such locks: there two runs in one folder are not told apart
-        return
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        raise UserError(
-            f"another run is writing into {path.parent.parent}: wait for it, or choose another --out"
-        ) from error
 
 
 def _ends_with_newline(file: Any) -> bool:

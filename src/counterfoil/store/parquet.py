@@ -1,4 +1,4 @@
-"""Tables as Parquet files, written and read by pyarrow.
+"""Parquet tables written; Parquet tables read.
 
 Text is dictionary-encoded and zstd-compressed. The same rows give the same bytes with the same pyarrow. Pages carry a
 checksum, so a damaged file is noticed. pyarrow is imported when the first table is opened, not with the package.
@@ -42,7 +42,7 @@ class Coded(NamedTuple):
 Column: TypeAlias = "Sequence[str] | Sequence[float] | NDArray[Any] | Coded"
 
 
-def coded(values: Sequence[Any] | NDArray[Any]) -> Coded:
+def dictionary_encode(values: Sequence[Any] | NDArray[Any]) -> Coded:
     """Distinct words in the order of first appearance, and each value's place among them."""
     kept = values if isinstance(values, list) else list(values)
     places = {word: place for place, word in enumerate(dict.fromkeys(kept))}

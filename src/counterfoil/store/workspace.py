@@ -1,4 +1,4 @@
-"""A workspace: finished pictures with their manifest, what mining kept of them, what people said of them."""
+"""Workspace: pictures, manifest, mined, verified."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from counterfoil.errors import Unusable, UserError
 from counterfoil.store.files import folder_name, write_atomically
 from counterfoil.store.parquet import read_table
-from counterfoil.store.results import read_provenance, read_record, read_variants
-from counterfoil.types import AnnotatorRecord, Decision, Exhibit, Mined, Variant, Verified
+from counterfoil.store.prediction_tables import read_provenance, read_run_record, read_variants
+from counterfoil.types import AnnotatorRecord, Decision, MiningResult, StoredVariant, Variant, VerificationResult
 
 
 def picture_file(variant: Variant) -> PurePosixPath:
@@ -47,15 +47,15 @@ class Workspace:
     @cached_property
     def record(self) -> dict[str, Any]:
         """What the command that filled the workspace noted of itself."""
-        return read_record(self.folder)
+        return read_run_record(self.folder)
 
     @cached_property
-    def exhibits(self) -> tuple[Exhibit, ...]:
+    def exhibits(self) -> tuple[StoredVariant, ...]:
         """Every picture in the order of the manifest."""
         table = read_table(self.folder / "variants.parquet")
         known = (table["sha256"], table["sample_digest"], table["object_share"], read_provenance(table))
         return tuple(
-            Exhibit(variant, f"pictures/{picture_file(variant)}", str(sha256), str(sample), float(share), photos)
+            StoredVariant(variant, f"pictures/{picture_file(variant)}", str(sha256), str(sample), float(share), photos)
             for variant, sha256, sample, share, photos in zip(read_variants(table), *known, strict=True)
         )
 
@@ -65,7 +65,7 @@ class Workspace:
         rows = sorted((exhibit.variant.id, exhibit.sha256) for exhibit in self.exhibits)
         return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
 
-    def read(self, exhibit: Exhibit) -> NDArray[np.uint8]:
+    def read(self, exhibit: StoredVariant) -> NDArray[np.uint8]:
         """The pixels of one picture, (height, width, 3), RGB; raises `Unusable` where that fails."""
         try:
             data = np.fromfile(self.folder / exhibit.file, np.uint8)
@@ -76,17 +76,17 @@ class Workspace:
             raise Unusable(f"{exhibit.file} is no picture")
         return np.asarray(cv2.cvtColor(image, cv2.COLOR_BGR2RGB), np.uint8)
 
-    def keep_mined(self, mined: Mined) -> Path:
+    def keep_mined(self, mined: MiningResult) -> Path:
         """Write what mining kept."""
         return write_atomically(self.folder / "mined.json", json.dumps(asdict(mined), indent=1))
 
     @property
-    def mined(self) -> Mined | None:
+    def mined(self) -> MiningResult | None:
         """What mining kept; None where nothing was mined yet."""
         found = _json(self.folder / "mined.json")
         return None if found is None else _understood(_mined, found, self.folder / "mined.json")
 
-    def keep_verified(self, verified: Verified) -> Path:
+    def keep_verified(self, verified: VerificationResult) -> Path:
         """Write people's decisions; a measure that is undefined stands as null."""
         told = asdict(verified)
         told["agreement"] = {
@@ -96,7 +96,7 @@ class Workspace:
         return write_atomically(self.folder / "verified.json", json.dumps(told, indent=1, allow_nan=False))
 
     @property
-    def verified(self) -> Verified | None:
+    def verified(self) -> VerificationResult | None:
         """People's decisions; None where there are none yet."""
         found = _json(self.folder / "verified.json")
         return None if found is None else _understood(_verified, found, self.folder / "verified.json")
@@ -109,7 +109,7 @@ class Workspace:
                 f" build it again into another folder, or repeat that step"
             )
 
-    def chosen(self, ids: Sequence[str]) -> tuple[Exhibit, ...]:
+    def chosen(self, ids: Sequence[str]) -> tuple[StoredVariant, ...]:
         """The exhibits with these ids, in the order of the manifest."""
         wanted = set(ids)
         return tuple(exhibit for exhibit in self.exhibits if exhibit.variant.id in wanted)
@@ -125,11 +125,11 @@ def _understood(read: Callable[[dict[str, Any]], _T], found: dict[str, Any], pat
         raise UserError(f"expected {path} as counterfoil writes it, which it is not: {error}; make it again") from error
 
 
-def _mined(found: dict[str, Any]) -> Mined:
-    return Mined(**{**found, "kept": tuple(found["kept"])})
+def _mined(found: dict[str, Any]) -> MiningResult:
+    return MiningResult(**{**found, "kept": tuple(found["kept"])})
 
 
-def _verified(found: dict[str, Any]) -> Verified:
+def _verified(found: dict[str, Any]) -> VerificationResult:
     agreement = {
         question: {measure: math.nan if value is None else value for measure, value in measures.items()}
         for question, measures in found["agreement"].items()
@@ -138,7 +138,7 @@ def _verified(found: dict[str, Any]) -> Verified:
     records = tuple(AnnotatorRecord(**row) for row in found.get("records", ()))
     doubts = tuple(found.get("doubts", ()))
     told = {**found, "agreement": agreement, "decisions": decisions, "records": records, "doubts": doubts}
-    return Verified(**told)
+    return VerificationResult(**told)
 
 
 def _json(path: Path) -> dict[str, Any] | None:

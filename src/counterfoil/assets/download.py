@@ -1,0 +1,157 @@
+"""Verified download with resume; download progress on standard error."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import TypeAlias
+
+import httpx2
+from tqdm import tqdm
+
+from counterfoil.assets.distributions import Distribution
+from counterfoil.assets.package_index import ADVICE, PackageIndex, pause
+from counterfoil.errors import UserError
+
+Update: TypeAlias = Callable[[int], None]
+
+
+class _Interrupted(Exception):
+    """The network failed in a way that another try may cure."""
+
+
+class _PartialFile:
+    """The bytes that have arrived so far, on the disk, with their hash."""
+
+    def __init__(self, path: Path, expected_size: int) -> None:
+        self._path = path
+        self._file = path.open("a+b")
+        self._file.seek(0)
+        self._digest = hashlib.sha256()
+        self.size = 0
+        self.expected_size = expected_size
+        while chunk := self._file.read(1 << 20):
+            self._count(chunk)
+
+    def __enter__(self) -> _PartialFile:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self._file.close()
+        if self.size == 0:
+            self._path.unlink()
+
+    @property
+    def sha256(self) -> str:
+        return self._digest.hexdigest()
+
+    def append(self, chunk: bytes) -> None:
+        self._file.write(chunk)
+        self._count(chunk)
+
+    def restart(self) -> None:
+        self._file.truncate(0)
+        self._digest = hashlib.sha256()
+        self.size = 0
+
+    def _count(self, chunk: bytes) -> None:
+        self._digest.update(chunk)
+        self.size += len(chunk)
+
+
+def download(index: PackageIndex, distribution: Distribution, path: Path, update: Update) -> None:
+    """Put the verified distribution at the path; only a failing network leaves a part there, for the next try."""
+    try:
+        with _PartialFile(path, distribution.size) as part:
+            _complete(index, distribution, part, update)
+            got = part.sha256
+    except OSError:
+        path.unlink(missing_ok=True)
+        raise
+    except httpx2.HTTPStatusError as problem:
+        path.unlink(missing_ok=True)
+        answer = f"{problem.response.status_code} {problem.response.reason_phrase}"
+        raise UserError(f"{distribution.file}: the server answered {answer}; {ADVICE}") from problem
+    if got != distribution.sha256:
+        path.unlink(missing_ok=True)
+        raise UserError(
+            f"{distribution.file}: expected sha256 {distribution.sha256}, got {got}; try again, and if that does not "
+            "help, see `pip config list`: the index, or a proxy on the way, delivers another file"
+        )
+
+
+def _complete(index: PackageIndex, distribution: Distribution, part: _PartialFile, update: Update) -> None:
+    if part.size == part.expected_size:
+        return
+    url = index.find(distribution)
+    failures, furthest = 0, part.size
+    while True:
+        try:
+            return _receive(index, url, part, update)
+        except _Interrupted as problem:
+            # Tries count only while nothing is gained: a line that breaks often still gets there.
+            failures = 0 if part.size > furthest else failures + 1
+            furthest = max(furthest, part.size)
+            if failures > index.settings.retries:
+                raise UserError(f"{distribution.file}: the download broke off: {problem}; {ADVICE}") from problem
+            pause(failures)
+
+
+def _receive(index: PackageIndex, url: str, part: _PartialFile, update: Update) -> None:
+    # The file's own bytes are asked for, and read raw: some servers call a .tar.gz an encoding of a .tar.
+    headers = {"Accept-Encoding": "identity", **({"Range": f"bytes={part.size}-"} if part.size else {})}
+    try:
+        with index.session.get_stream(url, headers=headers) as response:
+            _prepare(response, part)
+            for chunk in response.iter_raw():
+                part.append(chunk)
+                update(part.size)
+                if part.size > part.expected_size:
+                    return  # another file, whose hash will say so; it may be endless
+    except httpx2.TransportError as problem:
+        raise _Interrupted(str(problem) or type(problem).__name__) from problem
+    if part.size < part.expected_size and "content-length" not in response.headers:
+        raise _Interrupted(f"{part.size} of {part.expected_size} bytes came")
+
+
+def _prepare(response: httpx2.Response, part: _PartialFile) -> None:
+    """Check the answer; begin anew where the server does not go on from where the part ends."""
+    if response.is_server_error:
+        raise _Interrupted(f"the server answered {response.status_code} {response.reason_phrase}")
+    response.raise_for_status()
+    if response.status_code != httpx2.codes.PARTIAL_CONTENT:
+        part.restart()
+    elif not response.headers.get("content-range", "").startswith(f"bytes {part.size}-"):
+        part.restart()
+        raise _Interrupted("the server sent other bytes than were asked for")
+
+
+# Called with a download's name and its size in bytes; yields what is called with the number of bytes present so far.
+Progress: TypeAlias = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
+
+
+@contextmanager
+def show_download_progress(what: str, size: int) -> Iterator[Callable[[int], None]]:
+    """A bar on a terminal; elsewhere one line at the start and one at the end."""
+    with (_bar if sys.stderr.isatty() else _lines)(what, size) as update:
+        yield update
+
+
+@contextmanager
+def _bar(what: str, size: int) -> Iterator[Callable[[int], None]]:
+    with tqdm(desc=what, total=size, unit="B", unit_scale=True, file=sys.stderr) as bar:
+
+        def update(present: int) -> None:
+            bar.update(present - bar.n)
+
+        yield update
+
+
+@contextmanager
+def _lines(what: str, size: int) -> Iterator[Callable[[int], None]]:
+    print(f"fetching {what} ({size / 1e6:.1f} MB)", file=sys.stderr, flush=True)
+    yield lambda present: None
+    print(f"fetched {what}", file=sys.stderr, flush=True)

@@ -1,0 +1,124 @@
+"""Embedded networks: parts, preprocessing, ONNX file."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.errors import UserError
+from counterfoil.types import Preprocessing
+
+CONVERTER_VERSION = 1  # part of the file names in the cache: raise it with every change of what is written
+KNOWN_OUTPUTS = "known_outputs.json"  # from the original frameworks, by tests/reference/make_reference.py
+TOLERANCE = 1e-3  # of a probability's logarithm
+
+
+@dataclass(frozen=True)
+class Network:
+    """A classifier that is built from assets of the package index."""
+
+    name: str
+    assets: tuple[str, ...]
+    preprocessing: Preprocessing
+    build: Callable[[Sequence[bytes]], bytes]  # the assets' contents, in their order, to an ONNX model
+
+
+def _efficientnet_lite(number: int, size: int, depth: float) -> Network:
+    name = f"efficientnet-lite{number}"
+    preprocessing = Preprocessing((size, size), size + 32, "bicubic", mean=(127.0,) * 3, std=(128.0,) * 3)
+
+    def build(contents: Sequence[bytes]) -> bytes:
+        from counterfoil.assets.efficientnet_lite import efficientnet_lite
+
+        return efficientnet_lite(contents[0], size, depth)
+
+    return Network(name, (name,), preprocessing, build)
+
+
+def _pplcnet() -> Network:
+    assets = ("pp-lcnetv2-program", "pp-lcnetv2-weights")
+
+    def build(contents: Sequence[bytes]) -> bytes:
+        from counterfoil.assets.pplcnet import pplcnet
+
+        return pplcnet(*contents)
+
+    return Network("pp-lcnetv2", assets, Preprocessing((224, 224), 256), build)
+
+
+NETWORKS: Mapping[str, Network] = {
+    network.name: network
+    for network in (
+        _efficientnet_lite(0, 224, 1.0),
+        _efficientnet_lite(1, 240, 1.1),
+        _efficientnet_lite(2, 260, 1.2),
+        _pplcnet(),
+    )
+}
+
+
+def onnx_file(name: str, asset_path: Callable[[str], Path], cache: Path) -> Path:
+    """The network as an ONNX file in the cache; converted and checked on first use."""
+    file = cache / "networks" / f"{name}-{CONVERTER_VERSION}.onnx"
+    if not file.exists():
+        network = NETWORKS[name]
+        model = _built(network, [asset_path(asset) for asset in network.assets])
+        _check(network, model)
+        _write_whole(file, model)
+    return file
+
+
+def gradient(size: tuple[int, int]) -> NDArray[np.uint8]:
+    """A picture made by formula, (height, width, 3): ramps along and across, and rings."""
+    rows, columns = np.mgrid[: size[0], : size[1]]
+    rings = (rows - size[0] // 2) ** 2 + (columns - size[1] // 2) ** 2
+    return np.stack([rows * 255 // size[0], columns * 255 // size[1], rings // 64 % 256], axis=-1).astype(np.uint8)
+
+
+def normalised(picture: NDArray[np.uint8], preprocessing: Preprocessing) -> NDArray[np.float32]:
+    """A picture of the network's size as its input, (1, 3, height, width)."""
+    mean, std = np.array(preprocessing.mean, np.float32), np.array(preprocessing.std, np.float32)
+    return np.ascontiguousarray(((picture - mean) / std).transpose(2, 0, 1)[None])
+
+
+def _built(network: Network, paths: Sequence[Path]) -> bytes:
+    try:
+        return network.build([path.read_bytes() for path in paths])
+    except UserError as error:
+        files = ", ".join(map(str, paths))
+        raise UserError(f"{network.name}: {error}; delete {files} and fetch it again") from error
+
+
+def _check(network: Network, model: bytes) -> None:
+    """Compare with what the original framework answered to the gradient picture."""
+    from counterfoil.assets.onnx_session import session
+
+    known = json.loads(resources.files("counterfoil.assets").joinpath(KNOWN_OUTPUTS).read_text())[network.name]
+    pictures = normalised(gradient(network.preprocessing.size), network.preprocessing)
+    (probabilities,) = session(model).run(["probabilities"], {"pictures": pictures})
+    answers = np.log(probabilities[0, known["classes"]])
+    difference = float(np.abs(answers - known["log_probabilities"]).max())
+    if not difference <= TOLERANCE:
+        raise UserError(
+            f"{network.name}: expected its known answers within {TOLERANCE}, got a difference of {difference:.2g}; "
+            "please report this together with your processor and onnxruntime version"
+        )
+
+
+def _write_whole(file: Path, content: bytes) -> None:
+    """Write under a temporary name first, so that the file is never seen in part."""
+    temporary = file.with_name(f"{file.name}.{os.getpid()}.part")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_bytes(content)
+        os.replace(temporary, file)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise UserError(f"expected to write {file}, got: {error}; set COUNTERFOIL_CACHE to another folder") from error

@@ -1,0 +1,63 @@
+"""Small builder of ONNX models; protobuf wire format both ways.
+
+Import this module where a graph is built, not at the head of a module: a network in the cache needs no `onnx`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from onnx import NodeProto, TensorProto, helper, numpy_helper
+
+IR_VERSION = 8
+OPERATOR_SET = 13
+
+AttributeValue: TypeAlias = "int | float | Sequence[int]"
+Shape: TypeAlias = "Sequence[int | str]"  # a name stands for an axis of any length
+
+
+class Graph:
+    """A network in the making; values are known by their names."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._nodes: list[NodeProto] = []
+        self._initializers: dict[str, TensorProto] = {}
+
+    def constant(self, name: str, array: NDArray[Any]) -> str:
+        """Store an array under a name; the same name twice must mean the same array."""
+        tensor = numpy_helper.from_array(np.asarray(array, np.float32), name)
+        if self._initializers.setdefault(name, tensor) != tensor:
+            raise ValueError(f"two different constants are called {name!r}")
+        return name
+
+    def node(self, operator: str, inputs: Sequence[str], attributes: Mapping[str, AttributeValue] | None = None) -> str:
+        """Add an operator and return the name of its output."""
+        output = f"{operator}_{len(self._nodes)}"
+        node = helper.make_node(operator, inputs, [output], name=output)
+        # Not by make_node, which sorts them: the digest of a network is that of its bytes.
+        node.attribute.extend(helper.make_attribute(name, value) for name, value in (attributes or {}).items())
+        self._nodes.append(node)
+        return output
+
+    def model(self, inputs: Mapping[str, Shape], outputs: Mapping[str, tuple[str, Shape]]) -> bytes:
+        """The finished model; shapes without the batch axis, outputs as public name: (value, shape)."""
+        named = [helper.make_node("Identity", [value], [public]) for public, (value, _) in outputs.items()]
+        graph = helper.make_graph(
+            [*self._nodes, *named],
+            self.name,
+            [_value(name, shape) for name, shape in inputs.items()],
+            [_value(name, shape) for name, (_, shape) in outputs.items()],
+            list(self._initializers.values()),
+        )
+        opset = helper.make_opsetid("", OPERATOR_SET)
+        model = helper.make_model(graph, ir_version=IR_VERSION, producer_name="counterfoil", opset_imports=[opset])
+        encoded: bytes = model.SerializeToString(deterministic=True)
+        return encoded
+
+
+def _value(name: str, shape: Shape) -> Any:
+    return helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", *shape])

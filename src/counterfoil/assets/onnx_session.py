@@ -1,0 +1,33 @@
+"""ONNX Runtime session, one thread a call."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import onnxruntime
+
+from counterfoil.errors import UserError
+
+onnxruntime.disable_telemetry_events()  # newer builds would otherwise keep a device id in the user's cache
+
+
+def session(network: Path | bytes) -> Any:
+    """A session with one thread; several threads may run it at once."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    given = network if isinstance(network, bytes) else os.fspath(network)
+    return onnxruntime.InferenceSession(given, options, providers=["CPUExecutionProvider"])
+
+
+def read_graph(path: Path) -> Any:
+    """The graph of an ONNX file; weights that lie in files beside it are not read."""
+    import onnx  # here, because running a network does not need it
+    from google.protobuf.message import DecodeError
+
+    try:
+        return onnx.load(path, load_external_data=False).graph
+    except DecodeError as error:
+        raise UserError(f"expected an ONNX network, got {path}, which is none or damaged") from error

@@ -1,0 +1,1 @@
+"""A frozen benchmark: selection, layouts, metadata, integrity, versions."""

@@ -1,0 +1,208 @@
+"""Difference of two versions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from counterfoil.benchmark.integrity import is_as_frozen
+from counterfoil.benchmark.manifest import Manifest, read_manifest
+from counterfoil.benchmark.metadata import Record, read_benchmark_record
+from counterfoil.errors import UserError
+from counterfoil.store.files import MANIFEST
+
+Step: TypeAlias = Literal["none", "patch", "minor", "major"]
+_KEY = ("sample_id", "edit", "level", "replicate")  # an id changes with the settings; these stay
+_ASPECTS = {
+    "pixels": ("pixel_sha256",),
+    "label": ("label", "class_name"),
+    "verdict": ("verdict", "answers", "decided"),
+    "settings": ("settings", "seed", "donor_id", "painter", "prompt"),
+    "provenance": ("origin", "licence", "source_digest"),
+}
+_TOLD = ("licence", "origin")  # whose old and new values are words
+_TERMS = ("labels", "scoring", "surrogates", "mining", "verification", "layout", "description", "url")
+
+
+@dataclass(frozen=True)
+class BenchmarkVersion:
+    """One version, as far as a comparison needs it."""
+
+    record: Record
+    manifest: Manifest
+
+
+@dataclass(frozen=True)
+class VersionChange:
+    """A picture of both versions that is not the same in them."""
+
+    picture: str
+    aspects: tuple[str, ...]
+    was: str = ""  # label or verdict, where those changed
+    now: str = ""
+    moved: tuple[tuple[str, str, str], ...] = ()  # origin and licence where they changed: field, old and new value
+
+
+@dataclass(frozen=True)
+class BenchmarkDiff:
+    """What changed from one version to the next."""
+
+    old: str
+    new: str
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    changed: tuple[VersionChange, ...]
+    terms: tuple[str, ...]  # of benchmark.json that differ
+    same_rule: bool  # whether an answer to a picture of both counts the same
+    old_version: str
+    new_version: str
+
+    @property
+    def step(self) -> Step:
+        """The step of the version that semantic versioning asks for: major where earlier accuracies no longer hold."""
+        aspects = {aspect for change in self.changed for aspect in change.aspects}
+        if self.removed or aspects & {"pixels", "label"} or not self.same_rule:
+            return "major"
+        if self.added:
+            return "minor"
+        return "patch" if self.changed or self.terms else "none"
+
+    @property
+    def step_made(self) -> Step:
+        """The step from the one version to the other."""
+        pairs = zip(_numbers(self.old_version), _numbers(self.new_version), strict=True)
+        steps: tuple[Step, ...] = ("major", "minor", "patch")
+        return next((step for step, (old, new) in zip(steps, pairs, strict=True) if old != new), "none")
+
+    @property
+    def goes_back(self) -> bool:
+        """Whether the new version's number is the lower one."""
+        return _numbers(self.new_version) < _numbers(self.old_version)
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(number) for number in version.split("-")[0].split(".")]
+
+
+def read_version(folder: Path) -> BenchmarkVersion:
+    """A version's record and manifest, which must belong together; its pictures are not read."""
+    record = read_benchmark_record(folder)
+    if record.computed_digest() != record.digest or not is_as_frozen(folder, MANIFEST, record):
+        raise UserError(f"expected a whole benchmark in '{folder}', but it was changed; `counterfoil check {folder}`")
+    return BenchmarkVersion(record, read_manifest(folder))
+
+
+def compare_versions(old: BenchmarkVersion, new: BenchmarkVersion) -> BenchmarkDiff:
+    """Pictures added, removed and changed, and what else the versions say differently."""
+    before, after = _rows(old.manifest), _rows(new.manifest)
+    return BenchmarkDiff(
+        f"{old.record.name} {old.record.version}",
+        f"{new.record.name} {new.record.version}",
+        tuple(sorted(after[key]["file"] for key in after.keys() - before.keys())),
+        tuple(sorted(before[key]["file"] for key in before.keys() - after.keys())),
+        tuple(_changes(before, after)),
+        tuple(term for term in _TERMS if getattr(old.record, term) != getattr(new.record, term)),
+        _same_rule(old.record, new.record),
+        old.record.version,
+        new.record.version,
+    )
+
+
+def _same_rule(old: Record, new: Record) -> bool:
+    """New classes change no earlier answer where all columns of a model compete; in a subset they do."""
+    before, after = ({one.label: one.ids for one in record.labels.classes} for record in (old, new))
+    shared = before.keys() & after.keys()
+    same_classes = old.scoring == "all" or before.keys() == after.keys()
+    return old.scoring == new.scoring and same_classes and all(before[label] == after[label] for label in shared)
+
+
+def _rows(manifest: Manifest) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """The manifest's rows by what the picture is meant to be; those that share it are told apart by their ids."""
+    table = manifest.table
+    keys = list(zip(*(table[name].tolist() for name in _KEY), strict=True))
+    often = {key for key, times in Counter(keys).items() if times > 1}
+    names = [name for names in _ASPECTS.values() for name in names]
+    return {
+        (*key, table["id"][place] if key in often else ""): {
+            "file": _told(table, place),
+            **{name: table[name][place] for name in names},
+        }
+        for place, key in enumerate(keys)
+    }
+
+
+def _told(table: Mapping[str, Any], place: int) -> str:
+    """A picture in words that every layout shares."""
+    sample, edit, level, replicate = (table[name][place] for name in _KEY)
+    return f"{sample}: {edit} {level}{f' #{replicate}' if replicate else ''}"
+
+
+def _changes(
+    before: Mapping[Any, Mapping[str, Any]], after: Mapping[Any, Mapping[str, Any]]
+) -> Iterator[VersionChange]:
+    for key in sorted(before.keys() & after.keys(), key=str):
+        old, new = before[key], after[key]
+        aspects = tuple(aspect for aspect, names in _ASPECTS.items() if any(old[name] != new[name] for name in names))
+        if aspects:
+            told = next((name for name in ("label", "verdict") if name in aspects), None)
+            was, now = (str(row[told]) if told else "" for row in (old, new))
+            moved = tuple((name, str(old[name]), str(new[name])) for name in _TOLD if old[name] != new[name])
+            yield VersionChange(new["file"], aspects, was, now, moved)
+
+
+def describe_diff(comparison: BenchmarkDiff, most: int = 20) -> list[str]:
+    """The comparison in words; of long lists the first `most`."""
+    found = [f"{comparison.old} -> {comparison.new}"]
+    for kind, names in (("added", comparison.added), ("removed", comparison.removed)):
+        found += [f"{kind}: {len(names)} pictures"] if names else []
+        found += _first([f"  {name}" for name in names], most)
+    found += [f"changed: {len(comparison.changed)} pictures"] if comparison.changed else []
+    found += _changed_lines(comparison.changed, most)
+    found += [f"also changed: {', '.join(comparison.terms)}"] if comparison.terms else []
+    return [*found, _advice(comparison)]
+
+
+def _first(lines: Sequence[str], most: int) -> list[str]:
+    rest = len(lines) - most
+    return [*lines[:most], *([f"  ... and {rest} more"] if rest > 0 else [])]
+
+
+def _changed_lines(changes: Sequence[VersionChange], most: int) -> list[str]:
+    """What is the same for several pictures once, with their number; then the pictures of which more is to be said."""
+    times = Counter(moved for change in changes for moved in change.moved)
+    shared = {moved: number for moved, number in times.most_common() if number > 1}
+    together = [f"  {_moved_told(moved)}: {number} pictures" for moved, number in shared.items()]
+    alone = [one for one in changes if one.aspects != ("provenance",) or not one.moved or set(one.moved) - set(shared)]
+    return [*_first(together, most), *_first([f"  {_change_told(one, shared)}" for one in alone], most)]
+
+
+def _change_told(change: VersionChange, shared: Container[tuple[str, str, str]]) -> str:
+    told = [f"{change.was} -> {change.now}"] if change.was != change.now else []
+    told += [_moved_told(moved) for moved in change.moved if moved not in shared]
+    return f"{change.picture} ({', '.join(change.aspects)}{': ' if told else ''}{', '.join(told)})"
+
+
+def _moved_told(moved: tuple[str, str, str]) -> str:
+    field, was, now = moved
+    return f"{field} {was or 'none'} -> {now or 'none'}"
+
+
+def _advice(comparison: BenchmarkDiff) -> str:
+    step, made = comparison.step, comparison.step_made
+    if step == "none":
+        return "the same pictures, labels and terms"
+    why = {
+        "major": "accuracies measured on the old version do not hold for the new one",
+        "minor": "pictures were added, and those before count as they did",
+        "patch": "pictures and labels are the same",
+    }[step]
+    order = ("none", "patch", "minor", "major")
+    now = f"version {comparison.old_version} -> {comparison.new_version}"
+    if comparison.goes_back:
+        return f"{now} goes back: a version that is higher by a {step} step is due, since {why}"
+    if order.index(made) < order.index(step):
+        return f"{now} is too small a step: a {step} one is due, since {why}"
+    return f"{now} is a {made} step, {'as is due' if made == step else f'though a {step} one would do'}: {why}"

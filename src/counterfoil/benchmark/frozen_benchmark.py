@@ -1,0 +1,98 @@
+"""Frozen benchmark as a collection."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.benchmark.integrity import differences, read_bytes
+from counterfoil.benchmark.manifest import FileLocation, Manifest, read_manifest
+from counterfoil.benchmark.metadata import Record, read_benchmark_record
+from counterfoil.errors import Unusable, UserError
+from counterfoil.labels.label_space import LabelSpace
+from counterfoil.sources.pixels import decoded, pixel_hash
+from counterfoil.store.collection import CollectionBase
+from counterfoil.types import Skipped, StoredVariant
+
+
+@dataclass(frozen=True)
+class Benchmark(CollectionBase):
+    """The pictures of a benchmark's folder, read from its files or shards; a `Collection`."""
+
+    folder: Path
+    record: Record
+    manifest: Manifest
+
+    @property
+    def name(self) -> str:
+        """Name and version."""
+        return f"{self.record.name} {self.record.version}"
+
+    @property
+    def digest(self) -> str:
+        """The hash over everything."""
+        return self.record.digest
+
+    @property
+    def space(self) -> LabelSpace:
+        """The classes, with the labels of models that count as each."""
+        return self.record.space
+
+    @property
+    def scoring(self) -> Literal["all", "subset"]:
+        """Whether columns of no class compete."""
+        return self.record.scoring
+
+    @property
+    def surrogates(self) -> Mapping[str, str]:
+        """The models that chose the pictures."""
+        return self.record.surrogates
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What every report on it must say."""
+        return self.record.notes
+
+    @cached_property
+    def exhibits(self) -> Sequence[StoredVariant]:
+        """Every picture, by sample, originals first."""
+        return self.manifest.exhibits
+
+    @property
+    def skipped(self) -> Sequence[Skipped]:
+        """Nothing: what was left out is counted in the record."""
+        return ()
+
+    @cached_property
+    def _places(self) -> dict[str, FileLocation]:
+        return {variant.id: place for variant, place in zip(self.manifest.variants, self.manifest.places, strict=True)}
+
+    def read(self, exhibit: StoredVariant) -> NDArray[np.uint8]:
+        """The pixels, checked once more: a file may change after the benchmark was opened."""
+        try:
+            data = read_bytes(self.folder, self._places[exhibit.variant.id])
+        except OSError as error:
+            raise Unusable(f"{exhibit.file} cannot be read: {error.strerror}") from error
+        image = decoded(data, exhibit.file)
+        if pixel_hash(image) != exhibit.sha256:
+            raise Unusable(f"{exhibit.file} has other pixels than were frozen")
+        return image
+
+
+def open_benchmark(folder: str | Path) -> Benchmark:
+    """The benchmark in a folder, every hash verified; a broken one is refused."""
+    path = Path(folder)
+    found = differences(path)
+    if found:
+        more = f", and {len(found) - 1} more" if len(found) > 1 else ""
+        raise UserError(
+            f"expected the benchmark in '{path}' as it was frozen, but it is not: {found[0]}{more};"
+            f" `counterfoil check {path}` names everything; get it again"
+        )
+    return Benchmark(path, read_benchmark_record(path), read_manifest(path))

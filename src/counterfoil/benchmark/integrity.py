@@ -1,0 +1,243 @@
+"""Files and pixels against their hashes; digests of a benchmark's files by their content."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from counterfoil.benchmark.croissant import CROISSANT, size_of
+from counterfoil.benchmark.manifest import FileLocation, Manifest, read_manifest
+from counterfoil.benchmark.metadata import FileNote, Record, content_digest, read_benchmark_record
+from counterfoil.errors import Unusable
+from counterfoil.sources.pixels import decoded, pixel_hash
+from counterfoil.store.files import MANIFEST, RECORD
+from counterfoil.store.parquet import open_parquet
+
+THREADS = 8
+_TABLE = ".parquet"
+
+
+def with_contents(folder: Path, notes: Mapping[str, FileNote]) -> dict[str, FileNote]:
+    """The notes, with the content of each file that has one; computed in threads."""
+    with ThreadPoolExecutor(THREADS) as pool:
+        contents = pool.map(lambda name: file_content(folder, name, notes), notes)
+        return {
+            name: note.model_copy(update={"content": content})
+            for (name, note), content in zip(notes.items(), contents, strict=True)
+        }
+
+
+def file_content(folder: Path, name: str, notes: Mapping[str, FileNote]) -> str:
+    """Hash over what a table or croissant.json says; empty for every other file."""
+    if name.endswith(_TABLE):
+        return _table_content(folder / name)
+    return _croissant_content(folder / name, notes) if name == CROISSANT else ""
+
+
+def _table_content(path: Path) -> str:
+    """Hash over the values of each column in the order of the rows, whatever the row groups.
+
+    An offset is left out: where a picture begins in its shard is up to the writer of the shard.
+    """
+    with open_parquet(path) as file:
+        columns = {name: hashlib.sha256() for name in file.schema_arrow.names if name != "offset"}
+        for group in range(file.num_row_groups):
+            table = file.read_row_group(group)
+            for name, digest in columns.items():
+                digest.update(_canonical(table[name].to_pylist())[1:-1] + b",")
+    return hashlib.sha256(_canonical({name: digest.hexdigest() for name, digest in columns.items()})).hexdigest()
+
+
+def _croissant_content(path: Path, notes: Mapping[str, FileNote]) -> str:
+    """Hash over croissant.json without hash and size of each table, where they are those that its note names."""
+    try:
+        said = json.loads(path.read_bytes())
+        for part in said["distribution"]:
+            name = part["@id"]
+            if name.endswith(_TABLE) and name in notes:
+                note = notes[name]
+                if (part["sha256"], part["contentSize"]) == (note.sha256, size_of(note)):
+                    del part["sha256"], part["contentSize"]
+        return hashlib.sha256(_canonical(said)).hexdigest()
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return ""  # not as we write it, so no content that a record could name
+
+
+def _canonical(said: Any) -> bytes:
+    """JSON that is the same whatever the order of keys."""
+    return json.dumps(
+        said, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=_without_json
+    ).encode()  # fmt: skip
+
+
+def _without_json(value: object) -> str:
+    """A picture by the hash of its bytes; what no table of ours holds by its text."""
+    return hashlib.sha256(value).hexdigest() if isinstance(value, bytes) else str(value)
+
+
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One thing that is not as it was frozen."""
+
+    kind: Literal["changed", "missing", "extra", "renamed"]
+    file: str
+    about: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.file}{f' ({self.about})' if self.about else ''}"
+
+
+def file_note(path: Path) -> FileNote:
+    """Hash and size of a file, read in pieces; what is no file has neither."""
+    digest, size = hashlib.sha256(), 0
+    if not path.is_file():
+        return FileNote(sha256="", size=0)
+    with path.open("rb") as file:
+        while piece := file.read(_CHUNK):
+            digest.update(piece)
+            size += len(piece)
+    return FileNote(sha256=digest.hexdigest(), size=size)
+
+
+def file_notes(folder: Path, files: Iterable[str]) -> dict[str, FileNote]:
+    """The same of many files, in threads."""
+    names = list(files)
+    with ThreadPoolExecutor(THREADS) as pool:
+        return dict(zip(names, pool.map(lambda name: file_note(folder / name), names), strict=True))
+
+
+def files_below(folder: Path) -> set[str]:
+    """Every file of a benchmark, and what only passes for one; what is hidden at its top belongs to git and the like.
+
+    A link to a folder counts as one thing: the pictures behind it would be read by others, and are no part of it.
+    """
+    names = (path.relative_to(folder) for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+    return {name.as_posix() for name in names if not name.parts[0].startswith(".")}
+
+
+def differences(folder: Path) -> list[Difference]:
+    """What is changed, missing, extra or renamed; nothing where the benchmark is whole."""
+    record = read_benchmark_record(folder)
+    found = _of_record(record)
+    there = files_below(folder)
+    found += _of_files(folder, record.files, there)
+    found += _of_contents(folder, record.files, {one.file for one in found})
+    if any(difference.file == MANIFEST for difference in found):
+        return [_blocking(one) if one.file == MANIFEST else one for one in found]
+    manifest = read_manifest(folder)
+    if content_digest(manifest) != record.content_digest:
+        found.append(Difference("changed", RECORD, "its content digest is not that of the manifest"))
+    pictures = {place.file: FileNote(sha256=place.file_sha256, size=place.size) for place in _single(manifest)}
+    found += _of_files(folder, pictures, there)
+    found += _inside_shards(folder, manifest, {one.file for one in found if one.kind == "changed"})
+    extra = sorted(there - set(record.files) - set(pictures) - {RECORD})
+    return _with_renamed(folder, found, extra, {**record.files, **pictures})
+
+
+def _of_record(record: Record) -> list[Difference]:
+    if record.computed_digest() == record.digest:
+        return []
+    return [Difference("changed", RECORD, "its contents do not give the digest that it names")]
+
+
+def _blocking(manifest: Difference) -> Difference:
+    told = f"{manifest.about}; " if manifest.about else ""
+    return replace(manifest, about=f"{told}without it the pictures could not be checked")
+
+
+def _single(manifest: Manifest) -> list[FileLocation]:
+    """The pictures that are files by themselves."""
+    return [place for place in manifest.places if not place.member]
+
+
+def _of_files(folder: Path, expected: Mapping[str, FileNote], there: set[str]) -> list[Difference]:
+    lost = {name for name in expected if name in there and not (folder / name).exists()}
+    missing = [Difference("missing", name) for name in expected if name not in there]
+    missing += [Difference("missing", name, "a link that leads nowhere") for name in sorted(lost)]
+    notes = file_notes(folder, [name for name in expected if name in there and name not in lost])
+    changed = [Difference("changed", name, _how(expected[name], note)) for name, note in notes.items()]
+    return missing + [difference for difference in changed if difference.about]
+
+
+def _of_contents(folder: Path, expected: Mapping[str, FileNote], differing: set[str]) -> list[Difference]:
+    """Files with the bytes that the record names, yet not with the content that its digest covers."""
+    names = [name for name, note in expected.items() if note.content and name not in differing]
+    with ThreadPoolExecutor(THREADS) as pool:
+        contents = list(pool.map(lambda name: file_content(folder, name, expected), names))
+    return [
+        Difference("changed", name, "its content is not that which the digest covers")
+        for name, content in zip(names, contents, strict=True)
+        if content != expected[name].content
+    ]
+
+
+def is_as_frozen(folder: Path, name: str, record: Record) -> bool:
+    """Whether one file of the record has the bytes, and the content, that the record names."""
+    expected = {name: record.files[name]} if name in record.files else {}
+    there = {name} if (folder / name).is_file() else set()
+    return bool(expected) and not _of_files(folder, expected, there) and not _of_contents(folder, expected, set())
+
+
+def _how(expected: FileNote, found: FileNote) -> str:
+    """In which way the bytes of a file differ; empty where they do not."""
+    if (expected.sha256, expected.size) == (found.sha256, found.size):
+        return ""
+    if expected.size != found.size:
+        return f"{found.size:,} bytes instead of {expected.size:,}"
+    return "its SHA-256 differs"
+
+
+def _inside_shards(folder: Path, manifest: Manifest, changed: set[str]) -> list[Difference]:
+    """Of shards that changed, the pictures that did."""
+    return [
+        Difference("changed", f"{place.file}/{place.member}", "a picture in a changed shard")
+        for place in manifest.places
+        if place.member and place.file in changed and (folder / place.file).is_file()
+        if hashlib.sha256(read_bytes(folder, place)).hexdigest() != place.file_sha256
+    ]
+
+
+def _with_renamed(
+    folder: Path, found: Sequence[Difference], extra: Sequence[str], expected: Mapping[str, FileNote]
+) -> list[Difference]:
+    """A missing file that lies elsewhere under its own hash is one difference, not two."""
+    lost = {expected[one.file].sha256: one.file for one in found if one.kind == "missing"}
+    notes = file_notes(folder, extra) if lost else {}
+    moved = {lost[note.sha256]: name for name, note in notes.items() if note.sha256 in lost}
+    rest = [one for one in found if one.kind != "missing" or one.file not in moved]
+    rest += [Difference("renamed", old, f"lies at {new}") for old, new in moved.items()]
+    rest += [Difference("extra", name) for name in extra if name not in moved.values()]
+    return sorted(rest, key=lambda one: (one.file, one.kind))
+
+
+def pixel_differences(folder: Path) -> list[Difference]:
+    """The pictures that no longer decode to the pixels that were frozen; only a decoder can be the cause."""
+    manifest = read_manifest(folder)
+
+    def check(row: tuple[FileLocation, str]) -> Difference | None:
+        place, expected = row
+        name = f"{place.file}/{place.member}".rstrip("/")
+        try:
+            pixels = decoded(read_bytes(folder, place), name)
+        except (Unusable, OSError, ValueError) as error:
+            return Difference("changed", name, str(error))
+        return None if pixel_hash(pixels) == expected else Difference("changed", name, "other pixels when decoded")
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        rows = zip(manifest.places, map(str, manifest.table["pixel_sha256"]), strict=True)
+        return [difference for difference in pool.map(check, rows) if difference is not None]
+
+
+def read_bytes(folder: Path, place: FileLocation) -> bytes:
+    """The bytes of one picture, out of its shard where it is in one."""
+    with (folder / place.file).open("rb") as file:
+        file.seek(place.offset)
+        return file.read(place.size)

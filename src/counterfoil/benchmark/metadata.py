@@ -1,0 +1,190 @@
+"""Benchmark.json and digests."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, ValidationError, model_serializer
+
+from counterfoil.benchmark.layouts import LayoutName
+from counterfoil.benchmark.manifest import Manifest, check_inside
+from counterfoil.errors import UserError
+from counterfoil.labels.label_space import LabelSpace
+from counterfoil.store.files import RECORD
+
+VERSION = r"[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?"
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ClassOfLabels(_Part):
+    """A class, what people call it, and the labels of models that count as it."""
+
+    label: str
+    name: str
+    ids: tuple[str, ...]
+
+
+class LabelNote(_Part):
+    """The label space, of which the benchmark's classes are a part."""
+
+    space: str
+    classes: tuple[ClassOfLabels, ...]
+
+
+class MiningNote(_Part):
+    """How models chose the pictures."""
+
+    rule: str
+    kept: int
+
+
+class AnnotatorNote(_Part):
+    """How one annotator, unnamed, did on the hidden controls."""
+
+    answers: int
+    controls: int
+    controls_right: int
+    repeats: int
+    repeats_same: int
+    median_seconds: float
+    counted: bool
+
+
+class VerificationNote(_Part):
+    """How people confirmed them."""
+
+    rule: str
+    questions: Mapping[str, str]
+    annotators: int
+    agreement: Mapping[str, Mapping[str, float | None]]
+    confirmed: int
+    records: tuple[AnnotatorNote, ...] = ()
+    doubts: tuple[str, ...] = ()
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Without what is empty and what earlier versions did not have: the digests of theirs still hold."""
+        return {name: value for name, value in dump(self).items() if value or name not in ("records", "doubts")}
+
+
+class Counts(_Part):
+    """How many pictures there are of what, and how many were left out, why."""
+
+    pictures: int
+    test: int
+    reference: int
+    samples: int
+    attributes: Mapping[str, int]
+    left_out: Mapping[str, int]
+
+
+class FileNote(_Part):
+    """A file of the benchmark that is not a picture by itself."""
+
+    sha256: str
+    size: int
+    content: str = ""  # hash over what the file says, where the bytes depend on the version of pyarrow
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Without an empty content, which format 1 did not have: the digests of its records still hold."""
+        return {name: value for name, value in dump(self).items() if value or name != "content"}
+
+
+class Record(_Part):
+    """The whole of benchmark.json."""
+
+    format: Literal[1, 2] = 2  # 1: the digest covers the bytes of every file; 2: of tables it covers the content
+    name: str
+    version: str = Field(pattern=rf"^{VERSION}$")
+    description: str
+    url: str
+    published: str  # the date that its makers give, not that of the freeze
+    layout: LayoutName
+    labels: LabelNote
+    scoring: Literal["all", "subset"]
+    surrogates: Mapping[str, str]
+    mining: MiningNote | None
+    verification: VerificationNote | None
+    counts: Counts
+    licences: Mapping[str, int]
+    notes: tuple[str, ...]
+    made_with: Mapping[str, Any]
+    content_digest: str  # of the pictures and their labels, whatever the layout
+    files: Mapping[str, FileNote] = {}
+    digest: str = ""
+
+    @property
+    def space(self) -> LabelSpace:
+        """The classes as the evaluation wants them."""
+        classes = self.labels.classes
+        return LabelSpace(
+            self.labels.space,
+            tuple(one.label for one in classes),
+            tuple(one.name for one in classes),
+            tuple(one.ids for one in classes),
+        )
+
+    def computed_digest(self) -> str:
+        """The hash over everything: the record names the hash of every file, the manifest that of every picture.
+
+        Of a file whose note has a content, that stands for its bytes: another pyarrow gives the same digest.
+        """
+        said = self.model_dump(mode="json", exclude={"digest"})
+        if self.format > 1:
+            tables = {name: {"content": note.content} for name, note in self.files.items() if note.content}
+            said["files"] = {**said["files"], **tables}
+        return _hash(said)
+
+    def sealed(self, files: Mapping[str, FileNote]) -> Record:
+        """The record with its files and its digest."""
+        whole = self.model_copy(update={"files": dict(sorted(files.items()))})
+        return whole.model_copy(update={"digest": whole.computed_digest()})
+
+    def text(self) -> str:
+        """As it stands in the file."""
+        return json.dumps(self.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n"
+
+
+def content_digest(manifest: Manifest) -> str:
+    """Hash over every picture's id, label, bytes and pixels; neither order nor layout changes it."""
+    columns = ("id", "split", "label", "file_sha256", "pixel_sha256")
+    return _hash(sorted(zip(*(map(str, manifest.table[name]) for name in columns), strict=True)))
+
+
+def read_benchmark_record(folder: Path) -> Record:
+    """The record of a benchmark's folder."""
+    path = folder / RECORD
+    if not path.is_file():
+        raise UserError(
+            f"expected the folder of a benchmark, got '{folder}', which holds no {RECORD};"
+            " `counterfoil freeze WORKSPACE --out FOLDER` makes one"
+        )
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        found = Record.model_validate(content)
+        found.text().encode()  # JSON may hold halves of characters, which no digest takes
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise UserError(
+            f"expected {path} as counterfoil writes it, got at {place or 'its top'}: {first['msg']};"
+            " a newer counterfoil may have written it, or somebody changed it"
+        ) from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise UserError(f"expected JSON in {path}, which cannot be read: {error}; get the benchmark again") from error
+    for file in found.files:
+        check_inside(file, path)
+    return found
+
+
+def _hash(content: object) -> str:
+    text = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,139 @@
+"""Pictures that go into a benchmark; licences that permit redistribution."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from counterfoil.benchmark.manifest import REFERENCES
+from counterfoil.errors import UserError
+from counterfoil.store.workspace import Workspace
+from counterfoil.types import Decision, MiningResult, StoredVariant, VerificationResult
+
+
+@dataclass(frozen=True)
+class BenchmarkSelection:
+    """The rule; None decides by what was done to the workspace."""
+
+    workspace: Workspace
+    use_mined: bool | None = None
+    use_verified: bool | None = None
+    originals: bool = True
+
+    @cached_property
+    def mined(self) -> MiningResult | None:
+        """What mining kept, where it counts; mining of other pictures is refused."""
+        if self.use_mined is False:
+            return None
+        found = self.workspace.mined
+        if found is None and self.use_mined:
+            raise UserError(
+                f"expected a workspace that was mined, but nothing was mined in '{self.workspace.folder}' yet;"
+                " run `counterfoil mine` first, or leave out --mined"
+            )
+        if found is not None:
+            self.workspace.check_unchanged(found.workspace_digest, "it was mined")
+        return found
+
+    @cached_property
+    def verified(self) -> VerificationResult | None:
+        """People's decisions, where they count; decisions on other pictures are refused."""
+        if self.use_verified is False:
+            return None
+        found = self.workspace.verified
+        if found is None and self.use_verified:
+            raise UserError(
+                f"expected people's verdicts, but there are none yet in '{self.workspace.folder}';"
+                " let people answer with `counterfoil verify`, or say --unverified"
+            )
+        if found is not None:
+            self.workspace.check_unchanged(found.workspace_digest, "people verified it")
+        return found
+
+    @cached_property
+    def decisions(self) -> dict[str, Decision]:
+        """What people decided, by variant."""
+        return {decision.variant_id: decision for decision in self.verified.decisions} if self.verified else {}
+
+    def kept(self) -> tuple[tuple[StoredVariant, ...], Counter[str]]:
+        """The pictures that go in, and how many do not, by reason."""
+        left_out: Counter[str] = Counter()
+        tested = [one for one in self.workspace.exhibits if one.variant.attribute not in REFERENCES]
+        for reason, holds in self._rules():
+            fitting = [one for one in tested if holds(one)]
+            left_out[reason] += len(tested) - len(fitting)
+            tested = fitting
+        return (*self._references(tested), *tested), left_out
+
+    def _rules(self) -> Sequence[tuple[str, Callable[[StoredVariant], bool]]]:
+        """Why a picture may be left out, and what keeps it in."""
+        rules: list[tuple[str, Callable[[StoredVariant], bool]]] = []
+        if self.mined is not None:
+            ids = set(self.mined.kept)
+            rules.append(("not kept by mining", lambda one: one.variant.id in ids))
+        if self.verified is not None:
+            decisions = self.decisions
+            rules.append(("too few answers of people", lambda one: one.variant.id in decisions))
+            rules.append(("undecided between people", lambda one: not _is_open(decisions[one.variant.id])))
+            rules.append(("rejected by people", lambda one: decisions[one.variant.id].kept))
+        return rules
+
+    def _references(self, tested: Sequence[StoredVariant]) -> list[StoredVariant]:
+        """The originals and controls of samples that are tested, unless people rejected them."""
+        if not self.originals:
+            return []
+        samples = {one.variant.sample_id for one in tested}
+        rejected = {name for name, decision in self.decisions.items() if not decision.kept}
+        return [
+            one
+            for one in self.workspace.exhibits
+            if one.variant.attribute in REFERENCES and one.variant.sample_id in samples
+            if one.variant.id not in rejected
+        ]
+
+
+def _is_open(decision: Decision) -> bool:
+    """Whether people's answers came to nothing: such a picture is not kept, but nobody rejected it either."""
+    return "undecided" in decision.decided.values()
+
+
+_FREE = re.compile(
+    r"(cc-?0|cc-zero|cc-by(-nc)?(-sa)?|cc-pdm|cc-pddc|pdm|public-domain(-mark|-dedication)?|pddl|odc-by|odbl|gfdl"
+    r"|apache|mit|0?bsd|unlicense|wtfpl|cdla-permissive|cdla-sharing|artistic|copyleft|free-art-licence|lal)"
+    r"(-[0-9]+(-[0-9]+)*)?(-clause)?(-license|-licence)?(-(deed|unported|international|generic|or-later|only))?"
+)
+_CREATIVE_COMMONS = re.compile(r"creativecommons\.org/(?:licenses|publicdomain)/([a-z-]+)")
+_SPOKEN = {
+    "zero": "cc0",
+    "mark": "pdm",
+    "attribution-sharealike": "cc-by-sa",
+    "attribution-noncommercial": "cc-by-nc",
+    "attribution-noncommercial-sharealike": "cc-by-nc-sa",
+    "attribution": "cc-by",
+    "creative-commons-attribution": "cc-by",
+    "us-government-work": "public-domain",
+    "no-known-copyright-restrictions": "public-domain",
+}
+
+
+def redistributable(licences: Iterable[str]) -> bool:
+    """Whether every one of these licences is known to let edited pictures be passed on.
+
+    A licence that allows no derivatives (CC BY-ND) does not: every picture here went through the tool. A name that is
+    not known counts as forbidden, since nobody has said yes.
+    """
+    found = list(licences)
+    return bool(found) and all(_FREE.fullmatch(_folded(licence)) is not None for licence in found)
+
+
+def _folded(licence: str) -> str:
+    """One spelling for "CC BY-SA 4.0", "cc-by-sa-4.0" and the address of its deed."""
+    text = licence.strip().lower()
+    if address := _CREATIVE_COMMONS.search(text):
+        name = address.group(1)
+        return _SPOKEN.get(name, f"cc-{name}")
+    text = re.sub(r"[^a-z0-9]+", "-", text).strip("-")
+    return _SPOKEN.get(text, text)

@@ -1,0 +1,208 @@
+"""Freeze a workspace into a benchmark: configuration, checks, selection, writing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from counterfoil import __version__
+from counterfoil.benchmark.layouts import LayoutName
+from counterfoil.benchmark.manifest import ManifestRow
+from counterfoil.benchmark.picture_selection import BenchmarkSelection, redistributable
+from counterfoil.benchmark.writer import Draft, Frozen, Title, write_benchmark
+from counterfoil.edits.registry import EDITS
+from counterfoil.errors import UserError
+from counterfoil.labels.label_space import SPACES, LabelSpace, own_space, space_named
+from counterfoil.sources.source_loaders import open_source
+from counterfoil.store.workspace import Workspace
+from counterfoil.types import Decision, Provenance, Sample, StoredVariant, Variant
+
+UNKNOWN = "unknown"
+_NOT_FREE = "licence forbids passing on, or is not known"
+_JOINED = " + "  # between the licences of a photo and of the one that lends its background
+_PLACES = {name for edit in EDITS.values() for name in edit.places}  # settings that say where
+
+
+@dataclass(frozen=True)
+class FreezeConfig:
+    """Which pictures of a workspace become a benchmark, and in which form; None decides by what was done there."""
+
+    title: Title
+    layout: LayoutName = "folder"
+    mined: bool | None = None
+    verified: bool | None = None
+    originals: bool = True
+    redistributable_only: bool = False
+    licence: str = ""  # of photos whose source names none
+    classes: str | None = None
+    scoring: Literal["all", "subset"] = "all"
+    previous: Path | None = None
+    shard_bytes: int = 256 << 20
+
+
+@dataclass(frozen=True)
+class _Pictures:
+    """The workspace's files by entry; the bytes go into the benchmark as they are."""
+
+    workspace: Workspace
+
+    def path(self, entry: ManifestRow) -> Path:
+        return self.workspace.folder / "pictures" / entry.exhibit.file
+
+    def size(self, entry: ManifestRow) -> int:
+        try:
+            return self.path(entry).stat().st_size
+        except FileNotFoundError as error:
+            raise UserError(
+                f"expected {self.path(entry)}, which the workspace's manifest names, but it is not there;"
+                " run the command that built the workspace again"
+            ) from error
+
+    def read(self, entry: ManifestRow) -> bytes:
+        return self.path(entry).read_bytes()
+
+
+def freeze(workspace: Workspace, job: FreezeConfig, out: Path) -> Frozen:
+    """Write the benchmark of a workspace."""
+    choice = BenchmarkSelection(workspace, job.mined, job.verified, job.originals)
+    kept, left_out = choice.kept()
+    space = _space(kept, job.classes or _painted_classes(workspace))
+    entries = _described(kept, choice.decisions, _Photos(workspace, job.licence), space)
+    if job.redistributable_only:
+        free = _free(entries)
+        left_out[_NOT_FREE] = len(entries) - len(free)
+        entries = free
+    if not any(entry.split == "test" for entry in entries):
+        raise UserError(_nothing_left(workspace, left_out))
+    draft = Draft(
+        job.title, job.layout, entries, space, job.scoring, choice.mined, choice.verified, left_out,
+        _made_with(workspace),
+    )  # fmt: skip
+    return write_benchmark(draft, _Pictures(workspace), out, job.previous, job.shard_bytes)
+
+
+def _nothing_left(workspace: Workspace, left_out: Mapping[str, int]) -> str:
+    reasons = ", ".join(f"{number} {reason}" for reason, number in left_out.items() if number)
+    licence = "; --licence speaks for photos whose source names none" if left_out.get(_NOT_FREE) else ""
+    return (
+        f"expected at least one edited or painted picture of '{workspace.folder}' for the benchmark, none is left:"
+        f" {reasons or 'the workspace holds originals and controls alone'}{licence}"
+    )
+
+
+@dataclass(frozen=True)
+class _Photos:
+    """Where the photos of a workspace come from: its manifest says so; an older one leaves it to their source."""
+
+    workspace: Workspace
+    otherwise: str  # the licence of photos whose source names none
+
+    def describe(self, exhibit: StoredVariant) -> Provenance:
+        """Origin and licence of a picture: of its photo and of the one that lends its background."""
+        photos = exhibit.photos or self._from_source(exhibit)
+        origins = [photo.origin for photo in photos if photo.origin]
+        licences = [photo.licence or self.otherwise or UNKNOWN for photo in photos]
+        if _outside(json.loads(exhibit.variant.settings or "{}")):
+            licences.append(UNKNOWN)  # a background from a folder, of which nobody said a licence
+        return Provenance(_JOINED.join(dict.fromkeys(origins)), _JOINED.join(dict.fromkeys(licences)))
+
+    def _from_source(self, exhibit: StoredVariant) -> tuple[Provenance, ...]:
+        variant = exhibit.variant
+        photo = self._samples.get(variant.sample_id or "")
+        if photo is not None and photo.digest != exhibit.sample_digest:
+            photo = None  # another photo under the same name
+        samples = [photo, *([self._samples.get(variant.donor_id)] if variant.donor_id else [])]
+        return tuple(sample.provenance if sample is not None else Provenance() for sample in samples)
+
+    @cached_property
+    def _samples(self) -> dict[str, Sample]:
+        """The samples of the source that the workspace was built from; one that is gone leaves licences unknown."""
+        record = self.workspace.record
+        images = str(record.get("images") or "")
+        try:
+            found = open_source(images, record.get("masks")).samples()[0] if images else ()
+        except UserError:
+            if Path(images).is_dir():
+                raise
+            found = ()
+        return {sample.id: sample for sample in found}
+
+
+def _described(
+    kept: Sequence[StoredVariant], decisions: Mapping[str, Decision], photos: _Photos, space: LabelSpace
+) -> tuple[ManifestRow, ...]:
+    """The pictures with what is known of them."""
+    entries = []
+    for exhibit in kept:
+        origin, licence = photos.describe(exhibit)
+        settled = replace(exhibit, variant=_public(exhibit.variant), file=exhibit.file.removeprefix("pictures/"))
+        name = space.name_of(exhibit.variant.label)
+        entries.append(ManifestRow(settled, name, origin, licence, decisions.get(exhibit.variant.id)))
+    return tuple(entries)
+
+
+def _free(entries: Sequence[ManifestRow]) -> tuple[ManifestRow, ...]:
+    """The pictures that may be passed on; references only where a picture is left that they serve."""
+    free = [entry for entry in entries if redistributable(entry.licence.split(_JOINED))]
+    served = {entry.variant.sample_id for entry in free if entry.split == "test"}
+    return tuple(entry for entry in free if entry.variant.sample_id in served)
+
+
+def _public(variant: Variant) -> Variant:
+    """The variant without the paths of the machine that made it."""
+    settings = json.loads(variant.settings or "{}")
+    if not _outside(settings):
+        return variant
+    return replace(variant, settings=json.dumps(_without_places(settings), sort_keys=True))
+
+
+def _outside(settings: Any) -> bool:
+    """Whether an edit, or one within it, took something from a place outside."""
+    if isinstance(settings, list):
+        return any(_outside(item) for item in settings)
+    if not isinstance(settings, dict):
+        return False
+    return any((name in _PLACES and value is not None) or _outside(value) for name, value in settings.items())
+
+
+def _without_places(settings: Any) -> Any:
+    if isinstance(settings, list):
+        return [_without_places(item) for item in settings]
+    if not isinstance(settings, dict):
+        return settings
+    return {
+        name: Path(value).name if name in _PLACES and isinstance(value, str) else _without_places(value)
+        for name, value in settings.items()
+    }
+
+
+def _painted_classes(workspace: Workspace) -> str | None:
+    """The classes that painted pictures are of, where their recipe names a known space."""
+    classes = workspace.record.get("classes")
+    return str(classes) if classes in SPACES else None
+
+
+def _space(kept: Sequence[StoredVariant], classes: str | None) -> LabelSpace:
+    """The space that was named, else the known one that has all the labels, else the labels themselves."""
+    labels = sorted({exhibit.variant.label for exhibit in kept})
+    if classes is None:
+        known = (space() for space in SPACES.values())
+        own = own_space("own classes", labels)
+        return next((space for space in known if all(label in space for label in labels)), own)
+    space = space_named(classes)
+    missing = [label for label in labels if label not in space]
+    if missing:
+        raise UserError(f"expected every label of the pictures in {space.name}, but '{missing[0]}' is not there")
+    return space
+
+
+def _made_with(workspace: Workspace) -> dict[str, Any]:
+    """The tool, and what the pictures were made by; no paths of the machine."""
+    wanted = ("recipe_digest", "seed", "environment")
+    record = workspace.record
+    made = {name: record[name] for name in wanted if name in record}
+    return {"counterfoil": __version__, "recipe": Path(str(record.get("recipe", ""))).name, "pictures": made}

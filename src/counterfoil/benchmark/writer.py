@@ -1,0 +1,251 @@
+"""CHANGELOG.md of versions; benchmark before it is written; benchmark folder written whole."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from counterfoil.benchmark.card import CARD, CONTACT, card, contact_sheet
+from counterfoil.benchmark.croissant import CROISSANT, croissant
+from counterfoil.benchmark.diff import BenchmarkDiff, BenchmarkVersion, compare_versions, describe_diff, read_version
+from counterfoil.benchmark.integrity import THREADS, file_notes, files_below, with_contents
+from counterfoil.benchmark.layouts import LAYOUTS, LayoutFolder, LayoutName
+from counterfoil.benchmark.manifest import Manifest, ManifestRow, in_order, read_manifest, write_manifest
+from counterfoil.benchmark.metadata import (
+    VERSION,
+    AnnotatorNote,
+    ClassOfLabels,
+    Counts,
+    LabelNote,
+    MiningNote,
+    Record,
+    VerificationNote,
+    content_digest,
+)
+from counterfoil.errors import Unusable, UserError
+from counterfoil.labels.label_space import LabelSpace
+from counterfoil.sources.pixels import decoded, pixel_hash
+from counterfoil.store.files import RECORD, whole_folder
+from counterfoil.types import MiningResult, VerificationResult
+
+CHANGELOG = "CHANGELOG.md"
+_TOP = "# Changelog\n"
+
+
+def changelog(record: Record, comparison: BenchmarkDiff | None, previous: Path | None) -> str:
+    """The changelog of a version, on top of the earlier one's where there is one."""
+    counts = record.counts
+    lines = [f"{counts.test} pictures of {len(record.labels.classes)} classes, {counts.reference} for reference."]
+    if comparison is not None:
+        lines += ["", f"Since {comparison.old_version}:", "", *_marked(describe_diff(comparison)[1:])]
+    elif previous is None:
+        lines += ["", "First version."]
+    earlier = (previous / CHANGELOG).read_text(encoding="utf-8").removeprefix(_TOP) if previous else ""
+    return "\n".join([_TOP, f"## {record.version}", "", *lines, ""]) + earlier
+
+
+def _marked(lines: list[str]) -> list[str]:
+    """Lines of the comparison as a list; those that stand under another are indented."""
+    return [f"  - {line.strip()}" if line.startswith("  ") else f"- {line}" for line in lines]
+
+
+UNKNOWN = "unknown"
+IN_DOUBT = "what people said is in doubt"  # begins the notes that a freeze warns of
+_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
+
+
+@dataclass(frozen=True)
+class Title:
+    """How a benchmark is called."""
+
+    name: str
+    version: str
+    description: str = ""
+    url: str = ""
+    published: str = ""  # YYYY-MM-DD
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise UserError(f"expected a name of letters, digits, '.', '_' and '-', got '{self.name}'")
+        if self.description.encode("utf-8", "replace").decode() != self.description:
+            raise UserError("expected a description in UTF-8, got other bytes")
+        if not re.fullmatch(VERSION, self.version):
+            raise UserError(f"expected a version such as 1.0.0, got '{self.version}'")
+        if self.url and not re.fullmatch(r"https?://\S+", self.url):
+            raise UserError(f"expected a URL such as https://example.org/benchmark, got '{self.url}'")
+        if self.published and not _is_date(self.published):
+            raise UserError(f"expected a date such as 2027-01-31, got '{self.published}'")
+
+
+@dataclass(frozen=True)
+class Draft:
+    """Everything that a benchmark consists of."""
+
+    title: Title
+    layout: LayoutName
+    entries: tuple[ManifestRow, ...]
+    space: LabelSpace
+    scoring: Literal["all", "subset"] = "all"
+    mined: MiningResult | None = None  # where the pictures were chosen by it
+    verified: VerificationResult | None = None  # where people chose among them
+    left_out: Mapping[str, int] = field(default_factory=dict)  # reason to number
+    made_with: Mapping[str, Any] = field(default_factory=dict)
+
+    def record(self, manifest: Manifest) -> Record:
+        """What benchmark.json will say, but for the files and the digest."""
+        title = self.title
+        return Record(
+            name=title.name, version=title.version, description=title.description, url=title.url,
+            published=title.published, layout=self.layout, labels=self.labels, scoring=self.scoring,
+            surrogates=dict(self.mined.surrogates) if self.mined else {}, mining=self._mining,
+            verification=self._verification, counts=self._counts, notes=self._notes,
+            licences=_sorted(Counter(entry.licence or UNKNOWN for entry in self.entries)),
+            made_with=self.made_with, content_digest=content_digest(manifest),
+        )  # fmt: skip
+
+    @property
+    def labels(self) -> LabelNote:
+        """The classes that occur, in the order of their space."""
+        used = {entry.variant.label for entry in self.entries}
+        return LabelNote(
+            space=self.space.name,
+            classes=tuple(
+                ClassOfLabels(label=label, name=self.space.name_of(label), ids=self.space.ids_of(label) or (label,))
+                for label in self.space.labels
+                if label in used
+            ),
+        )
+
+    @property
+    def _mining(self) -> MiningNote | None:
+        return MiningNote(rule=self.mined.rule, kept=len(self.mined.kept)) if self.mined else None
+
+    @property
+    def _verification(self) -> VerificationNote | None:
+        if self.verified is None:
+            return None
+        told = self.verified
+        agreement = {
+            question: {measure: value if math.isfinite(value) else None for measure, value in measures.items()}
+            for question, measures in told.agreement.items()
+        }
+        return VerificationNote(
+            rule=told.rule, questions=dict(told.questions), annotators=told.annotators, agreement=agreement,
+            confirmed=sum(entry.verdict == "confirmed" for entry in self.entries),
+            records=tuple(AnnotatorNote(**asdict(row)) for row in told.records), doubts=told.doubts,
+        )  # fmt: skip
+
+    @property
+    def _counts(self) -> Counts:
+        splits = Counter(entry.split for entry in self.entries)
+        return Counts(
+            pictures=len(self.entries), test=splits["test"], reference=splits["reference"],
+            samples=len({entry.variant.sample_id for entry in self.entries}),
+            attributes=_sorted(Counter(entry.variant.attribute for entry in self.entries)),
+            left_out={reason: number for reason, number in sorted(self.left_out.items()) if number},
+        )  # fmt: skip
+
+    @property
+    def _notes(self) -> tuple[str, ...]:
+        """What every report on it must say."""
+        notes = []
+        if self.verified is None:
+            notes.append("no people confirmed the pictures of this benchmark")
+        else:
+            notes += [f"{IN_DOUBT}: {doubt}" for doubt in self.verified.doubts]
+        if self.mined is not None and self.mined.surrogates:
+            notes.append(
+                f"the pictures were chosen because {', '.join(self.mined.surrogates)} fail on them"
+                f" ({self.mined.rule}): accuracies of these models are low by construction"
+            )
+        return tuple(notes)
+
+
+def _is_date(text: str) -> bool:
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
+
+
+def _sorted(counts: Mapping[str, int]) -> dict[str, int]:
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+_AT_ONCE = 64  # pictures in memory
+
+
+class Pictures(Protocol):
+    """Where the pictures come from."""
+
+    def size(self, entry: ManifestRow) -> int:
+        """How many bytes a picture takes."""
+
+    def read(self, entry: ManifestRow) -> bytes:
+        """Its bytes."""
+
+
+@dataclass(frozen=True)
+class Frozen:
+    """A benchmark that was written, and what changed since the version before it."""
+
+    record: Record
+    comparison: BenchmarkDiff | None
+
+
+def write_benchmark(
+    draft: Draft, pictures: Pictures, out: Path, previous: Path | None = None, shard_bytes: int = 256 << 20
+) -> Frozen:
+    """Write the benchmark; the same draft gives the same digest, and with the same pyarrow the same bytes."""
+    earlier = read_version(previous) if previous else None
+    entries = in_order(draft.entries)
+    with whole_folder(out, sum(map(pictures.size, entries))) as folder:
+        layout = LAYOUTS[draft.layout](LayoutFolder(folder, [one.label for one in draft.labels.classes], shard_bytes))
+        for entry, data in _in_turn(entries, pictures):
+            layout.add(entry, data)
+        places = layout.finish()
+        write_manifest(folder, entries, places)
+        manifest = read_manifest(folder)
+        record = draft.record(manifest)
+        comparison = compare_versions(earlier, BenchmarkVersion(record, manifest)) if earlier else None
+        (folder / CONTACT).write_bytes(contact_sheet(entries, pictures.read))
+        _write(folder / CARD, card(record, entries))
+        _write(folder / CHANGELOG, changelog(record, comparison, previous))
+        notes = file_notes(folder, sorted(files_below(folder) - {place.file for place in places if not place.member}))
+        _write(folder / CROISSANT, croissant(record, notes))
+        sealed = record.sealed(with_contents(folder, {**notes, **file_notes(folder, [CROISSANT])}))
+        _write(folder / RECORD, sealed.text())
+    return Frozen(sealed, comparison)
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8", newline="\n")
+
+
+def _in_turn(entries: Sequence[ManifestRow], pictures: Pictures) -> Iterator[tuple[ManifestRow, bytes]]:
+    """Every picture's bytes in order, read and checked in threads."""
+    with ThreadPoolExecutor(THREADS) as pool:
+        for start in range(0, len(entries), _AT_ONCE):
+            part = entries[start : start + _AT_ONCE]
+            yield from zip(part, pool.map(lambda entry: _checked(entry, pictures.read(entry)), part), strict=True)
+
+
+def _checked(entry: ManifestRow, data: bytes) -> bytes:
+    """The bytes, if they are the picture that the workspace's manifest names."""
+    try:
+        same = pixel_hash(decoded(data, entry.exhibit.file)) == entry.exhibit.sha256
+    except Unusable as error:
+        raise UserError(f"expected a picture in the workspace, but {error}; build the workspace again") from error
+    if not same:
+        raise UserError(
+            f"expected {entry.exhibit.file} as it was built, but its pixels have changed since;"
+            " run the command that built the workspace again"
+        )
+    return data

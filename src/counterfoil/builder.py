@@ -1,0 +1,114 @@
+"""Variants as picture files with a manifest; one manifest row back to its picture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+
+from counterfoil.errors import UserError
+from counterfoil.rendering import Renderer
+from counterfoil.report.result_tables import skipped_csv
+from counterfoil.run_config import RunConfig, RunPlan, prepare
+from counterfoil.runner import Keep, process_photos
+from counterfoil.segmentation import segmenter_for
+from counterfoil.sources.pixels import pixel_digest
+from counterfoil.sources.source_loaders import open_source
+from counterfoil.store.files import write_atomically
+from counterfoil.store.parquet import read_table
+from counterfoil.store.prediction_tables import read_run_record, read_variants
+from counterfoil.store.workspace import picture_file
+from counterfoil.types import Picture, Sample, Variant
+
+
+def build_pictures(job: RunConfig, out: Path, before: Callable[[RunPlan], None] | None = None) -> int:
+    """Write every variant of a job as PNG beside `variants.parquet`; gives back how many were skipped."""
+    prepared = prepare(job)
+    if before is not None:
+        before(prepared)
+
+    def keep(variant: Variant, picture: Picture) -> None:
+        write_atomically(out / "pictures" / picture_file(variant), encode_png(picture))
+
+    skipped = process_photos(prepared, out, keep)
+    _settle_files(prepared, out, keep)
+    write_atomically(out / "skipped.csv", skipped_csv(skipped))
+    return len(skipped)
+
+
+def _settle_files(prepared: RunPlan, out: Path, keep: Keep) -> None:
+    """What the manifest names is there, and nothing else: lost pictures are made again, stale ones removed."""
+    variants = {
+        out / "pictures" / picture_file(row): row for row in read_variants(read_table(out / "variants.parquet"))
+    }
+    for path in (out / "pictures").rglob("*.png"):
+        if path not in variants:
+            path.unlink()
+    for path, variant in variants.items():
+        if not path.is_file():
+            keep(variant, prepared.studio.make(variant))
+
+
+def encode_png(picture: Picture) -> bytes:
+    """The picture, lossless."""
+    bgr = cv2.cvtColor(np.ascontiguousarray(picture.image), cv2.COLOR_RGB2BGR)
+    _, data = cv2.imencode(".png", bgr, [cv2.IMWRITE_PNG_COMPRESSION, 3])
+    return data.tobytes()
+
+
+def rebuild(folder: str | Path, variant_id: str) -> Picture:
+    """Make a variant of the run in `folder` again from its photo; a photo that changed since is an error."""
+    path = Path(folder)
+    if not (path / "variants.parquet").is_file():
+        raise UserError(f"expected the folder of a finished run, got '{folder}', which holds no variants.parquet")
+    table = read_table(path / "variants.parquet")
+    variant, row = _variant(table, variant_id, folder)
+    about = read_run_record(path)
+    if about.get("collection"):
+        raise UserError(
+            f"expected a run that edited photos, got '{folder}', which is over the collection {about['collection']}:"
+            " its pictures are not made again, they lie there as they are"
+        )
+    if about.get("painter"):
+        raise UserError(
+            f"expected a workspace of edited photos, got '{folder}', which was painted: a diffusion model's picture is"
+            " not made again to the bit, its hash in the manifest is the truth"
+        )
+    source = open_source(about["images"], about["masks"])
+    there = {sample.id: sample for sample in source.samples()[0]}
+    wanted = [str(variant.sample_id), *([variant.donor_id] if variant.donor_id else [])]
+    samples = {name: _unchanged(there, _sample(table, name)) for name in wanted}
+    studio = Renderer(source, samples, int(table["working_size"][row]) or None, segmenter_for(list(samples.values())))
+    picture = studio.make(variant)
+    if pixel_digest(picture) != table["sha256"][row]:
+        raise UserError(
+            f"expected the pixels that the manifest names for {variant_id}, got others: a file that the edit reads has"
+            " changed, or another version of OpenCV or Counterfoil is at work"
+        )
+    return picture
+
+
+def _variant(table: dict[str, Any], variant_id: str, folder: str | Path) -> tuple[Variant, int]:
+    for row, variant in enumerate(read_variants(table)):
+        if variant.id == variant_id:
+            return variant, row
+    raise UserError(f"expected a variant of the run in '{folder}', got '{variant_id}'; variants.parquet lists them")
+
+
+def _sample(table: dict[str, Any], sample_id: str) -> Sample:
+    row = int((table["sample_id"] == sample_id).nonzero()[0][0])
+    image, mask, label, digest = (table[name][row] for name in ("image", "mask", "label", "sample_digest"))
+    return Sample(sample_id, label, image, mask or None, digest)
+
+
+def _unchanged(there: dict[str, Sample], sample: Sample) -> Sample:
+    found = there.get(sample.id)
+    if found is None:
+        raise UserError(f"expected the photo {sample.id} of the run, but it is no longer there")
+    if found.digest != sample.digest:
+        raise UserError(f"expected the photo {sample.id} as it was in the run, but photo or mask have changed")
+    return replace(sample, image=found.image, mask=found.mask)

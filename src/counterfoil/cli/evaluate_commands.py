@@ -1,0 +1,71 @@
+"""The commands `evaluate` and `leaderboard`."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from counterfoil.cli.config_file import config_option
+from counterfoil.cli.run_commands import command_line, print_models, print_result, workers_option
+from counterfoil.cli.shared_options import chosen_options, model_options
+from counterfoil.evaluation import EvaluationConfig, run_evaluation
+from counterfoil.published.catalogue import describe_collection, full_address, open_collection, paper_tables
+from counterfoil.published.leaderboard import as_html, as_json, as_markdown, as_text, leaderboard
+from counterfoil.published.published_numbers import MANY, Leaderboard
+from counterfoil.store.files import write_atomically
+
+
+@click.command()
+@click.argument("collection")
+@click.option("--model", "models", multiple=True, required=True, help="Model address; may be given several times.")
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for the report and the tables.")
+@click.option("--limit", type=int, help="Use only so many photos with all of their pictures, the classes in turn.")
+@workers_option
+@click.option("--batch-size", type=int, default=16, show_default=True, help="Pictures per call of a model.")
+@click.option("--scoring", type=click.Choice(["all", "subset"]),
+              help="Whether columns of no class compete [default: as the collection says].")  # fmt: skip
+@model_options
+@config_option
+def evaluate(collection: str, models: tuple[str, ...], out: Path, **options: Any) -> None:
+    """Show finished pictures to your models: a frozen benchmark, a workspace, or NAME:PATH of a published archive."""
+    asked = {name: options[name] for name in ("limit", "workers", "batch_size", "scoring", "classes")}
+    opened = open_collection(collection)
+    for line in describe_collection(collection, opened):
+        click.echo(line)
+    evaluation = EvaluationConfig(
+        opened, models, options=chosen_options(options), address=full_address(collection),
+        command=command_line(), **asked,
+    )  # fmt: skip
+    print_result(run_evaluation(evaluation, out, print_models, paper_tables))
+
+
+_FORMS = {"text": as_text, "markdown": as_markdown, "json": as_json, "html": as_html}
+
+
+@click.command(name="leaderboard")
+@click.argument("benchmark")
+@click.argument("runs", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--format", "form", type=click.Choice(list(_FORMS)), default="text", show_default=True,
+              help="html is one page that sorts and filters.")  # fmt: skip
+@click.option("--numbers", "files", multiple=True, type=click.Path(path_type=Path),
+              help="JSON file with rows of your own; may be given several times.")  # fmt: skip
+@click.option("--all", "every", is_flag=True, help="Every published row in the terminal, however many.")
+@click.option("--out", type=click.Path(path_type=Path), help="File to write [default: the terminal].")
+def leaderboard_command(
+    benchmark: str, runs: tuple[Path, ...], form: str, files: tuple[Path, ...], every: bool, out: Path | None
+) -> None:
+    """Show what was published of a benchmark, your own runs first."""
+    board = leaderboard(benchmark, runs, files)
+    told = _for_the_terminal(board, every) if form == "text" and out is None else _FORMS[form](board)
+    click.echo(told if out is None else write_atomically(out, told), nl=out is not None)
+
+
+def _for_the_terminal(board: Leaderboard, every: bool) -> str:
+    """As wide as the terminal, and a part of a long board; whole rows, and all, where a program reads them."""
+    if not sys.stdout.isatty():
+        return as_text(board)
+    return as_text(board, shutil.get_terminal_size().columns, None if every else MANY)

@@ -1,0 +1,128 @@
+"""The commands `freeze`, `check` and `diff`."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from counterfoil.benchmark.diff import compare_versions, describe_diff, read_version
+from counterfoil.benchmark.integrity import differences, pixel_differences
+from counterfoil.benchmark.layouts import LAYOUTS
+from counterfoil.benchmark.metadata import read_benchmark_record
+from counterfoil.benchmark.release import UNKNOWN, FreezeConfig
+from counterfoil.benchmark.release import freeze as freeze_workspace
+from counterfoil.benchmark.writer import IN_DOUBT, Frozen, Title
+from counterfoil.errors import UserError
+from counterfoil.store.workspace import Workspace
+
+_LICENCES = 10  # named on the terminal; all stand in the card
+benchmark_folder = click.Path(path_type=Path)
+
+
+@click.command()
+@click.argument("workspace", type=click.Path(path_type=Path))
+@click.option("--name", required=True, help="Name of the benchmark.")
+@click.option("--version", required=True, help="Its version, such as 1.0.0.")
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for it, not there yet.")
+@click.option(
+    "--format",
+    "layout",
+    type=click.Choice(list(LAYOUTS)),
+    default="folder",
+    show_default=True,
+    help="Pictures as files, in Parquet or in WebDataset shards.",
+)
+@click.option("--mined/--not-mined", default=None, help="Only what mining kept [default: if there was mining].")
+@click.option(
+    "--verified/--unverified", default=None, help="Only what people confirmed [default: if there are verdicts]."
+)
+@click.option("--originals/--no-originals", default=True, help="Originals and controls as reference [default: in].")
+@click.option("--redistributable-only", is_flag=True, help="Leave out what may not be passed on.")
+@click.option("--licence", default="", help="Licence of photos whose source names none.")
+@click.option("--classes", help="The classes of the labels: imagenet-d, imagenet-9, ximagenet-12, or a classes.json.")
+@click.option(
+    "--scoring",
+    type=click.Choice(["all", "subset"]),
+    default="all",
+    show_default=True,
+    help="Whether columns of no class compete.",
+)
+@click.option("--description", default="", help="What the benchmark is, for the card.")
+@click.option("--url", default="", help="Where it will be found.")
+@click.option("--published", default="", help="Date of publication, YYYY-MM-DD.")
+@click.option("--previous", type=benchmark_folder, help="The version before, for the changelog.")
+@click.option("--shard-mb", type=click.IntRange(1), default=256, show_default=True, help="Size of shards.")
+def freeze(workspace: Path, out: Path, shard_mb: int, **options: Any) -> None:
+    """Write a workspace as a benchmark that nobody can change unnoticed."""
+    title = Title(*(options.pop(name) for name in ("name", "version", "description", "url", "published")))
+    job = FreezeConfig(title, shard_bytes=shard_mb * 1_000_000, **options)
+    for line in describe_frozen(freeze_workspace(Workspace(workspace), job, out)):
+        click.echo(line)
+    click.echo(f"benchmark: {out}")
+
+
+def describe_frozen(frozen: Frozen) -> list[str]:
+    """What was frozen, in words."""
+    record, counts = frozen.record, frozen.record.counts
+    return [
+        f"pictures: {counts.test} of {len(record.labels.classes)} classes, {counts.reference} for reference",
+        *(f"left out: {number} {reason}" for reason, number in counts.left_out.items()),
+        *(f"{'WARNING' if note.startswith(IN_DOUBT) else 'note'}: {note}" for note in record.notes),
+        *(f"licence: {number} pictures {licence}" for licence, number in list(record.licences.items())[:_LICENCES]),
+        *(["  unknown: --licence names it, or licences.csv beside the photos"] if UNKNOWN in record.licences else []),
+        *(describe_diff(frozen.comparison)[-1:] if frozen.comparison else []),
+        f"digest: {record.digest}",
+    ]
+
+
+@click.command()
+@click.argument("benchmark", type=benchmark_folder)
+@click.option("--digest", help="The digest that was published; another one is a difference.")
+@click.option("--files-only", is_flag=True, help="Do not decode the pictures: their files' hashes alone.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def check(benchmark: Path, digest: str | None, files_only: bool, as_json: bool) -> None:
+    """Verify every hash of a benchmark and name what differs; exit status 1 where something does."""
+    wanted = None if digest is None else _digest(digest)
+    found = differences(benchmark)
+    if not found and not files_only:
+        found = pixel_differences(benchmark)
+    record = read_benchmark_record(benchmark)
+    lines = [str(difference) for difference in found]
+    if wanted not in (None, record.digest):
+        about = "another benchmark: the digest expected is"
+        if wanted == record.content_digest:
+            about = "pictures and labels fit, by the card's digest of them; --digest takes the one over everything: got"
+        lines.append(f"{about} {wanted}, the one here {record.digest}")
+    if as_json:
+        click.echo(json.dumps({"digest": record.digest, "whole": not lines, "differences": lines}, indent=1))
+    else:
+        whole = f"whole: {record.name} {record.version}, {record.counts.pictures} pictures, digest {record.digest}"
+        click.echo("\n".join(lines or [whole]))
+    sys.exit(1 if lines else 0)
+
+
+def _digest(text: str) -> str:
+    """A digest as it was published, in capitals or not; half a digest would compare with nothing."""
+    if not re.fullmatch(r"[0-9a-f]{64}", text.strip().lower()):
+        raise UserError(f"expected a digest of 64 hexadecimal digits, as `freeze` prints it, got '{text}'")
+    return text.strip().lower()
+
+
+@click.command()
+@click.argument("old", type=benchmark_folder)
+@click.argument("new", type=benchmark_folder)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, every picture named.")
+def diff(old: Path, new: Path, as_json: bool) -> None:
+    """Say what changed between two versions of a benchmark, and which step of the version is due."""
+    comparison = compare_versions(read_version(old), read_version(new))
+    if as_json:
+        found = {**asdict(comparison), "step": comparison.step, "step_made": comparison.step_made}
+        click.echo(json.dumps(found, indent=1, ensure_ascii=False))
+    else:
+        click.echo("\n".join(describe_diff(comparison)))

@@ -1,0 +1,149 @@
+"""The commands `paint`, `quality` and `analyse prompts`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from counterfoil.builder import build_pictures
+from counterfoil.cli.command_group import Commands
+from counterfoil.cli.config_file import config_option
+from counterfoil.cli.run_commands import command_line, print_lost, skipped_line
+from counterfoil.errors import UserError
+from counterfoil.generation.embedding import Embedding
+from counterfoil.generation.generator import GenerationConfig, generate_pictures
+from counterfoil.generation.prompt_plan import Selection
+from counterfoil.generation.quality_control import QualityBounds, control_quality
+from counterfoil.generation.quality_page import ReferenceComparison, neighbours, read_reference, write_quality_page
+from counterfoil.mining.prompt_study import outdated, prompt_json, prompt_study, prompt_table
+from counterfoil.painters.painter_protocol import PaintOptions
+from counterfoil.recipes.edit_recipe import load_recipe
+from counterfoil.recipes.prompt_recipe import is_prompt_recipe
+from counterfoil.run_config import RunConfig
+from counterfoil.sources.source_loaders import open_source
+from counterfoil.store.files import write_atomically
+from counterfoil.store.workspace import Workspace
+
+_OPTIONS = ("device", "precision", "batch_size", "steps", "guidance", "scheduler", "size", "strength")
+_OF_EDITS = ("recipe", "out", "images", "masks", "limit", "seed")
+_GIVEN = (ParameterSource.COMMANDLINE, ParameterSource.DEFAULT_MAP)  # by option, by --config
+_folder = click.Path(path_type=Path)
+
+
+@click.command()
+@click.option("--recipe", required=True, help="imagenet-d, ximagenet-12-ai, imagenet-d-photo, or a YAML file.")
+@click.option("--painter", help="Painter address, such as diffusers:org/name@revision or diffusers:FOLDER.")
+@click.option("--out", required=True, type=_folder, help="Workspace for pictures and manifest.")
+@click.option("--images", type=_folder, help="Photos, where the recipe paints around objects or edits photos.")
+@click.option("--masks", type=_folder, help="Parallel folder of masks (PNG, same stem).")
+@click.option("--categories", default="", help="Only these classes, commas between.")
+@click.option("--attributes", default="", help="Only these of background, texture, material.")
+@click.option("--values", default="", help="Only these values, such as 'beach,wheat field'.")
+@click.option("--per-pair", type=int, default=1, show_default=True, help="Pictures of each class and value.")
+@click.option("--limit", type=int,
+              help="At most so many pictures beside counterparts; photos, where the recipe edits photos.")  # fmt: skip
+@click.option("--seed", type=int, default=0, show_default=True, help="Another seed paints other pictures.")
+@click.option("--negative", help="What pictures shall not show, in place of the recipe's.")
+@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or cuda:NUMBER.")
+@click.option("--precision", type=click.Choice(["auto", "f32", "bf16", "fp16"]), default="auto", show_default=True,
+              help="auto is bf16 on a GPU, f32 elsewhere.")  # fmt: skip
+@click.option(
+    "--batch-size", type=int, default=8, show_default=True, help="Pictures at once; halved where they do not fit."
+)
+@click.option("--steps", type=int, help="Denoising steps [default: the model's].")
+@click.option("--guidance", type=float, help="Weight of the prompt [default: the model's]; 0 for turbo models.")
+@click.option("--scheduler", help="A scheduler of diffusers by its class name [default: the model's].")
+@click.option("--size", type=int, help="Side of the pictures in pixels [default: the model's].")
+@click.option("--strength", type=float, help="How much of a background is painted anew, up to 1.")
+@config_option
+def paint(recipe: str, painter: str | None, out: Path, images: Path | None, masks: Path | None, **options: Any) -> None:
+    """Paint pictures from words, or backgrounds around objects, into a workspace."""
+    if not is_prompt_recipe(recipe):
+        _build(recipe, out, images, masks, options)
+        return
+    if painter is None:
+        raise UserError("expected --painter, such as diffusers:org/name@revision; see docs/diffusion.md")
+    chosen = PaintOptions(**{name: options[name] for name in _OPTIONS})
+    job = GenerationConfig(
+        recipe, painter, _selection(options), chosen, options["negative"], options["seed"], images, masks,
+        command_line(),
+    )  # fmt: skip
+    result = generate_pictures(job, out)
+    click.echo(f"pictures: {result.pictures} in {out / 'pictures'}")
+    click.echo(f"manifest: {out / 'variants.parquet'}")
+    click.echo(skipped_line(len(result.skipped), out))
+
+
+def _build(recipe: str, out: Path, images: Path | None, masks: Path | None, options: dict[str, Any]) -> None:
+    """A recipe of edits needs photos and no painter."""
+    load_recipe(recipe)  # a name that is no recipe is said first
+    if images is None:
+        raise UserError(f"expected --images: {recipe} edits photos")
+    context = click.get_current_context()
+    for name in (name for name in context.params if name not in _OF_EDITS):
+        if context.get_parameter_source(name) in _GIVEN:
+            raise UserError(f"expected no --{name.replace('_', '-')}: {recipe} edits photos and asks no painter")
+    job = RunConfig(
+        open_source(images, masks), (), recipe, options["limit"], seed=options["seed"], command=command_line()
+    )
+    skipped = build_pictures(job, out, print_lost)
+    pictures = Workspace(out).exhibits
+    photos = len({exhibit.variant.sample_id for exhibit in pictures})
+    click.echo(f"pictures: {len(pictures)} of {photos} photos in {out / 'pictures'}")
+    click.echo(skipped_line(skipped, out))
+
+
+def _selection(options: dict[str, Any]) -> Selection:
+    lists = {name: _words(options[name]) for name in ("categories", "attributes", "values")}
+    return Selection(**lists, per_pair=options["per_pair"], limit=options["limit"])
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+@click.command()
+@click.argument("workspace", type=_folder)
+@click.option("--distance", type=int, default=4, show_default=True,
+              help="Bits of 64 by which the hashes of near-duplicates differ at most.")  # fmt: skip
+@click.option("--keep-all", is_flag=True, help="Look only; brings back what was removed before.")
+@click.option("--reference", type=_folder, help="Folder of pictures; the nearest ones are shown beside.")
+def quality(workspace: Path, distance: int, keep_all: bool, reference: Path | None) -> None:
+    """Take blank, broken and repeated pictures out of a workspace's manifest, each with its reason."""
+    bounds, store = QualityBounds(distance, keep_all), Workspace(workspace)
+    known = None if reference is None else read_reference(reference, Embedding())  # before the manifest changes
+    looked = control_quality(store.folder, bounds)
+    near = [] if known is None else neighbours(workspace, known, looked.unreadable)
+    page = write_quality_page(workspace, looked, bounds, ReferenceComparison(reference, near))
+    verb = "found" if keep_all else "removed"
+    told = ", ".join(f"{count} {kind}" for kind, count in looked.counts.items()) or "nothing"
+    click.echo(f"{len(looked.exhibits)} pictures looked at; {verb}: {told}")
+    if near:
+        click.echo(f"nearest pair, cosine {near[0].cosine:.3f}: {workspace / near[0].file} and {near[0].beside}")
+    click.echo(f"page: {page}")
+
+
+@click.group(cls=Commands)
+def analyse() -> None:
+    """Questions that finished workspaces answer."""
+
+
+@analyse.command()
+@click.argument("workspaces", nargs=-1, required=True, type=_folder)
+@click.option("--compared", type=int, default=500, show_default=True,
+              help="Pictures of each template whose distances are taken; 0 leaves the diversity out.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+@click.option("--out", type=click.Path(path_type=Path), help="Also write the JSON into this file.")
+def prompts(workspaces: tuple[Path, ...], compared: int, as_json: bool, out: Path | None) -> None:
+    """Compare prompt templates by shared failures, verified pictures and diversity, with 95 % intervals."""
+    rows = prompt_study(workspaces, compared)
+    document = json.dumps(prompt_json(rows), indent=1, allow_nan=False)
+    if out is not None:
+        write_atomically(out, document)
+    for line in outdated(workspaces):
+        click.echo(line, err=True)
+    click.echo(document if as_json else prompt_table(rows))

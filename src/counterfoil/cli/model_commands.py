@@ -1,0 +1,148 @@
+"""The commands `list` and `models check`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.cli.command_group import Commands
+from counterfoil.cli.shared_options import chosen_options, model_options
+from counterfoil.contract_checks import ContractError, check_model
+from counterfoil.edits.registry import EDITS
+from counterfoil.errors import UserError
+from counterfoil.labels.label_space import space_named, space_of
+from counterfoil.models.model_loaders import load_model, model_schemes
+from counterfoil.painters.painter_loaders import painter_schemes
+from counterfoil.recipes.edit_recipe import load_recipe, recipe_names
+from counterfoil.recipes.prompt_recipe import load_prompt_recipe, prompt_recipe_names
+from counterfoil.sources.demo_photos import DemoSource
+from counterfoil.sources.source_loaders import source_schemes
+from counterfoil.types import Model, Preprocessing
+from counterfoil.worker_pool import cores
+
+_LISTS: dict[str, Callable[[], list[tuple[str, str]]]] = {
+    "edits": lambda: [(name, (edit.__doc__ or "").split("\n")[0]) for name, edit in EDITS.items()],
+    "recipes": lambda: [
+        *((name, load_recipe(name).about) for name in recipe_names()),
+        *((name, f"[paint] {load_prompt_recipe(name).about}") for name in prompt_recipe_names()),
+    ],
+    "models": lambda: [(f"{scheme}:", about) for scheme, about in model_schemes().items()],
+    "painters": lambda: [(f"{scheme}:", about) for scheme, about in painter_schemes().items()],
+    "sources": lambda: list(source_schemes().items()),
+}
+
+
+@click.command(name="list")
+@click.argument("what", type=click.Choice(list(_LISTS)))
+def list_(what: str) -> None:
+    """List the edits, recipes, models, painters or sources there are."""
+    rows = _LISTS[what]()
+    width = max(len(name) for name, _ in rows)
+    for name, about in rows:
+        click.echo(f"{name:<{width}}  {about}")
+
+
+PHOTOS = 3
+_SECONDS_TO_MEASURE = 2.0
+_PER_CALL = 8
+
+
+@click.group(cls=Commands)
+def models() -> None:
+    """What a model is and whether it keeps its promises."""
+
+
+@models.command()
+@click.argument("address")
+@model_options
+def check(address: str, classes: str | None, **options: Any) -> None:
+    """Load a model, print what it is, ask it about three demo photos and check the contract."""
+    space = space_named(classes) if classes else None
+    model = load_model(address, options=replace(chosen_options(options), classes=space))
+    for line in described(model):
+        click.echo(line)
+    if not model.gives_scores:
+        click.echo("contract: not run, since this model answers variants and not pictures")
+        return
+    photos = demo_photos()
+    for line in answered(model, photos):
+        click.echo(line)
+    keep_promises(model, [photo for _, photo in photos])
+    click.echo("contract: kept (width, finite, probabilities, independent of batch and order)")
+    click.echo(f"speed: {pictures_a_second(model, [photo for _, photo in photos]):.0f} pictures a second")
+    if model.note:
+        click.echo(f"note: {model.note}")
+
+
+def described(model: Model) -> list[str]:
+    """What the model is."""
+    return [
+        f"model: {model.name}",
+        f"weights: sha256 {model.digest}",
+        *([f"parameters: {model.parameters:,}"] if model.parameters else []),
+        f"labels: {len(model.labels)} of {space_of(model.labels).name}, {model.labels[0]} ... {model.labels[-1]}",
+        f"preprocessing: {told(model.preprocessing)}",
+        *([f"prepared by: {model.prepared_by}"] if model.prepared_by else []),
+    ]
+
+
+def told(preprocessing: Preprocessing | None) -> str:
+    """Preprocessing in one line."""
+    if preprocessing is None:
+        return "done by the model itself, unseen"
+    p = preprocessing
+    geometry = f"squeeze to {p.size}" if p.resize is None else f"resize {p.resize}, centre crop {p.size}"
+    mean, std = (", ".join(f"{value:.6g}" for value in values) for values in (p.mean, p.std))
+    return f"{geometry}, {p.interpolation}, antialiased, mean ({mean}), std ({std}) in levels 0..255, {p.colour_order}"
+
+
+def demo_photos() -> list[tuple[str, NDArray[np.uint8]]]:
+    """Three demo photos of different classes, with their labels."""
+    source = DemoSource()
+    samples = {sample.label: sample for sample in source.samples()[0]}
+    chosen = list(samples.values())[:: max(1, len(samples) // PHOTOS)][:PHOTOS]
+    return [(sample.label, source.read(sample)[0]) for sample in chosen]
+
+
+def answered(model: Model, photos: list[tuple[str, NDArray[np.uint8]]]) -> list[str]:
+    """The best answer to each photo."""
+    space, demo = space_of(model.labels), space_named("imagenet1k")
+    scores = model([photo for _, photo in photos])
+    best = scores.argmax(axis=1)
+    return [
+        f"photo of {demo.name_of(label)}: {space.name_of(model.labels[column])} ({100 * row[column]:.1f} %)"
+        for (label, _), column, row in zip(photos, best, scores, strict=True)
+    ]
+
+
+def keep_promises(model: Model, photos: list[NDArray[np.uint8]]) -> None:
+    """The contract, as a user's error where it is broken."""
+    try:
+        check_model(model, photos)
+    except ContractError as error:
+        raise UserError(f"{model.name} breaks the contract of models: {error}") from error
+
+
+def pictures_a_second(model: Model, photos: list[NDArray[np.uint8]]) -> float:
+    """The rate with one thread per core, as the pipeline asks."""
+    batch = (photos * _PER_CALL)[:_PER_CALL]
+    end = time.monotonic() + _SECONDS_TO_MEASURE
+
+    def ask(_: int) -> int:
+        calls = 0
+        while time.monotonic() < end or calls == 0:
+            model(batch)
+            calls += 1
+        return calls
+
+    start = time.monotonic()
+    with ThreadPoolExecutor(cores()) as pool:
+        calls = sum(pool.map(ask, range(cores())))
+    return calls * len(batch) / (time.monotonic() - start)

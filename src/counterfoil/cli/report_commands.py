@@ -1,0 +1,190 @@
+"""The commands `report`, `compare`, `gate` and `plan`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from counterfoil.errors import UserError
+from counterfoil.published.catalogue import paper_tables, picture_reader
+from counterfoil.report.exports import EXPORTS, export_names, exported
+from counterfoil.report.findings import headline_of
+from counterfoil.report.gate import (
+    EXIT_STATUS,
+    SHOWN_FIRST,
+    Bound,
+    judge_accuracies,
+    judge_drops,
+    junit,
+    max_drop,
+    overall,
+)
+from counterfoil.report.integrations import TRACKERS
+from counterfoil.report.page import content_of, write_study
+from counterfoil.report.report_input import ReportInput
+from counterfoil.report.result_tables import comparison_csv, comparison_json, comparison_sentence, comparison_text
+from counterfoil.report.words import MEANING
+from counterfoil.statistics.power import DiscordanceChange, change_from_accuracy, change_from_discordance, photos_needed
+from counterfoil.store.files import write_atomically
+from counterfoil.study.comparison import compare_runs
+from counterfoil.study.examples import ThumbnailCache
+from counterfoil.study.runs import accuracies, open_runs
+
+_ALPHA = 0.05
+
+
+@click.command()
+@click.option("--drop", type=click.FloatRange(0, 100, min_open=True), required=True, help="the drop to see, in points")
+@click.option(
+    "--power",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.8,
+    show_default=True,
+    help="with which probability it is to be seen",
+)
+@click.option(
+    "--accuracy",
+    type=click.FloatRange(0, 100),
+    default=80.0,
+    show_default=True,
+    help="accuracy on the originals, percent",
+)
+@click.option(
+    "--correlation",
+    type=click.FloatRange(0, 1),
+    default=0.5,
+    show_default=True,
+    help="of right answers before and after the edit",
+)
+@click.option(
+    "--discordance",
+    type=click.FloatRange(0, 100, min_open=True),
+    default=None,
+    help="percent of photos whose answer changes; from a trial run, instead of accuracy and correlation",
+)
+@click.option(
+    "--comparisons",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="rows of the table that Holm's adjustment is over",
+)
+def plan(
+    drop: float, power: float, accuracy: float, correlation: float, discordance: float | None, comparisons: int
+) -> None:  # fmt: skip
+    """Say how many photos are needed to see a drop."""
+    if discordance is None:
+        change = change_from_accuracy(drop / 100, accuracy / 100, correlation)
+    else:
+        change = change_from_discordance(drop / 100, discordance / 100)
+    needed = photos_needed(change, power=power, alpha=_ALPHA / comparisons)
+    click.echo(_sentence(needed, change, power, comparisons))
+
+
+def _sentence(needed: int, change: DiscordanceChange, power: float, comparisons: int) -> str:
+    lost, gained = 100 * change.lost, 100 * change.gained
+    among = f", among {comparisons} comparisons" if comparisons > 1 else ""
+    return (
+        f"{needed:,} photos: a drop of {lost - gained:g} points ({lost:.1f} % of photos lost, {gained:.1f} % gained) "
+        f"then has p < {_ALPHA:g} by McNemar's exact test{among} with probability {power:g}."
+    )
+
+
+_COMPARED = {
+    "drops": "drops in points, above zero the second loses less",
+    "accuracies": "accuracies in percent, above zero the first is right more often",
+}
+run_folder = click.Path(path_type=Path)
+names_option = click.option(
+    "--as", "names", multiple=True, help="Name of a run, once per run: tells equal models apart."
+)
+
+
+@click.command()
+@click.argument("runs", nargs=-1, required=True, type=run_folder)
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for the report.")
+@names_option
+@click.option("--export", "exports", default="", help=f"Also write {', '.join(EXPORTS)} (comma between), or all.")
+@click.option("--log", "trackers", multiple=True, type=click.Choice(list(TRACKERS)), help="Log to a tracker.")
+def report(runs: tuple[Path, ...], out: Path, names: tuple[str, ...], exports: str, trackers: tuple[str, ...]) -> None:
+    """Make the report of a finished run again, or one comparison of several runs over the same pictures."""
+    wanted = export_names(exports) if exports else []
+    study = open_runs(runs, names)
+    content = content_of(study, ThumbnailCache(study.folders, picture_reader(study)), paper_tables)
+    page = write_study(out, content)
+    if "csv" in wanted:
+        content = replace(content, top5_drops=study.top5_drops)
+    _write_exports(out, content, wanted)
+    for tracker in trackers:
+        TRACKERS[tracker](content, page)
+    for finding in headline_of(study):
+        click.echo(finding.text)
+    click.echo(f"report: {page}")
+
+
+def _write_exports(out: Path, content: ReportInput, wanted: list[str]) -> None:
+    for name in wanted:
+        files = exported(content, [name])
+        for path, data in files.items():
+            write_atomically(out / path, data)
+        if not files:
+            click.echo(f"{name}: no file written, since there is nothing to show: too few photos were scored")
+
+
+@click.command()
+@click.argument("runs", nargs=-1, type=run_folder, metavar="FIRST_RUN SECOND_RUN")
+@names_option
+@click.option("--first", help="Model of the first run, where it holds several.")
+@click.option("--second", help="Model of the second run, where it holds several.")
+@click.option("--json", "form", flag_value="json", help="Print JSON instead of a table.")
+@click.option("--csv", "form", flag_value="csv", help="Print CSV instead of a table.")
+def compare(runs: tuple[Path, ...], form: str | None, **options: Any) -> None:
+    """Compare two models photo by photo: drop of the first minus drop of the second, with 95 % intervals."""
+    if len(runs) != 2:
+        raise UserError(
+            f"expected two runs, got {len(runs)}: `counterfoil compare FIRST_RUN SECOND_RUN`; of two models in one run,"
+            " name it twice with --first MODEL --second MODEL"
+        )
+    found = compare_runs(runs, **options)
+    if form == "json":
+        document = comparison_json(
+            found.accuracy, found.attributes, found.levels, kind=found.kind, surrogates=found.surrogates
+        )
+        click.echo(json.dumps(document, indent=1, allow_nan=False))
+    elif form == "csv":
+        click.echo(comparison_csv([*found.attributes, *found.levels]), nl=False)
+    else:
+        click.echo(comparison_sentence(found.accuracy, found.kind))
+        for model in found.surrogates:
+            click.echo(f"{model} – {MEANING}.")
+        click.echo(f"\nfirst {found.first}, second {found.second}; {_COMPARED[found.kind]}\n")
+        click.echo(comparison_text([*found.attributes, *found.levels]))
+
+
+@click.command()
+@click.argument("run", type=run_folder)
+@click.option("--max-drop", "drops", multiple=True, help="background=5, size:0.05=20, background-swap=10, any=15.")
+@click.option("--min-accuracy", type=float, help="Least accuracy on the unedited photos, in percent.")
+@click.option("--bound", type=click.Choice(["upper", "lower", "point"]), default="upper", show_default=True,
+              help="upper: prove that it holds; lower: prove that it is violated; point: no proof.")  # fmt: skip
+@click.option("--model", help="Judge only this model.")
+@click.option("--junit", "xml", type=click.Path(path_type=Path), help="Also write the checks as JUnit XML.")
+def gate(run: Path, drops: tuple[str, ...], min_accuracy: float | None, bound: Bound, **options: Any) -> None:
+    """Hold a run to bounds: exit 0 where they hold, 1 where one is violated, 3 where the data cannot tell."""
+    if not drops and min_accuracy is None:
+        raise UserError("expected a bound, got none; give --max-drop background=5 or --min-accuracy 70")
+    rules = [max_drop(text) for text in drops]
+    study = open_runs([run]).only(options["model"])
+    checks = judge_drops(study.drops, rules, bound)
+    if min_accuracy is not None:
+        checks += judge_accuracies(accuracies(study), min_accuracy, bound)
+    if options["xml"]:
+        write_atomically(options["xml"], junit(checks))
+    for check in sorted(checks, key=lambda check: SHOWN_FIRST.index(check.verdict)):
+        click.echo(f"{check.verdict}: {check.told}")
+    sys.exit(EXIT_STATUS[overall(checks)])

@@ -1,0 +1,43 @@
+"""Options that commands share; help with full summaries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from counterfoil.models.model_options import DEFAULT_TEMPLATES, ModelOptions, Runtime, read_templates
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_MODEL_OPTIONS = (
+    click.option("--describe", help="Labels and preprocessing of a model file that does not say them: JSON or a file."),
+    click.option("--classes", help="The photos' classes: imagenet-d, imagenet-9, ximagenet-12, or a classes.json."),
+    click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or cuda:NUMBER."),
+    click.option("--precision", type=click.Choice(["f32", "bf16", "fp16"]), default="f32", show_default=True,
+                 help="Lower ones say how many answers they changed."),
+    click.option("--runtime", type=click.Choice(["own", "onnx", "openvino"]), default="own", show_default=True,
+                 help="onnx exports a torch model once and checks it."),
+    click.option("--export", is_flag=True, hidden=True, help="Deprecated: say --runtime onnx."),
+    click.option("--template", help="What a zero-shot model is told, such as 'a sketch of a {c}', or a file of them."),
+)  # fmt: skip
+
+
+def model_options(command: Command) -> Command:
+    """Everything about loading a model that a user may choose."""
+    for option in reversed(_MODEL_OPTIONS):
+        command = option(command)
+    return command
+
+
+def chosen_options(options: dict[str, Any]) -> ModelOptions:
+    """What the command line chose about loading models."""
+    template = options["template"]
+    templates = read_templates(template) if template else DEFAULT_TEMPLATES
+    chosen = {name: options[name] for name in ("describe", "device", "precision")}
+    runtime: Runtime = options["runtime"]
+    if options["export"]:
+        click.echo("counterfoil: --export is deprecated and goes with the next release; say --runtime onnx", err=True)
+        runtime = "onnx"
+    return ModelOptions(templates=templates, runtime=runtime, **chosen)

@@ -1,0 +1,308 @@
+"""The command `verify` and its subcommands.
+
+The page and its database come with an extra, so the pipeline's part is imported when a command runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from counterfoil.cli.command_group import Commands
+from counterfoil.errors import UserError
+from counterfoil.plugins import check_installed
+from counterfoil.report.words import ABSENT as _ABSENT
+from counterfoil.report.words import number, number_of
+from counterfoil.statistics.annotators import RULES, UNDECIDED, DecisionRule, Exclusion
+from counterfoil.store.workspace import Workspace
+from counterfoil.types import VerificationResult
+from counterfoil.verification.accuracy_change import changed_by_verification
+
+if TYPE_CHECKING:
+    from counterfoil.verification.security import Address
+
+
+_MEASURES = {
+    "percent_agreement": "percent", "cohen_kappa": "Cohen's kappa", "fleiss_kappa": "Fleiss' kappa",
+    "krippendorff_alpha": "Krippendorff's alpha",
+}  # fmt: skip
+
+
+def address_words(address: Address, link: str, counts: Mapping[str, int]) -> Iterator[str]:
+    """What whoever starts the page has to know."""
+    yield f"pictures: {counts['work']}; hidden controls: {counts['good']} known good, {counts['bad']} known bad"
+    if not counts["good"] or not counts["bad"]:
+        yield (
+            "  where a kind of control is 0, the workspace holds no pictures for it: originals make known good"
+            " ones, pictures of a class that nobody takes for the one asked about known bad ones"
+        )
+    yield f"administrator (who has this link is let in): {link}"
+    yield "  open it and invite annotators there, or by `counterfoil verify invite WORKSPACE NAME...`"
+    beyond = f", for the TLS proxy of {address.url}" if address.is_encrypted else ""
+    yield f"listening on {address.host}:{address.port}{beyond}"
+    if address.is_public and not address.is_encrypted:
+        yield f"WARNING: {address.url} is not encrypted: links and answers can be read on the way"
+    if not address.is_encrypted:
+        yield (
+            "for annotators elsewhere: put a TLS proxy (Caddy, nginx) before this port and give its address, such as"
+            " --url https://verify.example.org; docs/verify.md shows how"
+        )
+    yield "Ctrl-C stops; the same command goes on"
+
+
+def status_lines(summary: Mapping[str, Any]) -> Iterator[str]:
+    """Progress, agreement, people."""
+    progress, decisions = summary["progress"], summary["decisions"]
+    yield f"answers: {progress['done']} of {progress['total']}"
+    yield f"pictures with all their answers: {progress['finished']} of {progress['pictures']}"
+    yield (
+        f"by majority: kept {decisions['kept']} of {progress['pictures']} pictures; dropped {decisions['dropped']},"
+        f" undecided {decisions['undecided']}, too few answers {decisions['too_few']}"
+    )
+    yield from _agreement(summary["agreement"])
+    for person in summary["annotators"]:
+        controls = f"controls right {_share(person['control_accuracy'])} of {person['controls']}"
+        repeats = f"repeats same {_share(person['repeat_consistency'])} of {person['repeats']}"
+        median = _ABSENT if person["median_seconds"] is None else _seconds(person["median_seconds"])
+        out = f"; left out: {person['reason']}" if person["excluded"] else ""
+        yield f"{person['name']}: {person['done']} answered, median {median}, {controls}, {repeats}{out}"
+    yield f"disagreements: {summary['disagreement_count']}"
+
+
+def decided_lines(
+    verified: VerificationResult, asked: int, excluded: Mapping[str, str], adjudicated: int
+) -> Iterator[str]:
+    """What was decided, and what it stands on."""
+    kept = sum(decision.kept for decision in verified.decisions)
+    open_ = sum(UNDECIDED in decision.decided.values() for decision in verified.decisions)
+    yield f"rule: {verified.rule}; {number_of(verified.annotators, 'annotator')}"
+    few = asked - len(verified.decisions)
+    yield (
+        f"kept {kept} of {asked} pictures; dropped {len(verified.decisions) - kept - open_}, undecided {open_},"
+        f" too few answers {few}{' (wait for more, or decide on fewer by --fewest N)' if few else ''}"
+    )
+    if adjudicated:
+        yield f"settled by an administrator: {number_of(adjudicated, 'question')}"
+    for name, reason in excluded.items():
+        yield f"left out: {name}, {reason}"
+    yield from _agreement(verified.agreement)
+    for doubt in verified.doubts:
+        yield f"WARNING: {doubt}"
+
+
+def _agreement(found: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    for question, values in found.items():
+        told = [f"{words} {_measured(values, name)}" for name, words in _MEASURES.items()]
+        yield f"agreement on '{question}' over {values['pictures']:g} pictures: {', '.join(told)}"
+        if any(line.endswith(_ABSENT) for line in told):
+            yield f"  {_ABSENT}: not defined, since all say the same or too few pictures have two answers"
+        if any(line.endswith("(no interval)") for line in told):
+            yield "  no interval: too few pictures, or one of them alone makes the measure what it is"
+
+
+def _measured(values: Mapping[str, Any], name: str) -> str:
+    """A measure with its interval."""
+    value, low, high = (_number(values[name + end]) for end in ("", "_low", "_high"))
+    if value == _ABSENT:
+        return value
+    return f"{value} (no interval)" if _ABSENT in (low, high) else f"{value} [{low}, {high}]"
+
+
+def _number(value: float | None) -> str:
+    return _ABSENT if value is None else number(value, 2)
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.1f} s" if value >= 1 else f"{value:.2f} s"
+
+
+def _share(value: float | None) -> str:
+    return _ABSENT if value is None or value != value else f"{100 * value:.0f} %"
+
+
+FORMS = ("csv", "json", "label-studio", "label-studio-setup")
+
+
+class _Days(click.FloatRange):
+    """A span of time; `nan` is below no bound and above none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number, where it is one."""
+        found = super().convert(value, param, ctx)
+        return found if found == found else self.fail(f"{value} is not in the range {self.min}<x<={self.max}.", param)
+
+
+_folder = click.argument("workspace", type=click.Path(path_type=Path))
+_database = click.option(
+    "--database", envvar="COUNTERFOIL_DATABASE", help="postgresql://... [default: a SQLite file in the workspace]."
+)
+_url = click.option("--url", help="The address that annotators use, such as https://verify.example.org.")
+
+
+class _Command(click.Command):
+    """A command that needs the extra `web`; its help does not."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run it, where everything that it needs is installed."""
+        check_installed()
+        return super().invoke(ctx)
+
+
+class _Verifying(Commands):
+    command_class = _Command
+
+
+@click.group(cls=_Verifying)
+def verify() -> None:
+    """Let people confirm the pictures of a workspace."""
+
+
+@verify.command()
+@_folder
+@click.option("--questions", type=click.Path(path_type=Path),
+              help="YAML or JSON [default: two questions, three annotators per picture].")  # fmt: skip
+@_database
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8642, show_default=True,
+              help="Port to listen on; 0 takes a free one.")  # fmt: skip
+@_url
+def serve(workspace: Path, questions: Path | None, database: str | None, host: str, port: int, url: str | None) -> None:
+    """Start the web page for annotators."""
+    from counterfoil.verification.app import open_listener as listening
+    from counterfoil.verification.project_setup import administrator_link, begin_verification, serve_verification
+    from counterfoil.verification.security import address_at
+
+    address_at(host, port, url)  # a fault in it is told before anything begins
+    verification = begin_verification(workspace, database, questions)
+    with listening(host, port) as bound:
+        address = address_at(host, bound.getsockname()[1], url)
+        for line in address_words(address, administrator_link(verification.desk(address)), verification.counts):
+            click.echo(line)
+        serve_verification(verification, address, bound)
+
+
+@verify.command()
+@_folder
+@click.argument("names", nargs=-1, required=True)
+@click.option("--role", type=click.Choice(["annotator", "admin"]), default="annotator", show_default=True,
+              help="What the link lets its holder do.")  # fmt: skip
+@click.option("--days", type=_Days(0, 366, min_open=True), default=30, show_default=True,
+              help="How long the link works.")  # fmt: skip
+@click.option("--port", type=click.IntRange(1, 65535), default=8642, show_default=True,
+              help="The port that the page is served on.")  # fmt: skip
+@_url
+@_database
+def invite(workspace: Path, names: tuple[str, ...], database: str | None, **options: Any) -> None:
+    """Make a link for each name; a name that is known gets a new one in place of the old."""
+    from counterfoil.verification.project_setup import open_verification
+    from counterfoil.verification.security import address_at
+
+    address = address_at("127.0.0.1", options["port"], options["url"])
+    desk = open_verification(workspace, database).desk(address)
+    for name in names:
+        click.echo(f"{name}: {desk.invite(name, options['role'], options['days'])}")
+
+
+@verify.command()
+@_folder
+@_database
+def status(workspace: Path, database: str | None) -> None:
+    """Say how far verification is, how far people agree, and how each does on the controls."""
+    from counterfoil.verification.project_setup import open_verification, summary_of
+
+    for line in status_lines(summary_of(open_verification(workspace, database))):
+        click.echo(line)
+
+
+@verify.command()
+@_folder
+@click.option("--rule", type=click.Choice(RULES), default="majority", show_default=True, help="How answers decide.")
+@click.option("--fewest", type=int, help="Answers that a picture needs [default: the annotators per picture].")
+@click.option("--certainty", type=float, help="What dawid-skene has to believe [default: 0.5].")
+@click.option("--least-control-accuracy", "control_accuracy", type=float, help="Leave out annotators below this share.")
+@click.option("--least-consistency", "repeat_consistency", type=float, help="The same for repeated pictures.")
+@click.option("--least-seconds", "seconds", type=click.FloatRange(0), help="The same for the median time per answer.")
+@_database
+def decide(
+    workspace: Path, database: str | None, rule: Any, fewest: int | None, certainty: float | None, **least: Any
+) -> None:
+    """Decide which pictures people confirm, and keep that in the workspace."""
+    from counterfoil.verification.decision import decide
+    from counterfoil.verification.project_setup import open_verification
+
+    if certainty is not None and rule != "dawid-skene":
+        raise UserError(f"expected --certainty with --rule dawid-skene, got it with {rule}, which looks at none")
+    verification = open_verification(workspace, database)
+    enough = _enough(fewest, verification.questionnaire.annotators)
+    chosen = DecisionRule(rule, enough, 0.5 if certainty is None else certainty)
+    decided = decide(verification, chosen, Exclusion(**least))
+    for line in decided_lines(decided.verified, decided.asked, decided.excluded, decided.adjudicated):
+        click.echo(line)
+
+
+def _enough(fewest: int | None, annotators: int) -> int:
+    """The answers that a picture needs; more than it can get would decide nothing."""
+    if fewest is not None and fewest > annotators:
+        raise UserError(f"expected --fewest of at most {annotators}, the annotators per picture, got {fewest}")
+    return annotators if fewest is None else fewest
+
+
+@verify.command()
+@_folder
+@click.option("--run", "runs", multiple=True, type=click.Path(path_type=Path), help="A run over the workspace.")
+def changed(workspace: Path, runs: tuple[Path, ...]) -> None:
+    """Say what verification changed: accuracies and drops with and without it."""
+    for line in changed_by_verification(Workspace(workspace), runs).lines:
+        click.echo(line)
+
+
+@verify.command()
+@_folder
+@click.option("--format", "form", type=click.Choice(FORMS), default="csv", show_default=True, help="How to write them.")
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="The file to write.")
+@_database
+def export(workspace: Path, form: str, out: Path, database: str | None) -> None:
+    """Write every answer to a file."""
+    from counterfoil.verification.project_setup import open_verification, recorded_verification
+    from counterfoil.verification.verdict_import import export_verdicts
+
+    # Label Studio's tasks name pictures; bare answers come out whatever became of those
+    opened = open_verification if form == "label-studio" else recorded_verification
+    click.echo(export_verdicts(opened(workspace, database), form, out))
+
+
+@verify.command(name="import")
+@_folder
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@_database
+def import_(workspace: Path, files: tuple[Path, ...], database: str | None) -> None:
+    """Take in answers from CSV, JSON, Label Studio's JSON, or what an offline package saved."""
+    from counterfoil.verification.project_setup import open_verification
+    from counterfoil.verification.verdict_import import import_file
+
+    verification = open_verification(workspace, database)
+    for path in files:
+        found = import_file(verification, path)
+        click.echo(f"{path}: {found.taken} answers taken in")
+        for reason, count in found.left_out.items():
+            click.echo(f"  {count} left out: they {reason}")
+
+
+@verify.command()
+@_folder
+@click.argument("name")
+@click.option("--count", type=click.IntRange(1), default=200, show_default=True, help="Most pictures in the package.")
+@click.option("--days", type=_Days(0, 366, min_open=True), default=30, show_default=True,
+              help="How long the pictures wait for this person.")  # fmt: skip
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="The zip to write.")
+@_database
+def package(workspace: Path, name: str, out: Path, database: str | None, **options: Any) -> None:
+    """Write a zip for an annotator without access to the page."""
+    from counterfoil.verification.project_setup import open_verification
+    from counterfoil.verification.verdict_import import package
+
+    count = package(open_verification(workspace, database), name, options["count"], options["days"], out)
+    click.echo(f"{out}: {count} pictures for {name}; take the answers in with `counterfoil verify import`")

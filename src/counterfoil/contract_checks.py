@@ -1,0 +1,242 @@
+"""Contract checks of edits and classifiers for plug-in authors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import fields, is_dataclass, replace
+from typing import get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.edits.edit_protocol import Edit, Needs, Supplied, adapted
+from counterfoil.edits.subject import Subject
+from counterfoil.errors import Unusable
+from counterfoil.painters.painter_protocol import Painted, Painter, PaintRefused, PaintRequest
+from counterfoil.types import Classifier, DonorRule, Model, Picture, Sample, Source, Variant
+
+_NAMED = "a model has a name and a digest, an identity, a device and words for its scoring"
+_PHOTOS_READ = 20  # a source may hold millions
+
+
+class ContractError(AssertionError):
+    """What a plug-in promised and did not keep."""
+
+
+def _require(kept: bool, promise: str) -> None:
+    if not kept:
+        raise ContractError(promise)
+
+
+def check_edit(edit: Edit, pictures: Iterable[Picture | Subject]) -> int:
+    """Run an edit over pictures as the frame does and check what every edit promises.
+
+    Donors are the other pictures; a surrogate that the edit asks for is stood in for by a small model that rates
+    brightness.
+
+    Args:
+        edit: The edit with its settings.
+        pictures: Pictures to try it on, at least one; subjects keep their cut-outs for the next edit.
+
+    Returns:
+        On how many pictures the edit could apply.
+
+    Raises:
+        ContractError: The first promise that is broken, in one sentence.
+    """
+    edit = _as_edit(edit)
+    _check_declaration(edit)
+    given = [each if isinstance(each, Subject) else Subject(each) for each in pictures]
+    return sum(
+        _check_subject(edit, subject, given[i + 1 :] + given[:i] or [subject]) for i, subject in enumerate(given)
+    )
+
+
+def _as_edit(edit: object) -> Edit:
+    """The edit, one of the old form adapted."""
+    if not is_dataclass(edit) or isinstance(edit, type):
+        raise ContractError("an edit is a dataclass: its fields are its settings")
+    if isinstance(edit, Edit):
+        return edit
+    return adapted(type(edit))(**{field.name: getattr(edit, field.name) for field in fields(edit)})
+
+
+def _check_declaration(edit: Edit) -> None:
+    """What an edit says of itself, before it gets a picture."""
+    _require(isinstance(edit.attribute, str) and bool(edit.attribute), "an edit names its attribute")
+    _require(isinstance(edit.level, str) and bool(edit.level), "an edit names its level as text")
+    settings = {field.name for field in fields(edit)}  # type: ignore[arg-type]
+    _require(set(edit.places) <= settings, "`places` names settings of the edit")
+    needs = edit.needs
+    _require(isinstance(needs, Needs) and needs == edit.needs, "`needs` gives the same `Needs` every time")
+    _require(needs.donor in (None, *get_args(DonorRule)), "a donor is of the 'other', 'same' or 'next' class")
+    _require(needs.candidates >= 1, "an edit has at least one donor to choose from")
+    _require(needs.candidates == 1 or needs.donor is not None, "an edit that chooses among donors names their class")
+    chosen = edit.choose(0)
+    _require(type(chosen) is type(edit) and chosen == edit.choose(0), "one seed makes one choice, an edit of one class")
+    _require(chosen.level == edit.level, "a choice leaves the level as it is")
+    for level in (edit.level, "", "a level of an old run"):
+        words = edit.describe(level)
+        _require(isinstance(words, str) and bool(words), "`describe` puts any level in words")
+
+
+def _check_subject(edit: Edit, subject: Subject, others: Sequence[Subject]) -> bool:
+    picture = subject.picture
+    untouched = Picture(picture.image.copy(), picture.alpha.copy())
+    try:
+        settled, supplied = _settled(edit.choose(0), subject, others)
+        first, second = (settled.apply(subject, np.random.default_rng(0), supplied) for _ in range(2))
+    except Unusable as error:
+        _require(bool(str(error)), "an edit that cannot apply says why")
+        return False
+    _require(first.image.dtype == np.uint8 and first.alpha.dtype == np.uint8, "pixels and alpha are uint8")
+    _require(first.image.ndim == 3 and first.image.shape[2] == 3, "an image is (height, width, 3)")
+    _require(first.image.shape[:2] == first.alpha.shape, "image and alpha have one size")
+    _require(first.image.shape == picture.image.shape, "an edit keeps the picture's size")
+    _require(_same(picture, untouched), "an edit leaves the picture it was given as it was")
+    _require(_same(first, second), "the same picture and the same seed give the same pixels")
+    return True
+
+
+def _settled(edit: Edit, subject: Subject, others: Sequence[Subject]) -> tuple[Edit, Supplied]:
+    """The edit with its choice made, and what it then gets to work with."""
+    needs, surrogate = edit.needs, _Brightness()
+    donors = tuple(others[: needs.candidates]) if needs.donor is not None else ()
+    load = None if needs.surrogate is None else lambda: surrogate
+    supplied = Supplied(label=_BRIGHT, donors=donors, load_surrogate=load)
+    resolution = edit.resolve(subject, supplied)
+    _require(type(resolution.edit) is type(edit), "`resolve` gives an edit of the same class")
+    _require(resolution.edit.level == edit.level, "a choice leaves the level as it is")
+    _require(0 <= resolution.donor < max(1, len(donors)), "`resolve` chooses one of the supplied donors")
+    left = replace(supplied, donors=donors[resolution.donor : resolution.donor + 1])
+    again = resolution.edit.resolve(subject, left)
+    _require(again.edit == resolution.edit, "a resolved edit has nothing left to choose")
+    return resolution.edit, left
+
+
+_BRIGHT = "bright"
+
+
+class _Brightness:
+    """A model that knows bright from dark."""
+
+    name, labels, preprocessing, digest = "brightness", ("dark", _BRIGHT), None, "brightness"
+
+    def __call__(self, images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
+        bright = np.array([image.mean() / 255 for image in images], np.float32)
+        return np.stack([1 - bright, bright], axis=1)
+
+
+def _same(first: Picture, second: Picture) -> bool:
+    return np.array_equal(first.image, second.image) and np.array_equal(first.alpha, second.alpha)
+
+
+def check_classifier(classifier: Classifier, images: Sequence[NDArray[np.uint8]]) -> None:
+    """Ask a classifier about images, together, alone and in reverse, and check what every classifier promises."""
+    labels = list(classifier.labels)
+    _require(len(labels) == len(set(labels)) > 1, "a classifier names each column, and no two alike")
+    together = np.asarray(classifier(images))
+    _require(together.shape == (len(images), len(labels)), "scores are (images, labels)")
+    _require(bool(np.isfinite(together).all()), "scores are finite")
+    _require(bool((together >= -1e-6).all()), "scores are probabilities: none is negative")
+    _require(np.allclose(together.sum(axis=1), 1, atol=1e-3), "scores are probabilities: they sum to 1")
+    alone = np.concatenate([classifier([image]) for image in images])
+    _require(np.allclose(alone, together, atol=1e-4), "scores do not depend on the batch")
+    backwards = np.asarray(classifier(list(reversed(images))))[::-1]
+    _require(np.allclose(backwards, together, atol=1e-4), "scores do not depend on the order")
+
+
+def check_model(model: Model, images: Sequence[NDArray[np.uint8]]) -> None:
+    """Check what a run asks of a model: its scores, its predictions, and what it says of itself."""
+    if model.gives_scores:
+        check_classifier(model, images)
+    said = (model.name, model.digest, model.identity, model.device, model.scoring)
+    _require(all(isinstance(text, str) and text for text in said), _NAMED)
+    _require(model.identity == model.identity, "a model has one identity, however often it is asked")
+    _require(isinstance(model.note, str) and isinstance(model.prepared_by, str), "a note is text, which may be empty")
+    _require(isinstance(model.retryable, bool), "a model says whether errors may be asked again")
+    _require(set(model.labels[:2]) <= set(model.among(model.labels[:2]).labels), "`among` keeps the labels it is given")
+    variants = [_original(number, model.labels[0]) for number in range(len(images))]
+    predictions = model.predict(variants, images)
+    ids = [prediction.variant_id for prediction in predictions]
+    _require(ids == [variant.id for variant in variants], "predictions come one per variant, in order")
+    for prediction in predictions:
+        known = prediction.outcome != "scored" or set(prediction.ranked) <= set(model.labels)
+        _require(known, "predictions rank labels of the model")
+        _require(len(prediction.ranked) == len(prediction.scores), "every ranked label has its score")
+        scored = bool(prediction.ranked) == (prediction.outcome == "scored")
+        _require(scored, "a prediction ranks labels where its outcome is 'scored', and only there")
+
+
+def _original(number: int, label: str) -> Variant:
+    return Variant(
+        id=f"v{number}", sample_id=f"s{number}", label=label, attribute="original", edit="original", level="none",
+        settings="{}", seed=0,
+    )  # fmt: skip
+
+
+def check_source(source: Source) -> int:
+    """List a source and read its first photos; check what every source promises; gives back how many it could read."""
+    _require(bool(str(source.images)), "a source names the address of its photos")
+    samples, skipped = source.samples()
+    _require((list(samples), list(skipped)) == tuple(map(list, source.samples())), "samples come in a fixed order")
+    _require(len({sample.id for sample in samples}) == len(samples), "every sample has an id of its own")
+    for sample in samples:
+        _require(bool(sample.id and sample.label and sample.digest), "a sample has an id, a label and a digest")
+    _require(all(row.sample_id and row.reason for row in skipped), "what is left out has a name and a reason")
+    named = set(source.labels)
+    _require(not named or {sample.label for sample in samples} <= named, "`labels` has every label of the samples")
+    return sum(_check_sample(source, sample) for sample in samples[:_PHOTOS_READ])
+
+
+def _check_sample(source: Source, sample: Sample) -> bool:
+    try:
+        (image, mask), (again, mask_again) = source.read(sample), source.read(sample)
+    except Unusable as error:
+        _require(bool(str(error)), "a photo that cannot be used says why")
+        return False
+    _require(
+        image.dtype == np.uint8 and image.ndim == 3 and image.shape[2] == 3, "a photo is uint8, (height, width, 3)"
+    )
+    _require((mask is None) == (sample.mask is None), "a sample names its mask where it has one")
+    _require(mask is None or mask.dtype == np.uint8, "a mask is uint8")
+    _require(mask is None or mask.shape == image.shape[:2], "photo and mask have one size")
+    same = np.array_equal(image, again) and (mask is None or np.array_equal(mask, np.asarray(mask_again)))
+    _require(same, "a photo read twice is the same")
+    return True
+
+
+def check_painter(painter: Painter, wishes: Sequence[PaintRequest]) -> int:
+    """Have wishes painted, together and alone; check what every painter promises; gives back how many were painted."""
+    _require(bool(painter.name), "a painter has a name")
+    try:
+        json.dumps([dict(painter.settings), dict(painter.environment)], allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ContractError(f"settings and environment are ready for JSON: {error}") from error
+    for wish in wishes:
+        painter.check_prompt(wish.prompt)
+    together = painter.paint(wishes)
+    _require(len(together) == len(wishes), "a painter gives one picture or refusal per wish")
+    for wish, painted in zip(wishes, together, strict=True):
+        _check_painted(wish, painted)
+    alone = [painter.paint([wish])[0] for wish in wishes]
+    same = all(_same_painted(first, second) for first, second in zip(together, alone, strict=True))
+    _require(same, "the picture of a wish does not depend on the wishes beside it")
+    return sum(not isinstance(painted, PaintRefused) for painted in together)
+
+
+def _check_painted(wish: PaintRequest, painted: Painted) -> None:
+    if isinstance(painted, PaintRefused):
+        _require(bool(painted.reason), "a refusal says why")
+        return
+    _require(isinstance(painted, np.ndarray) and painted.dtype == np.uint8, "a picture is an array of uint8")
+    _require(painted.ndim == 3 and painted.shape[2] == 3 and painted.size > 0, "a picture is (height, width, 3)")
+    around = wish.around
+    _require(around is None or painted.shape == around.image.shape, "a background has the size of its photo")
+
+
+def _same_painted(first: Painted, second: Painted) -> bool:
+    if isinstance(first, PaintRefused) or isinstance(second, PaintRefused):
+        return isinstance(first, PaintRefused) and isinstance(second, PaintRefused)
+    return np.array_equal(first, second)

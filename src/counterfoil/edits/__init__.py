@@ -1,0 +1,1 @@
+"""Edits: one file per attribute, a registry of all by name."""

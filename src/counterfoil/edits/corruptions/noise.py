@@ -1,0 +1,115 @@
+"""Gaussian, shot and impulse noise."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.edits.corruptions.severity import Bytes, Corruption, in_bands
+
+GAUSSIAN_SPREAD = (0.08, 0.12, 0.18, 0.26, 0.38)  # of the range from black to white
+SHOT_PHOTONS = (60, 25, 12, 5, 3)  # that white sends
+IMPULSE_SHARE = (0.03, 0.06, 0.09, 0.17, 0.27)  # of all values
+
+COLUMNS = 64  # of an alias table; more than photons, and a power of two
+FRACTION_BITS = 26
+
+
+@dataclass(frozen=True)
+class GaussianNoise(Corruption):
+    """Add noise from a normal distribution, as a sensor does in low light."""
+
+    def corrupted(self, image: Bytes, rng: np.random.Generator) -> Bytes:
+        """The picture with a draw added to every value."""
+        spread = np.float32(255 * GAUSSIAN_SPREAD[self.severity - 1])
+
+        def work(band: Bytes) -> Bytes:
+            noise = rng.standard_normal(band.shape, np.float32)
+            noise *= spread
+            noise -= np.float32(0.5)  # OpenCV rounds, the release cuts off
+            return np.asarray(cv2.add(band, noise, dtype=cv2.CV_8U), np.uint8)
+
+        return in_bands(image, 0, work)
+
+
+@dataclass(frozen=True)
+class ShotNoise(Corruption):
+    """Count photons: every value is a draw from the Poisson distribution of its brightness."""
+
+    def corrupted(self, image: Bytes, rng: np.random.Generator) -> Bytes:
+        """The picture as counted."""
+        photons = SHOT_PHOTONS[self.severity - 1]
+        table = _counts(photons)
+        levels = np.minimum(np.arange(COLUMNS) * 255 // photons, 255).astype(np.uint8)
+
+        def work(band: Bytes) -> Bytes:
+            draw = rng.integers(0, 2**32, band.shape, np.uint32)
+            column = draw >> FRACTION_BITS
+            cell = band.astype(np.uint32)
+            cell *= COLUMNS
+            cell += column
+            draw &= 2**FRACTION_BITS - 1
+            count = np.where(draw < table.keep.take(cell), column.astype(np.uint8), table.other.take(cell))
+            return levels.take(count)
+
+        return in_bands(image, 0, work)
+
+
+class _Aliases(NamedTuple):
+    """Walker's alias tables of 256 distributions, flat: a draw picks a column and keeps it or takes the other."""
+
+    keep: NDArray[np.uint32]  # (256 * COLUMNS), threshold on FRACTION_BITS bits
+    other: NDArray[np.uint8]
+
+
+@lru_cache(maxsize=len(SHOT_PHOTONS))
+def _counts(photons: int) -> _Aliases:
+    """The Poisson distributions of the 256 levels; everything from white upwards is one outcome."""
+    rows = [_aliases(_poisson(level / 255 * photons, photons)) for level in range(256)]
+    return _Aliases(np.concatenate([row.keep for row in rows]), np.concatenate([row.other for row in rows]))
+
+
+def _poisson(mean: float, most: int) -> list[float]:
+    chances = [math.exp(-mean) * mean**count / math.factorial(count) for count in range(most)]
+    return [*chances, max(0.0, 1 - math.fsum(chances)), *[0.0] * (COLUMNS - most - 1)]
+
+
+def _aliases(chances: list[float]) -> _Aliases:
+    """Columns of equal height: each holds its own outcome up to `keep` and one other above it."""
+    height = [chance * COLUMNS for chance in chances]
+    other = list(range(COLUMNS))
+    low = [column for column in other if height[column] < 1]
+    high = [column for column in other if height[column] >= 1]
+    while low and high:
+        small, large = low.pop(), high[-1]
+        other[small] = large
+        height[large] -= 1 - height[small]
+        if height[large] < 1:
+            low.append(high.pop())
+    for column in (*low, *high):  # left over by rounding: such a column is full
+        other[column] = column
+    keep = np.rint(np.clip(height, 0, 1) * 2**FRACTION_BITS).astype(np.uint32)
+    return _Aliases(keep, np.array(other, np.uint8))
+
+
+@dataclass(frozen=True)
+class ImpulseNoise(Corruption):
+    """Set some values to black or white, as broken pixels are."""
+
+    def corrupted(self, image: Bytes, rng: np.random.Generator) -> Bytes:
+        """The picture with salt and pepper."""
+        struck = round(IMPULSE_SHARE[self.severity - 1] * 2**16)
+
+        def work(band: Bytes) -> Bytes:
+            draw = rng.integers(0, 2**16, band.shape, np.uint16)
+            made = np.where(draw < struck, np.uint8(255), band)
+            made[draw < struck // 2] = 0
+            return made
+
+        return in_bands(image, 0, work)

@@ -1,0 +1,84 @@
+"""Base of corruptions: severity, whole picture."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.edits.edit_protocol import Edit, Supplied, kebab
+from counterfoil.edits.subject import Subject
+from counterfoil.errors import Unusable, UserError
+from counterfoil.types import Attribute, Picture
+
+SEVERITIES = (1, 2, 3, 4, 5)
+SMALLEST_SIDE = 32  # pixels; the constants are made for 224
+BAND_PIXELS = 2**21  # a large photo is worked on in bands of rows, so that it needs no more memory than a small one
+
+Bytes = NDArray[np.uint8]
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Corruption(Edit):
+    """Spoil the whole picture, the object with it."""
+
+    attribute: ClassVar[Attribute] = "corruption"
+    severity: int = 3
+
+    def __post_init__(self) -> None:
+        if self.severity not in SEVERITIES:
+            raise UserError(f"severity: expected 1, 2, 3, 4 or 5, got {self.severity}")
+
+    @property
+    def level(self) -> str:
+        """The severity: "3"."""
+        return str(self.severity)
+
+    @classmethod
+    def describe(cls, level: str) -> str:
+        """What was done at this level, as the subject of a sentence."""
+        return cls.describe_named(kebab(cls.__name__), level)
+
+    @staticmethod
+    def describe_named(name: str, level: str) -> str:
+        """What a corruption of this name, "gaussian-noise", does at a severity."""
+        severity = f"severity {level}" if level.isdecimal() else level
+        return f"{name.replace('-', ' ')} ({severity})"
+
+    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
+        """The same object and background, seen worse; alpha says where the object was."""
+        height, width = subject.picture.alpha.shape
+        if min(height, width) < SMALLEST_SIDE:
+            raise Unusable(f"the picture has {width} x {height} pixels, a corruption needs {SMALLEST_SIDE} each way")
+        return Picture(self.corrupted(subject.picture.image, rng), subject.picture.alpha.copy())
+
+    @abstractmethod
+    def corrupted(self, image: Bytes, rng: np.random.Generator) -> Bytes:
+        """The spoilt pixels."""
+
+
+def in_bands(image: Bytes, halo: int, work: Callable[[Bytes], Bytes]) -> Bytes:
+    """What `work` makes of the picture, done by bands of rows that see `halo` rows more on either side."""
+    height, width = image.shape[:2]
+    rows = max(BAND_PIXELS // width, 4 * halo, 1)
+    if height <= rows:
+        return work(image)
+    result = np.empty_like(image)
+    for top in range(0, height, rows):
+        first = max(0, top - halo)
+        done = work(image[first : top + rows + halo])
+        result[top : top + rows] = done[top - first : top - first + rows]
+    return result
+
+
+def whole_levels(values: Floats) -> Bytes:
+    """Levels cut off below the point, as in the release; what exceeds the range is its end."""
+    # OpenCV rounds, in one pass: nearly half a level less makes that a cut. Nearly, so that a 7 that came out as
+    # 6.99999 stays a 7.
+    return np.asarray(cv2.addWeighted(values, 1, values, 0, -0.499, dtype=cv2.CV_8U), np.uint8)

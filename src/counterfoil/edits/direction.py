@@ -1,0 +1,165 @@
+"""Object rotated in the plane, flipped; object rotated out of the plane."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import cv2
+import numpy as np
+
+from counterfoil.edits.cutout import Matrix, moved, place
+from counterfoil.edits.edit_protocol import Edit, Supplied, describe_level
+from counterfoil.edits.geometry import BoundingBox, check_rate, object_box, zoom, zoom_to_rate
+from counterfoil.edits.subject import Subject
+from counterfoil.errors import UserError
+from counterfoil.types import Attribute, Picture
+
+_BOTH_WAYS = re.compile(r"-([\d.]+)\.\.\1")
+_ANGLE = re.compile(r"-?[\d.]+")
+_FLIPPED = {"upside-down": "turning the object upside down", "left-right": "mirroring the object"}
+
+
+@dataclass(frozen=True)
+class Direction(Edit):
+    """Turn the object by whole degrees drawn uniformly from `low` to `high`, anticlockwise, or by a given angle."""
+
+    attribute: ClassVar[Attribute] = "direction"
+    low: int = -45
+    high: int = 45
+    angle: float | None = None
+    rate: float | None = None  # zoom to this rate first; ImageNet-E's release does so at 0.05
+    faithful: bool = False  # turn about the picture's centre, as the release does, instead of the object's own
+
+    def __post_init__(self) -> None:
+        check_rate(self.rate)
+        if self.low > self.high:
+            raise UserError(f"low, high: expected low <= high, got {self.low} and {self.high}")
+
+    @property
+    def level(self) -> str:
+        """The angle or its range, with the rate where there is one: "-45..45", "30@0.05"."""
+        angle = f"{self.low}..{self.high}" if self.angle is None else f"{self.angle:g}"
+        return angle if self.rate is None else f"{angle}@{self.rate:g}"
+
+    @classmethod
+    def describe(cls, level: str) -> str:
+        """What was done at this level, as the subject of a sentence."""
+        both_ways = _BOTH_WAYS.fullmatch(level)
+        if both_ways:
+            return f"turning the object by up to {both_ways[1]}°"
+        return (
+            f"turning the object by {level}°"
+            if _ANGLE.fullmatch(level)
+            else describe_level("turning the object", level)
+        )
+
+    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
+        """Draw an angle and turn the object."""
+        cut = subject.cutout
+        angle = float(rng.integers(self.low, self.high + 1)) if self.angle is None else self.angle
+        matrix = zoom((0, 0), 1) if self.rate is None else zoom_to_rate(cut.alpha, self.rate, self.faithful)
+        height, width = cut.alpha.shape
+        # Zooming keeps the centre of the box where it is.
+        centre = ((width - 1) / 2, (height - 1) / 2) if self.faithful else object_box(cut.alpha).centre
+        return place(
+            cut,
+            _after(matrix, np.asarray(cv2.getRotationMatrix2D(centre, angle, 1.0), np.float64)),
+            subject.background,
+        )
+
+
+@dataclass(frozen=True)
+class Flip(Edit):
+    """Mirror the object about the middle of its own box."""
+
+    attribute: ClassVar[Attribute] = "direction"
+    axis: Literal["left-right", "upside-down"] = "left-right"
+
+    @property
+    def level(self) -> str:
+        """The axis: "left-right", "upside-down"."""
+        return self.axis
+
+    @classmethod
+    def describe(cls, level: str) -> str:
+        """What was done at this level, as the subject of a sentence."""
+        return _FLIPPED.get(level, f"flipping the object ({level})")
+
+    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
+        """Mirror the object, pixel for pixel."""
+        cut = subject.cutout
+        across, down = object_box(cut.alpha).centre
+        if self.axis == "left-right":
+            matrix = np.array([[-1, 0, 2 * across], [0, 1, 0]], np.float64)
+        else:
+            matrix = np.array([[1, 0, 0], [0, -1, 2 * down]], np.float64)
+        return place(cut, matrix, subject.background)
+
+
+def _after(first: Matrix, second: Matrix) -> Matrix:
+    """The map that does `first`, then `second`."""
+    return np.hstack([second[:, :2] @ first[:, :2], second[:, :2] @ first[:, 2:] + second[:, 2:]])
+
+
+STEEPEST = 75  # degrees; beyond it an object that is flat is hardly more than a line
+DISTANCE = 2.5  # of the eye from the object, in lengths of its longer side
+
+
+@dataclass(frozen=True)
+class Tilt(Edit):
+    """Turn the object about an upright axis (yaw) and a level one (pitch), seen in perspective as if it were flat."""
+
+    attribute: ClassVar[Attribute] = "direction"
+    yaw: float = 40.0  # degrees; above 0 the right side goes back
+    pitch: float = 0.0  # degrees; above 0 the top goes back
+
+    def __post_init__(self) -> None:
+        for name, angle in (("yaw", self.yaw), ("pitch", self.pitch)):
+            if abs(angle) > STEEPEST:
+                raise UserError(f"{name}: expected degrees from -{STEEPEST} to {STEEPEST}, got {angle:g}")
+
+    @property
+    def level(self) -> str:
+        """Yaw and pitch in degrees: "40/0"."""
+        return f"{self.yaw:g}/{self.pitch:g}"
+
+    @classmethod
+    def describe(cls, level: str) -> str:
+        """What was done at this level, as the subject of a sentence."""
+        yaw, slash, pitch = level.partition("/")
+        return f"tilting the object (yaw {yaw}°, pitch {pitch}°)" if slash else f"tilting the object ({level})"
+
+    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
+        """Tilt the object inside the box it had, so that nothing of it is cut off."""
+        cut = subject.cutout
+        box = BoundingBox(*(int(value) for value in cv2.boundingRect(cut.alpha)))
+        tilt = _perspective(box, math.radians(self.yaw), math.radians(self.pitch))
+        return place(cut, _fitted(tilt, box), subject.background)
+
+
+def _perspective(box: BoundingBox, yaw: float, pitch: float) -> Matrix:
+    """The plane through the box's middle turned by both angles and seen from in front."""
+    distance = DISTANCE * max(box.width, box.height)
+    about_upright = [(math.cos(yaw), 0, -math.sin(yaw)), (0, 1, 0), (math.sin(yaw), 0, math.cos(yaw))]
+    about_level = [(1, 0, 0), (0, math.cos(pitch), math.sin(pitch)), (0, -math.sin(pitch), math.cos(pitch))]
+    turn = np.array(about_level) @ np.array(about_upright)
+    # A point of the plane goes to turn @ (x, y, 0); what lies behind the plane (depth above 0) looks smaller.
+    seen = np.array([turn[0], turn[1], turn[2] / distance])
+    seen[:, 2] = (0, 0, 1)
+    across, down = box.centre
+    to_middle = np.array([[1, 0, -across], [0, 1, -down], [0, 0, 1]], np.float64)
+    return np.asarray(np.linalg.inv(to_middle) @ seen @ to_middle, np.float64)
+
+
+def _fitted(tilt: Matrix, box: BoundingBox) -> Matrix:
+    """The tilt, shrunk and moved back where perspective takes the box beyond its old place."""
+    right, bottom = box.left + box.width - 1, box.top + box.height - 1
+    ends = moved(tilt, [(x, y) for x in (box.left, right) for y in (box.top, bottom)])
+    low, high = ends.min(axis=0), ends.max(axis=0)
+    lengths = np.maximum(np.array([box.width, box.height]) - 1, 1)
+    factor = min(1.0, float((lengths / np.maximum(high - low, 1e-6)).min()))
+    shift = np.array(box.centre) - factor * (low + high) / 2
+    return np.array([[factor, 0, shift[0]], [0, factor, shift[1]], [0, 0, 1]], np.float64) @ tilt

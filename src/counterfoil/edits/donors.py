@@ -1,0 +1,44 @@
+"""Which photo lends its background to which: the same pair as long as both photos are there."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from functools import cached_property
+
+from counterfoil.edits.seeds import content_hash
+from counterfoil.types import DonorRule, Sample
+
+
+class Donors:
+    """Who lends a background to whom: the same pair as long as both samples are there.
+
+    The donor is the candidate with the highest hash together with the seed, class first, then sample: a new
+    sample takes a pair over only where it wins, all other pairs stay.
+    """
+
+    def __init__(self, samples: Iterable[Sample]) -> None:
+        self._of_label: dict[str, list[Sample]] = defaultdict(list)
+        for sample in samples:
+            self._of_label[sample.label].append(sample)
+
+    @cached_property
+    def _labels(self) -> list[str]:
+        return sorted(self._of_label)
+
+    def choose(self, sample: Sample, rule: DonorRule, seed: int) -> Sample | None:
+        """The donor for this sample, or None where no candidate exists."""
+        labels = self._candidates(sample.label, rule)
+        if not labels:
+            return None
+        label = max(labels, key=lambda label: content_hash(seed, label))
+        others = [other for other in self._of_label[label] if other.id != sample.id]
+        return max(others, key=lambda other: content_hash(seed, other.digest), default=None)
+
+    def _candidates(self, label: str, rule: DonorRule) -> list[str]:
+        if rule == "same":
+            return [label]
+        if rule == "next":
+            following = self._labels[(self._labels.index(label) + 1) % len(self._labels)]
+            return [following] if following != label else []
+        return [other for other in self._labels if other != label]

@@ -1,0 +1,173 @@
+"""What an edit is: `apply` by its author, `needs`, `resolve` and `describe` with defaults.
+
+Edits of the old form, adapted for one release.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.edits.subject import Subject
+from counterfoil.types import Attribute, Classifier, DonorRule, Picture
+
+_SELF_EXPLAINING = {"", "random", "other", "gray"}  # levels that say no more than the edit's words
+_INNER_CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Needs:
+    """What an edit asks the frame for."""
+
+    donor: DonorRule | None = None  # another photo, of which class seen from the sample's
+    candidates: int = 1  # donors to choose from; more than one are drawn, and `resolve` chooses
+    photo: bool = False  # start from the photo at its own size; the frame reduces the result
+    surrogate: str | None = None  # address of a model that helps to choose or to make the picture
+    gpu: bool = False  # makes its pictures on the GPU
+
+
+@dataclass(frozen=True, kw_only=True)
+class Supplied:
+    """What the frame gives to one variant's edit, as far as its `needs` ask for it."""
+
+    label: str = ""  # the photo's label
+    seed: int = 0  # the variant's
+    donors: Sequence[Subject] = ()
+    load_surrogate: Callable[[], Classifier] | None = None
+
+    @property
+    def donor(self) -> Subject:
+        """The photo that lends; the first where there are several."""
+        if not self.donors:
+            raise LookupError("no donor was supplied: an edit that takes one says so in `needs`")
+        return self.donors[0]
+
+    @property
+    def surrogate(self) -> Classifier:
+        """The model that `needs` names."""
+        if self.load_surrogate is None:
+            raise LookupError("no surrogate was supplied: an edit that asks one says so in `needs`")
+        return self.load_surrogate()
+
+    def true_scores(self, images: Sequence[NDArray[np.uint8]]) -> list[float]:
+        """The probability that the surrogate gives the photo's label, for each image."""
+        column = self.surrogate.labels.index(self.label)
+        return [float(score) for score in self.surrogate(images)[:, column]]
+
+
+class Resolution(NamedTuple):
+    """What an edit chose: from then on the settings and the donor alone make the picture again."""
+
+    edit: Edit
+    donor: int = 0  # place among the supplied donors
+
+
+class Edit(ABC):
+    """One change of one attribute: a frozen dataclass whose fields are its settings.
+
+    Only `attribute`, `level` and `apply` have to be written; all else has a default.
+    """
+
+    attribute: ClassVar[Attribute]
+    places: ClassVar[
+        tuple[str, ...]
+    ] = ()  # settings that say where something lies, not what is done: no part of a seed
+    words: ClassVar[str] = ""  # what is done, as the subject of "costs 12 points"; the class's name unless given
+
+    @property
+    @abstractmethod
+    def level(self) -> str:
+        """The strength or kind of the change, as it stands in the tables."""
+
+    @property
+    def needs(self) -> Needs:
+        """What the frame must supply; nothing unless overridden."""
+        return Needs()
+
+    def choose(self, seed: int) -> Edit:
+        """Make a choice that needs no pixels, such as a file of a folder, when the variant is planned."""
+        return self
+
+    def resolve(self, subject: Subject, supplied: Supplied) -> Resolution:
+        """Make a choice that needs pixels, donors or the surrogate, before the picture is made."""
+        return Resolution(self)
+
+    def check_surrogate(self, surrogate: Classifier) -> None:  # noqa: B027 - most edits have nothing to refuse
+        """Raise `UserError`, before the work begins, where this surrogate cannot do what the settings ask."""
+
+    @abstractmethod
+    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
+        """Make the picture, at the size of `subject.picture`; raise `Unusable` where the edit cannot apply."""
+
+    @classmethod
+    def describe(cls, level: str) -> str:
+        """What was done at this level, as the subject of a sentence; takes any text, since old runs hold other ones."""
+        return describe_level(cls.words or kebab(cls.__name__), level)
+
+    def __call__(self, picture: Picture, rng: np.random.Generator, donor: Picture | None = None) -> Picture:
+        """Edit one picture without a run, for tests and notebooks."""
+        donors = () if donor is None else (Subject(donor),)
+        return self.apply(Subject(picture), rng, Supplied(donors=donors))
+
+
+def describe_level(words: str, level: str) -> str:
+    """Words with the level in brackets; a level that says no more than they do is left out."""
+    return words if level in _SELF_EXPLAINING else f"{words} ({level})"
+
+
+def kebab(name: str) -> str:
+    """A class's name as edits are registered: "BackgroundSwap" as "background-swap"."""
+    return _INNER_CAPITAL.sub("-", name).lower()
+
+
+def percent(level: str) -> str:
+    """A share in percent; empty where the level is none."""
+    try:
+        return f"{float(level) * 100:g} %"
+    except ValueError:
+        return ""
+
+
+def adapted(kind: type[Any]) -> type[Edit]:
+    """A subclass that keeps the new contract by calling the old methods; warns, since the next release drops it."""
+    warnings.warn(
+        f"{kind.__module__}.{kind.__name__} is an edit of the old form: derive it from counterfoil.Edit and rename"
+        " `__call__` to `apply(subject, rng, supplied)`; the next release no longer takes the old form",
+        DeprecationWarning,
+        stacklevel=2,
+    )
+    members = {"__module__": kind.__module__, "__doc__": kind.__doc__}
+    return cast("type[Edit]", dataclasses.dataclass(frozen=True)(type(kind.__name__, (kind, _OldForm), members)))
+
+
+class _OldForm(Edit):
+    """What the old methods mean in terms of the new ones; the old class comes before this one."""
+
+    @property
+    def needs(self) -> Needs:
+        """The donor, the photo and the GPU, which were named by fields and properties."""
+        # These names are the old contract of other packages' classes, of which none is a type of ours.
+        return Needs(
+            donor=getattr(self, "donors", None),
+            photo=bool(getattr(self, "from_photo", False)),
+            gpu=getattr(self, "device", None) == "cuda",
+        )
+
+    def choose(self, seed: int) -> Edit:
+        """What was called `chosen`."""
+        chosen = getattr(self, "chosen", None)
+        return cast("Edit", chosen(seed)) if chosen is not None else self
+
+    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
+        """What was `__call__`."""
+        if self.needs.donor is None:
+            return self(subject.picture, rng)
+        return self(subject.picture, rng, supplied.donor.picture)

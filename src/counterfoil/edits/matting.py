@@ -1,0 +1,198 @@
+"""Soft alpha and foreground colours."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+UNKNOWN = 128  # the value of a trimap's undecided band
+HARD_BAND = 0.0125  # half width of the band re-estimated around a hard edge, as a share of the shorter side
+TRACE = 8  # a network's alpha is hardly ever quite 0 or 255: within this of them it is meant to be
+LARGEST = 4_000_000  # pixels; the edge of a larger photo is estimated on a copy of this size, which bounds memory
+RIDGE = np.float32(3e-5)  # keeps flat colours from deciding; in squared units of 0..1
+
+Floats = NDArray[np.float32]
+Bytes = NDArray[np.uint8]
+Flags = NDArray[np.bool_]
+
+
+def soft_alpha(image: Bytes, mask: Bytes) -> Bytes:
+    """A soft alpha from a hard mask, a trimap (128 is unknown) or an alpha that is graded already."""
+    if mask.size > LARGEST:
+        # Nearest, since the values of a trimap are names, not amounts.
+        small = soft_alpha(reduce_plane(image), reduce_plane(mask, cv2.INTER_NEAREST))
+        return np.asarray(cv2.resize(small, mask.shape[::-1], interpolation=cv2.INTER_LINEAR), np.uint8)
+    top = int(mask.max(initial=0))
+    if top < 255 and ((mask == 0) | (mask == top)).all():  # one value for all of the object, whichever it is
+        return _alpha_from_hard(image, mask > 0)
+    partial = (mask > 0) & (mask < 255)
+    if _is_thin(partial):
+        return _alpha_from_hard(image, mask >= UNKNOWN)
+    if np.count_nonzero(mask == UNKNOWN) > 0.5 * np.count_nonzero(partial):
+        return _alpha_from_trimap(image, mask, partial)
+    return np.where(mask < TRACE, 0, np.where(mask > 255 - TRACE, 255, mask)).astype(np.uint8)
+
+
+def foreground_colours(image: Bytes, alpha: Bytes) -> Bytes:
+    """The object's own colours: as photographed inside, without the old background's share at its edge."""
+    if not (alpha < 255).any() or not (alpha > 0).any():
+        return np.array(image)
+    if alpha.size > LARGEST:
+        small = foreground_colours(reduce_plane(image), reduce_plane(alpha))
+        enlarged = np.asarray(cv2.resize(small, alpha.shape[::-1], interpolation=cv2.INTER_LINEAR), np.uint8)
+        return np.where((alpha == 255)[..., None], image, enlarged)
+    foreground, background = _mean_colours(image, alpha)
+    # Every pixel is a known mixture of two unknown colours: what their means leave unexplained goes to the object in
+    # proportion to its share. Beyond the edge the mean is carried on.
+    edge = np.nonzero((alpha > 0) & (alpha < 255))
+    share = alpha[edge][:, None] / np.float32(255)
+    unexplained = image[edge] - share * foreground[edge] - (1 - share) * background[edge]
+    foreground[edge] += share * unexplained
+    colours = np.clip(np.rint(foreground), 0, 255).astype(np.uint8)
+    return np.where((alpha == 255)[..., None], image, colours)
+
+
+def reduce_plane(plane: Bytes, method: int = cv2.INTER_AREA) -> Bytes:
+    """The plane at the size of the largest copy that is worked on."""
+    height, width = plane.shape[:2]
+    scale = (LARGEST / (height * width)) ** 0.5
+    size = (max(1, int(width * scale)), max(1, int(height * scale)))
+    return np.asarray(cv2.resize(plane, size, interpolation=method), np.uint8)
+
+
+def _mean_colours(image: Bytes, alpha: Bytes) -> tuple[Floats, Floats]:
+    """Local means of the object's and of the background's colours, from a wide look and then a close one."""
+    height, width = alpha.shape
+    wide, close = (max(1, round(share * min(alpha.shape))) for share in (0.1, 0.02))
+    step = max(1, close // 4)  # means vary slowly: a coarser grid holds them
+    size = (-(-width // step), -(-height // step))
+    pixels = np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), np.float32)
+    share = np.asarray(cv2.resize(alpha, size, interpolation=cv2.INTER_AREA), np.float32)[..., None] / np.float32(255)
+    # Cubed, since the pixels that are nearly all object, or none, know its colours best; a trace keeps hairs in.
+    inside, outside = share**3 + share * np.float32(1e-3), (1 - share) ** 3 + (1 - share) * np.float32(1e-3)
+    foreground = background = colours = pixels
+    for radius in (max(1, wide // step), max(1, close // step)):
+        foreground = _mean(colours * inside, radius) / (_mean(inside, radius) + np.float32(1e-5))
+        background = _mean(pixels * outside, radius) / (_mean(outside, radius) + np.float32(1e-5))
+        colours = np.clip(foreground + share * (pixels - share * foreground - (1 - share) * background), 0, 255)
+    return _enlarged(foreground, alpha.shape), _enlarged(background, alpha.shape)
+
+
+def _is_thin(partial: Flags) -> bool:
+    """Whether partial values are only the antialiased rim of a hard mask, two pixels wide at most."""
+    return not cv2.erode(partial.astype(np.uint8), np.ones((3, 3), np.uint8)).any()
+
+
+def _alpha_from_hard(image: Bytes, inside: Flags) -> Bytes:
+    """Re-estimate a band around the hard edge from the colours on both sides of it."""
+    radius = max(1, round(HARD_BAND * min(inside.shape)))
+    hard = inside.astype(np.float32)
+    band = np.maximum(distance_to(inside), distance_to(~inside)) <= radius
+    prior = np.asarray(cv2.GaussianBlur(hard, (0, 0), 0.4 * radius), np.float32)
+    trust = np.where(band, np.float32(0.35), np.float32(1))
+    return _quantised(_from_colours(image, _Labels(hard, trust, prior), 2 * radius), hard, band)
+
+
+def _alpha_from_trimap(image: Bytes, mask: Bytes, unknown: Flags) -> Bytes:
+    """Estimate the unknown band from the colours that surely belong to the object and surely do not."""
+    to_object, to_background = distance_to(mask == 255), distance_to(mask == 0)
+    width = float(np.median((to_object + to_background)[unknown]))
+    # A collar or a shaded ear inside the object is marked unknown too: no edge passes there.
+    unknown = unknown & (to_background <= 1.1 * width)
+    sure = ((mask > 0) & ~unknown).astype(np.float32)
+    # The outline runs midway through the band. A leg thinner than the band is unknown all through: there the distance
+    # to the object says nothing, that to the background does.
+    halfway = to_background / np.clip(to_object + to_background, 1e-3, width)
+    prior = np.clip((halfway - 0.5) * 2 + 0.5, 0, 1)
+    radius = int(np.clip(np.ceil(width), 3, max(3, min(mask.shape) // 8)))
+    trust = np.where(unknown, np.float32(0.02), np.float32(1))
+    trust[unknown & (to_object > width) & (to_background > 0.6 * width)] = 0.5  # the middle of a leg
+    first = np.where(unknown, _from_colours(image, _Labels(prior, trust, prior), radius), sure)
+    # A second look learns from the pixels that the first was sure of, and so cuts sharper where colours are close.
+    trust = np.where(unknown, 0.02 + 0.5 * (2 * first - 1) ** 4, trust).astype(np.float32)
+    return _quantised(_from_colours(image, _Labels(first, trust, first), max(2, radius // 2)), sure, unknown)
+
+
+class _Labels(NamedTuple):
+    object: Floats  # (height, width), 1 where the pixel is held to be object
+    trust: Floats  # (height, width), weight of that opinion
+    prior: Floats  # (height, width), the answer where colour does not decide
+
+
+def _from_colours(image: Bytes, labels: _Labels, radius: int) -> Floats:
+    """Alpha by a linear rule on colour fitted around every pixel; the prior where colour does not decide."""
+    # The rule is fitted on a coarser grid: its coefficients vary slowly, and the full-size photo keeps the hairs.
+    step = max(1, min(4, radius // 4))
+    height, width = labels.object.shape
+    small = (max(1, width // step), max(1, height // step))
+    pixels = image.astype(np.float32) / np.float32(255)
+    colours, opinion, trust = (
+        np.asarray(cv2.resize(plane, small, interpolation=cv2.INTER_AREA), np.float32)
+        for plane in (pixels, *labels[:2])
+    )
+    rule = _enlarged(_rule(colours, opinion, trust, max(1, round(radius / step))), labels.object.shape)
+    answer = sum(pixels[..., i] * rule[..., i] for i in range(3)) + rule[..., 3]
+    return np.asarray(labels.prior + rule[..., 4] * (np.clip(answer, 0, 1) - labels.prior), np.float32)
+
+
+def _rule(pixels: Floats, labels: Floats, trust: Floats, radius: int) -> Floats:
+    """Weighted least squares of the labels on colour in a box around every pixel.
+
+    (height, width, 5): three slopes, the offset, and the share of the labels' variance that colour explains.
+    """
+    planes = np.dstack([pixels, labels])  # red, green, blue, label
+    pairs = [(i, j) for i in range(4) for j in range(i, 4)]
+    products = [planes[..., i] * planes[..., j] for i, j in pairs]
+    sums = _mean(np.dstack([trust, *(plane * trust for plane in (*np.moveaxis(planes, 2, 0), *products))]), radius)
+    moments = sums[..., 1:] / (sums[..., :1] + np.float32(1e-6))
+    mean = moments[..., :4]
+    covariance = {pair: moments[..., 4 + k] - mean[..., pair[0]] * mean[..., pair[1]] for k, pair in enumerate(pairs)}
+    slopes = _solved(covariance)
+    explained = sum(slope * covariance[i, 3] for i, slope in enumerate(slopes))
+    certainty = np.clip(explained / (covariance[3, 3] + np.float32(1e-3)), 0, 1)
+    offset = mean[..., 3] - sum(slope * mean[..., i] for i, slope in enumerate(slopes))
+    return _mean(np.dstack([*slopes, offset, certainty]), max(1, radius // 2))
+
+
+def _solved(covariance: dict[tuple[int, int], Floats]) -> tuple[Floats, Floats, Floats]:
+    """The slopes per pixel: the 3 x 3 system of colour covariances solved by cofactors."""
+    a, b, c = covariance[0, 0] + RIDGE, covariance[0, 1], covariance[0, 2]
+    d, e, f = covariance[1, 1] + RIDGE, covariance[1, 2], covariance[2, 2] + RIDGE
+    aa, bb, cc = d * f - e * e, c * e - b * f, b * e - c * d
+    dd, ee, ff = a * f - c * c, b * c - a * e, a * d - b * b
+    x, y, z = covariance[0, 3], covariance[1, 3], covariance[2, 3]
+    scale = 1 / (a * aa + b * bb + c * cc)
+    return (aa * x + bb * y + cc * z) * scale, (bb * x + dd * y + ee * z) * scale, (cc * x + ee * y + ff * z) * scale
+
+
+def _quantised(estimate: Floats, known: Floats, band: Flags) -> Bytes:
+    """The estimate inside the band, what is known outside it, in 0..255."""
+    # Traces below two percent are noise of the estimate; what is nearly opaque shall keep its photographed pixel.
+    alpha = np.where(band, estimate * 1.04 - 0.02, known)
+    return np.asarray(np.rint(np.clip(alpha, 0, 1) * 255), np.uint8)
+
+
+def _enlarged(planes: Floats, shape: tuple[int, ...]) -> Floats:
+    """The planes at the height and width of `shape`."""
+    return np.asarray(cv2.resize(planes, (shape[1], shape[0]), interpolation=cv2.INTER_LINEAR), np.float32)
+
+
+def per_channel(plane: Floats) -> Floats:
+    """The plane once for each colour; arithmetic on whole arrays is several times faster than on broadcast ones."""
+    return np.asarray(cv2.cvtColor(plane, cv2.COLOR_GRAY2RGB), np.float32)
+
+
+def distance_to(flags: Flags) -> Floats:
+    """Distance of every pixel to the nearest one that is set."""
+    if not flags.any():
+        return np.full(flags.shape, np.float32(sum(flags.shape)))
+    return np.asarray(cv2.distanceTransform((~flags).astype(np.uint8), cv2.DIST_L2, 3), np.float32)
+
+
+def _mean(planes: Floats, radius: int) -> Floats:
+    """Mean over a box around every pixel."""
+    size = (2 * radius + 1, 2 * radius + 1)
+    return np.asarray(cv2.blur(planes, size, borderType=cv2.BORDER_REFLECT_101), np.float32).reshape(planes.shape)

@@ -1,0 +1,118 @@
+"""Object elsewhere in the picture."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from counterfoil.edits.cutout import Cutout, Matrix, place, placed_alpha
+from counterfoil.edits.edit_protocol import Edit, Supplied
+from counterfoil.edits.geometry import BoundingBox, check_rate, object_box, zoom, zoom_to_rate
+from counterfoil.edits.subject import Subject
+from counterfoil.errors import Unusable, UserError
+from counterfoil.types import Attribute, Picture
+
+_CELL = re.compile(r"(\d+)/(\d+),(\d+)/(\d+)(@[\d.]+)?")  # row, column, rate
+CROP = 0.875  # of the shorter side: what a model sees that resizes to 256 and crops 224
+
+
+@dataclass(frozen=True)
+class Position(Edit):
+    """Move the object to a place drawn uniformly from all where its box is inside the picture."""
+
+    attribute: ClassVar[Attribute] = "position"
+    words: ClassVar[str] = "moving the object"
+    rate: float | None = None  # zoom to this rate first; ImageNet-E's release does so at 0.05
+    inside_crop: bool = False  # stay inside the central square that models crop to
+
+    def __post_init__(self) -> None:
+        check_rate(self.rate)
+
+    @property
+    def level(self) -> str:
+        """The word random, with the rate where there is one: "random@0.05"."""
+        return "random" if self.rate is None else f"random@{self.rate:g}"
+
+    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
+        """Draw a place and move the object there."""
+        cut = subject.cutout
+        matrix, box = _sized(cut, self.rate)
+        height, width = cut.alpha.shape
+        side = round(CROP * min(height, width)) if self.inside_crop else None
+        across, down = _room(width, side or width, box.width), _room(height, side or height, box.height)
+        _check_room(len(across) > 1 or len(down) > 1, box)
+        left, top = across[rng.integers(len(across))], down[rng.integers(len(down))]
+        matrix[:, 2] += (left - box.left, top - box.top)
+        return place(cut, matrix, subject.background)
+
+
+@dataclass(frozen=True)
+class PositionGrid(Edit):
+    """Move the object to the middle of one cell of a grid: all cells together give a map of accuracy over places."""
+
+    attribute: ClassVar[Attribute] = "position"
+    row: int = 1  # from the top, the first is 1
+    column: int = 1  # from the left
+    count: int = 3  # cells along each side
+    rate: float | None = None  # zoom to this rate first: a small object reaches every cell
+
+    def __post_init__(self) -> None:
+        check_rate(self.rate)
+        if not (1 <= self.row <= self.count and 1 <= self.column <= self.count):
+            raise UserError(
+                f"row, column: expected 1 to {self.count}, the count of cells, got {self.row} and {self.column}"
+            )
+
+    @property
+    def level(self) -> str:
+        """Row and column of the cell: "1/3,2/3", with the rate where there is one: "1/3,2/3@0.05"."""
+        cell = f"{self.row}/{self.count},{self.column}/{self.count}"
+        return cell if self.rate is None else f"{cell}@{self.rate:g}"
+
+    @classmethod
+    def describe(cls, level: str) -> str:
+        """What was done at this level, as the subject of a sentence."""
+        cell = _CELL.fullmatch(level)
+        if not cell:
+            return f"moving the object ({level})" if level else "moving the object"
+        return f"moving the object to row {cell[1]} of {cell[2]}, column {cell[3]} of {cell[4]}"
+
+    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
+        """Centre the object's box in the cell, as far as it fits into the picture."""
+        cut = subject.cutout
+        matrix, box = _sized(cut, self.rate)
+        height, width = cut.alpha.shape
+        _check_room(box.width < width or box.height < height, box)
+        left = _start(width, box.width, (self.column - 0.5) / self.count)
+        top = _start(height, box.height, (self.row - 0.5) / self.count)
+        matrix[:, 2] += (left - box.left, top - box.top)
+        return place(cut, matrix, subject.background)
+
+
+def _sized(cut: Cutout, rate: float | None) -> tuple[Matrix, BoundingBox]:
+    """The zoom to the rate, if one is asked for, and the object's box after it."""
+    if rate is None:
+        return zoom((0, 0), 1), object_box(cut.alpha)
+    matrix = zoom_to_rate(cut.alpha, rate, faithful=False)
+    return matrix, object_box(placed_alpha(cut.alpha, matrix))
+
+
+def _check_room(enough: bool, box: BoundingBox) -> None:
+    if not enough:
+        raise Unusable(f"the object ({box.width} x {box.height} pixels) is as large as the picture: no room to move")
+
+
+def _start(length: int, extent: int, middle: float) -> int:
+    """Where an extent begins that is centred at a share of the length, as far as it fits."""
+    return int(np.clip(round(middle * length - extent / 2), 0, max(0, length - extent)))
+
+
+def _room(length: int, view: int, extent: int) -> range:
+    """The starts at which the object lies inside the middle `view` of a side; one, in the middle, if it cannot."""
+    first, free = (length - view) // 2, view - extent
+    if free < 0:
+        return range(first + free // 2, first + free // 2 + 1)
+    return range(first, first + free + 1)

@@ -1,0 +1,160 @@
+"""Object in the light of another background; object's shadow cast or removed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.edits.cutout import Cutout, bands, object_window, paste
+from counterfoil.edits.edit_protocol import Edit, Supplied
+from counterfoil.edits.fill import check_background, fill_unknown
+from counterfoil.edits.geometry import object_box
+from counterfoil.edits.matting import per_channel
+from counterfoil.edits.subject import Subject
+from counterfoil.errors import Unusable, UserError
+from counterfoil.types import Attribute, Picture
+
+SHARE = 0.5  # of the difference in light (as a power): the rest may be paint, not light
+LIMITS = (0.6, 1.6)  # gains beyond which an object would look painted over
+
+Bytes = NDArray[np.uint8]
+
+
+def relight(subject: Subject, background: Bytes) -> Picture:
+    """The picture's object where it was before another background, brighter or darker as its surroundings are."""
+    cut = subject.cutout
+    check_background(cut.background_share)
+    clear = (cut.alpha == 0).astype(np.uint8)
+    old, new = (float(np.mean(cv2.mean(image, clear)[:3])) for image in (subject.picture.image, background))
+    gain = float(np.clip(((new + 8) / (old + 8)) ** SHARE, *LIMITS))
+    table = np.clip(np.rint(np.arange(256) * gain), 0, 255).astype(np.uint8)
+    lit = Cutout(np.asarray(cv2.LUT(cut.image, table), np.uint8), cut.alpha, cut.background_share)
+    return Picture(paste(lit, background), cut.alpha.copy())
+
+
+FLATNESS = 0.35  # height of the shadow, seen from the viewer, as a share of the object's
+LEAN = 0.55  # how far the shadow of the top lies to the side, as a share of the object's height
+SOFTNESS = 0.02  # of its edge, as a share of the picture's shorter side
+NEEDED = 0.002  # share of the picture that a shadow must darken to be one
+REACH = 0.15  # how far beside and below the object a shadow is looked for, as a share of the shorter side
+DEEPEST = (1.8, 2.6)  # gains: up to the first a dark place is a shadow, beyond the second it is something dark
+GRAIN = 200  # pixels of the shorter side at which light is worked out: it is soft, so more would show nothing
+TINGE = 0.06  # how far a shadow's share of red or blue may be from that of the ground around it
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Shadow(Edit):
+    """Cast a soft shadow of the object on the ground beside it (on), or lighten the one that lies there (off)."""
+
+    attribute: ClassVar[Attribute] = "background"
+    shadow: Literal["on", "off"] = "on"
+    strength: float = 0.5  # share of the light that the cast shadow takes
+
+    def __post_init__(self) -> None:
+        if not 0 < self.strength <= 1:
+            raise UserError(f"strength: expected more than 0 and at most 1, got {self.strength:g}")
+
+    @property
+    def level(self) -> str:
+        """The word off, or the strength: "0.5"."""
+        return "off" if self.shadow == "off" else f"{self.strength:g}"
+
+    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
+        """Darken or lighten the ground; the object stays as it is."""
+        cut = subject.cutout
+        check_background(cut.background_share)
+        if self.shadow == "off":
+            return Picture(
+                _lit(subject, _missing_light(_coarse(subject.picture.image), _coarse(cut.alpha))), cut.alpha.copy()
+            )
+        side = 1 if rng.integers(2) else -1
+        light = 1 - _cast(_coarse(cut.alpha), side) * np.float32(self.strength)
+        return Picture(_lit(subject, per_channel(light)), cut.alpha.copy())
+
+
+def _coarse(plane: Bytes) -> Bytes:
+    """The plane at the size at which light is worked out, if it is larger."""
+    height, width = plane.shape[:2]
+    scale = min(1.0, GRAIN / min(height, width))
+    size = (max(1, round(width * scale)), max(1, round(height * scale)))
+    return np.asarray(cv2.resize(plane, size, interpolation=cv2.INTER_AREA), np.uint8) if scale < 1 else plane
+
+
+def _cast(alpha: Bytes, side: int) -> Floats:
+    """The shadow of a light from the front and the other side: the outline laid flat on the ground, 0..1."""
+    box = object_box(alpha)
+    base = box.top + box.height - 1
+    lean = side * LEAN * FLATNESS
+    flat = np.array([[1, -lean / FLATNESS, lean / FLATNESS * base], [0, FLATNESS, base * (1 - FLATNESS)]], np.float64)
+    softness = max(1.0, SOFTNESS * min(alpha.shape))
+    whole = cv2.warpAffine(alpha, flat, alpha.shape[::-1], flags=cv2.INTER_LINEAR)
+    long = np.asarray(cv2.GaussianBlur(whole, (0, 0), softness), np.float32)
+    # Where the object stands, its shadow is darkest and a little wider than itself.
+    contact = np.asarray(cv2.GaussianBlur(_foot(alpha, base), (0, 0), softness), np.float32)
+    shadow = np.maximum(long * np.float32(0.85), contact) / np.float32(255)
+    visible = float((shadow * (1 - alpha / np.float32(255))).mean())
+    if visible < NEEDED:
+        raise Unusable(f"the shadow of the object would darken {visible:.2%} of the picture, {NEEDED:.1%} is needed")
+    return np.asarray(shadow, np.float32)
+
+
+def _foot(alpha: Bytes, base: int) -> Bytes:
+    """The lowest part of the object, flattened about the line it stands on."""
+    height = max(2, round(0.04 * min(alpha.shape)))
+    foot = np.zeros_like(alpha)
+    foot[max(0, base - 2 * height) : base + 1] = alpha[max(0, base - 2 * height) : base + 1]
+    down = np.array([[1, 0, 0], [0, 0.5, 0.5 * base + 0.25 * height]], np.float64)
+    return np.asarray(cv2.warpAffine(foot, down, alpha.shape[::-1], flags=cv2.INTER_LINEAR), np.uint8)
+
+
+def _lit(subject: Subject, gain: Floats) -> Bytes:
+    """The photo with more or less light, (..., 3), on everything but the object."""
+    cut, result = subject.cutout, np.array(subject.picture.image)
+    height, width = cut.alpha.shape
+    if gain.shape != result.shape:
+        gain = np.asarray(cv2.resize(gain, (width, height), interpolation=cv2.INTER_LINEAR), np.float32)
+    for band in bands((slice(0, height), slice(0, width))):
+        # Only the background's part of each pixel changes.
+        behind = np.maximum(result[band] - cut.image[band] * per_channel(cut.alpha[band] / np.float32(255)), 0)
+        result[band] = np.rint(np.clip(result[band] + behind * (gain[band] - 1), 0, 255))
+    return result
+
+
+def _missing_light(image: Bytes, alpha: Bytes) -> Floats:
+    """How much lighter the ground near the object's feet would be if it went on as it is further away; at least 1."""
+    near = _about_the_feet(alpha)
+    clear = (alpha == 0).astype(np.float32)
+    softness = max(1.0, SOFTNESS * min(alpha.shape))
+    here = _mean(image, clear, softness)
+    beyond = fill_unknown(here, clear * (near == 0))
+    light, usual = here.sum(axis=2) + 3, beyond.sum(axis=2) + 3
+    ratio = usual / light
+    shadow = np.clip((DEEPEST[1] - ratio) / (DEEPEST[1] - DEEPEST[0]), 0, 1)
+    tinge = np.abs(here / light[..., None] - beyond / usual[..., None]).max(axis=2)
+    shadow *= np.clip(2 - tinge / TINGE, 0, 1) * near
+    # Each colour by its own, since the light that is left in a shadow has another tinge.
+    gain = np.where(ratio > 1, 1, 0)[..., None] * ((beyond + 1) / (here + 1) - 1) * np.clip(shadow, 0, 1)[..., None] + 1
+    return np.asarray(cv2.GaussianBlur(gain.astype(np.float32), (0, 0), softness), np.float32)
+
+
+def _mean(image: Bytes, weight: Floats, sigma: float) -> Floats:
+    """The local mean colour over the pixels that have weight."""
+    sums = cv2.GaussianBlur(image * per_channel(weight), (0, 0), sigma)
+    return np.asarray(sums / per_channel(np.maximum(cv2.GaussianBlur(weight, (0, 0), sigma), 1e-3)), np.float32)
+
+
+def _about_the_feet(alpha: Bytes) -> Floats:
+    """1 beside and below the lower half of the object, fading to 0."""
+    rows, _ = object_window(alpha)
+    reach = max(2, round(REACH * min(alpha.shape)))
+    lower = alpha.copy()
+    lower[: (rows.start + rows.stop) // 2] = 0  # shadows lie about the feet, seldom about the head
+    kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * reach + 1, reach + 1))
+    grown = np.asarray(cv2.dilate(lower, kernel), np.float32) / np.float32(255)
+    soft = np.asarray(cv2.blur(grown, (reach | 1, (reach // 2) | 1)), np.float32)
+    return np.asarray(np.clip(1.8 * soft, 0, 1), np.float32)

@@ -1,0 +1,97 @@
+"""Silhouette and edges of the object."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.edits.cutout import Cutout, object_window, paste
+from counterfoil.edits.edit_protocol import Edit, Supplied
+from counterfoil.edits.fill import check_background
+from counterfoil.edits.subject import Subject
+from counterfoil.errors import UserError
+from counterfoil.types import Attribute, Picture
+
+Bytes = NDArray[np.uint8]
+Ground = Literal["white", "photo"]
+_GROUNDS = {"": "", "white": " on white", "photo": " in its photo"}
+LINE = 1 / 200  # width of a line as a share of the picture's shorter side
+
+
+def _shown(subject: Subject, colours: Bytes, ground: Ground) -> Picture:
+    """The object in new colours, (height, width, 3) of the picture, on white or in its photo."""
+    cut = subject.cutout
+    check_background(cut.background_share)  # an object without surroundings has no visible shape
+    if ground == "photo":
+        return subject.repainted(colours[object_window(cut.alpha)])
+    white = np.full_like(subject.picture.image, 255)
+    return Picture(paste(Cutout(colours, cut.alpha, cut.background_share), white), cut.alpha.copy())
+
+
+@dataclass(frozen=True)
+class Silhouette(Edit):
+    """Paint the object black, on white or where it stands in the photo."""
+
+    attribute: ClassVar[Attribute] = "shape"
+    ground: Ground = "white"
+
+    @property
+    def level(self) -> str:
+        """The ground: "white", "photo"."""
+        return self.ground
+
+    @classmethod
+    def describe(cls, level: str) -> str:
+        """What was done at this level, as the subject of a sentence."""
+        return f"a black silhouette{_GROUNDS.get(level, f' ({level})')}"
+
+    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
+        """Leave the outline alone."""
+        return _shown(subject, np.zeros_like(subject.picture.image), self.ground)
+
+
+@dataclass(frozen=True)
+class Edges(Edit):
+    """Draw the object's outline and inner edges (Canny) black on white."""
+
+    attribute: ClassVar[Attribute] = "shape"
+    ground: Ground = "white"
+    low: float = 50.0  # gradients in levels, summed by Sobel's kernel, below which nothing is an edge
+    high: float = 120.0  # above which everything is
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.low <= self.high:
+            raise UserError(f"low, high: expected 0 <= low <= high, got {self.low:g} and {self.high:g}")
+
+    @property
+    def level(self) -> str:
+        """The ground: "white", "photo"."""
+        return self.ground
+
+    @classmethod
+    def describe(cls, level: str) -> str:
+        """What was done at this level, as the subject of a sentence."""
+        return f"its edges alone{_GROUNDS.get(level, f' ({level})')}"
+
+    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
+        """Keep lines only, no colour and no shading."""
+        cut = subject.cutout
+        lines = _lines(cut, self.low, self.high)
+        return _shown(subject, np.asarray(cv2.cvtColor(255 - lines, cv2.COLOR_GRAY2RGB), np.uint8), self.ground)
+
+
+def _lines(cut: Cutout, low: float, high: float) -> Bytes:
+    """255 on the edges of the object, (height, width)."""
+    gray = cv2.GaussianBlur(cv2.cvtColor(cut.image, cv2.COLOR_RGB2GRAY), (5, 5), 0)
+    inside = (cut.alpha > 127).astype(np.uint8)
+    lines = np.asarray(cv2.Canny(gray, low, high)) * inside
+    width = max(1, round(LINE * min(cut.alpha.shape)))
+    # The outline lies wholly inside the object, where alpha shows it.
+    rim = inside - cv2.erode(inside, np.ones((3, 3), np.uint8), iterations=width, borderValue=0)
+    if width > 1:
+        lines = np.asarray(cv2.dilate(lines, np.ones((width, width), np.uint8)))
+    return np.asarray(np.maximum(lines, rim * 255), np.uint8)

@@ -1,0 +1,80 @@
+"""Object larger or smaller."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.edits.cutout import place
+from counterfoil.edits.edit_protocol import Edit, Needs, Supplied, percent
+from counterfoil.edits.geometry import BoundingBox, check_rate, object_box, object_rate, zoom_to_rate
+from counterfoil.edits.subject import Subject
+from counterfoil.types import Attribute, Picture
+
+
+@dataclass(frozen=True)
+class Size(Edit):
+    """Zoom the object until it covers a given share of the picture, or crop the photo to it (full)."""
+
+    attribute: ClassVar[Attribute] = "size"
+    rate: float | Literal["full"] = "full"
+    faithful: bool = False  # ImageNet-E's tolerance of 0.015, within which an object stays as it is
+
+    def __post_init__(self) -> None:
+        if self.rate != "full":
+            check_rate(self.rate)
+
+    @property
+    def level(self) -> str:
+        """The rate: "0.1", "full"."""
+        return "full" if self.rate == "full" else f"{self.rate:g}"
+
+    @property
+    def needs(self) -> Needs:
+        """The photo at its own size for a crop: one that is enlarged needs all the pixels there are."""
+        return Needs(photo=self.rate == "full")
+
+    @classmethod
+    def describe(cls, level: str) -> str:
+        """What was done at this level, as the subject of a sentence."""
+        if level == "full":
+            return "the object at full size"
+        share = percent(level)
+        return f"the object at {share} of the picture" if share else f"the object at size {level}"
+
+    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
+        """Bring the object to its size."""
+        cut = subject.cutout
+        frame = _frame(object_box(cut.alpha, self.faithful), cut.alpha.shape)
+        # An object cannot cover more than it does when it fills the picture: such a target means full.
+        full_rate = object_rate(cut.alpha, self.faithful) * cut.alpha.size / (frame.width * frame.height)
+        if self.rate == "full" or self.rate > full_rate:
+            return _cropped_to(subject.picture.image, cut.alpha, frame)
+        return place(cut, zoom_to_rate(cut.alpha, self.rate, self.faithful), subject.background)
+
+
+def _frame(box: BoundingBox, shape: tuple[int, ...]) -> BoundingBox:
+    """The smallest frame of the picture's aspect ratio around the box, inside the picture."""
+    height, width = shape[:2]
+    share = max(box.width / width, box.height / height)
+    frame_width, frame_height = min(width, round(width * share)), min(height, round(height * share))
+    left = round(box.left + (box.width - frame_width) / 2)
+    top = round(box.top + (box.height - frame_height) / 2)
+    left, top = np.clip([left, top], 0, [width - frame_width, height - frame_height])
+    return BoundingBox(int(left), int(top), frame_width, frame_height)
+
+
+def _cropped_to(image: NDArray[np.uint8], alpha: NDArray[np.uint8], frame: BoundingBox) -> Picture:
+    """The original photo inside the frame, enlarged to the picture's size: its background there is the real one."""
+    height, width = alpha.shape
+    rows = slice(frame.top, frame.top + frame.height)
+    columns = slice(frame.left, frame.left + frame.width)
+    crops = (plane[rows, columns] for plane in (image, alpha))
+    enlarged = [
+        np.asarray(cv2.resize(crop, (width, height), interpolation=cv2.INTER_CUBIC), np.uint8) for crop in crops
+    ]
+    return Picture(enlarged[0], enlarged[1])

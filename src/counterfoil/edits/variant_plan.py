@@ -1,0 +1,110 @@
+"""Variants of a sample before pixels are read.
+
+The seed and the id come from the content, so adding, removing or reordering edits, samples or workers
+changes no other picture.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from counterfoil.edits.donors import Donors
+from counterfoil.edits.edit_protocol import Edit
+from counterfoil.edits.registry import name_of, settings_of
+from counterfoil.edits.seeds import id_from, seed_from
+from counterfoil.types import Sample, Skipped, Variant
+
+MOST_HELD = 200_000  # variants of photos that wait for their turn, about 0.4 kB each
+
+
+@dataclass(frozen=True)
+class Planned:
+    """An edit in a recipe: how often, at which size of the photo, with which seed of the run."""
+
+    edit: Edit
+    replicates: int
+    working_size: int | None
+    run_seed: int
+
+
+def original_of(sample: Sample) -> Variant:
+    """The photo as it is."""
+    name = id_from(sample.digest, sample.label, "original")
+    return Variant(name, sample.id, sample.label, "original", "original", "none", "{}", 0)
+
+
+class Plan(NamedTuple):
+    """What is to be made of one sample."""
+
+    variants: list[Variant]  # the original first
+    skipped: list[Skipped]  # edits that cannot be planned
+
+
+class Plans:
+    """The plan of each sample of a run, made once: it is asked for the id of the work first, then for the work.
+
+    A large set is planned again when its turn comes, so that memory does not grow with the photos.
+    """
+
+    def __init__(self, steps: Sequence[Planned], donors: Donors) -> None:
+        self._steps, self._donors = steps, donors
+        self._plans: dict[str, Plan] = {}
+        self._held = 0  # variants
+
+    def of(self, sample: Sample) -> Plan:
+        """The sample's plan, kept for `take`."""
+        if sample.id in self._plans:
+            return self._plans[sample.id]
+        made = plan(sample, self._steps, self._donors)
+        if self._held + len(made.variants) <= MOST_HELD:
+            self._plans[sample.id] = made
+            self._held += len(made.variants)
+        return made
+
+    def take(self, sample: Sample) -> Plan:
+        """The sample's plan, which is no longer held."""
+        held = self._plans.pop(sample.id, None)
+        if held is None:
+            return plan(sample, self._steps, self._donors)
+        self._held -= len(held.variants)
+        return held
+
+
+def plan(sample: Sample, steps: Sequence[Planned], donors: Donors) -> Plan:
+    """The variants of one sample, the original first, and the edits that cannot be planned."""
+    variants, skipped = [original_of(sample)], []
+    for step in steps:
+        for replicate in range(step.replicates):
+            variant = _variant(sample, step, replicate, donors)
+            if variant is None:
+                reason = f"no photo of the '{step.edit.needs.donor}' class lends a background"
+                skipped.append(Skipped(sample.id, "edit", name_of(step.edit), reason))
+            else:
+                variants.append(variant)
+    return Plan(variants, skipped)
+
+
+def _what(edit: Edit) -> dict[str, object]:
+    """The settings that say what is done; where a folder lies is no part of it."""
+    return {name: value for name, value in settings_of(edit).items() if name not in edit.places}
+
+
+def _variant(sample: Sample, step: Planned, replicate: int, donors: Donors) -> Variant | None:
+    name = name_of(step.edit)
+    about = [sample.digest, name, _what(step.edit), replicate, step.run_seed]
+    seed = seed_from(*about)
+    edit = step.edit.choose(seed)
+    about += [_what(edit)] if edit != step.edit else []
+    donor, rule = None, step.edit.needs.donor
+    if rule is not None:
+        donor = donors.choose(sample, rule, seed)
+        if donor is None:
+            return None
+    identity = id_from(*about, sample.label, step.working_size, donor.digest if donor else None)
+    return Variant(
+        identity, sample.id, sample.label, step.edit.attribute, name, step.edit.level,
+        json.dumps(settings_of(edit), sort_keys=True), seed, donor.id if donor else None, replicate,
+    )  # fmt: skip

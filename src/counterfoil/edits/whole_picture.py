@@ -1,0 +1,81 @@
+"""Whole picture: JPEG, resize, grayscale."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import cv2
+import numpy as np
+
+from counterfoil.edits.corruptions.digital import through_jpeg
+from counterfoil.edits.edit_protocol import Edit, Supplied
+from counterfoil.edits.subject import Subject
+from counterfoil.errors import Unusable, UserError
+from counterfoil.types import Attribute, Picture
+
+
+@dataclass(frozen=True)
+class Jpeg(Edit):
+    """Store the picture as a JPEG file of a given quality and read it again."""
+
+    attribute: ClassVar[Attribute] = "corruption"
+    quality: int = 30
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.quality <= 100:
+            raise UserError(f"quality: expected 1 to 100, got {self.quality}")
+
+    @property
+    def level(self) -> str:
+        """The quality: "30"."""
+        return str(self.quality)
+
+    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
+        """What comes back out of the file."""
+        return Picture(through_jpeg(subject.picture.image, self.quality), subject.picture.alpha.copy())
+
+
+@dataclass(frozen=True)
+class Resize(Edit):
+    """Reduce the picture until its shorter side has so many pixels, and enlarge it again."""
+
+    attribute: ClassVar[Attribute] = "corruption"
+    side: int = 64
+
+    def __post_init__(self) -> None:
+        if self.side < 1:
+            raise UserError(f"side: expected at least 1 pixel, got {self.side}")
+
+    @property
+    def level(self) -> str:
+        """The shorter side in pixels: "64"."""
+        return str(self.side)
+
+    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
+        """Average down, interpolate up."""
+        height, width = subject.picture.alpha.shape
+        scale = self.side / min(height, width)
+        if scale >= 1:
+            raise Unusable(f"the picture has {width} x {height} pixels: no fewer than the {self.side} it shall get")
+        size = (max(1, round(width * scale)), max(1, round(height * scale)))
+        small = cv2.resize(subject.picture.image, size, interpolation=cv2.INTER_AREA)
+        large = cv2.resize(small, (width, height), interpolation=cv2.INTER_LINEAR)
+        return Picture(np.asarray(large, np.uint8), subject.picture.alpha.copy())
+
+
+@dataclass(frozen=True)
+class Grayscale(Edit):
+    """Take the colour out of the whole picture."""
+
+    attribute: ClassVar[Attribute] = "corruption"
+
+    @property
+    def level(self) -> str:
+        """Always "gray"."""
+        return "gray"
+
+    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
+        """Leave the luma."""
+        gray = cv2.cvtColor(subject.picture.image, cv2.COLOR_RGB2GRAY)
+        return Picture(np.asarray(cv2.cvtColor(gray, cv2.COLOR_GRAY2RGB), np.uint8), subject.picture.alpha.copy())

@@ -1,1 +1,0 @@
-"""The offline default: photos and networks that come from the package index alone."""

@@ -1,0 +1,1 @@
+"""Whole pictures from prompts, and their quality control."""

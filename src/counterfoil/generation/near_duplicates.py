@@ -1,0 +1,98 @@
+"""Blank check, perceptual hash, near duplicates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+BITS = 64
+_SIDE, _KEPT = 32, 8  # a hash is the sign of the 8 x 8 lowest frequencies of the picture at 32 x 32
+_SMALLEST = 8  # pixels along a side; a strip below it shows nothing
+_FLAT = 2.0  # levels of deviation; below it a picture is one colour
+_ALIKE = 0.2  # correlation of neighbours: noise has none; at 64 px the roughest of 240 photos has 0.59, gravel 0.27
+_BLOCK, _ENOUGH = 4, 128  # pixels that are averaged to see what lies under noise, and along a side to do it
+_TINY = 1e-9  # of a variance; blocks of a fine pattern may be of one colour
+_DARK = 8  # levels; a picture whose brightest pixel is below is black
+_ONES = np.array([bin(byte).count("1") for byte in range(256)], np.uint8)
+
+
+class Fault(NamedTuple):
+    """Why a picture shows nothing."""
+
+    kind: str  # blank or noise
+    reason: str
+
+
+def blank_fault(image: NDArray[np.uint8]) -> Fault | None:
+    """What is wrong with a picture that shows nothing; None where it shows something."""
+    height, width = image.shape[:2]
+    if int(image.max(initial=0)) < _DARK:
+        return Fault("blank", "black, as safety checkers leave pictures they hold back")
+    if float(image.std(axis=(0, 1)).max()) < _FLAT:
+        return Fault("blank", "of one colour")
+    if min(height, width) < _SMALLEST:
+        return Fault("blank", f"of {width} x {height} pixels, {_SMALLEST} along a side are needed")
+    if max(map(_likeness_of_neighbours, _near_and_far(image))) < _ALIKE:
+        return Fault("noise", "nothing but noise, neighbouring pixels have nothing in common")
+    return None
+
+
+def _near_and_far(image: NDArray[np.uint8]) -> list[NDArray[np.uint8]]:
+    """The picture, and where it is large enough its blocks: noise is noise in both, a photo under noise is not."""
+    height, width = image.shape[:2]
+    if min(height, width) < _ENOUGH:
+        return [image]
+    size = (width // _BLOCK, height // _BLOCK)
+    return [image, np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), np.uint8)]
+
+
+def _likeness_of_neighbours(image: NDArray[np.uint8]) -> float:
+    """What a pixel says of the one beside or below it, as a correlation; of a regular pattern, even the opposite."""
+    apart = image.astype(np.float32) - image.mean(axis=(0, 1), dtype=np.float32)
+    products = (apart[1:] * apart[:-1], apart[:, 1:] * apart[:, :-1])
+    return max(abs(float(product.mean())) for product in products) / max(float(np.mean(apart**2)), _TINY)
+
+
+def perceptual_hash(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """64 bits in 8 bytes: which low frequencies lie above their median; small changes turn few of them."""
+    gray = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY)
+    small = cv2.resize(gray, (_SIDE, _SIDE), interpolation=cv2.INTER_AREA)
+    low = np.asarray(cv2.dct(small.astype(np.float32))[:_KEPT, :_KEPT]).ravel()
+    return np.packbits(low > np.median(low[1:]))  # the mean level stays out of the median that it would shift
+
+
+def distances(hashes: NDArray[np.uint8], other: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """How many bits each of the hashes, (n, 8), differs by from another, (8,)."""
+    return np.asarray(_ONES[hashes ^ other].sum(axis=1, dtype=np.int64))
+
+
+def near_duplicates(hashes: NDArray[np.uint8], meant_alike: Sequence[str], most_bits: int) -> dict[int, int]:
+    """Of each picture that is nearly an earlier one, that one's place; pictures meant to look alike are not compared.
+
+    Pictures are taken in order and compared with those kept so far, so that of a cluster the first stays.
+    """
+    groups = np.unique(np.asarray(meant_alike, object).astype(str), return_inverse=True)[1]
+    kept: list[int] = []
+    found: dict[int, int] = {}
+    for place, one in enumerate(hashes):
+        apart = distances(hashes[kept], one)
+        apart[groups[kept] == groups[place]] = BITS + 1
+        if len(apart) and int(apart.min()) <= most_bits:
+            found[place] = kept[int(apart.argmin())]
+        else:
+            kept.append(place)
+    return found
+
+
+def nearest_pictures(embeddings: NDArray[np.float32], references: NDArray[np.float32]) -> list[tuple[int, float]]:
+    """Of each embedding the most similar reference and the cosine between them; rows have length 1."""
+    found: list[tuple[int, float]] = []
+    for start in range(0, len(embeddings), 1024):  # a block at a time: the whole matrix may not fit
+        cosines = embeddings[start : start + 1024] @ references.T
+        best = cosines.argmax(axis=1)
+        found += [(int(place), float(row[place])) for place, row in zip(best, cosines, strict=True)]
+    return found

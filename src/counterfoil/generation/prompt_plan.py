@@ -1,0 +1,158 @@
+"""Pictures a prompt recipe asks for.
+
+Seeds and ids come from the content, so that more categories, values or pictures per pair change no other picture.
+Whole pictures of one sample share a seed: the plain prompt's picture is the counterpart that drops are taken against.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+from counterfoil.errors import UserError
+from counterfoil.labels.label_space import LabelSpace
+from counterfoil.painters.painter_protocol import display_name, prompt_of
+from counterfoil.recipes.prompt_recipe import PaintedAttribute, PromptRecipe
+from counterfoil.types import Sample, Variant
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The part of a recipe that is painted; an empty choice takes everything."""
+
+    categories: tuple[str, ...] = ()
+    attributes: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()
+    per_pair: int = 1
+    limit: int | None = None  # pictures, counterparts not counted
+
+    def __post_init__(self) -> None:
+        for name, value in (("per-pair", self.per_pair), ("limit", self.limit)):
+            if value is not None and value < 1:
+                raise UserError(f"expected --{name} of at least 1, got {value}")
+
+
+class PlannedPrompt(NamedTuple):
+    """One picture of the plan: what it is, and the words for it; no words where the photo itself is meant."""
+
+    sample: Sample
+    variant: Variant
+    prompt: str | None
+
+
+@dataclass(frozen=True)
+class PromptPlan:
+    """A recipe, its classes, what is selected of it, and who paints."""
+
+    painting: PromptRecipe
+    space: LabelSpace
+    selection: Selection
+    painter: Mapping[str, object]  # what changes the painter's pictures
+    negative: str
+    seed: int
+
+    def orders(self, photos: Sequence[Sample] = ()) -> list[PlannedPrompt]:
+        """Every picture, by sample, the original first."""
+        whole = self.painting.paints == "pictures"
+        samples = self._imagined() if whole else [photo for photo in photos if photo.label in self._categories]
+        variants = {sample.id: list(self._variants(sample)) for sample in samples}
+        chosen = self._within_limit(variants)
+        originals = self._counterpart if whole else self._photo
+        return [order for sample in samples if chosen[sample.id] for order in (originals(sample), *chosen[sample.id])]
+
+    @cached_property
+    def _categories(self) -> list[str]:
+        """The classes that are painted, in the order of their space; every class the recipe names is one of it."""
+        for attribute in self.painting.attributes:
+            named = attribute.values if isinstance(attribute.values, dict) else {}
+            for label in named:
+                self.space.resolve(label)
+        wanted = {self.space.resolve(name) for name in self.selection.categories}
+        return [label for label in self.space.labels if not wanted or label in wanted]
+
+    @cached_property
+    def _attributes(self) -> list[PaintedAttribute]:
+        known = [one.attribute for one in self.painting.attributes]
+        for name in self.selection.attributes:
+            if name not in known:
+                raise UserError(f"expected an attribute of {self.painting.name} ({', '.join(known)}), got '{name}'")
+        wanted = self.selection.attributes or tuple(known)
+        return [one for one in self.painting.attributes if one.attribute in wanted]
+
+    def _values(self, attribute: PaintedAttribute, label: str) -> list[str]:
+        wanted = self.selection.values
+        return [value for value in attribute.values_of(label) if not wanted or value in wanted]
+
+    def check(self) -> None:
+        """Refuse what is misspelt: classes of the recipe, and classes, attributes and values that were asked for."""
+        self._words  # noqa: B018  resolves every class that has words of its own
+        there = {value for one in self._attributes for label in self._categories for value in one.values_of(label)}
+        for value in self.selection.values:
+            if value not in there:
+                raise UserError(f"expected a value of {self.painting.name}, got '{value}'; see its lists in the recipe")
+
+    def _imagined(self) -> list[Sample]:
+        return [
+            Sample(f"{label}/{index}", label, "", None, _digest("painted", label, index, self.seed))
+            for label in self._categories
+            for index in range(self.selection.per_pair)
+        ]
+
+    def _variants(self, sample: Sample) -> Iterator[PlannedPrompt]:
+        whole = self.painting.paints == "pictures"
+        for attribute in self._attributes:
+            for template, text in attribute.templates.items():
+                for value in self._values(attribute, sample.label):
+                    prompt = prompt_of(text, self._called(sample.label), value)
+                    planned = self._variant(sample, prompt, template, value)
+                    variant = replace(planned, attribute=attribute.attribute)
+                    repeats = 1 if whole else self.selection.per_pair
+                    yield from (self._repeated(sample, variant, prompt, index) for index in range(repeats))
+
+    def _counterpart(self, sample: Sample) -> PlannedPrompt:
+        prompt = prompt_of(self.painting.plain, self._called(sample.label))
+        return PlannedPrompt(sample, self._variant(sample, prompt, "original", "none"), prompt)
+
+    def _photo(self, sample: Sample) -> PlannedPrompt:
+        name = _digest(sample.digest, sample.label, "original")[:20]
+        return PlannedPrompt(
+            sample, Variant(name, sample.id, sample.label, "original", "original", "none", "{}", 0), None
+        )
+
+    def _variant(self, sample: Sample, prompt: str, template: str, value: str) -> Variant:
+        seed = int(_digest(sample.digest, "seed")[:16], 16)
+        about = {**self.painter, "prompt": prompt, "negative": self.negative}
+        name = _digest(sample.digest, sample.label, about, seed, template, value)[:20]
+        settings = json.dumps({**about, "value": value, "template": template}, sort_keys=True)
+        return Variant(name, sample.id, sample.label, "original", template, value, settings, seed)
+
+    def _repeated(self, sample: Sample, variant: Variant, prompt: str, index: int) -> PlannedPrompt:
+        """Around a photo each picture has its own noise; whole pictures repeat by sample instead."""
+        if self.painting.paints == "pictures":
+            return PlannedPrompt(sample, variant, prompt)
+        seed = int(_digest(variant.id, index, self.seed)[:16], 16)
+        named = replace(variant, id=_digest(variant.id, seed)[:20], seed=seed, replicate=index)
+        return PlannedPrompt(sample, named, prompt)
+
+    def _called(self, label: str) -> str:
+        return self._words.get(label, display_name(self.space.name_of(label)))
+
+    @cached_property
+    def _words(self) -> dict[str, str]:
+        return {self.space.resolve(name): word for name, word in self.painting.words.items()}
+
+    def _within_limit(self, variants: Mapping[str, list[PlannedPrompt]]) -> dict[str, list[PlannedPrompt]]:
+        """A limit takes the pictures with the lowest ids: spread over everything, and a larger one keeps them."""
+        if self.selection.limit is None:
+            return dict(variants)
+        ids = sorted(order.variant.id for orders in variants.values() for order in orders)
+        kept = set(ids[: self.selection.limit])
+        return {sample: [order for order in orders if order.variant.id in kept] for sample, orders in variants.items()}
+
+
+def _digest(*parts: object) -> str:
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

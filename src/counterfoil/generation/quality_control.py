@@ -1,0 +1,188 @@
+"""Blank and duplicate pictures leave the manifest.
+
+No picture is deleted: removed rows lie in quality/removed.parquet, and a run with other bounds starts from all of them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.errors import Unusable, UserError
+from counterfoil.generation.near_duplicates import BITS, blank_fault, near_duplicates, perceptual_hash
+from counterfoil.report.result_tables import skipped_csv
+from counterfoil.store.files import write_atomically
+from counterfoil.store.parquet import Kind, read_table, write_table
+from counterfoil.store.prediction_tables import MANIFEST_COLUMNS, read_skipped
+from counterfoil.store.workspace import Workspace
+from counterfoil.types import Skipped, StoredVariant
+from counterfoil.worker_pool import cores
+
+_SAID = "quality: "  # how reasons of this stage begin in skipped.csv
+_REMOVED, _RECORD = "quality/removed.parquet", "quality/quality.json"
+
+
+@dataclass(frozen=True)
+class QualityBounds:
+    """What may stay."""
+
+    most_bits: int = 4  # two pictures of one class whose hashes differ by no more are near-duplicates
+    keep_all: bool = False  # look, but remove nothing
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.most_bits < BITS:
+            raise UserError(f"expected a distance of 0 to {BITS - 1} bits, got {self.most_bits}")
+
+
+@dataclass(frozen=True)
+class Removal:
+    """One picture that leaves the manifest."""
+
+    variant_id: str
+    kind: str  # blank, noise, unreadable, near-duplicate, no counterpart
+    reason: str
+    like: str = ""  # the id of the picture it repeats
+
+
+class QualityResult(NamedTuple):
+    """What quality control found."""
+
+    exhibits: tuple[StoredVariant, ...]  # all that were looked at, kept or not
+    removals: tuple[Removal, ...]
+
+    @property
+    def unreadable(self) -> set[str]:
+        """The ids of pictures whose files are broken."""
+        return {removal.variant_id for removal in self.removals if removal.kind == "unreadable"}
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many pictures fell to each kind of reason."""
+        return dict(Counter(removal.kind for removal in self.removals))
+
+
+def removed_before(folder: Path) -> dict[str, str]:
+    """What an earlier quality control removed: id and reason."""
+    path = folder / _RECORD
+    if not path.is_file():
+        return {}
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise UserError(f"expected the record of quality control in {path}, which is damaged: remove it") from error
+    return {} if found["bounds"]["keep_all"] else {row["variant_id"]: _SAID + row["reason"] for row in found["removed"]}
+
+
+def control_quality(folder: Path, bounds: QualityBounds) -> QualityResult:
+    """Look at every picture of a workspace, and take out of its manifest what shows nothing or repeats another."""
+    workspace = _whole(folder)
+    exhibits = workspace.exhibits
+    with ThreadPoolExecutor(cores()) as pool:
+        seen = list(pool.map(lambda exhibit: _seen(workspace, exhibit), exhibits))
+    faulty = [
+        Removal(exhibit.variant.id, kind, reason)
+        for exhibit, (kind, reason, _) in zip(exhibits, seen, strict=True)
+        if kind
+    ]
+    removals = [*faulty, *_orphans(exhibits, faulty)]
+    gone = {removal.variant_id for removal in removals}
+    left = [
+        (exhibit, found[2]) for exhibit, found in zip(exhibits, seen, strict=True) if exhibit.variant.id not in gone
+    ]
+    looked = QualityResult(exhibits, (*removals, *_repeats(left, _photos(workspace), bounds)))
+    _decide(folder, looked, bounds)
+    return looked
+
+
+def _whole(folder: Path) -> Workspace:
+    """The workspace with everything that an earlier control removed back in its manifest."""
+    Workspace(folder)
+    if (folder / _REMOVED).is_file():
+        manifest, removed = (read_table(folder / name) for name in ("variants.parquet", _REMOVED))
+        back = ~np.isin(removed["id"].astype(str), manifest["id"].astype(str))
+        columns = _columns(manifest.keys() & removed.keys())
+        rows = {name: np.concatenate([manifest[name], removed[name][back]]) for name in columns}
+        write_table(folder / "variants.parquet", columns, rows)
+    return Workspace(folder)
+
+
+def _columns(there: Collection[str]) -> dict[str, Kind]:
+    """The manifest's columns that are there: an older version wrote fewer."""
+    return {name: kind for name, kind in MANIFEST_COLUMNS.items() if name in there}
+
+
+def _seen(workspace: Workspace, exhibit: StoredVariant) -> tuple[str, str, NDArray[np.uint8]]:
+    """What is wrong with a picture, in kind and in words, and its hash."""
+    try:
+        image = workspace.read(exhibit)
+    except Unusable as error:
+        return "unreadable", str(error), np.zeros(BITS // 8, np.uint8)
+    kind, reason = blank_fault(image) or ("", "")
+    return kind, reason, perceptual_hash(image)
+
+
+def _orphans(exhibits: Sequence[StoredVariant], faulty: Sequence[Removal]) -> list[Removal]:
+    """Without its original a picture has nothing to be compared with."""
+    reasons = {removal.variant_id: removal.reason for removal in faulty}
+    lost = {
+        exhibit.variant.sample_id: reasons[exhibit.variant.id]
+        for exhibit in exhibits
+        if exhibit.variant.attribute == "original" and exhibit.variant.id in reasons
+    }
+    return [
+        Removal(exhibit.variant.id, "no counterpart", f"its original is {lost[exhibit.variant.sample_id]}")
+        for exhibit in exhibits
+        if exhibit.variant.sample_id in lost and exhibit.variant.id not in reasons
+    ]
+
+
+def _photos(workspace: Workspace) -> dict[str, str]:
+    """Of each variant the photo it was made from: edits of one photo are meant to look alike."""
+    table = read_table(workspace.folder / "variants.parquet")
+    pairs = zip(table["id"], table["image"], strict=True)
+    return {str(name): str(image) or str(name) for name, image in pairs}
+
+
+def _repeats(
+    seen: Sequence[tuple[StoredVariant, NDArray[np.uint8]]], photos: Mapping[str, str], bounds: QualityBounds
+) -> list[Removal]:
+    """Near-duplicates within a class; originals and controls are no candidates."""
+    removals: list[Removal] = []
+    judged = [(exhibit, one) for exhibit, one in seen if exhibit.variant.attribute not in ("original", "control")]
+    for label in sorted({exhibit.variant.label for exhibit, _ in judged}):
+        members = [(exhibit.variant.id, one) for exhibit, one in judged if exhibit.variant.label == label]
+        hashes = np.stack([one for _, one in members])
+        found = near_duplicates(hashes, [photos[name] for name, _ in members], bounds.most_bits)
+        for place, first in found.items():
+            like = members[first][0]
+            removals.append(Removal(members[place][0], "near-duplicate", f"a near-duplicate of {like}", like))
+    return removals
+
+
+def _decide(folder: Path, looked: QualityResult, bounds: QualityBounds) -> None:
+    """Write the record, then the manifest without what was removed, then the reasons."""
+    record: dict[str, Any] = {
+        "bounds": asdict(bounds), "looked_at": len(looked.exhibits), "counts": looked.counts,
+        "removed": [asdict(removal) for removal in looked.removals],
+    }  # fmt: skip
+    write_atomically(folder / _RECORD, json.dumps(record, indent=1))
+    removed = removed_before(folder)
+    table = read_table(folder / "variants.parquet")
+    out = np.isin(table["id"].astype(str), list(removed))
+    for name, chosen in ((_REMOVED, out), ("variants.parquet", ~out)):
+        rows = {column: table[column][chosen] for column in _columns(table)}
+        write_table(folder / name, _columns(table), rows)
+    kept = [row for row in read_skipped(folder) if not row.reason.startswith(_SAID)]
+    variants = {exhibit.variant.id: exhibit.variant for exhibit in looked.exhibits}
+    told = [
+        Skipped(str(variants[name].sample_id), "edit", variants[name].edit, reason) for name, reason in removed.items()
+    ]
+    write_atomically(folder / "skipped.csv", skipped_csv([*kept, *told]))

@@ -1,0 +1,205 @@
+"""Removed pictures and nearest reference pictures; page of quality control."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.errors import Unusable, UserError
+from counterfoil.generation.embedding import Embedding
+from counterfoil.generation.near_duplicates import nearest_pictures
+from counterfoil.generation.quality_control import QualityBounds, QualityResult, Removal
+from counterfoil.painters.painter_protocol import display_name
+from counterfoil.report.page import page_environment
+from counterfoil.store.collection import WorkspaceCollection
+from counterfoil.store.files import write_atomically
+from counterfoil.store.workspace import Workspace
+from counterfoil.study.examples import small_jpeg
+from counterfoil.types import StoredVariant
+
+_SIDE = 160  # pixels of the longer side of a thumbnail
+
+
+@dataclass(frozen=True)
+class QualityPicture:
+    """One picture, and what people call it."""
+
+    name: str  # of its class
+    about: str  # what was done to it
+    file: str
+    picture: str  # data address; empty where it cannot be read
+
+
+@dataclass(frozen=True)
+class PicturePair:
+    """A picture, what is said of it, and the picture it is held against, where there is one."""
+
+    said: str
+    picture: QualityPicture
+    beside: QualityPicture | None = None
+
+
+@dataclass(frozen=True)
+class QualityPage:
+    """Everything that the page shows."""
+
+    title: str
+    looked_at: int
+    counts: Mapping[str, int]
+    removed: bool  # whether the pictures left the manifest, or were only looked at
+    pairs: Sequence[PicturePair]
+    nearest: Sequence[PicturePair]
+    reference: str
+    embedding: str
+
+
+def quality_page(content: QualityPage) -> str:
+    """The page as text; it asks nothing of any network."""
+    return (
+        page_environment(templates=Path(__file__).parent / "templates")
+        .get_template("quality.html")
+        .render(content=content)
+    )
+
+
+def thumbnail(image: NDArray[np.uint8]) -> str:
+    """A picture as the data address of a small JPEG."""
+    return f"data:image/jpeg;base64,{base64.b64encode(small_jpeg(image, _SIDE, quality=80)).decode('ascii')}"
+
+
+_SHOWN = 60  # pictures of a section of the page; everything is in the JSON files
+_SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".bmp"}
+
+
+@dataclass(frozen=True)
+class ReferenceFolder:
+    """A folder of pictures that are known, all of them read."""
+
+    folder: Path
+    files: Sequence[Path]
+    embedding: Embedding
+    points: NDArray[np.float32]  # (len(files), width)
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """A picture and the reference picture that it is most like."""
+
+    variant_id: str
+    file: str  # under the workspace
+    reference: str  # under the reference folder
+    cosine: float
+    beside: Path  # the reference picture itself
+
+
+@dataclass(frozen=True)
+class ReferenceComparison:
+    """What the page shows of a reference folder, where one was given."""
+
+    folder: Path | None = None
+    neighbours: Sequence[Neighbour] = ()
+
+
+def read_reference(folder: Path, embedding: Embedding) -> ReferenceFolder:
+    """Every picture of a reference folder as a point; raises `UserError` where there is none or one cannot be read."""
+    files = sorted(path for path in folder.rglob("*") if path.suffix.lower() in _SUFFIXES)
+    if not files:
+        raise UserError(f"expected pictures in the reference folder '{folder}', found none")
+    return ReferenceFolder(folder, files, embedding, embedding.of_all(files, _read))
+
+
+def neighbours(folder: Path, reference: ReferenceFolder, unreadable: Collection[str] = ()) -> list[Neighbour]:
+    """Of each picture of a workspace the nearest of a reference folder, the most alike first."""
+    workspace = Workspace(folder)
+    made = [exhibit for exhibit in workspace.exhibits if exhibit.variant.attribute not in ("original", "control")]
+    made = [exhibit for exhibit in made if exhibit.variant.id not in unreadable]
+    rows = nearest_pictures(reference.embedding.of_all(made, workspace.read), reference.points) if made else []
+    found = [
+        _neighbour(exhibit, reference.files[place], reference.folder, cosine)
+        for exhibit, (place, cosine) in zip(made, rows, strict=True)
+    ]
+    found.sort(key=lambda neighbour: (-neighbour.cosine, neighbour.variant_id))
+    told = [{name: value for name, value in asdict(row).items() if name != "beside"} for row in found]
+    write_atomically(folder / "quality" / "nearest.json", json.dumps(told, indent=1))
+    return found
+
+
+def _neighbour(exhibit: StoredVariant, beside: Path, folder: Path, cosine: float) -> Neighbour:
+    name = beside.relative_to(folder).as_posix()
+    return Neighbour(exhibit.variant.id, exhibit.file, name, round(cosine, 6), beside)
+
+
+def write_quality_page(
+    folder: Path, looked: QualityResult, bounds: QualityBounds, beside: ReferenceComparison | None = None
+) -> Path:
+    """Write quality/index.html."""
+    wall = _Wall(Workspace(folder), looked)
+    known = beside or ReferenceComparison()
+    content = QualityPage(
+        folder.resolve().name, len(looked.exhibits), looked.counts, not bounds.keep_all,
+        [wall.removed(removal) for removal in looked.removals[:_SHOWN]],
+        [wall.beside(row) for row in known.neighbours[:_SHOWN]],
+        str(known.folder or ""), Embedding().name,
+    )  # fmt: skip
+    return write_atomically(folder / "quality" / "index.html", quality_page(content))
+
+
+@dataclass(frozen=True)
+class _Wall:
+    """The pictures of a workspace, with names that people read."""
+
+    workspace: Workspace
+    looked: QualityResult
+
+    @cached_property
+    def _exhibits(self) -> dict[str, StoredVariant]:
+        return {exhibit.variant.id: exhibit for exhibit in self.looked.exhibits}
+
+    @cached_property
+    def _names(self) -> dict[str, str]:
+        """What people call each class."""
+        try:
+            space = WorkspaceCollection(self.workspace).space
+        except UserError:  # a file of classes that is not there any more: its labels will do
+            space = None
+        labels = {exhibit.variant.label for exhibit in self.looked.exhibits}
+        return {label: display_name(space.name_of(label) if space and label in space else label) for label in labels}
+
+    def removed(self, removal: Removal) -> PicturePair:
+        """A picture that fell, beside the one that it repeats."""
+        said = "near-duplicate of the picture beside it" if removal.like else f"{removal.kind}: {removal.reason}"
+        return PicturePair(said, self._shown(removal.variant_id), self._shown(removal.like) if removal.like else None)
+
+    def beside(self, row: Neighbour) -> PicturePair:
+        """A picture beside the nearest of the reference."""
+        known = QualityPicture("reference", "", row.reference, _thumbnail(lambda: _read(row.beside)))
+        return PicturePair(f"cosine {row.cosine:.3f}", self._shown(row.variant_id), known)
+
+    def _shown(self, name: str) -> QualityPicture:
+        exhibit = self._exhibits[name]
+        variant = exhibit.variant
+        about = variant.edit if variant.level in ("none", variant.edit) else f"{variant.edit}: {variant.level}"
+        picture = _thumbnail(lambda: self.workspace.read(exhibit))
+        return QualityPicture(self._names[variant.label], about, exhibit.file, picture)
+
+
+def _thumbnail(read: Callable[[], NDArray[np.uint8]]) -> str:
+    try:
+        return thumbnail(read())
+    except Unusable:
+        return ""
+
+
+def _read(path: Path) -> NDArray[np.uint8]:
+    image = cv2.imdecode(np.fromfile(path, np.uint8), cv2.IMREAD_COLOR) if path.stat().st_size else None
+    if image is None:
+        raise UserError(f"expected pictures in the reference folder, got {path}, which cannot be read; remove it")
+    return np.asarray(cv2.cvtColor(image, cv2.COLOR_BGR2RGB), np.uint8)

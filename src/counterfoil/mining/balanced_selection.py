@@ -1,0 +1,131 @@
+"""Candidates kept: rule, then balance; selection with the answers behind it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.errors import UserError
+from counterfoil.mining.rules import AnswerMatrix, Rule, balanced, group_of, kept_of_all, pictures_per_setting
+from counterfoil.mining.surrogate_answers import AskedModel, MiningConfig, SurrogateAnswers
+from counterfoil.statistics.intervals import Estimate
+from counterfoil.statistics.shares import PhotoCounts, share, share_estimate
+
+
+@dataclass(frozen=True)
+class MiningSelection:
+    """What the rule chose and what balancing left of it, with all there is to say about it."""
+
+    rule: Rule  # as it was applied
+    chosen: NDArray[np.bool_]  # (candidates,), by the rule
+    kept: NDArray[np.bool_]  # (candidates,), after balancing
+    words: str
+    notes: tuple[str, ...]
+
+
+def choose(asked: SurrogateAnswers, job: MiningConfig) -> MiningSelection:
+    """Apply the rule and the balance; a choice of nothing is the user's to mend."""
+    _need_answers(asked)
+    rule, notes = _applicable(asked, job.rule)
+    _need_probabilities(asked, rule)
+    chosen = kept_of_all(asked.said.of(slice(0, asked.surrogates)), rule)
+    words = rule.words(asked.surrogates)
+    if not chosen.any():
+        raise UserError(_nothing(asked, rule, words))
+    kept, told = _balanced(asked, chosen, job)
+    return MiningSelection(rule, chosen, kept, words + told, notes)
+
+
+def _applicable(asked: SurrogateAnswers, rule: Rule) -> tuple[Rule, tuple[str, ...]]:
+    """Without any original its condition falls; pictures whose original alone is missing cannot fulfil it."""
+    if rule.original == "none":
+        return rule, ()
+    if not asked.originals:
+        return replace(rule, original="none"), ("No picture has an original: that it be right is not asked for.",)
+    missing = sum(str(e.variant.sample_id) not in asked.originals for e in asked.candidates)
+    if not missing:
+        return rule, ()
+    return rule, (f"{missing} candidates have no original and cannot be kept by this rule.",)
+
+
+def _need_answers(asked: SurrogateAnswers) -> None:
+    if np.isfinite(asked.said.right[: asked.surrogates]).any():
+        return
+    unread = [row.reason for row in asked.skipped if row.stage == "evaluate"]
+    reason = f": {len(unread)} could not be read, the first because {unread[0]}" if unread else ""
+    raise UserError(
+        f"expected answers of the surrogates to {len(asked.candidates)} edited pictures, got none that can be"
+        f" scored{reason}"
+    )
+
+
+def _need_probabilities(asked: SurrogateAnswers, rule: Rule) -> None:
+    """Answers saved without probabilities come as 1 for the class named and 0 for others: those are none."""
+    if rule.kind != "mean-probability":
+        return
+    for model, truth in zip(asked.models[: asked.surrogates], asked.said.truth, strict=False):
+        if np.isin(truth[np.isfinite(truth)], (0.0, 1.0)).all():
+            raise UserError(
+                f"expected probabilities from every surrogate for the rule mean-probability, but {model.name} gives"
+                " none; use --at-least instead"
+            )
+
+
+def _nothing(asked: SurrogateAnswers, rule: Rule, words: str) -> str:
+    """What was asked for, and what other settings would keep."""
+    surrogates = asked.said.of(slice(0, asked.surrogates))
+    settings = pictures_per_setting(surrogates, rule)
+    told = ", ".join(f"{name}: {pictures}" for name, pictures in settings.items())
+    if any(settings.values()):
+        advice = "lower --at-least" if rule.kind != "mean-probability" else "raise --below"
+    else:
+        freed = int(kept_of_all(surrogates, replace(rule, original="none")).sum())
+        advice = "add edits, stronger levels or photos" + (
+            f", or try --original none, which keeps {freed}" * (freed > 0)
+        )
+    return (
+        f"expected pictures by the rule '{words}', got none among {len(asked.candidates)}; other settings would keep"
+        f" {told}; {advice} (the answers are kept, nothing is asked twice)"
+    )
+
+
+def _balanced(asked: SurrogateAnswers, chosen: NDArray[np.bool_], job: MiningConfig) -> tuple[NDArray[np.bool_], str]:
+    if job.balance is None:
+        return chosen, ""
+    variants = [asked.candidates[place].variant for place in np.flatnonzero(chosen)]
+    groups = {v.id: group_of(job.balance, v.label, v.attribute) for v in variants}
+    ids, most = balanced(groups, job.most_per_group)
+    wanted = set(ids)
+    kept = np.array([e.variant.id in wanted for e in asked.candidates], bool)
+    over = {"class": "class", "attribute": "attribute", "both": "class and attribute"}[job.balance]
+    return kept, f"; balanced, at most {most} of each {over}"
+
+
+@dataclass(frozen=True)
+class SelectionAnswers:
+    """What was asked, what was said, what was kept."""
+
+    job: MiningConfig
+    asked: SurrogateAnswers
+    choice: MiningSelection
+
+    @property
+    def said(self) -> AnswerMatrix:
+        """Of all models, the surrogates first."""
+        return self.asked.said
+
+    @property
+    def targets(self) -> list[tuple[int, AskedModel]]:
+        """The models that had no say, with their places among all."""
+        return list(enumerate(self.asked.models))[self.asked.surrogates :]
+
+    @property
+    def photos(self) -> PhotoCounts:
+        """The candidates' photos."""
+        return PhotoCounts(self.asked.photo, len(self.asked.samples[0]))
+
+    def share(self, hits: NDArray[np.bool_], among: NDArray[np.bool_]) -> Estimate:
+        """Percent of the pictures, with Wilson's interval for pictures that come in photos."""
+        return share_estimate(share(hits, among, self.photos)).scaled(100)

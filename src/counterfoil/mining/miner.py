@@ -1,0 +1,272 @@
+"""Examples of kept pictures; confusions on kept pictures; mining from workspace to kept pictures.
+
+workspace -> ask surrogates and targets -> choose -> count -> mined.json, mining.json, mining.csv, mining.html
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.errors import Unusable
+from counterfoil.labels.label_space import space_of
+from counterfoil.mining.balanced_selection import SelectionAnswers, choose
+from counterfoil.mining.estimates import (
+    biases_of,
+    classes_of,
+    curves_of,
+    families_of,
+    groups_of,
+    models_of,
+    sizes_of,
+    spreads_of,
+    transfers_of,
+    wrong_answers_of,
+    yields_of,
+)
+from counterfoil.mining.mining_page import render_mining
+from counterfoil.mining.mining_results import Kept, MiningContent, mining_csv, mining_record
+from counterfoil.mining.mining_words import mining_lines
+from counterfoil.mining.rules import MOST_SURROGATES_FOR_ALL, pictures_per_setting
+from counterfoil.mining.surrogate_answers import AskedModel, MiningConfig, SurrogateAnswers, ask
+from counterfoil.report.words import listed, number_of
+from counterfoil.run_result import PreparedWork
+from counterfoil.statistics.answers import Details
+from counterfoil.statistics.confusion import confusions, donor_confusion
+from counterfoil.statistics.drops import FEWEST_PHOTOS
+from counterfoil.store.files import write_atomically
+from counterfoil.study.examples import Example, Maker, ModelAnswer, ThumbnailCache
+from counterfoil.study.failure_modes import FailureModes, ModelConfusion
+from counterfoil.study.predictions import DETAIL_COLUMNS, details_from_tables
+from counterfoil.types import MiningResult, Picture, StoredVariant, Variant
+
+_MOST = 6  # of an attribute
+
+
+def examples_of(picked: SelectionAnswers) -> list[Example]:
+    """Small pictures with what every model said before and after."""
+    shown = _drawn(picked)
+    originals = picked.asked.originals
+    pairs = [(originals.get(str(exhibit.variant.sample_id)), exhibit) for exhibit in shown]
+    wanted = {exhibit.variant.id for pair in pairs for exhibit in pair if exhibit is not None}
+    said = {model.name: model.table.first_answers(wanted) for model in picked.asked.models}
+    album = ThumbnailCache((), _maker(picked))
+    return [_example(before, after, said, album) for before, after in pairs]
+
+
+def _drawn(picked: SelectionAnswers) -> list[StoredVariant]:
+    groups: defaultdict[str, list[StoredVariant]] = defaultdict(list)
+    for place in np.flatnonzero(picked.choice.kept):
+        exhibit = picked.asked.candidates[place]
+        groups[exhibit.variant.attribute].append(exhibit)
+    return [exhibit for members in groups.values() for exhibit in sorted(members, key=_lot)[:_MOST]]
+
+
+def _example(
+    before: StoredVariant | None,
+    after: StoredVariant,
+    said: dict[str, dict[str, tuple[str, float]]],
+    album: ThumbnailCache,
+) -> Example:
+    variant = after.variant
+    first = variant if before is None else before.variant
+    replies = tuple(
+        ModelAnswer(model, *answers[first.id], *answers[variant.id])
+        for model, answers in said.items()
+        if first.id in answers and variant.id in answers
+    )
+    original = None if before is None else album.picture(before.variant, before.sha256)
+    return Example(
+        variant.attribute, variant.edit, variant.level, str(variant.sample_id), variant.label, original,
+        album.picture(variant, after.sha256), replies,
+    )  # fmt: skip
+
+
+def _maker(picked: SelectionAnswers) -> Maker:
+    by_id = {exhibit.variant.id: exhibit for exhibit in picked.asked.workspace.exhibits}
+
+    def make(variant: Variant) -> Picture | None:
+        try:
+            image = picked.asked.workspace.read(by_id[variant.id])
+        except Unusable:  # it was removed since: the page does without
+            return None
+        return Picture(image, np.full(image.shape[:2], 255, np.uint8))
+
+    return make
+
+
+def _lot(exhibit: StoredVariant) -> str:
+    return hashlib.sha256(f"shown {exhibit.variant.id}".encode()).hexdigest()
+
+
+_MOST_CONFUSIONS = 20
+_SIGNIFICANCE = 0.05
+
+
+def failures_of(picked: SelectionAnswers) -> FailureModes:
+    """Over the kept pictures and their originals alone."""
+    lenders = _lending_classes(picked)
+    found: list[ModelConfusion] = []
+    lending = []
+    for model in picked.asked.models:
+        details = details_from_tables({model.name: _kept_rows(picked, model)}, lenders=lenders)
+        found += _confusions(details, model.name)
+        lender = donor_confusion(details, model.name, "background")
+        lending += [lender] if lender.share.n >= FEWEST_PHOTOS else []
+    found.sort(key=lambda row: row.confusion.p_value)
+    return FailureModes(confusions=found[:_MOST_CONFUSIONS], lenders=lending)
+
+
+def _kept_rows(picked: SelectionAnswers, model: AskedModel) -> dict[str, NDArray[Any]]:
+    """A model's answers to the kept pictures and to all originals."""
+    table = model.table.columns(DETAIL_COLUMNS)
+    kept = {e.variant.id for e, is_kept in zip(picked.asked.candidates, picked.choice.kept, strict=True) if is_kept}
+    wanted = np.array([name in kept for name in table["variant_id"]], bool) | (table["attribute"] == "original")
+    return {name: column[wanted] for name, column in table.items()}
+
+
+def _confusions(details: Details, model: str) -> Iterator[ModelConfusion]:
+    attributes = dict.fromkeys(condition.attribute for condition in details.answers.conditions)
+    for attribute in attributes:
+        if attribute != "original":
+            clear = [
+                row for row in confusions(details, model, attribute) if row.photos > 1 and row.p_bh < _SIGNIFICANCE
+            ]
+            yield from (ModelConfusion(model, attribute, row) for row in clear)
+
+
+def _lending_classes(picked: SelectionAnswers) -> Mapping[str, str]:
+    """The class of the photo that lent its background, by picture."""
+    label_of = {str(e.variant.sample_id): e.variant.label for e in picked.asked.workspace.exhibits}
+    lent = ((e.variant.id, e.variant.donor_id) for e in picked.asked.candidates)
+    return {name: label_of[donor] for name, donor in lent if donor in label_of}
+
+
+_FEWEST_PHOTOS = 6  # below this intervals are so wide that they hold almost anything
+
+
+@dataclass(frozen=True)
+class MiningOutcome:
+    """What mining came to."""
+
+    mined: MiningResult
+    content: MiningContent
+    page: Path
+
+    @property
+    def lines(self) -> list[str]:
+        """The findings in sentences."""
+        return mining_lines(self.content)
+
+
+def run_mining(job: MiningConfig, before: Callable[[PreparedWork], None] | None = None) -> MiningOutcome:
+    """Keep what the surrogates fail on and report on it; `before` sees each model before it is asked."""
+    asked = ask(job, before)
+    choice = choose(asked, job)
+    picked = SelectionAnswers(job, asked, choice)
+    content = content_of(picked)
+    page = _write(asked.workspace.folder / "mining", content)
+    kept = tuple(row.variant_id for row in content.pictures if row.kept)
+    surrogates = {model.name: model.digest for model in asked.models[: asked.surrogates]}
+    mined = MiningResult(kept, choice.words, surrogates, asked.workspace.digest)
+    asked.workspace.keep_mined(mined)  # last: whoever finds it finds the report too
+    return MiningOutcome(mined, content, page)
+
+
+def content_of(picked: SelectionAnswers) -> MiningContent:
+    """Everything that the page says."""
+    asked, choice = picked.asked, picked.choice
+    groups = groups_of(picked)
+    surrogates = picked.said.of(slice(0, asked.surrogates))
+    return MiningContent(
+        workspace=asked.workspace.folder.resolve().name,
+        rule=choice.words,
+        models=models_of(picked),
+        photos=len(asked.samples[0]),
+        candidates=len(asked.candidates),
+        chosen=int(choice.chosen.sum()),
+        kept=int(choice.kept.sum()),
+        settings=pictures_per_setting(surrogates, choice.rule),
+        yields=yields_of(picked),
+        transfers=transfers_of(picked),
+        families=families_of(picked),
+        curves=curves_of(picked, groups),
+        sizes=sizes_of(picked, groups),
+        biases=biases_of(picked),
+        spreads=list(spreads_of(picked)),
+        classes=classes_of(picked),
+        wrong_answers=wrong_answers_of(picked),
+        failures=failures_of(picked),
+        pictures=_pictures(picked),
+        examples=examples_of(picked),
+        names=_names(asked),
+        notes=_notes(picked),
+        skipped=asked.skipped,
+        command=picked.job.command,
+        digest=asked.workspace.digest,
+    )
+
+
+def _write(folder: Path, content: MiningContent) -> Path:
+    write_atomically(folder / "mining.json", json.dumps(mining_record(content), indent=1, allow_nan=False))
+    write_atomically(folder / "mining.csv", mining_csv(content))
+    return write_atomically(folder / "mining.html", render_mining(content))
+
+
+def _pictures(picked: SelectionAnswers) -> list[Kept]:
+    rows = zip(picked.asked.candidates, picked.choice.kept, picked.said.right.T, strict=True)
+    return [
+        Kept(v.id, str(v.sample_id), v.label, v.attribute, v.edit, v.level, bool(kept), tuple(right.tolist()))
+        for exhibit, kept, right in rows
+        for v in [exhibit.variant]
+    ]
+
+
+def _notes(picked: SelectionAnswers) -> list[str]:
+    """What was dropped, sampled or could not be told."""
+    asked = picked.asked
+    notes = list(picked.choice.notes)
+    for model, missing in ((model.name, model.unscored) for model in models_of(picked) if model.unscored):
+        notes.append(f"{missing} answers of {model} could not be scored: they are no failures and count nowhere.")
+    photos = len(set(asked.photo[picked.choice.kept]))
+    if photos < _FEWEST_PHOTOS:
+        notes.append(f"What is kept is of {number_of(photos, 'photo')}: too few to say much about other photos.")
+    if not picked.targets and asked.surrogates > 1:
+        notes.append("No target was given: whether the failures carry over is told by surrogates left out of choosing.")
+    if asked.surrogates == 1:
+        notes.append("One surrogate chose alone: its selection bias cannot be cross-fitted.")
+        if not picked.targets:
+            notes.append("Nothing tells whether its failures carry over; add a model that has no say by --target.")
+    notes += [
+        f"{listed(kin)} are of one family ({family}): where one is left out its kin choose, so their selection bias"
+        " is against an unseen model of that family, and too small against others."
+        for family, kin in _kindred(picked).items()
+    ]
+    if asked.surrogates > MOST_SURROGATES_FOR_ALL:
+        notes.append(f"The curves rest on a seeded sample of the groups of {asked.surrogates} surrogates.")
+    if asked.workspace.verified is not None:
+        notes.append("People's decisions on this workspace stay; newly kept pictures have none yet.")
+    return notes
+
+
+def _kindred(picked: SelectionAnswers) -> dict[str, list[str]]:
+    """The families that several surrogates are of, with those surrogates."""
+    members: dict[str, list[str]] = {}
+    for model in picked.asked.models[: picked.asked.surrogates]:
+        members.setdefault(picked.job.family(model.address), []).append(model.name)
+    return {family: names for family, names in members.items() if len(names) > 1}
+
+
+def _names(asked: SurrogateAnswers) -> dict[str, str]:
+    """What people call the labels that occur."""
+    labels = sorted({label for model in asked.models for label in model.table.labels})
+    space = space_of(labels)
+    return {label: space.name_of(label) for label in labels}

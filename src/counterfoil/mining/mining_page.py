@@ -1,0 +1,163 @@
+"""Curves by number of surrogates; HTML page of mining."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from counterfoil.mining import mining_words
+from counterfoil.mining.mining_results import ALL, Curve, CurvePoint, MiningContent, Transfer, Yield
+from counterfoil.report import words
+from counterfoil.report.charts import Axis, Style, Tick, straight_axis, styles
+from counterfoil.report.gallery import GallerySection, gallery_sections
+from counterfoil.report.page import page_environment, page_script
+from counterfoil.report.report_input import ReportInput
+from counterfoil.report.words import describe_donor_confusion, interval, number
+from counterfoil.statistics.intervals import Estimate
+from counterfoil.types import Run
+
+_HEIGHT = 260  # pixels
+_DODGE = 7  # pixels between the whiskers of two models
+
+
+class CurveMark(NamedTuple):
+    """One point of a curve; x in percent of the width, y in pixels."""
+
+    x: float
+    y: float
+    low: float
+    high: float
+    told: str
+
+
+class CurveLine(NamedTuple):
+    """The curve of one unseen model."""
+
+    style: Style
+    shift: float  # pixels to the right, so that whiskers stand side by side
+    held_out: bool  # a surrogate, seen where it had no say: drawn hollow
+    marks: list[CurveMark]
+
+
+class SizeChart(NamedTuple):
+    """A share against the number of surrogates."""
+
+    title: str
+    height: int
+    x_ticks: list[Tick]
+    y_ticks: list[Tick]  # `at` in pixels from the top
+    lines: list[CurveLine]
+
+
+class TransferMark(NamedTuple):
+    """A target's failures on all candidates and on what was kept, in percent of the width."""
+
+    style: Style
+    name: str
+    family: str
+    base: float
+    at: float
+    low: float
+    high: float
+    value: str
+    told: str
+
+
+def size_charts(curves: Sequence[Curve], looks: Mapping[str, Style]) -> list[SizeChart]:
+    """Difficulty and transfer, each where there is a number to draw."""
+    kinds: list[tuple[str, Callable[[CurvePoint], Estimate]]] = [
+        ("Accuracy on what was chosen", lambda point: point.accuracy),
+        ("Failures where the original is right", lambda point: point.transfer),
+    ]
+    charts = [_chart(title, value, curves, looks) for title, value in kinds]
+    return [chart for chart in charts if any(line.marks for line in chart.lines)]
+
+
+def transfer_marks(transfers: Sequence[Transfer], looks: Mapping[str, Style]) -> list[TransferMark]:
+    """One lane per target; nothing where nothing was kept that it answered."""
+    return [
+        TransferMark(
+            looks[row.name], row.name, row.family, _clean(row.base.value), row.failing.value, row.failing.ci_low,
+            row.failing.ci_high, f"{number(row.failing.value)} {interval(row.failing)}",
+            f"{row.name}: fails on {number(row.failing.value)} % of the kept pictures, 95 % interval "
+            f"{number(row.failing.ci_low)} to {number(row.failing.ci_high)}; on {number(row.base.value)} % of all",
+        )
+        for row in transfers
+        if row.failing.n
+    ]  # fmt: skip
+
+
+def _chart(
+    title: str, value: Callable[[CurvePoint], Estimate], curves: Sequence[Curve], looks: Mapping[str, Style]
+) -> SizeChart:
+    sizes = sorted({point.size for curve in curves for point in curve.points})
+    x_axis = Axis(0.5, max(sizes, default=1) + 0.5, tuple(float(size) for size in sizes))
+    y_axis = straight_axis([100.0], most_ticks=5)
+    lines = []
+    for place, curve in enumerate(curves):
+        shift = _DODGE * (place - (len(curves) - 1) / 2)
+        marks = [_mark(curve.model, point, value(point), x_axis) for point in curve.points]
+        drawn = [mark for mark in marks if not math.isnan(mark.y)]
+        lines.append(CurveLine(looks[curve.model], shift, curve.role == "surrogate", drawn))
+    y_ticks = [Tick(_down(tick.value), tick.value) for tick in y_axis.ticks]
+    return SizeChart(title, _HEIGHT, x_axis.ticks, y_ticks, lines)
+
+
+def _mark(model: str, point: CurvePoint, value: Estimate, axis: Axis) -> CurveMark:
+    told = (
+        f"{model}, chosen by {point.size}: {number(value.value)} %, 95 % interval {number(value.ci_low)} to "
+        f"{number(value.ci_high)}, mean over {point.groups} groups"
+    )
+    low, high = (_down(value.value if math.isnan(end) else end) for end in (value.ci_low, value.ci_high))
+    return CurveMark(axis.at(point.size), _down(value.value), low, high, told)
+
+
+def _down(value: float) -> float:
+    return round(_HEIGHT * (1 - value / 100), 2)
+
+
+def _clean(value: float) -> float:
+    return 0.0 if math.isnan(value) else value
+
+
+_TEMPLATES = Path(__file__).parent / "templates"
+_MOST_CLASSES = 100  # in the table; all of them are in mining.json
+
+
+def render_mining(content: MiningContent) -> str:
+    """The page as text; what comes from files, labels or models is escaped, and no script but ours may run."""
+    looks = styles([model.name for model in content.models])
+    filters = (words.count, words.number, words.p_value, words.sentence_start, words.unbroken)
+    return (
+        page_environment(*filters, words.interval, describe_donor_confusion, templates=_TEMPLATES)
+        .get_template("mining.html")
+        .render(
+            content=content,
+            looks=looks,
+            words=mining_words,
+            bars=_bars(content),
+            transfer_marks=transfer_marks(content.transfers, looks),
+            size_charts=size_charts(content.curves, looks),
+            shelves=_shelves(content),
+            classes=content.classes[:_MOST_CLASSES],
+            **page_script("report.js"),
+        )
+    )
+
+
+def _bars(content: MiningContent) -> list[Yield]:
+    """Attributes, and their edits where an attribute has several."""
+    edits = Counter(row.attribute for row in content.yields if row.edit != ALL and row.level == ALL)
+    return [row for row in content.yields if row.level == ALL and (row.edit == ALL or edits[row.attribute] > 1)]
+
+
+def _shelves(content: MiningContent) -> list[GallerySection]:
+    """The kept pictures by attribute, chosen and fitted as a run's gallery is."""
+    models = tuple(model.name for model in content.models)
+    run = Run("", "", None, "", "", 0, content.photos, models, {}, {})
+    return gallery_sections(
+        ReportInput("", run, [], content.photos, content.candidates, examples=content.examples, names=content.names)
+    )

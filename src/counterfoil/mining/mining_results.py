@@ -1,0 +1,213 @@
+"""Content of the mining report; mining as JSON and CSV."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, TypeAlias
+
+from counterfoil.mining.rules import Spread
+from counterfoil.report.result_tables import csv_text
+from counterfoil.statistics.intervals import Estimate
+from counterfoil.study.examples import Example
+from counterfoil.study.failure_modes import FailureModes
+from counterfoil.types import Skipped
+
+Role: TypeAlias = Literal["surrogate", "target"]
+ALL = "all"  # instead of an attribute, edit or level: all together
+
+
+class MinedModel(NamedTuple):
+    """A model that was asked, and how it does."""
+
+    name: str
+    role: Role
+    family: str
+    digest: str
+    original: Estimate  # accuracy on the originals of the candidates
+    candidates: Estimate  # accuracy on all candidates
+    kept: Estimate  # accuracy on what was kept; of a surrogate low by construction
+    unscored: int  # answers to candidates that count nowhere
+
+
+class Yield(NamedTuple):
+    """How much of an attribute, an edit, a level is kept; "all" stands where several are together."""
+
+    attribute: str
+    edit: str
+    level: str
+    candidates: int
+    kept: int
+    share: Estimate
+
+
+class Transfer(NamedTuple):
+    """How often a target, or a family of targets, fails on what the surrogates chose."""
+
+    name: str
+    family: str
+    unseen: bool  # no surrogate is of its family
+    failing: Estimate  # of the kept pictures
+    base: Estimate  # of all candidates
+    more: Estimate  # the difference, in points
+    lost: Estimate  # of the kept pictures whose original it has right
+    lost_base: Estimate  # of the candidates whose original it has right
+    lost_more: Estimate
+
+
+class CurvePoint(NamedTuple):
+    """What groups of one size chose, seen by one model that had no say in it."""
+
+    size: int  # surrogates that choose
+    groups: int
+    empty: int  # groups that keep nothing
+    accuracy: Estimate  # mean over the groups
+    lowest: float  # accuracy over the groups
+    highest: float
+    transfer: Estimate  # failures where the model has the original right, mean over the groups
+
+
+class Curve(NamedTuple):
+    """Difficulty and transfer against the number of surrogates, for one unseen model."""
+
+    model: str
+    role: Role  # a surrogate is seen only by the groups that it is not in
+    points: tuple[CurvePoint, ...]
+
+
+class SizeYield(NamedTuple):
+    """How much groups of one size keep."""
+
+    size: int
+    groups: int
+    share: float  # of the candidates, mean over the groups
+    lowest: float
+    highest: float
+
+
+class SelectionBias(NamedTuple):
+    """How much lower a surrogate's accuracy is because it helped to choose."""
+
+    model: str
+    chosen_by_all: Estimate  # its accuracy there
+    chosen_by_others: Estimate
+    bias: Estimate  # points
+    adjusted: Estimate  # points, less what targets lose from the one set to the other
+    pictures_of_others: int
+
+
+class SpreadRow(NamedTuple):
+    """How evenly candidates or kept pictures spread over classes or attributes."""
+
+    over: Literal["class", "attribute"]
+    of: Literal["candidates", "kept"]
+    spread: Spread
+    largest: str  # the group with most pictures
+
+
+class WrongAnswers(NamedTuple):
+    """Whether the surrogates agree in their error on what was kept, and how often a target follows them."""
+
+    common: Estimate  # of the kept pictures that several surrogates fail on: all of those name the same class
+    followed: Mapping[str, Estimate]  # by target: of its failures there, those that name that class too
+
+
+class Kept(NamedTuple):
+    """One candidate as mining.csv lists it."""
+
+    variant_id: str
+    sample_id: str
+    label: str
+    attribute: str
+    edit: str
+    level: str
+    kept: bool
+    right: tuple[float, ...]  # by model: 1, 0, or NaN where it was not scored
+
+
+@dataclass(frozen=True)
+class MiningContent:
+    """Everything that the page, the sentences and the tables say."""
+
+    workspace: str
+    rule: str
+    models: Sequence[MinedModel]  # surrogates first
+    photos: int  # with a candidate
+    candidates: int
+    chosen: int  # by the rule
+    kept: int  # after balancing
+    settings: Mapping[str, int]  # what other settings of the rule would choose
+    yields: Sequence[Yield]
+    transfers: Sequence[Transfer]
+    families: Sequence[Transfer]
+    curves: Sequence[Curve]
+    sizes: Sequence[SizeYield]
+    biases: Sequence[SelectionBias]
+    spreads: Sequence[SpreadRow]
+    classes: Sequence[tuple[str, int, int]]  # label, candidates, kept
+    wrong_answers: WrongAnswers
+    failures: FailureModes
+    pictures: Sequence[Kept] = ()
+    examples: Sequence[Example] = ()
+    names: Mapping[str, str] = field(default_factory=dict)  # label to what people call it
+    notes: Sequence[str] = ()  # what had to be left out or could not be told
+    skipped: Sequence[Skipped] = ()
+    command: str = ""
+    digest: str = ""  # of the workspace
+
+    @property
+    def surrogates(self) -> list[MinedModel]:
+        """The models that chose."""
+        return [model for model in self.models if model.role == "surrogate"]
+
+    @property
+    def targets(self) -> list[MinedModel]:
+        """The models that had no say."""
+        return [model for model in self.models if model.role == "target"]
+
+
+MINING_FORMAT = 1  # raised when a key of mining.json changes its meaning or goes
+_DIGITS = 6  # significant ones, so that small p values survive
+_LISTED = ("models", "yields", "transfers", "families", "curves", "sizes", "biases", "spreads")
+
+
+def mining_record(content: MiningContent) -> dict[str, object]:
+    """What mining.json holds: plain JSON, null where there is no number; shares in percent, differences in points."""
+    plain = ("workspace", "rule", "photos", "candidates", "chosen", "kept", "command", "digest")
+    return {
+        "format": MINING_FORMAT,
+        **{name: getattr(content, name) for name in plain},
+        "settings": dict(content.settings),
+        "notes": list(content.notes),
+        **{name: _plain(getattr(content, name)) for name in _LISTED},
+        "classes": [{"label": label, "candidates": n, "kept": kept} for label, n, kept in content.classes],
+        "wrong_answers": _plain(content.wrong_answers),
+        "confusions": _plain(content.failures.confusions),
+        "lenders": _plain(content.failures.lenders),
+        "kept_ids": [row.variant_id for row in content.pictures if row.kept],
+    }
+
+
+def mining_csv(content: MiningContent) -> str:
+    """One line per candidate: whether it was kept, and which model was right (1), wrong (0) or not scored (empty)."""
+    names = ("variant_id", "sample_id", "label", "attribute", "edit", "level")
+    lines = (
+        [*(getattr(row, name) for name in names), int(row.kept)]
+        + ["" if math.isnan(value) else int(value) for value in row.right]
+        for row in content.pictures
+    )
+    return csv_text([*names, "kept", *(f"{model.role} {model.name}" for model in content.models)], lines)
+
+
+def _plain(value: object) -> object:
+    """Records and their estimates as JSON knows them."""
+    if isinstance(value, float):
+        return float(f"{value:.{_DIGITS}g}") + 0.0 if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(name): _plain(member) for name, member in value.items()}
+    if hasattr(value, "_asdict"):
+        return {name: _plain(member) for name, member in value._asdict().items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_plain(member) for member in value]
+    return value

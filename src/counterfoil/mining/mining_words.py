@@ -1,0 +1,97 @@
+"""Mining in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from counterfoil.mining.mining_results import Curve, MiningContent, SelectionBias, Transfer
+from counterfoil.report.words import interval, listed, number, number_of
+from counterfoil.statistics.intervals import Estimate
+
+
+def mining_lines(content: MiningContent) -> list[str]:
+    """The findings, the most important first."""
+    return [
+        describe_yield(content),
+        *(describe_transfer(row) for row in content.transfers),
+        *(describe_curve(content.curves) if content.curves else ()),
+        *(describe_bias(row) for row in content.biases),
+        *_told_spread(content),
+        *content.notes,
+    ]
+
+
+def percent(value: Estimate) -> str:
+    """A share with its interval."""
+    return f"{number(value.value)} % {interval(value)}"
+
+
+def points(value: Estimate) -> str:
+    """A difference with its interval."""
+    return f"{number(value.value)} points {interval(value)}"
+
+
+def describe_yield(content: MiningContent) -> str:
+    """How much was kept, by which rule."""
+    whole = content.yields[0]
+    balanced = f", {content.kept} after balancing" if content.kept < content.chosen else ""
+    return (
+        f"Of {number_of(whole.candidates, 'picture')} of {number_of(content.photos, 'photo')} {content.chosen} are"
+        f" chosen ({percent(whole.share)}){balanced}: {content.rule}."
+    )
+
+
+def describe_transfer(row: Transfer) -> str:
+    """Whether failures carry over to one model."""
+    kin = "a family no surrogate is of" if row.unseen else "a family that chose"
+    who = f"{row.name} ({row.family}, {kin})"
+    if not row.failing.n:
+        return f"{who} has no answer to what is kept that could be scored."
+    told = f"{who} fails on {percent(row.failing)} of what is kept, "
+    if row.more.value == row.more.value:
+        told += f"against {number(row.base.value)} % of all candidates: {points(row.more)} more"
+    else:
+        told += "which is every candidate: there is nothing to compare with"
+    if row.lost.n and row.lost.value == row.lost.value:
+        told += f"; where it has the original right, on {percent(row.lost)}"
+    return told + "."
+
+
+def describe_curve(curves: Sequence[Curve]) -> Iterator[str]:
+    """What more surrogates do to unseen models."""
+    targets = [curve for curve in curves if curve.role == "target"]
+    shown = targets or list(curves)
+    who = "targets" if targets else "surrogates that were left out of choosing"
+    sizes = sorted({point.size for curve in shown for point in curve.points})
+    means = {size: _mean_accuracy(shown, size) for size in sizes}
+    told = [f"{number(mean)} % for {size}" for size, mean in means.items() if mean == mean]
+    if told:
+        yield f"By the number of surrogates that choose together, {who} are right on {listed(told)}."
+
+
+def describe_bias(row: SelectionBias) -> str:
+    """How much of a surrogate's low accuracy is selection."""
+    told = (
+        f"{row.model} is right on {number(row.chosen_by_all.value)} % of what all surrogates chose and on "
+        f"{number(row.chosen_by_others.value)} % of what the others chose: choosing costs it {points(row.bias)}"
+    )
+    if row.adjusted.value == row.adjusted.value:
+        told += f", {points(row.adjusted)} adjusted for how hard the two sets are to the targets"
+    return told + "."
+
+
+def _told_spread(content: MiningContent) -> Iterator[str]:
+    for row in content.spreads:
+        if row.of == "kept" and row.spread.filled:
+            plural = {"class": "classes", "attribute": "attributes"}[row.over]
+            yield (
+                f"What is kept comes from {row.spread.filled} of {row.spread.groups} {plural}, as even as "
+                f"{number(row.spread.effective)} equal ones; {content.names.get(row.largest, row.largest)} has most, "
+                f"{number(100 * row.spread.largest)} %."
+            )
+
+
+def _mean_accuracy(curves: Sequence[Curve], size: int) -> float:
+    found = [point.accuracy.value for curve in curves for point in curve.points if point.size == size]
+    known = [value for value in found if value == value]
+    return sum(known) / len(known) if known else float("nan")

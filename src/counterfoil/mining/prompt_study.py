@@ -1,0 +1,157 @@
+"""Prompt templates compared by shared failures; prompt comparison as text and JSON.
+
+Templates are the `edit` of painted pictures; edits of photos are compared in the same way.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from counterfoil.errors import Unusable, UserError
+from counterfoil.generation.embedding import Embedding, diversity
+from counterfoil.statistics.intervals import RATE, Estimate, estimate
+from counterfoil.store.workspace import Workspace
+from counterfoil.types import StoredVariant
+
+_HEAD = ("workspace", "attribute", "template", "pictures", "shared failures %", "verified %", "diversity")
+
+
+@dataclass(frozen=True)
+class TemplateRow:
+    """One template of one workspace; rates in percent, distances as 1 - cosine."""
+
+    workspace: str
+    attribute: str
+    template: str
+    prompt: str  # one of its prompts, where pictures were painted
+    pictures: int
+    failures: Estimate  # of the pictures, those that mining kept
+    verified: Estimate  # of the pictures that people decided on, those that they kept
+    diversity: Estimate  # mean distance between two pictures of one class
+
+
+def prompt_table(rows: Sequence[TemplateRow]) -> str:
+    """The table, columns aligned; a dash where there is no number."""
+    cells = [_HEAD, *(_cells(row) for row in rows)]
+    widths = [max(len(line[column]) for line in cells) for column in range(len(_HEAD))]
+    return "\n".join("  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip()
+                     for line in cells)  # fmt: skip
+
+
+def prompt_json(rows: Sequence[TemplateRow]) -> list[dict[str, Any]]:
+    """The same as plain JSON, null where there is no number."""
+    return [
+        {
+            "workspace": row.workspace, "attribute": row.attribute, "template": row.template, "prompt": row.prompt,
+            "pictures": row.pictures, "shared_failures_percent": _plain(row.failures),
+            "verified_percent": _plain(row.verified), "diversity": _plain(row.diversity),
+        }
+        for row in rows
+    ]  # fmt: skip
+
+
+def _cells(row: TemplateRow) -> tuple[str, ...]:
+    rates = (_told(row.failures, 1), _told(row.verified, 1), _told(row.diversity, 3))
+    return (row.workspace, row.attribute, row.template, f"{row.pictures:,}", *rates)
+
+
+def _told(value: Estimate, decimals: int) -> str:
+    if not value.n:
+        return "-"
+    low, high = (f"{bound:.{decimals}f}" for bound in (value.ci_low, value.ci_high))
+    return f"{value.value:.{decimals}f} [{low}, {high}] n={value.n}"
+
+
+def _plain(value: Estimate) -> dict[str, float | int | None]:
+    return {name: None if math.isnan(number) else number for name, number in value._asdict().items()}
+
+
+_NONE = Estimate(math.nan, math.nan, math.nan, 0)
+_REFERENCES = ("original", "control")
+
+
+def prompt_study(folders: Sequence[Path], embedded: int) -> list[TemplateRow]:
+    """A row per workspace and template; at most `embedded` pictures of each are compared with one another."""
+    if embedded < 0:
+        raise UserError(f"expected 0 or more pictures to compare, got {embedded}")
+    embedding = Embedding()
+    rows = [row for folder in folders for row in _rows(Workspace(folder), embedding, embedded)]
+    if not rows:
+        raise UserError("expected pictures besides the originals, found none")
+    return rows
+
+
+def _rows(workspace: Workspace, embedding: Embedding, embedded: int) -> list[TemplateRow]:
+    groups: dict[tuple[str, str], list[StoredVariant]] = {}
+    for exhibit in workspace.exhibits:
+        if exhibit.variant.attribute not in _REFERENCES:
+            groups.setdefault((exhibit.variant.attribute, exhibit.variant.edit), []).append(exhibit)
+    return [
+        TemplateRow(
+            workspace.folder.resolve().name, attribute, template, _prompt(members[0]), len(members),
+            _failures(workspace, members), _verified(workspace, members),
+            _diversity(workspace, members, embedding, embedded),
+        )
+        for (attribute, template), members in sorted(groups.items())
+    ]  # fmt: skip
+
+
+def outdated(folders: Sequence[Path]) -> list[str]:
+    """What was found of other pictures than those that lie there now, and the step to repeat."""
+    return [line for folder in folders for line in _outdated(Workspace(folder))]
+
+
+def _outdated(workspace: Workspace) -> list[str]:
+    folder = workspace.folder
+    steps = (
+        (workspace.mined, "it was mined: shared failures are left out", f"counterfoil mine {folder} ..."),
+        (workspace.verified, "people decided: verified pictures are left out", f"counterfoil verify decide {folder}"),
+    )
+    return [
+        f"{folder}: its pictures have changed since {lost}; repeat `{step}`"
+        for found, lost, step in steps
+        if found is not None and found.workspace_digest != workspace.digest
+    ]
+
+
+def _prompt(exhibit: StoredVariant) -> str:
+    return str(json.loads(exhibit.variant.settings).get("prompt", ""))
+
+
+def _failures(workspace: Workspace, members: Sequence[StoredVariant]) -> Estimate:
+    mined = workspace.mined
+    if mined is None or mined.workspace_digest != workspace.digest:
+        return _NONE
+    kept = set(mined.kept)
+    return _share([exhibit.variant.id in kept for exhibit in members])
+
+
+def _verified(workspace: Workspace, members: Sequence[StoredVariant]) -> Estimate:
+    verified = workspace.verified
+    if verified is None or verified.workspace_digest != workspace.digest:
+        return _NONE
+    ids = {exhibit.variant.id for exhibit in members}
+    return _share([decision.kept for decision in verified.decisions if decision.variant_id in ids])
+
+
+def _share(outcomes: Sequence[bool]) -> Estimate:
+    return estimate(np.asarray(outcomes, np.float64), RATE).scaled(100)
+
+
+def _diversity(workspace: Workspace, members: Sequence[StoredVariant], embedding: Embedding, most: int) -> Estimate:
+    """Ids are hashes, so the lowest are a draw that does not change from run to run."""
+    chosen = sorted(members, key=lambda exhibit: exhibit.variant.id)[:most]
+    if not chosen:
+        return _NONE
+    labels = [exhibit.variant.label for exhibit in chosen]
+    try:
+        return diversity(embedding.of_all(chosen, workspace.read), labels)
+    except Unusable as error:
+        raise UserError(f"{error}; `counterfoil quality {workspace.folder}` takes such pictures out") from error

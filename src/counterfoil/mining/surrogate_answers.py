@@ -1,0 +1,222 @@
+"""Answers of surrogates and targets; mining configuration checked at the door.
+
+Every model has a run folder of its own below WORKSPACE/mining/run, named by the model, the workspace's pictures and the
+way of loading: a target that is added later is the only one to be asked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.errors import UserError
+from counterfoil.evaluation import EvaluationConfig, run_evaluation
+from counterfoil.mining.rules import AnswerMatrix, Balance, Rule, family_of
+from counterfoil.models.model_options import ModelOptions
+from counterfoil.run_result import PreparedWork, Result
+from counterfoil.statistics.answers import encode_labels
+from counterfoil.store.collection import WorkspaceCollection
+from counterfoil.store.folder_lock import FolderClaimedError
+from counterfoil.store.prediction_tables import table_name
+from counterfoil.store.workspace import Workspace
+from counterfoil.study.predictions import DETAIL_COLUMNS, Predictions
+from counterfoil.types import Skipped, StoredVariant
+
+
+@dataclass(frozen=True)
+class MiningConfig:
+    """The whole configuration of mining."""
+
+    workspace: Path
+    surrogates: tuple[str, ...]  # model addresses
+    targets: tuple[str, ...] = ()
+    rule: Rule = field(default_factory=Rule)
+    balance: Balance | None = None
+    most_per_group: int | None = None  # pictures of a group where balanced; None for the smallest group's number
+    families: Mapping[str, str] = field(default_factory=dict)  # by address, where the address does not tell
+    classes: str | None = None
+    options: ModelOptions = field(default_factory=ModelOptions)
+    workers: int | None = None
+    batch_size: int = 16
+    command: str = ""
+
+    def __post_init__(self) -> None:
+        self.rule.check(len(self.surrogates))
+        for role, names in (("surrogate", self.surrogates), ("target", self.targets)):
+            if len(set(names)) < len(names):
+                raise UserError(f"expected each {role} once, got {', '.join(names)}")
+        both = sorted(set(self.surrogates) & set(self.targets))
+        if both:
+            raise UserError(
+                f"expected targets that had no say in the choice, but {both[0]} is a surrogate too; drop it from one"
+            )
+        self._check_balance()
+        strangers = sorted(set(self.families) - {*self.surrogates, *self.targets})
+        if strangers:
+            raise UserError(f"expected --family NAME=ADDRESS with the address of a model, got '{strangers[0]}'")
+
+    def _check_balance(self) -> None:
+        if self.most_per_group is not None and self.balance is None:
+            raise UserError("expected --balance with --most-per-group, got none; give --balance class")
+        if self.most_per_group is not None and self.most_per_group < 1:
+            raise UserError(f"expected at least 1 picture per group, got {self.most_per_group}")
+
+    def family(self, address: str) -> str:
+        """The family of a model: as told, else as its address says."""
+        return self.families.get(address) or family_of(address)
+
+
+NO_CANDIDATES = frozenset({"original", "control", "presence"})  # nothing was changed, or there is nothing to see
+
+
+@dataclass(frozen=True)
+class _Pictures(WorkspaceCollection):
+    """The workspace under a name of its own: moved or renamed, it is the same, and no model is asked twice."""
+
+    @property
+    def name(self) -> str:
+        return "workspace"
+
+    @property
+    def notes(self) -> Sequence[str]:
+        return ()  # what an earlier mining kept is not of this one
+
+
+class AskedModel(NamedTuple):
+    """A model and where its answers are."""
+
+    name: str  # as it stands in the tables
+    address: str
+    digest: str
+    table: Predictions
+
+
+@dataclass(frozen=True)
+class SurrogateAnswers:
+    """What every model said, the surrogates' answers first; a candidate is a picture that may be kept."""
+
+    workspace: Workspace
+    models: tuple[AskedModel, ...]
+    surrogates: int
+    skipped: tuple[Skipped, ...]
+
+    @cached_property
+    def candidates(self) -> tuple[StoredVariant, ...]:
+        """The pictures that may be kept, in the order of the manifest."""
+        return tuple(e for e in self.workspace.exhibits if e.variant.attribute not in NO_CANDIDATES)
+
+    @cached_property
+    def originals(self) -> dict[str, StoredVariant]:
+        """The unedited picture of each photo, where there is one."""
+        photos = {e.variant.sample_id for e in self.candidates if e.variant.sample_id}
+        originals = [e for e in self.workspace.exhibits if e.variant.attribute == "original"]
+        return {e.variant.sample_id: e for e in originals if e.variant.sample_id in photos}
+
+    @cached_property
+    def samples(self) -> tuple[tuple[str, ...], NDArray[np.intp]]:
+        """The photos that candidates are of, and which of them each candidate is of."""
+        return encode_labels(e.variant.sample_id or e.variant.id for e in self.candidates)
+
+    @property
+    def photo(self) -> NDArray[np.intp]:
+        """The position of each candidate's photo."""
+        return self.samples[1]
+
+    @cached_property
+    def said(self) -> AnswerMatrix:
+        """Right, probability of the truth, right on the original; (models, candidates)."""
+        rows = [self._said_by(model) for model in self.models]
+        return AnswerMatrix(*(np.stack(parts) for parts in zip(*rows, strict=True)))
+
+    @cached_property
+    def answers(self) -> NDArray[np.intp]:
+        """The class each model names first, as a position in a common list; -1 where there is none."""
+        tables = [model.table.columns(["variant_id", "rank_1"]) for model in self.models]
+        words = [dict(zip(table["variant_id"], table["rank_1"], strict=True)) for table in tables]
+        texts = [[word.get(e.variant.id, "") for e in self.candidates] for word in words]
+        _, codes = encode_labels((text for row in texts for text in row), [""])
+        return codes.reshape(len(self.models), -1) - 1
+
+    def _said_by(self, model: AskedModel) -> tuple[NDArray[np.float64], ...]:
+        table = model.table.columns(DETAIL_COLUMNS)  # what the page needs later too, in one reading
+        scored = table["outcome"] == "scored"
+        right = np.where(scored, np.asarray(table["correct"], np.float64), np.nan)
+        truth = np.where(scored, np.asarray(table["true_score"], np.float64), np.nan)
+        place = {name: row for row, name in enumerate(table["variant_id"])}
+        own = _rows(place, [e.variant.id for e in self.candidates])
+        before = _rows(place, [self._original_id(e) for e in self.candidates])
+        return _at(right, own), _at(truth, own), _at(right, before)
+
+    def _original_id(self, exhibit: StoredVariant) -> str:
+        original = self.originals.get(str(exhibit.variant.sample_id))
+        return "" if original is None else original.variant.id
+
+
+def ask(job: MiningConfig, before: Callable[[PreparedWork], None] | None = None) -> SurrogateAnswers:
+    """Show the workspace to every model that has not seen it yet."""
+    workspace = Workspace(job.workspace)
+    if all(exhibit.variant.attribute in NO_CANDIDATES for exhibit in workspace.exhibits):
+        raise UserError(f"expected edited pictures in '{workspace.folder}', got originals and controls alone")
+    found: list[AskedModel] = []
+    skipped: dict[Skipped, None] = {}
+    for address in (*job.surrogates, *job.targets):
+        result = _evaluated(job, workspace, address, before)
+        found.append(_model(address, result))
+        skipped |= dict.fromkeys(result.skipped)
+    _refuse_the_same_weights(found[: len(job.surrogates)], found[len(job.surrogates) :])
+    return SurrogateAnswers(workspace, tuple(found), len(job.surrogates), tuple(skipped))
+
+
+def _evaluated(
+    job: MiningConfig, workspace: Workspace, address: str, before: Callable[[PreparedWork], None] | None
+) -> Result:
+    asked = EvaluationConfig(
+        _Pictures(workspace), (address,), workers=job.workers, batch_size=job.batch_size,
+        classes=job.classes, options=job.options, address=str(workspace.folder.absolute()), command=job.command,
+    )  # fmt: skip
+    about = repr((workspace.digest, address, job.classes, job.options))
+    name = f"{table_name(address)}-{hashlib.sha256(about.encode()).hexdigest()[:8]}"
+    folder = workspace.folder / "mining" / "run" / name
+    try:
+        return run_evaluation(asked, folder, before, thumbnails=False)
+    except FolderClaimedError as error:
+        raise UserError(
+            f"expected {address} as it was when it was asked before, got another {error.different}; remove the folder"
+            f" {folder} to ask it anew"
+        ) from error
+
+
+def _model(address: str, result: Result) -> AskedModel:
+    (name,) = result.prepared.models
+    table = result.study.predictions[name]
+    return AskedModel(name, address, result.prepared.run.model_digests[name], table)
+
+
+def _refuse_the_same_weights(surrogates: Sequence[AskedModel], targets: Sequence[AskedModel]) -> None:
+    """Another address does not make another model, nor a second vote; a Python file's digest may cover several."""
+    chose: dict[str, str] = {}
+    for model in (model for model in (*surrogates, *targets) if not model.address.startswith("python:")):
+        if model.digest in chose:
+            wanted = "targets that had no say in the choice" if model in targets else "each surrogate once"
+            raise UserError(
+                f"expected {wanted}, but {model.address} has the weights of the surrogate {chose[model.digest]};"
+                " drop one of them"
+            )
+        if model.digest and model in surrogates:
+            chose[model.digest] = model.address
+
+
+def _rows(place: Mapping[str, int], names: Sequence[str]) -> NDArray[np.intp]:
+    return np.array([place.get(name, -1) for name in names], np.intp)
+
+
+def _at(values: NDArray[np.float64], rows: NDArray[np.intp]) -> NDArray[np.float64]:
+    """The values at these rows; NaN where there is none."""
+    return np.where(rows >= 0, np.append(values, np.nan)[rows], np.nan)

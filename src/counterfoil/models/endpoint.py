@@ -1,0 +1,310 @@
+"""One HTTP exchange with the endpoint.
+
+Picture as a data URL; endpoint address and limits from the environment; chat completion or error in a response
+body.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import math
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from email.utils import parsedate_to_datetime
+from typing import Any, Literal, NamedTuple
+
+import httpx2
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from counterfoil.errors import UserError
+
+
+def validation_message(error: ValidationError) -> str:
+    """The first thing that is wrong, by its key and value."""
+    fault = error.errors()[0]
+    return f"'{fault['loc'][0]}': {fault['msg'].lower()}, got '{fault['input']}'"
+
+
+PREFIX = "COUNTERFOIL_VLM_"
+_URLS = (PREFIX + "URL", "OPENAI_BASE_URL")
+_KEYS = {PREFIX + "URL": (PREFIX + "KEY",), "OPENAI_BASE_URL": (PREFIX + "KEY", "OPENAI_API_KEY")}
+_PATH = "/chat/completions"
+
+
+class Limits(BaseModel):
+    """How hard the endpoint is asked, and what it charges; none of it changes an answer."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    concurrency: int = Field(default=4, ge=1, le=256)
+    timeout_seconds: float = Field(default=120, gt=0)  # of one request, from its start to the last byte of its answer
+    attempts: int = Field(default=6, ge=1, le=20)  # requests per question
+    first_wait_seconds: float = Field(default=1, gt=0)  # doubled before every further attempt
+    patience_seconds: float = Field(default=300, ge=0)  # waiting per question, over all its attempts
+    input_price: float | None = Field(default=None, ge=0)  # per million tokens
+    output_price: float | None = Field(default=None, ge=0)
+
+
+@dataclass(frozen=True)
+class EndpointSettings:
+    """The endpoint's address and key, which no message, table or log may hold."""
+
+    url: httpx2.URL = field(repr=False)
+    key: str = field(repr=False)
+    key_name: str  # the variable the key is looked for in
+    limits: Limits
+
+    def without_key(self, text: str) -> str:
+        """A server's words, without the key that it may have repeated."""
+        return text.replace(self.key, "...") if self.key else text
+
+    def without_secrets(self, text: str) -> str:
+        """A server's reason in one line, without key and host."""
+        told = self.without_key(text).replace(str(self.url), "...").replace(self.url.host, "...")
+        return " ".join(told.split())[:300]
+
+
+def endpoint_settings(environment: Mapping[str, str] = os.environ) -> EndpointSettings:
+    """Read and check; the key of one service is never sent to the address of another."""
+    url_name = next((name for name in _URLS if environment.get(name, "").strip()), None)
+    if url_name is None:
+        raise UserError(
+            f"expected the endpoint's base URL in {_URLS[0]} (or {_URLS[1]}), got none;"
+            f" set it, for example to http://localhost:8000/v1, and the key, where one is needed, in {PREFIX}KEY"
+        )
+    names = _KEYS[url_name]
+    key_name = next((name for name in names if environment.get(name, "").strip()), names[0])
+    key = environment.get(key_name, "").strip()
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        raise UserError(f"expected a key of plain characters without spaces in {key_name}; set it again")
+    return EndpointSettings(_checked_url(environment[url_name].strip(), url_name), key, key_name, _limits(environment))
+
+
+def _checked_url(text: str, name: str) -> httpx2.URL:
+    # Nothing of the text is repeated: it may hold a password.
+    try:
+        url = httpx2.URL(text)
+    except httpx2.InvalidURL:
+        raise UserError(f"expected a URL such as http://localhost:8000/v1 in {name}; set it again") from None
+    if url.scheme not in ("http", "https") or not url.host:
+        raise UserError(f"expected a URL with http:// or https:// in {name}; set it again")
+    if url.userinfo:
+        raise UserError(f"expected a URL without user and password in {name}; put the key into {PREFIX}KEY")
+    path = url.path.rstrip("/")
+    return url.copy_with(path=path if path.endswith(_PATH) else path + _PATH)
+
+
+def _limits(environment: Mapping[str, str]) -> Limits:
+    given = {name: environment.get(PREFIX + name.upper(), "").strip() for name in Limits.model_fields}
+    try:
+        return Limits.model_validate({name: value for name, value in given.items() if value})
+    except ValidationError as error:
+        raise UserError(f"{PREFIX}{str(error.errors()[0]['loc'][0]).upper()}: {validation_message(error)}") from None
+
+
+_FILTER_CODES = {"content_filter", "content_policy_violation", "moderation_blocked"}
+
+
+class ChatCompletion(NamedTuple):
+    """What came back."""
+
+    text: str
+    refused: bool
+    input_tokens: int | None
+    output_tokens: int | None
+    served: str  # the model that the endpoint says it used
+
+
+def body_of(content: bytes) -> Any:
+    """The body as JSON, None where it is cut off or something else."""
+    try:
+        return json.loads(content)
+    except ValueError:
+        return None
+
+
+def reply_in(body: Any) -> ChatCompletion | None:
+    """The chat completion, None where there is none."""
+    try:
+        choice = body["choices"][0]
+        message = choice["message"]
+        usage = body.get("usage") or {}
+        return ChatCompletion(
+            text=_text(message.get("refusal") or message.get("content") or ""),
+            refused=bool(message.get("refusal")) or choice.get("finish_reason") == "content_filter",
+            input_tokens=_whole(usage.get("prompt_tokens")),
+            output_tokens=_whole(usage.get("completion_tokens")),
+            served=str(body.get("model") or ""),
+        )
+    except (KeyError, IndexError, TypeError, AttributeError):
+        return None
+
+
+def error_body(body: Any) -> Mapping[str, Any]:
+    """The error that a body reports, empty where it reports none."""
+    error = body.get("error") if isinstance(body, dict) else None
+    if isinstance(error, dict):
+        return error
+    return {"message": error} if error else {}
+
+
+def status_in(fault: Mapping[str, Any]) -> int:
+    """The status of a failure that some gateways wrap in status 200."""
+    code = str(fault.get("code", ""))
+    return int(code) if code.isdecimal() and 300 <= int(code) < 600 else 500
+
+
+def is_filter(fault: Mapping[str, Any]) -> bool:
+    """Whether a content filter stopped the request."""
+    metadata = fault.get("metadata")
+    flagged = isinstance(metadata, dict) and "flagged_input" in metadata
+    return flagged or bool({str(fault.get("code")), str(fault.get("type"))} & _FILTER_CODES)
+
+
+def _text(content: Any) -> str:
+    """Content is a text, or a list of parts some of which hold text."""
+    if isinstance(content, str):
+        return content
+    return " ".join(str(part.get("text", "")) for part in content)
+
+
+def _whole(number: Any) -> int | None:
+    return number if isinstance(number, int) and number >= 0 else None
+
+
+_LONGEST_BODY = 4 << 20  # bytes: an answer of one word has hundreds
+_MAY_PASS = {408, 409, 425, 429}
+_WRONG_DOOR = {401, 402, 403, 404, 405, 407}
+
+
+class Transient(Exception):
+    """A failure that another attempt may cure."""
+
+    def __init__(self, reason: str, wait_seconds: float | None = None, *, reached: bool = True) -> None:
+        super().__init__(reason)
+        self.wait_seconds = wait_seconds  # what the endpoint asked for
+        self.reached = reached
+
+
+class Rejected(Exception):
+    """The endpoint will not answer this one request, however often it is asked."""
+
+
+class Filtered(Exception):
+    """The endpoint's content filter stopped the request: a refusal, not an error."""
+
+
+class Endpoint:
+    """An OpenAI-compatible endpoint for chat completions."""
+
+    def __init__(self, reach: EndpointSettings) -> None:
+        self._reach = reach
+        headers = {"Authorization": f"Bearer {reach.key}"} if reach.key else {}
+        connections = httpx2.Limits(max_connections=reach.limits.concurrency)
+        self._client = httpx2.Client(headers=headers, timeout=reach.limits.timeout_seconds, limits=connections)
+
+    def close(self) -> None:
+        """Let the connections go."""
+        self._client.close()
+
+    def ask(self, body: Mapping[str, Any]) -> ChatCompletion:
+        """Send a request; raises `Transient`, `Rejected`, `Filtered`, or `UserError` where all requests must fail."""
+        # Causes are cut off: a traceback through the HTTP client could show the address.
+        try:
+            response, content = self._exchanged(body)
+        except (httpx2.ConnectError, httpx2.ConnectTimeout) as problem:
+            raise Transient(f"no connection ({type(problem).__name__})", reached=False) from None
+        except httpx2.TimeoutException:
+            raise Transient(f"no answer within {self._reach.limits.timeout_seconds:g} s") from None
+        except httpx2.RequestError as problem:
+            raise Transient(f"the connection broke off ({type(problem).__name__})") from None
+        return self._judged(response, content)
+
+    def _exchanged(self, body: Mapping[str, Any]) -> tuple[httpx2.Response, bytes]:
+        """The response and its whole body, within the time limit."""
+        # The client's own time-out begins anew with every byte, so an answer that dribbles is stopped here.
+        deadline = time.monotonic() + self._reach.limits.timeout_seconds
+        content = b""
+        with self._client.stream("POST", self._reach.url, json=body) as response:
+            for chunk in response.iter_bytes():
+                content += chunk
+                if time.monotonic() > deadline:
+                    raise httpx2.ReadTimeout("the answer comes too slowly")
+                if len(content) > _LONGEST_BODY:
+                    raise Transient(f"the reply is longer than {_LONGEST_BODY} bytes")
+        return response, content
+
+    def _judged(self, response: httpx2.Response, content: bytes) -> ChatCompletion:
+        body = body_of(content)
+        fault = error_body(body)
+        if not response.is_success:
+            raise self._failure(response.status_code, fault, response.headers.get("retry-after"))
+        if fault:
+            raise self._failure(status_in(fault), fault, None)
+        reply = reply_in(body)
+        if reply is None:
+            raise Transient("the reply is cut off or no chat completion")
+        return reply._replace(text=self._reach.without_key(reply.text))
+
+    def _failure(self, status: int, fault: Mapping[str, Any], retry_after: str | None) -> Exception:
+        said = self._reach.without_secrets(str(fault.get("message", "")))
+        if is_filter(fault):
+            return Filtered(said)
+        if fault.get("code") == "insufficient_quota":
+            return self._wrong_door(status, " and said that the quota is spent")
+        if status in _MAY_PASS or status >= 500:
+            return Transient(f"status {status} {said}".strip(), _seconds(retry_after))
+        if status in _WRONG_DOOR or 300 <= status < 400:
+            return self._wrong_door(status, "")
+        return Rejected(f"status {status} {said}".strip())
+
+    def _wrong_door(self, status: int, addition: str) -> UserError:
+        # The server's words are left out: some repeat a part of the key.
+        return UserError(
+            f"expected the endpoint to take requests, but it answered {status}"
+            f" {httpx2.codes.get_reason_phrase(status)}{addition}; check the URL, the key in {self._reach.key_name} and"
+            f" the model's name, then run the same command again: what is answered is kept"
+        )
+
+
+def _seconds(retry_after: str | None) -> float | None:
+    """`Retry-After` in seconds; it may be a number or a date."""
+    if retry_after is None:
+        return None
+    try:
+        seconds = float(retry_after)
+    except ValueError:
+        seconds = _seconds_until(retry_after)
+    return None if math.isnan(seconds) else max(0.0, seconds)
+
+
+def _seconds_until(date: str) -> float:
+    try:
+        moment = parsedate_to_datetime(date)
+    except ValueError:
+        return math.nan
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
+    return (aware - datetime.now(timezone.utc)).total_seconds()
+
+
+def data_url(image: NDArray[np.uint8], form: Literal["jpeg", "png"], longest_side: int) -> str:
+    """The picture, shrunk where its longer side exceeds the bound: raw pixels bound the bytes of either form."""
+    picture = Image.fromarray(image)
+    scale = longest_side / max(picture.size)
+    if scale < 1:
+        size = (max(1, round(picture.width * scale)), max(1, round(picture.height * scale)))
+        picture = picture.resize(size, Image.Resampling.LANCZOS)
+    held = io.BytesIO()
+    if form == "jpeg":
+        picture.save(held, "JPEG", quality=95, subsampling=0)  # full colour: edits of colour must arrive
+    else:
+        picture.save(held, "PNG")
+    return f"data:image/{form};base64,{base64.b64encode(held.getvalue()).decode('ascii')}"

@@ -1,0 +1,134 @@
+"""Transformers image classifiers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from counterfoil.errors import UserError
+from counterfoil.labels.label_space import imagenet_columns
+from counterfoil.models.model_options import Request
+from counterfoil.models.preprocessing import Preparation, verified_preparation
+from counterfoil.models.torch_classifier import classifier_of
+from counterfoil.models.torch_network import TorchNetwork
+from counterfoil.models.weight_files import looks_like_a_file, reporting_hub_errors
+from counterfoil.plugins import required
+from counterfoil.types import Model, Preprocessing
+
+_FILTERS = {1: "lanczos", 2: "bilinear", 3: "bicubic"}  # Pillow's numbers
+_UNKNOWN = (0.5, 0.5, 0.5)
+_ADVICE = "give hf:org/name@revision as the hub writes it, or the folder that save_pretrained made"
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A model on the hub or in a folder."""
+
+    place: str
+    revision: str | None
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What every from_pretrained is told: never run code out of the repository."""
+        return {"revision": self.revision, "trust_remote_code": False}
+
+
+def repository(request: Request) -> Repository:
+    """The repository that an address means."""
+    place, _, revision = request.place.partition("@")
+    if Path(place).expanduser().is_dir():
+        return Repository(str(Path(place).expanduser()), None)
+    if looks_like_a_file(place) or place.count("/") != 1:
+        kind = request.address.partition(":")[0]
+        raise UserError(
+            f"expected {kind}:org/name@revision or a folder that is there, got '{request.address}'"
+            + ("; a single file is 'safetensors:ARCH:FILE'" if looks_like_a_file(place) else "")
+        )
+    return Repository(place, revision or "main")
+
+
+def load_huggingface(request: Request) -> Model:
+    """An image classifier of transformers."""
+    transformers = required("transformers", "torch")
+    at = repository(request)
+    with reporting_hub_errors(request.address, _ADVICE):
+        config = transformers.AutoConfig.from_pretrained(at.place, **at.options)
+        processor = transformers.AutoImageProcessor.from_pretrained(at.place, **at.options)
+        model = transformers.AutoModelForImageClassification.from_pretrained(at.place, weights_only=True, **at.options)
+    network = TorchNetwork(logits_of(model.eval()), _labels(config, request), preparation_of(processor, transformers))
+    return classifier_of(request, network)
+
+
+def _labels(config: Any, request: Request) -> tuple[str, ...]:
+    names = tuple(config.id2label[place] for place in range(len(config.id2label)))
+    if all(name == f"LABEL_{place}" for place, name in enumerate(names)):
+        raise UserError(
+            f"expected class names in the configuration of '{request.address}', got LABEL_0 and so on;"
+            f" write id2label into its config.json"
+        )
+    return imagenet_columns(names) or names
+
+
+def logits_of(model: Any) -> Any:
+    """A model of transformers as a module from pictures to logits."""
+    torch = required("torch", "torch")
+
+    class Logits(torch.nn.Module):  # type: ignore[misc, name-defined]  # torch is there only once it was asked for
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self, pictures: Any) -> Any:
+            return self.model(pixel_values=pictures).logits
+
+    return Logits().eval()
+
+
+@dataclass(frozen=True)
+class ProcessorTransform:
+    """An image processor of transformers as a transform."""
+
+    processor: Any
+
+    def __str__(self) -> str:
+        """The processor as its library prints it."""
+        return str(self.processor)
+
+    def __call__(self, picture: Image.Image) -> NDArray[np.float32]:
+        """The network's input, (3, height, width)."""
+        return np.asarray(self.processor(images=picture, return_tensors="pt")["pixel_values"][0].numpy(), np.float32)
+
+
+def preparation_of(processor: Any, transformers: Any) -> Preparation:
+    """What an image processor does, by us where that is equal."""
+    return verified_preparation(
+        ProcessorTransform(processor), _guess(processor), f"transformers {transformers.__version__}"
+    )
+
+
+def _guess(processor: Any) -> Preprocessing:
+    """What the processor's configuration says; where this misreads it, the comparison with the processor shows it."""
+    size, crop = (dict(getattr(processor, name, None) or {}) for name in ("size", "crop_size"))
+    shorter = size.get("shortest_edge") or 0
+    fraction = getattr(processor, "crop_pct", None)
+    if fraction and shorter and not crop:  # ConvNeXt's way: resize to size / crop_pct, then crop to size
+        crop, shorter = {"height": shorter, "width": shorter}, int(shorter / fraction)
+    final = crop if crop and getattr(processor, "do_center_crop", True) else size
+    height, width = final.get("height") or shorter, final.get("width") or shorter
+    mean, std = _levels(processor)
+    interpolation = _FILTERS.get(int(getattr(processor, "resample", None) or 2), "bilinear")
+    return Preprocessing((height, width), shorter or None, interpolation, mean, std)  # type: ignore[arg-type]
+
+
+def _levels(processor: Any) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
+    scale = 1 / getattr(processor, "rescale_factor", 1 / 255) if getattr(processor, "do_rescale", True) else 1.0
+    if not getattr(processor, "do_normalize", True):
+        return (0.0, 0.0, 0.0), (scale, scale, scale)
+    given = (getattr(processor, name, None) or _UNKNOWN for name in ("image_mean", "image_std"))
+    mean, std = ((scale * r, scale * g, scale * b) for r, g, b in given)
+    return mean, std

@@ -1,0 +1,161 @@
+"""Model columns as a benchmark's classes.
+
+*all*: every column of the model competes, so an answer outside the benchmark's classes is wrong. *subset*: only the
+columns of the benchmark's classes compete. The two give different accuracies, so the choice is part of the name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.errors import UserError
+from counterfoil.labels.label_space import LabelSpace
+from counterfoil.models.model_protocol import ModelWrapper, _in_order, identity_hash
+from counterfoil.types import Model, Prediction, Variant
+
+
+def check_coverage(model: Model, labels: Sequence[str]) -> None:
+    """A model that has no column for a label cannot be scored on it."""
+    missing = sorted(set(labels) - set(model.labels))
+    if missing:
+        raise UserError(
+            f"expected {model.name} to know every label of the photos, but it has no column for"
+            f" {len(missing)} of them, such as '{missing[0]}'; its labels look like '{model.labels[0]}'"
+        )
+
+
+def bind_labels(model: Model, labels: Sequence[str]) -> Model:
+    """The model for photos of these labels, checked to know them all."""
+    check_coverage(model, labels)
+    return model.among(labels)
+
+
+def predict(
+    model: Model, variants: Sequence[Variant], images: Sequence[NDArray[np.uint8]], batch_size: int
+) -> list[Prediction]:
+    """What the model says to each image, in order."""
+    predictions: list[Prediction] = []
+    for start in range(0, len(images), batch_size):
+        stop = start + batch_size
+        predictions += _in_order(model, variants[start:stop], images[start:stop])
+    return predictions
+
+
+def should_retry(model: Model, earlier: Sequence[Prediction]) -> bool:
+    """Whether a rerun could do better: an endpoint's errors come from the network, a classifier's would come again."""
+    return model.retryable and any(prediction.outcome == "error" for prediction in earlier)
+
+
+def predict_again(
+    model: Model,
+    variants: Sequence[Variant],
+    earlier: Sequence[Prediction],
+    image_of: Callable[[Variant], NDArray[np.uint8]],
+) -> list[Prediction]:
+    """The earlier answers, those that ended in an error asked once more; only their pictures are made again."""
+    failed = [variant for variant, told in zip(variants, earlier, strict=True) if told.outcome == "error"]
+    fresh = _in_order(model, failed, [image_of(variant) for variant in failed])
+    told_now = {prediction.variant_id: prediction for prediction in fresh}
+    return [told_now.get(prediction.variant_id, prediction) for prediction in earlier]
+
+
+Scoring: TypeAlias = Literal["all", "subset"]
+
+
+@dataclass(frozen=True)
+class ScoredClassifier(ModelWrapper):
+    """A classifier whose columns are the classes of a benchmark.
+
+    Of a class with several ids the best carries the class's name, as the arg-max over single ids has it; its other
+    ids keep columns of their own, named after it, so that the row remains one distribution.
+    """
+
+    model: Model
+    groups: tuple[tuple[str, tuple[int, ...]], ...]  # class, and the columns that count as it
+    others: tuple[int, ...]  # columns of no class, where they compete
+    told: str
+
+    @property
+    def name(self) -> str:
+        """The address, with the scoring where columns were left out."""
+        return f"{self.model.name} ({self.told})" if self.told.startswith("subset") else self.model.name
+
+    @property
+    def scoring(self) -> str:
+        """How the columns compete, in words."""
+        return self.told
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """The classes, the further ids of each, then the columns of no class."""
+        named = [
+            label if place == 0 else f"{label} (id {place + 1})"
+            for label, columns in self.groups
+            for place in range(len(columns))
+        ]
+        return (*named, *(self.model.labels[column] for column in self.others))
+
+    @property
+    def identity(self) -> str:
+        """Hash of the model's own parts and of which columns compete as what."""
+        return identity_hash(self, [self.groups, self.others, self.model.labels, *self.model.details])
+
+    @cached_property
+    def _columns(self) -> NDArray[np.intp]:
+        return np.array([*(column for _, columns in self.groups for column in columns), *self.others], np.intp)
+
+    def __call__(self, images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
+        """Probabilities, (len(images), len(labels))."""
+        scores = self.model(images)[:, self._columns]
+        start = 0
+        for _, columns in self.groups:
+            part = scores[:, start : start + len(columns)]
+            part[:] = -np.sort(-part, axis=1)
+            start += len(columns)
+        with np.errstate(invalid="ignore"):  # no probability on any class is no answer: NaN, counted as an error
+            return np.asarray(scores / scores.sum(axis=1, keepdims=True), np.float32)
+
+
+def scored(model: Model, space: LabelSpace, labels: Sequence[str], scoring: Scoring) -> Model:
+    """The model over a benchmark's labels; a model that answers variants itself is left as it is."""
+    if not model.gives_scores:
+        return model
+    column_of = {label: column for column, label in enumerate(model.labels)}
+    wanted = list(dict.fromkeys(labels))
+    groups = tuple((label, _columns(model, space, column_of, label)) for label in wanted)
+    if scoring == "subset":
+        return ScoredClassifier(model, groups, (), f"subset: {len(wanted)} classes")
+    used = {column for _, columns in groups for column in columns}
+    others = tuple(column for column in range(len(model.labels)) if column not in used)
+    _check_names(model, groups, others)
+    return ScoredClassifier(model, groups, others, f"all {len(model.labels)} columns")
+
+
+def _columns(model: Model, space: LabelSpace, column_of: dict[str, int], label: str) -> tuple[int, ...]:
+    """The columns that count as a class: those of its ids, else the one of its name, as a zero-shot model has it."""
+    ids = space.ids_of(label) or (label,)
+    missing = [name for name in ids if name not in column_of]
+    if not missing:
+        return tuple(column_of[name] for name in ids)
+    if label in column_of:
+        return (column_of[label],)
+    raise UserError(
+        f"expected {model.name} to have a column for '{missing[0]}' of the class '{label}', it has none;"
+        f" its labels look like '{model.labels[0]}'; say which of them count as '{label}' in a classes.json"
+    )
+
+
+def _check_names(model: Model, groups: Sequence[tuple[str, tuple[int, ...]]], others: Sequence[int]) -> None:
+    """Two columns of one name could not be told apart in the answers."""
+    clash = {label for label, _ in groups} & {model.labels[column] for column in others}
+    if clash:
+        raise UserError(
+            f"expected the class '{min(clash)}' to accept the column of that name in {model.name},"
+            f" but its ids leave it out"
+        )

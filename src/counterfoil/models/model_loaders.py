@@ -1,0 +1,226 @@
+"""Model addresses and their loaders; model of one's own: python:module:factory."""
+
+from __future__ import annotations
+
+import difflib
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.assets.cache import asset, cache_folder
+from counterfoil.assets.networks import NETWORKS, onnx_file
+from counterfoil.errors import UserError, did_you_mean
+from counterfoil.labels.label_space import imagenet1k
+from counterfoil.models.huggingface import load_huggingface
+from counterfoil.models.model_options import ModelOptions, Request, describe, labels_of
+from counterfoil.models.model_protocol import ModelBase
+from counterfoil.models.onnx_classifier import ComparedClassifier, OnnxClassifier, OnnxRun
+from counterfoil.models.prediction_file import load_predictions
+from counterfoil.models.pretrained import load_safetensors, load_timm, load_torchscript, load_torchvision
+from counterfoil.models.vlm import load_vlm
+from counterfoil.models.zero_shot import load_clip_huggingface, load_open_clip
+from counterfoil.plugins import (
+    Plugin,
+    load_factory,
+    optional,
+    plugin_named,
+    plugins_of,
+    reporting_errors,
+    source_digest,
+)
+from counterfoil.types import Classifier, Model, Preprocessing
+
+
+@dataclass(frozen=True)
+class PythonClassifier(ModelBase):
+    """Makes a model of a plain classifier: one call at a time, answers checked."""
+
+    name: str
+    labels: tuple[str, ...]
+    preprocessing: Preprocessing | None
+    digest: str
+    model: Classifier
+    _one_at_a_time: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+
+    def __call__(self, images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
+        """Probabilities, (len(images), len(labels))."""
+        failed = f"{self.name} failed on {len(images)} {'picture' if len(images) == 1 else 'pictures'}"
+        with self._one_at_a_time, reporting_errors(failed, "; what is finished is kept"):
+            scores = np.asarray(self.model(images), np.float32)
+        if scores.shape != (len(images), len(self.labels)):
+            raise UserError(
+                f"expected scores of shape {(len(images), len(self.labels))} from {self.name}, got {scores.shape}"
+            )
+        _check_probabilities(self.name, scores)
+        return scores
+
+
+def _check_probabilities(name: str, scores: NDArray[np.float32]) -> None:
+    """Logits would be ranked rightly and scored wrongly; a row that is not finite is an error row of its own."""
+    rows = scores[np.isfinite(scores).all(axis=1)]
+    if (rows < -1e-4).any() or (np.abs(rows.sum(axis=1) - 1) > 1e-2).any():
+        raise UserError(
+            f"expected probabilities that sum to 1 in each row from {name}, got other scores; apply softmax"
+        )
+
+
+def load_python(address: str, place: str) -> Model:
+    """Import the module and call its factory."""
+    made, module = load_factory(address, place)
+    return _as_model(address, made, module)
+
+
+def load_plugin(address: str, plugin: Plugin, request: object) -> Model:
+    """What another package's loader makes of the request."""
+    with reporting_errors(f"expected '{address}' to load, but it fails"):
+        made = plugin.load(request)
+    return _as_model(address, made, plugin.module)
+
+
+def _checked(address: str, made: Any) -> Model:
+    """A model that has what its author has to write; its name tells its table from others."""
+    missing = [name for name in ("name", "preprocessing", "digest") if not hasattr(made, name)]
+    if missing:
+        raise UserError(f"expected {address} to return a model with `{missing[0]}`, {type(made).__name__} has none")
+    if not str(made.name).startswith(address):
+        raise UserError(f"expected the model of {address} to have the address as its name, got '{made.name}'")
+    model: Model = made
+    return model
+
+
+def _as_model(address: str, made: Any, module: ModuleType) -> Model:
+    """A model as it is; a callable with labels as a model."""
+    labels = tuple(str(label) for label in optional(made, "labels", ()))
+    if not callable(made) or not labels:
+        raise UserError(f"expected {address} to return a callable with `labels`, got {type(made).__name__}")
+    if isinstance(made, ModelBase):
+        return _checked(address, made)
+    digest = optional(made, "digest", None) or source_digest(module)
+    return PythonClassifier(address, labels, optional(made, "preprocessing", None), str(digest), made)
+
+
+def _embedded(request: Request) -> Model:
+    place = request.place
+    if place not in NETWORKS:
+        offer = did_you_mean(place, NETWORKS, "embedded:")
+        raise UserError(f"expected embedded:{{{', '.join(NETWORKS)}}}, got '{request.address}'{offer}")
+    file = onnx_file(place, asset, cache_folder())
+    labels, wanted = imagenet1k().labels, NETWORKS[place].preprocessing
+    return _in_precision(OnnxClassifier(request.address, file, labels, wanted, "probabilities"), request.options)
+
+
+def _onnx(request: Request) -> Model:
+    path = Path(request.place)
+    if not path.is_file():
+        raise UserError(f"expected an ONNX file, got '{request.address}': there is no file '{request.place}'")
+    description = describe(path, request.options.describe)
+    labels = labels_of(description, path.parent)
+    network = OnnxClassifier(request.address, path, labels, description.preprocessing, description.scores)
+    return _in_precision(network, request.options)
+
+
+def _in_precision(network: OnnxClassifier, options: ModelOptions) -> Model:
+    """The network in the runtime and precision asked for."""
+    runtime = "openvino" if options.runtime == "openvino" else "onnx"
+    exact = network if runtime == "onnx" else replace(network, how=OnnxRun("openvino"))
+    if options.precision == "f32":
+        return exact
+    return ComparedClassifier(replace(network, how=OnnxRun("openvino", options.precision)), exact, options.precision)
+
+
+def _python(request: Request) -> Model:
+    return load_python(request.address, request.place)
+
+
+def _vlm(request: Request) -> Model:
+    return load_vlm(request.address, request.place, request.options.classes)
+
+
+ENTRY_POINTS = "counterfoil.models"  # the group in which another package names its loaders by scheme
+
+ADDRESSES: dict[str, tuple[Callable[[Request], Model], str]] = {
+    "embedded": (_embedded, "networks that install from PyPI alone: " + ", ".join(NETWORKS)),
+    "onnx": (_onnx, "onnx:FILE, with FILE.json beside it or --describe for labels and preprocessing"),
+    "timm": (load_timm, "timm:NAME.TAG, such as timm:resnet50.a1_in1k, or a folder that timm saved"),
+    "torchvision": (load_torchvision, "torchvision:NAME@WEIGHTS, such as torchvision:resnet50@IMAGENET1K_V2"),
+    "hf": (load_huggingface, "hf:org/name@revision or a folder: image classifiers of transformers"),
+    "open_clip": (load_open_clip, "open_clip:ARCH/TAG or ARCH/FILE: zero-shot over the classes asked for"),
+    "clip-hf": (load_clip_huggingface, "clip-hf:org/name@revision or a folder: zero-shot models of transformers"),
+    "torchscript": (load_torchscript, "torchscript:FILE, with FILE.json beside it or --describe"),
+    "safetensors": (load_safetensors, "safetensors:ARCH:FILE: your weights in an architecture of timm's"),
+    "vlm": (_vlm, "vlm:NAME: any OpenAI-compatible endpoint; base URL and key from the environment"),
+    "python": (_python, "python:module:factory, where factory() returns a callable with `labels`"),
+    "predictions": (load_predictions, "predictions:FILE: answers made elsewhere, as CSV or Parquet"),
+}
+_OF_SUFFIX = {
+    ".onnx": "onnx:{}", ".pt": "torchscript:{}", ".safetensors": "safetensors:ARCH:{}",
+    ".pth": "safetensors:ARCH:{}", ".bin": "safetensors:ARCH:{}",
+    ".csv": "predictions:{}", ".parquet": "predictions:{}",
+}  # fmt: skip
+
+
+def model_schemes() -> dict[str, str]:
+    """What each scheme loads, ours and those of other packages."""
+    others = {scheme: plugin.about for scheme, plugin in plugins_of(ENTRY_POINTS).items() if scheme not in ADDRESSES}
+    return {**{scheme: about for scheme, (_, about) in ADDRESSES.items()}, **others}
+
+
+def load_model(address: str, describe: str | None = None, options: ModelOptions | None = None) -> Model:
+    """The model at this address."""
+    chosen = options or ModelOptions()
+    chosen = chosen if describe is None else replace(chosen, describe=describe)
+    kind, colon, place = address.partition(":")
+    if colon and kind in ADDRESSES:
+        return _with_distinct_labels(ADDRESSES[kind][0](Request(address, place, chosen)))
+    plugin = plugin_named(ENTRY_POINTS, kind) if colon else None
+    if plugin is not None:
+        return _with_distinct_labels(load_plugin(address, plugin, Request(address, place, chosen)))
+    raise UserError(
+        f"expected a model address such as {_offer(address)}, got '{address}'; see `counterfoil list models`"
+    )
+
+
+def _with_distinct_labels(model: Model) -> Model:
+    """Two columns of one name cannot be told apart: which of them is right would be chance."""
+    twice = [label for label, count in Counter(model.labels).items() if count > 1]
+    if twice:
+        raise UserError(
+            f"expected each label once in {model.name}, got '{twice[0]}' more than once; use ids, not names"
+        )
+    return model
+
+
+def _offer(address: str) -> str:
+    """The exact string that was probably meant."""
+    kind, colon, place = address.partition(":")
+    suffix = Path(address).suffix.lower()
+    close_kind = difflib.get_close_matches(kind.lower(), ADDRESSES, n=1, cutoff=0.6)
+    if colon and close_kind:
+        return f"'{close_kind[0]}:{place}'"
+    if suffix in _OF_SUFFIX:
+        return f"'{_OF_SUFFIX[suffix].format(address.rpartition(':')[2])}'"
+    if Path(address).is_dir():
+        return f"'hf:{address}' or 'timm:{address}'"
+    close = difflib.get_close_matches(address.rpartition(":")[2].lower(), NETWORKS, n=1, cutoff=0.5)
+    if close:
+        return f"'embedded:{close[0]}'"
+    if address.count("/") == 1:
+        return f"'hf:{address}'"
+    if not address.replace("_", "").replace(".", "").isalnum():
+        return "'embedded:efficientnet-lite0' or 'onnx:FILE'"
+    return f"'timm:{address}'" if "." in address else _with_weights(address)
+
+
+def _with_weights(name: str) -> str:
+    """A network's bare name stands for many sets of weights, so that both libraries want to hear which."""
+    return (
+        f"'timm:{name}.TAG' or 'torchvision:{name}@WEIGHTS' (in full: 'timm:resnet50.a1_in1k',"
+        " 'torchvision:resnet50@IMAGENET1K_V1')"
+    )

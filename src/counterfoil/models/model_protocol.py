@@ -1,0 +1,187 @@
+"""The defaults of every model (`ModelBase`), wrappers around one, and scores ranked into predictions."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.types import Model, Prediction, Preprocessing, Usage, Variant
+
+RANKS = 5
+
+
+class ModelBase:
+    """Defaults of a `Model`; its author writes `name`, `labels`, `preprocessing`, `digest` and the scores.
+
+    The defaults are cached properties, so that a subclass may also set them as attributes or have them as fields.
+    """
+
+    @cached_property
+    def details(self) -> tuple[object, ...]:
+        """Nothing besides weights, preprocessing and labels."""
+        return (None, None)
+
+    @cached_property
+    def identity(self: Model) -> str:
+        """Hash of weights, preprocessing, labels and details."""
+        return identity_hash(self, [None, None, self.labels, *self.details])
+
+    @cached_property
+    def device(self) -> str:
+        """The CPU."""
+        return "cpu"
+
+    @cached_property
+    def parameters(self) -> int | None:
+        """Not known."""
+        return None
+
+    @cached_property
+    def prepared_by(self) -> str:
+        """Not known."""
+        return ""
+
+    @cached_property
+    def scoring(self: Model) -> str:
+        """All columns compete."""
+        return f"all {len(self.labels)} columns"
+
+    @cached_property
+    def note(self) -> str:
+        """Nothing."""
+        return ""
+
+    @cached_property
+    def usage(self) -> Usage | None:
+        """There is no endpoint."""
+        return None
+
+    @cached_property
+    def retryable(self) -> bool:
+        """A network's errors would come again."""
+        return False
+
+    @cached_property
+    def gives_scores(self) -> bool:
+        """One probability per label."""
+        return True
+
+    def predict(self: Model, variants: Sequence[Variant], images: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
+        """The best labels of each row of scores; a row that is not finite is an error."""
+        scores = self(images)
+        return [_prediction(self.labels, variant, row) for variant, row in zip(variants, scores, strict=True)]
+
+    def among(self: Model, labels: Sequence[str]) -> Model:
+        """The same model: its columns are fixed."""
+        return self
+
+    def offering(self: Model, distractors: Mapping[str, str]) -> Model:
+        """The same model: it is not asked to choose."""
+        return self
+
+
+class ModelWrapper(ModelBase):
+    """A model made of another, `model`, which answers whatever a subclass does not."""
+
+    model: Model
+
+    @property
+    def name(self) -> str:
+        """The model's."""
+        return self.model.name
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """The model's."""
+        return self.model.labels
+
+    @property
+    def preprocessing(self) -> Preprocessing | None:
+        """The model's."""
+        return self.model.preprocessing
+
+    @property
+    def digest(self) -> str:
+        """The model's."""
+        return self.model.digest
+
+    @property
+    def details(self) -> tuple[object, ...]:
+        """The model's."""
+        return self.model.details
+
+    @property
+    def identity(self) -> str:
+        """The model's."""
+        return self.model.identity
+
+    @property
+    def device(self) -> str:
+        """The model's."""
+        return self.model.device
+
+    @property
+    def parameters(self) -> int | None:
+        """The model's."""
+        return self.model.parameters
+
+    @property
+    def prepared_by(self) -> str:
+        """The model's."""
+        return self.model.prepared_by
+
+    @property
+    def scoring(self) -> str:
+        """The model's."""
+        return self.model.scoring
+
+    @property
+    def note(self) -> str:
+        """The model's."""
+        return self.model.note
+
+    @property
+    def usage(self) -> Usage | None:
+        """The model's."""
+        return self.model.usage
+
+    @property
+    def retryable(self) -> bool:
+        """The model's."""
+        return self.model.retryable
+
+    @property
+    def gives_scores(self) -> bool:
+        """The model's."""
+        return self.model.gives_scores
+
+    def __call__(self, images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
+        """The model's probabilities, (len(images), len(labels))."""
+        return self.model(images)
+
+
+def identity_hash(model: Model, details: list[object]) -> str:
+    """Hash of all that makes a model's answers: weights, preprocessing, labels, which columns compete, runtime."""
+    about = (model.name, model.digest, repr(model.preprocessing), tuple(model.labels), repr(details))
+    return hashlib.sha256(repr(about).encode()).hexdigest()
+
+
+def _in_order(model: Model, variants: Sequence[Variant], images: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
+    predictions = model.predict(variants, images)
+    if [prediction.variant_id for prediction in predictions] != [variant.id for variant in variants]:
+        count = len(predictions)
+        raise ValueError(f"expected one answer per variant, in order, from {type(model).__name__}, got {count}")
+    return predictions
+
+
+def _prediction(labels: Sequence[str], variant: Variant, scores: NDArray[np.float32]) -> Prediction:
+    if not np.isfinite(scores).all():
+        return Prediction(variant.id, (), (), float("nan"), "error")
+    best = np.argsort(-scores, kind="stable")[:RANKS]
+    ranked = tuple(labels[column] for column in best)
+    true_score = float(scores[labels.index(variant.label)])
+    return Prediction(variant.id, ranked, tuple(float(scores[i]) for i in best), true_score)

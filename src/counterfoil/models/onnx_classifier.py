@@ -1,0 +1,248 @@
+"""Reduced precision compared with full precision; ONNX networks on the CPU; ONNX networks in OpenVINO.
+
+The engine's threads call one session at the same time, so every core works on its own pictures: faster than
+many threads on one picture.
+"""
+
+from __future__ import annotations
+
+import math
+import multiprocessing
+import os
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from onnxruntime.capi import onnxruntime_pybind11_state as faults
+
+from counterfoil.assets.onnx_session import read_graph, session
+from counterfoil.errors import UserError
+from counterfoil.models.model_options import Precision, Runtime
+from counterfoil.models.model_protocol import ModelBase
+from counterfoil.models.preprocessing import Preparation, network_input
+from counterfoil.models.weight_files import check_file, file_digest
+from counterfoil.plugins import required
+from counterfoil.types import Model, Preprocessing
+
+COMPARED = 256  # pictures asked twice; enough to see a percent of changed answers
+
+
+def _counts() -> Any:
+    """Pictures compared and answers changed, counted by threads and by forked processes alike."""
+    return multiprocessing.Array("q", 2)
+
+
+@dataclass(frozen=True)
+class ComparedClassifier(ModelBase):
+    """Answers in reduced precision and counts how many top-1 answers that changed."""
+
+    reduced: Model
+    exact: Model
+    precision: str
+    _counted: Any = field(default_factory=_counts, repr=False, compare=False)
+
+    @property
+    def name(self) -> str:
+        """The address, and the precision it runs in."""
+        return f"{self.reduced.name} ({self.precision})"
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """The name of each column."""
+        return self.reduced.labels
+
+    @property
+    def preprocessing(self) -> Preprocessing | None:
+        """What is done to a picture before the network sees it."""
+        return self.reduced.preprocessing
+
+    @property
+    def digest(self) -> str:
+        """Hash of the weights in full precision."""
+        return self.reduced.digest
+
+    @property
+    def note(self) -> str:
+        """How far the reduced precision can be trusted."""
+        compared, changed = self._counted
+        return f"{self.precision} changed {changed} of {compared} top-1 answers against f32"
+
+    @property
+    def device(self) -> str:
+        """Where the model runs."""
+        return self.reduced.device
+
+    def __call__(self, images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
+        """Probabilities, (len(images), len(labels))."""
+        scores = self.reduced(images)
+        if images and self._counted[0] < COMPARED:
+            changed = int((scores.argmax(1) != self.exact(images).argmax(1)).sum())
+            with self._counted.get_lock():
+                self._counted[0] += len(images)
+                self._counted[1] += changed
+        return scores
+
+
+_EXTRA = "openvino"
+
+
+def open_request(path: Path, precision: Precision) -> Callable[[NDArray[np.float32]], NDArray[np.float32]]:
+    """The network as a function; each thread that calls it gets a request of its own."""
+    openvino = required("openvino", _EXTRA)
+    core = openvino.Core()
+    _check_precision(core.get_property("CPU", "OPTIMIZATION_CAPABILITIES"), precision)
+    check_file(path, "an ONNX network")
+    threads = os.cpu_count() or 1
+    settings = {"INFERENCE_PRECISION_HINT": precision, "NUM_STREAMS": threads, "INFERENCE_NUM_THREADS": threads}
+    try:
+        network = core.compile_model(str(path), "CPU", settings)
+    except RuntimeError as error:
+        line = " ".join(str(error).split())
+        raise UserError(f"expected an ONNX network, got {path}, which OpenVINO refuses: {line[:200]}") from error
+    own = threading.local()
+
+    def answer(pictures: NDArray[np.float32]) -> NDArray[np.float32]:
+        if not hasattr(own, "request"):
+            own.request = network.create_infer_request()
+        return np.array(own.request.infer([pictures])[0], np.float32)
+
+    return answer
+
+
+def _check_precision(capabilities: list[str], precision: Precision) -> None:
+    """OpenVINO would fall back to f32 in silence."""
+    if precision == "f32" or precision.upper() in capabilities:
+        return
+    if precision == "fp16":
+        raise UserError("expected f32 or bf16 on a CPU, got fp16; --precision fp16 is for a GPU")
+    raise UserError(
+        "expected a processor with bf16 instructions for --precision bf16, this one has none; leave it at f32"
+    )
+
+
+_FAULTS = (faults.Fail, faults.InvalidArgument, faults.InvalidGraph, faults.InvalidProtobuf, faults.NoSuchFile,
+           faults.NotImplemented, faults.RuntimeException)  # fmt: skip
+
+
+Run = Callable[[NDArray[np.float32]], NDArray[np.float32]]  # prepared pictures to scores
+
+
+def open_session(path: Path) -> Any:
+    """A session with one thread; several threads may run it at once."""
+    check_file(path, "an ONNX network")
+    try:
+        return session(path)
+    except _FAULTS as error:
+        line = " ".join(str(error).split())
+        raise UserError(f"expected an ONNX network, got {path}, which ONNX Runtime refuses: {line[:200]}") from error
+
+
+def softmax(scores: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Logits to probabilities, row by row."""
+    raised = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.asarray(raised / raised.sum(axis=1, keepdims=True), np.float32)
+
+
+@dataclass(frozen=True)
+class OnnxRun:
+    """Where and how an ONNX network runs."""
+
+    runtime: Runtime = "onnx"
+    precision: Precision = "f32"
+
+    def open(self, path: Path) -> Run:
+        """The network as a function; several threads may call it at once."""
+        if self.runtime == "openvino" or self.precision != "f32":
+            return open_request(path, self.precision)
+        session = open_session(path)
+        return partial(_answer, session, session.get_inputs()[0].name)
+
+
+def _answer(session: Any, name: str, pictures: NDArray[np.float32]) -> NDArray[np.float32]:
+    return np.asarray(session.run(None, {name: pictures})[0], np.float32)
+
+
+@dataclass(frozen=True)
+class Original:
+    """What an exported network keeps of the one it was made from."""
+
+    digest: str
+    preparation: Preparation
+
+
+@dataclass(frozen=True)
+class OnnxClassifier(ModelBase):
+    """A network in an ONNX file with one input and one output."""
+
+    name: str
+    path: Path
+    labels: tuple[str, ...]
+    preprocessing: Preprocessing
+    scores: Literal["logits", "probabilities", "detect"] = "detect"
+    how: OnnxRun = OnnxRun()
+    original: Original | None = None  # where the file was exported from another network
+
+    def __post_init__(self) -> None:
+        width = self._probe.shape[-1]
+        if width != len(self.labels):
+            raise UserError(
+                f"expected {len(self.labels)} output columns, one per label, got {width} from {self.name};"
+                f" give the labels this network was trained on"
+            )
+
+    @cached_property
+    def _network(self) -> Run:
+        return self.how.open(self.path)
+
+    @cached_property
+    def _probe(self) -> NDArray[np.float32]:
+        """What the network answers to a grey picture: shows its width and whether it gives probabilities."""
+        height, width = self.preprocessing.size
+        grey = np.full((height, width, 3), 127, np.uint8)
+        try:
+            found = self._run([grey])
+        except _FAULTS as error:
+            line = " ".join(str(error).split())
+            raise UserError(f"{self.name} does not take the input {self.preprocessing.size}: {line[:200]}") from error
+        return found
+
+    @property
+    def details(self) -> tuple[object, ...]:
+        """Whether the file gives probabilities, and where and how it runs."""
+        return (self.scores, self.how)
+
+    @cached_property
+    def digest(self) -> str:
+        """Hash of the file, or of the weights it was exported from."""
+        return self.original.digest if self.original else file_digest(self.path)
+
+    @cached_property
+    def parameters(self) -> int:
+        """How many numbers the file holds as constants, nearly all of them learnt."""
+        return sum(math.prod(tensor.dims) for tensor in read_graph(self.path).initializer)
+
+    @cached_property
+    def _gives_logits(self) -> bool:
+        if self.scores != "detect":
+            return self.scores == "logits"
+        return bool(self._probe.min() < 0 or abs(float(self._probe.sum()) - 1) > 1e-3)
+
+    def _picture(self, image: NDArray[np.uint8]) -> NDArray[np.float32]:
+        return self.original.preparation.picture(image) if self.original else network_input(image, self.preprocessing)
+
+    def _run(self, images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
+        # One picture at a time: as fast on a CPU as a batch, and the answers cannot depend on the batch.
+        answers = [self._network(self._picture(image)[None]).reshape(1, -1) for image in images]
+        return np.concatenate(answers).astype(np.float32, copy=False)
+
+    def __call__(self, images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
+        """Probabilities, (len(images), len(labels))."""
+        if not images:
+            return np.zeros((0, len(self.labels)), np.float32)
+        scores = self._run(images)
+        return softmax(scores) if self._gives_logits else scores

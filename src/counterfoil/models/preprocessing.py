@@ -1,0 +1,204 @@
+"""Library transform compared with our own.
+
+Picture resized and normalised for a network; torch's antialiased centre resize.
+
+Preprocessing that is almost right moves accuracy by a point and says nothing. So the library's own transform is
+asked about trial pictures when a model is loaded, and only where ours agrees within two levels of 255 does the fast
+path take its place; otherwise the library's transform is what runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from counterfoil.plugins import required
+from counterfoil.types import Preprocessing
+
+_FILTERS = {
+    "bilinear": Image.Resampling.BILINEAR,
+    "bicubic": Image.Resampling.BICUBIC,
+    "lanczos": Image.Resampling.LANCZOS,
+}
+
+
+def resized_size(width: int, height: int, shorter: int) -> tuple[int, int]:
+    """Width and height with the shorter side as wanted; the longer is cut to whole pixels, as torchvision does."""
+    if width <= height:
+        return shorter, int(shorter * height / width)
+    return int(shorter * width / height), shorter
+
+
+def resize_and_crop(image: NDArray[np.uint8], wanted: Preprocessing) -> NDArray[np.uint8]:
+    """The picture at the network's size, still in levels 0..255: to the bit what Pillow and torchvision give."""
+    rows, columns = wanted.size
+    picture = Image.fromarray(image)
+    if wanted.resize is None:
+        return np.asarray(picture.resize((columns, rows), _FILTERS[wanted.interpolation]))
+    width, height = resized_size(picture.width, picture.height, wanted.resize)
+    resized = np.asarray(picture.resize((width, height), _FILTERS[wanted.interpolation]))
+    left, top = round((width - columns) / 2), round((height - rows) / 2)
+    return resized[top : top + rows, left : left + columns]
+
+
+@lru_cache(maxsize=64)
+def _normalised_levels(mean: float, std: float) -> NDArray[np.float32]:
+    """What each of the 256 levels becomes: looking it up is five times as fast as computing it."""
+    scaled = np.multiply(np.arange(256, dtype=np.uint8), 1 / np.float32(std), dtype=np.float32)
+    return np.asarray(scaled - np.float32(mean) / np.float32(std), np.float32)
+
+
+def network_input(image: NDArray[np.uint8], wanted: Preprocessing) -> NDArray[np.float32]:
+    """The network's input: (3, height, width) or (height, width, 3), normalised."""
+    levels = resize_and_crop(image, wanted)
+    if wanted.colour_order == "BGR":
+        levels = levels[:, :, ::-1]
+    ready = np.empty((3, *levels.shape[:2]), np.float32)
+    for plane, channel, mean, std in zip(ready, cv2.split(levels), wanted.mean, wanted.std, strict=True):
+        cv2.LUT(channel, _normalised_levels(mean, std), plane)
+    return ready if wanted.layout == "NCHW" else np.ascontiguousarray(ready.transpose(1, 2, 0))
+
+
+LEVELS_ALLOWED = 2.0
+_SIZES = ((375, 500), (500, 333), (640, 640), (120, 97))  # (height, width): landscape, portrait, square, small
+
+Transform = Callable[[Image.Image], NDArray[np.float32]]  # a picture to (3, height, width), normalised
+Fit = Callable[[Sequence[NDArray[np.uint8]], Preprocessing], NDArray[np.uint8]]  # pictures to (n, height, width, 3)
+
+
+def fitted_one_by_one(images: Sequence[NDArray[np.uint8]], wanted: Preprocessing) -> NDArray[np.uint8]:
+    """The pictures at the network's size, side by side."""
+    return np.stack([resize_and_crop(image, wanted) for image in images])
+
+
+@dataclass(frozen=True)
+class LibraryTransform(Preprocessing):
+    """Preprocessing that the library's own transform does; size and the rest are what its configuration says."""
+
+    transform: str = ""
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """What is done to a picture, and by whom."""
+
+    preprocessing: Preprocessing
+    how: str
+    transform: Transform | None = None  # the library's, where ours is not equal
+    fit: Fit = fitted_one_by_one
+
+    def picture(self, image: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """The network's input, (3, height, width), normalised."""
+        if self.transform is not None:
+            return self.transform(Image.fromarray(image))
+        return network_input(image, self.preprocessing)
+
+    def levels(self, images: Sequence[NDArray[np.uint8]]) -> NDArray[np.uint8]:
+        """The pictures at the network's size in levels 0..255, (n, height, width, 3); only where ours is used."""
+        return self.fit(images, self.preprocessing)
+
+
+def describe_preprocessing(preprocessing: Preprocessing) -> Preparation:
+    """Preprocessing that the user described: there is no library to ask."""
+    return Preparation(preprocessing, "counterfoil, as described")
+
+
+def verified_preparation(transform: Transform, guess: Preprocessing, library: str) -> Preparation:
+    """Our preparation where it is equal to the library's on every trial picture, else the library's."""
+    difference = largest_difference(transform, guess)
+    if difference <= LEVELS_ALLOWED:
+        told = f"counterfoil; differs from {library}'s own transform by at most {difference:.2f} levels of 255"
+        return Preparation(guess, told)
+    _, height, width = transform(Image.fromarray(trial_pictures()[0])).shape
+    kept = LibraryTransform(
+        **{**asdict(guess), "size": (height, width)}, transform=f"{library}: {_in_one_line(transform)}"
+    )
+    return Preparation(kept, f"{library}'s own transform; ours would differ by {difference:.1f} levels", transform)
+
+
+def largest_difference(transform: Transform, guess: Preprocessing) -> float:
+    """In levels 0..255, over trial pictures of several sizes."""
+    scale = np.array(guess.std, np.float32).reshape(3, 1, 1)
+    differences = []
+    for image in trial_pictures():
+        theirs = transform(Image.fromarray(image))
+        if theirs.shape != (3, *guess.size) or not _covers(guess):
+            return float("inf")
+        differences.append(float((np.abs(network_input(image, guess) - theirs) * scale).max()))
+    return max(differences)
+
+
+def _covers(guess: Preprocessing) -> bool:
+    """A crop larger than the resized picture would need padding, which is the library's affair."""
+    return guess.resize is None or guess.resize >= max(guess.size)
+
+
+def fastest_preparation(preparation: Preparation, fit: Fit, name: str) -> Preparation:
+    """The same preparation through a faster resize, where that too stays within the levels allowed."""
+    wanted = preparation.preprocessing
+    if preparation.transform is not None:
+        return preparation
+    pairs = ((fit([image], wanted)[0].astype(int), resize_and_crop(image, wanted)) for image in trial_pictures())
+    difference = max(int(np.abs(swift - exact).max()) for swift, exact in pairs)
+    if difference > LEVELS_ALLOWED:
+        return preparation
+    return Preparation(
+        wanted, f"{preparation.how}; resized by {name}, at most {difference} levels from Pillow", fit=fit
+    )
+
+
+def trial_pictures() -> Sequence[NDArray[np.uint8]]:
+    """Pictures with structure at every scale, always the same: harder on a resize than photos are."""
+    rng = np.random.default_rng(20)
+    return [_structured(rng, height, width) for height, width in _SIZES]
+
+
+def _structured(rng: np.random.Generator, height: int, width: int) -> NDArray[np.uint8]:
+    picture = np.zeros((height, width, 3))
+    for cells in (4, 16, 64, 256):
+        grid = rng.uniform(-1, 1, (cells, cells, 3))
+        picture += cv2.resize(grid, (width, height), interpolation=cv2.INTER_CUBIC)
+    return np.clip(127 + 60 * picture, 0, 255).astype(np.uint8)
+
+
+def _in_one_line(transform: Transform) -> str:
+    return " ".join(str(transform).split())
+
+
+def resize_with_torch(images: Sequence[NDArray[np.uint8]], wanted: Preprocessing) -> NDArray[np.uint8]:
+    """The pictures at the network's size in levels 0..255, side by side.
+
+    The variants of one photo are of one size and go through together: threads that call into torch once for many
+    pictures rarely wait for Python's lock.
+    """
+    if wanted.interpolation == "lanczos":  # torch has no such filter
+        return np.stack([resize_and_crop(image, wanted) for image in images])
+    if len({image.shape for image in images}) > 1:
+        return np.concatenate([_fitted(image[None], wanted) for image in images])
+    return _fitted(np.stack(images), wanted)
+
+
+def _fitted(block: NDArray[np.uint8], wanted: Preprocessing) -> NDArray[np.uint8]:
+    """Pictures of one size, (n, height, width, 3)."""
+    rows, columns = wanted.size
+    height, width = block.shape[1:3]
+    if wanted.resize is None:
+        return _resized(block, columns, rows, wanted.interpolation)
+    whole = resized_size(width, height, wanted.resize)
+    resized = block if whole == (width, height) else _resized(block, *whole, wanted.interpolation)
+    left, top = round((whole[0] - columns) / 2), round((whole[1] - rows) / 2)
+    return resized[:, top : top + rows, left : left + columns]
+
+
+def _resized(block: NDArray[np.uint8], width: int, height: int, interpolation: str) -> NDArray[np.uint8]:
+    torch = required("torch", "torch")
+    tensor = torch.from_numpy(block).permute(0, 3, 1, 2)
+    found = torch.nn.functional.interpolate(tensor, size=(height, width), mode=interpolation, antialias=True)
+    levels: NDArray[np.uint8] = found.permute(0, 2, 3, 1).numpy()
+    return levels

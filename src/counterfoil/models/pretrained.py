@@ -1,0 +1,207 @@
+"""Timm and safetensors models; TorchScript archives; torchvision models."""
+
+from __future__ import annotations
+
+import math
+import re
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from counterfoil.errors import UserError
+from counterfoil.labels.label_space import imagenet_columns
+from counterfoil.models.model_options import Request, describe, labels_of, overridden
+from counterfoil.models.preprocessing import describe_preprocessing, verified_preparation
+from counterfoil.models.torch_classifier import classifier_of
+from counterfoil.models.torch_network import Scores, TorchNetwork, as_transform
+from counterfoil.models.weight_files import (
+    check_file,
+    looks_like_a_file,
+    read_weights,
+    reporting_hub_errors,
+    similar_addresses,
+)
+from counterfoil.plugins import required
+from counterfoil.types import Model, Preprocessing
+
+
+def load_timm(request: Request) -> Model:
+    """A model of timm's, by its name with the tag of its weights."""
+    timm = required("timm", "torch")
+    place, _, size = request.place.partition("@")
+    if size not in ("", "test"):
+        raise UserError(f"expected timm:NAME.TAG, or timm:NAME.TAG@test for its test size, got '{request.address}'")
+    name = _exact_name(timm, place)
+    with reporting_hub_errors(request.address, "with the file at hand, use 'safetensors:ARCH:FILE'"):
+        module = timm.create_model(name, pretrained=True).eval()
+    transform, guess = preprocessing_of(module, size == "test")
+    preparation = verified_preparation(as_transform(transform), guess, f"timm {timm.__version__}")
+    return classifier_of(request, TorchNetwork(module, _labels(module, request), preparation))
+
+
+def _exact_name(timm: Any, place: str) -> str:
+    """A name without the tag of its weights is refused: what it stands for changes between versions of timm."""
+    if place.startswith(("hf-hub:", "hf_hub:", "local-dir:")):
+        return place
+    if Path(place).is_dir():
+        return f"local-dir:{place}"
+    if looks_like_a_file(place):
+        raise UserError(f"expected a name of timm's, got the path '{place}'; use 'safetensors:ARCH:{place}'")
+    known = timm.list_pretrained()
+    if place in known:
+        return place
+    architecture = place.partition(".")[0]
+    tagged = [name for name in known if name.partition(".")[0] == architecture]
+    if tagged and place == architecture:
+        default = timm.get_pretrained_cfg(place)
+        exact = f"{place}.{default.tag}" if default is not None and default.tag else tagged[0]
+        raise UserError(
+            f"expected the tag of the weights too, got 'timm:{place}', which {len(tagged)} sets of weights answer to;"
+            f" did you mean 'timm:{exact}'?"
+        )
+    offered = similar_addresses(place, tagged or known, "timm")
+    raise UserError(f"expected a pretrained model of timm's, got 'timm:{place}'; did you mean {offered}?")
+
+
+def preprocessing_of(module: Any, test_size: bool = False) -> tuple[Any, Preprocessing]:
+    """timm's transform for these weights, and what its configuration says it does."""
+    data = required("timm.data", "torch")
+    given = data.resolve_model_data_config(module, use_test_size=test_size)
+    height, width = given["input_size"][1:]
+    squash = given["crop_mode"] == "squash" and given["crop_pct"] == 1
+    resize = None if squash else math.floor(min(height, width) / given["crop_pct"])
+    known = given["interpolation"] in ("bilinear", "bicubic", "lanczos")
+    guess = Preprocessing(
+        (height, width), resize, given["interpolation"] if known else "bilinear",
+        _in_levels(given["mean"]), _in_levels(given["std"]),
+    )  # fmt: skip
+    return data.create_transform(**given, is_training=False), guess
+
+
+def _in_levels(values: Any) -> tuple[float, float, float]:
+    red, green, blue = (255 * float(value) for value in values)
+    return red, green, blue
+
+
+def _labels(module: Any, request: Request) -> tuple[str, ...]:
+    """The names in the weights' configuration, else the ImageNet set that timm knows they were trained on."""
+    data = required("timm.data", "torch")
+    names = module.pretrained_cfg.get("label_names")
+    if names:
+        return tuple(names.values() if isinstance(names, dict) else names)
+    subset = data.infer_imagenet_subset(module)
+    if subset is None:
+        raise UserError(
+            f"expected names for the {module.num_classes} columns of '{request.address}', timm has none;"
+            f" use 'safetensors:ARCH:FILE' with the labels in FILE's .json"
+        )
+    return tuple(data.ImageNetInfo(subset).label_names())
+
+
+def load_safetensors(request: Request) -> Model:
+    """One's own weights in an architecture of timm's; the labels stand in the JSON beside the file."""
+    architecture, _, file = request.place.partition(":")
+    if not architecture or not file:
+        raise UserError(
+            f"expected safetensors:ARCH:FILE, such as 'safetensors:resnet50:weights.safetensors',"
+            f" got '{request.address}'"
+        )
+    timm = required("timm", "torch")
+    if not timm.is_model(architecture):
+        raise UserError(
+            f"expected an architecture of timm's, got '{architecture}'; did you mean"
+            f" {similar_addresses(architecture, timm.list_models(), 'safetensors')}?"
+        )
+    weights, path = read_weights(Path(file)), Path(file)
+    description = describe(path, request.options.describe)
+    labels = labels_of(description, path.parent)
+    module = timm.create_model(architecture, pretrained=False, num_classes=len(labels)).eval()
+    with reporting_hub_errors(request.address, f"check that the file holds {architecture} with {len(labels)} classes"):
+        module.load_state_dict(weights)
+    transform, guess = preprocessing_of(module)
+    wanted = overridden(description, guess)
+    own = wanted != guess
+    preparation = (
+        describe_preprocessing(wanted)
+        if own
+        else verified_preparation(as_transform(transform), guess, f"timm {timm.__version__}")
+    )
+    return classifier_of(request, TorchNetwork(module, labels, preparation))
+
+
+_REACHES_FILES = re.compile(r"\b(?:torch|aten|ops\.aten)(?:\.|::)(save|load|from_file|_load\w*)\b")
+
+
+def load_torchscript(request: Request) -> Model:
+    """A TorchScript archive with its labels and preprocessing in the JSON beside it."""
+    path = Path(request.place)
+    check_file(path, "a TorchScript archive")
+    _check_code(path)
+    description = describe(path, request.options.describe)
+    with reporting_hub_errors(request.address, "save it with torch.jit.save"):
+        module = required("torch", "torch").jit.load(path, map_location="cpu").eval()
+    scores: Scores = "probabilities" if description.scores == "probabilities" else "logits"
+    network = TorchNetwork(
+        module, labels_of(description, path.parent), describe_preprocessing(description.preprocessing), scores, path
+    )  # fmt: skip
+    return classifier_of(request, network)
+
+
+def _check_code(path: Path) -> None:
+    """Read the archive's code as text."""
+    if not zipfile.is_zipfile(path):
+        raise UserError(
+            f"expected a TorchScript archive, got {path}, which is none; weights alone are 'safetensors:ARCH:{path}'"
+        )
+    with zipfile.ZipFile(path) as archive:
+        code = [name for name in archive.namelist() if name.endswith(".py")]
+        if not code:
+            raise UserError(
+                f"expected a TorchScript archive, got {path}, which holds weights alone; use 'safetensors:ARCH:{path}'"
+            )
+        for name in code:
+            found = _REACHES_FILES.search(archive.read(name).decode("utf-8", "replace"))
+            if found:
+                raise UserError(
+                    f"expected a TorchScript archive that only computes, got {path}: its code calls {found[0]}"
+                )
+
+
+def load_torchvision(request: Request) -> Model:
+    """A classifier of torchvision's, by its name and the name of its weights."""
+    torchvision = required("torchvision", "torch")
+    name, _, version = request.place.partition("@")
+    weights = _weights(torchvision.models, name, version)
+    with reporting_hub_errors(request.address, "torchvision downloads them when the network is there"):
+        # First as tensors alone: a file that needs code to be read stops here, before torchvision opens it.
+        weights.get_state_dict(progress=False, check_hash=True, map_location="cpu", weights_only=True)
+        module = torchvision.models.get_model(name, weights=weights).eval()
+    names = tuple(weights.meta["categories"])
+    preparation = verified_preparation(
+        as_transform(weights.transforms()), _guess(weights.transforms()), f"torchvision {torchvision.__version__}"
+    )
+    return classifier_of(request, TorchNetwork(module, imagenet_columns(names) or names, preparation))
+
+
+def _weights(models: Any, name: str, version: str) -> Any:
+    known = models.list_models(module=models)
+    if name not in known:
+        raise UserError(
+            f"expected a classifier of torchvision's, got 'torchvision:{name}';"
+            f" did you mean {similar_addresses(name.lower(), known, 'torchvision')}?"
+        )
+    versions = {entry.name: entry for entry in models.get_model_weights(name)}
+    if version not in versions:
+        exact = " or ".join(f"'torchvision:{name}@{entry}'" for entry in versions)
+        given = f"{name}@{version}" if version else name
+        raise UserError(f"expected the name of the weights, got 'torchvision:{given}'; use {exact}")
+    return versions[version]
+
+
+def _guess(preset: Any) -> Preprocessing:
+    """What torchvision's preset says that it does."""
+    (crop,), (resize,) = preset.crop_size, preset.resize_size
+    mean, std = ((255 * r, 255 * g, 255 * b) for r, g, b in (preset.mean, preset.std))
+    interpolation = preset.interpolation.value
+    known = interpolation in ("bilinear", "bicubic", "lanczos")
+    return Preprocessing((crop, crop), resize, interpolation if known else "bilinear", mean, std)

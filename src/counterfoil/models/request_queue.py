@@ -1,0 +1,140 @@
+"""Concurrent requests with retries and waits; questions, requests, tokens, cost and time."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from counterfoil.errors import UserError
+from counterfoil.models.endpoint import ChatCompletion, Endpoint, EndpointSettings, Limits, Transient
+from counterfoil.types import Usage
+
+
+class Meter:
+    """Adds up usage from several threads."""
+
+    def __init__(self) -> None:
+        self._one_at_a_time = threading.Lock()
+        self._usage = Usage(cost=0.0)
+
+    def add(self, more: Usage) -> None:
+        """Count something; whoever has no price adds NaN to the cost."""
+        with self._one_at_a_time:
+            self._usage = self._usage.plus(more)
+
+    @property
+    def usage(self) -> Usage:
+        """The count so far."""
+        with self._one_at_a_time:
+            return self._usage
+
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+_LONGEST_WAIT = 60.0  # seconds, where the endpoint does not ask for more
+
+
+class RetriesExhausted(Exception):
+    """Every attempt failed; the reason is the last one's."""
+
+
+class RequestQueue:
+    """Shared by all threads of a run, so that its bound holds for the run and not for a thread."""
+
+    def __init__(self, reach: EndpointSettings) -> None:
+        self._limits = reach.limits
+        self._endpoint = Endpoint(reach)
+        self._meter = Meter()
+        self._closed = threading.Event()
+        self._wrong_door: UserError | None = None  # once every request must fail, no thread sends another
+        self._pool = ThreadPoolExecutor(reach.limits.concurrency, thread_name_prefix="counterfoil-vlm")
+
+    @property
+    def usage(self) -> Usage:
+        """What was asked through this line so far."""
+        return self._meter.usage
+
+    def count(self, outcome: str) -> None:
+        """Note what became of a question."""
+        self._meter.add(Usage(questions=1, outcomes={outcome: 1}, cost=0.0))
+
+    def each(self, work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
+        """Work on items, in order, as many at once as the endpoint may be asked."""
+        return list(self._pool.map(work, items))
+
+    def close(self) -> None:
+        """End every wait, drop what has not begun, let the connections go."""
+        self._closed.set()
+        self._pool.shutdown(wait=True, cancel_futures=True)
+        self._endpoint.close()
+
+    def ask(self, body: Mapping[str, Any]) -> ChatCompletion:
+        """The reply to a request, tried again while that may help; raises `GaveUp` where it did not."""
+        # The waiting thread keeps its place, so an endpoint that is overrun gets fewer requests, not the same number.
+        waited = 0.0
+        for attempt in range(self._limits.attempts):
+            try:
+                return self._asked_once(body)
+            except Transient as problem:
+                last = problem
+                wait = next_wait(self._limits, attempt, problem.wait_seconds)
+            if attempt + 1 == self._limits.attempts or waited + wait > self._limits.patience_seconds:
+                break
+            waited += self._waited(wait)
+        raise self._given_up(last, attempt + 1)
+
+    def _asked_once(self, body: Mapping[str, Any]) -> ChatCompletion:
+        if self._closed.is_set():
+            raise RetriesExhausted("the run was stopped")
+        if self._wrong_door is not None:
+            raise UserError(str(self._wrong_door))
+        begun = time.monotonic()
+        try:
+            reply = self._endpoint.ask(body)
+        except UserError as problem:
+            self._wrong_door = problem
+            raise
+        finally:
+            self._meter.add(Usage(requests=1, request_seconds=time.monotonic() - begun, cost=0.0))
+        self._meter.add(self._taken(reply))
+        return reply
+
+    def _taken(self, reply: ChatCompletion) -> Usage:
+        tokens_in, tokens_out = reply.input_tokens or 0, reply.output_tokens or 0
+        price_in, price_out = self._limits.input_price, self._limits.output_price
+        priced = price_in is not None and price_out is not None
+        return Usage(
+            input_tokens=tokens_in,
+            output_tokens=tokens_out,
+            unmetered=int(reply.input_tokens is None or reply.output_tokens is None),
+            cost=(tokens_in * (price_in or 0) + tokens_out * (price_out or 0)) / 1e6 if priced else float("nan"),
+            served={reply.served: 1} if reply.served else {},
+        )
+
+    def _waited(self, seconds: float) -> float:
+        begun = time.monotonic()
+        self._closed.wait(seconds)
+        taken = time.monotonic() - begun
+        self._meter.add(Usage(waited_seconds=taken, cost=0.0))
+        return taken
+
+    def _given_up(self, problem: Transient, attempts: int) -> Exception:
+        if not problem.reached and not self.usage.outcomes:
+            return UserError(
+                f"expected an endpoint at the URL in the environment, got {problem} in {attempts} attempts;"
+                " start the server or correct the URL, then run the same command again"
+            )
+        return RetriesExhausted(f"{problem}, after {attempts} attempts")
+
+
+def next_wait(limits: Limits, attempt: int, asked_for: float | None) -> float:
+    """Seconds before the next attempt: what the endpoint asked for, else doubled each time; never in step."""
+    jitter = random.random()
+    if asked_for is not None:
+        return asked_for + jitter * limits.first_wait_seconds
+    return min(_LONGEST_WAIT, limits.first_wait_seconds * 2.0**attempt) * (0.5 + 0.5 * jitter)

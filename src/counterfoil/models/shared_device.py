@@ -1,0 +1,104 @@
+"""One device shared by forked processes, shared memory.
+
+Threads that decode and edit pictures pass Python's lock from hand to hand, which on a machine of many cores costs
+more than the work; forked processes do not. A forked process cannot use the device, so each is given a desk when it
+is forked: memory that it shares with its parent, and a line to a thread there that asks the device in its name.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.models.thread_batcher import Block
+
+_ROOM = 64  # pictures on a desk
+
+AskBlock = Callable[[Block], NDArray[np.float32]]
+
+
+@dataclass(frozen=True)
+class SharedMemoryClient:
+    """What one forked process shares with its parent."""
+
+    pictures: Block  # room for prepared pictures
+    scores: NDArray[np.float32]  # room for their scores
+    parent_end: Connection
+    child_end: Connection
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def ask(self, block: Block) -> NDArray[np.float32]:
+        """In the child: have the parent ask the device."""
+        with self.lock:
+            parts = [self._ask(block[start : start + _ROOM]) for start in range(0, len(block), _ROOM)]
+        return np.concatenate(parts)
+
+    def _ask(self, block: Block) -> NDArray[np.float32]:
+        self.pictures[: len(block)] = block
+        self.child_end.send(len(block))
+        fault: BaseException | None = self.child_end.recv()
+        if fault is not None:
+            raise fault
+        return np.array(self.scores[: len(block)])
+
+    def serve(self, ask: AskBlock) -> None:
+        """In the parent: answer until the child is gone."""
+        while True:
+            try:
+                count = self.parent_end.recv()
+            except (EOFError, OSError):
+                return
+            self.parent_end.send(self._answer(ask, count))
+
+    def _answer(self, ask: AskBlock, count: int) -> BaseException | None:
+        try:
+            self.scores[:count] = ask(self.pictures[:count])
+        except BaseException as fault:  # noqa: BLE001  sent to the process that waits, which raises it
+            return fault
+        return None
+
+
+class DeviceService:
+    """A function over blocks of prepared pictures that works in this process and in those forked from it."""
+
+    def __init__(self, ask: AskBlock, example: Block, labels: int) -> None:
+        self._ask, self._example, self._labels = ask, example, labels
+        self._here = ask
+        self._next: SharedMemoryClient | None = None
+        # The fork is where a desk can be made: earlier nobody knows how many there will be, later it cannot be shared.
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(before=self._make, after_in_child=self._sit_down, after_in_parent=self._attend)
+
+    def __call__(self, block: Block) -> NDArray[np.float32]:
+        """The scores of the pictures, in order."""
+        return self._here(block)
+
+    def _make(self) -> None:
+        pictures = shared_array((_ROOM, *self._example.shape[1:]), self._example.dtype)
+        self._next = SharedMemoryClient(pictures, shared_array((_ROOM, self._labels), np.dtype(np.float32)), *Pipe())
+
+    def _sit_down(self) -> None:
+        if self._next is not None:
+            self._next.parent_end.close()
+            self._here = self._next.ask
+
+    def _attend(self) -> None:
+        desk, self._next = self._next, None
+        if desk is not None:
+            desk.child_end.close()  # now the line breaks when the child ends, and the thread with it
+            threading.Thread(target=desk.serve, args=(self._ask,), name="counterfoil-desk", daemon=True).start()
+
+
+def shared_array(shape: Sequence[int], kind: np.dtype[Any]) -> NDArray[Any]:
+    """Memory that this process and those forked from it see alike."""
+    memory = mmap.mmap(-1, int(np.prod(shape)) * kind.itemsize)
+    return np.frombuffer(memory, kind).reshape(shape)

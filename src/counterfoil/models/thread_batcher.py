@@ -1,0 +1,154 @@
+"""Pictures of many threads in batches.
+
+The pipeline's threads each ask about the pictures of one photo and wait; a GPU wants hundreds at once. So one thread
+gathers what is waiting, up to the batch size or for a few milliseconds, and starts it; a second thread waits for the
+answers and hands them out. While one batch computes, the next is gathered and copied.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.errors import UserError
+
+Answers = NDArray[np.float32]
+Block = NDArray[Any]  # prepared pictures side by side, one per row
+Start = Callable[[Sequence[Block]], Callable[[], Answers]]  # begins a batch; the result waits for its answers
+
+_BATCHES_IN_FLIGHT = 2  # one computes, one is copied
+
+
+class TooLarge(Exception):
+    """The device has no room for a batch of this size."""
+
+
+@dataclass(eq=False)
+class _Asked:
+    """The pictures of one call, and the answers so far."""
+
+    pictures: Block
+    rows: list[Answers] = field(default_factory=list)
+    fault: BaseException | None = None
+    whole: threading.Event = field(default_factory=threading.Event)
+
+    def take(self, rows: Answers) -> None:
+        self.rows.append(rows)
+        if sum(map(len, self.rows)) == len(self.pictures):
+            self.whole.set()
+
+    def fail(self, fault: BaseException) -> None:
+        self.fault = fault
+        self.whole.set()
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Neighbouring pictures of one call that travel in one batch."""
+
+    asked: _Asked
+    pictures: Block
+
+    def split(self, count: int) -> tuple[_Part, _Part]:
+        return _Part(self.asked, self.pictures[:count]), _Part(self.asked, self.pictures[count:])
+
+
+class Batcher:
+    """A function over pictures that many threads may call at once; they share batches."""
+
+    def __init__(self, start: Start, batch_size: int, wait_seconds: float = 0.004) -> None:
+        self.batch_size = batch_size
+        self._start, self._wait_seconds = start, wait_seconds
+        self._waiting: deque[_Part] = deque()
+        self._changed = threading.Condition()
+        self._running: queue.Queue[tuple[list[_Part], Callable[[], Answers]]] = queue.Queue(_BATCHES_IN_FLIGHT - 1)
+        for work in (self._gather, self._hand_out):
+            threading.Thread(target=work, name=f"counterfoil-device{work.__name__}", daemon=True).start()
+
+    def __call__(self, pictures: Block) -> Answers:
+        """The answers, in order; the caller has put its pictures side by side, which costs this thread nothing."""
+        asked = _Asked(pictures)
+        with self._changed:
+            self._waiting.append(_Part(asked, pictures))
+            self._changed.notify_all()
+        asked.whole.wait()
+        if asked.fault is not None:
+            raise asked.fault
+        return np.concatenate(asked.rows)
+
+    def _gather(self) -> None:
+        while True:
+            parts = self._next_batch()
+            try:
+                self._begin(parts)
+            except BaseException as fault:  # noqa: BLE001  handed to the threads that wait, who raise it
+                _fail(parts, fault)
+
+    def _next_batch(self) -> list[_Part]:
+        """A full batch, or what came within the wait."""
+        with self._changed:
+            self._changed.wait_for(lambda: bool(self._waiting))
+            self._changed.wait_for(lambda: _count(self._waiting) >= self.batch_size, self._wait_seconds)
+            taken: list[_Part] = []
+            room = self.batch_size
+            while self._waiting and room > 0:
+                part, rest = self._waiting.popleft().split(room)
+                taken.append(part)
+                room -= len(part.pictures)
+                if len(rest.pictures):
+                    self._waiting.appendleft(rest)
+            return taken
+
+    def _begin(self, parts: list[_Part]) -> None:
+        """Start a batch; where the device has no room for it, its halves, and smaller batches from then on."""
+        count = _count(parts)
+        try:
+            self._running.put((parts, self._start([part.pictures for part in parts])))
+            return
+        except TooLarge as error:
+            refused = str(error)
+        if count == 1:
+            raise UserError(f"the device has no room for a single picture: {refused}")
+        self.batch_size = max(1, count // 2)
+        for half in _halves(parts, self.batch_size):
+            self._begin(half)
+
+    def _hand_out(self) -> None:
+        while True:
+            parts, answers = self._running.get()
+            try:
+                rows = answers()
+            except BaseException as fault:  # noqa: BLE001  handed to the threads that wait, who raise it
+                _fail(parts, fault)
+                continue
+            start = 0
+            for part in parts:
+                part.asked.take(rows[start : start + len(part.pictures)])
+                start += len(part.pictures)
+
+
+def _count(parts: Sequence[_Part] | deque[_Part]) -> int:
+    return sum(len(part.pictures) for part in parts)
+
+
+def _fail(parts: Sequence[_Part], fault: BaseException) -> None:
+    for part in parts:
+        part.asked.fail(fault)
+
+
+def _halves(parts: Sequence[_Part], count: int) -> tuple[list[_Part], list[_Part]]:
+    """The first `count` pictures, and the others."""
+    first: list[_Part] = []
+    second: list[_Part] = []
+    for part in parts:
+        head, tail = part.split(max(0, count - _count(first)))
+        first += [head] if len(head.pictures) else []
+        second += [tail] if len(tail.pictures) else []
+    return first, second

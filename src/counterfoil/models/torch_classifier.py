@@ -1,0 +1,134 @@
+"""Torch network as a classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.errors import UserError
+from counterfoil.models.gpu_batches import DeviceBatches, best_batch_size
+from counterfoil.models.model_options import ModelOptions, Request
+from counterfoil.models.model_protocol import ModelBase
+from counterfoil.models.onnx_classifier import ComparedClassifier
+from counterfoil.models.preprocessing import Preparation, fastest_preparation, resize_with_torch
+from counterfoil.models.shared_device import DeviceService
+from counterfoil.models.thread_batcher import Batcher
+from counterfoil.models.torch_network import TorchNetwork, exported
+from counterfoil.plugins import required
+from counterfoil.types import Model, Preprocessing
+
+_COMPARED_AT_ONCE = 64  # the comparison in full precision is short: no need to find its best batch size
+
+Ask = Callable[[Sequence[NDArray[np.uint8]]], NDArray[np.float32]]
+
+
+@dataclass(frozen=True)
+class TorchClassifier(ModelBase):
+    """A network that runs in torch."""
+
+    name: str
+    labels: tuple[str, ...]
+    preparation: Preparation
+    digest: str
+    ask: Ask
+    parameters: int = 0
+    device: str = "cpu"
+    batch_size: int = 1
+
+    @property
+    def preprocessing(self) -> Preprocessing:
+        """What is done to a picture before the network sees it."""
+        return self.preparation.preprocessing
+
+    @property
+    def prepared_by(self) -> str:
+        """Which code prepares the pictures, in words."""
+        return self.preparation.how
+
+    def __call__(self, images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
+        """Probabilities, (len(images), len(labels))."""
+        if not images:
+            return np.zeros((0, len(self.labels)), np.float32)
+        return self.ask(images)
+
+
+def classifier_of(request: Request, network: TorchNetwork) -> Model:
+    """The classifier that the options ask for."""
+    options, device = request.options, chosen_device(request.options.device)
+    check_width(request.address, network)
+    if options.runtime != "own" or (device == "cpu" and options.precision != "f32"):
+        return exported(request, network)
+    if device == "cpu":
+        return _on_cpu(request.address, network)
+    asked = _on_device(request.address, network, options, device)
+    if options.precision == "f32":
+        return asked
+    full = replace(options, precision="f32", batch_size=_COMPARED_AT_ONCE)
+    return ComparedClassifier(asked, _on_device(request.address, network, full, device), options.precision)
+
+
+def chosen_device(wanted: str) -> str:
+    """The device that torch is to use, which must be there."""
+    torch = required("torch", "torch")
+    if wanted == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    kind, _, number = wanted.partition(":")
+    there = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    known = kind == "cpu" or (kind == "cuda" and (number or "0").isdigit() and int(number or 0) < there)
+    if not known:
+        raise UserError(f"expected a device as auto, cpu, cuda or cuda:NUMBER, got '{wanted}'; torch sees {there} GPUs")
+    return wanted
+
+
+def check_width(address: str, network: TorchNetwork) -> None:
+    """A column without a name, or a name without a column, is refused before anything is scored."""
+    torch = required("torch", "torch")
+    if network.preparation.preprocessing.layout != "NCHW":
+        raise UserError(f"expected the layout NCHW, as torch networks have it, got NHWC for {address}")
+    height, width = network.preparation.preprocessing.size
+    grey = network.preparation.picture(np.full((height, width, 3), 127, np.uint8))
+    with torch.inference_mode():
+        found = network.module(torch.from_numpy(grey)[None])
+    columns = tuple(getattr(found, "shape", ()))
+    if columns != (1, len(network.labels)):
+        raise UserError(
+            f"expected {len(network.labels)} output columns, one per label, got an output of shape {columns} from"
+            f" {address}; give the labels this network was trained on"
+        )
+
+
+def _on_cpu(name: str, network: TorchNetwork) -> TorchClassifier:
+    # The pipeline has a thread per core already; more threads inside each call would only get in one another's way.
+    required("torch", "torch").set_num_threads(1)
+    batches = DeviceBatches(network, "cpu")
+
+    def ask(images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
+        # One picture at a time, as in ONNX: the answers cannot depend on the batch.
+        return np.concatenate([batches([batches.ready([image])])() for image in images])
+
+    batches([batches.ready([np.zeros((*network.preparation.preprocessing.size, 3), np.uint8)])])()
+    return _classifier(name, network, ask, "cpu")
+
+
+def _on_device(name: str, network: TorchNetwork, options: ModelOptions, device: str) -> TorchClassifier:
+    swift = replace(network, preparation=fastest_preparation(network.preparation, resize_with_torch, "torch"))
+    batches = DeviceBatches(swift, device, options.precision)
+    # Resizing runs on the pipeline's threads, each of which is one core's.
+    required("torch", "torch").set_num_threads(1)
+    gathering = Batcher(batches, options.batch_size or best_batch_size(batches))
+    example = batches.ready([np.zeros((*network.preparation.preprocessing.size, 3), np.uint8)])
+    service = DeviceService(gathering, example, len(network.labels))
+
+    def ask(images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
+        return service(batches.ready(images))
+
+    return _classifier(name, swift, ask, device, gathering.batch_size)
+
+
+def _classifier(name: str, network: TorchNetwork, ask: Ask, device: str, batch_size: int = 1) -> TorchClassifier:
+    return TorchClassifier(
+        name, network.labels, network.preparation, network.digest, ask, network.parameters, device, batch_size
+    )

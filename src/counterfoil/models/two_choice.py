@@ -1,0 +1,219 @@
+"""Two-choice question and distractor of a variant; free-text answer parsed; class names and synonyms in questions.
+
+Both are drawn from the content, once per photo: every variant of a photo gets the same question, so that the edit is
+the only thing that differs between two answers. The distractor is the label with the highest hash, so a new class
+takes over only the questions that it wins.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from pathlib import Path, PurePosixPath
+from types import MappingProxyType
+from typing import Literal, NamedTuple
+
+from counterfoil.errors import UserError
+from counterfoil.models.model_options import prompt_name
+from counterfoil.types import Outcome, Variant
+
+Match = Literal["substring", "words"]
+
+_THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)
+_REFUSAL = re.compile(
+    r"\b(?:i(?: am|'m) (?:sorry|unable|not able)|sorry,|i (?:can't|cannot|can not|won't|will not|could not|couldn't)"
+    r"|i must decline|unable to (?:assist|help|identify|comply)|as an ai\b)"
+)
+_TAKEN = "\n"  # stands where a longer name was: folded text and names hold no line breaks, so nothing matches across it
+
+
+class ParsedAnswer(NamedTuple):
+    """What an answer amounts to."""
+
+    outcome: Outcome
+    choice: int | None = None  # position among the choices, where the answer names exactly one
+
+
+def folded(text: str) -> str:
+    """Lower case, straight apostrophes, hyphens and underscores as spaces, one space between words."""
+    return " ".join(text.lower().replace("’", "'").replace("-", " ").replace("_", " ").split())
+
+
+def named(answer: str, choices: Sequence[Collection[str]], match: Match = "substring") -> set[int]:
+    """Which choices an answer names, by any of their wordings; longer wordings are sought, and taken out, first.
+
+    Without that order every "can opener" would name a pen as well, and "drying rack for plates" a plate.
+    """
+    text = folded(answer)
+    found: set[int] = set()
+    for wording in sorted({wording for choice in choices for wording in choice}, key=lambda name: (-len(name), name)):
+        text, times = re.subn(_pattern(wording, match), _TAKEN, text)
+        if times:
+            found |= {place for place, choice in enumerate(choices) if wording in choice}
+    return found
+
+
+def _pattern(wording: str, match: Match) -> str:
+    exact = re.escape(wording)
+    return exact if match == "substring" else rf"(?<!\w){exact}(?:e?s)?(?!\w)"
+
+
+def parse_answer(answer: str, choices: Sequence[Collection[str]], match: Match = "substring") -> ParsedAnswer:
+    """One choice named: scored; several or none: unparsed, or refused where the answer says so."""
+    said = _THOUGHT.sub(" ", answer)  # a reasoning model weighs every choice before it answers
+    found = named(said, choices, match)
+    if len(found) == 1:
+        return ParsedAnswer("scored", found.pop())
+    if not found and _REFUSAL.search(folded(said)):
+        return ParsedAnswer("refused")
+    return ParsedAnswer("unparsed")
+
+
+Synonyms = Mapping[str, tuple[str, ...]]  # by the class's name in a prompt
+
+_COLUMNS = ["category", "accepted_substrings"]
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The names of a set of labels, with the synonyms that count as well."""
+
+    names: Mapping[str, str]  # what people call each label
+    synonyms: Synonyms = field(default_factory=lambda: MappingProxyType({}))
+
+    def called(self, label: str) -> str:
+        """The label's name in a question."""
+        return prompt_name(self.names[label])
+
+    def accepted(self, label: str) -> frozenset[str]:
+        """Every wording that counts as this label."""
+        name = self.called(label)
+        return frozenset(folded(wording) for wording in (name, *self.synonyms.get(name, ())))
+
+
+@cache
+def published_synonyms() -> Synonyms:
+    """The synonyms that ImageNet-D's scoring accepts."""
+    table = resources.files("counterfoil.models").joinpath("synonyms.csv")
+    return _synonyms(table.read_text(encoding="utf-8"), "synonyms.csv")
+
+
+def synonyms_with(own: str) -> Synonyms:
+    """The published synonyms; a table of one's own, where its file is given, adds to them."""
+    if not own:
+        return published_synonyms()
+    path = Path(own)
+    if not path.is_file():
+        raise UserError(f"expected a CSV file of synonyms, got '{own}', which is not there")
+    added = _synonyms(path.read_text(encoding="utf-8"), own)
+    known = published_synonyms()
+    return {name: known.get(name, ()) + added.get(name, ()) for name in {**known, **added}}
+
+
+def _synonyms(text: str, where: str) -> Synonyms:
+    table = csv.DictReader(text.splitlines())
+    if table.fieldnames != _COLUMNS:
+        raise UserError(f"expected the header {','.join(_COLUMNS)} in {where}, got {table.fieldnames}")
+    wordings = {prompt_name(row["category"]): (row["accepted_substrings"] or "").split("|") for row in table}
+    if any(not wording.strip() for listed in wordings.values() for wording in listed):
+        raise UserError(f"expected wordings divided by | in {where}, got an empty one, which every answer would hold")
+    return {name: tuple(listed) for name, listed in wordings.items()}
+
+
+Order = Literal["random", "faithful"]
+
+_OWN_COLUMNS = ["id", "distractor"]
+_PUBLISHED_COLUMNS = ["image_dir", "gt_category", "top1_pred_cate", "top2_pred_cate"]
+
+
+class TwoChoiceQuestion(NamedTuple):
+    """What is asked about one picture."""
+
+    text: str
+    truth: str
+    distractor: str
+
+
+@dataclass(frozen=True)
+class Questions:
+    """Makes the question of a variant."""
+
+    vocabulary: Vocabulary
+    labels: tuple[str, ...]  # where distractors are drawn from
+    given: Mapping[str, str]  # distractors by the id of a variant or a sample, before any is drawn
+    order: Order = "random"
+    seed: int = 0
+
+    def about(self, variant: Variant) -> TwoChoiceQuestion:
+        """The question, with the truth's place drawn, or first as in the release of ImageNet-D."""
+        distractor = self._given(variant) or self._drawn(variant)
+        choices = [variant.label, distractor]
+        if self.order == "random" and self._hash("order", variant, distractor) & 1:
+            choices.reverse()
+        return TwoChoiceQuestion(
+            question_among([self.vocabulary.called(label) for label in choices]), variant.label, distractor
+        )
+
+    def _given(self, variant: Variant) -> str | None:
+        ids = (variant.id, variant.sample_id or "", _by_stem(variant.sample_id or variant.id))
+        found = next((self.given[name] for name in ids if name in self.given), None)
+        if found == variant.label:
+            raise UserError(f"expected a wrong class as the distractor of '{variant.id}', got its own, '{found}'")
+        return found
+
+    def _drawn(self, variant: Variant) -> str:
+        accepted = self.vocabulary.accepted(variant.label)
+        others = [label for label in self.labels if not accepted & self.vocabulary.accepted(label)]
+        if not others:
+            raise UserError(f"expected another class to offer beside '{variant.label}', got only {list(self.labels)}")
+        return max(others, key=lambda label: self._hash("distractor", variant, label))
+
+    def _hash(self, purpose: str, variant: Variant, label: str) -> int:
+        about = [purpose, self.seed, variant.sample_id or variant.id, variant.label, label]
+        return int.from_bytes(hashlib.sha256(json.dumps(about).encode()).digest(), "big")
+
+
+def question_among(names: Sequence[str]) -> str:
+    """The question of ImageNet-D's release, word for word."""
+    return f"What is the main object in this image? Choose from the following list: {', '.join(names)}."
+
+
+def read_distractors(file: str, names: Mapping[str, str]) -> dict[str, str]:
+    """Distractors by id: a CSV `id,distractor` of one's own, or a questions file of ImageNet-D."""
+    path = Path(file)
+    if not path.is_file():
+        raise UserError(f"expected a file of distractors, got '{file}', which is not there")
+    text = path.read_text(encoding="utf-8")
+    table = csv.DictReader(text.splitlines(), delimiter="\t" if "\t" in text.partition("\n")[0] else ",")
+    if table.fieldnames == _OWN_COLUMNS:
+        wrong = {row["id"]: row["distractor"] for row in table}
+    elif table.fieldnames == _PUBLISHED_COLUMNS:
+        wrong = {_by_stem(row["image_dir"]): _wrong_answer(row) for row in table}
+    else:
+        raise UserError(f"expected the header {','.join(_OWN_COLUMNS)} in {file}, got {table.fieldnames}")
+    labels = {**{prompt_name(name): label for label, name in names.items()}, **{label: label for label in names}}
+    return {name: _label(distractor, labels, file) for name, distractor in wrong.items()}
+
+
+def _wrong_answer(row: Mapping[str, str]) -> str:
+    """The surrogate's best answer that is not the truth."""
+    first, truth = row["top1_pred_cate"], row["gt_category"]
+    return row["top2_pred_cate"] if prompt_name(first) == prompt_name(truth) else first
+
+
+def _label(distractor: str, labels: Mapping[str, str], file: str) -> str:
+    found = labels.get(distractor) or labels.get(prompt_name(distractor))
+    if found is None:
+        raise UserError(f"expected a label of the model or its name as a distractor in {file}, got '{distractor}'")
+    return found
+
+
+def _by_stem(path: str) -> str:
+    """ImageNet-D's pictures have names that are unique in themselves, wherever the archive was unpacked."""
+    return f"*/{PurePosixPath(path).stem}"

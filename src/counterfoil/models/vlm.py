@@ -1,0 +1,229 @@
+"""Query part of a VLM address.
+
+Vision-language model behind an HTTP endpoint; usage of endpoints kept in usage.json.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import parse_qsl
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from counterfoil.errors import UserError
+from counterfoil.labels.label_space import LabelSpace, imagenet1k, own_space, space_named
+from counterfoil.models.endpoint import Filtered, Rejected, data_url, endpoint_settings, validation_message
+from counterfoil.models.model_protocol import ModelBase
+from counterfoil.models.request_queue import RequestQueue, RetriesExhausted
+from counterfoil.models.two_choice import (
+    Match,
+    Order,
+    ParsedAnswer,
+    Questions,
+    Vocabulary,
+    parse_answer,
+    question_among,
+    read_distractors,
+    synonyms_with,
+)
+from counterfoil.store.files import write_atomically
+from counterfoil.types import Model, Prediction, Usage, Variant
+
+
+class VlmOptions(BaseModel):
+    """Everything that can change an answer or its score; it is part of the model's name and of its digest."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    labels: str = ""  # a known space, a JSON file of classes, or labels divided by commas
+    order: Order = "random"
+    distractors: str = ""  # a file; drawn by rule where it says nothing
+    synonyms: str = ""  # a file that adds to the published synonyms
+    match: Match = "substring"
+    format: Literal["jpeg", "png"] = "jpeg"
+    longest_side: int = Field(default=1024, ge=32, le=2048)  # pixels; smaller pictures are sent as they are
+    answer_tokens: int = Field(default=100, ge=1, le=32768)
+    token_key: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    temperature: float | Literal["default"] = 0.0
+    seed: int = 0
+
+
+def parse_vlm_address(address: str, place: str) -> tuple[str, VlmOptions]:
+    """The model's name and the settings behind it."""
+    model, _, query = place.partition("?")
+    if not model.strip():
+        raise UserError(f"expected vlm:NAME with the name the endpoint knows the model by, got '{address}'")
+    try:
+        pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query))
+    except ValueError:
+        raise UserError(f"expected settings such as vlm:{model}?order=faithful&format=png, got '{address}'") from None
+    settings = dict(pairs)
+    if len(settings) < len(pairs):
+        raise UserError(f"expected each setting once, got '{address}'")
+    try:
+        return model, VlmOptions.model_validate(settings)
+    except ValidationError as error:
+        raise UserError(
+            f"'{address}': {validation_message(error)}; expected keys: {', '.join(VlmOptions.model_fields)}"
+        ) from None
+
+
+def label_space(labels: str, classes: LabelSpace | None) -> LabelSpace:
+    """The classes that a model is asked about: those of its address, else those of the run, else ImageNet's."""
+    if not labels:
+        return classes or imagenet1k()
+    if "," not in labels or Path(labels).is_file():
+        return space_named(labels)
+    names = tuple(name.strip() for name in labels.split(","))
+    if not all(names) or len(set(names)) < len(names):
+        raise UserError(f"expected labels divided by commas, no two alike, got 'labels={labels}'")
+    return own_space("the address", names)
+
+
+_TEXT_KEPT = 1000  # characters of an answer: enough to read it again, not enough to fill a disk
+
+
+@dataclass(frozen=True)
+class VisionLanguageModel(ModelBase):
+    """Answers in predictions; as a classifier it is asked to choose among all its labels, and gives one of them 1."""
+
+    name: str
+    model: str  # as the endpoint knows it
+    asking: VlmOptions
+    labels: tuple[str, ...]
+    vocabulary: Vocabulary = field(repr=False)
+    given: Mapping[str, str] = field(repr=False)  # distractors by id
+    line: RequestQueue = field(repr=False)
+    preprocessing: None = None  # the endpoint does it, unseen
+
+    @cached_property
+    def digest(self) -> str:
+        """Hash of all that is known to shape an answer; what the endpoint computes with cannot be seen from here."""
+        about = [
+            self.model, self.asking.model_dump(), sorted(self.given.items()),
+            [(label, self.vocabulary.called(label), sorted(self.vocabulary.accepted(label))) for label in self.labels],
+        ]  # fmt: skip
+        return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def usage(self) -> Usage:
+        """What was asked since the model was loaded."""
+        return self.line.usage
+
+    @property
+    def retryable(self) -> bool:
+        """Errors come from the network."""
+        return True
+
+    @property
+    def gives_scores(self) -> bool:
+        """It chooses between two answers."""
+        return False
+
+    def close(self) -> None:
+        """End every wait and let the connections go."""
+        self.line.close()
+
+    def among(self, labels: Sequence[str]) -> VisionLanguageModel:
+        """The same model, whose wrong choices come from these labels alone; of one class there is no wrong choice."""
+        wanted = set(labels)
+        return replace(self, labels=tuple(name for name in self.labels if name in wanted)) if len(wanted) > 1 else self
+
+    def offering(self, distractors: Mapping[str, str]) -> VisionLanguageModel:
+        """The same model with these wrong answers, where it knows them; those that the user gave come first."""
+        known = set(self.labels)
+        offered = {sample: label for sample, label in distractors.items() if label in known}
+        return replace(self, given={**offered, **self.given})
+
+    def predict(self, variants: Sequence[Variant], images: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
+        """One prediction per variant, in order; whatever could not be scored says so in its outcome."""
+        pairs = list(zip(variants, images, strict=True))
+        return self.line.each(lambda pair: self._answer(*pair), pairs)
+
+    def __call__(self, images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
+        """1 for the label chosen among all of them, (len(images), len(labels)); NaN where none was."""
+        text = question_among([self.vocabulary.called(label) for label in self.labels])
+        accepted = [self.vocabulary.accepted(label) for label in self.labels]
+        scores = np.full((len(images), len(self.labels)), np.nan, np.float32)
+        found = self.line.each(lambda image: self._read(text, image, accepted)[0], images)
+        for row, reading in enumerate(found):
+            if reading.choice is not None:
+                scores[row] = np.arange(len(self.labels)) == reading.choice
+        return scores
+
+    @cached_property
+    def _questions(self) -> Questions:
+        return Questions(self.vocabulary, self.labels, self.given, self.asking.order, self.asking.seed)
+
+    def _answer(self, variant: Variant, image: NDArray[np.uint8]) -> Prediction:
+        question = self._questions.about(variant)
+        choices = (question.truth, question.distractor)
+        reading, text = self._read(question.text, image, [self.vocabulary.accepted(label) for label in choices])
+        if reading.choice is None:
+            return Prediction(variant.id, (), (), float("nan"), reading.outcome, text)
+        right = 1.0 if reading.choice == 0 else 0.0
+        return Prediction(variant.id, (choices[reading.choice],), (1.0,), right, reading.outcome, text)
+
+    def _read(
+        self, text: str, image: NDArray[np.uint8], accepted: Sequence[Collection[str]]
+    ) -> tuple[ParsedAnswer, str]:
+        """Ask, and read the answer; also what was said, or why nothing was."""
+        try:
+            reply = self.line.ask(self._body(text, image))
+        except (RetriesExhausted, Rejected) as problem:
+            reading, said = ParsedAnswer("error"), str(problem)
+        except Filtered as problem:
+            reading, said = ParsedAnswer("refused"), str(problem)
+        else:
+            reading = (
+                ParsedAnswer("refused") if reply.refused else parse_answer(reply.text, accepted, self.asking.match)
+            )
+            said = reply.text
+        self.line.count(reading.outcome)
+        return reading, said[:_TEXT_KEPT]
+
+    def _body(self, text: str, image: NDArray[np.uint8]) -> dict[str, Any]:
+        url = data_url(image, self.asking.format, self.asking.longest_side)
+        content = [{"type": "image_url", "image_url": {"url": url}}, {"type": "text", "text": text}]
+        body = {"model": self.model, "messages": [{"role": "user", "content": content}]}
+        heat = {} if self.asking.temperature == "default" else {"temperature": self.asking.temperature}
+        return {**body, self.asking.token_key: self.asking.answer_tokens, **heat}
+
+
+def load_vlm(address: str, place: str, classes: LabelSpace | None = None) -> VisionLanguageModel:
+    """The model that `vlm:NAME?settings` names; the endpoint comes from the environment."""
+    model, asking = parse_vlm_address(address, place)
+    space = label_space(asking.labels, classes)
+    names = {label: space.name_of(label) for label in space.labels}
+    given = read_distractors(asking.distractors, names) if asking.distractors else {}
+    vocabulary = Vocabulary(names, synonyms_with(asking.synonyms))
+    return VisionLanguageModel(
+        address, model, asking, space.labels, vocabulary, given, RequestQueue(endpoint_settings())
+    )
+
+
+def record_usage(folder: Path, classifiers: Iterable[Model]) -> None:
+    """Add what this session asked to what earlier ones did."""
+    asked = {model.name: usage for model in classifiers if (usage := model.usage) is not None}
+    if not asked:
+        return
+    earlier = read_usage(folder)
+    total = {name: usage.plus(earlier[name]) if name in earlier else usage for name, usage in asked.items()}
+    records = {name: usage.record() for name, usage in total.items()}
+    write_atomically(folder / "usage.json", json.dumps(records, indent=1, allow_nan=False))
+
+
+def read_usage(folder: Path) -> dict[str, Usage]:
+    """What each endpoint was asked for a run, over all its sessions; empty where there was none."""
+    path = folder / "usage.json"
+    if not path.is_file():
+        return {}
+    return {name: Usage.of(record) for name, record in json.loads(path.read_text(encoding="utf-8")).items()}

@@ -1,0 +1,130 @@
+"""Errors of hub downloads in one line; weight files read safely, their digests."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import pickle
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+
+from counterfoil.errors import UserError
+from counterfoil.plugins import required
+
+
+@contextmanager
+def reporting_hub_errors(address: str, advice: str) -> Iterator[None]:
+    """Turn a library's failure to fetch or to fit weights into a line that says what to do instead."""
+    try:
+        yield
+    except (OSError, RuntimeError, ValueError, KeyError, pickle.UnpicklingError) as error:
+        line = " ".join(str(error).split())[:240]
+        raise UserError(f"expected weights for '{address}', but they cannot be loaded: {line}; {advice}") from error
+
+
+def similar_addresses(name: str, known: Iterable[str], kind: str) -> str:
+    """The exact addresses that were probably meant."""
+    close = difflib.get_close_matches(name, list(known), n=3, cutoff=0.3)
+    return " or ".join(f"'{kind}:{match}'" for match in close) or f"one of `counterfoil list models`, {kind}:"
+
+
+def looks_like_a_file(place: str) -> bool:
+    """Whether somebody gave a path where a name belongs."""
+    return place.lower().endswith((".pth", ".pt", ".bin", ".ckpt", ".safetensors", ".tar")) or place.startswith(
+        ("/", "./", "../", "~")
+    )
+
+
+_WRAPPERS = ("state_dict", "model_state_dict", "state_dict_ema", "model", "model_ema")  # where trainers put the weights
+
+
+def check_file(path: Path, expected: str) -> None:
+    """Refuse what is no file of weights at all, and say what it is instead."""
+    if not path.is_file():
+        raise UserError(f"expected {expected}, got '{path}': there is no such file")
+    with path.open("rb") as file:
+        head = file.read(512).lstrip().lower()
+    if head.startswith((b"<!doctype html", b"<html", b"<?xml")):
+        raise UserError(
+            f"expected {expected}, got {path}: it is a web page, saved in place of the weights;"
+            f" download it again (a log-in or an error page often answers with one)"
+        )
+    if head.startswith(b"version https://git-lfs"):
+        raise UserError(
+            f"expected {expected}, got {path}: it is a Git LFS pointer; run `git lfs pull` for the file itself"
+        )
+    if not head:
+        raise UserError(f"expected {expected}, got {path}: it is empty")
+
+
+def read_weights(path: Path) -> dict[str, Any]:
+    """Tensors by name, from safetensors or from a torch file that holds nothing but tensors."""
+    check_file(path, "a file of weights")
+    return _safetensors_file(path) if _is_safetensors(path) else _unwrapped(_torch_file(path), path)
+
+
+def _is_safetensors(path: Path) -> bool:
+    with path.open("rb") as file:
+        head = file.read(9)
+    return len(head) == 9 and head[8:9] == b"{"
+
+
+def _safetensors_file(path: Path) -> dict[str, Any]:
+    required("torch", "torch")
+    from safetensors.torch import load_file  # imports torch
+
+    try:
+        weights: dict[str, Any] = load_file(path)
+    except SafetensorError as error:
+        raise UserError(f"expected a whole safetensors file, got {path}: {error}; download it again") from error
+    return weights
+
+
+def _torch_file(path: Path) -> Any:
+    torch = required("torch", "torch")
+    try:
+        return torch.load(path, map_location="cpu", weights_only=True)
+    except (pickle.UnpicklingError, EOFError, RuntimeError, ValueError) as error:
+        reason = " ".join(str(error).split())[:160]
+        raise UserError(
+            f"expected weights alone, got {path}, which torch does not read without running code from it ({reason});"
+            f" save the state_dict as safetensors"
+        ) from error
+
+
+def _unwrapped(found: Any, path: Path) -> dict[str, Any]:
+    for wrapper in _WRAPPERS:
+        if isinstance(found, dict) and isinstance(found.get(wrapper), dict):
+            found = found[wrapper]
+    if not isinstance(found, dict) or not all(hasattr(value, "shape") for value in found.values()):
+        raise UserError(f"expected tensors by name in {path}, got {type(found).__name__} of something else")
+    return {name.removeprefix("module."): value for name, value in found.items()}
+
+
+def file_digest(path: Path) -> str:
+    """Hash of a file."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while part := file.read(1 << 22):
+            digest.update(part)
+    return digest.hexdigest()
+
+
+def weights_digest(module: Any) -> str:
+    """Hash of the weights that a torch module holds, whatever file or hub they came from."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(module.state_dict().items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+        digest.update(_raw(tensor))
+    return digest.hexdigest()
+
+
+def _raw(tensor: Any) -> bytes:
+    torch = required("torch", "torch")
+    flat = tensor.detach().cpu().contiguous().reshape(-1)
+    raw: bytes = flat.view(torch.uint8).numpy().tobytes()
+    return raw

@@ -1,1 +1,0 @@
-"""Pictures and backgrounds from diffusion models."""

@@ -1,0 +1,1 @@
+"""Painters: models that make pictures or backgrounds from requests."""

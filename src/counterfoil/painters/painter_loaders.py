@@ -1,0 +1,155 @@
+"""Addresses of painters; painter of one's own: python:module:factory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from counterfoil.errors import UserError
+from counterfoil.painters.diffusers_painter import load_diffusers
+from counterfoil.painters.painter_protocol import (
+    Painted,
+    Painter,
+    PainterBase,
+    PaintOptions,
+    PaintRefused,
+    PaintRequest,
+    Paints,
+)
+from counterfoil.plugins import (
+    Plugin,
+    load_factory,
+    optional,
+    plugin_named,
+    plugins_of,
+    reporting_errors,
+    source_digest,
+)
+
+_OF_DIFFUSERS = ("steps", "guidance", "scheduler", "size", "strength", "device", "precision")
+
+
+@dataclass(frozen=True)
+class PythonPainter(PainterBase):
+    """Makes a painter of an object with `paint(wishes)`: the number, type and shape of its pictures are checked."""
+
+    name: str
+    painter: Any
+    digest: str  # of the module's source, where the object names none
+
+    @property
+    def settings(self) -> Mapping[str, object]:
+        """What the object says of itself."""
+        return {"painter": self.name, "revision": self.digest, **optional(self.painter, "settings", {})}
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """What the object says of its making."""
+        return dict(optional(self.painter, "environment", {}))
+
+    def check_prompt(self, prompt: str) -> None:
+        """What the object refuses, where it looks at prompts."""
+        if isinstance(self.painter, PainterBase):
+            self.painter.check_prompt(prompt)
+
+    def check_time(self, wish: PaintRequest, pictures: int) -> None:
+        """What the object refuses, where it knows how long it takes."""
+        if isinstance(self.painter, PainterBase):
+            self.painter.check_time(wish, pictures)
+
+    def paint(self, wishes: Sequence[PaintRequest]) -> list[Painted]:
+        """One picture or refusal per wish, in order."""
+        with reporting_errors(f"{self.name} failed at {_prompts(wishes)}", "; what is finished is kept"):
+            found = list(self.painter.paint(wishes))
+        if len(found) != len(wishes):
+            raise UserError(f"expected {len(wishes)} pictures from {self.name}, got {len(found)}")
+        for image, wish in zip(found, wishes, strict=True):
+            if not (isinstance(image, PaintRefused) or _fits(image, wish)):
+                raise UserError(f"expected {_wanted(wish)} or a Refusal from {self.name}, got {_told(image)}")
+        return found
+
+
+def _fits(image: object, wish: PaintRequest) -> bool:
+    if not isinstance(image, np.ndarray) or image.dtype != np.uint8 or image.shape[2:] != (3,) or not image.size:
+        return False
+    return wish.around is None or image.shape == wish.around.image.shape
+
+
+def _wanted(wish: PaintRequest) -> str:
+    shape = "(height, width, 3)" if wish.around is None else f"{wish.around.image.shape}, that of the photo,"
+    return f"an array of dtype uint8 and shape {shape}"
+
+
+def _told(image: object) -> str:
+    if isinstance(image, np.ndarray):
+        return f"one of dtype {image.dtype} and shape {image.shape}"
+    return f"an object of type {type(image).__name__}"
+
+
+def _prompts(wishes: Sequence[PaintRequest]) -> str:
+    more = f" or at one of {len(wishes) - 1} more prompts of its batch" if len(wishes) > 1 else ""
+    return f"the prompt '{wishes[0].prompt}'{more}"
+
+
+def load_python_painter(address: str, place: str, paints: Paints, options: PaintOptions) -> PythonPainter:
+    """Import the module and call its factory."""
+    _refuse_unused(address, options)
+    return _as_painter(address, *load_factory(address, place))
+
+
+def load_plugin_painter(address: str, plugin: Plugin, paints: Paints, options: PaintOptions) -> PythonPainter:
+    """The painter that another package's loader makes of the address."""
+    with reporting_errors(f"expected '{address}' to load, but it fails"):
+        painter = plugin.load(address, address.partition(":")[2], paints, options)
+    return _as_painter(address, painter, plugin.module)
+
+
+def _as_painter(address: str, painter: Any, module: ModuleType) -> PythonPainter:
+    if not callable(optional(painter, "paint", None)):
+        raise UserError(f"expected '{address}' to name a factory of an object with `paint(wishes)`, got none")
+    made = PythonPainter(address, painter, str(optional(painter, "digest", None) or source_digest(module)))
+    try:
+        json.dumps([made.settings, made.environment], allow_nan=False)
+    except (TypeError, ValueError) as error:
+        expected = f"expected `settings` and `environment` of '{address}' as dictionaries ready for JSON"
+        raise UserError(f"{expected}: {error}") from error
+    return made
+
+
+def _refuse_unused(address: str, options: PaintOptions) -> None:
+    """A setting that goes nowhere would stand in nobody's pictures."""
+    usual = PaintOptions()
+    for name in _OF_DIFFUSERS:
+        if getattr(options, name) != getattr(usual, name):
+            raise UserError(f"expected no --{name} with {address}: its factory is asked without settings; set it there")
+
+
+ENTRY_POINTS = "counterfoil.painters"  # the group in which another package names its loaders by scheme
+
+PAINTERS: dict[str, tuple[Callable[[str, str, Paints, PaintOptions], Painter], str]] = {
+    "diffusers": (load_diffusers, "diffusers:org/name@revision or a folder: any diffusers pipeline with safetensors"),
+    "python": (load_python_painter, "python:module:factory, where factory() returns an object with `paint(wishes)`"),
+}
+
+
+def painter_schemes() -> dict[str, str]:
+    """What each scheme loads, ours and those of other packages."""
+    others = {scheme: plugin.about for scheme, plugin in plugins_of(ENTRY_POINTS).items() if scheme not in PAINTERS}
+    return {**{scheme: about for scheme, (_, about) in PAINTERS.items()}, **others}
+
+
+def load_painter(address: str, paints: Paints, options: PaintOptions | None = None) -> Painter:
+    """The painter at this address, for whole pictures or for backgrounds."""
+    kind, colon, place = address.partition(":")
+    if colon and place and kind in PAINTERS:
+        return PAINTERS[kind][0](address, place, paints, options or PaintOptions())
+    plugin = plugin_named(ENTRY_POINTS, kind) if colon else None
+    if plugin is not None:
+        return load_plugin_painter(address, plugin, paints, options or PaintOptions())
+    known = "; ".join(about for _, about in PAINTERS.values())
+    raise UserError(f"expected the address of a painter, got '{address}'; there are: {known}")

@@ -1,0 +1,219 @@
+"""Unconditional pixel models, ImageNet-E's method.
+
+Such a model reads no words: a wish says `lambda NUMBER`. The background is noised part of the way and denoised again,
+pushed along the gradient of its complexity; after every step the object, noised as far, stands in its place again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from counterfoil.errors import UserError
+from counterfoil.painters.diffusers_pipeline import (
+    DiffusersRepository,
+    InpaintingArea,
+    by_size,
+    device_for,
+    dtype_on,
+    environment_on,
+    inpainting_area,
+    loading,
+    precision_on,
+)
+from counterfoil.painters.guidance import SIDE, raise_complexity
+from counterfoil.painters.painter_protocol import (
+    Painted,
+    PainterBase,
+    PaintOptions,
+    PaintRefused,
+    PaintRequest,
+    refuse_slow,
+    run_in_batches,
+    seconds_of,
+)
+from counterfoil.plugins import required
+
+_STEPS = 100  # of the whole way from noise to picture, as ImageNet-E respaces it
+_STRENGTH = 0.25  # of the way that a background goes back
+_LARGEST = 1000.0  # of lambda; beyond it nothing but the guidance is left
+
+
+def lambda_of(prompt: str) -> float:
+    """The number in `lambda NUMBER`."""
+    word, _, number = prompt.partition(" ")
+    try:
+        value = float(number) if word == "lambda" else math.nan
+    except ValueError:
+        value = math.nan
+    if not abs(value) <= _LARGEST:
+        raise UserError(
+            f"expected 'lambda NUMBER' with a number of -{_LARGEST:g} to {_LARGEST:g} for a model without words,"
+            f" got '{prompt}'"
+        )
+    return value
+
+
+@dataclass(frozen=True)
+class PixelPainter(PainterBase):
+    """An unconditional model that paints backgrounds."""
+
+    name: str
+    network: Any
+    noise: Any  # the scheduler that the model was trained with
+    revision: str
+    device: str
+    options: PaintOptions
+    _room: list[int] = field(default_factory=list, repr=False, compare=False)
+
+    @property
+    def settings(self) -> Mapping[str, object]:
+        """Everything that changes a picture."""
+        return {
+            "painter": self.name, "revision": self.revision, "pipeline": type(self.network).__name__,
+            "scheduler": "blended ancestral sampling", "steps": self._steps, "strength": self._strength,
+            "guidance": "push of the predicted spectrum by lambda and the noise left", "size": self._size,
+            "precision": precision_on(self.device, self.options),
+        }  # fmt: skip
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """Device and versions."""
+        return environment_on(self.device)
+
+    def paint(self, wishes: Sequence[PaintRequest]) -> list[Painted]:
+        """One background or refusal per wish, in order."""
+        for wish in wishes:
+            self.check_prompt(wish.prompt)
+        canvases = [inpainting_area(wish, self._size, self._multiple) for wish in wishes]
+        painted: list[Painted] = [PaintRefused("never painted")] * len(wishes)
+        for places in by_size(canvases):
+            found = run_in_batches([canvases[place] for place in places], self._batch, self, self._room)
+            for place, one in zip(places, found, strict=True):
+                painted[place] = one if isinstance(one, PaintRefused) else canvases[place].fitted_back(one)
+        return painted
+
+    def check_prompt(self, prompt: str) -> None:
+        """Refuse words."""
+        lambda_of(prompt)
+
+    def check_time(self, wish: PaintRequest, pictures: int) -> None:
+        """Refuse what would take hours without a GPU."""
+        hurried = replace(self, options=replace(self.options, steps=2, strength=1.0))
+        refuse_slow(self, lambda: len(self._schedule) / 2 * seconds_of(lambda: hurried.paint([wish])), pictures)
+
+    @property
+    def _steps(self) -> int:
+        return self.options.steps or _STEPS
+
+    @property
+    def _strength(self) -> float:
+        return self.options.strength or _STRENGTH
+
+    @property
+    def _size(self) -> int:
+        side = self.network.config.sample_size
+        return int(self.options.size or (max(side) if isinstance(side, (list, tuple)) else side))
+
+    @property
+    def _multiple(self) -> int:
+        """A side must be halved once for each level but the last."""
+        return max(8, 1 << (len(self.network.config.block_out_channels) - 1))
+
+    @cached_property
+    def _schedule(self) -> list[tuple[int, float]]:
+        """The times that are visited and the share of the picture's variance at each, the last one first."""
+        whole = self.noise.alphas_cumprod.double().tolist()
+        times = np.linspace(0, len(whole) - 1, min(self._steps, len(whole))).round().astype(int)
+        visited = times[: max(1, round(self._strength * len(times)))]
+        return [(int(time), whole[time]) for time in reversed(visited)]
+
+    def _batch(self, canvases: Sequence[InpaintingArea]) -> list[Painted]:
+        torch = required("torch", "diffusion")
+        draws = [torch.Generator("cpu").manual_seed(canvas.wish.seed % 2**63) for canvas in canvases]
+        photo = _stacked(torch, [canvas.photo.transpose(2, 0, 1) for canvas in canvases]).to(self.device) * 2 - 1
+        mask = _stacked(torch, [canvas.mask[None] for canvas in canvases]).to(self.device)
+        pull = torch.tensor([lambda_of(canvas.wish.prompt) for canvas in canvases], device=self.device)
+
+        def drawn() -> Any:
+            return torch.cat([torch.randn(photo[:1].shape, generator=one) for one in draws]).to(self.device)
+
+        with torch.inference_mode():
+            found = self._denoised(photo, mask, pull.view(-1, 1, 1, 1) * math.sqrt(mask[0].numel()) / SIDE, drawn)
+        levels = ((found.clamp(-1, 1) + 1) * 127.5).round().permute(0, 2, 3, 1).cpu().numpy()
+        return [_checked(one) for one in levels]
+
+    def _denoised(self, photo: Any, mask: Any, pull: Any, drawn: Any) -> Any:
+        """From the noised background to the painted one; the object never leaves its place."""
+        torch = required("torch", "diffusion")
+        shares = [share for _, share in self._schedule] + [1.0]
+        noised = math.sqrt(shares[0]) * photo + math.sqrt(1 - shares[0]) * drawn()
+        dtype = dtype_on(self.device, self.options)
+        predicted = photo
+        for (time, share), before in zip(self._schedule, shares[1:], strict=True):
+            steps = torch.full((len(photo),), time, device=self.device)
+            noise = self.network(noised.to(dtype), steps).sample.float()[:, :3]
+            predicted = (noised - math.sqrt(1 - share) * noise) / math.sqrt(share)
+            predicted = raise_complexity(predicted.clamp(-1, 1), pull * math.sqrt(1 - share)).clamp(-1, 1)
+            spread = 1 - share / before
+            mean = math.sqrt(before) * spread * predicted + math.sqrt(share / before) * (1 - before) * noised
+            painted = mean / (1 - share) + math.sqrt(spread * (1 - before) / (1 - share)) * drawn()
+            object_there = math.sqrt(before) * photo + math.sqrt(1 - before) * drawn()
+            noised = mask * painted + (1 - mask) * object_there
+        return mask * predicted + (1 - mask) * photo
+
+
+def load_pixels(address: str, found: DiffusersRepository, options: PaintOptions) -> PixelPainter:
+    """The painter over an unconditional model."""
+    diffusers = required("diffusers", "diffusion")
+    _refuse_unused(address, options)
+    device = device_for(options)
+    with loading(address):
+        inside = {"subfolder": "unet"} if found.is_pipeline else {}
+        network = diffusers.UNet2DModel.from_pretrained(found.place, **inside, **found.options)
+        noise = diffusers.DDPMScheduler.from_pretrained(found.place, subfolder="scheduler", **_revision(found))
+    _check_kind(address, found, network, noise)
+    if not (options.size or network.config.sample_size):
+        raise UserError(f"expected --size: '{address}' does not say at which size it was trained")
+    network = network.eval().to(device, dtype_on(device, options))
+    return PixelPainter(address, network, noise, found.revision, device, options)
+
+
+def _refuse_unused(address: str, options: PaintOptions) -> None:
+    for name in ("guidance", "scheduler"):
+        if getattr(options, name) is not None:
+            raise UserError(f"expected no --{name} with '{address}': a model over pixels is guided by lambda alone")
+
+
+def _check_kind(address: str, found: DiffusersRepository, network: Any, noise: Any) -> None:
+    """Another kind of model would fail in its first step, or paint nothing but noise."""
+    config = network.config
+    faults = {
+        "one that works on an autoencoder's codes": any(file.startswith(("vae/", "vqvae/")) for file in found.files),
+        "one that must be told a class": bool(config.num_class_embeds or config.class_embed_type),
+        f"one of {config.in_channels} colours": config.in_channels != 3,
+        f"one that predicts {noise.config.prediction_type}": noise.config.prediction_type != "epsilon",
+    }
+    for fault in (fault for fault, found_it in faults.items() if found_it):
+        raise UserError(
+            f"expected an unconditional model over RGB pixels that predicts noise, got '{address}', {fault}"
+        )
+
+
+def _revision(found: DiffusersRepository) -> dict[str, str]:
+    return {"revision": found.commit} if found.commit else {}
+
+
+def _stacked(torch: Any, planes: Sequence[Any]) -> Any:
+    return torch.from_numpy(np.ascontiguousarray(np.stack(planes), np.float32))
+
+
+def _checked(levels: Any) -> Painted:
+    if not np.isfinite(levels).all():
+        return PaintRefused("the model gave numbers that are not finite; try --precision f32")
+    return np.asarray(levels, np.uint8)

@@ -1,0 +1,124 @@
+"""Diffusion schedule, solver, blending of known pixels.
+
+The arithmetic is the same for NumPy and for torch: whatever kind of array comes in goes out. Every picture brings its
+own noise, so a picture does not depend on the batch it is painted in.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+LAST_RATIO = 6.0  # log signal-to-noise ratio of the last step; what is left of the noise there is below a few levels
+SHIFT = 2 * math.log(4)  # the schedule of 64 px pictures, made noisier for 256 px
+STRONGEST = 0.97  # of the schedule: nothing of the old background is left
+SPAN = 3  # steps taken again at a time: enough for the second-order solver, too few to lose the layout
+TURNS = (0.6180339887, 0.7548776662)  # shares of height and width whose multiples never come close to a whole
+
+Array: TypeAlias = Any  # numpy.ndarray or torch.Tensor, (n, channels, height, width), from -1 to 1
+Predict: TypeAlias = Callable[[Array, float], Array]  # planes and log ratio to v
+Guide: TypeAlias = Callable[[Array, float], Array]  # the picture seen so far and the share of noise, to a better one
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What is painted over and what stays; the arrays are of one kind, with one picture per row."""
+
+    background: Array  # (n, 3, height, width), where the painting starts from
+    colours: Array  # (n, 3, height, width), of what stays
+    known: Array  # (n, 1, height, width), 1 where the colours stay and 0 where they are painted
+    noise: Array  # (n, 3, height, width)
+
+
+def log_ratio(strength: float) -> float:
+    """The log signal-to-noise ratio at which an edit of this strength starts."""
+    return -2 * math.log(math.tan(math.pi / 2 * min(strength, STRONGEST))) - SHIFT
+
+
+def levels(ratio: float) -> tuple[float, float]:
+    """How much of the picture and how much noise there is at this ratio: squares that add up to 1."""
+    return 1 / math.sqrt(1 + math.exp(-ratio)), 1 / math.sqrt(1 + math.exp(ratio))
+
+
+def ratios(strength: float, steps: int) -> list[float]:
+    """The ratios at which the network is asked, evenly spaced: an even share of the detail appears at each step."""
+    return [float(ratio) for ratio in np.linspace(log_ratio(strength), LAST_RATIO, steps)]
+
+
+def resampled(schedule: Sequence[float], times: int) -> list[float]:
+    """The schedule with every few steps taken `times` times: down, back up in noise, down again."""
+    way = list(schedule[:1])
+    for start in range(0, len(schedule) - 1, SPAN):
+        span = list(schedule[start : start + SPAN + 1])
+        way += span[1:] + (times - 1) * span
+    return way
+
+
+def sample_background(predict: Predict, scene: Scene, schedule: Sequence[float], guide: Guide | None = None) -> Array:
+    """Solve from the first ratio of the schedule to a clean picture; known pixels come out as they went in.
+
+    Where the schedule turns back to a lower ratio, the network is not asked and the picture is made noisier instead.
+    """
+    signal, noise = levels(schedule[0])
+    noisy = signal * _kept(scene, scene.background) + noise * scene.noise
+    clean = earlier = None
+    turns = 0
+    for place, ratio in enumerate(schedule):
+        if place + 1 < len(schedule) and schedule[place + 1] < ratio:
+            turns += 1
+            noisy, clean = _noisier(scene, noisy, (ratio, schedule[place + 1]), turns), None
+            continue
+        earlier, clean = clean, _seen(predict, scene, noisy, ratio)
+        if guide is not None:
+            clean = _kept(scene, _module(clean).clip(guide(clean, levels(ratio)[1]), -1, 1))
+        if place + 1 < len(schedule):
+            ahead = clean if earlier is None else _extrapolated(clean, earlier, schedule[place - 1 : place + 2])
+            noisy = _stepped(scene, noisy, ahead, (ratio, schedule[place + 1]))
+    return clean
+
+
+def _kept(scene: Scene, picture: Array) -> Array:
+    return scene.known * scene.colours + (1 - scene.known) * picture
+
+
+def _seen(predict: Predict, scene: Scene, noisy: Array, ratio: float) -> Array:
+    """The clean picture that the network sees in the noisy one."""
+    module, (signal, noise) = _module(noisy), levels(ratio)
+    planes = module.concatenate([noisy, scene.known * scene.colours, scene.known], 1)
+    return _kept(scene, module.clip(signal * noisy - noise * predict(planes, ratio), -1, 1))
+
+
+def _extrapolated(clean: Array, earlier: Array, around: Sequence[float]) -> Array:
+    """Where the clean picture is heading halfway through the next step, from its last two states."""
+    before, now, after = around
+    return clean + (clean - earlier) * ((after - now) / (2 * (now - before)))
+
+
+def _stepped(scene: Scene, noisy: Array, clean: Array, step: tuple[float, float]) -> Array:
+    """The noisy picture at the next ratio; known pixels get the noise they had from the beginning."""
+    (_, noise), (next_signal, next_noise) = (levels(ratio) for ratio in step)
+    shrink = math.exp((step[0] - step[1]) / 2)
+    moved = next_noise / noise * noisy + next_signal * (1 - shrink) * clean
+    stays = next_signal * scene.colours + next_noise * scene.noise
+    return scene.known * stays + (1 - scene.known) * moved
+
+
+def _noisier(scene: Scene, noisy: Array, step: tuple[float, float], turn: int) -> Array:
+    """The picture at a lower ratio, as noise would have led to it; known pixels keep the noise they had."""
+    (signal, noise), (next_signal, next_noise) = (levels(ratio) for ratio in step)
+    share = next_signal / signal
+    # The picture's own noise moved elsewhere is as good as new, and needs no generator on any device.
+    shifts = tuple(int(turn * part * side) for part, side in zip(TURNS, noisy.shape[-2:], strict=True))
+    fresh = _module(noisy).roll(scene.noise, shifts, (2, 3))
+    moved = share * noisy + math.sqrt(next_noise**2 - (share * noise) ** 2) * fresh
+    stays = next_signal * scene.colours + next_noise * scene.noise
+    return scene.known * stays + (1 - scene.known) * moved
+
+
+def _module(array: Array) -> Any:
+    return np if isinstance(array, np.ndarray) else sys.modules["torch"]

@@ -1,1 +1,0 @@
-"""Runs read back from their folders: reports made again, comparisons, without model or photo."""

@@ -1,0 +1,128 @@
+"""Optional packages, entry points and user code named module:factory, imported on first use.
+
+Entry points of the groups `counterfoil.models`, `counterfoil.sources` and `counterfoil.painters` are loaders, each
+under the scheme of its addresses: `scheme:rest`. What goes wrong in people's code is said in one line.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from counterfoil.errors import UserError, how_to_install
+
+
+def required(module: str, extra: str) -> Any:
+    """The module, or one line that says which extra to install."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise UserError(
+            f"expected the package '{error.name}', which is not installed; run: {how_to_install(extra)}"
+        ) from error
+    except (ImportError, OSError, RuntimeError) as error:
+        line = " ".join(str(error).split())[:160]
+        raise UserError(
+            f"expected the package '{module}' to load, but it does not: {line}; torch and what is built for it must be"
+            f" of matching versions: {how_to_install(extra, '--upgrade ')}"
+        ) from error
+
+
+def load_factory(address: str, place: str) -> tuple[Any, ModuleType]:
+    """What the factory at `place` returns, and the module it stands in."""
+    module_name, _, name = place.partition(":")
+    if not module_name or not name:
+        raise UserError(f"expected python:module:factory, got '{address}'")
+    if "" not in sys.path and str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))  # as `python -m` does
+    with reporting_errors(f"expected '{address}' to name a factory, but it fails"):
+        module, factory = _factory(address, module_name, name)
+        return factory(), module
+
+
+def _factory(address: str, module_name: str, name: str) -> tuple[ModuleType, Callable[[], Any]]:
+    try:
+        module = importlib.import_module(module_name)
+    except ImportError as error:
+        raise UserError(f"expected an importable module in '{address}', but it cannot be imported: {error}") from error
+    if not callable(factory := getattr(module, name, None)):
+        raise UserError(f"expected a function '{name}' in module '{module_name}' for '{address}', found none")
+    return module, factory
+
+
+@contextmanager
+def reporting_errors(what: str, kept: str = "") -> Iterator[None]:
+    """Turn whatever people's own code raises into a line that says where."""
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:  # the code is not ours: what it may raise is not known
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        told = " ".join(f"{type(error).__name__}: {error}".split())[:240]
+        raise UserError(f"{what}: {told} ({Path(place.filename).name}, line {place.lineno}){kept}") from error
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """A loader of another package, registered under a scheme."""
+
+    load: Callable[..., Any]
+    module: ModuleType
+
+    @property
+    def about(self) -> str:
+        """The first line of its documentation."""
+        return (self.load.__doc__ or f"from {self.module.__name__}").strip().split("\n")[0]
+
+
+def plugin_named(group: str, scheme: str) -> Plugin | None:
+    """The loader that an installed package registered under this scheme; None where there is none."""
+    registered = [entry for entry in entry_points(group=group) if entry.name == scheme]
+    if len(registered) > 1:
+        values = " and ".join(sorted(entry.value for entry in registered))
+        raise UserError(f"two packages register '{scheme}:' in {group}, {values}: uninstall or rename one")
+    return _plugin(registered[0]) if registered else None
+
+
+def plugins_of(group: str) -> dict[str, Plugin]:
+    """Every loader that installed packages registered, by scheme."""
+    schemes = sorted({entry.name for entry in entry_points(group=group)})
+    return {scheme: plugin for scheme in schemes if (plugin := plugin_named(group, scheme)) is not None}
+
+
+def _plugin(entry: EntryPoint) -> Plugin:
+    with reporting_errors(f"expected the entry point {entry.name} = {entry.value} to load, but it fails"):
+        loader = entry.load()
+    if not callable(loader):
+        raise UserError(f"entry point {entry.name} = {entry.value}: expected a function, got {loader!r}")
+    return Plugin(loader, sys.modules[entry.module])
+
+
+def optional(thing: object, name: str, default: Any) -> Any:
+    """What people's own object says under this name, or the default: it need not say anything."""
+    return getattr(thing, name, default)
+
+
+def source_digest(module: ModuleType) -> str:
+    """Stands for an object that names no digest of its own; its weights are then not covered."""
+    file = Path(vars(module).get("__file__") or "")
+    return hashlib.sha256(file.read_bytes() if file.is_file() else module.__name__.encode()).hexdigest()
+
+
+_NEEDED = ("fastapi", "uvicorn", "sqlalchemy", "alembic", "itsdangerous")
+
+
+def check_installed() -> None:
+    """Every package of the page and its database is there, or one line says what to install."""
+    for module in _NEEDED:
+        required(module, "web")

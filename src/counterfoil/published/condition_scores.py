@@ -1,0 +1,114 @@
+"""Top-1 and top-5 of class folders; accuracies by folder as papers count."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.published.archive import ArchiveCondition
+from counterfoil.report.report_input import PaperTable
+from counterfoil.statistics.answers import Answers, Condition, place_of
+from counterfoil.statistics.intervals import RATE, Estimate, estimate
+from counterfoil.study.predictions import among_five
+from counterfoil.study.runs import Study
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Right answers, row by row as in the study's answers; what could not be scored counts nowhere."""
+
+    answers: Answers
+    right: NDArray[np.bool_]
+
+    def accuracy(self, model: str, kinds: Collection[ArchiveCondition] | None = None) -> float | None:
+        """Percent right over every picture of these kinds, or of all; None where none was scored."""
+        rows = self._rows(model, kinds)
+        return 100 * float(self.right[rows].mean()) if rows.any() else None
+
+    def interval(self, model: str) -> Estimate:
+        """Percent right over all pictures with its score interval (Wilson's)."""
+        return estimate(self.right[self._rows(model, None)].astype(np.float64), RATE).scaled(100)
+
+    def count(self, model: str) -> int:
+        """How many pictures were scored."""
+        return int(self._rows(model, None).sum())
+
+    def _rows(self, model: str, kinds: Collection[ArchiveCondition] | None) -> NDArray[np.bool_]:
+        rows = (self.answers.model == place_of(self.answers, model)) & self.answers.scored
+        if kinds is not None:
+            wanted = {Condition(*kind) for kind in kinds}
+            chosen = np.array([condition in wanted for condition in self.answers.conditions], dtype=bool)
+            rows &= chosen[self.answers.condition]
+        return np.asarray(rows, np.bool_)
+
+
+def top1(study: Study) -> Scores:
+    """Right where the first answer is."""
+    return Scores(study.answers, study.answers.correct)
+
+
+def top5(study: Study) -> Scores:
+    """Right where the true class is among the five best, once, however many of its ids are there."""
+    return Scores(study.answers, among_five(study.predictions))
+
+
+def present(study: Study, kinds: dict[str, ArchiveCondition]) -> dict[str, ArchiveCondition]:
+    """The kinds that the run has pictures of, by the archive's name of each."""
+    return {name: kind for name, kind in kinds.items() if Condition(*kind) in study.answers.conditions}
+
+
+def notes_of(study: Study, *more: str) -> tuple[str, ...]:
+    """What must stand below a table: the collection's notes, what could not be scored, and more."""
+    lost = [
+        f"{model}: {n:,} answers could not be scored and count nowhere."
+        for model, n in study.unscored.items()
+        if n and not model.startswith("vlm:")
+    ]
+    return (*study.run.notes, *lost, *noted(*more))
+
+
+def noted(*texts: str) -> tuple[str, ...]:
+    """The sentences that say something."""
+    return tuple(text for text in texts if text)
+
+
+def missing(study: Study, kinds: dict[str, ArchiveCondition], what: str) -> str:
+    """A sentence that names the kinds the run lacks; empty where it has all."""
+    absent: Sequence[str] = [name for name in kinds if name not in present(study, kinds)]
+    return (
+        f"Not in this run, so that {what} is over fewer kinds than the paper's: {', '.join(absent)}." if absent else ""
+    )
+
+
+_ALL = "The arg-max over all of a model's columns counts."
+_SUBSET = "Only the columns of the benchmark's {classes} classes compete (sub-set of the logits)."
+_OTHER = {
+    "subset": "The other convention, in which all columns compete, is --scoring all; the two are not comparable.",
+    "all": "The other convention, in which only the benchmark's classes compete, is --scoring subset; the two are not"
+    " comparable.",
+}
+
+
+def tables_of(title: str, classes: int, both: bool = False) -> Callable[[Study], Sequence[PaperTable]]:
+    """The rule of one such benchmark; `both` where papers use either convention."""
+
+    def tables(study: Study) -> Sequence[PaperTable]:
+        way = "subset" if study.run.scoring.startswith("subset") else "all"
+        rule = _SUBSET.format(classes=classes) if way == "subset" else _ALL
+        best, among = top1(study), top5(study)
+        rows = []
+        for model in study.files:
+            found = best.interval(model)
+            rows.append((model, found.value, found.ci_low, found.ci_high, among.accuracy(model), float(found.n)))
+        return [
+            PaperTable(
+                title, f"{rule} In percent, with Wilson's interval.",
+                ("model", "top-1", "top-1, low", "top-1, high", "top-5", "pictures"), tuple(rows),
+                notes_of(study, _OTHER[way] if both else ""),
+            )
+        ]  # fmt: skip
+
+    return tables

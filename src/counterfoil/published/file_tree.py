@@ -1,0 +1,285 @@
+"""Compressed tars unpacked into the cache; files in a folder, tar or zip; one file out of a zip.
+
+Every read opens its file anew and seeks, so that any number of threads and forked processes may read at once.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import hashlib
+import lzma
+import os
+import shutil
+import sys
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path, PurePosixPath
+from typing import Protocol
+
+from counterfoil.assets.cache import cache_folder, locked
+from counterfoil.errors import Unusable, UserError
+from counterfoil.published.archive_index import (
+    IN_TAR,
+    NO_BYTES,
+    ArchiveFile,
+    FileIndex,
+    broken,
+    file_index,
+    packed_files,
+)
+from counterfoil.store.files import written_whole
+
+_OPENERS: dict[bytes, Callable[[Path], gzip.GzipFile | bz2.BZ2File | lzma.LZMAFile]] = {
+    b"\x1f\x8b": gzip.GzipFile,
+    b"BZh": bz2.BZ2File,
+    b"\xfd7zXZ": lzma.LZMAFile,
+}
+_BLOCK = 1 << 22
+_KEPT_FREE = 1 << 30  # bytes of disk that unpacking leaves
+_KNOWN_BY = 1 << 16  # bytes at both ends by which a file is known again, wherever it was moved
+_MARK = slice(257, 262)  # where the first header of a tar says that it is one
+
+
+def is_packed_whole(where: Path) -> bool:
+    """Whether a file is packed by gzip, bzip2 or xz."""
+    return _magic(where) in _OPENERS
+
+
+def plain_tar(where: Path) -> Path:
+    """The tar within a packed file: in the cache, into which it is unpacked on first use."""
+    key = _key(where)
+    place, lock = cache_folder() / "archives" / f"{key}.tar", cache_folder() / "downloads" / f"{key}.lock"
+    if place.is_file():
+        return place
+    for folder in (place.parent, lock.parent):
+        folder.mkdir(parents=True, exist_ok=True)
+    with locked(lock):
+        if not place.is_file():  # another process may have unpacked it while we waited
+            print(f"unpacking {where.name} once into {place}", file=sys.stderr, flush=True)
+            _remove_halves(place)
+            _unpack(where, place)
+    return place
+
+
+def _remove_halves(place: Path) -> None:
+    """What killed processes left of it, gigabytes perhaps; none is still being written, since we hold the lock."""
+    for half in place.parent.glob(f".{place.name}.*"):
+        half.unlink(missing_ok=True)
+
+
+def _unpack(where: Path, place: Path) -> None:
+    try:
+        with _OPENERS[_magic(where)](where) as plain, written_whole(place) as written:
+            block = plain.read(_BLOCK)
+            if block[_MARK] != b"ustar":
+                raise UserError(f"expected a tar within '{where}', found something else; unpack it and give the folder")
+            while block:
+                _refuse_full(where, place, len(block) + where.stat().st_size - written.tell())
+                written.write(block)
+                block = plain.read(_BLOCK)
+    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
+        raise broken(where, "packed tar", str(error)) from error
+    except OSError as error:
+        if error.errno is None:  # what bzip2 calls damage
+            raise broken(where, "packed tar", str(error)) from error
+        raise UserError(f"expected to write {place}, got: {error}; set COUNTERFOIL_CACHE to another folder") from error
+
+
+def _refuse_full(where: Path, place: Path, wanted: int) -> None:
+    """Stop before the disk is full: at the start by the size of the packed file, later by each block."""
+    free = shutil.disk_usage(place.parent).free
+    if free - max(wanted, 0) < _KEPT_FREE:
+        raise UserError(
+            f"expected room to unpack '{where}' into {place.parent}, where {free / 1e9:.1f} GB are free: make room, set"
+            " COUNTERFOIL_CACHE to another folder, or unpack it yourself and give the folder"
+        )
+
+
+def _key(where: Path) -> str:
+    """Known again by its size and its two ends, which hold the sum over all bytes that gzip and xz write."""
+    size = where.stat().st_size
+    with where.open("rb") as file:
+        first = file.read(_KNOWN_BY)
+        file.seek(max(0, size - _KNOWN_BY), os.SEEK_SET)
+        return hashlib.sha256(f"{size}\n".encode() + first + file.read()).hexdigest()[:32]
+
+
+def _magic(where: Path) -> bytes:
+    """How a packed file begins, nothing for others; a plain tar may begin with the name BZh_photos/."""
+    with where.open("rb") as file:
+        first = file.read(_MARK.stop)
+    return next((magic for magic in _OPENERS if first.startswith(magic) and first[_MARK] != b"ustar"), b"")
+
+
+_STREAMED = 0x8  # flag of a zip that was written in one go: the sum stands behind the data
+_DESCRIPTOR = b"PK\x07\x08"  # may begin what stands there
+MOST_BYTES = 1 << 28  # of one file: past this it is a decompression bomb, not a picture
+
+
+def refuse_bomb(size: int) -> None:
+    """A file that is said to be larger than any picture is not read."""
+    if size > MOST_BYTES:
+        raise Unusable(f"{size:,} bytes are more than {MOST_BYTES:,} allowed")
+
+
+def unpacked(data: bytes, packing: int, size: int) -> bytes:
+    """The file's bytes: `size` is what the zip says, and what goes on past it is damaged or a bomb."""
+    if packing == zipfile.ZIP_STORED:
+        return data
+    if packing != zipfile.ZIP_DEFLATED:
+        raise Unusable("the zip packs this file in a way other than deflate; unpack it and give the folder")
+    try:
+        found = zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, size + 1)
+    except zlib.error as error:
+        raise Unusable(f"the archive is damaged: {error}") from error
+    if len(found) != size:
+        raise Unusable(f"the archive is damaged: a file has not the {size:,} bytes that the zip says")
+    return found
+
+
+def check_sum(found: bytes, header: bytes, behind: bytes) -> None:
+    """A file whose bytes were changed is refused: a JPEG with a wrong bit still shows a picture."""
+    told = behind.removeprefix(_DESCRIPTOR)[:4] if header[6] & _STREAMED else header[14:18]
+    if zlib.crc32(found) != int.from_bytes(told, "little"):
+        raise Unusable("the archive is damaged: a file has not the check sum that the zip says")
+
+
+LOOSE = -2  # a file that lies in a folder as it is
+_LOCAL_HEADER = 30  # bytes of a zip's local header before the name
+_BEHIND = 8  # bytes behind a file in a zip that may hold its check sum; the list of all files follows in any case
+_ARCHIVES = (".tar", ".zip", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
+_PICTURES = (".jpg", ".jpeg", ".png", ".webp", ".bmp")
+
+
+class Tree(Protocol):
+    """Files by their path, whatever holds them."""
+
+    @property
+    def where(self) -> Path:
+        """What the user named."""
+
+    @property
+    def sizes(self) -> FileIndex:
+        """Every file's size in bytes by its path, sorted by path."""
+
+    def read(self, path: str) -> bytes:
+        """The bytes of one file; raises `Unusable` where that fails."""
+
+
+@dataclass(frozen=True)
+class FileTree:
+    """Files that were listed once: loose ones, and those within archives."""
+
+    where: Path
+    sizes: FileIndex = field(repr=False)
+    sources: tuple[Path, ...]  # the folder or the archives that hold them
+
+    def read(self, path: str) -> bytes:
+        """The bytes of one file."""
+        entry = self.sizes.entry(path)
+        source = self.sources[entry.source]
+        refuse_bomb(max(entry.size, entry.stored))
+        if entry.packing == LOOSE:
+            return _bytes(source / path, path, 0, None)
+        if entry.packing == NO_BYTES:
+            raise Unusable("the tar holds a link or a file with holes in its place; unpack it and give the folder")
+        if entry.packing == IN_TAR:
+            return _bytes(source, source.name, entry.start, entry.size)
+        return _from_zip(source, entry)
+
+
+def open_tree(where: Path) -> FileTree:
+    """The files at a path; an archive that is truncated is refused, one packed as a whole is unpacked once."""
+    if where.is_dir():
+        return _folder(where)
+    if not where.is_file():
+        raise UserError(f"expected a folder, a .tar or a .zip, got '{where}', which is not there; check the path")
+    source = _plain(where)
+    return FileTree(where, file_index(packed_files(source)), (source,))
+
+
+def _folder(where: Path) -> FileTree:
+    """A folder with the files of the archives in it, as ImageNet-C comes; a loose file counts before a packed one."""
+    archives = sorted(path for path in where.iterdir() if path.name.lower().endswith(_ARCHIVES) and path.is_file())
+    has_pictures = bool(archives) and any(path.lower().endswith(_PICTURES) for path, _ in _loose_files(where))
+    sources: list[Path] = [where]
+    used: set[str] = set()
+    packed: list[Iterable[tuple[str, ArchiveFile]]] = []
+    for path in archives:
+        files = _beside_pictures(path) if has_pictures else packed_files(_plain(path))
+        if files is not None:
+            packed.append(_from(files, len(sources)))
+            sources.append(_plain(path))
+            used.add(path.name)
+    loose = ((path, entry) for path, entry in _loose_files(where) if path not in used)
+    return FileTree(where, file_index(chain(*packed, loose)), tuple(sources))
+
+
+def _plain(path: Path) -> Path:
+    return plain_tar(path) if is_packed_whole(path) else path
+
+
+def _beside_pictures(path: Path) -> Iterable[tuple[str, ArchiveFile]] | None:
+    """An archive beside unpacked pictures: what is none, or would have to be unpacked first, is a stray file there."""
+    try:
+        return None if is_packed_whole(path) else list(packed_files(path))
+    except UserError:
+        return None
+
+
+def _from(files: Iterable[tuple[str, ArchiveFile]], source: int) -> Iterator[tuple[str, ArchiveFile]]:
+    return ((path, entry._replace(source=source)) for path, entry in files)
+
+
+def _loose_files(where: Path) -> Iterator[tuple[str, ArchiveFile]]:
+    for folder, folders, names in os.walk(where, followlinks=True, onerror=_refuse):
+        folders[:] = [name for name in folders if not _leads_up(Path(folder) / name)]
+        inside = PurePosixPath(Path(folder).relative_to(where).as_posix())
+        for name in names:
+            yield str(inside / name), ArchiveFile(_size(os.path.join(folder, name)), packing=LOOSE)
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:  # a link to nowhere or to itself: reading it will say so
+        return -1
+
+
+def _leads_up(folder: Path) -> bool:
+    """Whether a folder is a link to one that it lies in: such links would be followed for ever."""
+    if not folder.is_symlink():
+        return False
+    real = folder.resolve()
+    return any(real == above.resolve() for above in folder.parents)
+
+
+def _refuse(error: OSError) -> None:
+    """A folder that cannot be read would be missing without a word."""
+    raise error
+
+
+def _from_zip(source: Path, entry: ArchiveFile) -> bytes:
+    header = _bytes(source, source.name, entry.start, _LOCAL_HEADER)
+    names = int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little")
+    data = _bytes(source, source.name, entry.start + _LOCAL_HEADER + names, entry.stored + _BEHIND)
+    found = unpacked(data[: entry.stored], entry.packing, entry.size)
+    check_sum(found, header, data[entry.stored :])
+    return found
+
+
+def _bytes(file: Path, called: str, start: int, length: int | None) -> bytes:
+    """So many bytes of a file, or all of it."""
+    try:
+        with file.open("rb") as opened:
+            opened.seek(start)
+            data = opened.read() if length is None else opened.read(length)
+    except OSError as error:
+        raise Unusable(f"{called} cannot be read: {error.strerror}") from error
+    if length is not None and len(data) < length:
+        raise Unusable(f"{called} ends within a picture")
+    return data

@@ -1,0 +1,1 @@
+"""ImageNet-9 and the Backgrounds challenge."""

@@ -1,0 +1,86 @@
+"""ImageNet-9 reader."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from counterfoil.labels.label_space import imagenet9
+from counterfoil.published.archive import (
+    ORIGINAL,
+    Archive,
+    ArchiveCondition,
+    ArchivePicture,
+    exhibits_of,
+    without_duplicates,
+)
+from counterfoil.published.file_tree import Tree
+from counterfoil.published.layout_detection import (
+    LayoutMatch,
+    match_layout,
+    partial_note,
+    refuse_none,
+    shown_as_they_are,
+    stray_rows,
+)
+from counterfoil.types import Skipped
+
+NAME = "imagenet-9"
+SIDE = 224  # pixels
+EXPECTED = "original, mixed_same, mixed_rand and so on, each val/00_dog/<name>.JPEG to val/08_fish"
+KINDS: dict[str, ArchiveCondition] = {
+    "original": ORIGINAL,
+    "mixed_same": ArchiveCondition("background", "mixed", "same"),
+    "mixed_rand": ArchiveCondition("background", "mixed", "rand"),
+    "mixed_next": ArchiveCondition("background", "mixed", "next"),
+    "only_fg": ArchiveCondition("background", "only-fg", "black"),
+    "no_fg": ArchiveCondition("presence", "no-fg", "black"),
+    "only_bg_b": ArchiveCondition("presence", "only-bg", "black"),
+    "only_bg_t": ArchiveCondition("presence", "only-bg", "tiled"),
+}
+_LAYOUT = rf"(?P<variation>{'|'.join(KINDS)})/(?:val/)?0(?P<number>[0-8])_[^/]+/"
+_BESIDE = r"fg_mask/.*\.npy|in_to_in9\.json|.*/train/.*"
+_SOURCE = re.compile(r"(?:fg_)?(?P<source>n\d{8}_\d+)")  # of a mixed picture's two, the foreground's
+
+
+def fits(tree: Tree) -> bool:
+    """Whether a tree looks like this archive."""
+    return bool(match_layout(tree, _LAYOUT).places)
+
+
+def read(tree: Tree) -> Archive:
+    """Every variation's pictures, joined by the photo that the foreground is from."""
+    findings = match_layout(tree, _LAYOUT, beside=_BESIDE)
+    refuse_none(findings.places, NAME, EXPECTED, tree)
+    exhibits, twice = without_duplicates(exhibits_of(NAME, tree.sizes.path, map(_found, findings.places)))
+    variations = findings.folders("variation")
+    return Archive(
+        NAME, tree, exhibits, imagenet9(),
+        skipped=(*_missing(variations), *twice, *stray_rows(NAME, findings.strays)), notes=tuple(_notes(variations)),
+    )  # fmt: skip
+
+
+def _found(place: LayoutMatch) -> ArchivePicture:
+    label = imagenet9().labels[int(place.parts["number"])]
+    return ArchivePicture(place.at, f"{label}/{source_of(place.name)}", label, KINDS[place.parts["variation"]])
+
+
+def source_of(name: str) -> str:
+    """The photo that a foreground is from: of "fg_n02085620_16757_bg_n01532829_06835.JPEG" it is n02085620_16757."""
+    match = _SOURCE.match(name)
+    return match["source"] if match else name.rpartition(".")[0]
+
+
+def _missing(variations: Mapping[str, int]) -> list[Skipped]:
+    return [
+        Skipped("every photo", "source", KINDS[name].edit, f"the folder {name} is missing")
+        for name in KINDS
+        if name not in variations
+    ]
+
+
+def _notes(variations: Mapping[str, int]) -> list[str]:
+    most = max(variations.values())
+    there = [name for name in KINDS if name in variations]
+    partial = [note for name in there for note in partial_note(f"pictures in {name}", variations[name], most)]
+    return [shown_as_they_are(SIDE), *partial]

@@ -1,0 +1,114 @@
+"""Background gap and survival measures; nine super-classes, BG-gap, survival."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from counterfoil.published.condition_scores import missing, notes_of, present, top1
+from counterfoil.published.imagenet_9 import composite as imagenet_9_composite
+from counterfoil.published.imagenet_9.reader import KINDS
+from counterfoil.report.report_input import PaperTable
+from counterfoil.statistics.answers import Answers, Condition, count, photo_rates, place_of
+from counterfoil.statistics.intervals import RATE, Estimate, estimate
+from counterfoil.study.runs import Study
+
+
+def background_gap(answers: Answers, model: str, *, same: Condition, other: Condition) -> Estimate:
+    """BG-gap in points: accuracy on backgrounds of the same class minus accuracy on other classes', paired by photo."""
+    rates = photo_rates(answers)[place_of(answers, model)]
+    gaps = rates[answers.conditions.index(same)] - rates[answers.conditions.index(other)]
+    return estimate(gaps).scaled(100)
+
+
+def survive_all(answers: Answers, model: str, conditions: Sequence[Condition]) -> Estimate:
+    """Percent of photos that are right under every one of the conditions and replicates; incomplete photos left out."""
+    tally = count(answers)
+    chosen = [answers.conditions.index(condition) for condition in conditions]
+    place = place_of(answers, model)
+    right, scored = tally.right[place, chosen], tally.scored[place, chosen]
+    survived = np.where((scored > 0).all(axis=0), (right == scored).all(axis=0), np.nan)
+    return estimate(survived, RATE).scaled(100)
+
+
+_MIXED = ("mixed_same", "mixed_rand", "mixed_next")
+_SUPER_CLASS = (
+    "The arg-max over all of a model's columns, mapped to nine super-classes; an ImageNet class of none of them is"
+    " wrong."
+)
+_DRAWN = (  # column, title and rule: a figure over some backgrounds must not stand beside those over all
+    "challenge, drawn",
+    f"Backgrounds challenge, {imagenet_9_composite.BACKGROUNDS} drawn backgrounds",
+    f"each of {imagenet_9_composite.BACKGROUNDS} backgrounds, drawn for it; over all backgrounds it is at most this",
+)
+_EVERY = ("challenge", "Backgrounds challenge, every background", "every background, as the authors' script has it")
+
+
+def tables(study: Study) -> Sequence[PaperTable]:
+    """Accuracies by variation and what is made of them, or the challenge where the run is over that."""
+    for kind in (imagenet_9_composite.KIND, imagenet_9_composite.KIND_EVERY):
+        if Condition(*kind) in study.answers.conditions:
+            return _challenge(study, Condition(*kind))
+    return [_accuracies(study), _gaps(study)]
+
+
+def _challenge(study: Study, condition: Condition) -> Sequence[PaperTable]:
+    scores = top1(study)
+    drawn = any(imagenet_9_composite.UPPER_BOUND in note for note in study.run.notes)
+    called, title, met = _DRAWN if drawn else _EVERY
+    rows = []
+    for model in study.files:
+        found = survive_all(study.answers, model, [condition])
+        clean = scores.accuracy(model, [KINDS["original"]])
+        rows.append((model, clean, found.value, found.ci_low, found.ci_high, float(found.n)))
+    return [
+        PaperTable(
+            title,
+            f"{_SUPER_CLASS} Challenge accuracy = percent of foregrounds that are right on {met}.",
+            ("model", "original", called, f"{called}, low", f"{called}, high", "foregrounds"),
+            tuple(rows),
+            notes_of(study),
+        )
+    ]
+
+
+def _accuracies(study: Study) -> PaperTable:
+    scores, kinds = top1(study), present(study, KINDS)
+    rows = [(model, *(scores.accuracy(model, [kind]) for kind in kinds.values())) for model in study.files]
+    return PaperTable(
+        "ImageNet-9, accuracy", f"{_SUPER_CLASS} In percent.", ("model", *kinds), tuple(rows),
+        notes_of(study, missing(study, KINDS, "the table")),
+    )  # fmt: skip
+
+
+def _gaps(study: Study) -> PaperTable:
+    kinds = present(study, KINDS)
+    mixed = [Condition(*kinds[name]) for name in _MIXED if name in kinds]
+    rows = [(model, *_gap(study, model), *_survival(study, model, mixed)) for model in study.files]
+    return PaperTable(
+        "ImageNet-9, backgrounds",
+        "bg_gap = accuracy on mixed_same minus accuracy on mixed_rand, in points, with the paired interval over the"
+        " foregrounds that are in both. Survival = percent of foregrounds that are right in every mixed picture of the"
+        " archive; the challenge accuracy, over all backgrounds, is imagenet-9-challenge.",
+        ("model", "bg_gap", "bg_gap, low", "bg_gap, high", "survival", "survival, foregrounds"),
+        tuple(rows),
+    )
+
+
+def _gap(study: Study, model: str) -> tuple[float | None, float | None, float | None]:
+    """The difference of the two folders' accuracies, as the paper has it; the interval is of the paired one."""
+    scores = top1(study)
+    same, other = (scores.accuracy(model, [KINDS[name]]) for name in ("mixed_same", "mixed_rand"))
+    if same is None or other is None:
+        return None, None, None
+    conditions = {"same": Condition(*KINDS["mixed_same"]), "other": Condition(*KINDS["mixed_rand"])}
+    paired = background_gap(study.answers, model, **conditions)
+    return same - other, paired.ci_low, paired.ci_high
+
+
+def _survival(study: Study, model: str, mixed: Sequence[Condition]) -> tuple[float | None, float | None]:
+    if len(mixed) < len(_MIXED):
+        return None, None
+    found = survive_all(study.answers, model, mixed)
+    return (found.value, float(found.n)) if found.n else (None, 0.0)

@@ -1,0 +1,124 @@
+"""ImageNet-E reader."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from counterfoil.errors import UserError
+from counterfoil.labels.label_space import imagenet1k
+from counterfoil.published.archive import (
+    ORIGINAL,
+    Archive,
+    ArchiveCondition,
+    ArchivePicture,
+    exhibits_of,
+    without_duplicates,
+)
+from counterfoil.published.file_tree import Tree
+from counterfoil.published.layout_detection import (
+    LayoutReport,
+    match_layout,
+    partial_note,
+    refuse_none,
+    stray_rows,
+    text_of,
+)
+from counterfoil.types import Skipped
+
+NAME = "imagenet-e"
+EXPECTED = "labels.txt and the folders ori, rec, full, 20_smooth, 20_hard, 20_adv, random_bg, 01, 008, 005, rp, rd"
+KINDS: dict[str, ArchiveCondition] = {
+    "ori": ORIGINAL,
+    "rec": ArchiveCondition("control", "control", "rec"),
+    "20_smooth": ArchiveCondition("background", "background-complexity", "-20"),
+    "20_hard": ArchiveCondition("background", "background-complexity", "20"),
+    "20_adv": ArchiveCondition("background", "background-complexity", "20-adv"),
+    "random_bg": ArchiveCondition("background", "background-random", "random"),
+    "full": ArchiveCondition("size", "size", "full"),
+    "01": ArchiveCondition("size", "size", "0.1"),
+    "008": ArchiveCondition("size", "size", "0.08"),
+    "005": ArchiveCondition("size", "size", "0.05"),
+    "rp": ArchiveCondition("position", "position", "random"),
+    "rd": ArchiveCondition("direction", "direction", "random"),
+}
+_LAYOUT = rf"(?P<kind>{'|'.join(KINDS)})/"
+_TELLING = {"20_smooth", "20_hard", "20_adv", "random_bg"}  # folder names that no other benchmark has
+
+
+def fits(tree: Tree) -> bool:
+    """Whether a tree looks like this archive."""
+    findings = match_layout(tree, _LAYOUT)
+    kinds = findings.folders("kind")
+    return not _TELLING.isdisjoint(kinds) or ("ori" in kinds and f"{findings.root}labels.txt" in tree.sizes)
+
+
+def read(tree: Tree) -> Archive:
+    """The archive's pictures with the labels of labels.txt."""
+    findings = match_layout(tree, _LAYOUT, beside=r"labels\.txt")
+    refuse_none(findings.places, NAME, EXPECTED, tree)
+    kinds = findings.folders("kind")
+    if "ori" not in kinds:
+        raise UserError(f"expected the folder ori in {NAME} at '{tree.where}', found only {', '.join(sorted(kinds))}")
+    labels = _labels(tree, f"{findings.root}labels.txt")
+    found, unlabelled = _found(findings, labels)
+    exhibits, twice = without_duplicates(exhibits_of(NAME, tree.sizes.path, found))
+    if not exhibits:
+        raise UserError(f"expected the pictures' names in labels.txt of '{tree.where}', found none of them there")
+    return Archive(
+        NAME, tree, exhibits, imagenet1k(),
+        skipped=(*_missing(kinds), *unlabelled, *twice, *stray_rows(NAME, findings.strays)),
+        notes=tuple(_notes(kinds)),
+    )  # fmt: skip
+
+
+def _labels(tree: Tree, path: str) -> dict[str, str]:
+    """The class of each stem; blank lines occur and mean nothing."""
+    if path not in tree.sizes:
+        raise UserError(f"expected labels.txt beside the folder ori in {NAME} at '{tree.where}', found none")
+    known = imagenet1k().labels
+    labels: dict[str, str] = {}
+    for number, line in enumerate(text_of(tree, path).splitlines(), 1):
+        if not line.strip():
+            continue
+        name, _, index = line.strip().rpartition("\t")
+        if not name or not re.fullmatch(r"0*[0-9]{1,3}", index.strip()) or int(index) >= len(known):
+            raise UserError(
+                f"expected NAME, a tab and a class from 0 to {len(known) - 1} in line {number} of labels.txt,"
+                f" got '{line.strip()[:60]}'"
+            )
+        labels[_stem(name)] = known[int(index)]
+    return labels
+
+
+def _found(findings: LayoutReport, labels: Mapping[str, str]) -> tuple[list[ArchivePicture], list[Skipped]]:
+    found, unlabelled = [], []
+    for place in findings.places:
+        stem, kind = _stem(place.name), place.parts["kind"]
+        if stem in labels:
+            found.append(ArchivePicture(place.at, stem, labels[stem], KINDS[kind]))
+        else:
+            unlabelled.append(Skipped(stem, "source", kind, "the picture has no line in labels.txt"))
+    return found, unlabelled
+
+
+def _missing(kinds: Mapping[str, int]) -> list[Skipped]:
+    return [
+        Skipped("every photo", "source", KINDS[kind].edit, f"the folder {kind} is missing")
+        for kind in KINDS
+        if kind not in kinds
+    ]
+
+
+def _notes(kinds: Mapping[str, int]) -> list[str]:
+    """What differs between the folders of one copy."""
+    there = [kind for kind in KINDS if kind in kinds]
+    notes = [note for kind in there for note in partial_note(f"pictures in {kind}", kinds[kind], kinds["ori"])]
+    absent = [kind for kind in KINDS if kind not in kinds]
+    if absent:
+        notes.append(f"The folders {', '.join(absent)} are missing: a mean over kinds is not the paper's.")
+    return notes
+
+
+def _stem(name: str) -> str:
+    return name.rpartition(".")[0] or name

@@ -1,0 +1,60 @@
+"""ImageNet-E drops and their mean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from counterfoil.published.condition_scores import missing, noted, notes_of, present, top1
+from counterfoil.published.imagenet_e.reader import KINDS
+from counterfoil.report.report_input import PaperTable
+from counterfoil.statistics.drops import mean_drops
+from counterfoil.study.runs import Study
+
+COLUMNS = {  # the paper's columns, by folder
+    "ori": "original", "rec": "Inver", "20_smooth": "lambda -20", "20_hard": "lambda 20", "20_adv": "lambda 20-adv",
+    "random_bg": "random background", "full": "full", "01": "size 0.1", "008": "size 0.08", "005": "size 0.05",
+    "rp": "random position", "rd": "random direction",
+}  # fmt: skip
+_NO_DROP = {"original", "control"}
+_SEED = 0  # of the resampled interval: the same answers give the same table
+
+
+def tables(study: Study) -> Sequence[PaperTable]:
+    """Accuracies by folder, and the drops."""
+    return [_accuracies(study), _drops(study)]
+
+
+def _accuracies(study: Study) -> PaperTable:
+    scores, kinds = top1(study), present(study, KINDS)
+    rows = [(model, *(scores.accuracy(model, [kind]) for kind in kinds.values())) for model in study.files]
+    return PaperTable(
+        "ImageNet-E, accuracy",
+        "Top-1 in percent over the pictures of each folder.",
+        ("model", *(COLUMNS[name] for name in kinds)),
+        tuple(rows),
+        notes_of(study),
+    )
+
+
+def _drops(study: Study) -> PaperTable:
+    kinds = {name: kind for name, kind in present(study, KINDS).items() if name != "ori"}
+    found = {(row.model, row.edit, row.level): row.drop for row in study.drops}
+    means = {row.model: row.drop for row in mean_drops(study.answers, np.random.default_rng(_SEED), leave_out=_NO_DROP)}
+    rows = [
+        (
+            model,
+            *(found.get((model, kind.edit, kind.level)) for kind in kinds.values()),
+            means[model].value, means[model].ci_low, means[model].ci_high,
+        )
+        for model in study.files
+    ]  # fmt: skip
+    return PaperTable(
+        "ImageNet-E, drops",
+        "Drop = top-1 on ori minus top-1 on the kind, over the same pictures, in points; the mean is over all kinds but"
+        " Inver (rec), which shows what the editing tool itself costs.",
+        ("model", *(f"drop, {COLUMNS[name]}" for name in kinds), "mean drop", "mean drop, low", "mean drop, high"),
+        tuple(rows),
+        noted(missing(study, KINDS, "the mean")),
+    )

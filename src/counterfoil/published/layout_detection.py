@@ -1,0 +1,204 @@
+"""Files that belong to an archive's layout."""
+
+from __future__ import annotations
+
+import re
+import sys
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.errors import Unusable, UserError
+from counterfoil.published.archive_index import FileIndex
+from counterfoil.published.file_tree import Tree
+from counterfoil.types import Skipped
+
+PICTURE = r"[^/.][^/]*\.(?i:jpe?g|png|webp|bmp)"  # a file's name; hidden files such as ._x.JPEG are none
+
+
+class LayoutMatch(NamedTuple):
+    """A file that fits the layout: where it stands in the tree's listing, and what its path says."""
+
+    at: int
+    file: str
+    parts: Mapping[str, str]  # of its folder's path
+    name: str
+
+
+@dataclass(frozen=True)
+class Places:
+    """Files of one layout in the order of their paths; made when they are looked at, since there may be millions."""
+
+    listing: FileIndex
+    at: NDArray[np.int64]
+    said: Mapping[int, Mapping[str, str]]  # what the path of each folder says
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+    def __iter__(self) -> Iterator[LayoutMatch]:
+        for at, folder in zip(self.at.tolist(), self.listing.folders_of(self.at).tolist(), strict=True):
+            name = self.listing.name(at)
+            yield LayoutMatch(at, self.listing.folders[folder] + name, self.said[folder], name)
+
+    def where(self, fits: Callable[[Mapping[str, str]], bool]) -> Places:
+        """Those whose folder says what is sought."""
+        folders = [folder for folder, parts in self.said.items() if fits(parts)]
+        return Places(self.listing, self.at[np.isin(self.listing.folders_of(self.at), folders)], self.said)
+
+    def files(self) -> Iterator[str]:
+        """Their paths."""
+        return (place.file for place in self)
+
+    def folders(self, *parts: str) -> Counter[tuple[str, ...]]:
+        """How many files lie in folders of each value of some parts of the path."""
+        found: Counter[tuple[str, ...]] = Counter()
+        codes, times = np.unique(self.listing.folders_of(self.at), return_counts=True)
+        for folder, many in zip(codes.tolist(), times.tolist(), strict=True):
+            found[tuple(self.said[folder][part] for part in parts)] += many
+        return found
+
+
+@dataclass(frozen=True)
+class LayoutReport:
+    """The files of one layout, and the others."""
+
+    places: Places
+    strays: tuple[str, ...]
+    root: str = ""
+
+    def folders(self, part: str) -> Counter[str]:
+        """How many files have each value of one part of the path."""
+        return Counter({values[0]: many for values, many in self.places.folders(part).items()})
+
+
+def match_layout(
+    tree: Tree, folders: str, names: str = PICTURE, *, beside: str = "", any_root: bool = False
+) -> LayoutReport:
+    """The files whose name and whose folder's path below the archive's own top folder match the two patterns.
+
+    Archives are unpacked into folders of any name, so the top folder is the one that most matching files share;
+    files that match elsewhere (`__MACOSX/...`) are strays. `beside` matches what belongs to the archive but is no
+    picture to show; with `any_root` files may lie under several top folders.
+    """
+    matching = _matching(tree.sizes, folders, names)
+    roots = Counter({key[0]: many for key, many in matching.folders("root").items()})
+    root = min(roots, key=lambda name: (-roots[name], name.count("/"), name), default="")
+    places = matching if any_root else matching.where(lambda parts: parts["root"] == root)
+    return LayoutReport(places, tuple(_strays(places, rf"{re.escape(root)}(?:{beside})" if beside else None)), root)
+
+
+def _matching(listing: FileIndex, folders: str, names: str) -> Places:
+    layout, named = re.compile(rf"(?P<root>(?:.*/)?)(?:{folders})"), re.compile(names)
+    said = {
+        place: {name: sys.intern(text) for name, text in match.groupdict("").items()}
+        for place, folder in enumerate(listing.folders)
+        if (match := layout.fullmatch(folder)) and _readable(folder) == folder
+    }
+    at = array("q")
+    for row in listing.rows():
+        if row.folder in said and named.fullmatch(row.name) and _readable(row.name) == row.name:
+            at.append(row.at)
+    return Places(listing, np.array(at, np.int64), said)
+
+
+def _strays(places: Places, known: str | None) -> Iterator[str]:
+    used = np.zeros(len(places.listing), bool)
+    used[places.at] = True
+    for at in np.flatnonzero(~used).tolist():
+        path = places.listing.path(at)
+        if known is None or not re.fullmatch(known, path):
+            yield path
+
+
+def _readable(path: str) -> str:
+    """The path as UTF-8 has it; a name in other bytes can stand in no table."""
+    return path if path.isascii() else path.encode("utf-8", "backslashreplace").decode()
+
+
+@dataclass(frozen=True)
+class FolderSample:
+    """A few files of every folder of a tree, spread over all of them: enough to see which archive it is."""
+
+    tree: Tree
+    most: int = 20_000
+    of_a_folder: int = 20
+
+    @property
+    def where(self) -> Path:
+        """What the user named."""
+        return self.tree.where
+
+    @cached_property
+    def sizes(self) -> FileIndex:
+        """Some files' sizes by path; small folders are there as a whole, unless folders themselves are too many."""
+        first = self.tree.sizes.first.tolist()
+        places = [at for start, stop in pairwise(first) for at in range(start, min(stop, start + self.of_a_folder))]
+        return self.tree.sizes.some(places[:: -(-len(places) // self.most) or 1])
+
+    def read(self, path: str) -> bytes:
+        """The bytes of one file."""
+        return self.tree.read(path)
+
+
+def stray_rows(name: str, strays: Collection[str]) -> list[Skipped]:
+    """Strays as counted rows: one by one where few lie together, else a row per folder."""
+    by_folder: defaultdict[str, list[str]] = defaultdict(list)
+    for path in map(_readable, strays):
+        by_folder[str(PurePosixPath(path).parent)].append(path)
+    rows: list[Skipped] = []
+    for folder, paths in sorted(by_folder.items()):
+        if len(paths) <= 5:
+            rows += [Skipped(path, "source", "", f"the file is no part of {name}") for path in paths]
+        else:
+            told = f"{len(paths):,} files that are no part of {name}, such as {PurePosixPath(paths[0]).name}"
+            rows.append(Skipped(f"{folder}/", "source", "", told))
+    return rows
+
+
+def refuse_none(places: Places, name: str, expected: str, tree: Tree) -> None:
+    """An archive without a single picture where they should be is not this archive."""
+    if not places:
+        raise UserError(f"expected {name} with {expected} at '{tree.where}', found {_told(tree)}; check the path")
+
+
+def _told(tree: Tree) -> str:
+    """What lies there instead."""
+    tops = Counter(path.split("/")[0] + ("/" if "/" in path else "") for path in tree.sizes)
+    if not tops:
+        return "no file at all"
+    names = [f"'{name}'" for name, _ in tops.most_common(4)]
+    more = f" and {len(tops) - 4} more" if len(tops) > 4 else ""
+    return f"{len(tree.sizes):,} files in {', '.join(names)}{more}"
+
+
+def shown_as_they_are(side: int) -> str:
+    """What to know of pictures that the authors' script shows without resizing."""
+    return (
+        f"The authors show these pictures of {side} x {side} pixels without resizing them; a model whose preprocessing"
+        " resizes first and then crops sees their middle enlarged, and its numbers are not quite those of the papers."
+    )
+
+
+def text_of(tree: Tree, path: str) -> str:
+    """A text file that an archive cannot be read without."""
+    try:
+        return tree.read(path).decode("utf-8-sig")
+    except (Unusable, UnicodeDecodeError) as error:
+        raise UserError(f"expected text in UTF-8 in {path} at '{tree.where}', which cannot be read: {error}") from error
+
+
+def partial_note(what: str, there: int, whole: int) -> list[str]:
+    """A sentence where a copy is not whole."""
+    if there == whole:
+        return []
+    word = "a partial copy" if there < whole else "more than were published"
+    return [f"The archive holds {there:,} of {whole:,} {what}: {word}."]

@@ -1,0 +1,289 @@
+"""Published numbers as tables; matching of published rows to models; rows of a leaderboard."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
+
+from counterfoil.errors import UserError, did_you_mean
+from counterfoil.report.report_input import PaperTable
+from counterfoil.study.runs import Study
+
+if TYPE_CHECKING:
+    from importlib.abc import Traversable
+
+
+class _Row(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    model: str = Field(min_length=1)
+    values: Mapping[str, FiniteFloat] = Field(min_length=1)
+    note: str = ""
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    source: str = Field(min_length=1)
+    note: str = ""
+    rows: tuple[_Row, ...] = Field(min_length=1)
+
+
+class PublishedRow(BaseModel):
+    """One model's numbers in one source."""
+
+    model_config = ConfigDict(frozen=True)
+
+    benchmark: str
+    model: str
+    values: Mapping[str, float]  # by condition, in the source's own measure
+    source: str
+    note: str  # of the whole table
+    remark: str  # of this row alone
+
+
+def benchmarks() -> list[str]:
+    """The benchmarks that numbers are known of."""
+    return sorted(_folders())
+
+
+def published_numbers(benchmark: str) -> list[PublishedRow]:
+    """Every published row of a benchmark, the sources in order of their files' names."""
+    if benchmark not in benchmarks():
+        raise UserError(
+            f"expected a benchmark with published numbers ({', '.join(benchmarks())}), got '{benchmark}'"
+            f"{did_you_mean(benchmark, benchmarks())}"
+        )
+    return [
+        row for file in _files(_folders()[benchmark]) for row in _parsed(file.read_text("utf-8"), file.name, benchmark)
+    ]
+
+
+def read_numbers(path: Path, benchmark: str) -> list[PublishedRow]:
+    """One's own file of numbers, in the form of the shipped ones."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"expected a JSON file of numbers, got {path}, which cannot be read: {error}") from error
+    return list(_parsed(text, str(path), benchmark))
+
+
+def _folders() -> dict[str, Traversable]:
+    """The folders of numbers by benchmark: those of one with a folder of its own, then all others."""
+    published = resources.files("counterfoil.published")
+    own = {place.name.replace("_", "-"): place / "numbers" for place in published.iterdir() if place.is_dir()}
+    others = {place.name: place for place in (published / "numbers").iterdir()}
+    return {name: place for name, place in (own | others).items() if place.is_dir() and _files(place)}
+
+
+def _files(folder: Traversable) -> list[Traversable]:
+    return sorted((file for file in folder.iterdir() if file.name.endswith(".json")), key=lambda file: file.name)
+
+
+def _parsed(text: str, where: str, benchmark: str) -> Iterator[PublishedRow]:
+    try:
+        table = _Table.model_validate(json.loads(text))
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise UserError(f"expected JSON with source and rows in {where}, got no JSON: {error}") from error
+    except ValidationError as error:
+        fault = error.errors()[0]
+        place = ".".join(str(part) for part in fault["loc"])
+        raise UserError(
+            f"expected source, note and rows of model, values and note in {where}: '{place}': {fault['msg']}"
+        ) from error
+    for row in table.rows:
+        yield PublishedRow(
+            benchmark=benchmark, model=row.model, values=row.values, source=table.source,
+            note=table.note, remark=row.note,
+        )  # fmt: skip
+
+
+MANY = 40  # rows; more are ranked, and a terminal or a report shows a part of them
+_SHORT = 24  # characters; a longer remark stands below the table
+_PLAIN = "top-1"
+_LOWER_IS_BETTER = ("mCE", "CE, ", "error", "clean error", "mean error", "drop", "mean drop", "bg_gap")
+
+
+@dataclass(frozen=True)
+class LeaderboardRow:
+    """One line of the leaderboard: a model's numbers in one source."""
+
+    model: str
+    values: Mapping[str, float]  # by condition
+    source: str
+    note: str = ""  # of the whole source
+    own: bool = False  # from a run of the reader's, not published
+    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    remark: str = ""  # of this line alone
+    same: bool = False  # published, of a model that is among the reader's own
+
+    @property
+    def told(self) -> str:
+        """Where the numbers are from, and what to know of them."""
+        remark = "" if self.beside else self.remark
+        return one_line("; ".join(part for part in (self.source, remark, self.note) if part))
+
+    @property
+    def beside(self) -> str:
+        """The remark where it is short enough to stand in the line."""
+        return one_line(self.remark) if len(self.remark) <= _SHORT else ""
+
+
+@dataclass(frozen=True)
+class Leaderboard:
+    """What is known of a benchmark: one's own models first, then what was published."""
+
+    benchmark: str
+    standings: tuple[LeaderboardRow, ...]
+
+    @property
+    def conditions(self) -> list[str]:
+        """The columns, one's own first, each once."""
+        return list(dict.fromkeys(name for standing in self.standings for name in standing.values))
+
+    @property
+    def leading(self) -> str:
+        """The condition that orders the lines: plain top-1, or what most published ones have, and one's own."""
+        own = {name for standing in self.standings if standing.own for name in standing.values}
+        counted = Counter(name for standing in self.standings if not standing.own for name in standing.values)
+        shared = {name: count for name, count in counted.items() if name in own} or counted or Counter(own)
+        return _PLAIN if _PLAIN in shared else max(self.conditions, key=lambda name: shared.get(name, 0))
+
+    def ranked(self) -> Leaderboard:
+        """One's own first, what was published of the same models next, then the best; a short board stays as it is."""
+        if len(self.standings) <= MANY:
+            return self
+        conditions = [self.leading, *(name for name in self.conditions if name != self.leading)]
+        return replace(self, standings=tuple(sorted(self.standings, key=lambda row: _place(row, conditions))))
+
+    def shortened(self, most: int) -> Leaderboard:
+        """At most so many of the others: the nearest to one's own numbers, or the best where there are none."""
+        name = self.leading
+        own = [row.values[name] for row in self.standings if row.own and name in row.values]
+        others = [row for row in self.standings if not row.own and not row.same]
+        if own:
+            others = sorted(others, key=lambda row: _distance(row, name, own))
+        kept = {id(row) for row in others[:most]}
+        return replace(self, standings=tuple(r for r in self.standings if r.own or r.same or id(r) in kept))
+
+
+def one_line(text: str) -> str:
+    """A stranger's text without line breaks, which would end a row."""
+    return " ".join(text.split())
+
+
+def _place(row: LeaderboardRow, conditions: Sequence[str]) -> tuple[bool, bool, int, float]:
+    """By the first of the conditions that a line has; lines of another condition stand below."""
+    place, name = next((place, name) for place, name in enumerate(conditions) if name in row.values)
+    sign = 1 if name.startswith(_LOWER_IS_BETTER) else -1
+    return not row.own, not row.same, place, sign * row.values[name]
+
+
+def _distance(row: LeaderboardRow, name: str, own: Sequence[float]) -> float:
+    return min(abs(row.values[name] - value) for value in own) if name in row.values else float("inf")
+
+
+_ALIKE = ("timm", "open_clip")  # schemes whose names say which weights, in the words that published tables use
+_ZERO_SHOT = ("open_clip", "clip-hf")
+_ACCURACIES = ("top-1", "top-5")
+_SUBSET = ("imagenet-a", "imagenet-r")  # published with only the benchmark's classes competing, the others with all
+_SHOWN = 20  # published rows in a report, where there are many
+_BOUNDS = (", low", ", high")
+_COUNTS = {"pictures", "foregrounds", "survival, foregrounds", "scored", "unparsed", "refused", "error"}
+_ASIDE = ("folds ", "sigma ")  # columns that explain others
+
+
+def published_name(model: str) -> str | None:
+    """What published tables call a model, as far as its address tells: `timm:NAME@test` is NAME."""
+    scheme, _, place = model.partition(" ")[0].partition(":")
+    return place.partition("?")[0].partition("@")[0] if scheme in _ALIKE else None
+
+
+def published_rows(rows: Sequence[PublishedRow], models: Sequence[str]) -> list[LeaderboardRow]:
+    """Published rows as lines of a leaderboard, those of the reader's models marked."""
+    names = {published_name(model) for model in models}
+    return [
+        LeaderboardRow(row.model, row.values, row.source, row.note, remark=row.remark, same=row.model in names)
+        for row in rows
+    ]  # fmt: skip
+
+
+def own_rows(study: Study, tables: Sequence[PaperTable], source: str) -> list[LeaderboardRow]:
+    """The study's models with their numbers from every table that has a row of them."""
+    return [_own_standing(model, study, tables, source) for model in study.files]
+
+
+def published_table(study: Study, scored: Sequence[PaperTable], name: str) -> PaperTable:
+    """The study's models above what was published, where both speak of the same condition."""
+    published = published_rows(published_numbers(name), list(study.files))
+    board = Leaderboard(name, (*own_rows(study, scored, "yours"), *published)).ranked()
+    shown = board.shortened(_SHOWN) if len(published) > MANY else board
+    kept = [row for row in shown.standings if not row.own]
+    conditions = list(dict.fromkeys(condition for row in kept for condition in row.values))
+    sources = {told: number for number, told in enumerate(dict.fromkeys(row.told for row in kept), 1)}
+    return PaperTable(
+        f"{name}: your models and published numbers",
+        "Numbers as their sources print them, in each source's own measure; sources that disagree stay apart."
+        + _left_out(board, shown),
+        ("model", *conditions, "source"),
+        tuple(_line(row, conditions, sources) for row in shown.standings),
+        tuple(f"[{number}] {told}" for told, number in sources.items()),
+        kind="published",
+        own=frozenset(range(len(study.files))),
+        decimals=2,
+    )
+
+
+def _left_out(board: Leaderboard, shown: Leaderboard) -> str:
+    left = len(board.standings) - len(shown.standings)
+    return (
+        f" Shown are rows of your models and the nearest to yours by {board.leading}; {left} more published rows:"
+        f" counterfoil leaderboard {board.benchmark} RUN --all."
+        if left
+        else ""
+    )
+
+
+def _line(row: LeaderboardRow, conditions: Sequence[str], sources: dict[str, int]) -> tuple[str | float | None, ...]:
+    beside = ", ".join(filter(None, (row.beside, "the same model" if row.same else "")))
+    source = "yours" if row.own else f"[{sources[row.told]}] {beside}".strip()
+    return (row.model, *(row.values.get(name) for name in conditions), source)
+
+
+def _own_standing(model: str, study: Study, tables: Sequence[PaperTable], source: str) -> LeaderboardRow:
+    """A model's numbers; bounds become the interval of their column."""
+    cells = {
+        column: float(cell)
+        for table in tables
+        for row in table.rows
+        if row[0] == model
+        for column, cell in zip(table.columns[1:], row[1:], strict=True)
+        if isinstance(cell, float | int) and math.isfinite(cell)  # of nothing there is no mean
+        if column not in _COUNTS and not column.startswith(_ASIDE)
+    }
+    told = {column: _condition(column, model, study) for column in cells if not column.endswith(_BOUNDS)}
+    bounded = [column for column in told if all(f"{column}{bound}" in cells for bound in _BOUNDS)]
+    intervals = {told[column]: (cells[f"{column}, low"], cells[f"{column}, high"]) for column in bounded}
+    values = {condition: cells[column] for column, condition in told.items()}
+    return LeaderboardRow(model, values, source, own=True, intervals=intervals)
+
+
+def _condition(column: str, model: str, study: Study) -> str:
+    """The condition under which a column of ours is published: zero-shot and another scoring are others."""
+    benchmark = study.run.collection.split(" ")[0]
+    if column not in _ACCURACIES:
+        return column
+    if model.partition(":")[0] in _ZERO_SHOT:
+        return f"{column}, zero-shot"
+    subset = study.run.scoring.startswith("subset")
+    if subset == (benchmark in _SUBSET):
+        return column
+    return f"{column}, {'sub-set' if subset else 'all columns'}"

@@ -1,0 +1,100 @@
+"""XImageNet-12 reader."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from counterfoil.labels.label_space import ximagenet12
+from counterfoil.published.archive import (
+    ORIGINAL,
+    Archive,
+    ArchiveCondition,
+    ArchivePicture,
+    exhibits_of,
+    without_duplicates,
+)
+from counterfoil.published.file_tree import Tree
+from counterfoil.published.layout_detection import LayoutMatch, LayoutReport, match_layout, refuse_none, stray_rows
+
+NAME = "ximagenet-12"
+EXPECTED = "image/<wnid>/<wnid>_<n>.JPEG and a folder for each scenario, such as blur_background or image_r"
+KINDS: dict[str, ArchiveCondition] = {
+    "image": ORIGINAL,
+    "blur_background": ArchiveCondition("blur", "blur", "background"),
+    "blur_object": ArchiveCondition("blur", "blur", "object"),
+    "image_r": ArchiveCondition("colour", "background-hue", "red"),
+    "image_g": ArchiveCondition("colour", "background-hue", "green"),
+    "image_b": ArchiveCondition("colour", "background-hue", "blue"),
+    "image_rainbow": ArchiveCondition("colour", "background-rainbow", "shift"),
+    "segmented_image": ArchiveCondition("background", "segmented", "black"),
+    "transparent_img": ArchiveCondition("background", "segmented", "transparent"),
+}
+ALSO_CALLED = {  # other names of the same folders: in the authors' scripts, and as their table of results has them
+    "blur_bg": "blur_background",
+    "blur_obj": "blur_object",
+    "color_r": "image_r",
+    "color_g": "image_g",
+    "color_b": "image_b",
+    "seg_img": "segmented_image",
+    "segmented_image_transparent": "transparent_img",
+    "combine": "rand_bg",  # what the script that lays objects on other photos writes to
+}
+CONTAMINATION = (
+    "The originals are ImageNet training pictures: a model trained on ImageNet has seen them, so its accuracies here"
+    " say less than on pictures that are new to it."
+)
+_SPLIT = "(?:train|val|test)/"  # where somebody split a scenario for training, as the authors' script tells to
+_LAYOUT = rf"(?!{_SPLIT})(?P<scenario>[^/]+)/(?:{_SPLIT})?(?P<wnid>{'|'.join(ximagenet12().labels)})/"
+_BESIDE = r"(?:[^/]*mask[^/]*|annotations?|json)/.*"
+_CUT_OUT = "_segmented"  # what the script for transparent pictures adds to a file's stem
+
+
+def fits(tree: Tree) -> bool:
+    """Whether a tree looks like this archive."""
+    scenarios = {_folder(name) for name in _findings(tree).folders("scenario")}
+    return len(scenarios & KINDS.keys()) > 1
+
+
+def read(tree: Tree) -> Archive:
+    """Every scenario's pictures; folders of scenarios that the authors added later go by their own name."""
+    findings = _findings(tree)
+    refuse_none(findings.places, NAME, EXPECTED, tree)
+    exhibits, twice = without_duplicates(exhibits_of(NAME, tree.sizes.path, map(_found, findings.places)))
+    return Archive(
+        NAME, tree, exhibits, ximagenet12(),
+        skipped=(*twice, *stray_rows(NAME, findings.strays)), notes=tuple(_notes(findings.folders("scenario"))),
+    )  # fmt: skip
+
+
+def _findings(tree: Tree) -> LayoutReport:
+    """Masks have the layout of a scenario, and are none; scenarios may be grouped in folders."""
+    findings = match_layout(tree, _LAYOUT, beside=_BESIDE, any_root=True)
+    shown = findings.places.where(lambda parts: "mask" not in parts["scenario"].lower())
+    return LayoutReport(shown, findings.strays, findings.root)
+
+
+def _found(place: LayoutMatch) -> ArchivePicture:
+    """One object in all scenarios, whose files may end otherwise."""
+    wnid, stem = place.parts["wnid"], place.name.rpartition(".")[0].removesuffix(_CUT_OUT)
+    return ArchivePicture(place.at, f"{wnid}/{stem}", wnid, _kind(place.parts["scenario"]))
+
+
+def _folder(scenario: str) -> str:
+    """A scenario by the name that the authors' scripts give its folder."""
+    return ALSO_CALLED.get(scenario.lower(), scenario)
+
+
+def _kind(scenario: str) -> ArchiveCondition:
+    name = _folder(scenario)
+    return KINDS.get(name) or ArchiveCondition("background", name, "scenario")
+
+
+def _notes(scenarios: Mapping[str, int]) -> list[str]:
+    notes = [CONTAMINATION]
+    absent = [name for name in KINDS if name not in {_folder(scenario) for scenario in scenarios}]
+    if absent:
+        notes.append(f"The folders {', '.join(absent)} are missing.")
+    own = sorted(name for name in scenarios if _folder(name) not in KINDS)
+    if own:
+        notes.append(f"Scenarios that go by their folder's name: {', '.join(own)}.")
+    return notes

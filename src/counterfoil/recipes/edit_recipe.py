@@ -1,0 +1,119 @@
+"""Recipe of edits and levels, read and checked."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from counterfoil.errors import UserError, did_you_mean
+from counterfoil.recipes.prompt_recipe import prompt_recipe_names, shipped_recipes
+
+
+class Step(BaseModel):
+    """One edit of a recipe with its settings."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    edit: str
+    settings: dict[str, Any] = Field(default_factory=dict)
+    levels: dict[str, list[Any]] = Field(default_factory=dict)  # one setting, several values: a step for each
+    replicates: int = Field(default=1, ge=1)
+    needs: str | None = None  # what must be there before this step can run, such as "surrogate"
+
+    @model_validator(mode="after")
+    def _one_setting_has_levels(self) -> Step:
+        if len(self.levels) > 1 or not all(self.levels.values()):
+            raise ValueError("levels takes one setting with its list of values")
+        return self
+
+    @property
+    def all_settings(self) -> list[dict[str, Any]]:
+        """The settings of each edit that this step stands for."""
+        if not self.levels:
+            return [self.settings]
+        ((name, values),) = self.levels.items()
+        return [{**self.settings, name: value} for value in values]
+
+
+class Recipe(BaseModel):
+    """The edits that a run applies to every photo; original and control are always there."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    about: str = ""
+    working_size: int | None = Field(default=None, ge=16)  # shorter side that larger photos are reduced to
+    edits: tuple[Step, ...] = Field(min_length=1)
+
+    @property
+    def digest(self) -> str:
+        """Hash of everything in the recipe that changes a picture."""
+        return hashlib.sha256(self.model_dump_json(exclude={"name", "about"}).encode()).hexdigest()
+
+
+def recipe_names() -> list[str]:
+    """The recipes that come with Counterfoil."""
+    return sorted(shipped_recipes())
+
+
+def load_recipe(name_or_file: str) -> Recipe:
+    """A shipped recipe by name, or one's own YAML file."""
+    if name_or_file in recipe_names():
+        return _parsed(shipped_recipes()[name_or_file].read_text(encoding="utf-8"), name_or_file)
+    path = Path(name_or_file)
+    if path.suffix in (".yaml", ".yml") and path.is_file():
+        return _parsed(_text(path), name_or_file)
+    if name_or_file in prompt_recipe_names():
+        raise UserError(_for_a_painter(name_or_file))
+    known, painted = recipe_names(), prompt_recipe_names()
+    raise UserError(
+        f"expected a recipe ({', '.join(known)}; for `paint` also {', '.join(painted)}) or a YAML file,"
+        f" got '{name_or_file}'{did_you_mean(name_or_file, [*known, *painted])}"
+    )
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"expected a recipe in YAML, got {path}, which cannot be read: {error}") from error
+
+
+def _parsed(text: str, where: str) -> Recipe:
+    try:
+        data = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise UserError(f"expected a recipe in YAML, got {where}: {' '.join(str(error).split())}") from error
+    if not isinstance(data, dict):
+        raise UserError(f"expected a recipe with the keys {_keys(Recipe)}, got {where}, which holds no keys")
+    if "paints" in data:
+        raise UserError(_for_a_painter(where))
+    try:
+        return Recipe.model_validate({"name": Path(where).stem, **data})
+    except ValidationError as error:
+        raise UserError(f"recipe {where}: {_first_fault(error)}") from error
+
+
+def _for_a_painter(where: str) -> str:
+    return (
+        f"expected a recipe of edits, got {where}, which asks a painter for pictures;"
+        f" `counterfoil paint --recipe {where} --painter ADDRESS --out WORKSPACE` paints them"
+    )
+
+
+def _first_fault(error: ValidationError) -> str:
+    """One fault in one line: where, what was expected, what came; a misspelt key explains the missing one."""
+    fault = min(error.errors(), key=lambda fault: fault["type"] != "extra_forbidden")
+    place = ".".join(str(part) for part in fault["loc"])
+    if fault["type"] == "extra_forbidden":
+        model = Recipe if len(fault["loc"]) == 1 else Step
+        return f"unknown key '{place}'; expected {_keys(model)}"
+    return f"'{place}': {fault['msg'][0].lower()}{fault['msg'][1:]}, got {fault['input']!r}"
+
+
+def _keys(model: type[BaseModel]) -> str:
+    return ", ".join(model.model_fields)

@@ -1,0 +1,202 @@
+"""Recipe of categories, nuisances and prompt templates."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import math
+import re
+import string
+from collections import Counter
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from counterfoil.errors import UserError
+
+PLACEHOLDERS = ("category", "a_category", "value", "a_value")
+_FOLDER = "prompts"
+_FOLDER_NAME = re.compile(r"\w[\w.+-]{0,99}")  # of a template: its pictures lie in a folder of that name
+_LAMBDA = "lambda {value}"  # what a model over pixels is asked for in place of words
+_LONGEST_VALUE = 200  # bytes: a value is the name of a folder, too
+
+
+class PaintedAttribute(BaseModel):
+    """One attribute of a painting recipe: its values, and the templates that put them into words."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    attribute: Literal["background", "texture", "material"]
+    values: str | tuple[str, ...] | dict[str, tuple[str, ...]]  # a CSV file beside the recipe, a list, lists by class
+    templates: dict[str, str] = Field(min_length=1)  # the name that stands as the edit in the tables -> the prompt
+
+    @field_validator("templates")
+    @classmethod
+    def _known_placeholders(cls, templates: dict[str, str]) -> dict[str, str]:
+        for name, text in templates.items():
+            if not _FOLDER_NAME.fullmatch(name):
+                raise ValueError(f"a template is named by letters, digits, '.', '+' and '-', got '{name}'")
+            _check_placeholders(text)
+        return templates
+
+    def values_of(self, label: str) -> tuple[str, ...]:
+        """The values that a class takes; a recipe that was loaded holds no file name any more."""
+        if isinstance(self.values, str):
+            raise ValueError(f"the values of {self.attribute} were not read from {self.values}")
+        return self.values.get(label, ()) if isinstance(self.values, dict) else self.values
+
+
+class PromptRecipe(BaseModel):
+    """What `counterfoil paint` asks a painter for."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    about: str = ""
+    paints: Literal["pictures", "backgrounds"]
+    classes: str  # a label space by name, or a classes.json
+    plain: str = "a photo of {a_category}"  # the counterpart's prompt, where whole pictures are painted
+    negative: str = ""
+    words: dict[str, str] = Field(default_factory=dict)  # what prompts call a class, where not by its name
+    working_size: int | None = Field(default=None, ge=16)  # of photos, where backgrounds are painted
+    attributes: tuple[PaintedAttribute, ...] = Field(min_length=1)
+
+    @field_validator("plain")
+    @classmethod
+    def _without_value(cls, plain: str) -> str:
+        _check_placeholders(plain)
+        if "value}" in plain:
+            raise ValueError("the plain prompt has no {value}: it is the counterpart that shows none")
+        return plain
+
+    @model_validator(mode="after")
+    def _each_template_once(self) -> PromptRecipe:
+        names = [name for attribute in self.attributes for name in attribute.templates]
+        if len(names) > len(set(names)) or "original" in names:
+            raise ValueError("each template needs a name of its own, and 'original' is taken")
+        return self
+
+    @property
+    def digest(self) -> str:
+        """Hash of everything that changes a prompt."""
+        return hashlib.sha256(self.model_dump_json(exclude={"name", "about"}).encode()).hexdigest()
+
+
+def prompt_recipe_names() -> list[str]:
+    """The painting recipes that come with Counterfoil."""
+    return sorted(shipped_recipes(_FOLDER))
+
+
+def load_prompt_recipe(name_or_file: str) -> PromptRecipe:
+    """A shipped painting recipe by name, or one's own YAML file."""
+    if name_or_file in prompt_recipe_names():
+        return _parsed(shipped_recipes(_FOLDER)[name_or_file], name_or_file)
+    path = Path(name_or_file)
+    if path.suffix in (".yaml", ".yml") and path.is_file():
+        return _parsed(path, name_or_file)
+    known = ", ".join(prompt_recipe_names())
+    raise UserError(f"expected a painting recipe ({known}) or a YAML file, got '{name_or_file}'")
+
+
+def is_prompt_recipe(name_or_file: str) -> bool:
+    """Whether a recipe asks for a painter; the others edit photos."""
+    if name_or_file in prompt_recipe_names():
+        return True
+    path = Path(name_or_file)
+    if path.suffix not in (".yaml", ".yml") or not path.is_file():
+        return False
+    found = _yaml(path, name_or_file)
+    return isinstance(found, dict) and "paints" in found
+
+
+def _check_placeholders(text: str) -> None:
+    try:
+        fields = [field for field in string.Formatter().parse(text) if field[1] is not None]
+    except ValueError as error:
+        raise ValueError(f"the template '{text}' cannot be read: {error}") from error
+    for _, name, form, conversion in fields:
+        if name not in PLACEHOLDERS or form or conversion:
+            raise ValueError(f"the template '{text}' has {{{name}}}; expected {', '.join(PLACEHOLDERS)} as they are")
+
+
+def shipped_recipes(folder: str = "") -> dict[str, Path]:
+    """The recipe files of the package by name: those of no single paper, and those beside their benchmark."""
+    package = Path(str(resources.files("counterfoil")))
+    places = [package / "recipes", *sorted((package / "published").iterdir())]
+    return {path.stem: path for place in places for path in sorted((place / folder).glob("*.yaml"))}
+
+
+def _yaml(path: Any, where: str) -> Any:
+    try:
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, OSError, UnicodeDecodeError) as error:
+        raise UserError(
+            f"expected a painting recipe in YAML, got {where}: {' '.join(str(error).split())[:200]}"
+        ) from error
+
+
+def _parsed(path: Any, where: str) -> PromptRecipe:
+    data = _yaml(path, where)
+    if not isinstance(data, dict):
+        raise UserError(f"expected a painting recipe with the keys {_keys()}, got {where}, which holds no keys")
+    try:
+        found = PromptRecipe.model_validate({"name": Path(where).stem, **data})
+    except ValidationError as error:
+        raise UserError(f"painting recipe {where}: {_first_fault(error)}") from error
+    folder = path.parent
+    return found.model_copy(update={"attributes": tuple(_with_values(one, folder) for one in found.attributes)})
+
+
+def _with_values(attribute: PaintedAttribute, folder: Any) -> PaintedAttribute:
+    if not isinstance(attribute.values, str):
+        return _checked(attribute)
+    file = folder.joinpath(attribute.values)
+    try:
+        rows = list(csv.DictReader(file.read_text(encoding="utf-8").splitlines()))
+        values = tuple(row["value"] or "" for row in rows)
+    except (OSError, UnicodeDecodeError, KeyError, csv.Error) as error:
+        raise UserError(
+            f"expected a CSV file with the column 'value' for {attribute.attribute}, got {file}: {error}"
+        ) from error
+    return _checked(attribute.model_copy(update={"values": values}))
+
+
+def _checked(attribute: PaintedAttribute) -> PaintedAttribute:
+    """Values are told apart in the tables, and each is the name of a folder."""
+    lists = attribute.values.values() if isinstance(attribute.values, dict) else [attribute.values]
+    for values in lists:
+        twice = [value for value, count in Counter(values).items() if count > 1]
+        if twice:
+            raise UserError(f"expected each value of {attribute.attribute} once, got '{twice[0]}' twice")
+        for value in values:
+            if not re.search(r"\w", value) or len(value.encode()) > _LONGEST_VALUE:
+                told = f"expected values of 1 to {_LONGEST_VALUE} bytes with a letter or digit"
+                raise UserError(f"{told} for {attribute.attribute}, got '{value[:60]}'")
+            if _LAMBDA in attribute.templates.values() and not _is_number(value):
+                raise UserError(f"expected numbers for the template '{_LAMBDA}', got '{value[:60]}'")
+    return attribute
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def _first_fault(error: ValidationError) -> str:
+    """One fault in one line; a misspelt key explains the missing one."""
+    fault = min(error.errors(), key=lambda fault: fault["type"] != "extra_forbidden")
+    place = ".".join(str(part) for part in fault["loc"])
+    if fault["type"] == "extra_forbidden":
+        return f"unknown key '{place}'; expected {_keys()}"
+    told = fault["msg"].removeprefix("Value error, ")
+    where = f"'{place}': " if place else ""
+    return f"{where}{told[0].lower()}{told[1:]}"
+
+
+def _keys() -> str:
+    return ", ".join(PromptRecipe.model_fields)

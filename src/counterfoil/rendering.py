@@ -1,0 +1,223 @@
+"""Painted backgrounds that a surrogate finds hard.
+
+Donor or worst background resolved before rendering; any variant as pixels: read, mask, reduce, edit.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property, lru_cache, partial
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.edits.donors import Donors
+from counterfoil.edits.edit_protocol import Edit, Needs, Supplied
+from counterfoil.edits.registry import edit_named, settings_of
+from counterfoil.edits.seeds import id_of_choice, seed_of_attempt
+from counterfoil.edits.subject import Subject
+from counterfoil.errors import Unusable, UserError
+from counterfoil.models.model_loaders import load_model
+from counterfoil.segmentation import Segmenter, segmenter_for
+from counterfoil.sources.source_loaders import open_source
+from counterfoil.study.examples import Maker
+from counterfoil.study.runs import Study
+from counterfoil.types import DonorRule, Model, Picture, Run, Sample, Source, Variant
+
+_BYTES_IN_MEMORY = 768 * 2**20  # of samples and donors with their cut-outs; bounds memory whatever the number of photos
+_ATTEMPTS = 16  # donors tried where the planned one cannot be used
+
+
+@dataclass(frozen=True)
+class Renderer:
+    """Resolves and renders variants; several threads may use one studio."""
+
+    source: Source
+    samples: Mapping[str, Sample]
+    working_size: int | None
+    segmenter: Segmenter
+    surrogates: dict[str, Model] = field(default_factory=dict)  # by address; others are loaded when asked for
+    _subjects: OrderedDict[str, Subject] = field(default_factory=OrderedDict, repr=False, compare=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+    _loading: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+
+    @cached_property
+    def donors(self) -> Donors:
+        """Who may lend a background."""
+        return Donors(self.samples.values())
+
+    def subject(self, sample_id: str) -> Subject:
+        """The sample ready to edit, from memory where it was used lately; raises `Unusable` with the reason."""
+        with self._lock:
+            if sample_id in self._subjects:
+                self._subjects.move_to_end(sample_id)
+                return self._subjects[sample_id]
+        read = self._read(self.samples[sample_id])
+        with self._lock:
+            subject = self._subjects.setdefault(sample_id, read)  # another thread may have read it meanwhile
+            held = sum(each.nbytes for each in self._subjects.values())
+            while held > _BYTES_IN_MEMORY and len(self._subjects) > 1:
+                held -= self._subjects.popitem(last=False)[1].nbytes
+        return subject
+
+    def _read(self, sample: Sample) -> Subject:
+        image, mask = self.source.read(sample)
+        photo = Picture(image, self.segmenter(image) if mask is None else mask)
+        if not (photo.alpha >= 128).any():
+            raise Unusable("the mask is empty")
+        return Subject(photo, resize_to_working_size(photo, self.working_size))
+
+    def make(self, variant: Variant) -> Picture:
+        """The variant's pixels; raises `Unusable` where the edit cannot apply."""
+        subject = self.subject(str(variant.sample_id))
+        if variant.attribute == "original":
+            return subject.photo
+        edit = _edit(variant.edit, variant.settings)
+        donors = [] if variant.donor_id is None else [self._donor(variant.donor_id)]
+        supplied, rng = self._supplied(variant, edit.needs, donors), np.random.default_rng(variant.seed)
+        if edit.needs.photo:
+            return resize_to_working_size(edit.apply(subject.at_full_size, rng, supplied), self.working_size)
+        return edit.apply(subject, rng, supplied)
+
+    def resolve(self, variant: Variant) -> Variant:
+        """The variant with its choices made; from then on neither chance nor a choosing model is needed."""
+        if variant.attribute == "original":
+            return variant
+        edit = _edit(variant.edit, variant.settings)
+        lenders = self._lenders(variant, edit.needs)
+        if edit.needs.donor is not None and not lenders:
+            raise Unusable("none of 0 donors has a background to lend")
+        donors = [self._donor(lender.id) for lender in lenders]
+        supplied = self._supplied(variant, edit.needs, donors)
+        subject = self.subject(str(variant.sample_id))
+        resolution = edit.resolve(subject.at_full_size if edit.needs.photo else subject, supplied)
+        if resolution.edit != edit:
+            variant = _with_settings(variant, resolution.edit)
+        if edit.needs.candidates > 1 or (lenders and lenders[0].id != variant.donor_id):
+            return _lent_by(variant, lenders[resolution.donor])
+        return variant
+
+    def candidates(self, variant: Variant) -> list[Sample]:
+        """The donors that `resolve` chooses from: different ones, each drawn by a seed of its own; fewer where the set
+        has fewer, none for edits that do not choose."""
+        needs = Needs() if variant.attribute == "original" else _edit(variant.edit, variant.settings).needs
+        if needs.donor is None or needs.candidates < 2:
+            return []
+        drawn: dict[str, Sample] = {}
+        for attempt in range(4 * needs.candidates):
+            lender = self._lender(variant, needs.donor, attempt)
+            if lender is not None and len(drawn) < needs.candidates:
+                drawn.setdefault(lender.id, lender)
+        return list(drawn.values())
+
+    def _lenders(self, variant: Variant, needs: Needs) -> list[Sample]:
+        """The donors whose photos can be used, of those that the edit asks for."""
+        if variant.donor_id is None or needs.donor is None:
+            return []
+        if needs.candidates > 1:
+            return [lender for lender in self.candidates(variant) if self._is_usable(lender)]
+        planned = self.samples[variant.donor_id]
+        if self._is_usable(planned):
+            return [planned]
+        # A broken photo shall not cost a good one its variant: the next donors in line are tried.
+        for attempt in range(_ATTEMPTS):
+            lender = self._lender(variant, needs.donor, attempt)
+            if lender is not None and self._is_usable(lender):
+                return [lender]
+        return [planned]  # which then says why it cannot be used
+
+    def _lender(self, variant: Variant, rule: DonorRule, attempt: int) -> Sample | None:
+        sample = self.samples[str(variant.sample_id)]
+        return self.donors.choose(sample, rule, seed_of_attempt(variant.seed, attempt))
+
+    def _is_usable(self, lender: Sample) -> bool:
+        try:
+            self.subject(lender.id)
+        except Unusable:
+            return False
+        return True
+
+    def _donor(self, sample_id: str) -> Subject:
+        try:
+            return self.subject(sample_id)
+        except Unusable as error:
+            raise Unusable(f"the donor {sample_id} cannot be used: {error}") from error
+
+    def _supplied(self, variant: Variant, needs: Needs, donors: Sequence[Subject]) -> Supplied:
+        load = None if needs.surrogate is None else partial(self._surrogate, needs.surrogate)
+        return Supplied(label=variant.label, seed=variant.seed, donors=donors, load_surrogate=load)
+
+    def _surrogate(self, address: str) -> Model:
+        with self._loading:
+            if address not in self.surrogates:
+                self.surrogates[address] = load_model(address)
+            return self.surrogates[address]
+
+
+def _with_settings(variant: Variant, edit: Edit) -> Variant:
+    settings = json.dumps(settings_of(edit), sort_keys=True)
+    return replace(variant, id=id_of_choice(variant.id, settings), settings=settings)
+
+
+def _lent_by(variant: Variant, donor: Sample) -> Variant:
+    return replace(variant, id=id_of_choice(variant.id, donor.digest), donor_id=donor.id)
+
+
+@lru_cache(maxsize=1024)
+def _edit(name: str, settings: str) -> Edit:
+    return edit_named(name, json.loads(settings))
+
+
+def resize_to_working_size(picture: Picture, working_size: int | None) -> Picture:
+    """The picture with its shorter side at the working size; smaller pictures stay as they are."""
+    height, width = picture.alpha.shape
+    if working_size is None or min(height, width) <= working_size:
+        return picture
+    scale = working_size / min(height, width)
+    size = (round(width * scale), round(height * scale))
+    trimap = set(np.unique(picture.alpha).tolist()) == {0, 128, 255}
+    how = cv2.INTER_NEAREST if trimap else cv2.INTER_AREA  # "unknown" must not blend into a graded edge
+    image = cv2.resize(picture.image, size, interpolation=cv2.INTER_AREA)
+    return Picture(
+        np.asarray(image, np.uint8), np.asarray(cv2.resize(picture.alpha, size, interpolation=how), np.uint8)
+    )
+
+
+def variant_renderer(study: Study) -> Maker:
+    """Makes variants of a recorded run again; gives None where the photo is gone."""
+
+    @cache
+    def studio() -> Renderer | None:
+        return _studio(study.manifest, study.runs[0])
+
+    def make(variant: Variant) -> Picture | None:
+        opened = studio()
+        if opened is None:
+            return None
+        try:
+            return opened.make(variant)
+        except (Unusable, UserError):  # the photo was moved or changed: the page does without
+            return None
+
+    return make
+
+
+def _studio(table: Mapping[str, NDArray[Any]], run: Run) -> Renderer | None:
+    """A studio over the run's own photos and masks; None where masks came from a segmenter, which is not loaded."""
+    first = {name: row for row, name in reversed(list(enumerate(table["sample_id"])))}
+    samples = {name: _sample(table, name, row) for name, row in first.items()}
+    if not samples or any(sample.mask is None for sample in samples.values()):
+        return None
+    working_size = int(table["working_size"][0]) or None
+    return Renderer(open_source(run.images, run.masks), samples, working_size, segmenter_for(list(samples.values())))
+
+
+def _sample(table: Mapping[str, NDArray[Any]], name: str, row: int) -> Sample:
+    image, mask, label, digest = (table[column][row] for column in ("image", "mask", "label", "sample_digest"))
+    return Sample(name, label, image, mask or None, digest)

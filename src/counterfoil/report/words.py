@@ -1,0 +1,153 @@
+"""Edits and levels described in words; marks of surrogate models; numbers and names in words."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+from counterfoil.edits.corruptions.severity import Corruption
+from counterfoil.edits.registry import EDITS, describe_edit
+from counterfoil.statistics.confusion import DonorConfusion
+from counterfoil.statistics.dose import DropThreshold
+from counterfoil.statistics.intervals import Estimate
+from counterfoil.statistics.paired import Contrast
+from counterfoil.types import Drop, Preprocessing
+
+_CORRUPTION = "corruption-"  # ImageNet-C's archive has corruptions that are no edit of ours
+_LAST_BRACKETS = re.compile(r" \((.*)\)$")
+
+
+def describe_row(row: Drop) -> str:
+    """What was done to the photo, as the subject of a sentence."""
+    return describe_change(row.edit, row.level)
+
+
+def describe_change(edit: str, level: str) -> str:
+    """What an edit does to a photo, as the subject of a sentence."""
+    if edit.startswith(_CORRUPTION) and edit not in EDITS:
+        return Corruption.describe_named(edit.removeprefix(_CORRUPTION), level)
+    return describe_edit(edit, level)
+
+
+def aside(told: str) -> str:
+    """What was done, as it stands inside brackets: brackets of its own become a comma."""
+    return _LAST_BRACKETS.sub(r", \1", told)
+
+
+ABSENT = "–"  # stands where there is no number
+MINUS = "−"
+
+_UNBREAKABLE = re.compile(r"\[[^\[\]]{1,30}\]|\d %|n = \d|\d points")
+_NAMES = {"presence": "object presence"}
+
+
+def number(value: float, decimals: int = 1) -> str:
+    """A number with a true minus sign and no negative zero; a dash where there is none."""
+    if math.isnan(value):
+        return ABSENT
+    text = f"{round(value, decimals) + 0.0:.{decimals}f}"
+    return text.replace("-", MINUS)
+
+
+def p_value(p: float) -> str:
+    """A p value that stays readable when it is small."""
+    if math.isnan(p):
+        return ABSENT
+    return f"{p:.3f}" if p >= 0.001 else f"{p:.1e}".replace("e-0", "e-").replace("-", MINUS)
+
+
+def interval(row: Drop | Contrast | Estimate) -> str:
+    """The 95 % interval."""
+    return f"[{number(row.ci_low)}, {number(row.ci_high)}]"
+
+
+def points(row: Drop) -> str:
+    """A drop with its interval."""
+    return f"{number(row.drop)} points {interval(row)}"
+
+
+def gain(row: Drop) -> str:
+    """A negative drop, told as what it gives."""
+    return f"{number(-row.drop)} points [{number(-row.ci_high)}, {number(-row.ci_low)}]"
+
+
+def attribute_name(attribute: str) -> str:
+    """What people call an attribute."""
+    return _NAMES.get(attribute, attribute)
+
+
+def count(number_of: int) -> str:
+    """A number of things, readable when it is large."""
+    return f"{number_of:,}"
+
+
+def sentence_start(text: str) -> str:
+    """The text with a capital first letter; the rest is left as it is, since it may hold names."""
+    return text[:1].upper() + text[1:]
+
+
+def number_of(things: int, name: str) -> str:
+    """So many things, in the singular where there is one."""
+    return f"{count(things)} {name}{'' if things == 1 else 's'}"
+
+
+def whole_sentence(text: str) -> str:
+    """A note as a sentence: a capital first letter and a full stop."""
+    return sentence_start(text) + ("" if text.endswith((".", "!", "?")) else ".")
+
+
+def unbroken(text: str) -> str:
+    """The text with spaces that no line may break at: within intervals, before %, around =."""
+    return _UNBREAKABLE.sub(lambda match: match[0].replace(" ", "\u00a0"), text)
+
+
+def listed(items: Sequence[str]) -> str:
+    """Items joined as in a sentence."""
+    return " and ".join([", ".join(items[:-1]), items[-1]]) if len(items) > 1 else "".join(items)
+
+
+def preprocessing(applied: Preprocessing | None) -> str:
+    """What is done to a picture before the network sees it."""
+    if applied is None:
+        return "done inside the model, not seen from here"
+    height, width = applied.size
+    fitted = (
+        f"whole picture squeezed to {width} × {height}"
+        if applied.resize is None
+        else f"shorter side to {applied.resize}, centre crop {width} × {height}"
+    )
+    mean, std = (", ".join(f"{value:g}" for value in values) for values in (applied.mean, applied.std))
+    return f"{fitted} ({applied.interpolation}); {applied.colour_order}, minus ({mean}), divided by ({std})"
+
+
+def describe_threshold(fall: DropThreshold) -> str:
+    """How small the object may be before so many points are lost, in a sentence; an open end is named."""
+    lost = f"{number(fall.points, 0)} points"
+    if fall.reached == "not reached":
+        return f"{fall.model} does not lose {lost} at any of these sizes (n = {fall.n})."
+    if fall.reached == "before the first level":
+        return f"{fall.model} has lost {lost} before the first size (n = {fall.n})."
+    low = "below the smallest size" if math.isnan(fall.ci_low) else f"{number(fall.ci_low)} %"
+    high = "above the largest size" if math.isnan(fall.ci_high) else f"{number(fall.ci_high)} %"
+    return (
+        f"{fall.model} has lost {lost} where the object covers {number(fall.level)} % of the picture "
+        f"(95 % interval from {low} to {high}, n = {fall.n})."
+    )
+
+
+def describe_donor_confusion(row: DonorConfusion) -> str:
+    """Whether wrong answers name what lent the background, in a sentence."""
+    return (
+        f"{row.model}: of {row.share.n} wrong answers on another photo's background, {number(row.share.value)} % "
+        f"{interval(row.share)} name the class of that photo; {number(row.chance)} % would by chance."
+    )
+
+
+MARK = "surrogate"
+MEANING = "surrogate: chose pictures by failing on them; its accuracy on those is low by construction"
+
+
+def marked(model: str, surrogates: tuple[str, ...]) -> str:
+    """A model's name in plain text, with its mark where it has one."""
+    return f"{model} ({MARK})" if model in surrogates else model

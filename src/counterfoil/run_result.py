@@ -1,0 +1,93 @@
+"""Result of a run: drops, headline, report."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Protocol
+
+from counterfoil.report.findings import headline_of
+from counterfoil.report.page import PapersOf, content_of, no_papers, write_study
+from counterfoil.statistics.answers import Answers
+from counterfoil.store.prediction_tables import prediction_files
+from counterfoil.study.examples import ThumbnailCache
+from counterfoil.study.predictions import Predictions
+from counterfoil.study.runs import Study
+from counterfoil.study.thumbnail_candidates import ThumbnailCandidates
+from counterfoil.types import Drop, Model, Picture, Run, Skipped, Variant
+
+
+class PreparedWork(Protocol):
+    """What was asked, loaded and checked: photos with their edits, or a collection."""
+
+    @property
+    def classifiers(self) -> tuple[Model, ...]:
+        """The models that were asked."""
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models by the names that stand in the tables."""
+
+    @property
+    def lost(self) -> tuple[str, ...]:
+        """Classes of which no photo can be used."""
+
+    @property
+    def run(self) -> Run:
+        """The record of it."""
+
+    def picture(self, variant: Variant) -> Picture | None:
+        """A picture that the models saw, once more; None where that is no longer possible."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """The outcome of a run."""
+
+    prepared: PreparedWork
+    folder: Path
+    skipped: tuple[Skipped, ...]
+    _holder: tempfile.TemporaryDirectory[str] | None = None  # keeps the tables of a run without a folder alive
+    papers: PapersOf = no_papers  # the tables of the paper behind its collection
+    _candidates: ThumbnailCandidates | None = None  # thumbnails that were made beside the work
+
+    @cached_property
+    def study(self) -> Study:
+        """The run as the report sees it."""
+        files = prediction_files(self.folder, self.prepared.models)
+        predictions = {model: Predictions(path) for model, path in files.items()}
+        return Study((self.folder,), (self.prepared.run,), predictions, self.skipped)
+
+    @property
+    def answers(self) -> Answers:
+        """Every answer of every model, in columns."""
+        return self.study.answers
+
+    @property
+    def drops(self) -> list[Drop]:
+        """What each edit costs each model."""
+        return self.study.drops
+
+    @property
+    def headline(self) -> list[str]:
+        """The findings in sentences."""
+        return [finding.text for finding in headline_of(self.study)]
+
+    @property
+    def thumbnails(self) -> dict[str, bytes]:
+        """JPEGs of pictures that a report may show, made beside the work, by hash of the pixels."""
+        return {} if self._candidates is None else self._candidates.jpegs
+
+    def report(self, out: str | Path) -> Path:
+        """Write report.html, drops.csv, summary.json, skipped.csv and the tables of answers into a folder."""
+        folder = Path(out)
+        folder.mkdir(parents=True, exist_ok=True)
+        if folder.resolve() != self.folder.resolve():
+            shutil.copytree(self.folder / "predictions", folder / "predictions", dirs_exist_ok=True)
+            for name in ("variants.parquet", "run.json"):
+                shutil.copy2(self.folder / name, folder)
+        album = ThumbnailCache((self.folder,), self.prepared.picture, keep=self.folder, ready=self.thumbnails)
+        return write_study(folder, content_of(self.study, album, self.papers))

@@ -1,0 +1,1 @@
+"""Photos with labels and masks, from folders, annotation formats and datasets."""

@@ -1,0 +1,138 @@
+"""COCO JSON source.
+
+A classifier is asked for one class per photo, so a photo counts as the class whose regions cover most of it, and its
+mask is the union of that class's regions; the other objects stay part of the background.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from counterfoil.errors import Unusable, UserError
+from counterfoil.sources.annotations import (
+    AnnotatedPhoto,
+    AnnotationSource,
+    Mask,
+    area_of,
+    as_run_lengths,
+    bounding_box,
+    file_bytes,
+    json_of,
+    largest,
+    photo_under,
+    polygon_mask,
+    refuse_other_size,
+    run_lengths,
+)
+from counterfoil.types import Skipped
+
+
+def coco_source(path: Path) -> AnnotationSource:
+    """Photos and regions of an annotation file, or of a folder that holds one."""
+    file = _file(path) if path.is_dir() else path
+    said = json_of(file, "COCO annotations")
+    if not isinstance(said, dict) or not all(isinstance(said.get(key), list) for key in _PARTS):
+        raise UserError(f"expected COCO annotations with {', '.join(_PARTS)} in '{file}'")
+    try:
+        names = {row["id"]: str(row["name"]) for row in said["categories"]}
+        regions = _regions(said["annotations"], names)
+        found = [_listed(image, regions.get(image["id"], {}), _folders(file)) for image in said["images"]]
+    except KeyError as error:
+        raise UserError(f"expected COCO annotations in '{file}', but an entry lacks {error}") from error
+    except (AttributeError, TypeError, ValueError) as error:
+        raise UserError(f"expected COCO annotations in '{file}', but an entry cannot be understood: {error}") from error
+    return AnnotationSource(f"coco:{path}", tuple(found))
+
+
+_PARTS = ("images", "annotations", "categories")
+_FILES = ("labels.json", "_annotations.coco.json", "annotations.json", "annotations/instances_*.json", "*.json")
+
+
+def _file(folder: Path) -> Path:
+    """The annotations of a folder, where tools put them: FiftyOne, Roboflow, Label Studio, CVAT."""
+    found = next((files for pattern in _FILES if (files := sorted(folder.glob(pattern)))), [])
+    if len(found) != 1:
+        told = ", ".join(file.relative_to(folder).as_posix() for file in found) or "none"
+        raise UserError(f"expected one file of COCO annotations in '{folder}', got {told}; give the file itself")
+    return found[0]
+
+
+def _regions(annotations: Sequence[Mapping[str, Any]], names: Mapping[Any, str]) -> dict[Any, dict[str, list[Any]]]:
+    """Of each photo, the regions of each class; crowds too, as which tools mark every object in run lengths."""
+    found: dict[Any, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
+    for row in annotations:
+        if row["category_id"] not in names:
+            raise UserError(f"expected a category of the file, got the id {row['category_id']}, which it does not list")
+        if row.get("segmentation"):
+            found[row["image_id"]][names[row["category_id"]]].append((_area(row), row["segmentation"]))
+    return found
+
+
+def _area(row: Mapping[str, Any]) -> float:
+    """What the file says, or what the region covers where it says nothing."""
+    if row.get("area"):
+        return float(row["area"])
+    try:
+        return area_of(row["segmentation"])
+    except (OverflowError, TypeError, ValueError, Unusable):
+        return 0.0  # the region cannot be drawn, which is said once its photo is read
+
+
+def _folders(file: Path) -> list[Path]:
+    """Where people put the photos of an annotation file: beside it, in images/ or data/, or by the split's name."""
+    split = file.stem.removeprefix("instances_")
+    here, above = file.parent, file.parent.parent
+    inside = [here / "images", here / "data", here / split]
+    return [*inside, above / split, above / "images" / split, above / "images", here]
+
+
+def _listed(
+    image: Mapping[str, Any], regions: Mapping[str, list[Any]], folders: Sequence[Path]
+) -> AnnotatedPhoto | Skipped:
+    name = str(image["file_name"])
+    if not regions:
+        return Skipped(name, "source", "", "the photo has no region with a class")
+    path = photo_under(folders, name)
+    if path is None:
+        return Skipped(name, "source", "", "the photo is not beside the annotations, nor in images/ or data/")
+    label = largest({label: sum(area for area, _ in rows) for label, rows in regions.items()})
+    parts = [segmentation for _, segmentation in regions[label]]
+    drawn = partial(_drawn, parts, (image.get("height"), image.get("width")))
+    return AnnotatedPhoto(f"{label}/{name}", label, str(path), file_bytes(path), drawn, _digest(parts))
+
+
+def _drawn(parts: Sequence[Any], told: tuple[Any, Any], size: tuple[int, int]) -> Mask:
+    """All regions together; `told` is the size that the file says."""
+    refuse_other_size(told, size)
+    mask = np.zeros(size, np.uint8)
+    for part in parts:
+        if not isinstance(part, list | dict):
+            raise Unusable("a region is neither polygons nor run lengths")
+        mask |= run_lengths(part, size) if isinstance(part, dict) else polygon_mask(part, size)
+    return mask
+
+
+def _digest(parts: Sequence[Any]) -> str:
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def coco_annotations(rows: Sequence[tuple[str, str, Mask]], labels: Sequence[str]) -> str:
+    """COCO JSON of photos: file name, label, mask; the masks as run lengths, to the pixel."""
+    images, annotations = [], []
+    for number, (name, label, mask) in enumerate(rows, 1):
+        height, width = mask.shape
+        images.append({"id": number, "file_name": name, "width": width, "height": height})
+        annotations.append({
+            "id": number, "image_id": number, "category_id": labels.index(label) + 1, "iscrowd": 0,
+            "area": int((mask >= 128).sum()), "bbox": list(bounding_box(mask)), "segmentation": as_run_lengths(mask),
+        })  # fmt: skip
+    categories = [{"id": number, "name": label} for number, label in enumerate(labels, 1)]
+    return json.dumps({"images": images, "annotations": annotations, "categories": categories})

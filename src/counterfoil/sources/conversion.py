@@ -1,0 +1,192 @@
+"""Photos and masks from format to format; samples written in another format."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from counterfoil.errors import Unusable, UserError
+from counterfoil.sources.annotations import Mask
+from counterfoil.sources.coco import coco_annotations
+from counterfoil.sources.fiftyone import fiftyone_labels
+from counterfoil.sources.labelme import labelme_annotations
+from counterfoil.sources.parquet_dataset import write_pictures
+from counterfoil.sources.voc import voc_classes, voc_mask
+from counterfoil.sources.webdataset import write_shard
+from counterfoil.store.files import folder_name
+from counterfoil.types import Sample, Skipped, Source
+
+_SAMPLES_PER_SHARD = 1000
+_ENDINGS = {".jpg", ".jpeg", ".png", ".webp"}
+
+
+class Photo(NamedTuple):
+    """A sample in full: what is written."""
+
+    label: str
+    name: str  # a file name without its ending, unique where the format keeps it
+    image: NDArray[np.uint8]  # (height, width, 3), RGB
+    mask: Mask | None
+
+
+def _png(pixels: NDArray[np.uint8]) -> bytes:
+    file = io.BytesIO()
+    Image.fromarray(pixels).save(file, "PNG", compress_level=3)
+    return file.getvalue()
+
+
+def _put(path: Path, data: bytes | str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data.encode() if isinstance(data, str) else data)
+
+
+def _folder(photos: Iterable[Photo], labels: Sequence[str], out: Path) -> None:
+    for photo in photos:
+        label = folder_name(photo.label)
+        _put(out / "images" / label / f"{photo.name}.png", _png(photo.image))
+        if photo.mask is not None:
+            _put(out / "masks" / label / f"{photo.name}.png", _png(photo.mask))
+
+
+def _coco(photos: Iterable[Photo], labels: Sequence[str], out: Path) -> None:
+    rows = []
+    for photo in photos:
+        _put(out / "data" / f"{photo.name}.png", _png(photo.image))
+        if photo.mask is not None:
+            rows.append((f"{photo.name}.png", photo.label, photo.mask))
+    _put(out / "labels.json", coco_annotations(rows, labels))
+
+
+def _labelme(photos: Iterable[Photo], labels: Sequence[str], out: Path) -> None:
+    for photo in photos:
+        _put(out / f"{photo.name}.png", _png(photo.image))
+        if photo.mask is not None:
+            _put(out / f"{photo.name}.json", labelme_annotations(f"{photo.name}.png", photo.label, photo.mask))
+
+
+def _voc(photos: Iterable[Photo], labels: Sequence[str], out: Path) -> None:
+    names = voc_classes(labels)
+    _put(out / "classes.txt", "\n".join(names) + "\n")
+    for photo in photos:
+        _put(out / "JPEGImages" / f"{photo.name}.png", _png(photo.image))
+        if photo.mask is not None:
+            _put(out / "SegmentationClass" / f"{photo.name}.png", voc_mask(photo.mask, names.index(photo.label)))
+
+
+def _webdataset(photos: Iterable[Photo], labels: Sequence[str], out: Path) -> None:
+    for number, batch in enumerate(_batches(photos)):
+        parts = ((photo.name, _files(photo)) for photo in batch)
+        write_shard(out / f"shard-{number:06d}.tar", parts)
+
+
+def _files(photo: Photo) -> dict[str, bytes]:
+    mask = {} if photo.mask is None else {"mask.png": _png(photo.mask)}
+    label = json.dumps({"label": photo.label}, ensure_ascii=False).encode()  # in a text 7 would be a number
+    return {"png": _png(photo.image), "json": label, **mask}
+
+
+def _parquet(photos: Iterable[Photo], labels: Sequence[str], out: Path) -> None:
+    for number, batch in enumerate(_batches(photos)):
+        rows = [(_png(row.image), row.label, None if row.mask is None else _png(row.mask)) for row in batch]
+        write_pictures(out / f"part-{number:06d}.parquet", rows, labels)
+
+
+def _fiftyone(photos: Iterable[Photo], labels: Sequence[str], out: Path) -> None:
+    of_photos = {}
+    for photo in photos:
+        _put(out / "data" / f"{photo.name}.png", _png(photo.image))
+        if photo.mask is not None:
+            _put(out / "labels" / f"{photo.name}.png", _png(photo.mask))
+        of_photos[photo.name] = photo.label
+    _put(out / "labels.json", fiftyone_labels(of_photos, labels))
+
+
+def _batches(photos: Iterable[Photo]) -> Iterator[list[Photo]]:
+    batch: list[Photo] = []
+    for photo in photos:
+        batch.append(photo)
+        if len(batch) == _SAMPLES_PER_SHARD:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+WRITERS: dict[str, Callable[[Iterable[Photo], Sequence[str], Path], None]] = {  # photos, all their labels, where to
+    "folder": _folder, "coco": _coco, "labelme": _labelme, "voc": _voc, "webdataset": _webdataset,
+    "parquet": _parquet, "fiftyone": _fiftyone,
+}  # fmt: skip
+NEED_MASKS = ("coco", "labelme", "voc")  # formats in which a photo without a mask has no label either
+
+
+def file_name(sample: Sample, used: set[str], form: str) -> str:
+    """A name that is no other photo's: its own in class folders; with its label before it where all lie together."""
+    path = PurePosixPath(sample.id)
+    in_folders = form == "folder"
+    folder = f"{folder_name(sample.label)}/" if in_folders else ""
+    plain = folder_name(_stem(path)) if in_folders else _joined(path)
+    name, number = plain, 2
+    while f"{folder}{name}".lower() in used:
+        name, number = f"{plain}-{number}", number + 1
+    used.add(f"{folder}{name}".lower())
+    return name
+
+
+def _joined(path: PurePosixPath) -> str:
+    """Label and name; a name that begins with the label, as conversions write it, stays as it is."""
+    label, name = (text.replace(" ", "_").replace(".", "_") for text in (path.parent.name, _stem(path)))
+    return folder_name(name if name.startswith(f"{label}-") else f"{label}-{name}".strip("-"))
+
+
+def _stem(path: PurePosixPath) -> str:
+    """The name without the ending of a picture; what formats list without an ending may have dots of its own."""
+    return path.stem if path.suffix.lower() in _ENDINGS else path.name
+
+
+def convert(source: Source, out: Path, form: str) -> tuple[int, list[Skipped]]:
+    """Write every photo of a source in another format; gives back how many, and what was left out."""
+    if form not in WRITERS:
+        raise UserError(f"expected a format ({', '.join(WRITERS)}), got '{form}'")
+    if out.is_file() or (out.exists() and any(out.iterdir())):
+        raise UserError(f"expected an empty folder or a new one, got '{out}', which holds files; choose another --out")
+    out = out.resolve()  # "." has no name, and a link to a folder stays one
+    samples, left_out = source.samples()
+    skipped = list(left_out)
+    temporary = out.with_name(f".{out.name}.{os.getpid()}")
+    temporary.mkdir(parents=True)
+    try:
+        labels = sorted({sample.label for sample in samples})
+        WRITERS[form](_photos(source, samples, form, skipped), labels, temporary)
+        if out.exists():
+            out.rmdir()
+        os.replace(temporary, out)
+    except OSError as error:
+        if error.filename is not None:  # a full disk names no file
+            raise
+        raise UserError(f"'{out}' cannot be written: {error.strerror}; nothing of it was kept") from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    return len(samples) + len(left_out) - len(skipped), skipped
+
+
+def _photos(source: Source, samples: Sequence[Sample], form: str, skipped: list[Skipped]) -> Iterator[Photo]:
+    used: set[str] = set()
+    for sample in samples:
+        try:
+            image, mask = source.read(sample)
+        except Unusable as error:
+            skipped.append(Skipped(sample.id, "source", "", str(error)))
+            continue
+        if mask is None and form in NEED_MASKS:
+            skipped.append(Skipped(sample.id, "source", "", f"the photo has no mask, which {form} needs"))
+            continue
+        yield Photo(sample.label, file_name(sample, used, form), image, mask)

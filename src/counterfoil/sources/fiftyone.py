@@ -1,0 +1,146 @@
+"""FiftyOne export source."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import io
+import json
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from counterfoil.errors import Unusable, UserError
+from counterfoil.sources.annotations import AnnotatedPhoto, AnnotationSource, Mask, file_bytes, json_of, photo_under
+from counterfoil.sources.pixels import MAX_PIXELS, mask_of
+from counterfoil.types import Skipped
+
+_HEADER = 1024  # bytes before the values of NumPy's file format, with room to spare
+
+
+def fiftyone_source(path: Path) -> AnnotationSource:
+    """Photos of `FiftyOneImageClassificationDataset` (labels.json) or of `FiftyOneDataset` (samples.json)."""
+    if (path / "labels.json").is_file():
+        found = _classification(path)
+    elif (path / "samples.json").is_file():
+        found = _dataset(path)
+    else:
+        raise UserError(f"expected labels.json or samples.json of a FiftyOne export in '{path}', found neither")
+    return AnnotationSource(f"fiftyone:{path}", tuple(found))
+
+
+def _classification(path: Path) -> list[AnnotatedPhoto | Skipped]:
+    said = json_of(path / "labels.json", "FiftyOne's labels")
+    labels = said.get("labels") if isinstance(said, dict) else None
+    if not isinstance(labels, dict):
+        raise UserError(f"expected 'labels' by photo in '{path / 'labels.json'}'")
+    photos = {_key(path, file): file for file in sorted((path / "data").rglob("*")) if file.is_file()}
+    return [_photo(path, photos.get(key), key, _named(label, said.get("classes"))) for key, label in labels.items()]
+
+
+def _key(path: Path, file: Path) -> str:
+    """How labels.json calls a photo: its path below data/ without the ending."""
+    return file.relative_to(path / "data").with_suffix("").as_posix()
+
+
+def _named(label: Any, classes: Any) -> str | None:
+    """The class in words; FiftyOne writes the index where the classes are listed."""
+    if isinstance(label, Mapping):
+        label = label.get("label")
+    if isinstance(label, int):
+        label = classes[label] if isinstance(classes, list) and 0 <= label < len(classes) else None
+    return str(label) if isinstance(label, str | int | float) else None  # a list holds boxes, of any classes
+
+
+def _photo(path: Path, photo: Path | None, key: str, label: str | None) -> AnnotatedPhoto | Skipped:
+    if label is None:
+        return Skipped(key, "source", "", "the photo has no label of its own")
+    if photo is None:
+        return Skipped(key, "source", "", "the photo is not in data/")
+    mask = path / "labels" / f"{key}.png"
+    return _listed(label, photo, file_bytes(mask) if mask.is_file() else None, mask_of)
+
+
+def _dataset(path: Path) -> list[AnnotatedPhoto | Skipped]:
+    said = json_of(path / "samples.json", "FiftyOne's samples")
+    rows = said.get("samples") if isinstance(said, dict) else None
+    if not isinstance(rows, list):
+        raise UserError(f"expected a list of samples in '{path / 'samples.json'}'")
+    return [_row(path, row) for row in rows]
+
+
+def _row(path: Path, row: Any) -> AnnotatedPhoto | Skipped:
+    if not isinstance(row, Mapping):
+        return Skipped(str(row)[:80], "source", "", "the sample is no object of JSON")
+    name = str(row.get("filepath", ""))
+    label = _first(row, "label")
+    photo = photo_under([path, path / "data"], name)
+    if label is None or photo is None:
+        reason = "the photo has no label" if label is None else "the photo is not in the export"
+        return Skipped(name, "source", "", reason)
+    drawn = _first(row, "mask_path")
+    if drawn and (file := photo_under([path], drawn)):
+        return _listed(label, photo, file_bytes(file), mask_of)
+    inside = _inside(row)
+    return _listed(label, photo, partial(_decoded, inside) if inside else None, _from_numpy)
+
+
+def _first(row: Mapping[str, Any], key: str) -> str | None:
+    """The first field of a sample that says it: `ground_truth` before the others."""
+    fields = sorted(row.items(), key=lambda item: (item[0] != "ground_truth", item[0]))
+    found = (value[key] for _, value in fields if isinstance(value, Mapping) and value.get(key))
+    return next((str(value) for value in found), None)
+
+
+def _inside(row: Mapping[str, Any]) -> str | None:
+    """A mask that lies in the sample itself, as text; masks of single boxes are not meant."""
+    try:
+        return str(next(value["mask"]["$binary"]["base64"] for _, value in sorted(row.items()) if _has_mask(value)))
+    except (KeyError, StopIteration, TypeError):
+        return None
+
+
+def _has_mask(value: Any) -> bool:
+    return isinstance(value, Mapping) and value.get("_cls") == "Segmentation" and bool(value.get("mask"))
+
+
+def _decoded(text: str) -> bytes:
+    """The bytes of NumPy's file format, which FiftyOne packs."""
+    try:
+        return zlib.decompressobj().decompress(base64.b64decode(text), 2 * MAX_PIXELS + _HEADER)
+    except (binascii.Error, ValueError, zlib.error) as error:
+        raise Unusable(f"the mask inside samples.json cannot be unpacked: {error}") from error
+
+
+def _from_numpy(data: bytes) -> Mask:
+    try:
+        values = np.load(io.BytesIO(data), allow_pickle=False)
+    except (EOFError, MemoryError, ValueError) as error:  # a header may claim any size
+        raise Unusable(f"the mask inside samples.json is no array of NumPy: {error}") from error
+    if not isinstance(values, np.ndarray) or values.ndim != 2:
+        raise Unusable("the mask inside samples.json is no plane of numbers")
+    return np.where(values > 0, 255, 0).astype(np.uint8)
+
+
+def _listed(
+    label: str, photo: Path, mask: Callable[[], bytes] | None, decode: Callable[[bytes], Mask]
+) -> AnnotatedPhoto | Skipped:
+    name = f"{label}/{photo.name}"
+    if mask is None:
+        return AnnotatedPhoto(name, label, photo.name, file_bytes(photo), None)
+    try:
+        digest = hashlib.sha256(mask()).hexdigest()
+    except Unusable as error:
+        return Skipped(name, "source", "", str(error))
+    return AnnotatedPhoto(name, label, photo.name, file_bytes(photo), lambda size: decode(mask()), digest)
+
+
+def fiftyone_labels(of_photos: Mapping[str, str], classes: Sequence[str]) -> str:
+    """labels.json of a classification export: photos by stem, labels as indices of the classes."""
+    numbers = {label: number for number, label in enumerate(classes)}
+    return json.dumps({"classes": list(classes), "labels": {stem: numbers[of] for stem, of in of_photos.items()}})

@@ -1,0 +1,148 @@
+"""Folder of class folders with masks; licences.csv of a photo folder."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.errors import Unusable, UserError
+from counterfoil.sources.pixels import read_mask, read_photo
+from counterfoil.types import Sample, Skipped
+
+LICENCES = "licences.csv"
+_COLUMNS = ("file", "licence", "origin")
+
+
+def read_licences(path: Path) -> dict[str, tuple[str, str]]:
+    """Origin and licence by photo, `<label>/<name>.jpg`; nothing where there is no such file."""
+    if not path.is_file():
+        return {}
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file)
+            missing = [name for name in _COLUMNS[:2] if name not in (reader.fieldnames or ())]
+            if missing:
+                raise UserError(f"expected the columns {', '.join(_COLUMNS)} in {path}, found no {missing[0]}")
+            return {_text(row, "file"): (_text(row, "origin"), _text(row, "licence")) for row in reader}
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise UserError(f"expected a CSV file in UTF-8, got {path}, which cannot be read: {error}") from error
+
+
+def _text(row: dict[str, str | None], column: str) -> str:
+    return (row.get(column) or "").strip()
+
+
+_PICTURES = {".jpg", ".jpeg", ".png", ".webp"}
+
+
+@dataclass(frozen=True)
+class FolderSource:
+    """Photos as `<label>/<name>.jpg`, masks as `<label>/<name>.png` in a folder beside."""
+
+    images: Path
+    masks: Path | None = None
+
+    def samples(self) -> tuple[Sequence[Sample], Sequence[Skipped]]:
+        """Every sample in the order of its path, and what had to be left out."""
+        found = list(self._files())
+        if not found:
+            raise UserError(
+                f"expected pictures as <label>/<name>.jpg (.png, .webp) under {self.images}, found none;"
+                f" give the folder that holds the class folders"
+            )
+        with ThreadPoolExecutor(8) as pool:
+            samples = list(pool.map(self._sample, found))
+        return _without_duplicates(samples, self._strays())
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """The class folders that hold pictures, whether or not these can be used."""
+        return sorted({path.parent.name for path in self._files() if _readable(path.parent.name) == path.parent.name})
+
+    def _files(self) -> Iterator[Path]:
+        for folder in self._folders():
+            for path in sorted(folder.iterdir()):
+                if path.suffix.lower() in _PICTURES and path.is_file() and not path.name.startswith("."):
+                    yield path
+
+    def _folders(self) -> list[Path]:
+        for folder in (self.images, self.masks):
+            if folder is not None and not folder.is_dir():
+                what = "is a file" if folder.exists() else "is not there"
+                raise UserError(f"expected a folder, got '{folder}', which {what}; check the path")
+        return sorted(path for path in self.images.iterdir() if path.is_dir() and not path.name.startswith("."))
+
+    def _strays(self) -> list[Skipped]:
+        """Pictures that lie beside the class folders instead of in one, and files that are no pictures."""
+        loose = [path for path in sorted(self.images.iterdir()) if path.suffix.lower() in _PICTURES and path.is_file()]
+        others = [
+            path
+            for folder in self._folders()
+            for path in sorted(folder.iterdir())
+            if not path.name.startswith(".") and (path.is_dir() or path.suffix.lower() not in _PICTURES)
+        ]
+        return [Skipped(path.name, "source", "", "the picture is in no class folder") for path in loose] + [
+            Skipped(f"{path.parent.name}/{path.name}", "source", "", "the file is not a JPEG, PNG or WebP picture")
+            for path in others
+        ]
+
+    def _sample(self, path: Path) -> Sample | Skipped:
+        label = path.parent.name
+        name = f"{label}/{path.name}"
+        if name != (readable := _readable(name)):
+            return Skipped(readable, "source", "", "the file's name is not UTF-8 text")
+        mask = self.masks / label / f"{path.stem}.png" if self.masks else None
+        if mask and not mask.is_file():
+            return Skipped(name, "source", "", f"there is no mask {label}/{path.stem}.png")
+        try:
+            digest = hashlib.sha256(path.read_bytes())
+            digest.update(b"mask" + mask.read_bytes() if mask else b"")
+        except OSError as error:
+            return Skipped(name, "source", "", f"the file cannot be read: {error.strerror}")
+        inside = None if mask is None else f"{label}/{mask.name}"
+        origin, licence = self._licences.get(name, ("", ""))
+        return Sample(name, label, name, inside, digest.hexdigest(), origin, licence)
+
+    @cached_property
+    def _licences(self) -> dict[str, tuple[str, str]]:
+        return read_licences(self.images / LICENCES)
+
+    def read(self, sample: Sample) -> tuple[NDArray[np.uint8], NDArray[np.uint8] | None]:
+        """The photo's pixels, upright, and its mask where there is one."""
+        image = read_photo(self.images / sample.image)
+        if sample.mask is None or self.masks is None:
+            return image, None
+        try:
+            mask = read_mask(self.masks / sample.mask)
+        except Unusable as error:
+            raise Unusable(f"the mask cannot be used: {error}") from error
+        if mask.shape != image.shape[:2]:
+            (height, width), (rows, columns) = image.shape[:2], mask.shape
+            raise Unusable(f"the mask is {columns} x {rows} pixels, the photo {width} x {height}")
+        return image, mask
+
+
+def _readable(name: str) -> str:
+    """The name as UTF-8 has it; one in other bytes can stand in no table."""
+    return name.encode("utf-8", "backslashreplace").decode()
+
+
+def _without_duplicates(
+    found: Sequence[Sample | Skipped], skipped: list[Skipped]
+) -> tuple[Sequence[Sample], Sequence[Skipped]]:
+    """The same photo twice would count twice in every mean: the first one stays."""
+    first: dict[tuple[str, str], Sample] = {}
+    for item in found:
+        if isinstance(item, Skipped):
+            skipped.append(item)
+        elif (earlier := first.setdefault((item.digest, item.label), item)) is not item:
+            skipped.append(Skipped(item.id, "source", "", f"the same photo as {earlier.id}"))
+    return list(first.values()), skipped

@@ -1,0 +1,124 @@
+"""ImageNet-S photos with class masks."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.errors import Unusable, UserError
+from counterfoil.labels.label_space import imagenet_s_ids
+from counterfoil.sources.pixels import read_as_stored
+from counterfoil.types import Sample, Skipped, SourceBase
+
+PREFIX = "imagenet-s:"
+_SPLITS = ("validation", "train-semi")  # those that have masks
+_SMALLER = {"ImageNetS50": 50, "ImageNetS300": 300}  # classes; their masks count these alone
+_PICTURES = {".jpg", ".jpeg", ".png"}
+
+
+@dataclass(frozen=True)
+class ImageNetSSource(SourceBase):
+    """Photos as `validation/<wnid>/<name>.JPEG`, masks as `validation-segmentation/<wnid>/<name>.png`.
+
+    A mask's pixel says R + 256 G: 0 for other things, 1000 for what is left open, else a class. The object is what has
+    the number of the photo's own class. Photos are not turned by EXIF: their masks were drawn on the pixels as stored.
+    """
+
+    folder: Path
+
+    @property
+    def images(self) -> str:
+        """How a run's record calls it."""
+        return f"{PREFIX}{self.folder}"
+
+    @cached_property
+    def _split(self) -> Path:
+        """The folder of photos that lies beside its masks: the one that was named, or the first below it."""
+        tops = (self.folder, *(self.folder / name for name in ("ImageNetS919", *_SMALLER)))
+        places = [self.folder, *(top / split for top in tops for split in _SPLITS)]
+        for place in places:
+            if place.is_dir() and _masks_of(place).is_dir():
+                return place
+        raise UserError(
+            f"expected ImageNet-S with validation and validation-segmentation (or train-semi) at '{self.folder}',"
+            " found no such pair of folders; give the folder that holds them"
+        )
+
+    @cached_property
+    def _number_of(self) -> dict[str, int]:
+        """The number of each class in the masks."""
+        classes = _SMALLER.get(self._split.parent.name)
+        if classes is None:
+            return imagenet_s_ids()
+        names = sorted(folder.name for folder in self._split.iterdir() if folder.is_dir())
+        if len(names) != classes:
+            raise UserError(
+                f"expected {classes} class folders in '{self._split}', got {len(names)}: which number is which class is"
+                " told by the whole set alone"
+            )
+        return {name: number for number, name in enumerate(names, 1)}
+
+    def samples(self) -> tuple[Sequence[Sample], Sequence[Skipped]]:
+        """Every photo that has a mask, in the order of its path, and what had to be left out."""
+        with ThreadPoolExecutor(8) as pool:
+            found = list(pool.map(self._sample, self._files()))
+        samples = [item for item in found if isinstance(item, Sample)]
+        if not samples:
+            raise UserError(f"expected photos as <wnid>/<name>.JPEG with masks in '{self._split}', found none")
+        return samples, [item for item in found if isinstance(item, Skipped)]
+
+    def _files(self) -> Iterator[Path]:
+        for folder in sorted(path for path in self._split.iterdir() if path.is_dir()):
+            yield from sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+
+    def _sample(self, path: Path) -> Sample | Skipped:
+        name = f"{path.parent.name}/{path.name}"
+        if name != (readable := name.encode("utf-8", "backslashreplace").decode()):
+            return Skipped(readable, "source", "", "the file's name is not UTF-8 text")
+        if path.suffix.lower() not in _PICTURES or path.parent.name not in self._number_of:
+            return Skipped(name, "source", "", "the file is no part of ImageNet-S")
+        mask = _masks_of(self._split) / path.parent.name / f"{path.stem}.png"
+        if not mask.is_file():
+            return Skipped(name, "source", "", f"there is no mask {path.parent.name}/{mask.name}")
+        try:
+            digest = hashlib.sha256(path.read_bytes() + b"mask" + mask.read_bytes()).hexdigest()
+        except OSError as error:
+            return Skipped(name, "source", "", f"the file cannot be read: {error.strerror}")
+        return Sample(name, path.parent.name, name, f"{path.parent.name}/{mask.name}", digest, "ImageNet-S")
+
+    def read(self, sample: Sample) -> tuple[NDArray[np.uint8], NDArray[np.uint8] | None]:
+        """The photo's pixels and the mask of its own class."""
+        image = read_as_stored(self._split / sample.image)
+        numbers = _numbers(_masks_of(self._split) / str(sample.mask))
+        if numbers.shape != image.shape[:2]:
+            (height, width), (rows, columns) = image.shape[:2], numbers.shape
+            raise Unusable(f"the mask is {columns} x {rows} pixels, the photo {width} x {height}")
+        mask = np.where(numbers == self._number_of[Path(sample.image).parent.name], 255, 0).astype(np.uint8)
+        if not mask.any():
+            raise Unusable("the mask has no pixel of the photo's class")
+        return image, mask
+
+
+def _masks_of(split: Path) -> Path:
+    return split.with_name(f"{split.name}-segmentation")
+
+
+def _numbers(path: Path) -> NDArray[np.int64]:
+    """The class number of every pixel."""
+    try:
+        data = np.fromfile(path, np.uint8)
+        picture = cv2.imdecode(data, cv2.IMREAD_COLOR_RGB) if data.size else None
+    except (OSError, cv2.error):  # gone, or of more pixels than OpenCV takes
+        picture = None
+    if picture is None:
+        raise Unusable("the mask is broken")
+    red, green = picture[:, :, 0].astype(np.int64), picture[:, :, 1].astype(np.int64)
+    return np.asarray(red + 256 * green)

@@ -1,0 +1,153 @@
+"""LabelMe source."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import io
+import json
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+from PIL import Image, UnidentifiedImageError
+
+from counterfoil.errors import Unusable, UserError
+from counterfoil.sources.annotations import (
+    AnnotatedPhoto,
+    AnnotationSource,
+    Mask,
+    area_of,
+    bounding_box,
+    file_bytes,
+    json_of,
+    largest,
+    photo_under,
+    polygon_mask,
+    refuse_other_size,
+)
+from counterfoil.types import Skipped
+
+_CIRCLE_POINTS = 128
+
+
+def labelme_source(path: Path) -> AnnotationSource:
+    """Photos of a folder of LabelMe files, searched through all its folders."""
+    if not path.is_dir():
+        raise UserError(f"expected a folder of LabelMe's JSON files, got '{path}', which is none; check the path")
+    found = [_listed(path, file) for file in sorted(path.rglob("*.json"))]
+    return AnnotationSource(f"labelme:{path}", tuple(found))
+
+
+def _listed(folder: Path, file: Path) -> AnnotatedPhoto | Skipped:
+    name = file.relative_to(folder).as_posix()
+    try:
+        return _understood(folder, name, json_of(file, "LabelMe's annotations"))
+    except (UserError, Unusable) as error:
+        return Skipped(name, "source", "", str(error))
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
+        return Skipped(name, "source", "", f"a shape of the file cannot be understood: {error}")
+
+
+def _understood(folder: Path, name: str, said: Any) -> AnnotatedPhoto | Skipped:
+    if not isinstance(said, dict) or not isinstance(said.get("shapes"), list):
+        return Skipped(name, "source", "", "the file holds no shapes of LabelMe")
+    shapes: dict[str, list[Any]] = defaultdict(list)
+    for shape in said["shapes"]:
+        if shape.get("shape_type", "polygon") in _SHAPES and shape.get("label"):
+            shapes[str(shape["label"])].append(shape)
+    if not shapes:
+        return Skipped(name, "source", "", "the file holds no shape with an area and a label")
+    photo = _photo(folder, PurePosixPath(name).parent, said)
+    if photo is None:
+        return Skipped(
+            name, "source", "", f"the photo {said.get('imagePath')} is not where its file says, nor inside it"
+        )
+    label = largest({label: sum(map(_area, parts)) for label, parts in shapes.items()})
+    parts = shapes[label]
+    digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+    drawn = partial(_drawn, parts, (said.get("imageHeight"), said.get("imageWidth")))
+    return AnnotatedPhoto(f"{label}/{PurePosixPath(name).stem}", label, name, photo, drawn, digest)
+
+
+def _photo(folder: Path, place: PurePosixPath, said: Mapping[str, Any]) -> Callable[[], bytes] | None:
+    """The photo where the file, which lies in `place`, says or else beside it, or the one inside it."""
+    told = PurePosixPath(str(said.get("imagePath", "")).replace("\\", "/"))
+    path = photo_under([folder], str(place / told)) or photo_under([folder / place], told.name)
+    if path is not None:
+        return file_bytes(path)
+    return partial(_decoded, said["imageData"]) if said.get("imageData") else None
+
+
+def _decoded(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=False)
+    except (binascii.Error, TypeError, ValueError) as error:
+        raise Unusable(f"the data inside the file is no base64: {error}") from error
+
+
+def _polygon(shape: Mapping[str, Any]) -> list[float]:
+    """The shape's border as x, y, x, y ..."""
+    points = np.asarray(shape["points"], np.float64).reshape(-1, 2)
+    kind = shape.get("shape_type", "polygon")
+    if kind == "rectangle" and len(points) == 2:
+        (left, top), (right, bottom) = points
+        return [left, top, right, top, right, bottom, left, bottom]
+    if kind == "circle" and len(points) == 2:
+        angles = np.linspace(0, 2 * np.pi, _CIRCLE_POINTS, endpoint=False)
+        radius = float(np.hypot(*(points[1] - points[0])))
+        circle = points[0] + radius * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+        return [float(value) for value in circle.ravel()]
+    return [float(value) for value in points.ravel()]
+
+
+_SHAPES = ("polygon", "rectangle", "oriented_rectangle", "circle", "mask")
+
+
+def _area(shape: Mapping[str, Any]) -> float:
+    if shape.get("shape_type") == "mask":
+        return float((_stamp(shape) > 0).sum())
+    return area_of([_polygon(shape)])
+
+
+def _stamp(shape: Mapping[str, Any]) -> Mask:
+    """The small picture that a shape of kind "mask" carries."""
+    try:
+        with Image.open(io.BytesIO(_decoded(shape["mask"])), formats=("PNG",)) as picture:
+            return np.where(np.array(picture.convert("L")) > 0, 255, 0).astype(np.uint8)
+    except (UnidentifiedImageError, OSError, SyntaxError, KeyError, Image.DecompressionBombError) as error:
+        raise Unusable(f"a shape of kind mask cannot be read: {error}") from error
+
+
+def _drawn(parts: Sequence[Mapping[str, Any]], told: tuple[Any, Any], size: tuple[int, int]) -> Mask:
+    """All shapes together; `told` is the size that the file says."""
+    refuse_other_size(told, size)
+    mask = np.zeros(size, np.uint8)
+    for part in parts:
+        if part.get("shape_type") == "mask":
+            left, top = (round(value) for value in part["points"][0])
+            stamp = _stamp(part)[max(0, -top) : max(0, size[0] - top), max(0, -left) : max(0, size[1] - left)]
+            left, top = max(0, left), max(0, top)
+            mask[top : top + stamp.shape[0], left : left + stamp.shape[1]] |= stamp
+        else:
+            mask |= polygon_mask([_polygon(part)], size)
+    return mask
+
+
+def labelme_annotations(name: str, label: str, mask: Mask) -> str:
+    """LabelMe's JSON of one photo: its mask as a shape of kind "mask", to the pixel, as polygons have no holes."""
+    left, top, width, height = bounding_box(mask)
+    stamp = io.BytesIO()
+    Image.fromarray(mask[top : top + height, left : left + width] >= 128).save(stamp, "PNG")
+    shape: dict[str, Any] = {
+        "label": label, "shape_type": "mask", "group_id": None, "description": "", "flags": {},
+        "points": [[left, top], [left + width - 1, top + height - 1]],
+        "mask": base64.b64encode(stamp.getvalue()).decode(),
+    }  # fmt: skip
+    about: dict[str, Any] = {"version": "5.4.1", "flags": {}, "imagePath": name, "imageData": None}
+    size = {"imageHeight": mask.shape[0], "imageWidth": mask.shape[1]}
+    return json.dumps({**about, **size, "shapes": [shape] if width else []}, indent=1)

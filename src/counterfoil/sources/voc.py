@@ -1,0 +1,165 @@
+"""PASCAL VOC source."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, UnidentifiedImageError
+
+from counterfoil.errors import Unusable, UserError
+from counterfoil.sources.annotations import AnnotatedPhoto, AnnotationSource, Mask, file_bytes, largest, lines_of
+from counterfoil.types import Skipped
+
+CLASSES = (
+    "background", "aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow", "dining table",
+    "dog", "horse", "motorbike", "person", "potted plant", "sheep", "sofa", "train", "tv monitor",
+)  # fmt: skip
+_VOID = 255
+_BORDER = 11  # pixels across: void this near to the object is its own doubtful border
+_PICTURES = (".jpg", ".jpeg", ".png")
+
+
+def voc_source(path: Path) -> AnnotationSource:
+    """The photos of a VOC folder that have a mask; one's own classes stand in classes.txt, background first."""
+    photos, masks = path / "JPEGImages", path / "SegmentationClass"
+    if not photos.is_dir() or not masks.is_dir():
+        raise UserError(
+            f"expected JPEGImages/ and SegmentationClass/ in '{path}', as PASCAL VOC has them; check the path"
+        )
+    classes = _classes(path)
+    found = [_listed(photos, file, classes) for file in sorted(masks.glob("*.png"))]
+    return AnnotationSource(f"voc:{path}", tuple(found))
+
+
+@dataclass(frozen=True)
+class _Classes:
+    """The classes by index, and the colour of each, red before green before blue in one number."""
+
+    names: tuple[str, ...]
+    colours: tuple[int, ...]
+
+    @property
+    def background(self) -> int:
+        """The index that is no object: the first, unless a list names the background elsewhere."""
+        return self.names.index(CLASSES[0]) if CLASSES[0] in self.names else 0
+
+
+def _classes(path: Path) -> _Classes:
+    """Our classes.txt, the labelmap.txt of Datumaro and CVAT, or VOC's own."""
+    ours, theirs = path / "classes.txt", path / "labelmap.txt"
+    if ours.is_file():
+        return _in_order([line for line in lines_of(ours) if line])
+    if not theirs.is_file():
+        return _in_order(CLASSES)
+    rows = [line.split(":") for line in lines_of(theirs) if line and not line.startswith("#")]
+    plain = _in_order([row[0] for row in rows])
+    colours = [_number(row[1]) if len(row) > 1 and row[1] else plain.colours[index] for index, row in enumerate(rows)]
+    return _Classes(plain.names, tuple(colours))
+
+
+def _in_order(names: Sequence[str]) -> _Classes:
+    if len(names) > _VOID:
+        raise UserError(f"expected at most {_VOID} classes, background included, as VOC's masks have, got {len(names)}")
+    return _Classes(tuple(names), tuple(int(colour) for colour in _packed(_colours())[: len(names)]))
+
+
+def _number(text: str) -> int:
+    try:
+        red, green, blue = map(int, text.split(","))
+    except ValueError as error:
+        raise UserError(f"expected colours such as 128,0,64 in labelmap.txt, got '{text}'") from error
+    return red << 16 | green << 8 | blue
+
+
+def _listed(photos: Path, file: Path, classes: _Classes) -> AnnotatedPhoto | Skipped:
+    names = classes.names
+    photo = next((path for ending in _PICTURES if (path := photos / f"{file.stem}{ending}").is_file()), None)
+    if photo is None:
+        return Skipped(file.name, "source", "", f"there is no photo {file.stem}.jpg in JPEGImages")
+    try:
+        data = file.read_bytes()
+        values, counts = np.unique(_indices(data, classes), return_counts=True)
+    except (OSError, Unusable) as error:
+        return Skipped(file.name, "source", "", f"the mask cannot be used: {error}")
+    nothing = (classes.background, _VOID)
+    areas = {int(value): int(count) for value, count in zip(values, counts, strict=True) if value not in nothing}
+    if not areas:
+        return Skipped(file.name, "source", "", "the mask shows no object")
+    if max(areas) >= len(names):
+        return Skipped(file.name, "source", "", f"the mask has the class {max(areas)} of {len(names)}; see classes.txt")
+    label = largest({names[value]: count for value, count in areas.items()})
+    mask = partial(_drawn, data, classes, names.index(label))
+    digest = hashlib.sha256(data).hexdigest()
+    return AnnotatedPhoto(f"{label}/{photo.name}", label, f"JPEGImages/{photo.name}", file_bytes(photo), mask, digest)
+
+
+def _indices(data: bytes, classes: _Classes) -> Mask:
+    """The indices of the classes: a palette's own, whose colours mean nothing, or those of true colours."""
+    try:
+        with Image.open(io.BytesIO(data), formats=("PNG",)) as picture:
+            if picture.mode == "RGB":
+                return _of_colours(np.array(picture, np.int64), classes)
+            if picture.mode not in ("P", "L"):
+                raise Unusable(f"it is a PNG of mode {picture.mode}, where a palette, gray or colours were expected")
+            return np.array(picture, np.uint8)
+    except UnidentifiedImageError:
+        raise Unusable("it is no PNG") from None
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+        raise Unusable(f"it is no PNG that can be read: {error}") from error
+
+
+def _of_colours(pixels: NDArray[np.int64], classes: _Classes) -> Mask:
+    known = {**{int(_packed(_colours())[_VOID]): _VOID}, **{colour: at for at, colour in enumerate(classes.colours)}}
+    used, places = np.unique(_packed(pixels), return_inverse=True)
+    strange = [colour for colour in used.tolist() if colour not in known]
+    if strange:
+        red, green, blue = strange[0] >> 16, strange[0] >> 8 & 255, strange[0] & 255
+        raise Unusable(f"it has the colour {red},{green},{blue}, which is no class's; see labelmap.txt")
+    return np.array([known[colour] for colour in used.tolist()], np.uint8)[places.reshape(pixels.shape[:2])]
+
+
+def _drawn(data: bytes, classes: _Classes, value: int, size: tuple[int, int]) -> Mask:
+    """The class's pixels; the void around them is unknown, 128, to be estimated."""
+    indices = _indices(data, classes)
+    mask = np.where(indices == value, 255, 0).astype(np.uint8)
+    near = cv2.dilate(mask, np.ones((_BORDER, _BORDER), np.uint8)) > 0
+    mask[near & (indices == _VOID)] = 128
+    return mask
+
+
+def voc_classes(labels: Sequence[str]) -> tuple[str, ...]:
+    """The classes of labels, background first, where one byte has room for them."""
+    return _in_order(["background", *labels]).names
+
+
+def voc_mask(mask: Mask, value: int) -> bytes:
+    """A mask as VOC writes it: a palette whose index is the class, unknown pixels void."""
+    indices = np.where(mask >= 128, value, 0).astype(np.uint8)
+    graded = len(np.unique(mask)) > 3
+    indices[(mask > 0) & (mask < 255) & (not graded)] = _VOID
+    picture = Image.fromarray(indices, mode="P")
+    picture.putpalette(_colours().ravel().tolist())
+    file = io.BytesIO()
+    picture.save(file, "PNG")
+    return file.getvalue()
+
+
+def _colours() -> NDArray[np.int64]:
+    """VOC's colours, (256, 3): the bits of the index, three by three, from the highest bit of each channel down."""
+    colours = np.zeros((256, 3), np.int64)
+    for bit in range(8):
+        for channel in range(3):
+            colours[:, channel] |= ((np.arange(256) >> (3 * bit + channel)) & 1) << (7 - bit)
+    return colours
+
+
+def _packed(colours: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.asarray(colours @ np.array([1 << 16, 1 << 8, 1]), np.int64)

@@ -1,0 +1,143 @@
+"""WebDataset shards as source."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import tarfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+
+from counterfoil.errors import Unusable, UserError
+from counterfoil.sources.annotations import AnnotatedPhoto, AnnotationSource, lines_of
+from counterfoil.sources.pixels import mask_of
+from counterfoil.store.files import written_whole
+from counterfoil.types import Skipped
+
+_PHOTOS = ("jpg", "jpeg", "png", "webp")
+_MASKS = ("mask.png", "seg.png", "mask")
+_LABELS = ("cls", "cls.txt", "txt", "label", "json")
+_DIGITS = 9  # of a number that can be a class
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Where one file of a sample lies in its shard."""
+
+    shard: Path
+    start: int
+    size: int
+
+    def read(self) -> bytes:
+        with self.shard.open("rb") as file:
+            file.seek(self.start)
+            data = file.read(self.size)
+        if len(data) < self.size:
+            raise Unusable(f"the shard {self.shard.name} ends in the middle of the file")
+        return data
+
+
+def webdataset_source(path: Path) -> AnnotationSource:
+    """The photos of one shard or of all shards of a folder, read where they lie."""
+    shards = sorted(path.glob("*.tar")) if path.is_dir() else [path]
+    if not shards or not all(shard.is_file() for shard in shards):
+        raise UserError(f"expected a .tar shard or a folder of them, got '{path}'; check the path")
+    names = _class_names(path if path.is_dir() else path.parent)
+    found = [_listed(name, parts, names) for shard in shards for name, parts in _samples(shard).items()]
+    return AnnotationSource(f"webdataset:{path}", tuple(found))
+
+
+def _samples(shard: Path) -> dict[str, dict[str, _Part]]:
+    """Of each sample of a shard, its files by ending; nothing is unpacked."""
+    found: dict[str, dict[str, _Part]] = {}
+    try:
+        with tarfile.open(shard, "r:") as archive:
+            for member in archive:
+                if member.size < 0:  # it would lead back to itself, for ever
+                    raise tarfile.ReadError(f"a size below zero at byte {member.offset:,}")
+                name = PurePosixPath(member.name)
+                stem, _, ending = name.name.partition(".")
+                if member.isfile() and stem:
+                    part = _Part(shard, member.offset_data, member.size)
+                    found.setdefault(f"{name.parent}/{stem}".removeprefix("./"), {})[ending.lower()] = part
+            _refuse_early_end(shard, archive.offset)
+    except (tarfile.TarError, OSError) as error:
+        raise UserError(f"expected an uncompressed tar shard, got '{shard}': {error}; is it whole?") from error
+    return found
+
+
+def _refuse_early_end(shard: Path, end: int) -> None:
+    """The samples behind a broken header would be missing without a word: tarfile takes it for the end."""
+    with shard.open("rb") as file:
+        file.seek(end)
+        if file.read(tarfile.BLOCKSIZE).strip(b"\0"):
+            raise tarfile.ReadError(f"no header at byte {end:,}")
+
+
+def _class_names(folder: Path) -> list[str]:
+    """The names behind numbers, one a line; without them a number has no meaning here."""
+    file = folder / "classes.txt"
+    return lines_of(file) if file.is_file() else []
+
+
+def _listed(name: str, parts: Mapping[str, _Part], names: list[str]) -> AnnotatedPhoto | Skipped:
+    photo = next((parts[ending] for ending in _PHOTOS if ending in parts), None)
+    if photo is None:
+        return Skipped(name, "source", "", "the sample holds no picture")
+    try:
+        label = _label(parts, names)
+    except Unusable as error:
+        return Skipped(name, "source", "", str(error))
+    drawn = next((parts[ending] for ending in _MASKS if ending in parts), None)
+    entry = AnnotatedPhoto(f"{label}/{PurePosixPath(name).name}", label, f"{photo.shard.name}:{name}", photo.read, None)
+    if drawn is None:
+        return entry
+    return replace(entry, mask=lambda size: mask_of(drawn.read()), annotation=hashlib.sha256(drawn.read()).hexdigest())
+
+
+def _label(parts: Mapping[str, _Part], names: list[str]) -> str:
+    """The class in words: the first that is a name, or a number that classes.txt explains."""
+    told = (_told(parts[ending].read(), ending) for ending in _LABELS if ending in parts)
+    last: str | int | None = None
+    for last in told:
+        if isinstance(last, str):
+            return last
+        if 0 <= last < len(names):
+            return names[last]
+    if last is None:
+        raise Unusable(f"the sample holds no label: expected one of .{', .'.join(_LABELS)}")
+    raise Unusable(f"the label is the number {last}, and classes.txt beside the shards does not name it")
+
+
+def _told(data: bytes, ending: str) -> str | int:
+    """A name or a number."""
+    text = data.decode("utf-8", "replace").strip()
+    if ending == "json":
+        return _from_json(text)
+    if not text.isdecimal():
+        return text
+    return int(text) if len(text) <= _DIGITS else 10**_DIGITS  # no class has so large a number
+
+
+def _from_json(text: str) -> str | int:
+    try:
+        said = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise Unusable(f"the label's JSON cannot be read: {error}") from error
+    found = next((said[key] for key in ("label", "class", "cls") if isinstance(said, dict) and key in said), None)
+    if found is None:
+        raise Unusable("the label's JSON has neither label, class nor cls")
+    return found if isinstance(found, int) else str(found)
+
+
+def write_shard(path: Path, samples: Iterable[tuple[str, Mapping[str, bytes]]]) -> Path:
+    """One shard of samples, each its files by ending; the same samples give the same bytes."""
+    with written_whole(path) as file, tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for name, parts in samples:
+            for ending in sorted(parts):
+                member = tarfile.TarInfo(f"{name}.{ending}")
+                member.size = len(parts[ending])
+                archive.addfile(member, io.BytesIO(parts[ending]))
+    return path

@@ -1,0 +1,1 @@
+"""Statistics of answers: drops, intervals, tests, agreement; pure functions."""

@@ -1,0 +1,167 @@
+"""Accuracies by attribute, edit and level.
+
+Effective robustness beyond a baseline; ImageNet-X's error ratio; accuracy over stratified folds; shape bias.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.errors import UserError
+from counterfoil.statistics.answers import APART, Answers, Condition
+from counterfoil.statistics.intervals import Estimate
+from counterfoil.statistics.shares import wilson
+from counterfoil.statistics.ties import tied
+from counterfoil.types import PhotoShare
+
+Group: TypeAlias = tuple[str, str, str]  # attribute, edit and level, or "all" of them
+
+ALL = "all"  # instead of an attribute, edit or level: all of them together
+
+
+class GroupAccuracy(NamedTuple):
+    """How often one model is right on a group of pictures, in percent with 95 % intervals."""
+
+    model: str
+    attribute: str  # or "all"
+    edit: str
+    level: str
+    photos: int  # behind the pictures that were scored
+    top1: Estimate  # its n counts pictures
+    top5: Estimate
+    letters: str  # of the tied group; models that share one cannot be told apart
+
+    @property
+    def overall(self) -> bool:
+        """Whether the group is of all pictures."""
+        return self.attribute == ALL
+
+
+def group_accuracies(answers: Answers, top5: NDArray[np.bool_]) -> list[GroupAccuracy]:
+    """One row per group and model, the overall first; `top5` says of every row whether the five best hold its label."""
+    return [row for group, chosen in _groups(answers) for row in _of_group(answers, top5, group, chosen)]
+
+
+def clustered_wilson(right: NDArray[np.bool_], photo: NDArray[np.intp]) -> Estimate:
+    """The share of right pictures with Wilson's interval, widened where several pictures are of one photo.
+
+    The interval is that of as many independent pictures as carry the same variance (Kish's design effect, between
+    photos); a picture that is there twice tells nothing new. Where all are right or all wrong, photos count. A variance
+    that few photos show is itself uncertain, and widens the interval by Student's quantile (Korn and Graubard).
+    """
+    n = len(right)
+    if n == 0:
+        return Estimate(math.nan, math.nan, math.nan, 0)
+    share = int(right.sum()) / n
+    _, place, sizes = np.unique(photo, return_inverse=True, return_counts=True)
+    pulls = np.bincount(place, right - share) / n
+    return Estimate(share, *wilson(PhotoShare(share, pulls, sizes / n, n)), n)
+
+
+def _of_group(
+    answers: Answers, top5: NDArray[np.bool_], group: Group, chosen: NDArray[np.bool_]
+) -> Iterator[GroupAccuracy]:
+    inside = answers.scored & chosen[answers.condition]
+    letters = _letters(answers, inside)
+    for place, model in enumerate(answers.models):
+        rows = inside & (answers.model == place)
+        photo = answers.sample[rows]
+        first, five = (clustered_wilson(right[rows], photo).scaled(100) for right in (answers.correct, top5))
+        yield GroupAccuracy(model, *group, len(np.unique(photo)), first, five, letters.get(model, ""))
+
+
+def _groups(answers: Answers) -> Iterator[tuple[Group, NDArray[np.bool_]]]:
+    """The groups from coarse to fine, each with the conditions in it; none says the same as another of its kind."""
+    conditions = answers.conditions
+    telling = [condition.attribute not in APART for condition in conditions]
+    yield (ALL, ALL, ALL), np.array(telling if any(telling) else [True] * len(conditions), bool)
+    for attribute in dict.fromkeys(condition.attribute for condition in conditions):
+        members = [condition for condition in conditions if condition.attribute == attribute]
+        edits = dict.fromkeys(condition.edit for condition in members)
+        if len(edits) > 1:
+            yield (attribute, ALL, ALL), _where(conditions, members)
+        for edit in edits:
+            levels = [condition for condition in members if condition.edit == edit]
+            if len(levels) > 1:
+                yield (attribute, edit, ALL), _where(conditions, levels)
+            for condition in levels:
+                yield condition, _where(conditions, [condition])
+
+
+def _where(conditions: tuple[Condition, ...], members: list[Condition]) -> NDArray[np.bool_]:
+    return np.array([condition in members for condition in conditions], bool)
+
+
+def _letters(answers: Answers, inside: NDArray[np.bool_]) -> dict[str, str]:
+    """Models that the pictures cannot tell apart share a letter; compared on the photos that both answered."""
+    shape = (len(answers.models), len(answers.samples))
+    if shape[0] < 2:
+        return {}
+    cell = np.ravel_multi_index((answers.model[inside], answers.sample[inside]), shape)
+    asked, wrong = (
+        np.bincount(cell, weights, minlength=shape[0] * shape[1]).reshape(shape)
+        for weights in (None, ~answers.correct[inside])
+    )
+    with np.errstate(invalid="ignore"):  # 0 / 0 is the NaN that says "unanswered"
+        return {ranked.name: ranked.letters for ranked in tied(answers.models, wrong / asked)}
+
+
+class Baseline(NamedTuple):
+    """The line through the reference models, on the scale of log odds."""
+
+    slope: float
+    intercept: float
+
+    def expected(self, clean: float) -> float:
+        """The accuracy under the shift that a model of this clean accuracy should have; both as shares."""
+        return 1.0 / (1.0 + math.exp(-(self.slope * _log_odds(clean) + self.intercept)))
+
+
+def fit_baseline(clean: Sequence[float], shifted: Sequence[float]) -> Baseline:
+    """The least-squares line of log odds, shifted against clean accuracy, over the reference models."""
+    if len(set(clean)) < 2 or len(clean) != len(shifted):
+        raise UserError(
+            f"expected pairs of accuracies of two different models at least, got {len(clean)} and {len(shifted)}"
+        )
+    slope, intercept = np.polyfit([_log_odds(a) for a in clean], [_log_odds(a) for a in shifted], 1)
+    return Baseline(float(slope), float(intercept))
+
+
+def effective_robustness(clean: float, shifted: float, baseline: Baseline) -> float:
+    """Accuracy under the shift minus the expected one; all as shares."""
+    return shifted - baseline.expected(clean)
+
+
+def _log_odds(share: float) -> float:
+    if not 0.0 < share < 1.0:
+        raise UserError(f"expected an accuracy between 0 and 1, got {share:g}; log odds do not exist at the ends")
+    return math.log(share / (1.0 - share))
+
+
+class FoldAccuracy(NamedTuple):
+    """Accuracy on each part, in percent; the deviation is the sample's, with folds - 1."""
+
+    mean: float
+    deviation: float
+
+
+def stratified_folds(label: NDArray[np.intp], folds: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """The part of each photo: parts differ by at most one photo in each class, and by at most one over all."""
+    if not 2 <= folds <= len(label):
+        raise UserError(f"expected 2 to {len(label)} folds for {len(label)} photos, got {folds}")
+    shuffled = rng.permutation(len(label))
+    dealt = shuffled[np.argsort(label[shuffled], kind="stable")]  # class by class, in random order within
+    fold = np.empty(len(label), np.intp)
+    fold[dealt] = np.arange(len(label)) % folds
+    return fold
+
+
+def fold_accuracy(correct: NDArray[np.bool_], fold: NDArray[np.intp]) -> FoldAccuracy:
+    """The accuracy on every held-out part; `correct` holds the answers of the model that did not see the part."""
+    accuracies = [100 * float(correct[fold == part].mean()) for part in np.unique(fold)]
+    return FoldAccuracy(float(np.mean(accuracies)), float(np.std(accuracies, ddof=1)))

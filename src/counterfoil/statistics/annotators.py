@@ -1,0 +1,271 @@
+"""Annotator quality and exclusion; Dawid-Skene model by EM; decisions by majority, unanimity, model."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.errors import UserError
+from counterfoil.statistics.agreement import Ratings, latest, ratings_of
+from counterfoil.types import Decision, Verdict
+
+
+class AnnotatorQuality(NamedTuple):
+    """What the controls say of one annotator; shares are NaN where there was nothing to judge by."""
+
+    annotator: str
+    answers: int  # to questions about the work itself
+    controls: int  # pictures known to be good or bad
+    controls_right: int
+    repeats: int  # questions about a picture shown again
+    repeats_same: int
+    median_seconds: float
+
+    @property
+    def control_accuracy(self) -> float:
+        """The share of known pictures judged rightly."""
+        return self.controls_right / self.controls if self.controls else math.nan
+
+    @property
+    def repeat_consistency(self) -> float:
+        """The share of repeated questions answered as before."""
+        return self.repeats_same / self.repeats if self.repeats else math.nan
+
+
+@dataclass(frozen=True)
+class Exclusion:
+    """Whose answers do not count; a bound that is None is not looked at."""
+
+    control_accuracy: float | None = None  # least share of controls judged rightly
+    repeat_consistency: float | None = None  # least share of repeats answered as before
+    seconds: float | None = None  # least median time per answer
+    fewest: int = 3  # controls, repeats or answers below which nobody is judged
+
+    def __post_init__(self) -> None:
+        for name in ("control_accuracy", "repeat_consistency"):
+            share = getattr(self, name)
+            if share is not None and not 0 <= share <= 1:
+                raise UserError(f"expected {name.replace('_', ' ')} between 0 and 1, got {share}")
+
+
+def annotator_qualities(verdicts: Iterable[Verdict], keep_if: Mapping[str, str]) -> list[AnnotatorQuality]:
+    """Every annotator's record, by name; `keep_if` holds the answer to each question that keeps a picture."""
+    counted = latest(verdicts)
+    by_name: dict[str, list[Verdict]] = {}
+    for verdict in counted:
+        by_name.setdefault(verdict.annotator, []).append(verdict)
+    return [_quality(name, by_name[name], keep_if) for name in sorted(by_name)]
+
+
+def excluded_annotators(qualities: Sequence[AnnotatorQuality], rule: Exclusion) -> dict[str, str]:
+    """Who is left out, and why."""
+    reasons = {quality.annotator: _reason(quality, rule) for quality in qualities}
+    return {name: reason for name, reason in reasons.items() if reason}
+
+
+def _quality(name: str, verdicts: Sequence[Verdict], keep_if: Mapping[str, str]) -> AnnotatorQuality:
+    work = [verdict for verdict in verdicts if not verdict.control]
+    judged = _judged(verdicts, keep_if)
+    first = {(verdict.variant_id, verdict.question): verdict.answer for verdict in work}
+    again = [verdict for verdict in verdicts if verdict.control == "repeat"]
+    pairs = [
+        (first[key], verdict.answer) for verdict in again if (key := (verdict.variant_id, verdict.question)) in first
+    ]
+    seconds = [verdict.seconds for verdict in verdicts]
+    return AnnotatorQuality(
+        name, len(work), len(judged), sum(judged), len(pairs), sum(a == b for a, b in pairs), statistics.median(seconds)
+    )
+
+
+def _judged(verdicts: Sequence[Verdict], keep_if: Mapping[str, str]) -> list[bool]:
+    """Per known picture whether it was judged rightly: a good one kept by every answer, a bad one by not all."""
+    keeps: dict[tuple[str, str], bool] = {}
+    for verdict in verdicts:
+        if verdict.control in ("good", "bad") and verdict.question in keep_if:
+            key = (verdict.variant_id, verdict.control)
+            keeps[key] = keeps.get(key, True) and verdict.answer == keep_if[verdict.question]
+    return [kept == (control == "good") for (_, control), kept in keeps.items()]
+
+
+def _reason(quality: AnnotatorQuality, rule: Exclusion) -> str:
+    if _below(quality.control_accuracy, rule.control_accuracy, quality.controls, rule):
+        return f"{quality.controls_right} of {quality.controls} control pictures judged rightly"
+    if _below(quality.repeat_consistency, rule.repeat_consistency, quality.repeats, rule):
+        return f"{quality.repeats_same} of {quality.repeats} repeated questions answered as before"
+    if _below(quality.median_seconds, rule.seconds, quality.answers, rule):
+        return f"median of {quality.median_seconds:g} seconds per answer"
+    return ""
+
+
+def _below(value: float, least: float | None, behind: int, rule: Exclusion) -> bool:
+    return least is not None and behind >= rule.fewest and value < least
+
+
+_SMALLEST = 1e-10  # of a probability, so that its logarithm exists
+_MOST_ROUNDS = 1_000
+_MOST_RENAMED = 6  # answers whose orders are all looked at
+_TOLERANCE = 1e-9  # on the gain in log-likelihood per picture
+
+
+class _Given(NamedTuple):
+    """The answers that were given, sorted by picture, and how many of everything there is."""
+
+    picture: NDArray[np.intp]
+    annotator: NDArray[np.intp]
+    answer: NDArray[np.intp]
+    shape: tuple[int, int, int]  # pictures, annotators, answers
+
+
+def dawid_skene(ratings: Ratings) -> NDArray[np.float64]:
+    """How likely each answer is the true one, (pictures, answers).
+
+    Starts from the shares of votes, then weighs each annotator by the errors that the others' answers show.
+    """
+    picture, annotator = np.nonzero(ratings.codes >= 0)
+    shape = (*ratings.codes.shape, len(ratings.answers))
+    given = _Given(picture, annotator, ratings.codes[picture, annotator], shape)
+    beliefs = _shares(ratings.counts)
+    before = -np.inf
+    for _ in range(_MOST_ROUNDS):
+        errors, frequencies = _maximised(given, beliefs)
+        beliefs, likelihood = _expected(given, errors, frequencies)
+        if likelihood - before < _TOLERANCE:
+            break
+        before = likelihood
+    return _named(given, beliefs)
+
+
+def _named(given: _Given, beliefs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The beliefs under the names of answers that most of the answers given bear out.
+
+    To the likelihood names mean nothing: with many careless annotators EM may settle where everybody is believed to say
+    the opposite of what is true.
+    """
+    answers = given.shape[2]
+    borne_out = [np.bincount(given.answer, beliefs[given.picture, true], answers) for true in range(answers)]
+    orders = itertools.permutations(range(answers)) if answers <= _MOST_RENAMED else [tuple(range(answers))]
+    best = max(orders, key=lambda order: sum(borne_out[true][answer] for answer, true in enumerate(order)))
+    return np.ascontiguousarray(beliefs[:, best])
+
+
+def _shares(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(counts / np.maximum(counts.sum(axis=-1, keepdims=True), _SMALLEST), np.float64)
+
+
+def _maximised(given: _Given, beliefs: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Errors and frequencies that make the answers likeliest, given the beliefs."""
+    _, annotators, answers = given.shape
+    cell = given.annotator * answers + given.answer
+    sums = [np.bincount(cell, beliefs[given.picture, true], annotators * answers) for true in range(answers)]
+    joint = np.stack(sums).reshape(answers, annotators, answers)
+    return _shares(joint.transpose(1, 0, 2)), beliefs.mean(axis=0)
+
+
+def _expected(
+    given: _Given, errors: NDArray[np.float64], frequencies: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], float]:
+    """Beliefs given errors and frequencies, and the log-likelihood per picture."""
+    pictures, _, answers = given.shape
+    logs = np.log(np.maximum(errors, _SMALLEST))[given.annotator, :, given.answer]  # (given answers, true answers)
+    summed = np.stack([np.bincount(given.picture, logs[:, true], pictures) for true in range(answers)], axis=1)
+    scores = summed + np.log(np.maximum(frequencies, _SMALLEST))
+    highest = scores.max(axis=1, keepdims=True)
+    likelihoods = np.exp(scores - highest)
+    total = likelihoods.sum(axis=1, keepdims=True)
+    return likelihoods / total, float((np.log(total) + highest).mean())
+
+
+RuleName: TypeAlias = Literal["majority", "unanimity", "dawid-skene"]
+
+UNDECIDED = "undecided"
+RULES: tuple[RuleName, ...] = get_args(RuleName)
+
+
+@dataclass(frozen=True)
+class DecisionRule:
+    """How answers become a decision; what it cannot tell stays undecided, and an undecided picture is not kept."""
+
+    name: RuleName = "majority"
+    fewest: int = 1  # answers to a question below which it stays undecided
+    certainty: float = 0.5  # dawid-skene: the belief that the best answer has to exceed
+
+    def __post_init__(self) -> None:
+        if self.name not in RULES:
+            raise UserError(f"expected one of the rules {', '.join(RULES)}, got '{self.name}'")
+        if self.fewest < 1:
+            raise UserError(f"expected at least 1 answer per question, got {self.fewest}")
+        if not 0.5 <= self.certainty < 1:
+            raise UserError(f"expected a certainty from 0.5 to below 1, got {self.certainty}")
+
+    @property
+    def words(self) -> str:
+        """The rule as it is recorded."""
+        told = {
+            "majority": "the answer of more than half of the annotators",
+            "unanimity": "the answer that all annotators gave",
+            "dawid-skene": f"the answer that Dawid and Skene's model believes by more than {self.certainty:g}",
+        }[self.name]
+        return f"{told}, from {self.fewest} answer{'s' if self.fewest > 1 else ''} on"
+
+
+def decisions(verdicts: Iterable[Verdict], keep_if: Mapping[str, str], rule: DecisionRule) -> tuple[Decision, ...]:
+    """One decision per picture that anyone answered: kept where every question is decided as `keep_if` says.
+
+    Hidden controls count nowhere.
+    A question without an answer in `keep_if` is decided too, and keeps or drops nothing.
+    """
+    work = [verdict for verdict in latest(verdicts) if not verdict.control]
+    pictures = tuple(dict.fromkeys(verdict.variant_id for verdict in work))
+    questions = dict.fromkeys((*keep_if, *(verdict.question for verdict in work)))
+    tables = {question: ratings_of(work, question) for question in questions}
+    decided = {question: _decided(table, rule) for question, table in tables.items()}
+    given = {question: _given(table) for question, table in tables.items()}
+    return tuple(_decision(picture, keep_if, decided, given) for picture in pictures)
+
+
+def _decision(
+    picture: str,
+    keep_if: Mapping[str, str],
+    decided: Mapping[str, Mapping[str, str]],
+    given: Mapping[str, Mapping[str, dict[str, int]]],
+) -> Decision:
+    told = {question: answers.get(picture, UNDECIDED) for question, answers in decided.items()}
+    counts = {question: answers.get(picture, {}) for question, answers in given.items()}
+    return Decision(picture, all(told[question] == wanted for question, wanted in keep_if.items()), counts, told)
+
+
+def _given(table: Ratings) -> dict[str, dict[str, int]]:
+    """How often each answer was given to each picture."""
+    return {
+        picture: {answer: int(times) for answer, times in zip(table.answers, row, strict=True) if times}
+        for picture, row in zip(table.pictures, table.counts, strict=True)
+    }
+
+
+def _decided(table: Ratings, rule: DecisionRule) -> dict[str, str]:
+    """The answer to one question that the rule gives each picture."""
+    if not table.pictures:
+        return {}
+    counts = table.counts
+    given = counts.sum(axis=1)
+    support, least = _support(table, counts / given[:, None], rule)
+    best = support.argmax(axis=1)
+    clear = (support.max(axis=1) > least) & (given >= rule.fewest)
+    return {
+        picture: table.answers[place] if told else UNDECIDED
+        for picture, place, told in zip(table.pictures, best, clear, strict=True)
+    }
+
+
+def _support(table: Ratings, shares: NDArray[np.float64], rule: DecisionRule) -> tuple[NDArray[np.float64], float]:
+    """How much speaks for each answer, (pictures, answers), and what the best has to exceed."""
+    if rule.name == "dawid-skene":
+        return dawid_skene(table), rule.certainty
+    return shares, 0.5 if rule.name == "majority" else 1 - 1e-9

@@ -1,0 +1,292 @@
+"""Confusions beyond chance, worst classes and photos, positions, error consistency of two models."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Collection
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.statistics.answers import (
+    Answers,
+    Condition,
+    Details,
+    count,
+    original_rates,
+    photo_labels,
+    photo_rates,
+    place_of,
+)
+from counterfoil.statistics.drops import NO_ATTRIBUTE
+from counterfoil.statistics.intervals import (
+    RATE,
+    Estimate,
+    RateBounds,
+    benjamini_hochberg,
+    estimate,
+    percentile_interval,
+    resample_counts,
+    score_interval,
+)
+from counterfoil.types import Attribute
+
+_LOSS = RateBounds(-1.0, 1.0)  # given, since a class may have too few photos to show how far it can go
+
+
+class BrokenClass(NamedTuple):
+    """What a model's edits cost the photos of one class, mean over conditions, in points."""
+
+    label: str
+    drop: Estimate
+
+
+class BrokenPhoto(NamedTuple):
+    """A photo that models get right, and the share of its edits that they then get wrong, in percent."""
+
+    sample_id: str
+    wrong: float
+    answers: int
+
+
+class PositionMap(NamedTuple):
+    """Accuracy by where the object's centre lies; rows from the top, columns from the left."""
+
+    accuracy: NDArray[np.float64]  # (rows, columns), percent, NaN where no object lay
+    n: NDArray[np.int64]  # (rows, columns), pictures
+
+
+def worst_classes(details: Details, model: str) -> list[BrokenClass]:
+    """The classes by what the edits cost them, most first; control and diagnostics left out."""
+    losses = _mean_losses(details.answers)[place_of(details.answers, model)]
+    label = photo_labels(details)
+    rows = [BrokenClass(details.labels[c], estimate(losses[label == c], _LOSS).scaled(100)) for c in np.unique(label)]
+    return sorted((row for row in rows if row.drop.n), key=lambda row: -row.drop.value)
+
+
+def worst_photos(answers: Answers, *, limit: int = 20) -> list[BrokenPhoto]:
+    """The photos that most often go wrong under an edit, over the models that have the original right."""
+    chosen = _attribute_conditions(answers)
+    rates = photo_rates(answers)[:, chosen]
+    was_right = (original_rates(answers) == 1.0)[:, None, :]
+    known = was_right & np.isfinite(rates)
+    wrong = np.where(known, 1.0 - rates, 0.0).sum(axis=(0, 1))
+    times = known.sum(axis=(0, 1))
+    rows = [
+        BrokenPhoto(answers.samples[p], 100 * float(wrong[p] / times[p]), int(times[p])) for p in np.flatnonzero(times)
+    ]
+    return sorted(rows, key=lambda row: (-row.wrong, -row.answers, row.sample_id))[:limit]
+
+
+def position_map(details: Details, model: str, *, cells: int = 5) -> PositionMap:
+    """Accuracy over a grid of cells x cells; pictures whose object's centre is unknown are left out."""
+    answers = details.answers
+    rows = answers.scored & (answers.model == place_of(answers, model)) & np.isfinite(details.centre).all(axis=1)
+    places = np.clip((details.centre[rows] * cells).astype(np.intp), 0, cells - 1)
+    cell = places[:, 1] * cells + places[:, 0]
+    n = np.bincount(cell, minlength=cells**2)
+    with np.errstate(invalid="ignore"):  # 0 / 0 is the NaN of an empty cell
+        accuracy = 100 * np.bincount(cell, answers.correct[rows].astype(float), minlength=cells**2) / n
+    return PositionMap(accuracy.reshape(cells, cells), n.reshape(cells, cells).astype(np.int64))
+
+
+def _mean_losses(answers: Answers) -> NDArray[np.float64]:
+    """What each photo loses, mean over the conditions answered, (models, photos)."""
+    rates = photo_rates(answers)[:, _attribute_conditions(answers)]
+    with np.errstate(invalid="ignore"):  # 0 / 0 is the NaN that says "unanswered"
+        losses: NDArray[np.float64] = original_rates(answers) - np.nansum(rates, axis=1) / np.isfinite(rates).sum(
+            axis=1
+        )
+    return losses
+
+
+def _attribute_conditions(answers: Answers) -> list[int]:
+    return [c for c, condition in enumerate(answers.conditions) if condition.attribute not in NO_ATTRIBUTE]
+
+
+class Confusion(NamedTuple):
+    """Photos of one class that an edit made the model take for another, against chance."""
+
+    label: str
+    answer: str
+    photos: int
+    expected: float  # photos, were the wrong answer independent of the class
+    p_value: float  # Fisher's exact test, one-sided
+    p_bh: float
+
+
+class DonorConfusion(NamedTuple):
+    """How often a wrong answer is the class that lent the background or the texture."""
+
+    model: str
+    attribute: Attribute
+    share: Estimate  # percent of the wrong answers
+    chance: float  # percent, were the lenders dealt anew among the same wrong answers
+    before: float  # percent of the same photos whose original was already taken for that class
+    p_value: float  # one-sided
+
+
+def confusions(details: Details, model: str, attribute: Attribute) -> list[Confusion]:
+    """The confusions that an attribute's edits create, the least likely by chance first.
+
+    A confusion is created where the edited photo is taken for a wrong class that its original was not taken for. A
+    photo counts once per wrong class. Chance deals the wrong answers over the classes as they are dealt overall.
+    """
+    photo, answer = _created(details, model, attribute)
+    label = photo_labels(details)[photo]
+    pairs, photos = np.unique(np.stack([label, answer]), axis=1, return_counts=True)
+    of_class, so_answered = (np.bincount(column, minlength=len(details.labels)).tolist() for column in (label, answer))
+    rows = [
+        # Photos of the answered class cannot be wrong that way and are left out.
+        _confusion(details, (a, b), times, (len(label) - of_class[b], so_answered[b], of_class[a]))
+        for (a, b), times in zip(pairs.T.tolist(), photos.tolist(), strict=True)
+    ]
+    adjusted = benjamini_hochberg([row.p_value for row in rows])
+    return sorted(
+        (row._replace(p_bh=p) for row, p in zip(rows, adjusted, strict=True)),
+        key=lambda row: (row.p_value, -row.photos, row.label, row.answer),
+    )
+
+
+def donor_confusion(details: Details, model: str, attribute: Attribute) -> DonorConfusion:
+    """Wrong answers that name the lender's class, against lenders dealt at random among the other classes."""
+    rows = _answered(details, model, attribute) & ~details.answers.correct & (details.lender >= 0)
+    rows &= details.lender != details.label
+    label, answer, lender = details.label[rows], details.answer[rows], details.lender[rows]
+    hits = (answer == lender).astype(np.float64)
+    chances = _lender_chances(label, answer, lender)
+    value = float(hits.mean()) if len(hits) else math.nan
+    share = Estimate(value, *score_interval(_by_photo(details, rows, hits), bounds=RATE), len(hits)).scaled(100)
+    before = _original_answers(details, model)[details.answers.sample[rows]] == lender
+    return DonorConfusion(
+        model, attribute, share, 100 * _mean(chances), 100 * _mean(before), _tail(chances, int(hits.sum()))
+    )
+
+
+def _created(details: Details, model: str, attribute: Attribute) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Photos and the wrong classes they are newly taken for, each pair once."""
+    rows = _answered(details, model, attribute) & ~details.answers.correct & (details.answer >= 0)
+    photo, answer = details.answers.sample[rows], details.answer[rows]
+    new = _original_answers(details, model)[photo] != answer
+    photo, answer = np.unique(np.stack([photo[new], answer[new]]), axis=1)
+    return photo, answer
+
+
+def _confusion(details: Details, pair: tuple[int, int], photos: int, margins: tuple[int, int, int]) -> Confusion:
+    """Fisher's exact test of one cell; the margins are how many in all, how many so answered, how many of the class."""
+    total, marked, drawn = margins
+    p_value = _hypergeometric_tail(photos, total, marked, drawn)
+    return Confusion(
+        details.labels[pair[0]], details.labels[pair[1]], photos, drawn * marked / total, p_value, math.nan
+    )
+
+
+def _hypergeometric_tail(least: int, total: int, marked: int, drawn: int) -> float:
+    """P(at least `least` marked among `drawn` of `total` without replacement)."""
+    hits = range(least, min(marked, drawn) + 1)
+    ways = sum(math.comb(marked, k) * math.comb(total - marked, drawn - k) for k in hits if drawn - k <= total - marked)
+    return ways / math.comb(total, drawn)  # whole numbers of any size, so exact
+
+
+def _lender_chances(label: NDArray[np.intp], answer: NDArray[np.intp], lender: NDArray[np.intp]) -> NDArray[np.float64]:
+    """For each wrong answer, the chance that a lender of another class than the photo's has the answered class."""
+    size = int(max(label.max(initial=0), answer.max(initial=0), lender.max(initial=0))) + 1
+    lent = np.bincount(lender, minlength=size)
+    others = len(lender) - lent[label]
+    return np.where(answer >= 0, lent[answer], 0) / np.maximum(others, 1)
+
+
+def _tail(chances: NDArray[np.float64], hits: int) -> float:
+    """P(at least so many hits) of independent trials with these chances; NaN where there is no trial."""
+    if len(chances) == 0:
+        return math.nan
+    distribution = np.array([1.0])
+    for chance in chances:
+        distribution = np.convolve(distribution, [1.0 - chance, chance])
+    return float(min(1.0, distribution[hits:].sum()))
+
+
+def _answered(details: Details, model: str, attribute: str) -> NDArray[np.bool_]:
+    answers = details.answers
+    wanted = np.array([condition.attribute == attribute for condition in answers.conditions], dtype=bool)
+    rows: NDArray[np.bool_] = answers.scored & (answers.model == place_of(answers, model)) & wanted[answers.condition]
+    return rows
+
+
+def _original_answers(details: Details, model: str) -> NDArray[np.intp]:
+    """The class each photo's original was taken for; -1 where it was not answered."""
+    rows = _answered(details, model, "original")
+    taken_for = np.full(len(details.answers.samples), -1, np.intp)
+    taken_for[details.answers.sample[rows]] = details.answer[rows]
+    return taken_for
+
+
+def _by_photo(details: Details, rows: NDArray[np.bool_], values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Mean of the values of each photo, for the photos that have any."""
+    photo = details.answers.sample[rows]
+    sums, times = np.bincount(photo, values), np.bincount(photo)
+    return sums[times > 0] / times[times > 0]
+
+
+def _mean(values: NDArray[np.float64] | NDArray[np.bool_]) -> float:
+    return float(values.mean()) if len(values) else math.nan
+
+
+class Consistency(NamedTuple):
+    """Cohen's kappa of two models' right and wrong answers: 1 the same failures, 0 independent ones."""
+
+    first: str
+    second: str
+    pictures: int
+    observed: float  # share of pictures on which both are right or both wrong
+    expected: float  # the same, were the failures independent
+    kappa: Estimate  # n counts photos; NaN where both are always right or always wrong
+
+
+def error_consistency(
+    answers: Answers, rng: np.random.Generator, *, conditions: Collection[Condition] | None = None
+) -> list[Consistency]:
+    """Kappa of every pair of models over the pictures that both answered; interval by photos resampled."""
+    correct = _by_picture(answers, answers.conditions if conditions is None else conditions)
+    counts = resample_counts(len(answers.samples), rng)
+    pairs = itertools.combinations(range(len(answers.models)), 2)
+    return [_consistency((answers.models[a], answers.models[b]), correct[a], correct[b], counts) for a, b in pairs]
+
+
+def _by_picture(answers: Answers, conditions: Collection[Condition]) -> NDArray[np.float64]:
+    """1 right, 0 wrong, NaN unanswered, (models, pictures of a photo, photos)."""
+    count(answers)  # refuses an answer that is there twice
+    replicates = int(answers.replicate.max(initial=0)) + 1
+    wanted = np.array([condition in conditions for condition in answers.conditions], dtype=bool)
+    table = np.full((len(answers.models), len(answers.conditions) * replicates, len(answers.samples)), np.nan)
+    rows = answers.scored & wanted[answers.condition]
+    picture = answers.condition[rows] * replicates + answers.replicate[rows]
+    table[answers.model[rows], picture, answers.sample[rows]] = answers.correct[rows]
+    return table
+
+
+def _consistency(
+    names: tuple[str, str], first: NDArray[np.float64], second: NDArray[np.float64], counts: NDArray[np.float64]
+) -> Consistency:
+    both = np.isfinite(first) & np.isfinite(second)
+    sums = np.stack([np.where(both, value, 0.0).sum(axis=0) for value in (both, first == second, first, second)])
+    total, same, right_first, right_second = sums.sum(axis=1)
+    kappa, observed, expected = _kappa(total, same, right_first, right_second)
+    resampled = _kappa(*(counts @ row for row in sums))[0]
+    photos = int(both.any(axis=0).sum())
+    return Consistency(
+        *names, int(total), float(observed), float(expected),
+        Estimate(float(kappa), *percentile_interval(np.atleast_1d(resampled)), photos),
+    )  # fmt: skip
+
+
+def _kappa(
+    total: NDArray[np.float64], same: NDArray[np.float64], first: NDArray[np.float64], second: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Kappa, the observed and the expected agreement."""
+    with np.errstate(invalid="ignore", divide="ignore"):  # 0 / 0: no picture, or nothing to agree about
+        observed = same / total
+        expected = (first * second + (total - first) * (total - second)) / total**2
+        return (observed - expected) / (1.0 - expected), observed, expected

@@ -1,0 +1,151 @@
+"""Accuracy against the strength of an edit, and the strength at which it has fallen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.statistics.answers import Answers, count, original_rates, photo_rates
+from counterfoil.statistics.drops import significant
+from counterfoil.statistics.intervals import percentile_interval, resample_counts
+from counterfoil.types import Drop
+
+
+class DosePoint(NamedTuple):
+    """Accuracy of one model at one level; the interval is the drop's, seen from the original, within 0..100."""
+
+    model: str
+    level: str
+    object_share: float  # percent of the picture
+    n: int
+    accuracy: float
+    low: float
+    high: float
+    accuracy_original: float
+    significant: bool
+
+
+def dose_curve(drops: Iterable[Drop], edit: str = "size") -> list[DosePoint]:
+    """The points of one edit, models in the order of the table, small objects first; rows without share left out."""
+    rows = [row for row in drops if row.edit == edit and row.n > 0 and not math.isnan(row.object_share)]
+    models = list(dict.fromkeys(row.model for row in rows))
+    return [_point(row) for row in sorted(rows, key=lambda row: (models.index(row.model), row.object_share))]
+
+
+def _point(row: Drop) -> DosePoint:
+    low, high = max(0.0, row.accuracy_original - row.ci_high), min(100.0, row.accuracy_original - row.ci_low)
+    return DosePoint(
+        row.model, row.level, row.object_share, row.n, row.accuracy, low, high, row.accuracy_original, significant(row)
+    )
+
+
+Reached: TypeAlias = Literal["between levels", "before the first level", "not reached"]
+
+
+class DropThreshold(NamedTuple):
+    """Where a model's accuracy has fallen by `points`, interpolated between levels; a bound outside them is NaN."""
+
+    model: str
+    points: float
+    level: float  # in the unit of the doses
+    ci_low: float  # the lower of the two doses
+    ci_high: float
+    reached: Reached
+    n: int
+
+
+class _Ladder(NamedTuple):
+    doses: NDArray[np.float64]  # (steps,), weakest first
+    losses: NDArray[np.float64]  # (models, steps, photos), NaN where unanswered
+
+
+def size_thresholds(answers: Answers, rng: np.random.Generator, *, points: float = 10.0) -> list[DropThreshold]:
+    """The object's share of the picture, in percent, at which shrinking it from the original costs so many points."""
+    share = _mean_shares(answers)
+    start = [c for c, condition in enumerate(answers.conditions) if condition.attribute == "original"]
+    if not start or math.isnan(share[start[0]]):
+        return []
+    smaller = [
+        c for c, condition in enumerate(answers.conditions) if condition.edit == "size" and share[c] < share[start[0]]
+    ]
+    order = [start[0], *sorted(smaller, key=lambda c: -share[c])]
+    return _falls(answers, _ladder(answers, order, share[order]), rng, points)
+
+
+def edit_thresholds(
+    answers: Answers, edit: str, rng: np.random.Generator, *, points: float = 10.0
+) -> list[DropThreshold]:
+    """The level of an edit whose levels are numbers at which it costs so many points; levels ascending in strength."""
+    doses = {c: _number(condition.level) for c, condition in enumerate(answers.conditions) if condition.edit == edit}
+    order = sorted((c for c, dose in doses.items() if not math.isnan(dose)), key=doses.__getitem__)
+    return _falls(answers, _ladder(answers, order, np.array([doses[c] for c in order])), rng, points)
+
+
+def drop_threshold(losses: NDArray[np.float64], points: float) -> NDArray[np.float64]:
+    """Where each curve of mean losses (curves, steps) first reaches `points`, in steps: -inf before, inf never."""
+    reached = losses >= points
+    place = reached.argmax(axis=1)
+    rows = np.arange(len(losses))
+    high, low = losses[rows, place], losses[rows, np.maximum(place - 1, 0)]
+    with np.errstate(invalid="ignore", divide="ignore"):  # curves that start above or never reach are set below
+        position = place - 1 + (points - low) / (high - low)
+    position = np.where(place == 0, np.where(losses[:, 0] == points, 0.0, -np.inf), position)
+    return np.where(reached.any(axis=1), position, np.inf)
+
+
+def _falls(answers: Answers, ladder: _Ladder, rng: np.random.Generator, points: float) -> list[DropThreshold]:
+    if len(ladder.doses) < 2:
+        return []
+    counts = resample_counts(len(answers.samples), rng)
+    return [_fall(model, ladder.doses, ladder.losses[m], counts, points) for m, model in enumerate(answers.models)]
+
+
+def _fall(
+    model: str, doses: NDArray[np.float64], losses: NDArray[np.float64], counts: NDArray[np.float64], points: float
+) -> DropThreshold:
+    known = np.isfinite(losses).all(axis=0)  # the same photos at every step, or the curve bends by who is missing
+    n = int(known.sum())
+    if n == 0:
+        return DropThreshold(model, points, math.nan, math.nan, math.nan, "not reached", 0)
+    position = float(drop_threshold(100 * losses[:, known].mean(axis=1)[None], points)[0])
+    chosen = counts[:, known]
+    chosen = chosen[chosen.sum(axis=1) > 0]
+    curves = 100 * (chosen @ losses[:, known].T) / chosen.sum(axis=1, keepdims=True)
+    interval = percentile_interval(drop_threshold(curves, points))
+    weaker, stronger = (_dose(doses, bound) for bound in interval)
+    low, high = (weaker, stronger) if doses[0] < doses[-1] else (stronger, weaker)
+    return DropThreshold(model, points, _dose(doses, position), low, high, _reached(position), n)
+
+
+def _reached(position: float) -> Reached:
+    if math.isinf(position):
+        return "not reached" if position > 0 else "before the first level"
+    return "between levels"
+
+
+def _dose(doses: NDArray[np.float64], position: float) -> float:
+    return math.nan if math.isinf(position) else float(np.interp(position, np.arange(len(doses)), doses))
+
+
+def _ladder(answers: Answers, order: list[int], doses: NDArray[np.float64]) -> _Ladder:
+    return _Ladder(doses, original_rates(answers)[:, None, :] - photo_rates(answers)[:, order])
+
+
+def _mean_shares(answers: Answers) -> NDArray[np.float64]:
+    """Mean share of the picture by condition, over models and photos; NaN where unknown."""
+    shares = count(answers).object_share
+    known = np.isfinite(shares)
+    with np.errstate(invalid="ignore"):  # 0 / 0 is the NaN that says "unknown"
+        means: NDArray[np.float64] = np.where(known, shares, 0.0).sum(axis=(0, 2)) / known.sum(axis=(0, 2))
+    return means
+
+
+def _number(level: str) -> float:
+    try:
+        return float(level)
+    except ValueError:
+        return math.nan

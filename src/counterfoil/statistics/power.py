@@ -1,0 +1,151 @@
+"""Photos needed, minimum detectable drop."""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.errors import UserError
+from counterfoil.statistics.answers import Answers, Condition, original_rates, photo_rates
+
+_NORMAL = NormalDist()
+_EXACT_UP_TO = 200  # changed photos; above, the normal approximation is within a hundredth
+_MOST_PHOTOS = 100_000_000
+_FINEST_DROP = 1e-5  # of a drop's search, as a share: a thousandth of a point
+
+
+class DiscordanceChange(NamedTuple):
+    """The shares of photos that an edit turns from right to wrong and from wrong to right."""
+
+    lost: float
+    gained: float
+
+
+class Detectable(NamedTuple):
+    """The smallest drop, in points, that a model's photos under a condition show with the wanted power."""
+
+    model: str
+    condition: Condition
+    drop: float  # NaN where even losing every photo would not be seen
+
+
+def change_from_discordance(drop: float, discordance: float) -> DiscordanceChange:
+    """What is lost and gained, from the drop and the share of photos whose answer changes (shares, not percent)."""
+    if not 0.0 < drop <= discordance <= 1.0:
+        raise UserError(
+            f"expected 0 < drop <= discordance <= 100 percent, got a drop of {100 * drop:g} and a discordance of "
+            f"{100 * discordance:g}; at least as many answers change as are lost"
+        )
+    return DiscordanceChange((discordance + drop) / 2.0, (discordance - drop) / 2.0)
+
+
+def change_from_accuracy(drop: float, accuracy: float, correlation: float) -> DiscordanceChange:
+    """What is lost and gained, from the accuracy before and the correlation of right answers before and after."""
+    after = accuracy - drop
+    if not 0.0 < drop <= accuracy <= 1.0:
+        raise UserError(
+            f"expected 0 < drop <= accuracy <= 100 percent, got a drop of {100 * drop:g} from {100 * accuracy:g}"
+        )
+    shared = correlation * math.sqrt(accuracy * (1.0 - accuracy) * after * (1.0 - after))
+    lost, gained = accuracy * (1.0 - after) - shared, (1.0 - accuracy) * after - shared
+    # a correlation that the two accuracies do not allow becomes the largest that they do
+    return DiscordanceChange(lost, gained) if gained >= 0.0 else DiscordanceChange(drop, 0.0)
+
+
+def power_of(n: int, change: DiscordanceChange, *, alpha: float = 0.05) -> float:
+    """The probability that McNemar's exact test over n photos gives p < alpha."""
+    discordance = change.lost + change.gained
+    if n * discordance <= _EXACT_UP_TO:
+        return _exact_power(n, change, alpha)
+    return _normal_power(n, change, alpha)
+
+
+def photos_needed(change: DiscordanceChange, *, power: float = 0.8, alpha: float = 0.05) -> int:
+    """The number of photos at which the test has the power and one photo fewer does not give it."""
+    high = 8
+    while power_of(high, change, alpha=alpha) < power:
+        high *= 2
+        if high > _MOST_PHOTOS:
+            raise UserError(f"expected a drop that can be seen, got one that needs over {_MOST_PHOTOS:,} photos")
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if power_of(middle, change, alpha=alpha) >= power else (middle, high)
+    return high
+
+
+def minimum_detectable_drop(n: int, discordance: float, *, power: float = 0.8, alpha: float = 0.05) -> float:
+    """The smallest drop (a share) that n photos show, where at least this share of answers changes; NaN where none."""
+
+    def seen(drop: float) -> bool:
+        return power_of(n, change_from_discordance(drop, max(drop, discordance)), alpha=alpha) >= power
+
+    if n == 0 or not seen(1.0):
+        return math.nan
+    low, high = 0.0, 1.0
+    while high - low > _FINEST_DROP:
+        middle = (low + high) / 2.0
+        low, high = (low, middle) if seen(middle) else (middle, high)
+    return high
+
+
+def detectable(answers: Answers) -> list[Detectable]:
+    """For every model and condition, the smallest drop its photos could have shown with power 0.8 at 5 %."""
+    losses = original_rates(answers)[:, None, :] - photo_rates(answers)
+    return [
+        _detectable_row(model, condition, losses[m, c])
+        for m, model in enumerate(answers.models)
+        for c, condition in enumerate(answers.conditions)
+        if condition.attribute != "original"
+    ]
+
+
+def _detectable_row(model: str, condition: Condition, losses: NDArray[np.float64]) -> Detectable:
+    known = losses[np.isfinite(losses)]
+    changed, n = int(np.count_nonzero(known)), len(known)
+    # one photo more on either side: where nothing changed, the next photo still may
+    drop = minimum_detectable_drop(n, (changed + 1) / (n + 2))
+    return Detectable(model, condition, 100 * drop)
+
+
+def _exact_power(n: int, change: DiscordanceChange, alpha: float) -> float:
+    """The rejecting outcomes summed over how many photos change and how many of them are lost."""
+    discordance = change.lost + change.gained
+    changed = np.arange(n + 1)
+    chance = _binomial(n, discordance)
+    likely = changed[chance > 1e-12]
+    share = change.lost / discordance
+    return float(sum(chance[m] * _rejecting(int(m), share, alpha) for m in likely))
+
+
+def _rejecting(changed: int, share_lost: float, alpha: float) -> float:
+    """P(p < alpha) given how many photos changed."""
+    fair = np.cumsum(_binomial(changed, 0.5))
+    fewest = int(np.searchsorted(2.0 * fair, alpha))  # outcomes 0 .. fewest-1 on either side reject
+    chance = _binomial(changed, share_lost)
+    return float(chance[:fewest].sum() + chance[changed - fewest + 1 :].sum()) if fewest else 0.0
+
+
+def _binomial(n: int, p: float) -> NDArray[np.float64]:
+    """The probabilities of 0..n successes."""
+    if p in (0.0, 1.0):
+        certain = np.zeros(n + 1)
+        certain[n if p else 0] = 1.0
+        return certain
+    k = np.arange(n + 1)
+    steps = np.log((n - k[:-1]) / (k[1:])) if n else np.zeros(0)
+    choices = np.concatenate(([0.0], np.cumsum(steps)))
+    chances: NDArray[np.float64] = np.exp(choices + k * math.log(p) + (n - k) * math.log1p(-p))
+    return chances
+
+
+def _normal_power(n: int, change: DiscordanceChange, alpha: float) -> float:
+    discordance, drop = change.lost + change.gained, change.lost - change.gained
+    quantile = _NORMAL.inv_cdf(1.0 - alpha / 2.0)
+    spread = math.sqrt(n * (discordance - drop**2)) or 1e-300
+    # the exact test asks for one photo more than the quantile does
+    return _NORMAL.cdf((n * drop - quantile * math.sqrt(n * discordance) - 1.0) / spread)

@@ -1,0 +1,240 @@
+"""Accuracies by model, scenario and class; least squares and logistic regression."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.errors import UserError
+from counterfoil.plugins import required
+from counterfoil.statistics.answers import Condition, Details, photo_labels, photo_rates, place_of
+from counterfoil.statistics.intervals import Interval
+from counterfoil.statistics.variance_score import (
+    ScoreDefinition,
+    VarianceScore,
+    class_accuracies,
+    variance_score,
+    variance_score_interval,
+)
+
+_NOTHING = 1e-12  # of a sum of squares: what a float leaves of zero
+
+
+class Factor(NamedTuple):
+    """What one factor explains once the others are in (type II)."""
+
+    name: str
+    reference: str  # the level that the coefficients of the others are against
+    degrees: int
+    sum_of_squares: float  # NaN in the logistic model
+    statistic: float  # F, or Wald's chi-squared in the logistic model
+    p_value: float
+    share: float  # of the whole sum of squares (eta squared); NaN in the logistic model
+
+
+class Coefficient(NamedTuple):
+    """One level of a factor against the factor's first; accuracy in the table's unit, or log odds."""
+
+    factor: str
+    level: str
+    value: float
+    error: float
+    p_value: float
+    ci_low: float
+    ci_high: float
+
+
+class Regression(NamedTuple):
+    """A fitted model as a reviewer wants to see it."""
+
+    n: int
+    clusters: int  # groups of dependent rows; n where rows are independent
+    statistic: float  # F of the whole model, or Wald's chi-squared
+    p_value: float
+    r_squared: float  # McFadden's in the logistic model
+    factors: tuple[Factor, ...]
+    coefficients: tuple[Coefficient, ...]
+
+
+class _Design(NamedTuple):
+    matrix: NDArray[np.float64]  # (rows, 1 + columns), the constant first
+    columns: dict[str, list[int]]  # by factor
+    levels: dict[str, list[str]]  # by factor; the first is the reference and has no column
+
+
+def regress_accuracy(accuracy: Sequence[float], factors: Mapping[str, Sequence[str]]) -> Regression:
+    """Accuracy ~ sum of factors by ordinary least squares: F, p, R2, and each factor's type II share of variance."""
+    outcome = np.asarray(accuracy, np.float64)
+    design = _design(factors, len(outcome))
+    fit = required("statsmodels.api", "stats").OLS(outcome, design.matrix).fit()
+    if fit.df_resid < 1:
+        raise UserError(f"expected more rows than coefficients, got {len(outcome)} and {design.matrix.shape[1]}")
+    total = float(fit.centered_tss)
+    if fit.ssr <= _NOTHING * max(total, 1.0):
+        raise UserError("expected accuracies that vary beyond the factors, got none: there is nothing to test against")
+    rows = tuple(_squares(name, design, fit, total) for name in factors)
+    return Regression(
+        len(outcome), len(outcome), float(fit.fvalue), float(fit.f_pvalue), float(fit.rsquared), rows,
+        _coefficients(design, fit),
+    )  # fmt: skip
+
+
+def regress_pictures(
+    correct: NDArray[np.bool_], factors: Mapping[str, Sequence[str]], photo: NDArray[np.intp]
+) -> Regression:
+    """Log odds of a right answer ~ sum of factors, picture by picture; errors clustered by source photo."""
+    design = _design(factors, len(correct))
+    _refuse_certain_levels(correct, factors)
+    statsmodels = required("statsmodels.api", "stats")
+    groups = {"groups": np.unique(photo, return_inverse=True)[1]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a fit that does not converge, and of levels that cannot be told apart
+        try:
+            model = statsmodels.Logit(correct.astype(float), design.matrix)
+            fit = model.fit(disp=0, cov_type="cluster", cov_kwds=groups)
+        except np.linalg.LinAlgError:
+            fit = None
+        if fit is None or not fit.mle_retvals["converged"]:
+            raise UserError("expected answers that no factor foretells with certainty, got some; no fit converges")
+        slopes = fit.wald_test(np.eye(design.matrix.shape[1])[1:], use_f=False, scalar=True)
+        rows = tuple(_wald(name, design, fit) for name in factors)
+    return Regression(
+        len(correct), int(groups["groups"].max()) + 1, float(slopes.statistic), float(slopes.pvalue),
+        float(fit.prsquared), rows, _coefficients(design, fit),
+    )  # fmt: skip
+
+
+def _design(factors: Mapping[str, Sequence[str]], n: int) -> _Design:
+    """Constant and indicator columns; a factor's first level is its reference."""
+    parts: list[NDArray[np.float64]] = [np.ones((n, 1))]
+    columns: dict[str, list[int]] = {}
+    levels: dict[str, list[str]] = {}
+    width = 1
+    for name, values in factors.items():
+        known = list(dict.fromkeys(values))
+        if len(known) < 2 or len(values) != n:
+            raise UserError(f"expected {n} values of {name}, two different at least, got {len(values)} of {len(known)}")
+        levels[name] = known
+        columns[name] = list(range(width, width + len(known) - 1))
+        width += len(known) - 1
+        parts.append((np.asarray(values, object)[:, None] == np.array(known[1:], object)).astype(float))
+    return _Design(np.concatenate(parts, axis=1), columns, levels)
+
+
+def _squares(name: str, design: _Design, fit: Any, total: float) -> Factor:
+    """Type II without interactions: what the residuals gain when this factor alone is taken out."""
+    rest = np.delete(design.matrix, design.columns[name], axis=1)
+    solution = np.linalg.lstsq(rest, fit.model.endog, rcond=None)[0]
+    gained = float(np.sum((fit.model.endog - rest @ solution) ** 2) - fit.ssr)
+    test = fit.f_test(np.eye(design.matrix.shape[1])[design.columns[name]])
+    return Factor(
+        name, design.levels[name][0], len(design.columns[name]), gained, float(test.fvalue), float(test.pvalue),
+        gained / total,
+    )  # fmt: skip
+
+
+def _wald(name: str, design: _Design, fit: Any) -> Factor:
+    test = fit.wald_test(np.eye(design.matrix.shape[1])[design.columns[name]], use_f=False, scalar=True)
+    return Factor(
+        name, design.levels[name][0], len(design.columns[name]), math.nan, float(test.statistic), float(test.pvalue),
+        math.nan,
+    )  # fmt: skip
+
+
+def _coefficients(design: _Design, fit: Any) -> tuple[Coefficient, ...]:
+    bounds = fit.conf_int()
+    return tuple(
+        Coefficient(name, level, *(float(v) for v in (fit.params[i], fit.bse[i], fit.pvalues[i], *bounds[i])))
+        for name, places in design.columns.items()
+        for level, i in zip(design.levels[name][1:], places, strict=True)
+    )
+
+
+def _refuse_certain_levels(correct: NDArray[np.bool_], factors: Mapping[str, Sequence[str]]) -> None:
+    """A level whose answers are all right or all wrong has no finite coefficient."""
+    for name, values in factors.items():
+        column = np.asarray(values, object)
+        for level in dict.fromkeys(values):
+            share = correct[column == level].mean()
+            if share in (0.0, 1.0):
+                raise UserError(
+                    f"expected right and wrong answers at every level, got only {'right' if share else 'wrong'} ones "
+                    f"at {name} = {level}; leave that level out"
+                )
+
+
+NO_SCENARIO = frozenset({"control", "presence"})  # the original is a scenario, the tool's own control is none
+
+
+class Cells(NamedTuple):
+    """One model's answers where every photo has every scenario."""
+
+    scenarios: tuple[Condition, ...]
+    accuracies: NDArray[np.float64]  # (scenarios, classes), shares
+    correct: NDArray[np.float64]  # (scenarios, photos), mean over replicates
+    label: NDArray[np.intp]  # (photos,)
+
+
+def cells(details: Details, model: str) -> Cells:
+    """Accuracies by scenario and class, over the photos that were answered in every scenario."""
+    answers = details.answers
+    chosen = [c for c, condition in enumerate(answers.conditions) if condition.attribute not in NO_SCENARIO]
+    rates = photo_rates(answers)[place_of(answers, model), chosen]
+    whole = np.isfinite(rates).all(axis=0)
+    if not whole.any() or not chosen:
+        raise UserError(f"expected photos answered in every scenario, got none of {model}")
+    label = photo_labels(details)[whole]
+    scenarios = tuple(answers.conditions[c] for c in chosen)
+    return Cells(scenarios, class_accuracies(rates[:, whole], label), rates[:, whole], label)
+
+
+def model_variance_score(
+    details: Details, model: str, rng: np.random.Generator, *, definition: ScoreDefinition | None = None
+) -> tuple[VarianceScore, Interval]:
+    """XImageNet-12's score of one model, with its bootstrap interval."""
+    table = cells(details, model)
+    score = variance_score(table.accuracies, definition)
+    return score, variance_score_interval(table.correct, table.label, rng, definition=definition)
+
+
+def accuracy_regression(details: Details) -> Regression:
+    """Accuracy (percent) ~ model + scenario + class by least squares, over the cells of all models."""
+    rows: list[tuple[float, str, str, str]] = []
+    for model in details.answers.models:
+        table = cells(details, model)
+        names = [details.labels[c] for c in np.unique(table.label)]
+        rows += [
+            (100 * float(table.accuracies[s, k]), model, _scenario(scenario), name)
+            for s, scenario in enumerate(table.scenarios)
+            for k, name in enumerate(names)
+        ]
+    accuracy, *columns = zip(*rows, strict=True)
+    return regress_accuracy(accuracy, _factors(*(list(column) for column in columns)))
+
+
+def picture_regression(details: Details) -> Regression:
+    """Log odds of a right answer ~ model + scenario, over all scored pictures, errors clustered by photo.
+
+    Class is no factor here: with a few photos of a class most classes have levels that are all right or all wrong.
+    """
+    answers = details.answers
+    wanted = np.array([condition.attribute not in NO_SCENARIO for condition in answers.conditions], dtype=bool)
+    rows = np.flatnonzero(answers.scored & wanted[answers.condition])
+    model = [answers.models[m] for m in answers.model[rows]]
+    scenario = [_scenario(answers.conditions[c]) for c in answers.condition[rows]]
+    return regress_pictures(answers.correct[rows], _factors(model, scenario), answers.sample[rows])
+
+
+def _factors(model: list[str], scenario: list[str], label: list[str] | None = None) -> dict[str, list[str]]:
+    """The factors that vary: a single model, or a single class, explains nothing."""
+    factors = {"model": model, "scenario": scenario, **({"class": label} if label else {})}
+    return {name: values for name, values in factors.items() if len(set(values)) > 1}
+
+
+def _scenario(condition: Condition) -> str:
+    return f"{condition.edit} {condition.level}"

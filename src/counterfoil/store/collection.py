@@ -1,0 +1,203 @@
+"""Collections of finished pictures: the protocol, a workspace as one, the labels of the models.
+
+`ModelBase` makes predictions of a row of scores per picture; a vision-language model knows the question behind each
+variant and gives predictions itself. An answer that ended in an error is no answer: a rerun asks it again where the
+model is retryable.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal, Protocol, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.errors import Unusable
+from counterfoil.labels.label_space import LabelSpace, imagenet1k, space_named
+from counterfoil.store.prediction_tables import read_skipped
+from counterfoil.store.workspace import Workspace
+from counterfoil.types import Model, Skipped, StoredVariant
+
+
+class Collection(Protocol):
+    """Finished pictures, shown to models as they are: a workspace, a frozen benchmark, a published archive.
+
+    `CollectionBase` has the defaults of its methods.
+    """
+
+    @property
+    def name(self) -> str:
+        """How reports call it, such as "imagenet-e"."""
+
+    @property
+    def digest(self) -> str:
+        """Hash over everything that may change an answer; a run is not resumed where it differs."""
+
+    @property
+    def space(self) -> LabelSpace | None:
+        """The classes that labels are of, with the ids that count as each; None for the first model's own."""
+
+    @property
+    def scoring(self) -> Literal["all", "subset"]:
+        """Whether columns of no class compete, where the user does not say."""
+
+    @property
+    def surrogates(self) -> Mapping[str, str]:
+        """The models that chose the pictures, with the digests of their weights: they are judged by their own pick."""
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What every report on it must say, such as that the pictures are training pictures."""
+
+    @property
+    def exhibits(self) -> Sequence[StoredVariant]:
+        """Every picture in a fixed order; originals first within a sample where there are any."""
+
+    @property
+    def skipped(self) -> Sequence[Skipped]:
+        """What had to be left out, and why."""
+
+    def read(self, exhibit: StoredVariant) -> NDArray[np.uint8]:
+        """The pixels, (height, width, 3), RGB; threads and forked processes may read at once.
+
+        Raises `Unusable` where that fails, or where the exhibit names a hash of its pixels and these have another.
+        """
+
+    def adapt(self, model: Model) -> Model:
+        """The model as it is to be asked about this collection; by default the model itself."""
+
+
+class CollectionBase:
+    """Defaults of a `Collection`."""
+
+    def adapt(self, model: Model) -> Model:
+        """The model as it is."""
+        return model
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledPictures(Sequence[StoredVariant]):
+    """Some pictures of a collection; each is made when it is looked at, since a collection may hold millions."""
+
+    exhibits: Sequence[StoredVariant]
+    places: Sequence[int]
+    label_of: Mapping[str, str]
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    @overload
+    def __getitem__(self, which: int) -> StoredVariant: ...
+    @overload
+    def __getitem__(self, which: slice) -> LabelledPictures: ...
+    def __getitem__(self, which: int | slice) -> StoredVariant | LabelledPictures:
+        if isinstance(which, slice):
+            return LabelledPictures(self.exhibits, self.places[which], self.label_of)
+        return self._shown(self.exhibits[self.places[which]])
+
+    def __iter__(self) -> Iterator[StoredVariant]:
+        if isinstance(self.places, range):  # a part of the collection in one piece: it is gone through faster
+            return map(self._shown, self.exhibits[self.places.start : self.places.stop : self.places.step])
+        return (self._shown(self.exhibits[place]) for place in self.places)
+
+    def _shown(self, exhibit: StoredVariant) -> StoredVariant:
+        variant, label = exhibit.variant, self.label_of[exhibit.variant.label]
+        named = exhibit if variant.label == label else replace(exhibit, variant=replace(variant, label=label))
+        return with_sample(named)
+
+    @cached_property
+    def by_id(self) -> PicturesById:
+        """The pictures by the ids of their variants."""
+        return PicturesById(self)
+
+
+@dataclass(frozen=True, eq=False)
+class PicturesById:
+    """Pictures looked up by the ids of their variants, in eight bytes each."""
+
+    exhibits: Sequence[StoredVariant]
+
+    @cached_property
+    def _hashes(self) -> NDArray[np.int64]:
+        return np.fromiter((hash(exhibit.variant.id) for exhibit in self.exhibits), np.int64, len(self.exhibits))
+
+    def __contains__(self, variant_id: str) -> bool:
+        return any(True for _ in self._called(variant_id))
+
+    def __getitem__(self, variant_id: str) -> StoredVariant:
+        for exhibit in self._called(variant_id):
+            return exhibit
+        raise KeyError(variant_id)
+
+    def _called(self, variant_id: str) -> Iterator[StoredVariant]:
+        places = np.flatnonzero(self._hashes == hash(variant_id))
+        alike = (self.exhibits[int(place)] for place in places)
+        return (exhibit for exhibit in alike if exhibit.variant.id == variant_id)
+
+
+def with_sample(exhibit: StoredVariant) -> StoredVariant:
+    """A picture that is of no sample is one by itself."""
+    variant = exhibit.variant
+    return exhibit if variant.sample_id else replace(exhibit, variant=replace(variant, sample_id=variant.id))
+
+
+@dataclass(frozen=True)
+class WorkspaceCollection(CollectionBase):
+    """Every picture of a workspace; who chose among them is known once they were mined."""
+
+    workspace: Workspace
+    scoring: Literal["all", "subset"] = "all"
+
+    @property
+    def name(self) -> str:
+        """The folder's name."""
+        return self.workspace.folder.resolve().name
+
+    @property
+    def digest(self) -> str:
+        """Hash over every picture's id and pixels."""
+        return self.workspace.digest
+
+    @cached_property
+    def space(self) -> LabelSpace | None:
+        """The classes it was painted for, else ImageNet's where every label is in it, else the first model's own."""
+        painted_for = self.workspace.record.get("classes")
+        if painted_for:
+            return space_named(str(painted_for))
+        known = imagenet1k()
+        return known if all(exhibit.variant.label in known for exhibit in self.exhibits) else None
+
+    @property
+    def surrogates(self) -> Mapping[str, str]:
+        """The models that mining asked, with the digests of their weights."""
+        mined = self.workspace.mined
+        return {} if mined is None else mined.surrogates
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """That all pictures are shown, where mining kept some of them alone."""
+        mined = self.workspace.mined
+        if mined is None:
+            return ()
+        return (f"Mining kept {len(mined.kept)} of the {len(self.exhibits)} pictures; all of them are shown here.",)
+
+    @property
+    def exhibits(self) -> Sequence[StoredVariant]:
+        """Every picture in the order of the manifest."""
+        return self.workspace.exhibits
+
+    @cached_property
+    def skipped(self) -> Sequence[Skipped]:
+        """What could not be made."""
+        return tuple(read_skipped(self.workspace.folder))
+
+    def read(self, exhibit: StoredVariant) -> NDArray[np.uint8]:
+        """The pixels, checked to be those that the manifest names."""
+        image = self.workspace.read(exhibit)
+        if exhibit.sha256 and hashlib.sha256(image.tobytes()).hexdigest() != exhibit.sha256:
+            raise Unusable(f"{exhibit.file} has other pixels than the manifest says: it was changed since it was made")
+        return image

@@ -1,0 +1,217 @@
+"""Variants and predictions tables of a run."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import itertools
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from counterfoil.errors import UserError
+from counterfoil.store.parquet import Kind, TableWriter
+from counterfoil.types import Prediction, Preprocessing, Provenance, Run, Sample, Skipped, Variant
+
+RANKS = 5
+_ROWS_IN_MEMORY = 20_000
+VARIANT_COLUMNS: dict[str, Kind] = {
+    "id": "text", "sample_id": "text", "label": "text", "image": "text", "mask": "text", "sample_digest": "text",
+    "attribute": "text", "edit": "text", "level": "text", "settings": "text", "seed": "unsigned", "donor_id": "text",
+    "replicate": "int", "working_size": "int", "sha256": "text", "object_share": "double",
+}  # fmt: skip
+CENTRE_COLUMNS: dict[str, Kind] = {"centre_x": "double", "centre_y": "double"}  # manifests of older runs lack them
+PROVENANCE_COLUMNS: dict[str, Kind] = {  # older ones lack these too; those of the donor are empty where there is none
+    "origin": "text", "licence": "text", "donor_origin": "text", "donor_licence": "text",
+}  # fmt: skip
+_NO_DONOR = Provenance()
+MANIFEST_COLUMNS: dict[str, Kind] = {**VARIANT_COLUMNS, **CENTRE_COLUMNS, **PROVENANCE_COLUMNS}
+PREDICTION_COLUMNS: dict[str, Kind] = {
+    "variant_id": "text", "sample_id": "text", "label": "text", "attribute": "text", "edit": "text", "level": "text",
+    "replicate": "int", "object_share": "double", "outcome": "text", "correct": "bool", "true_score": "float",
+    **{f"rank_{i + 1}": "text" for i in range(RANKS)}, **{f"score_{i + 1}": "float" for i in range(RANKS)},
+    "text": "text",
+}  # fmt: skip
+
+
+def table_name(model: str) -> str:
+    """A model's address as a file name that every file system takes."""
+    name = re.sub(r"[^A-Za-z0-9.]+", "-", model).strip("-.") or "model"
+    return name if len(name) <= 100 else f"{name[:90]}-{hashlib.sha256(model.encode()).hexdigest()[:8]}"
+
+
+@dataclass(frozen=True)
+class RenderedVariant:
+    """A variant that was made: what it is, the hash of its pixels, how much its object covers and where it stands."""
+
+    variant: Variant
+    sha256: str
+    object_share: float  # percent
+    centre_x: float = float("nan")  # of the object, as a share of the picture from the left; NaN where unknown
+    centre_y: float = float("nan")  # from the top
+
+
+@dataclass
+class _Table:
+    writer: TableWriter
+    columns: Mapping[str, Kind]
+    rows: list[Sequence[Any]] = field(default_factory=list)
+
+    def add(self, row: Sequence[Any]) -> None:
+        self.rows.append(row)
+        if len(self.rows) >= _ROWS_IN_MEMORY:
+            self.flush()
+
+    def flush(self) -> None:
+        values = zip(*self.rows, strict=True) if self.rows else ([] for _ in self.columns)
+        self.writer.write({name: list(column) for name, column in zip(self.columns, values, strict=True)})
+        self.rows = []
+
+
+class ResultTables:
+    """Writes a run's tables row by row; they get their names when all of them are whole."""
+
+    def __init__(self, folder: Path, models: Sequence[str], working_size: int | None) -> None:
+        self._working_size = working_size or 0
+        self._stack = ExitStack()
+        self._variants = self._open(folder / "variants.parquet", MANIFEST_COLUMNS)
+        files = prediction_files(folder, models)
+        self._predictions = {model: self._open(path, PREDICTION_COLUMNS) for model, path in files.items()}
+
+    def _open(self, path: Path, columns: Mapping[str, Kind]) -> _Table:
+        return _Table(self._stack.enter_context(TableWriter(path, columns)), columns)
+
+    def add_variant(self, sample: Sample, made: RenderedVariant, donor: Provenance = _NO_DONOR) -> None:
+        """One row of the manifest; `donor` tells of the photo that lent its background, where one did."""
+        variant = made.variant
+        self._variants.add((
+            variant.id, sample.id, variant.label, sample.image, sample.mask or "", sample.digest, variant.attribute,
+            variant.edit, variant.level, variant.settings, variant.seed, variant.donor_id or "", variant.replicate,
+            self._working_size, made.sha256, made.object_share, made.centre_x, made.centre_y,
+            *sample.provenance, *donor,
+        ))  # fmt: skip
+
+    def add_prediction(self, model: str, made: RenderedVariant, prediction: Prediction) -> None:
+        """One model's answer to one variant."""
+        variant = made.variant
+        missing = RANKS - len(prediction.ranked)
+        ranked, scores = (*prediction.ranked, *[""] * missing), (*prediction.scores, *[float("nan")] * missing)
+        correct = bool(prediction.ranked) and prediction.ranked[0] == variant.label
+        self._predictions[model].add((
+            variant.id, variant.sample_id, variant.label, variant.attribute, variant.edit, variant.level,
+            variant.replicate, made.object_share, prediction.outcome, correct, prediction.true_score, *ranked, *scores,
+            prediction.text,
+        ))  # fmt: skip
+
+    def __enter__(self) -> ResultTables:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            for table in (self._variants, *self._predictions.values()):
+                table.flush()
+        self._stack.__exit__(kind, error, trace)
+
+
+def _distinct_names(models: Sequence[str]) -> Iterator[str]:
+    """File names for models, numbered where two addresses fold to the same."""
+    used: set[str] = set()
+    for model in models:
+        plain = table_name(model)
+        choices = itertools.chain([plain], (f"{plain}-{number}" for number in itertools.count(2)))
+        name = next(choice for choice in choices if choice.lower() not in used)
+        used.add(name.lower())
+        yield name
+
+
+def read_variants(table: Mapping[str, Any]) -> list[Variant]:
+    """The rows of `variants.parquet` as records."""
+    texts = ("id", "sample_id", "label", "attribute", "edit", "level", "settings")
+    rest = zip(table["seed"], table["donor_id"], table["replicate"], strict=True)
+    rows = zip(*(table[name] for name in texts), strict=True)
+    return [
+        Variant(**dict(zip(texts, row, strict=True)), seed=int(seed), donor_id=donor or None, replicate=int(replicate))
+        for row, (seed, donor, replicate) in zip(rows, rest, strict=True)
+    ]
+
+
+def read_provenance(table: Mapping[str, Any]) -> list[tuple[Provenance, ...]]:
+    """By row of a manifest its photo's provenance, then its donor's; empty where an older version did not note it."""
+    if not PROVENANCE_COLUMNS.keys() <= table.keys():
+        return [()] * len(table["id"])
+    rows = zip(table["donor_id"], *(table[name] for name in PROVENANCE_COLUMNS), strict=True)
+    return [
+        (Provenance(origin, licence), *([Provenance(donor_origin, donor_licence)] if donor else []))
+        for donor, origin, licence, donor_origin, donor_licence in rows
+    ]
+
+
+def read_centres(table: Mapping[str, Any], attributes: Collection[str]) -> dict[str, tuple[float, float]]:
+    """Where the object's centre lies in the variants of these attributes; empty where an older run did not note it."""
+    if not CENTRE_COLUMNS.keys() <= table.keys():
+        return {}
+    rows = zip(*(table[name] for name in ("id", "attribute", *CENTRE_COLUMNS)), strict=True)
+    return {name: (x, y) for name, attribute, x, y in rows if attribute in attributes}
+
+
+def prediction_files(folder: Path, models: Sequence[str]) -> dict[str, Path]:
+    """Where the answers of each model are."""
+    names = _distinct_names(models)
+    return {model: folder / "predictions" / f"{name}.parquet" for model, name in zip(models, names, strict=True)}
+
+
+def read_run_record(folder: Path) -> dict[str, Any]:
+    """What a finished run says of itself: summary.json knows most, run.json is there before the report is."""
+    if not (folder / "variants.parquet").is_file():
+        raise UserError(
+            f"expected the folder of a finished run, got '{folder}', which holds no variants.parquet;"
+            " `counterfoil run --out FOLDER` makes one"
+        )
+    record: dict[str, Any] = {}
+    for name in ("run.json", "summary.json"):
+        if (folder / name).is_file():
+            found = _json(folder / name)
+            record |= found.get("run", {}) if name == "summary.json" else found
+    if not record:
+        raise UserError(f"expected run.json or summary.json in '{folder}', found neither")
+    return record
+
+
+def read_run(folder: Path) -> Run:
+    """The record of the run in a folder; what an older run did not note is empty."""
+    record = {"command": "", "environment": {}, "samples": 0, "masks": None, **read_run_record(folder)}
+    known = {item.name: record[item.name] for item in fields(Run) if item.name in record}
+    applied = {model: _preprocessing(said) for model, said in known.get("preprocessing", {}).items()}
+    lists = {name: tuple(known.get(name, ())) for name in ("models", "notes")}
+    return Run(**{**known, **lists, "preprocessing": applied})
+
+
+def read_skipped(folder: Path) -> list[Skipped]:
+    """The rows of skipped.csv; none where the run was stopped before its report."""
+    path = folder / "skipped.csv"
+    if not path.is_file():
+        return []
+    with path.open(encoding="utf-8", newline="") as file:
+        return [Skipped(**row) for row in csv.DictReader(file)]  # type: ignore[arg-type]  # text in, text out
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, OSError) as error:
+        raise UserError(f"expected a run's record, got {path}, which cannot be read: {error}") from error
+    return found
+
+
+def _preprocessing(said: Mapping[str, Any] | None) -> Preprocessing | None:
+    if said is None:
+        return None
+    values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in said.items()}
+    return Preprocessing(**values)

@@ -1,0 +1,81 @@
+"""Two models photo by photo."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from counterfoil.errors import UserError
+from counterfoil.statistics.answers import pool_by_attribute, pool_conditions
+from counterfoil.statistics.paired import Contrast, compare_accuracies, compare_drops
+from counterfoil.study.runs import Study, open_runs, surrogates_among
+
+
+@dataclass(frozen=True)
+class RunComparison:
+    """How far two models lie apart; every difference is the first minus the second."""
+
+    first: str
+    second: str
+    accuracy: Contrast  # on the unedited photos, in percent; where there are none, on all pictures
+    attributes: Sequence[Contrast]  # all edits and levels of an attribute together
+    levels: Sequence[Contrast]  # edit by edit and level by level
+    kind: Literal["drops", "accuracies"] = "drops"  # what is compared: accuracies where no original stands beside
+    surrogates: tuple[str, ...] = ()  # of the two, those that chose the pictures
+
+
+def compare_runs(
+    folders: tuple[Path, Path], *, names: Sequence[str] = (), first: str | None = None, second: str | None = None
+) -> RunComparison:
+    """Compare a model of one run with a model of another, or of the same; both must be over the same pictures."""
+    same = folders[0].resolve() == folders[1].resolve()
+    study = open_runs(folders[:1] if same else folders, () if same else names)
+    models = _chosen(study, 0, first, "--first"), _chosen(study, -1, second, "--second")
+    if models[0] == models[1]:
+        raise UserError(
+            f"expected two models, got {models[0]} with the same weights twice; choose with --first, --second"
+        )
+    return _comparison(study, *models)
+
+
+def _chosen(study: Study, place: int, wanted: str | None, option: str) -> str:
+    models = study.runs[place].models
+    if wanted in models:
+        return wanted
+    if wanted is None and len(models) == 1:
+        return models[0]
+    got = "none" if wanted is None else f"'{wanted}'"
+    raise UserError(f"expected {option} to name one of {', '.join(models)}, got {got}")
+
+
+def _comparison(study: Study, first: str, second: str) -> RunComparison:
+    surrogates = tuple(model for model in surrogates_among(study.run) if model in (first, second))
+    compared = _drops if any(row.n for row in study.drops) or not study.run.collection else _accuracies
+    return replace(compared(study, first, second), surrogates=surrogates)
+
+
+def _accuracies(study: Study, first: str, second: str) -> RunComparison:
+    (overall,) = compare_accuracies(pool_conditions(study.answers), first, second)
+    if overall.n == 0:
+        raise UserError("the runs are empty: no picture was answered by both models, so nothing can be compared")
+    attributes, levels = (
+        compare_accuracies(answers, first, second) for answers in (pool_by_attribute(study.answers), study.answers)
+    )
+    return RunComparison(first, second, overall, attributes, levels, "accuracies")
+
+
+def _drops(study: Study, first: str, second: str) -> RunComparison:
+    originals = [
+        row for row in compare_accuracies(study.answers, first, second) if row.condition.attribute == "original"
+    ]
+    if not originals or originals[0].n == 0:
+        raise UserError("the runs are empty: no unedited photo was answered by both models, so nothing can be compared")
+    return RunComparison(
+        first,
+        second,
+        originals[0],
+        compare_drops(pool_by_attribute(study.answers), first, second),
+        compare_drops(study.answers, first, second),
+    )

@@ -1,0 +1,113 @@
+"""Confidences and position maps of a study."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from counterfoil.statistics.answers import Details, place_of, pool_by_attribute
+from counterfoil.statistics.calibration import (
+    ConfidenceChange,
+    MarginChange,
+    ReliabilityPoint,
+    confidence_changes,
+    margin_changes,
+    reliability_curve,
+)
+from counterfoil.statistics.confusion import PositionMap, position_map
+from counterfoil.study.runs import NO_ATTRIBUTE
+from counterfoil.types import Attribute
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """How right one model is where it is so sure, on the unedited photos and after the edits."""
+
+    model: str
+    before: Sequence[ReliabilityPoint]  # empty where no originals stand beside the pictures
+    after: Sequence[ReliabilityPoint]
+
+
+@dataclass(frozen=True)
+class Confidences:
+    """What the answers' confidences show; empty where the models give none."""
+
+    curves: Sequence[Reliability] = ()
+    changes: Sequence[ConfidenceChange] = ()
+    margins: Sequence[MarginChange] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.curves)
+
+
+Kind: TypeAlias = Literal["moved", "unedited"]
+
+
+class PlaceMap(NamedTuple):
+    """Where one model is right: objects that were moved there, or that stood there in the unedited photos."""
+
+    model: str
+    kind: Kind
+    found: PositionMap
+
+
+_MOST_MODELS = 12  # whose curves and maps are drawn
+_FEWEST_ANSWERS = 50  # behind a curve: five parts of ten
+_SEED = 0  # of the resampled intervals: the same answers give the same page
+_COARSE, _FINE, _PICTURES_FOR_FINE = 3, 5, 500  # parts of a map each way
+PLACED: tuple[tuple[Kind, Attribute], ...] = (
+    ("moved", "position"),
+    ("unedited", "original"),
+)  # maps, of which pictures
+
+
+def confidences_of(details: Details) -> Confidences:
+    """Curves, changes by attribute and margins; nothing where the models say no confidence."""
+    curves = [_reliability(details, model) for model in details.answers.models[:_MOST_MODELS]]
+    told = [curve for curve in curves if sum(point.n for point in curve.after) >= _FEWEST_ANSWERS]
+    if not told:
+        return Confidences()
+    known = {curve.model for curve in told}
+    if all(condition.attribute != "original" for condition in details.answers.conditions):
+        return Confidences(told)
+    merged = replace(details, answers=pool_by_attribute(details.answers))
+    return Confidences(
+        told,
+        [row for row in confidence_changes(details, np.random.default_rng(_SEED)) if row.model in known],
+        [row for row in margin_changes(merged, np.random.default_rng(_SEED)) if row.model in known],
+    )
+
+
+def _reliability(details: Details, model: str) -> Reliability:
+    attributes = {condition.attribute for condition in details.answers.conditions}
+    edited = attributes - NO_ATTRIBUTE
+    if not edited:  # a collection of nothing but unedited pictures
+        return Reliability(model, [], reliability_curve(details, model, attributes))
+    before = reliability_curve(details, model, {"original"})
+    enough = sum(point.n for point in before) >= _FEWEST_ANSWERS
+    return Reliability(model, before if enough else [], reliability_curve(details, model, edited))
+
+
+def place_maps(details: Details) -> list[PlaceMap]:
+    """Where each model is right: for objects moved by an edit, and for those of the unedited photos."""
+    return [
+        PlaceMap(model, kind, position_map(only, model, cells=_cells(only, model)))
+        for kind, attribute in PLACED
+        for only in [_only(details, attribute)]
+        for model in details.answers.models[:_MOST_MODELS]
+    ]
+
+
+def _only(details: Details, attribute: str) -> Details:
+    answers = details.answers
+    wanted = np.array([condition.attribute == attribute for condition in answers.conditions], bool)
+    return replace(details, answers=replace(answers, scored=answers.scored & wanted[answers.condition]))
+
+
+def _cells(details: Details, model: str) -> int:
+    answers = details.answers
+    own = answers.scored & (answers.model == place_of(answers, model)) & np.isfinite(details.centre).all(axis=1)
+    return _FINE if int(own.sum()) >= _PICTURES_FOR_FINE else _COARSE

@@ -1,0 +1,128 @@
+"""Database opened and migrated."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from alembic import command
+from alembic.config import Config
+from alembic.util import CommandError
+from sqlalchemy import Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError
+
+from counterfoil.errors import UserError, how_to_install
+
+_AT_ONCE = 20  # connections kept open
+_BUSY_SECONDS = 30  # that a SQLite writer waits for another
+
+
+class Database:
+    """Short transactions: `reading` sees one moment, `writing` is whole or not at all."""
+
+    def __init__(self, url: str) -> None:
+        self._engine = _engine(url)
+        self._reader = self._engine.execution_options(reads_only=True)
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A transaction that changes nothing."""
+        with self._reader.connect() as connection:
+            yield connection
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction that is kept when the block ends well, and leaves no trace when it does not."""
+        with self._engine.begin() as connection:
+            yield connection
+
+    def upgrade(self, revision: str = "head") -> None:
+        """Bring the tables to this revision; one transaction, so a killed upgrade leaves the older ones whole."""
+        try:
+            with self.writing() as connection:
+                command.upgrade(_migrations(connection), revision)
+        except CommandError as error:
+            raise UserError(
+                f"expected a database of this version of Counterfoil, but {error}; install the version that made it"
+            ) from error
+        except DBAPIError as error:
+            raise UserError(
+                f"expected a database at {self}, which cannot be used: {_line(error)}; check the address,"
+                " the permissions and the disk"
+            ) from error
+
+    def close(self) -> None:
+        """Let go of every connection."""
+        self._engine.dispose()
+
+    def __str__(self) -> str:
+        # without its options: a password may stand there too
+        return self._engine.url.set(query={}).render_as_string(hide_password=True)
+
+
+def open_database(url: str) -> Database:
+    """The database at a URL with the newest tables."""
+    database = Database(url)
+    database.upgrade()
+    return database
+
+
+def sqlite_url(path: Path) -> str:
+    """The URL of a SQLite file."""
+    return f"sqlite:///{path.resolve()}"
+
+
+def _engine(text: str) -> Engine:
+    try:
+        url = make_url(text)
+    except (ArgumentError, ValueError) as error:  # the second where a port is no number
+        raise UserError(
+            "expected a database URL such as postgresql://user:password@host/name or sqlite:////folder/file.sqlite"
+        ) from error
+    if url.get_backend_name() == "sqlite":
+        if url.database in (None, "", ":memory:"):
+            raise UserError("expected a file in the database URL, such as sqlite:////folder/file.sqlite, got none")
+        file = url.set(drivername="sqlite")
+        return _sqlite(create_engine(file, pool_size=_AT_ONCE, max_overflow=_AT_ONCE))
+    if url.get_backend_name() != "postgresql":
+        raise UserError(f"expected a database of sqlite or postgresql, got {url.get_backend_name()}")
+    try:
+        # asked before use: a server that restarted has closed the connections kept open
+        return create_engine(
+            url.set(drivername="postgresql+psycopg"), pool_size=_AT_ONCE, max_overflow=_AT_ONCE, pool_pre_ping=True
+        )
+    except ModuleNotFoundError as error:
+        raise UserError(
+            f"expected the package '{error.name}', which is not installed; run: {how_to_install('postgres')}"
+        ) from error
+
+
+def _sqlite(engine: Engine) -> Engine:
+    """Readers beside one writer, writers in a queue, and on the disk before anything is acknowledged."""
+
+    @event.listens_for(engine, "connect")
+    def _prepare(connection: Any, _record: object) -> None:
+        connection.isolation_level = None  # transactions are begun below, not by the driver
+        for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", f"busy_timeout={_BUSY_SECONDS}000"):
+            connection.execute(f"PRAGMA {pragma}")
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        # a writer takes its turn at once: one that turns from reader to writer may be refused without waiting
+        reads_only = connection.get_execution_options().get("reads_only")
+        connection.exec_driver_sql("BEGIN" if reads_only else "BEGIN IMMEDIATE")
+
+    return engine
+
+
+def _migrations(connection: Connection) -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
+    config.attributes["connection"] = connection
+    return config
+
+
+def _line(error: DBAPIError) -> str:
+    return " ".join(str(error.orig).split())[:200]

@@ -1,0 +1,10 @@
+"""Alembic environment."""
+
+from __future__ import annotations
+
+from alembic import context
+
+from counterfoil.verification.database_tables import metadata
+
+context.configure(connection=context.config.attributes["connection"], target_metadata=metadata)
+context.run_migrations()

@@ -1,0 +1,79 @@
+"""Worker threads and forked worker processes, with a bounded number of items in flight.
+
+Python's lock makes threads wait for one another; past a handful of cores decoding gets slower with every thread.
+Forked processes share the models' weights as they are, and nothing needs to be pickled but samples and results.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+from counterfoil.types import Item, Result
+
+
+def as_ready(pool: Executor, work: Callable[[Item], Result], items: Iterable[Item], in_flight: int) -> Iterator[Result]:
+    """The results as they become ready; a failure or an end by the caller cancels what has not begun."""
+    waiting, patient = iter(items), True
+    try:
+        running: set[Future[Result]] = {pool.submit(work, item) for item in islice(waiting, in_flight)}
+        while running:
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                yield future.result()
+            running |= {pool.submit(work, item) for item in islice(waiting, len(done))}
+    except KeyboardInterrupt:
+        # A painting takes minutes, and nobody who stops a program waits for them. Processes must be seen off.
+        patient = not isinstance(pool, ThreadPoolExecutor)
+        raise
+    finally:
+        pool.shutdown(wait=patient, cancel_futures=True)
+
+
+_WORK: list[Callable[[Any], Any]] = []  # what the forked processes inherit and are to do
+
+
+def _do(item: Any) -> Any:
+    return _WORK[-1](item)
+
+
+@dataclass(frozen=True)
+class ForkedEngine:
+    """A pool of forked processes with a bounded number of items in flight."""
+
+    workers: int
+
+    def map(self, work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+        """The results of `work` over `items`, as they become ready."""
+        _WORK.append(work)
+        pool = ProcessPoolExecutor(self.workers, multiprocessing.get_context("fork"))
+        try:
+            yield from as_ready(pool, _do, items, 2 * self.workers)
+        finally:
+            _WORK.remove(work)
+
+
+def cores() -> int:
+    """The cores this process may use (a container or SLURM may give fewer than the machine has)."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@dataclass(frozen=True)
+class LocalEngine:
+    """A pool of threads with a bounded number of items in flight, so memory does not grow with the items."""
+
+    workers: int
+
+    def map(self, work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+        """The results of `work` over `items`, as they become ready."""
+        pool = ThreadPoolExecutor(self.workers, thread_name_prefix="counterfoil")
+        # Every worker has a core: NumPy's own threads inside each would only wait for one another.
+        with threadpool_limits(limits=1, user_api="blas"):
+            yield from as_ready(pool, work, items, 2 * self.workers)

@@ -1,0 +1,74 @@
+"""Variants as files, and one of them made again."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from PIL import Image
+
+import counterfoil as cf
+from counterfoil.cli import commands
+from counterfoil.store.parquet import read_table
+from planted import write_photos
+
+RECIPE = """
+working_size: 256
+edits:
+  - edit: control
+  - edit: background-swap
+  - {edit: size, levels: {rate: [full, 0.1, 0.08, 0.05]}}
+  - {edit: position, settings: {rate: 0.05}}
+  - {edit: direction, settings: {rate: 0.05}}
+"""
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("build")
+    images, masks = write_photos(folder, 6)
+    (folder / "recipe.yaml").write_text(RECIPE)
+    arguments = ["build", "--images", str(images), "--masks", str(masks), "--out", str(folder / "workspace")]
+    done = CliRunner().invoke(commands, [*arguments, "--recipe", str(folder / "recipe.yaml")], catch_exceptions=False)
+    assert done.exit_code == 0
+    return folder / "workspace"
+
+
+def test_build_writes_the_pictures_of_the_manifest(workspace: Path) -> None:
+    table = read_table(workspace / "variants.parquet")
+    files = list((workspace / "pictures").rglob("*.png"))
+    assert len(files) == len(table["id"]) == 6 * 9
+    hashes = {hashlib.sha256(np.asarray(Image.open(path)).tobytes()).hexdigest() for path in files}
+    assert hashes == set(table["sha256"])
+    assert (workspace / "pictures" / "size" / "0.05" / "crimson").is_dir()
+
+
+def test_rebuild_writes_the_same_picture_again(workspace: Path, tmp_path: Path) -> None:
+    table = read_table(workspace / "variants.parquet")
+    for row in range(0, len(table["id"]), 7):
+        target = tmp_path / "again.png"
+        arguments = ["rebuild", str(workspace), table["id"][row], "--out", str(target)]
+        assert CliRunner().invoke(commands, arguments, catch_exceptions=False).exit_code == 0
+        assert hashlib.sha256(np.asarray(Image.open(target)).tobytes()).hexdigest() == table["sha256"][row]
+
+
+def test_an_unknown_variant_or_folder_is_named(workspace: Path, tmp_path: Path) -> None:
+    with pytest.raises(cf.UserError, match="got 'nothing'"):
+        cf.rebuild(workspace, "nothing")
+    with pytest.raises(cf.UserError, match=r"no variants\.parquet"):
+        cf.rebuild(tmp_path, "nothing")
+
+
+def test_lost_pictures_are_made_again_and_stale_ones_removed(workspace: Path) -> None:
+    pictures = sorted((workspace / "pictures").rglob("*.png"))
+    before = {path: path.read_bytes() for path in pictures}
+    pictures[0].unlink()
+    (pictures[1].parent / "stale.png").write_bytes(b"")
+    folder = workspace.parent
+    arguments = ["build", "--images", str(folder / "images"), "--masks", str(folder / "masks"), "--out", str(workspace)]
+    arguments += ["--recipe", str(folder / "recipe.yaml")]
+    assert CliRunner().invoke(commands, arguments, catch_exceptions=False).exit_code == 0
+    assert {path: path.read_bytes() for path in (workspace / "pictures").rglob("*.png")} == before

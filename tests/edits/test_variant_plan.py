@@ -1,0 +1,38 @@
+"""A photo is planned once, and a very large set does not fill the memory."""
+
+from __future__ import annotations
+
+import pytest
+
+from counterfoil.edits import variant_plan
+from counterfoil.edits.donors import Donors
+from counterfoil.edits.registry import edit_named
+from counterfoil.edits.variant_plan import Planned, Plans
+from counterfoil.types import Sample
+
+SAMPLES = [Sample(f"{label}/{n}", label, "", None, f"{label}{n}") for label in ("cup", "dog") for n in range(3)]
+STEPS = [Planned(edit_named(name, {}), 1, 256, 0) for name in ("control", "background-swap", "background-folder")]
+
+
+def test_the_plan_that_gave_the_id_of_the_work_is_the_one_that_is_worked_on() -> None:
+    plans = Plans(STEPS, Donors(SAMPLES))
+    first = [plans.of(sample) for sample in SAMPLES]
+    assert all(again is one for again, one in zip(map(plans.of, SAMPLES), first, strict=True))
+    assert all(taken is one for taken, one in zip(map(plans.take, SAMPLES), first, strict=True))
+
+
+def test_what_is_not_held_is_planned_again_and_comes_out_equal(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = [variant_plan.plan(sample, STEPS, Donors(SAMPLES)) for sample in SAMPLES]
+    monkeypatch.setattr(variant_plan, "MOST_HELD", 9)
+    plans = Plans(STEPS, Donors(SAMPLES))
+    first = [plans.of(sample) for sample in SAMPLES]
+    taken = [plans.take(sample) for sample in SAMPLES]
+    assert first == taken == expected
+    assert [one is two for one, two in zip(first, taken, strict=True)] == [True, True, False, False, False, False]
+
+
+def test_an_edit_without_a_donor_is_skipped_by_name() -> None:
+    alone = [sample for sample in SAMPLES if sample.label == "cup"]
+    made = variant_plan.plan(alone[0], STEPS, Donors(alone))
+    assert [variant.edit for variant in made.variants] == ["original", "control", "background-folder"]
+    assert [row.reason for row in made.skipped] == ["no photo of the 'other' class lends a background"]

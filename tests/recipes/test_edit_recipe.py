@@ -1,0 +1,80 @@
+"""Recipes: what they stand for, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from counterfoil.edits.registry import edit_named
+from counterfoil.errors import UserError
+from counterfoil.recipes.edit_recipe import Recipe, load_recipe, recipe_names
+
+
+def written(folder: Path, text: str) -> str:
+    path = folder / "mine.yaml"
+    path.write_text(text)
+    return str(path)
+
+
+def variants(recipe: Recipe) -> list[tuple[str, str]]:
+    return [
+        (step.edit, edit_named(step.edit, settings).level)
+        for step in recipe.edits
+        if step.needs in (None, "surrogate")
+        for settings in step.all_settings
+    ]
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_no_two_steps_of_a_recipe_share_a_row_of_the_table(name: str) -> None:
+    found = variants(load_recipe(name))
+    assert len(found) == len(set(found))
+
+
+def test_the_default_makes_about_25_pictures_and_everything_uses_every_edit() -> None:
+    from counterfoil.edits.registry import EDITS
+
+    assert 20 <= len(variants(load_recipe("attributes"))) <= 30
+    # What a diffusion model paints takes seconds a picture and has a recipe of its own.
+    used = {edit for name in ("everything", "painted") for edit, _ in variants(load_recipe(name))}
+    assert set(EDITS) - used <= {"background-folder", "combine", "combine-donor", "background-worst"}  # need an input
+
+
+def test_imagenet_c_has_fifteen_corruptions_at_five_severities() -> None:
+    found = [edit for edit, _ in variants(load_recipe("imagenet-c")) if edit.startswith("corruption-")]
+    assert len(found) == 75
+    assert len(set(found)) == 15
+
+
+def test_levels_stand_for_one_step_each(tmp_path: Path) -> None:
+    text = "edits:\n - {edit: direction, settings: {rate: 0.1}, levels: {angle: [10, 20]}}\n"
+    (step,) = load_recipe(written(tmp_path, text)).edits
+    assert step.all_settings == [{"rate": 0.1, "angle": 10}, {"rate": 0.1, "angle": 20}]
+
+
+def test_the_digest_changes_with_what_changes_a_picture_and_not_with_the_words(tmp_path: Path) -> None:
+    base = load_recipe(written(tmp_path, "about: a\nedits: [{edit: control}]"))
+    words = load_recipe(written(tmp_path, "about: b\nedits: [{edit: control}]"))
+    size = load_recipe(written(tmp_path, "working_size: 100\nedits: [{edit: control}]"))
+    assert base.digest == words.digest != size.digest
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("edits: []", "at least 1 item"),
+        ("edit: []", "unknown key 'edit'; expected name, about, working_size, edits"),
+        ("- control", "holds no keys"),
+        ("a: [", "expected a recipe in YAML"),
+        ("edits: [{edit: size, setting: {}}]", "unknown key 'edits.0.setting'; expected edit, settings, levels"),
+        ("working_size: big\nedits: [{edit: control}]", "'working_size'"),
+        ("edits: [{edit: size, levels: {rate: [1], faithful: [true]}}]", "levels takes one setting"),
+        ("edits: [{edit: size, replicates: 0}]", "'edits.0.replicates'"),
+    ],
+)
+def test_a_wrong_recipe_says_what_was_expected(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(UserError) as error:
+        load_recipe(written(tmp_path, text))
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+
+from counterfoil.report.report_input import ReportInput
+from counterfoil.report.result_tables import drops_csv, markdown, skipped_csv, summary
+from counterfoil.types import Drop, Preprocessing, Run, Skipped
+
+HEADER = (
+    "model,attribute,edit,level,n,accuracy_original,accuracy_control,accuracy,drop,ci_low,ci_high,drop_vs_control,"
+    "p_value,p_holm,object_share,p_bh"
+)
+DROP = Drop(
+    "net", "background", "background-swap", "other", 64, 81.25, 79.6875, 50.0, 31.25, 20.0, 42.5, -0.00001,
+    3.25e-12, 0.0312345678, 24.43,
+)  # fmt: skip
+NOTHING = Drop("net", "size", "size", "0.05", 0, *[math.nan] * 9)
+RUN = Run(
+    "counterfoil run", "photos", None, "attributes", "00", 0, 64, ("net",), {"net": "ab"},
+    {"net": Preprocessing((224, 224), 256)}, {"python": "3.12"},
+)  # fmt: skip
+
+
+def test_the_table_has_the_promised_columns_in_the_promised_order() -> None:
+    assert drops_csv([]).rstrip("\n") == HEADER
+
+
+def test_numbers_have_fixed_decimals_and_small_p_values_survive() -> None:
+    line = drops_csv([DROP]).splitlines()[1]
+    assert line == (
+        "net,background,background-swap,other,64,81.2500,79.6875,50.0000,31.2500,20.0000,42.5000,0.0000,"
+        "3.25e-12,0.0312346,24.4300,nan"
+    )
+
+
+def test_no_data_is_nan_and_never_zero() -> None:
+    (line,) = csv.DictReader(io.StringIO(drops_csv([NOTHING])))
+    assert line["n"] == "0"
+    assert all(math.isnan(float(line[name])) for name in HEADER.split(",")[5:])
+
+
+def test_skipped_pictures_survive_commas_quotes_and_line_breaks() -> None:
+    row = Skipped('cat/"a,b"', "source", "", "line one\nline two")
+    (line,) = csv.DictReader(io.StringIO(skipped_csv([row])))
+    assert line == {"sample_id": 'cat/"a,b"', "stage": "source", "edit": "", "reason": "line one\nline two"}
+
+
+def test_summary_is_valid_json_with_null_where_there_is_no_number() -> None:
+    broken = [Skipped(name, "source", "", "broken") for name in ("a", "c")]
+    skipped = [broken[0], Skipped("b", "edit", "size", "small"), broken[1]]
+    content = ReportInput("Title", RUN, [DROP, NOTHING], photos=64, variants=128, skipped=skipped, unscored={"net": 2})
+    document = json.loads(json.dumps(summary(content), allow_nan=False))
+    assert document["format"] == 1
+    assert document["drops"][1]["drop"] is None
+    assert document["drops"][0]["p_value"] == 3.25e-12
+    assert document["counts"] == {"photos": 64, "variants": 128, "skipped": 3, "unscored": {"net": 2}}
+    assert document["skipped"][0] == {"stage": "source", "edit": "", "reason": "broken", "count": 2}
+    assert document["headline"][1].startswith("Background costs net most")
+    assert document["run"]["preprocessing"]["net"]["size"] == [224, 224]
+
+
+def test_markdown_keeps_its_columns_when_a_name_holds_a_bar() -> None:
+    table = markdown([Drop("a|b<i>", "background", "fog", "3", 64, 80, 80, 50, 30, 20, 40, 30, 0.0001, 0.001)])
+    assert table.splitlines()[2] == (
+        "| a\\|b&lt;i> | background | fog | 3 | 64 | 80.0 | 50.0 | 30.0 [20.0, 40.0] | 0.001 |"
+    )

@@ -1,0 +1,129 @@
+"""The demo photos: labels, masks, and the demo itself."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from importlib import resources
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from counterfoil.cli.run_commands import CAPTION_HEIGHT, PAINTED, demo_job, paint_demo
+from counterfoil.labels.label_space import imagenet1k
+from counterfoil.models.model_loaders import load_model
+from counterfoil.runner import run_config
+from counterfoil.segmentation import U2Netp, mask_fault
+from counterfoil.sources.demo_photos import DemoSource
+from opened_files import opened_files
+
+NO_NETWORK_IS_RIGHT = {"castle", "digital clock", "hook", "impala", "jeep"}  # all of them name it among their five best
+
+
+def rows() -> list[dict[str, str]]:
+    text = resources.files("counterfoil.assets").joinpath("photos.csv").read_text(encoding="utf-8")
+    return list(csv.DictReader(text.splitlines()))
+
+
+def test_labels_are_those_in_the_file_names() -> None:
+    photos = [row for row in rows() if row["asset"] != "scikit-image"]
+    assert len(photos) == 70
+    for row in photos:
+        index = int(PurePosixPath(row["file"]).stem.rpartition("_")[2])
+        assert int(row["index"]) == index
+        assert row["wnid"] == imagenet1k().labels[index]
+        assert row["name"] == imagenet1k().names[index]
+
+
+def test_a_photo_that_is_left_out_says_why() -> None:
+    samples, skipped = DemoSource().samples()
+    assert len(samples) + len(skipped) == 70
+    assert all(row.reason for row in skipped)
+
+
+def test_listing_the_photos_reads_each_of_them_at_most_twice() -> None:
+    with opened_files() as opened:
+        DemoSource().samples()  # once for the check of the bundle, once for the sample's own digest
+    assert max(Counter(path for path in opened if path.suffix in {".jpg", ".png"}).values()) <= 2
+
+
+def test_every_mask_fits_its_photo_and_leaves_object_and_background() -> None:
+    source = DemoSource()
+    for sample in source.samples()[0]:
+        image, mask = source.read(sample)
+        assert mask is not None
+        assert mask.shape == image.shape[:2]
+        assert 0.005 < (mask >= 128).mean() < 0.9, sample.id
+
+
+def test_the_networks_agree_with_the_labels() -> None:
+    source = DemoSource()
+    samples, _ = source.samples()
+    images = [source.read(sample)[0] for sample in samples]
+    ranks = []
+    for name in ("efficientnet-lite0", "efficientnet-lite1", "efficientnet-lite2", "pp-lcnetv2"):
+        model = load_model(f"embedded:{name}")
+        scores = model(images)
+        own = scores[np.arange(len(samples)), [model.labels.index(sample.label) for sample in samples]]
+        ranks.append((scores > own[:, None]).sum(axis=1))
+    best = np.min(ranks, axis=0)
+    assert best.max() < 5
+    doubtful = {imagenet1k().name_of(sample.label) for sample, rank in zip(samples, best, strict=True) if rank > 0}
+    assert doubtful <= NO_NETWORK_IS_RIGHT
+
+
+def test_the_demo_ends_in_a_report(tmp_path: Path) -> None:
+    result = run_config(demo_job(4, None, "counterfoil demo --limit 4"), tmp_path)
+    report = result.report(tmp_path)
+    assert 50_000 < report.stat().st_size < 5_000_000
+    assert {drop.model for drop in result.drops} == set(result.prepared.models)
+
+
+def test_the_demo_shows_a_photo_beside_its_plainer_and_its_more_complex_background(tmp_path: Path) -> None:
+    assert set(PAINTED) <= {sample.id for sample in DemoSource().samples()[0]}
+    sheet = np.asarray(Image.open(paint_demo(tmp_path, PAINTED[:1])).convert("L"), np.float64)
+    assert sheet.shape == (CAPTION_HEIGHT + 256, 3 * 256)
+    assert all(caption.min() < 128 for caption in np.hsplit(sheet[:CAPTION_HEIGHT], 3))
+    parts = np.hsplit(sheet[CAPTION_HEIGHT:], 3)
+    photo, plainer, richer = (np.abs(np.fft.fft2(part)).mean() for part in parts)
+    assert plainer < photo < richer
+
+
+def test_the_segmenter_finds_the_objects_that_we_masked_by_hand(assets: object) -> None:
+    source = DemoSource()
+    samples, _ = source.samples()
+    segmenter = U2Netp(assets("u2netp"))  # type: ignore[operator]
+    overlaps = []
+    for sample in samples[::2]:
+        image, mask = source.read(sample)
+        assert mask is not None
+        found, wanted = segmenter.salience(image) >= 128, mask >= 128
+        overlaps.append((found & wanted).sum() / (found | wanted).sum())
+    assert np.median(overlaps) > 0.75
+
+
+@pytest.mark.parametrize(
+    ("box", "said"),
+    [
+        ((45, 45, 50, 50), "too small"),
+        ((0, 0, 100, 97), "too large"),
+        ((0, 20, 100, 100), "touches 3 sides"),
+        ((20, 20, 80, 80), None),
+    ],
+)
+def test_implausible_masks_are_told_apart(box: tuple[int, int, int, int], said: str | None) -> None:
+    mask = Image.new("L", (100, 100))
+    mask.paste(255, box)
+    fault = mask_fault(np.asarray(mask))
+    assert (fault is None) if said is None else (fault is not None and said in fault)
+
+
+def test_a_mask_in_many_pieces_is_implausible() -> None:
+    mask = np.zeros((100, 100), np.uint8)
+    for corner in (5, 30, 55):
+        mask[corner : corner + 15, corner : corner + 15] = 255
+    fault = mask_fault(mask)
+    assert fault is not None
+    assert "many pieces" in fault

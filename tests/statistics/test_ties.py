@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from answer_rows import CONTROL, ORIGINAL, SMALL, SWAP, TURN, answers_of
+from counterfoil.errors import UserError
+from counterfoil.statistics.paired import compare_accuracies, compare_drops
+from counterfoil.statistics.ties import compact_letters, tied, tied_attributes, tied_models
+
+
+def test_letters_worked_by_hand() -> None:
+    # The first differs from the third and fourth, the second from the fourth: the textbook's a, ab, bc, c.
+    assert compact_letters(4, {(0, 2), (0, 3), (1, 3)}) == ["a", "ab", "bc", "c"]
+    assert compact_letters(3, set()) == ["a", "a", "a"]
+    assert compact_letters(3, {(0, 1), (0, 2), (1, 2)}) == ["a", "b", "c"]
+    assert compact_letters(1, set()) == ["a"]
+    assert compact_letters(0, set()) == []
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_two_share_a_letter_exactly_where_they_do_not_differ(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    pairs = list(itertools.combinations(range(7), 2))
+    different = {pair for pair in pairs if rng.random() < 0.5}
+    letters = compact_letters(7, different)
+    assert {pair for pair in pairs if not set(letters[pair[0]]) & set(letters[pair[1]])} == different
+
+
+def test_models_that_cannot_be_told_apart_share_a_letter() -> None:
+    rng = np.random.default_rng(3)
+    correct = {}
+    for model, rate in (("weak", 0.5), ("strong", 0.95), ("stronger", 0.96)):
+        correct[model, ORIGINAL] = [1.0] * 300
+        correct[model, SWAP] = (rng.random(300) < rate).astype(float).tolist()
+    ranked = tied_models(answers_of(correct), "background")
+    assert [(row.name, row.letters) for row in ranked] == [("stronger", "a"), ("strong", "a"), ("weak", "b")]
+    assert ranked[2].drop == pytest.approx(50, abs=8)
+
+
+def test_attributes_are_ranked_within_one_model_and_the_control_is_none() -> None:
+    answers = answers_of(
+        {
+            ("net", ORIGINAL): [1] * 60,
+            ("net", CONTROL): [1] * 60,
+            ("net", SWAP): [0] * 40 + [1] * 20,
+            ("net", SMALL): [0] * 6 + [1] * 54,
+            ("net", TURN): [1] * 57 + [0] * 3,
+        }
+    )
+    assert [(row.name, row.letters) for row in tied_attributes(answers, "net")] == [
+        ("direction", "a"), ("size", "a"), ("background", "b"),
+    ]  # fmt: skip
+
+
+def test_a_row_without_answers_is_not_ranked() -> None:
+    losses = np.array([[np.nan, np.nan], [0.0, 1.0]])
+    assert [(row.name, row.n, row.drop) for row in tied(["none", "some"], losses)] == [("some", 2, 50.0)]
+
+
+def test_difference_of_drops_worked_by_hand() -> None:
+    answers = answers_of(
+        {
+            ("a", ORIGINAL): [1, 1, 1, 1, 1],
+            ("a", SWAP): [0, 0, 0, 1, np.nan],
+            ("b", ORIGINAL): [1, 1, 0, 1, 1],
+            ("b", SWAP): [1, 0, 0, 1, 0],
+        }
+    )
+    (row,) = compare_drops(answers, "a", "b")
+    assert (row.first, row.second, row.condition, row.n) == ("a", "b", SWAP, 4)  # the fifth has no answer of a
+    assert (row.value_first, row.value_second, row.difference) == pytest.approx((75, 25, 50))
+    assert row.ci_low < 50 < row.ci_high
+    assert row.p_value == pytest.approx(row.p_holm)
+    mirrored = compare_drops(answers, "b", "a")[0]
+    assert (mirrored.ci_low, mirrored.ci_high) == pytest.approx((-row.ci_high, -row.ci_low))
+
+
+def test_difference_of_accuracies_includes_the_original_and_is_adjusted_over_all_rows() -> None:
+    answers = answers_of(
+        {
+            ("a", ORIGINAL): [1] * 20,
+            ("a", SWAP): [1] * 20,
+            ("b", ORIGINAL): [1] * 20,
+            ("b", SWAP): [0] * 12 + [1] * 8,
+        }
+    )
+    original, swap = compare_accuracies(answers, "a", "b")
+    assert (original.difference, original.p_value) == (0, 1)
+    assert swap.difference == pytest.approx(60)
+    assert swap.p_holm == pytest.approx(2 * swap.p_value)
+    assert swap.ci_low > 0
+
+
+def test_a_model_that_is_not_there_is_named() -> None:
+    answers = answers_of({("a", ORIGINAL): [1], ("a", SWAP): [1]})
+    with pytest.raises(UserError, match="expected one of the models a, got c"):
+        compare_drops(answers, "a", "c")
+    with pytest.raises(UserError, match="expected one of the models a, got c"):
+        tied_attributes(answers, "c")

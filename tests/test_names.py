@@ -1,0 +1,71 @@
+"""One name per thing: no file name and no public class name twice, no metaphors as names."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from locations import ROOT
+
+PACKAGE = ROOT / "src" / "counterfoil"
+FILES = sorted(path for path in PACKAGE.rglob("*.py") if path.name not in ("__init__.py", "__main__.py"))
+METAPHORS = {
+    "album", "beside", "brush", "costliest", "desk", "easel", "exhibit", "fall", "glance", "laid", "looks", "lot",
+    "pane", "recorded", "shelf", "spent", "standing", "studio", "told", "together", "way", "wish",
+}  # fmt: skip
+
+
+def in_benchmark_folder(path: Path) -> bool:
+    """Whether a file is one of the parallel files of a published benchmark's folder."""
+    return path.parent.parent == PACKAGE / "published"
+
+
+def test_no_file_name_stands_twice_but_in_the_parallel_folders_of_benchmarks() -> None:
+    places = defaultdict(list)
+    for path in FILES:
+        if not in_benchmark_folder(path):
+            places[path.stem].append(str(path.relative_to(PACKAGE)))
+    assert {stem: paths for stem, paths in places.items() if len(paths) > 1} == {}
+
+
+def test_no_public_class_name_stands_twice() -> None:
+    places = defaultdict(list)
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(f"{path.relative_to(PACKAGE)}:{node.lineno}")
+    assert {name: lines for name, lines in places.items() if len(lines) > 1} == {}
+
+
+def test_no_file_repeats_the_name_of_its_room() -> None:
+    rooms = {path.name for path in PACKAGE.iterdir() if path.is_dir()}
+    repeated = [
+        path
+        for path in FILES
+        if path.parent.name in rooms and path.stem in (path.parent.name, path.parent.name.removesuffix("s"))
+    ]
+    assert repeated == []
+
+
+def test_no_room_has_the_name_of_a_public_function() -> None:
+    import counterfoil
+
+    rooms = {path.stem for path in PACKAGE.iterdir() if path.is_dir() or path.suffix == ".py"}
+    assert rooms.isdisjoint(counterfoil.__all__)
+
+
+@pytest.mark.parametrize("kind", ["files", "classes", "functions"])
+def test_no_metaphor_is_a_name(kind: str) -> None:
+    names = set()
+    for path in FILES:
+        if kind == "files":
+            names.add((path.stem, str(path.relative_to(PACKAGE))))
+            continue
+        kinds = ast.ClassDef if kind == "classes" else (ast.FunctionDef, ast.AsyncFunctionDef)
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, kinds):
+                names.add((node.name.lower().lstrip("_"), f"{path.relative_to(PACKAGE)}:{node.lineno}"))
+    assert sorted((name, place) for name, place in names if set(name.split("_")) & METAPHORS) == []
