@@ -143,7 +143,7 @@ def mined(case: Case, rng: np.random.Generator, photos: int) -> Found:
         return {}
     models = tuple(AskedModel(name, name, "", Predictions(Path())) for name in NAMES)
     asked = Simulated(None, models, SURROGATES, (), said, photos)  # type: ignore[arg-type]  # no workspace is read
-    job = MiningConfig(Path(), NAMES[:SURROGATES], NAMES[SURROGATES:], case.rule)
+    job = MiningConfig(workspace=Path(), surrogates=NAMES[:SURROGATES], targets=NAMES[SURROGATES:], rule=case.rule)
     return dict(told(SelectionAnswers(job, asked, MiningSelection(case.rule, kept, kept, "", ()))))
 
 

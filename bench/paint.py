@@ -140,7 +140,9 @@ def door(device: str, steps: int, photos: int) -> None:
         recipe = folder / "recipe.yaml"
         recipe.write_text(RECIPE.replace("STEPS", str(steps)).replace("DEVICE", device))
         for workers in (None, 1):
-            job = Job(source_at(folder / "images", folder / "masks"), (), str(recipe), workers=workers)
+            job = Job(
+                source=source_at(folder / "images", folder / "masks"), models=(), recipe=str(recipe), workers=workers
+            )
             started = time.perf_counter()
             build_job(job, folder / f"out-{workers}")
             speed = 3 * photos / (time.perf_counter() - started)

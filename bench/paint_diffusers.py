@@ -89,7 +89,7 @@ def rate(work: Callable[[], object], pictures: int) -> float:
 
 
 def painter(made: Any, batch: int, steps: int, size: int) -> DiffusersPainter:
-    options = PaintOptions("cuda", batch_size=batch, steps=steps, size=size)
+    options = PaintOptions(device="cuda", batch_size=batch, steps=steps, size=size)
     return DiffusersPainter(LoadedPipeline("bench", "pictures", made, "random", "cuda", options))
 
 

@@ -263,7 +263,7 @@ def test_a_model_that_breaks_a_promise_is_caught(promise: str, model: Scores) ->
         check_model(model, IMAGES)
 
 
-SAMPLE = Sample("dark/one", "dark", "one", "one", "digest")
+SAMPLE = Sample(id="dark/one", label="dark", image="one", mask="one", digest="digest")
 PHOTO, MASK = np.full((8, 9, 3), 7, np.uint8), np.full((8, 9), 255, np.uint8)
 
 

@@ -41,7 +41,7 @@ class NpzSource(cf.SourceBase):
 
 def _sample(number: int, label: str, image: Pixels, mask: Pixels) -> cf.Sample:
     digest = hashlib.sha256(image.tobytes() + mask.tobytes()).hexdigest()
-    return cf.Sample(f"{label}/{number}", label, str(number), str(number), digest)
+    return cf.Sample(id=f"{label}/{number}", label=label, image=str(number), mask=str(number), digest=digest)
 
 
 def open_npz(place: str) -> NpzSource:

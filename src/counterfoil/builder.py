@@ -82,7 +82,12 @@ def rebuild(folder: str | Path, variant_id: str) -> Picture:
     there = {sample.id: sample for sample in source.samples()[0]}
     wanted = [str(variant.sample_id), *([variant.donor_id] if variant.donor_id else [])]
     samples = {name: _unchanged(there, _sample(table, name)) for name in wanted}
-    studio = Renderer(source, samples, int(table["working_size"][row]) or None, segmenter_for(list(samples.values())))
+    studio = Renderer(
+        source=source,
+        samples=samples,
+        working_size=int(table["working_size"][row]) or None,
+        segmenter=segmenter_for(list(samples.values())),
+    )
     picture = studio.make(variant)
     if pixel_digest(picture) != table["sha256"][row]:
         raise UserError(
@@ -102,7 +107,7 @@ def _variant(table: dict[str, Any], variant_id: str, folder: str | Path) -> tupl
 def _sample(table: dict[str, Any], sample_id: str) -> Sample:
     row = int((table["sample_id"] == sample_id).nonzero()[0][0])
     image, mask, label, digest = (table[name][row] for name in ("image", "mask", "label", "sample_digest"))
-    return Sample(sample_id, label, image, mask or None, digest)
+    return Sample(id=sample_id, label=label, image=image, mask=mask or None, digest=digest)
 
 
 def _unchanged(there: dict[str, Sample], sample: Sample) -> Sample:

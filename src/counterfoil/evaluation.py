@@ -40,7 +40,7 @@ from counterfoil.study.thumbnail_candidates import ThumbnailCandidates
 from counterfoil.types import Model, Picture, Provenance, Run, Sample, Skipped, StoredVariant, Variant
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class EvaluationConfig:
     """The whole configuration of an evaluation."""
 
@@ -97,7 +97,7 @@ class EvaluationPlan:
         collection = self.asked.collection
         scoring = self.asked.chosen_scoring
         return Run(
-            self.asked.command, self.asked.address, None, recipe="", recipe_digest="", seed=0,
+            command=self.asked.command, images=self.asked.address, masks=None, recipe="", recipe_digest="", seed=0,
             samples=len({exhibit.variant.sample_id for exhibit in self.exhibits}),
             models=self.models,
             model_digests={model.name: model.digest for model in self.classifiers},
@@ -213,13 +213,13 @@ def _digest(about: object) -> str:
 
 def _pieces(prepared: EvaluationPlan, chunks: dict[str, Chunk], watch: Watch | None) -> WorkItems[Chunk]:
     return WorkItems(
-        chunks,
-        lambda chunk: _outcome_of(prepared, chunk, watch),
-        lambda variant: _again(prepared, variant),
-        prepared.classifiers,
-        " pictures",
-        lambda chunk, outcome: _readable_by_now(prepared, chunk, outcome),
-        len,
+        items=chunks,
+        do=lambda chunk: _outcome_of(prepared, chunk, watch),
+        image_of=lambda variant: _again(prepared, variant),
+        classifiers=prepared.classifiers,
+        unit=" pictures",
+        stale=lambda chunk, outcome: _readable_by_now(prepared, chunk, outcome),
+        size=len,
     )
 
 

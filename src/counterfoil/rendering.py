@@ -34,7 +34,7 @@ _BYTES_IN_MEMORY = 768 * 2**20  # of samples and donors with their cut-outs; bou
 _ATTEMPTS = 16  # donors tried where the planned one cannot be used
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Renderer:
     """Resolves and renders variants; several threads may use one studio."""
 
@@ -215,9 +215,14 @@ def _studio(table: Mapping[str, NDArray[Any]], run: Run) -> Renderer | None:
     if not samples or any(sample.mask is None for sample in samples.values()):
         return None
     working_size = int(table["working_size"][0]) or None
-    return Renderer(open_source(run.images, run.masks), samples, working_size, segmenter_for(list(samples.values())))
+    return Renderer(
+        source=open_source(run.images, run.masks),
+        samples=samples,
+        working_size=working_size,
+        segmenter=segmenter_for(list(samples.values())),
+    )
 
 
 def _sample(table: Mapping[str, NDArray[Any]], name: str, row: int) -> Sample:
     image, mask, label, digest = (table[column][row] for column in ("image", "mask", "label", "sample_digest"))
-    return Sample(name, label, image, mask or None, digest)
+    return Sample(id=name, label=label, image=image, mask=mask or None, digest=digest)

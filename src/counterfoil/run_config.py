@@ -36,7 +36,7 @@ def classes_without_photos(source: Source, samples: Sequence[Sample], skipped: S
 _SURROGATE = "surrogate"  # a need of a step: skipped by name where the surrogate does not know the photos' labels
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RunConfig:
     """The whole configuration of a run."""
 
@@ -63,7 +63,7 @@ class RunConfig:
             raise UserError(f"expected each model once, got {', '.join(self.models)}")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RunPlan:
     """A job whose parts were loaded and checked: nothing can be misspelt from here on."""
 
@@ -92,7 +92,13 @@ class RunPlan:
         """Where variants are resolved and made."""
         samples = {sample.id: sample for sample in self.samples}
         segmenter, surrogates = segmenter_for(self.samples), dict(self.surrogates)
-        return Renderer(self.job.source, samples, self.recipe.working_size, segmenter, surrogates)
+        return Renderer(
+            source=self.job.source,
+            samples=samples,
+            working_size=self.recipe.working_size,
+            segmenter=segmenter,
+            surrogates=surrogates,
+        )
 
     def picture(self, variant: Variant) -> Picture:
         """A variant, made once more."""
@@ -103,12 +109,21 @@ class RunPlan:
         """The record of this run."""
         source = self.job.source
         return Run(
-            self.job.command, str(source.images), str(source.masks) if source.masks else None, self.job.recipe,
-            self.recipe.digest, self.job.seed, len(self.samples), self.models,
-            {classifier.name: classifier.digest for classifier in self.classifiers},
-            {classifier.name: classifier.preprocessing for classifier in self.classifiers}, environment(),
-            self.job.scoring if self.job.classes is None else f"{self.job.scoring}, classes of {self.job.classes}",
-        )  # fmt: skip
+            command=self.job.command,
+            images=str(source.images),
+            masks=str(source.masks) if source.masks else None,
+            recipe=self.job.recipe,
+            recipe_digest=self.recipe.digest,
+            seed=self.job.seed,
+            samples=len(self.samples),
+            models=self.models,
+            model_digests={classifier.name: classifier.digest for classifier in self.classifiers},
+            preprocessing={classifier.name: classifier.preprocessing for classifier in self.classifiers},
+            environment=environment(),
+            scoring=self.job.scoring
+            if self.job.classes is None
+            else f"{self.job.scoring}, classes of {self.job.classes}",
+        )
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -143,7 +158,17 @@ def prepare(job: RunConfig) -> RunPlan:
     steps = tuple(step for step in steps if step.edit not in [edit for edit, _ in lacking])
     waiting = (*_waiting(recipe), *(row for _, row in lacking))
     rows = (*skipped, *waiting)
-    return RunPlan(job, recipe, steps, ready, space, labelled, rows, _surrogates(steps, labels), lost)
+    return RunPlan(
+        job=job,
+        recipe=recipe,
+        steps=steps,
+        classifiers=ready,
+        space=space,
+        samples=labelled,
+        skipped=rows,
+        surrogates=_surrogates(steps, labels),
+        lost=lost,
+    )
 
 
 def _refuse_doubles(steps: Sequence[Planned]) -> None:

@@ -157,7 +157,7 @@ def _predictions(made: list[RenderedVariant], rows: list[Any]) -> Iterator[Predi
         yield Prediction(row.variant.id, tuple(ranked), tuple(scores), *rest)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class WorkItems(Generic[Item]):
     """What is to be done, and how."""
 
@@ -237,10 +237,18 @@ def run(
 ) -> Result:
     """Edit every photo, ask every model, and say what each attribute costs; resumes where `out` holds a killed run."""
     job = RunConfig(
-        open_source(images, masks), tuple(models), recipe, limit, workers, batch_size, seed, options or ModelOptions(),
-        classes, scoring,
+        source=open_source(images, masks),
+        models=tuple(models),
+        recipe=recipe,
+        limit=limit,
+        workers=workers,
+        batch_size=batch_size,
+        seed=seed,
+        options=options or ModelOptions(),
+        classes=classes,
+        scoring=scoring,
         command=f"counterfoil.run(images={str(images)!r}, models={list(models)!r}, recipe={recipe!r})",
-    )  # fmt: skip
+    )
     return run_config(job, Path(out) if out is not None else None)
 
 
@@ -282,11 +290,11 @@ def _pieces(
 ) -> WorkItems[Sample]:
     """The work, photo by photo."""
     return WorkItems(
-        photos,
-        lambda sample: process_photo(prepared, sample, keep, watch),
-        lambda variant: prepared.studio.make(variant).image,
-        prepared.classifiers,
-        " photos",
+        items=photos,
+        do=lambda sample: process_photo(prepared, sample, keep, watch),
+        image_of=lambda variant: prepared.studio.make(variant).image,
+        classifiers=prepared.classifiers,
+        unit=" photos",
         paints_on_gpu=_paints_on_gpu(prepared),
     )
 

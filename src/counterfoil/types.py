@@ -125,7 +125,7 @@ class Decision:
     decided: Mapping[str, str]  # question id -> the answer that the rule gives, "undecided" where it gives none
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class AnnotatorRecord:
     """How one annotator, who stays unnamed, did on the hidden controls."""
 
@@ -138,7 +138,7 @@ class AnnotatorRecord:
     counted: bool = True  # False where the answers were left out
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class VerificationResult:
     """People's say on a workspace: one decision per picture that has enough answers."""
 
@@ -174,7 +174,7 @@ class Skipped:
     reason: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Preprocessing:
     """How a classifier wants its pictures; data of the model, printed and stored with every run."""
 
@@ -209,7 +209,7 @@ class Drop:
     p_bh: float = float("nan")  # adjusted by Benjamini and Hochberg
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Usage:
     """What an endpoint was asked in one session; `plus` adds the sessions of a run that was resumed."""
 
@@ -383,7 +383,7 @@ class Engine(Protocol):
         """The results of `work` over `items` as they become ready."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Run:
     """One evaluation: what was asked, with what, where; stored as run.json beside its tables."""
 

@@ -97,7 +97,7 @@ def test_other_pixels_and_seeds_are_found_under_the_same_name(tmp_path: Path) ->
     (tmp_path / "recipe.yaml").write_text(recipe)
     source = open_source(*write_photos(tmp_path, 2))
     for seed, name in enumerate(("old", "new")):
-        job = RunConfig(source, (), recipe=str(tmp_path / "recipe.yaml"), seed=seed)
+        job = RunConfig(source=source, models=(), recipe=str(tmp_path / "recipe.yaml"), seed=seed)
         build_pictures(job, tmp_path / f"{name}-workspace")
         frozen(Workspace(tmp_path / f"{name}-workspace"), tmp_path / name, f"1.0.{seed}")
     found = between(tmp_path)

@@ -28,7 +28,7 @@ def sets(tmp_path_factory: pytest.TempPathFactory) -> Path:
     workspace = write_workspace(folder)
     title = Title("planted", "1.0.0", "Ovals on textures.", "https://example.org/planted", "2027-01-31")
     for layout in LAYOUTS:
-        freeze(workspace, FreezeConfig(title, layout, shard_bytes=60_000), folder / layout)
+        freeze(workspace, FreezeConfig(title=title, layout=layout, shard_bytes=60_000), folder / layout)
     return folder
 
 

@@ -163,7 +163,8 @@ def test_no_path_of_the_machine_stands_in_a_benchmark(tmp_path: Path) -> None:
     recipe = f"about: x\nworking_size: 64\nedits:\n  - edit: control\n  - {edit}\n"
     (tmp_path / "recipe.yaml").write_text(recipe)
     build_pictures(
-        RunConfig(open_source(images, masks), (), recipe=str(tmp_path / "recipe.yaml")), tmp_path / "workspace"
+        RunConfig(source=open_source(images, masks), models=(), recipe=str(tmp_path / "recipe.yaml")),
+        tmp_path / "workspace",
     )
     frozen(Workspace(tmp_path / "workspace"), tmp_path / "set", licence="MIT")
     table = read_table(tmp_path / "set" / "manifest.parquet")

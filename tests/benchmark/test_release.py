@@ -88,7 +88,11 @@ def test_the_order_of_the_pictures_changes_nothing(workspace: Workspace, tmp_pat
     entries = tuple(ManifestRow(one, one.variant.label) for one in workspace.exhibits)
     space = own_space("own", sorted({one.variant.label for one in workspace.exhibits}))
     for name, order in (("one", entries), ("other", entries[::-1])):
-        write_benchmark(Draft(Title("planted", "1.0.0"), "parquet", order, space), Files(workspace), tmp_path / name)
+        write_benchmark(
+            Draft(title=Title("planted", "1.0.0"), layout="parquet", entries=order, space=space),
+            Files(workspace),
+            tmp_path / name,
+        )
     assert contents(tmp_path / "one") == contents(tmp_path / "other")
 
 
@@ -124,7 +128,12 @@ def test_undecided_pictures_are_not_counted_as_rejected(workspace: Workspace, tm
 def test_what_the_controls_say_of_annotators_stands_in_the_benchmark_and_a_doubt_is_told(
     workspace: Workspace, tmp_path: Path
 ) -> None:
-    careful, careless = AnnotatorRecord(16, 8, 8, 4, 4, 2.5), AnnotatorRecord(16, 8, 2, 0, 0, 0.2, counted=False)
+    careful, careless = (
+        AnnotatorRecord(answers=16, controls=8, controls_right=8, repeats=4, repeats_same=4, median_seconds=2.5),
+        AnnotatorRecord(
+            answers=16, controls=8, controls_right=2, repeats=0, repeats_same=0, median_seconds=0.2, counted=False
+        ),
+    )
     names = dict.fromkeys(ids_of(workspace, "size"), True)
     keep_verdicts(workspace, names, records=(careful, careless), doubts=("people may not have looked",))
     arguments = ["freeze", str(workspace.folder), "--name", "x", "--version", "1.0.0", "--out", str(tmp_path / "set")]
@@ -227,7 +236,8 @@ def test_labels_of_imagenet_are_recognised(tmp_path: Path) -> None:
         (folder / "emerald").rename(folder / "n07920052")
     (tmp_path / "recipe.yaml").write_text(RECIPE)
     build_pictures(
-        RunConfig(open_source(images, masks), (), recipe=str(tmp_path / "recipe.yaml")), tmp_path / "workspace"
+        RunConfig(source=open_source(images, masks), models=(), recipe=str(tmp_path / "recipe.yaml")),
+        tmp_path / "workspace",
     )
     record = frozen(Workspace(tmp_path / "workspace"), tmp_path / "set").record
     assert record.labels.space == "imagenet1k"

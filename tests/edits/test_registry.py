@@ -88,7 +88,7 @@ def _installed(folder: Path, name: str) -> dict[str, str]:
 
 
 def _asked(environment: dict[str, str], code: str) -> subprocess.CompletedProcess[str]:
-    code = f"from counterfoil.edits import *\n{code}"
+    code = f"from counterfoil.edits.registry import *\n{code}"
     return subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
 
 

@@ -10,7 +10,11 @@ from counterfoil.edits.registry import edit_named
 from counterfoil.edits.variant_plan import Planned, Plans
 from counterfoil.types import Sample
 
-SAMPLES = [Sample(f"{label}/{n}", label, "", None, f"{label}{n}") for label in ("cup", "dog") for n in range(3)]
+SAMPLES = [
+    Sample(id=f"{label}/{n}", label=label, image="", mask=None, digest=f"{label}{n}")
+    for label in ("cup", "dog")
+    for n in range(3)
+]
 STEPS = [Planned(edit_named(name, {}), 1, 256, 0) for name in ("control", "background-swap", "background-folder")]
 
 

@@ -45,7 +45,9 @@ def quality(*arguments: str) -> Result:
 def workspace(tmp_path: Path) -> Path:
     """A painted workspace whose pictures of "sky" are black, and in which one picture repeats another."""
     chosen = Selection(("backpack", "umbrella"), values=("beach", "street", "striped", "sky"))
-    generate_pictures(GenerationConfig("imagenet-d", "python:painted:words", chosen), tmp_path / "painted")
+    generate_pictures(
+        GenerationConfig(recipe="imagenet-d", painter="python:painted:words", selection=chosen), tmp_path / "painted"
+    )
     return tmp_path / "painted"
 
 
@@ -222,7 +224,9 @@ def test_painting_again_keeps_what_quality_control_decided(workspace: Path) -> N
     quality(str(workspace))
     before = Workspace(workspace).digest
     chosen = Selection(("backpack", "umbrella"), values=("beach", "street", "striped", "sky"))
-    generate_pictures(GenerationConfig("imagenet-d", "python:painted:words", chosen), workspace)
+    generate_pictures(
+        GenerationConfig(recipe="imagenet-d", painter="python:painted:words", selection=chosen), workspace
+    )
     assert Workspace(workspace).digest == before
     assert sum("black" in row.reason for row in read_skipped(workspace)) == 2
 
@@ -269,7 +273,9 @@ def test_a_damaged_record_of_quality_control_is_said(workspace: Path) -> None:
     (workspace / "quality" / "quality.json").write_text("{")
     chosen = Selection(("backpack", "umbrella"), values=("beach", "street", "striped", "sky"))
     with pytest.raises(UserError, match="which is damaged: remove it"):
-        generate_pictures(GenerationConfig("imagenet-d", "python:painted:words", chosen), workspace)
+        generate_pictures(
+            GenerationConfig(recipe="imagenet-d", painter="python:painted:words", selection=chosen), workspace
+        )
 
 
 def test_the_embedding_is_what_the_last_layer_of_the_network_sees(tmp_path: Path) -> None:

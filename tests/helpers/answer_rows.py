@@ -38,9 +38,9 @@ def collect(rows: Iterable[Answer], *, models: Sequence[str] = (), conditions: S
     known_conditions, condition = encode_labels((row.condition for row in kept), conditions)
     samples, sample = encode_labels(row.sample_id for row in kept)
     return Answers(
-        known_models,
-        known_conditions,
-        samples,
+        models=known_models,
+        conditions=known_conditions,
+        samples=samples,
         model=model,
         condition=condition,
         sample=sample,
@@ -80,8 +80,8 @@ def details_of(
     label, answer = places([truth[p] for _, _, p, _ in rows]), places([answer for *_, answer in rows])
     right = label == answer
     return Details(
-        answers,
-        labels,
+        answers=answers,
+        labels=labels,
         label=label,
         answer=answer,
         true_score=np.where(right, pairs[:, 0], pairs[:, 1]),

@@ -50,7 +50,7 @@ def write_workspace(folder: Path, shown: Iterable[Shown]) -> Path:
             path = folder / "pictures" / picture_file(variant)
             path.parent.mkdir(parents=True, exist_ok=True)
             cv2.imwrite(str(path), cv2.cvtColor(image, cv2.COLOR_RGB2BGR))
-            sample = Sample(str(variant.sample_id), one.label, "", None, "")
+            sample = Sample(id=str(variant.sample_id), label=one.label, image="", mask=None, digest="")
             tables.add_variant(
                 sample, RenderedVariant(variant, hashlib.sha256(image.tobytes()).hexdigest(), float("nan"))
             )
@@ -69,7 +69,16 @@ def write_workspace(folder: Path, shown: Iterable[Shown]) -> Path:
 def _variant(one: Shown, number: int) -> Variant:
     sample = one.sample or f"{one.label}/{one.edit}-{one.level}-{number:03d}"
     identity = hashlib.sha256(repr((one, number)).encode()).hexdigest()[:16]
-    return Variant(identity, sample, one.label, one.attribute, one.edit, one.level, "{}", number)
+    return Variant(
+        id=identity,
+        sample_id=sample,
+        label=one.label,
+        attribute=one.attribute,
+        edit=one.edit,
+        level=one.level,
+        settings="{}",
+        seed=number,
+    )
 
 
 def _image(one: Shown, number: int) -> NDArray[np.uint8]:

@@ -45,7 +45,9 @@ def write_workspace(folder: Path, photos: int = 4, licences: Mapping[str, str] |
 
 def build_workspace(folder: Path) -> Workspace:
     """The workspace of the photos and the recipe in a folder; built again, it notes what its photos say by now."""
-    job = RunConfig(open_source(folder / "images", folder / "masks"), (), recipe=str(folder / "recipe.yaml"))
+    job = RunConfig(
+        source=open_source(folder / "images", folder / "masks"), models=(), recipe=str(folder / "recipe.yaml")
+    )
     build_pictures(job, folder / "workspace")
     return Workspace(folder / "workspace")
 
@@ -87,14 +89,20 @@ def keep_verdicts(
     decisions += [Decision(name, False, {"object": answers}, {"object": "undecided"}) for name in undecided]
     questions, agreement = {"object": "Is the object recognisable?"}, {"object": AGREEMENT}
     told = VerificationResult(
-        "majority", questions, 3, agreement, tuple(decisions), digest or workspace.digest, **further
+        rule="majority",
+        questions=questions,
+        annotators=3,
+        agreement=agreement,
+        decisions=tuple(decisions),
+        workspace_digest=digest or workspace.digest,
+        **further,
     )
     workspace.keep_verified(told)
 
 
 def frozen(workspace: Workspace, out: Path, version: str = "1.0.0", **options: Any) -> Frozen:
     """The workspace as a benchmark, by the function behind `counterfoil freeze`."""
-    return freeze(workspace, FreezeConfig(Title("planted", version), **options), out)
+    return freeze(workspace, FreezeConfig(title=Title("planted", version), **options), out)
 
 
 def contents(folder: Path) -> dict[str, bytes]:

@@ -56,7 +56,7 @@ def _write_picture(
     path = folder / "pictures" / picture_file(variant)
     path.parent.mkdir(parents=True, exist_ok=True)
     cv2.imwrite(str(path), image)
-    sample = Sample(name, label, name, None, f"{photo:064x}")
+    sample = Sample(id=name, label=label, image=name, mask=None, digest=f"{photo:064x}")
     tables.add_variant(sample, RenderedVariant(variant, hashlib.sha256(image.tobytes()).hexdigest(), 30.0))
 
 

@@ -55,9 +55,19 @@ def write_run(
 
 def _write_photo(tables: ResultTables, models: Mapping[str, Right], photo: int, label: str, errors: int) -> None:
     name = f"fish/{photo:03d}.jpg"
-    sample = Sample(name, label, name, f"fish/{photo:03d}.png", f"{photo:064x}")
+    sample = Sample(id=name, label=label, image=name, mask=f"fish/{photo:03d}.png", digest=f"{photo:064x}")
     for place, (attribute, edit, level) in enumerate(CONDITIONS):
-        variant = Variant(f"{photo:08x}{place:02x}", name, label, attribute, edit, level, "{}", photo, None)
+        variant = Variant(
+            id=f"{photo:08x}{place:02x}",
+            sample_id=name,
+            label=label,
+            attribute=attribute,
+            edit=edit,
+            level=level,
+            settings="{}",
+            seed=photo,
+            donor_id=None,
+        )
         made = RenderedVariant(variant, f"{photo:032x}{place:032x}", SHARES.get(level, 30.0))
         tables.add_variant(sample, made)
         failed = level == "0.05" and photo < errors

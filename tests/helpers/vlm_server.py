@@ -32,7 +32,16 @@ def picture(number: int) -> NDArray[np.uint8]:
 
 def variant(number: int, label: str = "pen", sample: str | None = None) -> Variant:
     """The variant that goes with a picture."""
-    return Variant(f"v{number}", sample or f"{label}/{number}", label, "original", "original", "none", "{}", number)
+    return Variant(
+        id=f"v{number}",
+        sample_id=sample or f"{label}/{number}",
+        label=label,
+        attribute="original",
+        edit="original",
+        level="none",
+        settings="{}",
+        seed=number,
+    )
 
 
 class Exchange:

@@ -43,7 +43,10 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("study")
     (folder / "two.yaml").write_text(RECIPE)
     chosen = Selection(("backpack", "umbrella"))
-    generate_pictures(GenerationConfig(str(folder / "two.yaml"), "python:painted:words", chosen), folder / "workspace")
+    generate_pictures(
+        GenerationConfig(recipe=str(folder / "two.yaml"), painter="python:painted:words", selection=chosen),
+        folder / "workspace",
+    )
     return folder / "workspace"
 
 
@@ -92,7 +95,16 @@ def test_templates_are_compared_by_failures_verified_pictures_and_diversity(work
     decisions = [
         Decision(name, kept, {}, {}) for name, kept in zip(ids["in-the"][:4], (True, True, True, False), strict=True)
     ]
-    found.keep_verified(VerificationResult("rule", {}, 2, {}, tuple(decisions), found.digest))
+    found.keep_verified(
+        VerificationResult(
+            rule="rule",
+            questions={},
+            annotators=2,
+            agreement={},
+            decisions=tuple(decisions),
+            workspace_digest=found.digest,
+        )
+    )
     rows = json.loads(analyse(str(workspace), "--json", "--out", str(tmp_path / "study.json")).output)
     assert json.loads((tmp_path / "study.json").read_text()) == rows
     first, second = rows
@@ -113,7 +125,11 @@ def test_templates_are_compared_by_failures_verified_pictures_and_diversity(work
 
 def test_of_mining_and_decisions_on_other_pictures_the_step_is_named_and_diversity_still_given(workspace: Path) -> None:
     Workspace(workspace).keep_mined(MiningResult((), "rule", {}, "another digest"))
-    Workspace(workspace).keep_verified(VerificationResult("rule", {}, 2, {}, (), "another digest"))
+    Workspace(workspace).keep_verified(
+        VerificationResult(
+            rule="rule", questions={}, annotators=2, agreement={}, decisions=(), workspace_digest="another digest"
+        )
+    )
     done = analyse(str(workspace), "--json")
     (workspace / "verified.json").unlink()
     first, *_ = json.loads(done.stdout)

@@ -31,7 +31,7 @@ from torch_setup import library
 
 pytestmark = pytest.mark.torch
 
-WANTED = Preprocessing((64, 64), 72, "bicubic")
+WANTED = Preprocessing(size=(64, 64), resize=72, interpolation="bicubic")
 COLOURS = ("red", "green", "blue")
 
 
@@ -44,7 +44,7 @@ def batches(module: Any, wanted: Preprocessing = WANTED) -> DeviceBatches:
 @pytest.mark.parametrize(("size", "resize"), [(224, 256), (64, 72), (300, 300), (96, None)])
 def test_the_swift_resize_stays_within_two_levels_of_pillow(interpolation: Any, size: int, resize: int | None) -> None:
     library("torch")
-    wanted = Preprocessing((size, size), resize, interpolation)
+    wanted = Preprocessing(size=(size, size), resize=resize, interpolation=interpolation)
     swift = resize_with_torch(PHOTOS, wanted)
     for ours, photo in zip(swift, PHOTOS, strict=True):
         difference = np.abs(ours.astype(int) - resize_and_crop(photo, wanted))
@@ -62,7 +62,14 @@ def test_pictures_of_one_size_and_of_many_are_fitted_alike() -> None:
 @pytest.mark.parametrize("order", ["RGB", "BGR"])
 def test_bytes_normalised_on_the_device_give_the_answers_of_prepared_pictures(order: Any) -> None:
     torch, module = library("torch"), networks.small_network()
-    wanted = Preprocessing((64, 64), 72, "bilinear", (10.0, 20.0, 30.0), (50.0, 60.0, 70.0), order)
+    wanted = Preprocessing(
+        size=(64, 64),
+        resize=72,
+        interpolation="bilinear",
+        mean=(10.0, 20.0, 30.0),
+        std=(50.0, 60.0, 70.0),
+        colour_order=order,
+    )
     device = DeviceBatches(TorchNetwork(module, COLOURS, describe_preprocessing(wanted)), "cpu")
     pictures = np.stack([describe_preprocessing(wanted).picture(photo) for photo in PHOTOS])
     with torch.inference_mode():

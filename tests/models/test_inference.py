@@ -26,7 +26,16 @@ LABELS = ("ant", "bee", "cat", "dog", "eel", "fox")
 
 
 def variant(number: int, label: str = "cat") -> Variant:
-    return Variant(f"v{number}", f"s{number}", label, "original", "original", "none", "{}", number)
+    return Variant(
+        id=f"v{number}",
+        sample_id=f"s{number}",
+        label=label,
+        attribute="original",
+        edit="original",
+        level="none",
+        settings="{}",
+        seed=number,
+    )
 
 
 def image(number: int) -> NDArray[np.uint8]:

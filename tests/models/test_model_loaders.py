@@ -49,7 +49,7 @@ def test_a_fitted_photo_is_what_pillow_resizes_and_crops(interpolation: str, siz
         whole = (resize, int(resize * height / width)) if width <= height else (int(resize * width / height), resize)
         left, top = round((whole[0] - size) / 2), round((whole[1] - size) / 2)
         expected = Image.fromarray(photo).resize(whole, how).crop((left, top, left + size, top + size))
-        wanted = Preprocessing((size, size), resize, interpolation)  # type: ignore[arg-type]
+        wanted = Preprocessing(size=(size, size), resize=resize, interpolation=interpolation)  # type: ignore[arg-type]
         np.testing.assert_array_equal(resize_and_crop(photo, wanted), np.asarray(expected), err_msg=f"{scale}")
 
 
@@ -60,11 +60,13 @@ def test_the_graph_of_a_file_that_is_no_network_is_refused_in_one_line(tmp_path:
 
 
 def test_normalisation_layout_and_colour_order_follow_the_description() -> None:
-    wanted = Preprocessing((32, 16), None, mean=(10, 20, 30), std=(2, 4, 8), colour_order="BGR", layout="NHWC")
+    wanted = Preprocessing(
+        size=(32, 16), resize=None, mean=(10, 20, 30), std=(2, 4, 8), colour_order="BGR", layout="NHWC"
+    )
     levels = resize_and_crop(PHOTOS[0], wanted)[:, :, ::-1].astype(np.float64)
     expected = (levels - np.array([10, 20, 30])) / np.array([2, 4, 8])
     np.testing.assert_allclose(network_input(PHOTOS[0], wanted), expected, atol=1e-4)
-    channels_first = Preprocessing((32, 16), None, mean=(10, 20, 30), std=(2, 4, 8), colour_order="BGR")
+    channels_first = Preprocessing(size=(32, 16), resize=None, mean=(10, 20, 30), std=(2, 4, 8), colour_order="BGR")
     np.testing.assert_allclose(network_input(PHOTOS[0], channels_first), expected.transpose(2, 0, 1), atol=1e-4)
 
 
@@ -94,7 +96,7 @@ def test_a_flag_replaces_the_json_beside_the_network(tmp_path: Path) -> None:
     path = described(mean_colour_network(tmp_path / "net.onnx"))
     model = load_model(f"onnx:{path}", '{"labels": ["a", "b", "c"], "size": [32, 32], "resize": null}')
     assert list(model.labels) == ["a", "b", "c"]
-    assert model.preprocessing == Preprocessing((32, 32), None)
+    assert model.preprocessing == Preprocessing(size=(32, 32), resize=None)
 
 
 def test_labels_may_stand_in_a_text_file(tmp_path: Path) -> None:

@@ -19,7 +19,9 @@ TABBY, BEAGLE = "n02123045", "n02088364"
 
 
 def variant(name: str, sample: str = "cats/one.jpg", attribute: str = "original") -> Variant:
-    return Variant(name, sample, TABBY, attribute, attribute, "-", "{}", 0)
+    return Variant(
+        id=name, sample_id=sample, label=TABBY, attribute=attribute, edit=attribute, level="-", settings="{}", seed=0
+    )
 
 
 def answered(path: Path, *variants: Variant) -> list[tuple[tuple[str, ...], float, str]]:
@@ -54,7 +56,9 @@ def test_a_runs_own_table_is_read(tmp_path: Path) -> None:
     with ResultTables(tmp_path, ["python:model"], None) as tables:
         for found in (ranked, lost):
             made = RenderedVariant(variant(found.variant_id), "0" * 64, 10.0)
-            tables.add_variant(Sample("cats/one.jpg", TABBY, "cats/one.jpg", None, "0" * 64), made)
+            tables.add_variant(
+                Sample(id="cats/one.jpg", label=TABBY, image="cats/one.jpg", mask=None, digest="0" * 64), made
+            )
             tables.add_prediction("python:model", made, found)
     (path,) = (tmp_path / "predictions").glob("*.parquet")
     first, second = answered(path, variant("v1"), variant("v2", attribute="size"))

@@ -196,8 +196,8 @@ def test_logits_and_another_order_of_colours_are_read_as_the_surrogate_reads_the
 
     from counterfoil.painters.guidance import log_probability
 
-    wanted = Preprocessing((16, 16), None, colour_order="BGR")
-    surrogate = OnnxClassifier("logits", logits_file(tmp_path), tuple("abcde"), wanted)
+    wanted = Preprocessing(size=(16, 16), resize=None, colour_order="BGR")
+    surrogate = OnnxClassifier(name="logits", path=logits_file(tmp_path), labels=tuple("abcde"), preprocessing=wanted)
     image = np.random.default_rng(4).integers(0, 256, (16, 16, 3), np.uint8)
     levels = torch.from_numpy(image.astype(np.float32).transpose(2, 0, 1)[None])
     found = [float(log_probability(surrogate.path, column, wanted)(levels).exp()) for column in range(5)]
@@ -207,7 +207,7 @@ def test_logits_and_another_order_of_colours_are_read_as_the_surrogate_reads_the
 def test_weights_that_are_not_32_bit_numbers_in_the_file_itself_are_refused(tmp_path: Path) -> None:
     from counterfoil.painters.guidance import log_probability
 
-    wanted = Preprocessing((16, 16), None)
+    wanted = Preprocessing(size=(16, 16), resize=None)
     with pytest.raises(UserError, match=r"^expected a network whose file holds its weights as 32-bit .* in 'kernel'$"):
         log_probability(logits_file(tmp_path, np.float16), 0, wanted)
     network = onnx.load(logits_file(tmp_path))

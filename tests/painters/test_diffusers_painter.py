@@ -229,7 +229,9 @@ def test_a_recipe_of_lambdas_is_refused_by_a_model_that_reads_words(models: Path
         "  - {attribute: background, values: ['-20', '20'], templates: {pixel-complexity: 'lambda {value}'}}\n"
     )
     address = f"diffusers:{models / 'inpaint'}"
-    job = GenerationConfig(str(recipe), address, options=PaintOptions("cpu"), images=images, masks=masks)
+    job = GenerationConfig(
+        recipe=str(recipe), painter=address, options=PaintOptions(device="cpu"), images=images, masks=masks
+    )
     with pytest.raises(UserError, match="expected a model without words for 'lambda -20'"):
         generate_pictures(job, tmp_path / "out")
     assert not (tmp_path / "out").exists()
@@ -257,7 +259,11 @@ def test_the_name_of_a_folder_may_hold_an_at_sign(tmp_path: Path) -> None:
 def test_paint_fills_a_workspace_that_says_how_each_picture_was_made(models: Path, tmp_path: Path) -> None:
     chosen = Selection(categories=("backpack",), values=("beach", "wood"))
     job = GenerationConfig(
-        "imagenet-d", f"diffusers:{models / 'sd'}", chosen, PaintOptions("cpu", steps=2), negative="text"
+        recipe="imagenet-d",
+        painter=f"diffusers:{models / 'sd'}",
+        selection=chosen,
+        options=PaintOptions(device="cpu", steps=2),
+        negative="text",
     )
     assert generate_pictures(job, tmp_path).pictures == 3
     for exhibit in Workspace(tmp_path).exhibits:
@@ -273,7 +279,9 @@ def test_paint_fills_a_workspace_that_says_how_each_picture_was_made(models: Pat
 def test_without_a_gpu_a_long_painting_is_refused_with_an_estimate(models: Path, tmp_path: Path) -> None:
     if library("torch").cuda.is_available():
         pytest.skip("this machine has a GPU")
-    job = GenerationConfig("imagenet-d", f"diffusers:{models / 'sd'}", options=PaintOptions("auto", steps=1000))
+    job = GenerationConfig(
+        recipe="imagenet-d", painter=f"diffusers:{models / 'sd'}", options=PaintOptions(device="auto", steps=1000)
+    )
     with pytest.raises(
         UserError, match=r"no GPU here: .* seconds a picture .* hours for 61,924; use a machine"
     ) as error:

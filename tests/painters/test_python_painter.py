@@ -96,7 +96,12 @@ def test_the_names_of_the_first_version_still_work_and_warn(old: str, new: str) 
 
 def test_a_painter_that_raises_is_told_in_one_line_and_what_is_finished_is_kept(tmp_path: Path) -> None:
     chosen = Selection(("backpack",), values=("beach", "wood"))
-    job = GenerationConfig("imagenet-d", "python:test_paint_python:failing", chosen, PaintOptions(batch_size=1))
+    job = GenerationConfig(
+        recipe="imagenet-d",
+        painter="python:test_paint_python:failing",
+        selection=chosen,
+        options=PaintOptions(batch_size=1),
+    )
     with pytest.raises(cf.UserError) as error:
         generate_pictures(job, tmp_path)
     told = (

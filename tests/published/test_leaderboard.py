@@ -120,7 +120,9 @@ def test_a_file_that_is_wrong_is_one_line(tmp_path: Path, wrong: str) -> None:
 
 
 def test_every_form_holds_every_number() -> None:
-    own = LeaderboardRow("mine | <b>", {"rand_bg": 31.234}, "your run", own=True, intervals={"rand_bg": (28.0, 34.5)})
+    own = LeaderboardRow(
+        model="mine | <b>", values={"rand_bg": 31.234}, source="your run", own=True, intervals={"rand_bg": (28.0, 34.5)}
+    )
     shown = board("ximagenet-12", own)
     for form in (as_text, as_markdown, as_html):
         text = form(shown)
@@ -231,7 +233,7 @@ def test_a_model_is_the_published_one_if_its_address_says_so(address: str, name:
 
 
 def test_published_rows_of_ones_own_model_stand_right_below_it_and_say_so() -> None:
-    own = LeaderboardRow("timm:resnet50.a1_in1k@test", {"top-1": 16.0}, "your run", own=True)
+    own = LeaderboardRow(model="timm:resnet50.a1_in1k@test", values={"top-1": 16.0}, source="your run", own=True)
     shown = board("imagenet-a", own)
     assert [(row.model, row.same) for row in shown.standings[1:4]] == [
         ("resnet50.a1_in1k", True),
@@ -247,7 +249,9 @@ def test_a_long_board_is_ranked_and_a_short_one_stays_as_its_sources_have_it() -
     assert values == sorted(values, reverse=True)
     short = published_numbers("ximagenet-12")
     assert [row.model for row in board("ximagenet-12").standings] == [row.model for row in short]
-    errors = Leaderboard("imagenet-c", tuple(LeaderboardRow(str(n), {"mCE": float(n % 50)}, "s") for n in range(60)))
+    errors = Leaderboard(
+        "imagenet-c", tuple(LeaderboardRow(model=str(n), values={"mCE": float(n % 50)}, source="s") for n in range(60))
+    )
     assert errors.ranked().standings[0].values["mCE"] == 0
 
 
@@ -258,7 +262,7 @@ def test_of_a_long_board_a_terminal_shows_the_best_or_the_nearest_and_counts_the
     ]  # fmt: skip
     assert "178 more published rows: --all shows them." in best
     near = as_text(
-        board("imagenet-a", LeaderboardRow("mine", {"top-1": 45.0}, "your run", own=True)), most=3
+        board("imagenet-a", LeaderboardRow(model="mine", values={"top-1": 45.0}, source="your run", own=True)), most=3
     ).splitlines()
     assert near[2].startswith("* mine")
     assert {float(line.split()[1]) for line in near[3:6]} <= {43.12, 43.33, 45.24, 45.27, 46.67}
@@ -315,7 +319,9 @@ def test_the_command_prints_and_writes(tmp_path: Path) -> None:
 
 
 def test_a_narrow_terminal_gets_tables_that_fit_with_every_number() -> None:
-    own = LeaderboardRow("mine", {f"scenario {n}": 10.5 + n for n in range(12)}, "your run", own=True)
+    own = LeaderboardRow(
+        model="mine", values={f"scenario {n}": 10.5 + n for n in range(12)}, source="your run", own=True
+    )
     shown = board("ximagenet-12", own)
     text = as_text(shown, width=80)
     tables = text.split("Columns")[0]
@@ -326,7 +332,9 @@ def test_a_narrow_terminal_gets_tables_that_fit_with_every_number() -> None:
 @pytest.mark.parametrize("form", [as_text, as_markdown])
 def test_a_strangers_line_breaks_and_pipes_stay_in_their_row(form: Callable[[Leaderboard], str]) -> None:
     names = ("one\ntwo|three", "one two-three")
-    odd, plain = (form(Leaderboard("x", (LeaderboardRow(name, {"a\nb": 1.0}, "so\nurce"),))) for name in names)
+    odd, plain = (
+        form(Leaderboard("x", (LeaderboardRow(model=name, values={"a\nb": 1.0}, source="so\nurce"),))) for name in names
+    )
     assert odd.count("\n") == plain.count("\n")
     assert "one two" in odd
 
@@ -364,7 +372,7 @@ def test_the_page_sorts_and_filters(tmp_path: Path, browser: Browser) -> None:
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [390, 1440])
 def test_a_long_page_fits_and_shows_one_source_or_ones_own_models(tmp_path: Path, browser: Browser, width: int) -> None:
-    own = LeaderboardRow("timm:resnet50.a1_in1k", {"top-1": 10.2}, "your run", own=True)
+    own = LeaderboardRow(model="timm:resnet50.a1_in1k", values={"top-1": 10.2}, source="your run", own=True)
     (tmp_path / "board.html").write_text(as_html(board("imagenet-a", own)))
     page = browser.new_page(viewport={"width": width, "height": 800})
     page.goto((tmp_path / "board.html").as_uri())

@@ -224,7 +224,7 @@ def test_other_backgrounds_are_another_challenge_and_a_broken_one_is_refused(tmp
 
 def test_both_forms_of_the_challenge_ask_the_same_model(tmp_path: Path) -> None:
     folder = edit_archives.imagenet_9(tmp_path / "nine")
-    asked = [EvaluationConfig(open_collection(f"{name}:{folder}"), (TELLS,)) for name in CHALLENGES]
+    asked = [EvaluationConfig(collection=open_collection(f"{name}:{folder}"), models=(TELLS,)) for name in CHALLENGES]
     drawn, every = (prepare_evaluation(one).identities for one in asked)
     assert drawn == every
 

@@ -29,21 +29,39 @@ from verify_browser import chromium
 HOSTILE = "\"><img src=x onerror=alert(1)><script>alert(2)</script>'{{7*7}}</style></title>"
 MODELS = ("onnx:first.onnx", "onnx:second.onnx", "onnx:chooser.onnx")
 RUN = Run(
-    "counterfoil evaluate hard", "hard", None, "", "", 0, 40, MODELS, dict.fromkeys(MODELS, "feed" * 16),
-    dict.fromkeys(MODELS), {"python": "3.12"}, collection="hard", collection_digest="c0ffee" * 10,
-    surrogates={MODELS[2]: "beef" * 16}, notes=("These are training pictures.",),
-)  # fmt: skip
+    command="counterfoil evaluate hard",
+    images="hard",
+    masks=None,
+    recipe="",
+    recipe_digest="",
+    seed=0,
+    samples=40,
+    models=MODELS,
+    model_digests=dict.fromkeys(MODELS, "feed" * 16),
+    preprocessing=dict.fromkeys(MODELS),
+    environment={"python": "3.12"},
+    collection="hard",
+    collection_digest="c0ffee" * 10,
+    surrogates={MODELS[2]: "beef" * 16},
+    notes=("These are training pictures.",),
+)
 SCORED = PaperTable(
-    "Drop per kind",
-    "Original minus kind, over the same pictures.",
-    ("model", "kind A", "mean"),
-    ((MODELS[0], 12.34, 5.0), (MODELS[1], None, float("nan"))),
-    ("rec is left out of the mean.",),
+    title="Drop per kind",
+    rule="Original minus kind, over the same pictures.",
+    columns=("model", "kind A", "mean"),
+    rows=((MODELS[0], 12.34, 5.0), (MODELS[1], None, float("nan"))),
+    footnotes=("rec is left out of the mean.",),
 )
 PUBLISHED = PaperTable(
-    "Published", "As printed.", ("model", "top-1", "source"), ((MODELS[0], 61.5, "yours"), ("ResNet-50", 75.04, "[1]")),
-    ("[1] The paper, table 3.",), "published", frozenset({0}), 2,
-)  # fmt: skip
+    title="Published",
+    rule="As printed.",
+    columns=("model", "top-1", "source"),
+    rows=((MODELS[0], 61.5, "yours"), ("ResNet-50", 75.04, "[1]")),
+    footnotes=("[1] The paper, table 3.",),
+    kind="published",
+    own=frozenset({0}),
+    decimals=2,
+)
 
 
 def accuracy(model: str, group: tuple[str, str, str], percent: float, letters: str) -> GroupAccuracy:
@@ -60,11 +78,30 @@ def content() -> ReportInput:
         for place, model in enumerate(MODELS)
     ]
     replies = (ModelAnswer(MODELS[0], "", 0.0, "n01", 0.9), ModelAnswer(MODELS[2], "", 0.0, "n02", 0.6))
-    examples = [Example("texture", "painted", "bricks", "n01/1", "n01", None, None, replies, paired=False)]
+    examples = [
+        Example(
+            attribute="texture",
+            edit="painted",
+            level="bricks",
+            sample_id="n01/1",
+            label="n01",
+            original=None,
+            edited=None,
+            replies=replies,
+            paired=False,
+        )
+    ]
     return ReportInput(
-        "Title", RUN, [], 40, 80, examples, names={"n01": "tench", "n02": "goldfish"}, accuracies=rows,
+        title="Title",
+        run=RUN,
+        drops=[],
+        photos=40,
+        variants=80,
+        examples=examples,
+        names={"n01": "tench", "n02": "goldfish"},
+        accuracies=rows,
         papers=(SCORED, PUBLISHED),
-    )  # fmt: skip
+    )
 
 
 class Tags(HTMLParser):
@@ -139,7 +176,7 @@ def test_a_papers_tables_stand_on_the_page_in_the_summary_and_in_markdown() -> N
 
 def test_a_row_with_a_cell_too_few_is_refused() -> None:
     with pytest.raises(ValueError, match="expected 2 cells in every row of 'T'"):
-        PaperTable("T", "", ("a", "b"), (("x",),))
+        PaperTable(title="T", rule="", columns=("a", "b"), rows=(("x",),))
 
 
 def test_the_summary_keeps_to_its_schema() -> None:
@@ -163,7 +200,7 @@ def test_names_of_a_collection_cannot_add_an_element_to_the_page() -> None:
         plain.run, models=(HOSTILE,), collection=HOSTILE, collection_digest=HOSTILE, notes=(HOSTILE,),
         surrogates={HOSTILE: HOSTILE}, model_digests={HOSTILE: "0"}, preprocessing={HOSTILE: None},
     )  # fmt: skip
-    table = PaperTable(HOSTILE, HOSTILE, (HOSTILE,), ((HOSTILE,),), (HOSTILE,))
+    table = PaperTable(title=HOSTILE, rule=HOSTILE, columns=(HOSTILE,), rows=((HOSTILE,),), footnotes=(HOSTILE,))
     rows = [row._replace(model=HOSTILE, edit=HOSTILE, level=HOSTILE) for row in plain.accuracies[::3]]
     page = Tags(render(replace(plain, run=run, papers=(table,), accuracies=rows, examples=[])))
     assert page.tags.count("script") == 1

@@ -23,7 +23,22 @@ def row(
     p: float | None = None,
 ) -> Drop:
     p = (0.001 if abs(drop) > half else 0.5) if p is None else p
-    return Drop(model, attribute, edit, level, n, 80, 80, 80 - drop, drop, drop - half, drop + half, drop, p, p)
+    return Drop(
+        model=model,
+        attribute=attribute,
+        edit=edit,
+        level=level,
+        n=n,
+        accuracy_original=80,
+        accuracy_control=80,
+        accuracy=80 - drop,
+        drop=drop,
+        ci_low=drop - half,
+        ci_high=drop + half,
+        drop_vs_control=drop,
+        p_value=p,
+        p_holm=p,
+    )
 
 
 def texts(drops: list[Drop], kind: str) -> list[str]:
@@ -155,7 +170,19 @@ def test_an_edit_of_a_stranger_is_called_by_its_name() -> None:
 def contrast(difference: float, half: float, *, p: float = 0.001, n: int = 64) -> Contrast:
     condition = Condition("background", "background-swap", "")
     low, high = difference - half, difference + half
-    return Contrast("a", "b", condition, n, 30.0, 30.0 - difference, difference, low, high, p, p)
+    return Contrast(
+        first="a",
+        second="b",
+        condition=condition,
+        n=n,
+        value_first=30.0,
+        value_second=30.0 - difference,
+        difference=difference,
+        ci_low=low,
+        ci_high=high,
+        p_value=p,
+        p_holm=p,
+    )
 
 
 TWO_MODELS = [
@@ -194,7 +221,19 @@ def test_a_difference_inside_the_noise_ranks_nobody() -> None:
 
 def test_brackets_do_not_stand_in_brackets() -> None:
     fog = Condition("corruption", "fog", "3")
-    apart = Contrast("a", "b", fog, 64, 30.0, 20.0, 10.0, 5.0, 15.0, 0.001, 0.001)
+    apart = Contrast(
+        first="a",
+        second="b",
+        condition=fog,
+        n=64,
+        value_first=30.0,
+        value_second=20.0,
+        difference=10.0,
+        ci_low=5.0,
+        ci_high=15.0,
+        p_value=0.001,
+        p_holm=0.001,
+    )
     assert told([apart], "models")[0].startswith("Corruption (fog, 3): b loses 10.0 points less than a")
 
 

@@ -17,7 +17,20 @@ from run_folders import breaks_on, write_run
 
 def row(low: float, drop: float, high: float, n: int = 60) -> Drop:
     return Drop(
-        "net", "background", "background-swap", "other", n, 90, 90, 90 - drop, drop, low, high, drop, 0.01, 0.02
+        model="net",
+        attribute="background",
+        edit="background-swap",
+        level="other",
+        n=n,
+        accuracy_original=90,
+        accuracy_control=90,
+        accuracy=90 - drop,
+        drop=drop,
+        ci_low=low,
+        ci_high=high,
+        drop_vs_control=drop,
+        p_value=0.01,
+        p_holm=0.02,
     )
 
 

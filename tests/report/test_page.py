@@ -53,14 +53,37 @@ def drop(model: str, edit: tuple[Attribute, str, str, float], shift: float) -> D
     p = 0.0001 if abs(points) > 8 else 0.4
     share = SHARES.get(level, 20.0)
     return Drop(
-        model, attribute, name, level, 60, 85, 84, 85 - points, points, points - 7, points + 7, points, p, p, share
+        model=model,
+        attribute=attribute,
+        edit=name,
+        level=level,
+        n=60,
+        accuracy_original=85,
+        accuracy_control=84,
+        accuracy=85 - points,
+        drop=points,
+        ci_low=points - 7,
+        ci_high=points + 7,
+        drop_vs_control=points,
+        p_value=p,
+        p_holm=p,
+        object_share=share,
     )
 
 
 def example(attribute: Attribute, edit: str, seed: int, models: dict[str, str], label: str = "n01") -> Example:
     """One picture; `models` says what each model answers after the edit, having been right before."""
     replies = tuple(ModelAnswer(model, label, 0.91, after, 0.4) for model, after in models.items())
-    return Example(attribute, edit, "", f"{label}/{seed}", label, jpeg(seed), jpeg(seed + 500), replies)
+    return Example(
+        attribute=attribute,
+        edit=edit,
+        level="",
+        sample_id=f"{label}/{seed}",
+        label=label,
+        original=jpeg(seed),
+        edited=jpeg(seed + 500),
+        replies=replies,
+    )
 
 
 def contrasts(drops: list[Drop]) -> list[Contrast]:
@@ -74,10 +97,18 @@ def contrasts(drops: list[Drop]) -> list[Contrast]:
 
 def content(title: str = "A small run") -> ReportInput:
     run = Run(
-        "counterfoil run --images photos", "photos", None, "attributes", "c0ffee", 0, 60, MODELS,
-        dict.fromkeys(MODELS, "feed" * 16), {MODELS[0]: Preprocessing((224, 224), 256), MODELS[1]: None},
-        {"python": "3.12"},
-    )  # fmt: skip
+        command="counterfoil run --images photos",
+        images="photos",
+        masks=None,
+        recipe="attributes",
+        recipe_digest="c0ffee",
+        seed=0,
+        samples=60,
+        models=MODELS,
+        model_digests=dict.fromkeys(MODELS, "feed" * 16),
+        preprocessing={MODELS[0]: Preprocessing(size=(224, 224), resize=256), MODELS[1]: None},
+        environment={"python": "3.12"},
+    )
     examples = [
         example("background", "background-swap", 1, {MODELS[0]: "n02", MODELS[1]: "n01"}),
         example("background", "background-swap", 2, {MODELS[0]: "n02", MODELS[1]: "n02"}),
@@ -87,10 +118,18 @@ def content(title: str = "A small run") -> ReportInput:
     drops = [drop(model, edit, 2.0 * place) for place, model in enumerate(MODELS) for edit in EDITS]
     skipped = [Skipped("n01/9", "source", "", "truncated"), Skipped("n01/8", "source", "", "truncated")]
     return ReportInput(
-        title, run, drops, 60, 420, examples, skipped, {"n01": "tench", "n02": "goldfish"},
-        attribute_drops=drops, contrasts=contrasts(drops),
+        title=title,
+        run=run,
+        drops=drops,
+        photos=60,
+        variants=420,
+        examples=examples,
+        skipped=skipped,
+        names={"n01": "tench", "n02": "goldfish"},
+        attribute_drops=drops,
+        contrasts=contrasts(drops),
         letters={(row.attribute, row.model): "a" for row in drops},
-    )  # fmt: skip
+    )
 
 
 def hostile_content() -> ReportInput:
@@ -329,7 +368,16 @@ def test_the_page_stays_below_five_megabytes_however_many_pictures_there_are() -
     attributes: tuple[Attribute, ...] = ("background", "size", "position", "direction", "colour", "blur", "texture")
     reply = ModelAnswer(MODELS[0], "n01", 0.9, "n02", 0.5)
     many = [
-        Example(attribute, "edit", "", f"n01/{number}", "n01", large[number % 8], large[-number % 8], (reply,))
+        Example(
+            attribute=attribute,
+            edit="edit",
+            level="",
+            sample_id=f"n01/{number}",
+            label="n01",
+            original=large[number % 8],
+            edited=large[-number % 8],
+            replies=(reply,),
+        )
         for attribute in attributes
         for number in range(60)
     ]

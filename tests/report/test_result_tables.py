@@ -14,14 +14,36 @@ HEADER = (
     "p_value,p_holm,object_share,p_bh"
 )
 DROP = Drop(
-    "net", "background", "background-swap", "other", 64, 81.25, 79.6875, 50.0, 31.25, 20.0, 42.5, -0.00001,
-    3.25e-12, 0.0312345678, 24.43,
-)  # fmt: skip
+    model="net",
+    attribute="background",
+    edit="background-swap",
+    level="other",
+    n=64,
+    accuracy_original=81.25,
+    accuracy_control=79.6875,
+    accuracy=50.0,
+    drop=31.25,
+    ci_low=20.0,
+    ci_high=42.5,
+    drop_vs_control=-0.00001,
+    p_value=3.25e-12,
+    p_holm=0.0312345678,
+    object_share=24.43,
+)
 NOTHING = Drop("net", "size", "size", "0.05", 0, *[math.nan] * 9)
 RUN = Run(
-    "counterfoil run", "photos", None, "attributes", "00", 0, 64, ("net",), {"net": "ab"},
-    {"net": Preprocessing((224, 224), 256)}, {"python": "3.12"},
-)  # fmt: skip
+    command="counterfoil run",
+    images="photos",
+    masks=None,
+    recipe="attributes",
+    recipe_digest="00",
+    seed=0,
+    samples=64,
+    models=("net",),
+    model_digests={"net": "ab"},
+    preprocessing={"net": Preprocessing(size=(224, 224), resize=256)},
+    environment={"python": "3.12"},
+)
 
 
 def test_the_table_has_the_promised_columns_in_the_promised_order() -> None:
@@ -51,7 +73,9 @@ def test_skipped_pictures_survive_commas_quotes_and_line_breaks() -> None:
 def test_summary_is_valid_json_with_null_where_there_is_no_number() -> None:
     broken = [Skipped(name, "source", "", "broken") for name in ("a", "c")]
     skipped = [broken[0], Skipped("b", "edit", "size", "small"), broken[1]]
-    content = ReportInput("Title", RUN, [DROP, NOTHING], photos=64, variants=128, skipped=skipped, unscored={"net": 2})
+    content = ReportInput(
+        title="Title", run=RUN, drops=[DROP, NOTHING], photos=64, variants=128, skipped=skipped, unscored={"net": 2}
+    )
     document = json.loads(json.dumps(summary(content), allow_nan=False))
     assert document["format"] == 1
     assert document["drops"][1]["drop"] is None
@@ -63,7 +87,26 @@ def test_summary_is_valid_json_with_null_where_there_is_no_number() -> None:
 
 
 def test_markdown_keeps_its_columns_when_a_name_holds_a_bar() -> None:
-    table = markdown([Drop("a|b<i>", "background", "fog", "3", 64, 80, 80, 50, 30, 20, 40, 30, 0.0001, 0.001)])
+    table = markdown(
+        [
+            Drop(
+                model="a|b<i>",
+                attribute="background",
+                edit="fog",
+                level="3",
+                n=64,
+                accuracy_original=80,
+                accuracy_control=80,
+                accuracy=50,
+                drop=30,
+                ci_low=20,
+                ci_high=40,
+                drop_vs_control=30,
+                p_value=0.0001,
+                p_holm=0.001,
+            )
+        ]
+    )
     assert table.splitlines()[2] == (
         "| a\\|b&lt;i> | background | fog | 3 | 64 | 80.0 | 50.0 | 30.0 [20.0, 40.0] | 0.001 |"
     )

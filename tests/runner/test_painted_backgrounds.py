@@ -104,7 +104,14 @@ def test_where_edits_paint_on_a_gpu_the_work_stays_in_this_process(tmp_path: Pat
         return Outcome([], {}, [])
 
     models: Any = (OnGpu(),)
-    pieces = WorkItems({"a": 1, "b": 2}, do, lambda variant: np.zeros(0, np.uint8), models, "", paints_on_gpu=True)
+    pieces = WorkItems(
+        items={"a": 1, "b": 2},
+        do=do,
+        image_of=lambda variant: np.zeros(0, np.uint8),
+        classifiers=models,
+        unit="",
+        paints_on_gpu=True,
+    )
     with Journal(tmp_path / "journal.jsonl") as journal:
         resume_work(pieces, journal, 1)
     assert done == [1, 2]

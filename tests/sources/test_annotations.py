@@ -515,7 +515,9 @@ def test_names_do_not_grow_however_often_photos_are_converted(tmp_path: Path) ->
 
 def test_photos_of_labels_that_share_a_folder_stay_apart(tmp_path: Path) -> None:
     used: set[str] = set()
-    samples = [Sample(f"{label}/x.png", label, "", None, "") for label in ("a/b", "a_b", "c")]
+    samples = [
+        Sample(id=f"{label}/x.png", label=label, image="", mask=None, digest="") for label in ("a/b", "a_b", "c")
+    ]
     assert [file_name(sample, used, "folder") for sample in samples] == ["x", "x-2", "x"]
 
 

@@ -72,7 +72,9 @@ def test_a_label_leads_nowhere_but_into_one_folder(tmp_path: Path, label: str) -
     (tmp_path / "recipe.yaml").write_text(RECIPE)
     before = files_in(tmp_path)
     assert convert(source, tmp_path / "converted" / "out", "folder") == (1, [])
-    build_pictures(RunConfig(source, (), recipe=str(tmp_path / "recipe.yaml")), tmp_path / "built" / "out")
+    build_pictures(
+        RunConfig(source=source, models=(), recipe=str(tmp_path / "recipe.yaml")), tmp_path / "built" / "out"
+    )
     written = files_in(tmp_path) - before
     assert all(name.startswith(("converted/out/", "built/out/")) for name in written)
     assert {len(Path(name).parts) for name in written if name.startswith("converted")} == {5}

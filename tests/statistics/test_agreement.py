@@ -171,12 +171,12 @@ def test_the_summary_names_every_measure_with_its_interval() -> None:
 
 def test_a_correction_takes_the_place_of_the_answer_and_controls_stay_out() -> None:
     rows = [
-        Verdict("v1", "ann", "seen", "no", 2.0, version=2),
-        Verdict("v1", "ann", "seen", "yes", 2.0, version=1),
-        Verdict("v1", "bob", "seen", "yes", 2.0),
-        Verdict("v1", "bob", "seen", "no", 2.0, control="repeat"),
-        Verdict("v2", "bob", "seen", "no", 2.0, control="bad"),
-        Verdict("v1", "bob", "only", "no", 2.0),
+        Verdict(variant_id="v1", annotator="ann", question="seen", answer="no", seconds=2.0, version=2),
+        Verdict(variant_id="v1", annotator="ann", question="seen", answer="yes", seconds=2.0, version=1),
+        Verdict(variant_id="v1", annotator="bob", question="seen", answer="yes", seconds=2.0),
+        Verdict(variant_id="v1", annotator="bob", question="seen", answer="no", seconds=2.0, control="repeat"),
+        Verdict(variant_id="v2", annotator="bob", question="seen", answer="no", seconds=2.0, control="bad"),
+        Verdict(variant_id="v1", annotator="bob", question="only", answer="no", seconds=2.0),
     ]
     assert len(latest(rows)) == 5
     table = ratings_of(rows, "seen", answers=("yes", "no", "unsure"))

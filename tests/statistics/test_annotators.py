@@ -29,7 +29,7 @@ def said(variant: str, seen: str, only: str = "") -> list[Verdict]:
     words = {"y": "yes", "n": "no", "u": "unsure"}
     texts = {"seen": seen, "only": only or "y" * len(seen)}
     return [
-        Verdict(variant, f"a{place}", question, words[letter], 2.0)
+        Verdict(variant_id=variant, annotator=f"a{place}", question=question, answer=words[letter], seconds=2.0)
         for question, letters in texts.items()
         for place, letter in enumerate(letters)
         if letter != "."
@@ -65,12 +65,21 @@ def test_unanimity_needs_every_annotator() -> None:
 
 
 def test_hidden_controls_are_no_pictures_of_the_work() -> None:
-    rows = [*said("picture", "yyy"), Verdict("known", "a0", "seen", "no", 1.0, control="bad")]
+    rows = [
+        *said("picture", "yyy"),
+        Verdict(variant_id="known", annotator="a0", question="seen", answer="no", seconds=1.0, control="bad"),
+    ]
     assert list(decided(rows)) == ["picture"]
 
 
 def test_a_question_that_keeps_nothing_is_decided_all_the_same() -> None:
-    rows = [*said("picture", "yyy"), *(Verdict("picture", f"a{i}", "sharp", "no", 2.0) for i in range(3))]
+    rows = [
+        *said("picture", "yyy"),
+        *(
+            Verdict(variant_id="picture", annotator=f"a{i}", question="sharp", answer="no", seconds=2.0)
+            for i in range(3)
+        ),
+    ]
     assert decided(rows)["picture"].kept
     assert decided(rows)["picture"].decided["sharp"] == "no"
 
@@ -109,7 +118,7 @@ def test_dawid_and_skene_find_the_planted_shares_and_beat_the_majority() -> None
 def test_the_decision_by_dawid_and_skene_follows_the_careful_annotators() -> None:
     ratings, truth, _ = simulated(6)
     rows = [
-        Verdict(picture, annotator, "seen", ratings.answers[code], 2.0)
+        Verdict(variant_id=picture, annotator=annotator, question="seen", answer=ratings.answers[code], seconds=2.0)
         for picture, codes in zip(ratings.pictures, ratings.codes, strict=True)
         for annotator, code in zip(ratings.annotators, codes, strict=True)
         if code >= 0
@@ -149,7 +158,9 @@ def test_exclusion_by_controls_looks_at_nothing_that_agreement_is_measured_on() 
     """Whoever disagrees with everybody, but judges the controls rightly, stays; the other way round, goes."""
     rows = [*controls("loner", "yyy", "nnn"), *controls("follower", "nnn", "yyy"), *controls("third", "yyy", "nnn")]
     rows += [
-        Verdict(f"v{i}", name, "seen", "no" if name == "loner" else "yes", 2.0)
+        Verdict(
+            variant_id=f"v{i}", annotator=name, question="seen", answer="no" if name == "loner" else "yes", seconds=2.0
+        )
         for i in range(6)
         for name in ("loner", "follower", "third")
     ]
@@ -206,21 +217,27 @@ def controls(annotator: str, good: str, bad: str) -> list[Verdict]:
     """One letter per control picture, the answer to "seen"; "only" is always answered yes."""
     kinds: list[tuple[Literal["good", "bad"], str]] = [("good", good), ("bad", bad)]
     return [
-        Verdict(f"{kind}{place}", annotator, question, "no" if letter == "n" and question == "seen" else "yes", 2.0,
-                control=kind)
+        Verdict(
+            variant_id=f"{kind}{place}",
+            annotator=annotator,
+            question=question,
+            answer="no" if letter == "n" and question == "seen" else "yes",
+            seconds=2.0,
+            control=kind,
+        )
         for kind, letters in kinds
         for place, letter in enumerate(letters)
         for question in KEEP_IF
-    ]  # fmt: skip
+    ]
 
 
 def test_controls_repeats_and_speed_measure_each_annotator() -> None:
     rows = [
         *controls("ann", "yyn", "nny"),
-        Verdict("v", "ann", "seen", "yes", 8.0),
-        Verdict("w", "ann", "seen", "yes", 8.0),
-        Verdict("v", "ann", "seen", "no", 2.0, control="repeat"),
-        Verdict("w", "ann", "seen", "yes", 2.0, control="repeat"),
+        Verdict(variant_id="v", annotator="ann", question="seen", answer="yes", seconds=8.0),
+        Verdict(variant_id="w", annotator="ann", question="seen", answer="yes", seconds=8.0),
+        Verdict(variant_id="v", annotator="ann", question="seen", answer="no", seconds=2.0, control="repeat"),
+        Verdict(variant_id="w", annotator="ann", question="seen", answer="yes", seconds=2.0, control="repeat"),
     ]
     (ann,) = annotator_qualities(rows, KEEP_IF)
     assert (ann.controls_right, ann.controls, ann.repeats_same, ann.repeats) == (4, 6, 1, 2)
@@ -231,9 +248,14 @@ def test_controls_repeats_and_speed_measure_each_annotator() -> None:
 
 def test_annotators_are_excluded_by_rule_and_the_reason_is_told() -> None:
     rows = [*controls("ann", "yyy", "nnn"), *controls("bob", "nnn", "yyn"), *controls("new", "n", "")]
-    rows += [Verdict(f"v{i}", "fast", "seen", "yes", 0.2) for i in range(4)]
-    rows += [Verdict(f"v{i}", "eve", "seen", "yes", 3.0) for i in range(4)]
-    rows += [Verdict(f"v{i}", "eve", "seen", "no", 3.0, control="repeat") for i in range(4)]
+    rows += [
+        Verdict(variant_id=f"v{i}", annotator="fast", question="seen", answer="yes", seconds=0.2) for i in range(4)
+    ]
+    rows += [Verdict(variant_id=f"v{i}", annotator="eve", question="seen", answer="yes", seconds=3.0) for i in range(4)]
+    rows += [
+        Verdict(variant_id=f"v{i}", annotator="eve", question="seen", answer="no", seconds=3.0, control="repeat")
+        for i in range(4)
+    ]
     qualities = annotator_qualities(rows, KEEP_IF)
     rule = Exclusion(control_accuracy=0.7, repeat_consistency=0.7, seconds=0.5)
     assert excluded_annotators(qualities, rule) == {

@@ -173,7 +173,14 @@ def test_a_measure_that_is_undefined_is_null_in_the_file_and_not_a_number_again_
     write_table(tmp_path / "variants.parquet", VARIANT_COLUMNS, {name: [] for name in VARIANT_COLUMNS})
     workspace = Workspace(tmp_path)
     workspace.keep_verified(
-        VerificationResult("majority", {"q": "?"}, 2, {"q": {"kappa": float("nan"), "percent": 100.0}}, (), "d")
+        VerificationResult(
+            rule="majority",
+            questions={"q": "?"},
+            annotators=2,
+            agreement={"q": {"kappa": float("nan"), "percent": 100.0}},
+            decisions=(),
+            workspace_digest="d",
+        )
     )
     assert json.loads((tmp_path / "verified.json").read_text())["agreement"]["q"]["kappa"] is None
     again = workspace.verified

@@ -26,7 +26,16 @@ def decide(workspace: Workspace, edit: str, kept: Collection[int], undecided: Co
             photo = int(str(variant.sample_id)[5:8])
             told = "undecided" if photo in undecided else "yes" if photo in kept else "no"
             rows.append(Decision(variant.id, told == "yes", {"seen": {told: 3}}, {"seen": told}))
-    workspace.keep_verified(VerificationResult("majority", {"seen": "Seen?"}, 3, {}, tuple(rows), workspace.digest))
+    workspace.keep_verified(
+        VerificationResult(
+            rule="majority",
+            questions={"seen": "Seen?"},
+            annotators=3,
+            agreement={},
+            decisions=tuple(rows),
+            workspace_digest=workspace.digest,
+        )
+    )
 
 
 def mined(folder: Path) -> tuple[Workspace, str, str]:
@@ -133,7 +142,11 @@ def test_a_workspace_that_changed_since_is_refused(tmp_path: Path) -> None:
 
 def test_decisions_that_are_none_and_runs_over_other_pictures_are_refused(tmp_path: Path) -> None:
     workspace, _, target = mined(tmp_path)
-    workspace.keep_verified(VerificationResult("majority", {}, 0, {}, (), workspace.digest))
+    workspace.keep_verified(
+        VerificationResult(
+            rule="majority", questions={}, annotators=0, agreement={}, decisions=(), workspace_digest=workspace.digest
+        )
+    )
     with pytest.raises(UserError, match="got none yet"):
         changed_by_verification(workspace)
     decide(workspace, "background-swap", kept=[0, 1])

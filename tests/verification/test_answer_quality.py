@@ -68,12 +68,18 @@ def test_people_who_press_anything_are_warned_of_and_what_the_controls_say_is_ke
 
 
 def test_careful_people_are_not_doubted() -> None:
-    people = [AnnotatorRecord(100, 30, 29, 5, 5, 2.0), AnnotatorRecord(100, 4, 2, 0, 0, 0.0)]  # few controls; imported
+    people = [
+        AnnotatorRecord(answers=100, controls=30, controls_right=29, repeats=5, repeats_same=5, median_seconds=2.0),
+        AnnotatorRecord(answers=100, controls=4, controls_right=2, repeats=0, repeats_same=0, median_seconds=0.0),
+    ]  # few controls; imported
     assert quality_warnings(people, {"seen": {"krippendorff_alpha_low": 0.21}, "only": {}}) == ()
 
 
 def test_people_with_a_few_controls_each_are_judged_together() -> None:
-    people = [AnnotatorRecord(40, 3, 1, 0, 0, 2.0), AnnotatorRecord(40, 3, 1, 0, 0, 2.0)]
+    people = [
+        AnnotatorRecord(answers=40, controls=3, controls_right=1, repeats=0, repeats_same=0, median_seconds=2.0),
+        AnnotatorRecord(answers=40, controls=3, controls_right=1, repeats=0, repeats_same=0, median_seconds=2.0),
+    ]
     (doubt,) = quality_warnings(people, {})
     assert doubt.startswith("2 of 2 annotators judged less than 70 % of the hidden controls rightly (1 of 3, 1 of 3)")
 
@@ -81,16 +87,30 @@ def test_people_with_a_few_controls_each_are_judged_together() -> None:
 @pytest.mark.parametrize(
     ("record", "alpha_low", "told"),
     [
-        (AnnotatorRecord(100, 10, 6, 5, 5, 2.0), 0.5, "1 of 1 annotators judged less than 70 % of the hidden controls"),
-        (AnnotatorRecord(100, 10, 9, 5, 5, 0.4), 0.5, "1 of 1 annotators answered faster than anybody can look"),
-        (AnnotatorRecord(100, 10, 9, 5, 5, 2.0), 0.2, "agreement on 'seen' may be no better than chance"),
+        (
+            AnnotatorRecord(answers=100, controls=10, controls_right=6, repeats=5, repeats_same=5, median_seconds=2.0),
+            0.5,
+            "1 of 1 annotators judged less than 70 % of the hidden controls",
+        ),
+        (
+            AnnotatorRecord(answers=100, controls=10, controls_right=9, repeats=5, repeats_same=5, median_seconds=0.4),
+            0.5,
+            "1 of 1 annotators answered faster than anybody can look",
+        ),
+        (
+            AnnotatorRecord(answers=100, controls=10, controls_right=9, repeats=5, repeats_same=5, median_seconds=2.0),
+            0.2,
+            "agreement on 'seen' may be no better than chance",
+        ),
     ],
 )
 def test_each_doubt_is_one_sentence(record: AnnotatorRecord, alpha_low: float, told: str) -> None:
     found = quality_warnings([record], {"seen": {"krippendorff_alpha_low": alpha_low}})
     assert len(found) == 1
     assert found[0].startswith(told)
-    left_out = AnnotatorRecord(100, 10, 0, 0, 0, 0.1, counted=False)
+    left_out = AnnotatorRecord(
+        answers=100, controls=10, controls_right=0, repeats=0, repeats_same=0, median_seconds=0.1, counted=False
+    )
     assert quality_warnings([record, left_out], {"seen": {"krippendorff_alpha_low": alpha_low}}) == found
 
 
@@ -100,7 +120,21 @@ def test_agreement_over_few_pictures_says_why_it_has_no_interval_and_knows_no_ne
     none = {
         f"{name}{end}": math.nan for name in ("fleiss_kappa", "krippendorff_alpha") for end in ("", "_low", "_high")
     }
-    told = list(decided_lines(VerificationResult("majority", {}, 2, {"seen": {**alone, **none}}, (), ""), 2, {}, 0))
+    told = list(
+        decided_lines(
+            VerificationResult(
+                rule="majority",
+                questions={},
+                annotators=2,
+                agreement={"seen": {**alone, **none}},
+                decisions=(),
+                workspace_digest="",
+            ),
+            2,
+            {},
+            0,
+        )
+    )
     assert "percent 50.00 (no interval), Cohen's kappa 0.00 (no interval), Fleiss' kappa –," in told[2]
     assert [line.split(":")[0].strip() for line in told[3:]] == ["–", "no interval"]
 

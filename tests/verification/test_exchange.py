@@ -39,13 +39,30 @@ ASKED = Questionnaire(
 )
 TIME = "2026-11-15T12:00:00.000+00:00"
 VERDICTS = [
-    Verdict("v1", "Ann", "recognisable", "yes", 2.5, TIME),
-    Verdict("v1", "Ann", "only", "no, <two>", 2.5, TIME),
-    Verdict("v1", "Ann", "recognisable", "no", 1.25, TIME, version=2),
-    Verdict("v1", "Ann", "only", "unsure", 1.25, TIME, version=2),
-    Verdict("v2", 'Ben, "the\nsecond"', "recognisable", "unsure", 0.5, TIME),
-    Verdict("v3", "Ann", "recognisable", "yes", 1.0, TIME, control="good"),
-    Verdict("v1", "Ann", "recognisable", "yes", 1.0, TIME, control="repeat"),
+    Verdict(variant_id="v1", annotator="Ann", question="recognisable", answer="yes", seconds=2.5, time=TIME),
+    Verdict(variant_id="v1", annotator="Ann", question="only", answer="no, <two>", seconds=2.5, time=TIME),
+    Verdict(variant_id="v1", annotator="Ann", question="recognisable", answer="no", seconds=1.25, time=TIME, version=2),
+    Verdict(variant_id="v1", annotator="Ann", question="only", answer="unsure", seconds=1.25, time=TIME, version=2),
+    Verdict(
+        variant_id="v2",
+        annotator='Ben, "the\nsecond"',
+        question="recognisable",
+        answer="unsure",
+        seconds=0.5,
+        time=TIME,
+    ),
+    Verdict(
+        variant_id="v3", annotator="Ann", question="recognisable", answer="yes", seconds=1.0, time=TIME, control="good"
+    ),
+    Verdict(
+        variant_id="v1",
+        annotator="Ann",
+        question="recognisable",
+        answer="yes",
+        seconds=1.0,
+        time=TIME,
+        control="repeat",
+    ),
 ]
 PICTURES = [PictureTask("v1", "crimson", "/data/v1.png"), PictureTask("v2", "azure", "/data/v2.png")]
 SIGNER = Signer("s" * 64)
@@ -76,7 +93,9 @@ def test_no_cell_of_the_csv_is_a_formula() -> None:
 
 def test_a_spreadsheet_may_drop_columns_and_add_a_mark() -> None:
     text = "\ufeffannotator,variant_id,question,answer,remark\r\nAnn,v1,only,yes,fine\r\n"
-    assert read_verdicts_csv(text) == [Verdict("v1", "Ann", "only", "yes", 0.0)]
+    assert read_verdicts_csv(text) == [
+        Verdict(variant_id="v1", annotator="Ann", question="only", answer="yes", seconds=0.0)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -156,7 +175,9 @@ def label_studio_export(**annotation: Any) -> list[dict[str, Any]]:
 
 
 def test_annotations_made_in_label_studio_carry_its_people() -> None:
-    assert read_label_studio(label_studio_export()) == [Verdict("v1", "label-studio-3", "only", "yes", 4.288, TIME)]
+    assert read_label_studio(label_studio_export()) == [
+        Verdict(variant_id="v1", annotator="label-studio-3", question="only", answer="yes", seconds=4.288, time=TIME)
+    ]
     named = label_studio_export(completed_by={"id": 3, "email": "ann@example.org"})
     assert read_label_studio(named)[0].annotator == "ann@example.org"
     assert read_label_studio(label_studio_export(was_cancelled=True)) == []

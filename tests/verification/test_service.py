@@ -124,7 +124,17 @@ def test_a_known_bad_control_is_never_under_a_class_that_somebody_might_mix_up_w
     tench, goldfish, ball, tennis = "n01440764", "n01443537", "n04254680", "n04409515"
     pictures = [
         StoredVariant(
-            Variant(f"{label}-{place}-{attribute}", f"{label}/{place}", label, attribute, "", "", "{}", 0), ""
+            Variant(
+                id=f"{label}-{place}-{attribute}",
+                sample_id=f"{label}/{place}",
+                label=label,
+                attribute=attribute,
+                edit="",
+                level="",
+                settings="{}",
+                seed=0,
+            ),
+            "",
         )
         for label in (tench, goldfish, ball, tennis)
         for place in range(20)

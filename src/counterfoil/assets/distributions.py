@@ -42,7 +42,7 @@ class Distribution:
     size: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Asset:
     """A file, or a folder of files, that lies inside a distribution."""
 

@@ -32,7 +32,9 @@ class Network:
 
 def _efficientnet_lite(number: int, size: int, depth: float) -> Network:
     name = f"efficientnet-lite{number}"
-    preprocessing = Preprocessing((size, size), size + 32, "bicubic", mean=(127.0,) * 3, std=(128.0,) * 3)
+    preprocessing = Preprocessing(
+        size=(size, size), resize=size + 32, interpolation="bicubic", mean=(127.0,) * 3, std=(128.0,) * 3
+    )
 
     def build(contents: Sequence[bytes]) -> bytes:
         from counterfoil.assets.efficientnet_lite import efficientnet_lite
@@ -50,7 +52,7 @@ def _pplcnet() -> Network:
 
         return pplcnet(*contents)
 
-    return Network("pp-lcnetv2", assets, Preprocessing((224, 224), 256), build)
+    return Network("pp-lcnetv2", assets, Preprocessing(size=(224, 224), resize=256), build)
 
 
 NETWORKS: Mapping[str, Network] = {

@@ -35,7 +35,7 @@ OTHER_NAMES = {"default-timeout": "timeout", "pypi-url": "index-url"}
 LINE = re.compile(r"(?P<section>[^.=]+)\.(?P<key>[^=]+)=(?P<value>['\"].*['\"])")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PipSettings:
     """The part of pip's settings that decides where a distribution comes from."""
 

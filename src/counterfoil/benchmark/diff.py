@@ -46,7 +46,7 @@ class VersionChange:
     moved: tuple[tuple[str, str, str], ...] = ()  # origin and licence where they changed: field, old and new value
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class BenchmarkDiff:
     """What changed from one version to the next."""
 
@@ -99,15 +99,15 @@ def compare_versions(old: BenchmarkVersion, new: BenchmarkVersion) -> BenchmarkD
     """Pictures added, removed and changed, and what else the versions say differently."""
     before, after = _rows(old.manifest), _rows(new.manifest)
     return BenchmarkDiff(
-        f"{old.record.name} {old.record.version}",
-        f"{new.record.name} {new.record.version}",
-        tuple(sorted(after[key]["file"] for key in after.keys() - before.keys())),
-        tuple(sorted(before[key]["file"] for key in before.keys() - after.keys())),
-        tuple(_changes(before, after)),
-        tuple(term for term in _TERMS if getattr(old.record, term) != getattr(new.record, term)),
-        _same_rule(old.record, new.record),
-        old.record.version,
-        new.record.version,
+        old=f"{old.record.name} {old.record.version}",
+        new=f"{new.record.name} {new.record.version}",
+        added=tuple(sorted(after[key]["file"] for key in after.keys() - before.keys())),
+        removed=tuple(sorted(before[key]["file"] for key in before.keys() - after.keys())),
+        changed=tuple(_changes(before, after)),
+        terms=tuple(term for term in _TERMS if getattr(old.record, term) != getattr(new.record, term)),
+        same_rule=_same_rule(old.record, new.record),
+        old_version=old.record.version,
+        new_version=new.record.version,
     )
 
 

@@ -27,7 +27,7 @@ _JOINED = " + "  # between the licences of a photo and of the one that lends its
 _PLACES = {name for edit in EDITS.values() for name in edit.places}  # settings that say where
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FreezeConfig:
     """Which pictures of a workspace become a benchmark, and in which form; None decides by what was done there."""
 
@@ -79,9 +79,16 @@ def freeze(workspace: Workspace, job: FreezeConfig, out: Path) -> Frozen:
     if not any(entry.split == "test" for entry in entries):
         raise UserError(_nothing_left(workspace, left_out))
     draft = Draft(
-        job.title, job.layout, entries, space, job.scoring, choice.mined, choice.verified, left_out,
-        _made_with(workspace),
-    )  # fmt: skip
+        title=job.title,
+        layout=job.layout,
+        entries=entries,
+        space=space,
+        scoring=job.scoring,
+        mined=choice.mined,
+        verified=choice.verified,
+        left_out=left_out,
+        made_with=_made_with(workspace),
+    )
     return write_benchmark(draft, _Pictures(workspace), out, job.previous, job.shard_bytes)
 
 

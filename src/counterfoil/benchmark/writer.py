@@ -84,7 +84,7 @@ class Title:
             raise UserError(f"expected a date such as 2027-01-31, got '{self.published}'")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Draft:
     """Everything that a benchmark consists of."""
 

@@ -27,7 +27,7 @@ from counterfoil.store.files import write_atomically
 @config_option
 def build(images: Path, masks: Path | None, out: Path, **options: Any) -> None:
     """Write the pictures that a recipe makes of your photos, with their manifest."""
-    skipped = build_pictures(RunConfig(open_source(images, masks), (), **options), out, print_lost)
+    skipped = build_pictures(RunConfig(source=open_source(images, masks), models=(), **options), out, print_lost)
     click.echo(f"pictures: {out / 'pictures'}")
     click.echo(f"manifest: {out / 'variants.parquet'}")
     click.echo(skipped_line(skipped, out))

@@ -37,7 +37,7 @@ def evaluate(collection: str, models: tuple[str, ...], out: Path, **options: Any
     for line in describe_collection(collection, opened):
         click.echo(line)
     evaluation = EvaluationConfig(
-        opened, models, options=chosen_options(options), address=full_address(collection),
+        collection=opened, models=models, options=chosen_options(options), address=full_address(collection),
         command=command_line(), **asked,
     )  # fmt: skip
     print_result(run_evaluation(evaluation, out, print_models, paper_tables))

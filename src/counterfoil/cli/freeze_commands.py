@@ -61,7 +61,7 @@ benchmark_folder = click.Path(path_type=Path)
 def freeze(workspace: Path, out: Path, shard_mb: int, **options: Any) -> None:
     """Write a workspace as a benchmark that nobody can change unnoticed."""
     title = Title(*(options.pop(name) for name in ("name", "version", "description", "url", "published")))
-    job = FreezeConfig(title, shard_bytes=shard_mb * 1_000_000, **options)
+    job = FreezeConfig(title=title, shard_bytes=shard_mb * 1_000_000, **options)
     for line in describe_frozen(freeze_workspace(Workspace(workspace), job, out)):
         click.echo(line)
     click.echo(f"benchmark: {out}")

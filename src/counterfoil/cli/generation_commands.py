@@ -69,9 +69,16 @@ def paint(recipe: str, painter: str | None, out: Path, images: Path | None, mask
         raise UserError("expected --painter, such as diffusers:org/name@revision; see docs/diffusion.md")
     chosen = PaintOptions(**{name: options[name] for name in _OPTIONS})
     job = GenerationConfig(
-        recipe, painter, _selection(options), chosen, options["negative"], options["seed"], images, masks,
-        command_line(),
-    )  # fmt: skip
+        recipe=recipe,
+        painter=painter,
+        selection=_selection(options),
+        options=chosen,
+        negative=options["negative"],
+        seed=options["seed"],
+        images=images,
+        masks=masks,
+        command=command_line(),
+    )
     result = generate_pictures(job, out)
     click.echo(f"pictures: {result.pictures} in {out / 'pictures'}")
     click.echo(f"manifest: {out / 'variants.parquet'}")
@@ -88,7 +95,12 @@ def _build(recipe: str, out: Path, images: Path | None, masks: Path | None, opti
         if context.get_parameter_source(name) in _GIVEN:
             raise UserError(f"expected no --{name.replace('_', '-')}: {recipe} edits photos and asks no painter")
     job = RunConfig(
-        open_source(images, masks), (), recipe, options["limit"], seed=options["seed"], command=command_line()
+        source=open_source(images, masks),
+        models=(),
+        recipe=recipe,
+        limit=options["limit"],
+        seed=options["seed"],
+        command=command_line(),
     )
     skipped = build_pictures(job, out, print_lost)
     pictures = Workspace(out).exhibits

@@ -44,10 +44,15 @@ _UNUSED: dict[str, Any] = {"at_least": 1, "below": 1.0}  # what a rule that does
 def mine(workspace: Path, surrogates: tuple[str, ...], targets: tuple[str, ...], **options: Any) -> None:
     """Keep the pictures that several surrogates get wrong, and see whether held-out models fail on them too."""
     job = MiningConfig(
-        workspace, surrogates, targets, _rule(options), families=_families(options["families"]),
-        options=chosen_options(options), command=command_line(),
+        workspace=workspace,
+        surrogates=surrogates,
+        targets=targets,
+        rule=_rule(options),
+        families=_families(options["families"]),
+        options=chosen_options(options),
+        command=command_line(),
         **{name: options[name] for name in ("balance", "most_per_group", "classes", "workers", "batch_size")},
-    )  # fmt: skip
+    )
     mining = run_mining(job, print_models)
     for line in mining.lines:
         click.echo(line)

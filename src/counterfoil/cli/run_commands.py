@@ -42,7 +42,9 @@ CAPTION_HEIGHT = 28  # pixels above the pictures
 
 def demo_job(limit: int | None, workers: int | None, command: str) -> RunConfig:
     """Three networks of two families over the demo photos."""
-    return RunConfig(DemoSource(), MODELS, "attributes", limit, workers, command=command)
+    return RunConfig(
+        source=DemoSource(), models=MODELS, recipe="attributes", limit=limit, workers=workers, command=command
+    )
 
 
 def paint_demo(out: Path, photos: Sequence[str] = PAINTED) -> Path:
@@ -117,7 +119,11 @@ def run(images: Path, masks: Path | None, models: tuple[str, ...], out: Path | N
     names = ("recipe", "limit", "workers", "batch_size", "seed", "classes", "scoring")
     asked = {name: options[name] for name in names}
     job = RunConfig(
-        open_source(images, masks), models, command=command_line(), options=chosen_options(options), **asked
+        source=open_source(images, masks),
+        models=models,
+        command=command_line(),
+        options=chosen_options(options),
+        **asked,
     )
     print_result(run_config(job, out or Path("out"), print_models))
 

@@ -94,7 +94,15 @@ def _first_usable(image: NDArray[np.uint8], hole: Flags, side: int, widths: tupl
         sources = np.flatnonzero(~touched)
         if len(sources) >= SOURCES_NEEDED:
             library = _patches(guide, sources, patch)
-            return _Level(guide, small, touched, np.flatnonzero(touched), sources, library, patch)
+            return _Level(
+                guide=guide,
+                hole=small,
+                touched=touched,
+                targets=np.flatnonzero(touched),
+                sources=sources,
+                library=library,
+                patch=patch,
+            )
     return None
 
 

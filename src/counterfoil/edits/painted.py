@@ -59,7 +59,7 @@ class PaintedComplexity(Edit):
         return _before(subject, brush, rng)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PaintedAdversarial(Edit):
     """Paint a more complex background that makes a surrogate doubt the truth: ImageNet-E's 20-adv."""
 

@@ -33,7 +33,16 @@ class Planned:
 def original_of(sample: Sample) -> Variant:
     """The photo as it is."""
     name = id_from(sample.digest, sample.label, "original")
-    return Variant(name, sample.id, sample.label, "original", "original", "none", "{}", 0)
+    return Variant(
+        id=name,
+        sample_id=sample.id,
+        label=sample.label,
+        attribute="original",
+        edit="original",
+        level="none",
+        settings="{}",
+        seed=0,
+    )
 
 
 class Plan(NamedTuple):
@@ -105,6 +114,14 @@ def _variant(sample: Sample, step: Planned, replicate: int, donors: Donors) -> V
             return None
     identity = id_from(*about, sample.label, step.working_size, donor.digest if donor else None)
     return Variant(
-        identity, sample.id, sample.label, step.edit.attribute, name, step.edit.level,
-        json.dumps(settings_of(edit), sort_keys=True), seed, donor.id if donor else None, replicate,
-    )  # fmt: skip
+        id=identity,
+        sample_id=sample.id,
+        label=sample.label,
+        attribute=step.edit.attribute,
+        edit=name,
+        level=step.edit.level,
+        settings=json.dumps(settings_of(edit), sort_keys=True),
+        seed=seed,
+        donor_id=donor.id if donor else None,
+        replicate=replicate,
+    )

@@ -36,7 +36,7 @@ from counterfoil.store.workspace import picture_file
 from counterfoil.types import Picture, Run, Sample, Skipped, Variant
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class GenerationConfig:
     """The whole configuration of `paint`."""
 
@@ -130,7 +130,12 @@ def _photos(
     for label in classes_without_photos(source, found, skipped):
         space.resolve(label)
     samples = [replace(sample, label=space.resolve(sample.label)) for sample in found]
-    studio = Renderer(source, {sample.id: sample for sample in samples}, painting.working_size, segmenter_for(samples))
+    studio = Renderer(
+        source=source,
+        samples={sample.id: sample for sample in samples},
+        working_size=painting.working_size,
+        segmenter=segmenter_for(samples),
+    )
     return samples, tuple(skipped), studio
 
 
@@ -162,10 +167,18 @@ def _claim(ready: GenerationPlan, out: Path) -> None:
     """Mark the folder as this job's; another painter's or another seed's pictures do not mix with these."""
     job = ready.job
     run = Run(
-        job.command, str(job.images or ""), str(job.masks) if job.masks else None, job.recipe, ready.painting.digest,
-        job.seed, len({order.sample.id for order in ready.orders}), (), {}, {},
-        {**environment(), **ready.painter.environment},
-    )  # fmt: skip
+        command=job.command,
+        images=str(job.images or ""),
+        masks=str(job.masks) if job.masks else None,
+        recipe=job.recipe,
+        recipe_digest=ready.painting.digest,
+        seed=job.seed,
+        samples=len({order.sample.id for order in ready.orders}),
+        models=(),
+        model_digests={},
+        preprocessing={},
+        environment={**environment(), **ready.painter.environment},
+    )
     asked = {**asdict(run), "painter": dict(ready.painter.settings), "classes": ready.painting.classes}
     claim_folder(out, {**asked, "selection": asdict(job.selection)}, MAY_DIFFER | {"selection"})
 

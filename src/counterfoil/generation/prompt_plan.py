@@ -97,7 +97,13 @@ class PromptPlan:
 
     def _imagined(self) -> list[Sample]:
         return [
-            Sample(f"{label}/{index}", label, "", None, _digest("painted", label, index, self.seed))
+            Sample(
+                id=f"{label}/{index}",
+                label=label,
+                image="",
+                mask=None,
+                digest=_digest("painted", label, index, self.seed),
+            )
             for label in self._categories
             for index in range(self.selection.per_pair)
         ]
@@ -120,7 +126,18 @@ class PromptPlan:
     def _photo(self, sample: Sample) -> PlannedPrompt:
         name = _digest(sample.digest, sample.label, "original")[:20]
         return PlannedPrompt(
-            sample, Variant(name, sample.id, sample.label, "original", "original", "none", "{}", 0), None
+            sample,
+            Variant(
+                id=name,
+                sample_id=sample.id,
+                label=sample.label,
+                attribute="original",
+                edit="original",
+                level="none",
+                settings="{}",
+                seed=0,
+            ),
+            None,
         )
 
     def _variant(self, sample: Sample, prompt: str, template: str, value: str) -> Variant:
@@ -128,7 +145,16 @@ class PromptPlan:
         about = {**self.painter, "prompt": prompt, "negative": self.negative}
         name = _digest(sample.digest, sample.label, about, seed, template, value)[:20]
         settings = json.dumps({**about, "value": value, "template": template}, sort_keys=True)
-        return Variant(name, sample.id, sample.label, "original", template, value, settings, seed)
+        return Variant(
+            id=name,
+            sample_id=sample.id,
+            label=sample.label,
+            attribute="original",
+            edit=template,
+            level=value,
+            settings=settings,
+            seed=seed,
+        )
 
     def _repeated(self, sample: Sample, variant: Variant, prompt: str, index: int) -> PlannedPrompt:
         """Around a photo each picture has its own noise; whole pictures repeat by sample instead."""

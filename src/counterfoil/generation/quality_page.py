@@ -47,7 +47,7 @@ class PicturePair:
     beside: QualityPicture | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class QualityPage:
     """Everything that the page shows."""
 
@@ -144,10 +144,10 @@ def write_quality_page(
     wall = _Wall(Workspace(folder), looked)
     known = beside or ReferenceComparison()
     content = QualityPage(
-        folder.resolve().name, len(looked.exhibits), looked.counts, not bounds.keep_all,
-        [wall.removed(removal) for removal in looked.removals[:_SHOWN]],
-        [wall.beside(row) for row in known.neighbours[:_SHOWN]],
-        str(known.folder or ""), Embedding().name,
+        title=folder.resolve().name, looked_at=len(looked.exhibits), counts=looked.counts, removed=not bounds.keep_all,
+        pairs=[wall.removed(removal) for removal in looked.removals[:_SHOWN]],
+        nearest=[wall.beside(row) for row in known.neighbours[:_SHOWN]],
+        reference=str(known.folder or ""), embedding=Embedding().name,
     )  # fmt: skip
     return write_atomically(folder / "quality" / "index.html", quality_page(content))
 

@@ -222,7 +222,15 @@ def _by_construction(picked: SelectionAnswers) -> bool:
 def _point(picked: SelectionAnswers, row: CurveRow) -> CurvePoint:
     n = picked.photos.many
     accuracy, transfer = (share_estimate(found)._replace(n=n).scaled(100) for found in (row.accuracy, row.transfer))
-    return CurvePoint(row.size, row.groups, row.empty, accuracy, 100 * row.lowest, 100 * row.highest, transfer)
+    return CurvePoint(
+        size=row.size,
+        groups=row.groups,
+        empty=row.empty,
+        accuracy=accuracy,
+        lowest=100 * row.lowest,
+        highest=100 * row.highest,
+        transfer=transfer,
+    )
 
 
 def transfers_of(picked: SelectionAnswers) -> list[Transfer]:

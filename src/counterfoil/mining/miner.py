@@ -85,9 +85,15 @@ def _example(
     )
     original = None if before is None else album.picture(before.variant, before.sha256)
     return Example(
-        variant.attribute, variant.edit, variant.level, str(variant.sample_id), variant.label, original,
-        album.picture(variant, after.sha256), replies,
-    )  # fmt: skip
+        attribute=variant.attribute,
+        edit=variant.edit,
+        level=variant.level,
+        sample_id=str(variant.sample_id),
+        label=variant.label,
+        original=original,
+        edited=album.picture(variant, after.sha256),
+        replies=replies,
+    )
 
 
 def _maker(picked: SelectionAnswers) -> Maker:
@@ -224,7 +230,16 @@ def _write(folder: Path, content: MiningContent) -> Path:
 def _pictures(picked: SelectionAnswers) -> list[Kept]:
     rows = zip(picked.asked.candidates, picked.choice.kept, picked.said.right.T, strict=True)
     return [
-        Kept(v.id, str(v.sample_id), v.label, v.attribute, v.edit, v.level, bool(kept), tuple(right.tolist()))
+        Kept(
+            variant_id=v.id,
+            sample_id=str(v.sample_id),
+            label=v.label,
+            attribute=v.attribute,
+            edit=v.edit,
+            level=v.level,
+            kept=bool(kept),
+            right=tuple(right.tolist()),
+        )
         for exhibit, kept, right in rows
         for v in [exhibit.variant]
     ]

@@ -80,14 +80,20 @@ def transfer_marks(transfers: Sequence[Transfer], looks: Mapping[str, Style]) ->
     """One lane per target; nothing where nothing was kept that it answered."""
     return [
         TransferMark(
-            looks[row.name], row.name, row.family, _clean(row.base.value), row.failing.value, row.failing.ci_low,
-            row.failing.ci_high, f"{number(row.failing.value)} {interval(row.failing)}",
-            f"{row.name}: fails on {number(row.failing.value)} % of the kept pictures, 95 % interval "
+            style=looks[row.name],
+            name=row.name,
+            family=row.family,
+            base=_clean(row.base.value),
+            at=row.failing.value,
+            low=row.failing.ci_low,
+            high=row.failing.ci_high,
+            value=f"{number(row.failing.value)} {interval(row.failing)}",
+            told=f"{row.name}: fails on {number(row.failing.value)} % of the kept pictures, 95 % interval "
             f"{number(row.failing.ci_low)} to {number(row.failing.ci_high)}; on {number(row.base.value)} % of all",
         )
         for row in transfers
         if row.failing.n
-    ]  # fmt: skip
+    ]
 
 
 def _chart(
@@ -157,7 +163,26 @@ def _bars(content: MiningContent) -> list[Yield]:
 def _shelves(content: MiningContent) -> list[GallerySection]:
     """The kept pictures by attribute, chosen and fitted as a run's gallery is."""
     models = tuple(model.name for model in content.models)
-    run = Run("", "", None, "", "", 0, content.photos, models, {}, {})
+    run = Run(
+        command="",
+        images="",
+        masks=None,
+        recipe="",
+        recipe_digest="",
+        seed=0,
+        samples=content.photos,
+        models=models,
+        model_digests={},
+        preprocessing={},
+    )
     return gallery_sections(
-        ReportInput("", run, [], content.photos, content.candidates, examples=content.examples, names=content.names)
+        ReportInput(
+            title="",
+            run=run,
+            drops=[],
+            photos=content.photos,
+            variants=content.candidates,
+            examples=content.examples,
+            names=content.names,
+        )
     )

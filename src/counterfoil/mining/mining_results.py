@@ -126,7 +126,7 @@ class Kept(NamedTuple):
     right: tuple[float, ...]  # by model: 1, 0, or NaN where it was not scored
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MiningContent:
     """Everything that the page, the sentences and the tables say."""
 

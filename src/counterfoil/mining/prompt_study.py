@@ -23,7 +23,7 @@ from counterfoil.types import StoredVariant
 _HEAD = ("workspace", "attribute", "template", "pictures", "shared failures %", "verified %", "diversity")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TemplateRow:
     """One template of one workspace; rates in percent, distances as 1 - cosine."""
 
@@ -95,12 +95,17 @@ def _rows(workspace: Workspace, embedding: Embedding, embedded: int) -> list[Tem
             groups.setdefault((exhibit.variant.attribute, exhibit.variant.edit), []).append(exhibit)
     return [
         TemplateRow(
-            workspace.folder.resolve().name, attribute, template, _prompt(members[0]), len(members),
-            _failures(workspace, members), _verified(workspace, members),
-            _diversity(workspace, members, embedding, embedded),
+            workspace=workspace.folder.resolve().name,
+            attribute=attribute,
+            template=template,
+            prompt=_prompt(members[0]),
+            pictures=len(members),
+            failures=_failures(workspace, members),
+            verified=_verified(workspace, members),
+            diversity=_diversity(workspace, members, embedding, embedded),
         )
         for (attribute, template), members in sorted(groups.items())
-    ]  # fmt: skip
+    ]
 
 
 def outdated(folders: Sequence[Path]) -> list[str]:

@@ -30,7 +30,7 @@ from counterfoil.study.predictions import DETAIL_COLUMNS, Predictions
 from counterfoil.types import Skipped, StoredVariant
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MiningConfig:
     """The whole configuration of mining."""
 
@@ -178,7 +178,7 @@ def _evaluated(
     job: MiningConfig, workspace: Workspace, address: str, before: Callable[[PreparedWork], None] | None
 ) -> Result:
     asked = EvaluationConfig(
-        _Pictures(workspace), (address,), workers=job.workers, batch_size=job.batch_size,
+        collection=_Pictures(workspace), models=(address,), workers=job.workers, batch_size=job.batch_size,
         classes=job.classes, options=job.options, address=str(workspace.folder.absolute()), command=job.command,
     )  # fmt: skip
     about = repr((workspace.digest, address, job.classes, job.options))

@@ -122,7 +122,7 @@ def _guess(processor: Any) -> Preprocessing:
     height, width = final.get("height") or shorter, final.get("width") or shorter
     mean, std = _levels(processor)
     interpolation = _FILTERS.get(int(getattr(processor, "resample", None) or 2), "bilinear")
-    return Preprocessing((height, width), shorter or None, interpolation, mean, std)  # type: ignore[arg-type]
+    return Preprocessing(size=(height, width), resize=shorter or None, interpolation=interpolation, mean=mean, std=std)  # type: ignore[arg-type]
 
 
 def _levels(processor: Any) -> tuple[tuple[float, float, float], tuple[float, float, float]]:

@@ -113,7 +113,10 @@ def _embedded(request: Request) -> Model:
         raise UserError(f"expected embedded:{{{', '.join(NETWORKS)}}}, got '{request.address}'{offer}")
     file = onnx_file(place, asset, cache_folder())
     labels, wanted = imagenet1k().labels, NETWORKS[place].preprocessing
-    return _in_precision(OnnxClassifier(request.address, file, labels, wanted, "probabilities"), request.options)
+    return _in_precision(
+        OnnxClassifier(name=request.address, path=file, labels=labels, preprocessing=wanted, scores="probabilities"),
+        request.options,
+    )
 
 
 def _onnx(request: Request) -> Model:
@@ -122,7 +125,13 @@ def _onnx(request: Request) -> Model:
         raise UserError(f"expected an ONNX file, got '{request.address}': there is no file '{request.place}'")
     description = describe(path, request.options.describe)
     labels = labels_of(description, path.parent)
-    network = OnnxClassifier(request.address, path, labels, description.preprocessing, description.scores)
+    network = OnnxClassifier(
+        name=request.address,
+        path=path,
+        labels=labels,
+        preprocessing=description.preprocessing,
+        scores=description.scores,
+    )
     return _in_precision(network, request.options)
 
 

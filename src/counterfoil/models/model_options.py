@@ -103,7 +103,7 @@ Runtime: TypeAlias = Literal["own", "onnx", "openvino"]  # own: torch for torch 
 DEFAULT_TEMPLATES = ("A photo of a {c}",)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ModelOptions:
     """Everything about loading that a user may choose."""
 

@@ -175,7 +175,7 @@ class Original:
     preparation: Preparation
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class OnnxClassifier(ModelBase):
     """A network in an ONNX file with one input and one output."""
 

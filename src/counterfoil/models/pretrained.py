@@ -72,8 +72,8 @@ def preprocessing_of(module: Any, test_size: bool = False) -> tuple[Any, Preproc
     resize = None if squash else math.floor(min(height, width) / given["crop_pct"])
     known = given["interpolation"] in ("bilinear", "bicubic", "lanczos")
     guess = Preprocessing(
-        (height, width), resize, given["interpolation"] if known else "bilinear",
-        _in_levels(given["mean"]), _in_levels(given["std"]),
+        size=(height, width), resize=resize, interpolation=given["interpolation"] if known else "bilinear",
+        mean=_in_levels(given["mean"]), std=_in_levels(given["std"]),
     )  # fmt: skip
     return data.create_transform(**given, is_training=False), guess
 
@@ -204,4 +204,6 @@ def _guess(preset: Any) -> Preprocessing:
     mean, std = ((255 * r, 255 * g, 255 * b) for r, g, b in (preset.mean, preset.std))
     interpolation = preset.interpolation.value
     known = interpolation in ("bilinear", "bicubic", "lanczos")
-    return Preprocessing((crop, crop), resize, interpolation if known else "bilinear", mean, std)
+    return Preprocessing(
+        size=(crop, crop), resize=resize, interpolation=interpolation if known else "bilinear", mean=mean, std=std
+    )

@@ -25,7 +25,7 @@ _COMPARED_AT_ONCE = 64  # the comparison in full precision is short: no need to 
 Ask = Callable[[Sequence[NDArray[np.uint8]]], NDArray[np.float32]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TorchClassifier(ModelBase):
     """A network that runs in torch."""
 
@@ -130,5 +130,12 @@ def _on_device(name: str, network: TorchNetwork, options: ModelOptions, device: 
 
 def _classifier(name: str, network: TorchNetwork, ask: Ask, device: str, batch_size: int = 1) -> TorchClassifier:
     return TorchClassifier(
-        name, network.labels, network.preparation, network.digest, ask, network.parameters, device, batch_size
+        name=name,
+        labels=network.labels,
+        preparation=network.preparation,
+        digest=network.digest,
+        ask=ask,
+        parameters=network.parameters,
+        device=device,
+        batch_size=batch_size,
     )

@@ -87,8 +87,14 @@ def exported(request: Request, network: TorchNetwork) -> Model:
 def _classifier(name: str, path: Path, network: TorchNetwork, how: OnnxRun) -> OnnxClassifier:
     original = Original(network.digest, network.preparation)
     return OnnxClassifier(
-        name, path, network.labels, network.preparation.preprocessing, network.scores, how, original
-    )  # fmt: skip
+        name=name,
+        path=path,
+        labels=network.labels,
+        preprocessing=network.preparation.preprocessing,
+        scores=network.scores,
+        how=how,
+        original=original,
+    )
 
 
 def onnx_of(address: str, network: TorchNetwork) -> Path:

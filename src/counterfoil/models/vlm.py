@@ -91,7 +91,7 @@ def label_space(labels: str, classes: LabelSpace | None) -> LabelSpace:
 _TEXT_KEPT = 1000  # characters of an answer: enough to read it again, not enough to fill a disk
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class VisionLanguageModel(ModelBase):
     """Answers in predictions; as a classifier it is asked to choose among all its labels, and gives one of them 1."""
 
@@ -206,7 +206,13 @@ def load_vlm(address: str, place: str, classes: LabelSpace | None = None) -> Vis
     given = read_distractors(asking.distractors, names) if asking.distractors else {}
     vocabulary = Vocabulary(names, synonyms_with(asking.synonyms))
     return VisionLanguageModel(
-        address, model, asking, space.labels, vocabulary, given, RequestQueue(endpoint_settings())
+        name=address,
+        model=model,
+        asking=asking,
+        labels=space.labels,
+        vocabulary=vocabulary,
+        given=given,
+        line=RequestQueue(endpoint_settings()),
     )
 
 

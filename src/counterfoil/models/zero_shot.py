@@ -74,7 +74,7 @@ def _guess(open_clip: Any, model: Any) -> Preprocessing:
     mean, std = ((255 * r, 255 * g, 255 * b) for r, g, b in (given["mean"], given["std"]))
     resize = None if given.get("resize_mode") == "squash" else min(height, width)
     interpolation = given.get("interpolation", "bicubic")
-    return Preprocessing((height, width), resize, interpolation, mean, std)
+    return Preprocessing(size=(height, width), resize=resize, interpolation=interpolation, mean=mean, std=std)
 
 
 def load_clip_huggingface(request: Request) -> Model:

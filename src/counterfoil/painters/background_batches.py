@@ -100,7 +100,7 @@ class GpuBatcher:
     name = "background-256"
 
     def __init__(self, device: str, predict: Predict, rows: int = ROWS) -> None:
-        self.device, self.options = device, PaintOptions(device, batch_size=rows)
+        self.device, self.options = device, PaintOptions(device=device, batch_size=rows)
         self._predict = predict
         self._waiting: defaultdict[_Kind, deque[_Row]] = defaultdict(deque)
         self._room: dict[tuple[int, int], list[int]] = {}  # rows by size of picture, the last one in force

@@ -92,7 +92,7 @@ class PainterBase:
         """It is fast enough on every machine."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PaintOptions:
     """How a painter is to be loaded and run; None leaves the choice to the model."""
 

@@ -59,7 +59,7 @@ def lambda_of(prompt: str) -> float:
     return value
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PixelPainter(PainterBase):
     """An unconditional model that paints backgrounds."""
 
@@ -181,7 +181,9 @@ def load_pixels(address: str, found: DiffusersRepository, options: PaintOptions)
     if not (options.size or network.config.sample_size):
         raise UserError(f"expected --size: '{address}' does not say at which size it was trained")
     network = network.eval().to(device, dtype_on(device, options))
-    return PixelPainter(address, network, noise, found.revision, device, options)
+    return PixelPainter(
+        name=address, network=network, noise=noise, revision=found.revision, device=device, options=options
+    )
 
 
 def _refuse_unused(address: str, options: PaintOptions) -> None:

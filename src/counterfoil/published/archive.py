@@ -138,7 +138,7 @@ def without_duplicates(exhibits: ArchivePictures) -> tuple[ArchivePictures, list
     return replace(exhibits, rows=rows[~again]), twice
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Archive(CollectionBase):
     """A published benchmark, read where it lies."""
 

@@ -221,10 +221,17 @@ def evaluate_collection(
     named = isinstance(collection, str | Path)
     opened = open_collection(str(collection)) if isinstance(collection, str | Path) else collection
     asked = EvaluationConfig(
-        opened, tuple(models), limit, workers, batch_size, scoring, classes, options or ModelOptions(),
+        collection=opened,
+        models=tuple(models),
+        limit=limit,
+        workers=workers,
+        batch_size=batch_size,
+        scoring=scoring,
+        classes=classes,
+        options=options or ModelOptions(),
         address=full_address(str(collection)) if named else "",
         command=f"counterfoil.evaluate_collection({str(collection) if named else opened.name!r}, {list(models)!r})",
-    )  # fmt: skip
+    )
     return run_evaluation(asked, Path(out) if out is not None else None, papers=paper_tables)
 
 

@@ -66,9 +66,14 @@ class ClassFolders:
             for place in findings.places
         )
         return Archive(
-            self.name, tree, exhibits_of(self.name, tree.sizes.path, found), self.space, self.scoring,
-            tuple(stray_rows(self.name, findings.strays)), tuple(self._notes(findings, foreign)),
-        )  # fmt: skip
+            name=self.name,
+            tree=tree,
+            exhibits=exhibits_of(self.name, tree.sizes.path, found),
+            space=self.space,
+            scoring=self.scoring,
+            skipped=tuple(stray_rows(self.name, findings.strays)),
+            notes=tuple(self._notes(findings, foreign)),
+        )
 
     def _refuse_other_classes(self, findings: LayoutReport, foreign: list[str], tree: Tree) -> None:
         wnids = set(findings.folders("wnid"))

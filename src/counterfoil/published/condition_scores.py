@@ -105,9 +105,9 @@ def tables_of(title: str, classes: int, both: bool = False) -> Callable[[Study],
             rows.append((model, found.value, found.ci_low, found.ci_high, among.accuracy(model), float(found.n)))
         return [
             PaperTable(
-                title, f"{rule} In percent, with Wilson's interval.",
-                ("model", "top-1", "top-1, low", "top-1, high", "top-5", "pictures"), tuple(rows),
-                notes_of(study, _OTHER[way] if both else ""),
+                title=title, rule=f"{rule} In percent, with Wilson's interval.",
+                columns=("model", "top-1", "top-1, low", "top-1, high", "top-5", "pictures"), rows=tuple(rows),
+                footnotes=notes_of(study, _OTHER[way] if both else ""),
             )
         ]  # fmt: skip
 

@@ -46,9 +46,13 @@ def read(tree: Tree) -> Archive:
         " nearly every picture by another class.",
     ]
     return Archive(
-        NAME, tree, exhibits_of(NAME, tree.sizes.path, map(_found, findings.places)), imagenet1k(),
-        skipped=tuple(stray_rows(NAME, findings.strays)), notes=tuple(notes),
-    )  # fmt: skip
+        name=NAME,
+        tree=tree,
+        exhibits=exhibits_of(NAME, tree.sizes.path, map(_found, findings.places)),
+        space=imagenet1k(),
+        skipped=tuple(stray_rows(NAME, findings.strays)),
+        notes=tuple(notes),
+    )
 
 
 def _found(place: LayoutMatch) -> ArchivePicture:

@@ -43,7 +43,7 @@ def read(tree: Tree) -> Archive:
         raise UserError(f"expected folders of {NAME} that ImageNet has too at '{tree.where}', found none of {OVERLAP}")
     there = len({item.label for item in found})
     return Archive(
-        NAME, tree, exhibits_of(NAME, tree.sizes.path, found), space,
+        name=NAME, tree=tree, exhibits=exhibits_of(NAME, tree.sizes.path, found), space=space,
         skipped=(*other, *stray_rows(NAME, findings.strays)),
         notes=tuple(partial_note("classes that overlap with ImageNet", there, OVERLAP)), border=BORDER,
     )  # fmt: skip

@@ -112,7 +112,7 @@ _PLAIN = "top-1"
 _LOWER_IS_BETTER = ("mCE", "CE, ", "error", "clean error", "mean error", "drop", "mean drop", "bg_gap")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LeaderboardRow:
     """One line of the leaderboard: a model's numbers in one source."""
 
@@ -211,9 +211,16 @@ def published_rows(rows: Sequence[PublishedRow], models: Sequence[str]) -> list[
     """Published rows as lines of a leaderboard, those of the reader's models marked."""
     names = {published_name(model) for model in models}
     return [
-        LeaderboardRow(row.model, row.values, row.source, row.note, remark=row.remark, same=row.model in names)
+        LeaderboardRow(
+            model=row.model,
+            values=row.values,
+            source=row.source,
+            note=row.note,
+            remark=row.remark,
+            same=row.model in names,
+        )
         for row in rows
-    ]  # fmt: skip
+    ]
 
 
 def own_rows(study: Study, tables: Sequence[PaperTable], source: str) -> list[LeaderboardRow]:
@@ -230,12 +237,12 @@ def published_table(study: Study, scored: Sequence[PaperTable], name: str) -> Pa
     conditions = list(dict.fromkeys(condition for row in kept for condition in row.values))
     sources = {told: number for number, told in enumerate(dict.fromkeys(row.told for row in kept), 1)}
     return PaperTable(
-        f"{name}: your models and published numbers",
-        "Numbers as their sources print them, in each source's own measure; sources that disagree stay apart."
+        title=f"{name}: your models and published numbers",
+        rule="Numbers as their sources print them, in each source's own measure; sources that disagree stay apart."
         + _left_out(board, shown),
-        ("model", *conditions, "source"),
-        tuple(_line(row, conditions, sources) for row in shown.standings),
-        tuple(f"[{number}] {told}" for told, number in sources.items()),
+        columns=("model", *conditions, "source"),
+        rows=tuple(_line(row, conditions, sources) for row in shown.standings),
+        footnotes=tuple(f"[{number}] {told}" for told, number in sources.items()),
         kind="published",
         own=frozenset(range(len(study.files))),
         decimals=2,
@@ -273,7 +280,7 @@ def _own_standing(model: str, study: Study, tables: Sequence[PaperTable], source
     bounded = [column for column in told if all(f"{column}{bound}" in cells for bound in _BOUNDS)]
     intervals = {told[column]: (cells[f"{column}, low"], cells[f"{column}, high"]) for column in bounded}
     values = {condition: cells[column] for column, condition in told.items()}
-    return LeaderboardRow(model, values, source, own=True, intervals=intervals)
+    return LeaderboardRow(model=model, values=values, source=source, own=True, intervals=intervals)
 
 
 def _condition(column: str, model: str, study: Study) -> str:

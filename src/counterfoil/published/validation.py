@@ -201,7 +201,7 @@ def _archive(
     tree: Tree, found: list[ArchivePicture], findings: LayoutReport, notes: list[str], skipped: Sequence[Skipped] = ()
 ) -> Archive:
     return Archive(
-        NAME, tree, exhibits_of(NAME, tree.sizes.path, found), imagenet1k(),
+        name=NAME, tree=tree, exhibits=exhibits_of(NAME, tree.sizes.path, found), space=imagenet1k(),
         skipped=(*skipped, *stray_rows(NAME, findings.strays)),
         notes=(*partial_note("pictures", len(found), PICTURES), *notes),
     )  # fmt: skip

@@ -90,7 +90,15 @@ def _drop_lane(row: Drop, looks: Mapping[str, Style]) -> _Lane:
     clear = significant(row)
     told = f"{row.model}, {row.attribute}: {describe_row(row)}, drop {points(row)}"
     told += f", {'significant' if clear else 'not significant'}, n = {row.n}"
-    return _Lane(looks[row.model], row.drop, row.ci_low, row.ci_high, clear, told, describe_row(row))
+    return _Lane(
+        style=looks[row.model],
+        value=row.drop,
+        low=row.ci_low,
+        high=row.ci_high,
+        clear=clear,
+        told=told,
+        done=describe_row(row),
+    )
 
 
 def _accuracies(content: ReportInput) -> AttributeChart | None:
@@ -116,7 +124,15 @@ def _accuracies(content: ReportInput) -> AttributeChart | None:
 def _accuracy_lane(row: GroupAccuracy, looks: Mapping[str, Style], surrogates: Sequence[str]) -> _Lane:
     rate = row.top1
     told = f"{row.model}: right on {number(rate.value)} % {interval(rate)}, n = {rate.n}"
-    return _Lane(looks[row.model], rate.value, rate.ci_low, rate.ci_high, row.model not in surrogates, told, "")
+    return _Lane(
+        style=looks[row.model],
+        value=rate.value,
+        low=rate.ci_low,
+        high=rate.ci_high,
+        clear=row.model not in surrogates,
+        told=told,
+        done="",
+    )
 
 
 def _drawn(
@@ -144,7 +160,15 @@ def _in_order(lanes: Sequence[_Lane]) -> list[_Lane]:
 
 def _mark(part: _Lane, place: int, lane: int, axis: Axis) -> DropMark:
     y = lane * place + lane // 2 + 1
-    return DropMark(part.style, y, axis.at(part.value), axis.at(part.low), axis.at(part.high), part.clear, part.told)
+    return DropMark(
+        style=part.style,
+        y=y,
+        at=axis.at(part.value),
+        low=axis.at(part.low),
+        high=axis.at(part.high),
+        filled=part.clear,
+        told=part.told,
+    )
 
 
 def _value(part: _Lane) -> AttributeValue:
@@ -204,19 +228,28 @@ def _mean(row: Estimate | None, style: Style, full: float) -> Cell | None:
         return None
     clear = row.ci_low > 0 or row.ci_high < 0
     heat = round(min(_STRONGEST, _STRONGEST * abs(row.value) / full), 1)
-    return Cell(style, row.value, number(row.value), interval(row), "", clear, heat, row.value > 0)
+    return Cell(
+        style=style,
+        drop=row.value,
+        told=number(row.value),
+        interval=interval(row),
+        letters="",
+        significant=clear,
+        heat=heat,
+        worse=row.value > 0,
+    )
 
 
 def _cell(row: Drop | None, style: Style, full: float, content: ReportInput) -> Cell | None:
     if row is None or math.isnan(row.drop):
         return None
     return Cell(
-        style,
-        row.drop,
-        number(row.drop),
-        interval(row),
-        content.letters.get((row.attribute, row.model), ""),
-        significant(row),
-        round(_STRONGEST * abs(row.drop) / full, 1),
-        row.drop > 0,
+        style=style,
+        drop=row.drop,
+        told=number(row.drop),
+        interval=interval(row),
+        letters=content.letters.get((row.attribute, row.model), ""),
+        significant=significant(row),
+        heat=round(_STRONGEST * abs(row.drop) / full, 1),
+        worse=row.drop > 0,
     )

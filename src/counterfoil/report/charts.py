@@ -320,13 +320,13 @@ def _panel(rows: Sequence[Drop], kind: Literal["drop", "accuracy"], x_axis: Axis
 def _mark(row: Drop, kind: str, axes: tuple[Axis, Axis], style: Style) -> ScatterMark:
     value, low, high = _values(row, kind)
     return ScatterMark(
-        style,
-        axes[0].at(row.accuracy_original),
-        _down(axes[1], value),
-        _down(axes[1], low),
-        _down(axes[1], high),
-        significant(row),
-        f"{row.model}: {number(row.accuracy_original)} % right before, {kind} {number(value)}, "
+        style=style,
+        x=axes[0].at(row.accuracy_original),
+        y=_down(axes[1], value),
+        low=_down(axes[1], low),
+        high=_down(axes[1], high),
+        filled=significant(row),
+        told=f"{row.model}: {number(row.accuracy_original)} % right before, {kind} {number(value)}, "
         f"95 % interval {number(low)} to {number(high)}",
     )
 

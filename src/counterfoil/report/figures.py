@@ -172,7 +172,15 @@ def _heat_cell(cell: Cell | None, frame: tuple[float, float, float, float], shri
         return
     colour = blended(WORSE if cell.worse else BETTER, cell.heat / 100)
     yield DrawnBox(x + 0.5, y + 0.5, wide - 1, tall - 1, colour)
-    yield Label(x + wide / 2, y + 11, _value(cell), _VALUE * shrink, "middle", INK, cell.significant)
+    yield Label(
+        x=x + wide / 2,
+        y=y + 11,
+        text=_value(cell),
+        size=_VALUE * shrink,
+        anchor="middle",
+        colour=INK,
+        bold=cell.significant,
+    )
     yield Label(x + wide / 2, y + 21, cell.interval, _INTERVAL * shrink, "middle", INK)
 
 

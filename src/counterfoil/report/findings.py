@@ -77,7 +77,9 @@ def _attributes(model: str, rows: Sequence[GroupAccuracy]) -> list[Finding]:
     lines = [(attribute_name(row.attribute), f"{_rate(row.top1)} of {_counted(row)}") for row in enough]
     lines += [("too few photos:", few)] if few else []
     told = "; ".join(f"{name} {words}" for name, words in lines)
-    return [Finding(model, "by_attribute", f"{_HEADING}: {told}.", _HEADING, tuple(lines))]
+    return [
+        Finding(model=model, kind="by_attribute", text=f"{_HEADING}: {told}.", heading=_HEADING, lines=tuple(lines))
+    ]
 
 
 def _counted(row: GroupAccuracy) -> str:
@@ -99,7 +101,7 @@ def _lowest(rows: Sequence[GroupAccuracy], model: str) -> list[Finding]:
     if near:
         names = [kind_name(row) for row in near]
         told += f"; {listed(names) if len(near) <= _MOST_NAMED else f'{len(near)} other kinds'} may be as low"
-    return [Finding(model, "weakest", f"{told}.")]
+    return [Finding(model=model, kind="weakest", text=f"{told}.")]
 
 
 def kinds_of(rows: Sequence[GroupAccuracy]) -> list[GroupAccuracy]:
@@ -142,12 +144,12 @@ def _models(overall: Sequence[GroupAccuracy], surrogates: Sequence[str]) -> list
     clear = [row for row in others if not set(row.letters) & set(best.letters)]
     if not clear:
         told = "The pictures do not tell the models apart overall: a ranking of them would be noise."
-        return [Finding("", "models", told + left_out)]
+        return [Finding(model="", kind="models", text=told + left_out)]
     tied = [row.model for row in others if row not in clear]
     told = f"Overall {best.model} is right more often than {listed([row.model for row in clear])}"
     told += f" ({number(best.top1.value)} % against {listed([f'{number(row.top1.value)} %' for row in clear])})"
     told += f"; it cannot be told apart from {listed(tied)}" if tied else ""
-    return [Finding("", "models", f"{told}.{left_out}")]
+    return [Finding(model="", kind="models", text=f"{told}.{left_out}")]
 
 
 def headline(
@@ -189,7 +191,7 @@ def _left_unsaid(drops: Sequence[Drop]) -> list[Finding]:
         f"Too few photos: {len(few)} of {len(drops)} rows of the table rest on fewer than {FEWEST_PHOTOS} photos; "
         "nothing is said about them."
     )
-    return [Finding("", "data", told)]
+    return [Finding(model="", kind="data", text=told)]
 
 
 class Summarised(Protocol):
@@ -253,4 +255,4 @@ def _with_marks(found: Sequence[Finding], surrogates: Sequence[str]) -> Iterator
 
 
 def _mark(model: str) -> Finding:
-    return Finding(model, "surrogate", f"{model} – {MEANING}.")
+    return Finding(model=model, kind="surrogate", text=f"{model} – {MEANING}.")

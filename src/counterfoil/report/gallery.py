@@ -89,14 +89,14 @@ def _fitting(examples: Sequence[Example]) -> list[Example]:
 
 def _card(example: Example, looks: Mapping[str, Style], names: Mapping[str, str]) -> Card:
     return Card(
-        example.sample_id,
-        names.get(example.label, example.label),
-        example.edit,
-        example.level,
-        _data_address(example.original),
-        _data_address(example.edited),
-        [_verdict(example, place, looks, names) for place in range(len(example.replies))],
-        example.paired,
+        sample_id=example.sample_id,
+        name=names.get(example.label, example.label),
+        edit=example.edit,
+        level=example.level,
+        original=_data_address(example.original),
+        edited=_data_address(example.edited),
+        verdicts=[_verdict(example, place, looks, names) for place in range(len(example.replies))],
+        paired=example.paired,
     )
 
 
@@ -104,14 +104,14 @@ def _verdict(example: Example, place: int, looks: Mapping[str, Style], names: Ma
     reply = example.replies[place]
     outcome = reply.outcome(example.label, example.paired)
     return AnswerOutcome(
-        looks[reply.model],
-        outcome,
-        TOLD[outcome],
-        names.get(reply.before, reply.before),
-        round(100 * reply.confidence_before),
-        names.get(reply.after, reply.after),
-        round(100 * reply.confidence_after),
-        outcome == ("flipped" if example.paired else "wrong"),
+        style=looks[reply.model],
+        outcome=outcome,
+        told=TOLD[outcome],
+        before=names.get(reply.before, reply.before),
+        before_percent=round(100 * reply.confidence_before),
+        after=names.get(reply.after, reply.after),
+        after_percent=round(100 * reply.confidence_after),
+        failed=outcome == ("flipped" if example.paired else "wrong"),
     )
 
 

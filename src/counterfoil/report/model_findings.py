@@ -33,7 +33,7 @@ Kind: TypeAlias = Literal[
 ]  # fmt: skip
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Finding:
     """One sentence or two that the numbers support; `model` is empty where it is about all of them."""
 
@@ -50,15 +50,17 @@ def lead(model: str, kind: Kind, sentence: tuple[str, str], qualified: Sequence[
     """A finding from its sentence, with the model's name and without, and what qualifies it; no full stops."""
     text, brief = sentence
     aside = sentence_start(f"{'; '.join(qualified)}.") if qualified else ""
-    return Finding(model, kind, f"{'; '.join([text, *qualified])}.", brief=f"{sentence_start(brief)}.", aside=aside)
+    return Finding(
+        model=model, kind=kind, text=f"{'; '.join([text, *qualified])}.", brief=f"{sentence_start(brief)}.", aside=aside
+    )
 
 
 def too_few(most: int, picture: str, scored: str) -> Finding:
     """All that is said where no row has enough of them; `most` is the number of the row that has most."""
     if most == 0:
-        return Finding("", "data", f"No data: no {picture} was {scored}, so nothing can be said.")
+        return Finding(model="", kind="data", text=f"No data: no {picture} was {scored}, so nothing can be said.")
     told = f"Too few {picture}s: at most {most} were {scored}, and {FEWEST_PHOTOS} are the least."
-    return Finding("", "data", told)
+    return Finding(model="", kind="data", text=told)
 
 
 def representative_row(rows: Sequence[Drop]) -> list[Drop]:
@@ -143,8 +145,11 @@ def paired_models(clear: Sequence[Contrast]) -> list[Finding]:
         widest.setdefault(row.condition.attribute, row)
     if not widest:
         told = "Photo by photo, no single edit tells the models apart: a ranking of them by these drops would be noise."
-        return [Finding("", "models", told)]
-    return [Finding("", "models", _paired_comparison(row)) for row in list(widest.values())[:_MOST_COMPARISONS]]
+        return [Finding(model="", kind="models", text=told)]
+    return [
+        Finding(model="", kind="models", text=_paired_comparison(row))
+        for row in list(widest.values())[:_MOST_COMPARISONS]
+    ]
 
 
 def _paired_comparison(row: Contrast) -> str:
@@ -237,7 +242,9 @@ def _list(heading: str, rows: Sequence[Drop]) -> list[Finding]:
     told = [f"{attribute_name(first.attribute)} {points(first)}"]
     told += [f"{attribute_name(row.attribute)} {number(row.drop)} {interval(row)}" for row in others]
     lines = tuple((attribute_name(row.attribute), f"{points(row)}, {describe_row(row)}") for row in rows)
-    return [Finding(first.model, "costly", f"{heading}: {'; '.join(told)}.", heading, lines)]
+    return [
+        Finding(model=first.model, kind="costly", text=f"{heading}: {'; '.join(told)}.", heading=heading, lines=lines)
+    ]
 
 
 def _nothing_costs(rows: Sequence[Drop], known: Known) -> list[Finding]:
@@ -262,7 +269,15 @@ def _improved(rows: Sequence[Drop]) -> list[Finding]:
         return []
     told = listed([f"{attribute_name(row.attribute)} ({gain(row)}, {describe_row(row)})" for row in better])
     lines = tuple((attribute_name(row.attribute), f"{gain(row)}, {describe_row(row)}") for row in better)
-    return [Finding(better[0].model, "improved", f"Accuracy rises through {told}.", "Accuracy rises through", lines)]
+    return [
+        Finding(
+            model=better[0].model,
+            kind="improved",
+            text=f"Accuracy rises through {told}.",
+            heading="Accuracy rises through",
+            lines=lines,
+        )
+    ]
 
 
 def _unclear(rows: Sequence[Drop], known: Known) -> list[Finding]:
@@ -278,7 +293,7 @@ def _unclear(rows: Sequence[Drop], known: Known) -> list[Finding]:
     if corrected:
         close = listed([attribute_name(name) for name in names if name in corrected])
         told += f"Not significant {known.correction}: {close}. "
-    return [Finding(open_rows[0].model, "unclear", told + _doubt(worst_by_attribute(open_rows), known))]
+    return [Finding(model=open_rows[0].model, kind="unclear", text=told + _doubt(worst_by_attribute(open_rows), known))]
 
 
 def _doubt(rows: Sequence[Drop], known: Known) -> str:
@@ -291,7 +306,11 @@ def _doubt(rows: Sequence[Drop], known: Known) -> str:
 
 
 def _control(rows: Sequence[Drop], known: Known) -> list[Finding]:
-    return [Finding(row.model, "control", _control_cost(row, known)) for row in rows if row.attribute == "control"]
+    return [
+        Finding(model=row.model, kind="control", text=_control_cost(row, known))
+        for row in rows
+        if row.attribute == "control"
+    ]
 
 
 def _control_cost(row: Drop, known: Known) -> str:
@@ -308,9 +327,9 @@ def _control_cost(row: Drop, known: Known) -> str:
 def _presence(rows: Sequence[Drop]) -> list[Finding]:
     return [
         Finding(
-            row.model,
-            "presence",
-            f"Diagnostic: without the object ({row.edit}) still right on {number(row.accuracy)} % (n = {row.n}), "
+            model=row.model,
+            kind="presence",
+            text=f"Diagnostic: without the object ({row.edit}) still right on {number(row.accuracy)} % (n = {row.n}), "
             "from the background alone.",
         )
         for row in rows

@@ -16,7 +16,7 @@ from counterfoil.study.runs import Row
 from counterfoil.types import Drop, Run, Skipped
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PaperTable:
     """A table by a paper's own rule, or of published numbers, as the page, summary.json and Markdown show it.
 
@@ -40,7 +40,7 @@ class PaperTable:
             raise ValueError(f"expected {len(self.columns)} cells in every row of '{self.title}', got {wrong[0]}")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ReportInput:
     """Everything that the page, the tables and the summary say."""
 

@@ -62,7 +62,13 @@ class AnnotationSource(SourceBase):
         except Unusable as error:
             return Skipped(entry.id, "source", "", str(error))
         digest.update(f"mask {entry.annotation}".encode())
-        return Sample(entry.id, entry.label, entry.image, entry.image if entry.mask else None, digest.hexdigest())
+        return Sample(
+            id=entry.id,
+            label=entry.label,
+            image=entry.image,
+            mask=entry.image if entry.mask else None,
+            digest=digest.hexdigest(),
+        )
 
     @cached_property
     def _entries(self) -> dict[str, AnnotatedPhoto]:

@@ -55,7 +55,15 @@ class DemoSource(SourceBase):
     def _sample(self, row: dict[str, str]) -> Sample:
         path = self._folders[row["asset"]] / PurePosixPath(row["file"]).name
         digest = hashlib.sha256(path.read_bytes() + b"mask" + self._masks[row["stem"]]).hexdigest()
-        return Sample(_id(row), row["wnid"], str(path), row["stem"], digest, row["asset"], LICENCE)
+        return Sample(
+            id=_id(row),
+            label=row["wnid"],
+            image=str(path),
+            mask=row["stem"],
+            digest=digest,
+            origin=row["asset"],
+            licence=LICENCE,
+        )
 
     def read(self, sample: Sample) -> tuple[NDArray[np.uint8], NDArray[np.uint8] | None]:
         """The photo's pixels and its mask."""

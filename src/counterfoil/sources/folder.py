@@ -109,7 +109,9 @@ class FolderSource:
             return Skipped(name, "source", "", f"the file cannot be read: {error.strerror}")
         inside = None if mask is None else f"{label}/{mask.name}"
         origin, licence = self._licences.get(name, ("", ""))
-        return Sample(name, label, name, inside, digest.hexdigest(), origin, licence)
+        return Sample(
+            id=name, label=label, image=name, mask=inside, digest=digest.hexdigest(), origin=origin, licence=licence
+        )
 
     @cached_property
     def _licences(self) -> dict[str, tuple[str, str]]:

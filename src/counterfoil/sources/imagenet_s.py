@@ -92,7 +92,14 @@ class ImageNetSSource(SourceBase):
             digest = hashlib.sha256(path.read_bytes() + b"mask" + mask.read_bytes()).hexdigest()
         except OSError as error:
             return Skipped(name, "source", "", f"the file cannot be read: {error.strerror}")
-        return Sample(name, path.parent.name, name, f"{path.parent.name}/{mask.name}", digest, "ImageNet-S")
+        return Sample(
+            id=name,
+            label=path.parent.name,
+            image=name,
+            mask=f"{path.parent.name}/{mask.name}",
+            digest=digest,
+            origin="ImageNet-S",
+        )
 
     def read(self, sample: Sample) -> tuple[NDArray[np.uint8], NDArray[np.uint8] | None]:
         """The photo's pixels and the mask of its own class."""

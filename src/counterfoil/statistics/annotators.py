@@ -80,7 +80,13 @@ def _quality(name: str, verdicts: Sequence[Verdict], keep_if: Mapping[str, str])
     ]
     seconds = [verdict.seconds for verdict in verdicts]
     return AnnotatorQuality(
-        name, len(work), len(judged), sum(judged), len(pairs), sum(a == b for a, b in pairs), statistics.median(seconds)
+        annotator=name,
+        answers=len(work),
+        controls=len(judged),
+        controls_right=sum(judged),
+        repeats=len(pairs),
+        repeats_same=sum(a == b for a, b in pairs),
+        median_seconds=statistics.median(seconds),
     )
 
 

@@ -25,7 +25,7 @@ class Condition(NamedTuple):
     level: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Answers:
     """Answers in columns of equal length; the first three columns are positions in the tuples of names."""
 
@@ -137,7 +137,7 @@ APART = {"original", "control", "presence"}  # references, and pictures whose ob
 NO_LABEL = -1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Details:
     """Columns of the length of the answers; labels are positions in `labels`, -1 where there is none."""
 

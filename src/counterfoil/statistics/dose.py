@@ -39,7 +39,15 @@ def dose_curve(drops: Iterable[Drop], edit: str = "size") -> list[DosePoint]:
 def _point(row: Drop) -> DosePoint:
     low, high = max(0.0, row.accuracy_original - row.ci_high), min(100.0, row.accuracy_original - row.ci_low)
     return DosePoint(
-        row.model, row.level, row.object_share, row.n, row.accuracy, low, high, row.accuracy_original, significant(row)
+        model=row.model,
+        level=row.level,
+        object_share=row.object_share,
+        n=row.n,
+        accuracy=row.accuracy,
+        low=low,
+        high=high,
+        accuracy_original=row.accuracy_original,
+        significant=significant(row),
     )
 
 
@@ -110,7 +118,9 @@ def _fall(
     known = np.isfinite(losses).all(axis=0)  # the same photos at every step, or the curve bends by who is missing
     n = int(known.sum())
     if n == 0:
-        return DropThreshold(model, points, math.nan, math.nan, math.nan, "not reached", 0)
+        return DropThreshold(
+            model=model, points=points, level=math.nan, ci_low=math.nan, ci_high=math.nan, reached="not reached", n=0
+        )
     position = float(drop_threshold(100 * losses[:, known].mean(axis=1)[None], points)[0])
     chosen = counts[:, known]
     chosen = chosen[chosen.sum(axis=1) > 0]
@@ -118,7 +128,15 @@ def _fall(
     interval = percentile_interval(drop_threshold(curves, points))
     weaker, stronger = (_dose(doses, bound) for bound in interval)
     low, high = (weaker, stronger) if doses[0] < doses[-1] else (stronger, weaker)
-    return DropThreshold(model, points, _dose(doses, position), low, high, _reached(position), n)
+    return DropThreshold(
+        model=model,
+        points=points,
+        level=_dose(doses, position),
+        ci_low=low,
+        ci_high=high,
+        reached=_reached(position),
+        n=n,
+    )
 
 
 def _reached(position: float) -> Reached:

@@ -79,9 +79,14 @@ def regress_accuracy(accuracy: Sequence[float], factors: Mapping[str, Sequence[s
         raise UserError("expected accuracies that vary beyond the factors, got none: there is nothing to test against")
     rows = tuple(_squares(name, design, fit, total) for name in factors)
     return Regression(
-        len(outcome), len(outcome), float(fit.fvalue), float(fit.f_pvalue), float(fit.rsquared), rows,
-        _coefficients(design, fit),
-    )  # fmt: skip
+        n=len(outcome),
+        clusters=len(outcome),
+        statistic=float(fit.fvalue),
+        p_value=float(fit.f_pvalue),
+        r_squared=float(fit.rsquared),
+        factors=rows,
+        coefficients=_coefficients(design, fit),
+    )
 
 
 def regress_pictures(
@@ -104,9 +109,14 @@ def regress_pictures(
         slopes = fit.wald_test(np.eye(design.matrix.shape[1])[1:], use_f=False, scalar=True)
         rows = tuple(_wald(name, design, fit) for name in factors)
     return Regression(
-        len(correct), int(groups["groups"].max()) + 1, float(slopes.statistic), float(slopes.pvalue),
-        float(fit.prsquared), rows, _coefficients(design, fit),
-    )  # fmt: skip
+        n=len(correct),
+        clusters=int(groups["groups"].max()) + 1,
+        statistic=float(slopes.statistic),
+        p_value=float(slopes.pvalue),
+        r_squared=float(fit.prsquared),
+        factors=rows,
+        coefficients=_coefficients(design, fit),
+    )
 
 
 def _design(factors: Mapping[str, Sequence[str]], n: int) -> _Design:
@@ -133,17 +143,27 @@ def _squares(name: str, design: _Design, fit: Any, total: float) -> Factor:
     gained = float(np.sum((fit.model.endog - rest @ solution) ** 2) - fit.ssr)
     test = fit.f_test(np.eye(design.matrix.shape[1])[design.columns[name]])
     return Factor(
-        name, design.levels[name][0], len(design.columns[name]), gained, float(test.fvalue), float(test.pvalue),
-        gained / total,
-    )  # fmt: skip
+        name=name,
+        reference=design.levels[name][0],
+        degrees=len(design.columns[name]),
+        sum_of_squares=gained,
+        statistic=float(test.fvalue),
+        p_value=float(test.pvalue),
+        share=gained / total,
+    )
 
 
 def _wald(name: str, design: _Design, fit: Any) -> Factor:
     test = fit.wald_test(np.eye(design.matrix.shape[1])[design.columns[name]], use_f=False, scalar=True)
     return Factor(
-        name, design.levels[name][0], len(design.columns[name]), math.nan, float(test.statistic), float(test.pvalue),
-        math.nan,
-    )  # fmt: skip
+        name=name,
+        reference=design.levels[name][0],
+        degrees=len(design.columns[name]),
+        sum_of_squares=math.nan,
+        statistic=float(test.statistic),
+        p_value=float(test.pvalue),
+        share=math.nan,
+    )
 
 
 def _coefficients(design: _Design, fit: Any) -> tuple[Coefficient, ...]:

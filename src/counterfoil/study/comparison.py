@@ -13,7 +13,7 @@ from counterfoil.statistics.paired import Contrast, compare_accuracies, compare_
 from counterfoil.study.runs import Study, open_runs, surrogates_among
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RunComparison:
     """How far two models lie apart; every difference is the first minus the second."""
 
@@ -63,7 +63,9 @@ def _accuracies(study: Study, first: str, second: str) -> RunComparison:
     attributes, levels = (
         compare_accuracies(answers, first, second) for answers in (pool_by_attribute(study.answers), study.answers)
     )
-    return RunComparison(first, second, overall, attributes, levels, "accuracies")
+    return RunComparison(
+        first=first, second=second, accuracy=overall, attributes=attributes, levels=levels, kind="accuracies"
+    )
 
 
 def _drops(study: Study, first: str, second: str) -> RunComparison:
@@ -73,9 +75,9 @@ def _drops(study: Study, first: str, second: str) -> RunComparison:
     if not originals or originals[0].n == 0:
         raise UserError("the runs are empty: no unedited photo was answered by both models, so nothing can be compared")
     return RunComparison(
-        first,
-        second,
-        originals[0],
-        compare_drops(pool_by_attribute(study.answers), first, second),
-        compare_drops(study.answers, first, second),
+        first=first,
+        second=second,
+        accuracy=originals[0],
+        attributes=compare_drops(pool_by_attribute(study.answers), first, second),
+        levels=compare_drops(study.answers, first, second),
     )

@@ -42,9 +42,9 @@ def answers_from_tables(tables: Tables, *, conditions: Sequence[Condition] = ())
     samples, sample = _text(tables, "sample_id")
     outcomes, outcome = _text(tables, "outcome")
     return Answers(
-        tuple(tables),
-        known_conditions,
-        samples,
+        models=tuple(tables),
+        conditions=known_conditions,
+        samples=samples,
         model=np.repeat(np.arange(len(tables)), [len(table["correct"]) for table in tables.values()]),
         condition=condition,
         sample=sample,
@@ -69,8 +69,8 @@ def details_from_tables(
     first, second = (_numbers(tables, name).astype(np.float64) for name in ("score_1", "score_2"))
     places = np.array([(centres or {}).get(word, (np.nan, np.nan)) for word in variants.words]).reshape(-1, 2)
     return Details(
-        answers,
-        labels,
+        answers=answers,
+        labels=labels,
         label=label,
         answer=answer,
         true_score=_numbers(tables, "true_score").astype(np.float64),

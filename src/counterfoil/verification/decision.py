@@ -34,11 +34,16 @@ def records_of(qualities: Sequence[AnnotatorQuality], counted: set[str]) -> tupl
     """Everybody's record without the names, in an order that does not tell them."""
     found = [
         AnnotatorRecord(
-            row.answers, row.controls, row.controls_right, row.repeats, row.repeats_same, row.median_seconds,
-            row.annotator in counted,
+            answers=row.answers,
+            controls=row.controls,
+            controls_right=row.controls_right,
+            repeats=row.repeats,
+            repeats_same=row.repeats_same,
+            median_seconds=row.median_seconds,
+            counted=row.annotator in counted,
         )
         for row in qualities
-    ]  # fmt: skip
+    ]
     return tuple(
         sorted(found, key=lambda row: (not row.counted, -row.answers, -row.controls_right, row.median_seconds))
     )
@@ -125,10 +130,15 @@ def decide(verification: Verification, rule: DecisionRule, exclusion: Exclusion)
     decided = _decisions(verification, counted, rule, words)
     verification.check_pictures([row.variant_id for row in decided])
     verified = VerificationResult(
-        rule.words,
-        {question.id: question.text for question in verification.questionnaire.questions},
-        len(names), agreement, decided, verification.workspace.digest, records, quality_warnings(records, agreement),
-    )  # fmt: skip
+        rule=rule.words,
+        questions={question.id: question.text for question in verification.questionnaire.questions},
+        annotators=len(names),
+        agreement=agreement,
+        decisions=decided,
+        workspace_digest=verification.workspace.digest,
+        records=records,
+        doubts=quality_warnings(records, agreement),
+    )
     verification.workspace.keep_verified(verified)
     return Decided(verified, len(verification.asked), out, len(words))
 

@@ -103,9 +103,15 @@ def _verdict(row: Mapping[str, Any], place: str) -> Verdict:
     if control not in _CONTROLS:
         raise UserError(f"expected control to be empty, good, bad or repeat, got '{control}' in {place}")
     return Verdict(
-        variant_id, annotator, question, answer, amount(row.get("seconds"), place), str(row.get("time") or ""),
-        int(amount(row.get("version") or 1, place)), cast(Control, control),
-    )  # fmt: skip
+        variant_id=variant_id,
+        annotator=annotator,
+        question=question,
+        answer=answer,
+        seconds=amount(row.get("seconds"), place),
+        time=str(row.get("time") or ""),
+        version=int(amount(row.get("version") or 1, place)),
+        control=cast(Control, control),
+    )
 
 
 def _inert(value: object) -> object:

@@ -19,7 +19,7 @@ SESSION_SECONDS = 30 * 24 * 3600.0
 _LONGEST_NAME = 80
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Person:
     """Somebody with an account."""
 
@@ -146,6 +146,12 @@ def _hashed(token: str) -> str:
 def _person(row: object) -> Person:
     found = row._mapping  # type: ignore[attr-defined]
     return Person(
-        found["id"], found["name"], found["role"], found["nonce"], found["link_expires_at"],
-        found["revoked_at"] is not None, bool(found["excluded"]), found["reason"],
-    )  # fmt: skip
+        id=found["id"],
+        name=found["name"],
+        role=found["role"],
+        nonce=found["nonce"],
+        link_expires_at=found["link_expires_at"],
+        revoked=found["revoked_at"] is not None,
+        excluded=bool(found["excluded"]),
+        reason=found["reason"],
+    )

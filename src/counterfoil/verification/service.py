@@ -80,7 +80,7 @@ class Statistics:
 LINK_DAYS = 30.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class VerificationService:
     """One verification, open for work."""
 

@@ -244,7 +244,16 @@ def _verdicts(connection: Connection, condition: ColumnElement[bool]) -> list[Ve
         .order_by(_submissions.id, _answer_rows.question)
     )  # fmt: skip
     return [
-        Verdict(variant, name, question, answer, seconds, _iso(given_at), version, why)
+        Verdict(
+            variant_id=variant,
+            annotator=name,
+            question=question,
+            answer=answer,
+            seconds=seconds,
+            time=_iso(given_at),
+            version=version,
+            control=why,
+        )
         for variant, name, question, answer, seconds, given_at, version, why in connection.execute(query)
     ]
 

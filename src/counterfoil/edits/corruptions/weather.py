@@ -112,11 +112,11 @@ class _Snowfall(NamedTuple):
 
 
 SNOW = (
-    _Snowfall(0.1, 0.3, 3, 0.5, 10, 4, 0.8),
-    _Snowfall(0.2, 0.3, 2, 0.5, 12, 4, 0.7),
-    _Snowfall(0.55, 0.3, 4, 0.9, 12, 8, 0.7),
-    _Snowfall(0.55, 0.3, 4.5, 0.85, 12, 8, 0.65),
-    _Snowfall(0.55, 0.3, 2.5, 0.85, 12, 12, 0.55),
+    _Snowfall(mean=0.1, spread=0.3, flake=3, threshold=0.5, radius=10, sigma=4, kept=0.8),
+    _Snowfall(mean=0.2, spread=0.3, flake=2, threshold=0.5, radius=12, sigma=4, kept=0.7),
+    _Snowfall(mean=0.55, spread=0.3, flake=4, threshold=0.9, radius=12, sigma=8, kept=0.7),
+    _Snowfall(mean=0.55, spread=0.3, flake=4.5, threshold=0.85, radius=12, sigma=8, kept=0.65),
+    _Snowfall(mean=0.55, spread=0.3, flake=2.5, threshold=0.85, radius=12, sigma=12, kept=0.55),
 )
 
 

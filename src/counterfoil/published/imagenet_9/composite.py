@@ -221,10 +221,10 @@ def read(tree: Tree) -> Archive:
     bound = f": {UPPER_BOUND}; {NAME_EVERY} lays each on all." if met < len(parts.grounds) else "."
     files, exhibits = _exhibits(NAME, [(place, list(_drawn(place, parts.grounds))) for place in parts.masks])
     return Challenge(
-        CALLED,
-        tree,
-        exhibits,
-        imagenet9(),
+        name=CALLED,
+        tree=tree,
+        exhibits=exhibits,
+        space=imagenet9(),
         skipped=tuple(parts.lost),
         notes=(note + bound, *_partial(parts), shown_as_they_are(SIDE)),
         files=files,
@@ -242,7 +242,7 @@ def read_every(tree: Tree) -> Archive:
     )
     files, exhibits = _exhibits(NAME_EVERY, [(place, [EVERY]) for place in parts.masks])
     return EveryBackground(
-        CALLED_EVERY, tree, exhibits, imagenet9(), skipped=tuple(parts.lost),
+        name=CALLED_EVERY, tree=tree, exhibits=exhibits, space=imagenet9(), skipped=tuple(parts.lost),
         notes=(note, *_partial(parts), shown_as_they_are(SIDE)), files=files,
         grounds=tuple(place.file for place in parts.grounds),
     )  # fmt: skip

@@ -55,7 +55,7 @@ def read(tree: Tree) -> Archive:
     exhibits, twice = without_duplicates(exhibits_of(NAME, tree.sizes.path, map(_found, findings.places)))
     variations = findings.folders("variation")
     return Archive(
-        NAME, tree, exhibits, imagenet9(),
+        name=NAME, tree=tree, exhibits=exhibits, space=imagenet9(),
         skipped=(*_missing(variations), *twice, *stray_rows(NAME, findings.strays)), notes=tuple(_notes(variations)),
     )  # fmt: skip
 

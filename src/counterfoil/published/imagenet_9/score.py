@@ -64,11 +64,11 @@ def _challenge(study: Study, condition: Condition) -> Sequence[PaperTable]:
         rows.append((model, clean, found.value, found.ci_low, found.ci_high, float(found.n)))
     return [
         PaperTable(
-            title,
-            f"{_SUPER_CLASS} Challenge accuracy = percent of foregrounds that are right on {met}.",
-            ("model", "original", called, f"{called}, low", f"{called}, high", "foregrounds"),
-            tuple(rows),
-            notes_of(study),
+            title=title,
+            rule=f"{_SUPER_CLASS} Challenge accuracy = percent of foregrounds that are right on {met}.",
+            columns=("model", "original", called, f"{called}, low", f"{called}, high", "foregrounds"),
+            rows=tuple(rows),
+            footnotes=notes_of(study),
         )
     ]
 
@@ -77,8 +77,8 @@ def _accuracies(study: Study) -> PaperTable:
     scores, kinds = top1(study), present(study, KINDS)
     rows = [(model, *(scores.accuracy(model, [kind]) for kind in kinds.values())) for model in study.files]
     return PaperTable(
-        "ImageNet-9, accuracy", f"{_SUPER_CLASS} In percent.", ("model", *kinds), tuple(rows),
-        notes_of(study, missing(study, KINDS, "the table")),
+        title="ImageNet-9, accuracy", rule=f"{_SUPER_CLASS} In percent.", columns=("model", *kinds), rows=tuple(rows),
+        footnotes=notes_of(study, missing(study, KINDS, "the table")),
     )  # fmt: skip
 
 
@@ -87,12 +87,12 @@ def _gaps(study: Study) -> PaperTable:
     mixed = [Condition(*kinds[name]) for name in _MIXED if name in kinds]
     rows = [(model, *_gap(study, model), *_survival(study, model, mixed)) for model in study.files]
     return PaperTable(
-        "ImageNet-9, backgrounds",
-        "bg_gap = accuracy on mixed_same minus accuracy on mixed_rand, in points, with the paired interval over the"
-        " foregrounds that are in both. Survival = percent of foregrounds that are right in every mixed picture of the"
-        " archive; the challenge accuracy, over all backgrounds, is imagenet-9-challenge.",
-        ("model", "bg_gap", "bg_gap, low", "bg_gap, high", "survival", "survival, foregrounds"),
-        tuple(rows),
+        title="ImageNet-9, backgrounds",
+        rule="bg_gap = accuracy on mixed_same minus accuracy on mixed_rand, in points, with the paired interval over"
+        " the foregrounds that are in both. Survival = percent of foregrounds that are right in every mixed picture of"
+        " the archive; the challenge accuracy, over all backgrounds, is imagenet-9-challenge.",
+        columns=("model", "bg_gap", "bg_gap, low", "bg_gap, high", "survival", "survival, foregrounds"),
+        rows=tuple(rows),
     )
 
 

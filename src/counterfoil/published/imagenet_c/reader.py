@@ -46,7 +46,7 @@ def read(tree: Tree) -> Archive:
     foreign = used.where(lambda parts: parts["wnid"] not in imagenet1k()).files()
     extra = {name: many for name, many in findings.folders("corruption").items() if name in EXTRA}
     return Archive(
-        NAME, tree, exhibits, imagenet1k(),
+        name=NAME, tree=tree, exhibits=exhibits, space=imagenet1k(),
         skipped=(*_extra_rows(extra), *twice, *stray_rows(NAME, [*findings.strays, *foreign])),
         notes=tuple(_notes(used.folders("corruption", "severity"))),
     )  # fmt: skip

@@ -76,12 +76,12 @@ def _relative(study: Study, whole: Sequence[str], errors: dict[str, dict[str, li
         cells = [*result.by_corruption.values(), result.mean] if result else [None] * (len(whole) + 1)
         rows.append((model, *cells))
     return PaperTable(
-        "ImageNet-C, corruption error",
-        "CE = sum of top-1 errors over five severities / AlexNet's, in percent; mCE = their mean over fifteen"
+        title="ImageNet-C, corruption error",
+        rule="CE = sum of top-1 errors over five severities / AlexNet's, in percent; mCE = their mean over fifteen"
         " corruptions.",
-        ("model", *(f"CE, {name}" for name in whole), mean),
-        tuple(rows),
-        notes_of(study, told),
+        columns=("model", *(f"CE, {name}" for name in whole), mean),
+        rows=tuple(rows),
+        footnotes=notes_of(study, told),
     )
 
 
@@ -92,11 +92,11 @@ def _plain(whole: Sequence[str], errors: dict[str, dict[str, list[float]]]) -> P
         cells = [*means, sum(means) / len(means)] if means else [None] * (len(whole) + 1)
         rows.append((model, *cells))
     return PaperTable(
-        "ImageNet-C, error",
-        "Mean top-1 error over five severities, in percent, and its mean over the corruptions, as they are.",
-        ("model", *(f"error, {name}" for name in whole), "mean error"),
-        tuple(rows),
-        noted("" if whole else "No corruption has all five severities in this run."),
+        title="ImageNet-C, error",
+        rule="Mean top-1 error over five severities, in percent, and its mean over the corruptions, as they are.",
+        columns=("model", *(f"error, {name}" for name in whole), "mean error"),
+        rows=tuple(rows),
+        footnotes=noted("" if whole else "No corruption has all five severities in this run."),
     )
 
 

@@ -49,7 +49,7 @@ def read(tree: Tree) -> Archive:
     foreign = findings.places.where(lambda parts: parts["category"] not in known).files()
     factors = findings.folders("factor")
     return Archive(
-        NAME, tree, exhibits_of(NAME, tree.sizes.path, found), imagenet_d(),
+        name=NAME, tree=tree, exhibits=exhibits_of(NAME, tree.sizes.path, found), space=imagenet_d(),
         skipped=(*_missing(factors), *stray_rows(NAME, [*findings.strays, *foreign])),
         notes=tuple(note for kind in KINDS for note in partial_note(f"{kind} pictures", factors[kind], COUNTS[kind])),
         distractors=_distractors(tree, findings.root),

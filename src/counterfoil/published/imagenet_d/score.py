@@ -55,7 +55,9 @@ def _accuracies(study: Study, rule: str, models: Sequence[str]) -> PaperTable:
     rows = [
         (model, *_cells(best, model, kinds), *_cells(among, model, kinds), float(best.count(model))) for model in models
     ]
-    return PaperTable(f"ImageNet-D, {rule}", _RULES[rule], columns, tuple(rows), notes_of(study))
+    return PaperTable(
+        title=f"ImageNet-D, {rule}", rule=_RULES[rule], columns=columns, rows=tuple(rows), footnotes=notes_of(study)
+    )
 
 
 def _questions(study: Study, models: Sequence[str]) -> PaperTable:
@@ -71,14 +73,14 @@ def _questions(study: Study, models: Sequence[str]) -> PaperTable:
         for model in models
     ]  # fmt: skip
     return PaperTable(
-        "ImageNet-D, two-choice questions",
-        "The truth and a wrong category are offered; an answer that names only the truth is right, only the other"
+        title="ImageNet-D, two-choice questions",
+        rule="The truth and a wrong category are offered; an answer that names only the truth is right, only the other"
         " wrong, both or neither unparsed and left out. Wrong categories come from the archive's questions, which took"
         " CLIP's best wrong answer. The release always offers the truth first, which favours models that repeat the"
         " first choice: drawn order is the default here.",
-        ("model", "order", *_columns("right", kinds), "scored", *ends),
-        tuple(rows),
-        notes_of(study),
+        columns=("model", "order", *_columns("right", kinds), "scored", *ends),
+        rows=tuple(rows),
+        footnotes=notes_of(study),
     )
 
 

@@ -66,7 +66,7 @@ def read(tree: Tree) -> Archive:
     if not exhibits:
         raise UserError(f"expected the pictures' names in labels.txt of '{tree.where}', found none of them there")
     return Archive(
-        NAME, tree, exhibits, imagenet1k(),
+        name=NAME, tree=tree, exhibits=exhibits, space=imagenet1k(),
         skipped=(*_missing(kinds), *unlabelled, *twice, *stray_rows(NAME, findings.strays)),
         notes=tuple(_notes(kinds)),
     )  # fmt: skip

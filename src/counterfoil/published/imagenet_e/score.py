@@ -30,11 +30,11 @@ def _accuracies(study: Study) -> PaperTable:
     scores, kinds = top1(study), present(study, KINDS)
     rows = [(model, *(scores.accuracy(model, [kind]) for kind in kinds.values())) for model in study.files]
     return PaperTable(
-        "ImageNet-E, accuracy",
-        "Top-1 in percent over the pictures of each folder.",
-        ("model", *(COLUMNS[name] for name in kinds)),
-        tuple(rows),
-        notes_of(study),
+        title="ImageNet-E, accuracy",
+        rule="Top-1 in percent over the pictures of each folder.",
+        columns=("model", *(COLUMNS[name] for name in kinds)),
+        rows=tuple(rows),
+        footnotes=notes_of(study),
     )
 
 
@@ -51,10 +51,16 @@ def _drops(study: Study) -> PaperTable:
         for model in study.files
     ]  # fmt: skip
     return PaperTable(
-        "ImageNet-E, drops",
-        "Drop = top-1 on ori minus top-1 on the kind, over the same pictures, in points; the mean is over all kinds but"
-        " Inver (rec), which shows what the editing tool itself costs.",
-        ("model", *(f"drop, {COLUMNS[name]}" for name in kinds), "mean drop", "mean drop, low", "mean drop, high"),
-        tuple(rows),
-        noted(missing(study, KINDS, "the mean")),
+        title="ImageNet-E, drops",
+        rule="Drop = top-1 on ori minus top-1 on the kind, over the same pictures, in points; the mean is over all"
+        " kinds but Inver (rec), which shows what the editing tool itself costs.",
+        columns=(
+            "model",
+            *(f"drop, {COLUMNS[name]}" for name in kinds),
+            "mean drop",
+            "mean drop, low",
+            "mean drop, high",
+        ),
+        rows=tuple(rows),
+        footnotes=noted(missing(study, KINDS, "the mean")),
     )

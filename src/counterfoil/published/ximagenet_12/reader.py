@@ -61,7 +61,7 @@ def read(tree: Tree) -> Archive:
     refuse_none(findings.places, NAME, EXPECTED, tree)
     exhibits, twice = without_duplicates(exhibits_of(NAME, tree.sizes.path, map(_found, findings.places)))
     return Archive(
-        NAME, tree, exhibits, ximagenet12(),
+        name=NAME, tree=tree, exhibits=exhibits, space=ximagenet12(),
         skipped=(*twice, *stray_rows(NAME, findings.strays)), notes=tuple(_notes(findings.folders("scenario"))),
     )  # fmt: skip
 

@@ -64,11 +64,11 @@ def _accuracies(study: Study) -> PaperTable:
         for model in study.files
     ]
     return PaperTable(
-        "XImageNet-12, accuracy by scenario",
-        f"Top-1 in percent; {_competing(study)}.",
-        ("model", *scenarios, "all pictures"),
-        tuple(rows),
-        notes_of(study),
+        title="XImageNet-12, accuracy by scenario",
+        rule=f"Top-1 in percent; {_competing(study)}.",
+        columns=("model", *scenarios, "all pictures"),
+        rows=tuple(rows),
+        footnotes=notes_of(study),
     )
 
 
@@ -85,12 +85,13 @@ def _cross_validated(study: Study, details: Details) -> PaperTable:
         found = [_folds(details, model, kind) for kind in scenarios.values()]
         rows.append((model, *(cell for fold in found for cell in _cells(fold))))
     return PaperTable(
-        f"XImageNet-12, {FOLDS}-fold",
-        f"Mean and sample deviation of top-1 over {FOLDS} parts of the pictures, every class spread evenly over them."
+        title=f"XImageNet-12, {FOLDS}-fold",
+        rule=f"Mean and sample deviation of top-1 over {FOLDS} parts of the pictures, every class spread evenly over"
+        " them."
         " No model is trained between the parts, so the mean is the plain accuracy up to the parts' sizes.",
-        ("model", *(f"{what}, {name}" for name in scenarios for what in ("folds mean", "folds deviation"))),
-        tuple(rows),
-        noted(_too_few(details, scenarios)),
+        columns=("model", *(f"{what}, {name}" for name in scenarios for what in ("folds mean", "folds deviation"))),
+        rows=tuple(rows),
+        footnotes=noted(_too_few(details, scenarios)),
         decimals=2,
     )
 
@@ -133,12 +134,12 @@ def _scores(study: Study, details: Details) -> PaperTable:
         other.append(f"{model}: {_readings(details, model)}")
     unknown = "" if other else "No photo is in every scenario, so there is no score."
     return PaperTable(
-        "XImageNet-12, robustness score",
-        f"{DEFINITIONS[0].name}; accuracies as shares, over the photos that are in every scenario. The paper leaves"
-        " open which spread it means.",
-        ("model", "S", "S, low", "S, high", "sigma over classes", "sigma over scenarios"),
-        tuple(rows),
-        noted(unknown, *other),
+        title="XImageNet-12, robustness score",
+        rule=f"{DEFINITIONS[0].name}; accuracies as shares, over the photos that are in every scenario. The paper"
+        " leaves open which spread it means.",
+        columns=("model", "S", "S, low", "S, high", "sigma over classes", "sigma over scenarios"),
+        rows=tuple(rows),
+        footnotes=noted(unknown, *other),
         decimals=4,
     )
 
@@ -164,7 +165,15 @@ def _regression(study: Study, details: Details) -> Sequence[PaperTable]:
     try:
         fit = accuracy_regression(details)
     except UserError as error:
-        return [PaperTable(_REGRESSION, _REGRESSION_RULE, ("factor",), (), (f"No regression: {error}.",))]
+        return [
+            PaperTable(
+                title=_REGRESSION,
+                rule=_REGRESSION_RULE,
+                columns=("factor",),
+                rows=(),
+                footnotes=(f"No regression: {error}.",),
+            )
+        ]
     names = {f"{kind.edit} {kind.level}": name for name, kind in _scenarios(study).items()}
     names |= {label: ximagenet12().name_of(label) for label in ximagenet12().labels}
     clustered, why = _clustered(details)
@@ -175,7 +184,14 @@ def _regression(study: Study, details: Details) -> Sequence[PaperTable]:
     ]  # fmt: skip
     columns = ("factor", "degrees of freedom", "sum of squares", "F", "p", "share of variance", "p, clustered by photo")
     return [
-        PaperTable(_REGRESSION, _REGRESSION_RULE, columns, tuple(rows), noted(_whole(fit), why), decimals=4),
+        PaperTable(
+            title=_REGRESSION,
+            rule=_REGRESSION_RULE,
+            columns=columns,
+            rows=tuple(rows),
+            footnotes=noted(_whole(fit), why),
+            decimals=4,
+        ),
         _coefficients(fit, names),
     ]
 
@@ -204,9 +220,9 @@ def _coefficients(fit: Regression, names: dict[str, str]) -> PaperTable:
 
     first = ", ".join(f"{row.name} {names.get(row.reference, row.reference)}" for row in fit.factors)
     return PaperTable(
-        f"{_REGRESSION}, coefficients",
-        f"Points of accuracy that a level adds to the first of its factor ({first}), with 95 % intervals.",
-        ("factor", "level", "points", "points, low", "points, high", "p"),
-        tuple(line(row) for row in fit.coefficients),
+        title=f"{_REGRESSION}, coefficients",
+        rule=f"Points of accuracy that a level adds to the first of its factor ({first}), with 95 % intervals.",
+        columns=("factor", "level", "points", "points, low", "points, high", "p"),
+        rows=tuple(line(row) for row in fit.coefficients),
         decimals=3,
     )
