@@ -6,16 +6,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load
 
-from counterfoil.assets.onnx_graph import Graph
 from counterfoil.assets.onnx_session import session
 from counterfoil.errors import UserError
+
+if TYPE_CHECKING:
+    from counterfoil.assets.onnx_graph import Graph
 
 PATCH = 4  # pixels along the side of a patch; the network sees one place for each
 INPUT_PLANES = 7  # the noisy picture, the known colours, where they are known
@@ -143,6 +145,8 @@ class _Layers:
 
 def background_graph(weights: Weights) -> bytes:
     """An ONNX model: patches (n, planes x PATCH^2, height, width) and log_ratio (n, 1) in, patches of v out."""
+    from counterfoil.assets.onnx_graph import Graph  # here, because it imports onnx, which most commands do not need
+
     layers = _Layers(Graph("background"), weights)
     graph, noise = layers.graph, layers.noise("log_ratio")
     value, kept = layers.convolution("patches", "first"), []
