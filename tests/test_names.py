@@ -1,8 +1,9 @@
-"""One name per thing: no file name and no public class name twice, no metaphors as names."""
+"""One name per thing: no file name and no public class name twice, no metaphors as names; the figure of the rooms."""
 
 from __future__ import annotations
 
 import ast
+import runpy
 from collections import defaultdict
 from pathlib import Path
 
@@ -69,3 +70,8 @@ def test_no_metaphor_is_a_name(kind: str) -> None:
             if isinstance(node, kinds):
                 names.add((node.name.lower().lstrip("_"), f"{path.relative_to(PACKAGE)}:{node.lineno}"))
     assert sorted((name, place) for name, place in names if set(name.split("_")) & METAPHORS) == []
+
+
+def test_the_figure_of_the_rooms_is_drawn_from_the_code() -> None:
+    script = runpy.run_path(str(ROOT / "docs" / "figures" / "draw_rooms.py"))
+    assert script["draw"]() == script["FIGURE"].read_text(encoding="utf-8"), "draw it again: make rooms"

@@ -7,11 +7,15 @@ that follow from others (a room that imports B, which imports C, may import C to
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 
-import tomllib
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "counterfoil"
