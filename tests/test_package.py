@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -13,9 +14,10 @@ import pytest
 from click.testing import CliRunner
 
 import counterfoil as cf
+from command_line import find_command, subcommands
 from counterfoil.assets.cache import asset, cache_folder
 from counterfoil.assets.networks import onnx_file
-from counterfoil.cli import commands
+from counterfoil.cli import PLACES, commands
 from counterfoil.edits.registry import EDITS
 from counterfoil.plugins import required
 from counterfoil.recipes.edit_recipe import load_recipe, recipe_names
@@ -62,14 +64,31 @@ def test_the_core_asks_for_nothing_heavy() -> None:
 
 
 def test_the_commands_load_pyarrow_only_for_tables() -> None:
-    code = "import sys, counterfoil.cli; print('counterfoil.store.parquet' in sys.modules, 'pyarrow' in sys.modules)"
+    modules = ", ".join({f"counterfoil.cli.{place.module}" for place in PLACES.values()})
+    code = f"import sys, {modules}; print('counterfoil.store.parquet' in sys.modules, 'pyarrow' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["True", "False"]
 
 
+@pytest.mark.parametrize("argument", ["--help", "version", "--version"])
+def test_help_and_version_load_no_heavy_package(argument: str) -> None:
+    code = (
+        f"import sys; sys.argv = ['counterfoil', '{argument}']\nfrom counterfoil.__main__ import main\n"
+        "try: main()\nfinally: print({'numpy', 'cv2', 'onnxruntime', 'pyarrow'} & set(sys.modules), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout
+    assert done.stderr == "set()\n"
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_the_summary_in_the_table_of_commands_is_the_commands_own(name: str) -> None:
+    assert find_command(name).get_short_help_str(limit=1000) == PLACES[name].summary
+
+
 def _documented(command: click.Command, path: str) -> list[str]:
     if isinstance(command, click.Group):
-        return [name for sub, child in command.commands.items() for name in _documented(child, f"{path} {sub}")]
+        return [name for sub, child in subcommands(command).items() for name in _documented(child, f"{path} {sub}")]
     return [path]
 
 
@@ -80,10 +99,7 @@ def test_every_command_is_documented(path: str) -> None:
 
 @pytest.mark.parametrize("path", _documented(commands, "counterfoil"))
 def test_every_option_is_documented_and_helps_itself(path: str) -> None:
-    command: click.Command = commands
-    for part in path.split()[1:]:
-        assert isinstance(command, click.Group)
-        command = command.commands[part]
+    command = find_command(*path.split()[1:])
     text = (ROOT / "docs" / "commands.md").read_text()
     for option in command.params:
         if isinstance(option, click.Option):
@@ -147,7 +163,8 @@ def test_the_code_of_the_readme_runs(tmp_path: Path) -> None:
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     assert blocks
     code = "\n".join(blocks).replace("embedded:efficientnet-lite0", "python:planted:honest")
-    environment = {"PYTHONPATH": str(HELPERS), "PATH": "/usr/bin:/bin"}
+    path = os.pathsep.join([str(HELPERS), os.environ.get("PYTHONPATH", "")])
+    environment = {"PYTHONPATH": path, "PATH": "/usr/bin:/bin"}
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
     )

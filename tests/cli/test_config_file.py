@@ -10,8 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
-from command_line import counterfoil
-from counterfoil.cli import commands
+from command_line import counterfoil, find_command
 from counterfoil.cli.config_file import read_config
 from locations import ROOT
 from planted import write_photos
@@ -102,13 +101,13 @@ def test_a_file_that_is_not_there_is_one_line(tmp_path: Path) -> None:
 
 def test_words_of_yaml_are_read_as_they_are_written(tmp_path: Path) -> None:
     path = write_config(tmp_path, "recipe: no\nout: 2026-11-17\nseed: 007\n")
-    context = click.Context(commands.commands["run"], info_name="run")
+    context = click.Context(find_command("run"), info_name="run")
     assert read_config(path, context) == {"recipe": "no", "out": "2026-11-17", "seed": "007"}
 
 
 def test_the_documented_file_is_one_that_run_takes(tmp_path: Path) -> None:
     (block,) = re.findall(r"```yaml\n(# run\.yaml.*?)```", DOCS.read_text(), re.S)
-    context = click.Context(commands.commands["run"], info_name="run")
+    context = click.Context(find_command("run"), info_name="run")
     values = read_config(write_config(tmp_path, block), context)
     assert values["models"] == ["timm:resnet50.a1_in1k", "onnx:ours.onnx"]
     assert set(values) == {

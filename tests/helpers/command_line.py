@@ -8,9 +8,11 @@ from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
+import click
 import pytest
 
 from counterfoil.__main__ import main
+from counterfoil.cli import commands
 
 
 @dataclass(frozen=True)
@@ -33,3 +35,19 @@ def counterfoil(*arguments: object, cwd: Path | None = None) -> Ended:
         except SystemExit as end:
             status = end.code if isinstance(end.code, int) else 1
     return Ended(status, out.getvalue(), error.getvalue())
+
+
+def subcommands(group: click.Group) -> dict[str, click.Command]:
+    """The commands of a group by name, those that are imported when they are called too."""
+    context = click.Context(group)
+    named = {name: group.get_command(context, name) for name in group.list_commands(context)}
+    return {name: command for name, command in named.items() if command is not None}
+
+
+def find_command(*names: str) -> click.Command:
+    """A command by the words that somebody types."""
+    command: click.Command = commands
+    for name in names:
+        assert isinstance(command, click.Group)
+        command = subcommands(command)[name]
+    return command
