@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from counterfoil.statistics.agreement import Agreement, Ratings, agreement
+from counterfoil.statistics.agreement import Agreement, Ratings, measure_agreement
 from counterfoil.statistics.intervals import Estimate
 
 PICTURES = (6, 12, 30, 100, 400)
@@ -45,7 +45,7 @@ def drawn(case: tuple[float, float], seed: int, pictures: int, *, resamples: int
     codes = np.where(rng.random((pictures, 3)) < right, truth, 1 - truth)
     codes[rng.random((pictures, 3)) < 0.1] = -1
     names = tuple(map(str, range(pictures)))
-    return agreement(Ratings(names, ("a", "b", "c"), ("yes", "no"), codes), rng, resamples=resamples)
+    return measure_agreement(Ratings(names, ("a", "b", "c"), ("yes", "no"), codes), rng, resamples=resamples)
 
 
 def covered(column: list[Agreement], measure: str, true: Estimate) -> str:

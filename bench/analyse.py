@@ -25,7 +25,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from counterfoil.statistics.answers import Answers, count
-from counterfoil.statistics.drops import drops
+from counterfoil.statistics.drops import measure_drops
 from counterfoil.store.parquet import Coded, Kind, TableWriter, dictionary_encode, read_coded
 from counterfoil.study.predictions import answers_from_tables
 
@@ -120,7 +120,7 @@ def grouping(folder: Path, tables: Mapping[str, Table], repeats: int) -> None:
     csv = median_seconds(lambda: group_csv(folder), 1)
     rows = median_seconds(lambda: group_rows(folder), 1)
     print(f"  by model and level from files: {ours:.3f} s; pandas on CSV {csv / ours:.1f}x, SQLite {rows / ours:.1f}x")
-    whole = median_seconds(lambda: drops(answers), 1)
+    whole = median_seconds(lambda: measure_drops(answers), 1)
     print(f"  all drops with intervals and tests: {whole:.2f} s")
     check(answers, group_tables(folder, list(tables)), group_csv(folder))
 

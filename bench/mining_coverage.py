@@ -25,7 +25,7 @@ from counterfoil.mining.estimates import biases_of, curves_of, families_of, grou
 from counterfoil.mining.rules import AnswerMatrix, Rule, kept_of_all
 from counterfoil.mining.surrogate_answers import AskedModel, MiningConfig, SurrogateAnswers
 from counterfoil.statistics.intervals import Estimate, estimate
-from counterfoil.statistics.shares import PhotoCounts, change, mean_over_photos, share, share_estimate
+from counterfoil.statistics.shares import PhotoCounts, estimate_share, mean_share, pooled_share, share_change
 from counterfoil.study.predictions import Predictions
 
 PHOTOS = (6, 12, 25, 60, 200)
@@ -189,14 +189,14 @@ def verified(variants: int, skill: float, patience: float, rng: np.random.Genera
     there = (rng.random(hard.shape) < 0.6).ravel()
     kept = there & (hard + rng.normal(0, 0.7, hard.shape) < patience).ravel()
     which = PhotoCounts(np.repeat(np.arange(photos), variants), photos)
-    accuracies = [share(right, chosen, which) for chosen in (there, kept)]
+    accuracies = [pooled_share(right, chosen, which) for chosen in (there, kept)]
     lost = [_lost(right, original, chosen, which) for chosen in (there, kept)]
     return {
-        "verified: kept of decided": share_estimate(share(kept, there, which)).scaled(100),
-        "verified: accuracy with": share_estimate(accuracies[1]).scaled(100),
-        "verified: change of accuracy": change(*accuracies).scaled(100),
+        "verified: kept of decided": estimate_share(pooled_share(kept, there, which)).scaled(100),
+        "verified: accuracy with": estimate_share(accuracies[1]).scaled(100),
+        "verified: change of accuracy": share_change(*accuracies).scaled(100),
         "verified: drop with": estimate(lost[1]).scaled(100),
-        "verified: change of drop": change(*map(mean_over_photos, lost)).scaled(100),
+        "verified: change of drop": share_change(*map(mean_share, lost)).scaled(100),
     }
 
 

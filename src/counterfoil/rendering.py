@@ -26,7 +26,7 @@ from counterfoil.errors import Unusable, UserError
 from counterfoil.models.model_loaders import load_model
 from counterfoil.segmentation import Segmenter, segmenter_for
 from counterfoil.sources.source_loaders import open_source
-from counterfoil.study.examples import Maker
+from counterfoil.study.examples import PictureLoader
 from counterfoil.study.runs import Study
 from counterfoil.types import DonorRule, Model, Picture, Run, Sample, Source, Variant
 
@@ -189,7 +189,7 @@ def resize_to_working_size(picture: Picture, working_size: int | None) -> Pictur
     )
 
 
-def variant_renderer(study: Study) -> Maker:
+def variant_renderer(study: Study) -> PictureLoader:
     """Makes variants of a recorded run again; gives None where the photo is gone."""
 
     @cache

@@ -22,7 +22,7 @@ from counterfoil.report.result_tables import accuracies_csv, summary
 from counterfoil.statistics.accuracy import GroupAccuracy
 from counterfoil.statistics.intervals import Estimate
 from counterfoil.study.examples import Example, ModelAnswer
-from counterfoil.study.runs import surrogates_among
+from counterfoil.study.runs import find_surrogates
 from counterfoil.types import Run
 from verify_browser import chromium
 
@@ -156,7 +156,7 @@ def test_too_few_pictures_are_not_spoken_about() -> None:
     ],
 )
 def test_a_surrogate_is_known_by_name_or_by_weights(surrogates: dict[str, str], marked: tuple[str, ...]) -> None:
-    assert surrogates_among(replace(RUN, surrogates=surrogates)) == marked
+    assert find_surrogates(replace(RUN, surrogates=surrogates)) == marked
 
 
 def test_a_papers_tables_stand_on_the_page_in_the_summary_and_in_markdown() -> None:

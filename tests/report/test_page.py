@@ -22,7 +22,7 @@ from counterfoil.statistics.calibration import Confidence, ConfidenceChange, Mar
 from counterfoil.statistics.confusion import PositionMap
 from counterfoil.statistics.intervals import Estimate
 from counterfoil.statistics.paired import Contrast
-from counterfoil.study.confidence import Confidences, PlaceMap, Reliability
+from counterfoil.study.confidence import Confidences, ModelPositionMap, Reliability
 from counterfoil.study.examples import Example, ModelAnswer
 from counterfoil.types import Attribute, Drop, Preprocessing, Run, Skipped
 from verify_browser import PATIENCE
@@ -289,13 +289,13 @@ def test_a_map_of_places_shows_numbers_only_where_enough_objects_stood() -> None
     n = np.array([[12, 4, 0], [20, 30, 9], [0, 10, 0]])
     accuracy = np.where(n > 0, 50.0, np.nan)
     accuracy[0, 0] = 100.0
-    maps = [PlaceMap(MODELS[0], "moved", PositionMap(accuracy, n))]
+    maps = [ModelPositionMap(MODELS[0], "moved", PositionMap(accuracy, n))]
     page = render(replace(content(), places=maps))
     assert 'title="top left: 100.0 %, n = 12"' in page
     assert 'title="top middle: too few, n = 4"' in page
     assert "Standing there in the unedited photos" not in page
     lonely = PositionMap(np.full((3, 3), 50.0), np.where(n == 30, 30, 1))
-    assert 'id="places"' not in render(replace(content(), places=[PlaceMap(MODELS[0], "moved", lonely)]))
+    assert 'id="places"' not in render(replace(content(), places=[ModelPositionMap(MODELS[0], "moved", lonely)]))
 
 
 def test_what_is_not_there_is_not_explained() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import counterfoil as cf
 from counterfoil.run_result import Result
-from counterfoil.statistics.drops import significant
+from counterfoil.statistics.drops import is_significant
 from counterfoil.store.parquet import read_table
 from locations import DATA
 
@@ -39,7 +39,7 @@ def test_exactly_the_planted_faults_are_found(result: Result, name: str) -> None
     rows = [row for row in result.drops if row.model == f"python:planted:{name}"]
     assert {row.accuracy_original for row in rows} == {100.0}
     assert {row.n for row in rows} == {48}
-    assert {(row.edit, row.level) for row in rows if significant(row) and row.drop > 0} == FAULTS[name]
+    assert {(row.edit, row.level) for row in rows if is_significant(row) and row.drop > 0} == FAULTS[name]
 
 
 def test_the_headline_names_the_planted_fault(result: Result) -> None:

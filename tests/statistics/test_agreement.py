@@ -9,7 +9,7 @@ from statsmodels.stats.inter_rater import aggregate_raters, cohens_kappa
 from statsmodels.stats.inter_rater import fleiss_kappa as statsmodels_fleiss
 from statsmodels.stats.proportion import proportion_confint
 
-from counterfoil.statistics.agreement import Agreement, Ratings, agreement, latest, ratings_of
+from counterfoil.statistics.agreement import Agreement, Ratings, collect_ratings, latest_verdicts, measure_agreement
 from counterfoil.types import Verdict
 
 # Krippendorff, "Computing Krippendorff's Alpha-Reliability" (2011): four observers, twelve units, 0 where missing
@@ -41,7 +41,7 @@ def random_ratings(seed: int, *, missing: float = 0.3) -> NDArray[np.intp]:
 
 def measured(rows: NDArray[np.intp]) -> Agreement:
     """The measures; their intervals are of a single resample and mean nothing."""
-    return agreement(ratings_from(rows), np.random.default_rng(0), resamples=1)
+    return measure_agreement(ratings_from(rows), np.random.default_rng(0), resamples=1)
 
 
 def test_alpha_of_krippendorffs_own_example() -> None:
@@ -79,7 +79,7 @@ def test_measures_are_those_of_the_libraries(seed: int) -> None:
 def test_measures_of_a_case_worked_by_hand() -> None:
     """Three annotators, four pictures: yes yes yes, yes yes no, no no no, yes no -."""
     rows = np.array([[0, 0, 0], [0, 0, 1], [1, 1, 1], [0, 1, -1]], np.intp)
-    found = agreement(ratings_from(rows), np.random.default_rng(0), resamples=50)
+    found = measure_agreement(ratings_from(rows), np.random.default_rng(0), resamples=50)
     assert found.percent.value == pytest.approx(100 * (1 + 1 / 3 + 1 + 0) / 4)
     by_chance = (6 / 11) ** 2 + (5 / 11) ** 2
     assert found.fleiss.value == pytest.approx(((7 / 12) - by_chance) / (1 - by_chance))
@@ -94,7 +94,7 @@ def test_measures_of_a_case_worked_by_hand() -> None:
 
 def test_intervals_are_those_of_pictures_resampled_one_by_one() -> None:
     rows = random_ratings(7)
-    found = agreement(ratings_from(rows), np.random.default_rng(1))
+    found = measure_agreement(ratings_from(rows), np.random.default_rng(1))
     rng = np.random.default_rng(2)
     shared = rows[(rows >= 0).sum(axis=1) > 1]
     drawn = [measured(shared[rng.integers(0, len(shared), len(shared))]).krippendorff.value for _ in range(2000)]
@@ -103,11 +103,11 @@ def test_intervals_are_those_of_pictures_resampled_one_by_one() -> None:
     assert found.krippendorff.ci_high == pytest.approx(high, abs=0.03)
     for measure in (found.percent, found.cohen, found.fleiss, found.krippendorff):
         assert measure.ci_low < measure.value < measure.ci_high
-    assert found == agreement(ratings_from(rows), np.random.default_rng(1))
+    assert found == measure_agreement(ratings_from(rows), np.random.default_rng(1))
 
 
 def test_where_all_say_the_same_there_is_no_chance_to_compare_with() -> None:
-    found = agreement(ratings_from(np.zeros((5, 3), np.intp)), np.random.default_rng(0), resamples=20)
+    found = measure_agreement(ratings_from(np.zeros((5, 3), np.intp)), np.random.default_rng(0), resamples=20)
     assert found.percent.value == 100
     assert math.isnan(found.fleiss.value)
     assert math.isnan(found.krippendorff.value)
@@ -117,15 +117,15 @@ def test_where_all_say_the_same_there_is_no_chance_to_compare_with() -> None:
 def test_few_disagreements_have_an_interval_though_some_resamples_miss_them_all() -> None:
     rows = np.zeros((200, 3), np.intp)
     rows[:4], rows[4, 0] = 1, 1  # one resample in 150 has none of the five
-    found = agreement(ratings_from(rows), np.random.default_rng(0)).krippendorff
+    found = measure_agreement(ratings_from(rows), np.random.default_rng(0)).krippendorff
     assert found.ci_low < found.value < found.ci_high
     rows[:4] = 0  # one is left, and a third of the resamples miss it
-    assert math.isnan(agreement(ratings_from(rows), np.random.default_rng(0)).krippendorff.ci_low)
+    assert math.isnan(measure_agreement(ratings_from(rows), np.random.default_rng(0)).krippendorff.ci_low)
 
 
 def test_few_pictures_on_which_all_agree_leave_the_measures_uncertain() -> None:
     """A bootstrap alone would be sure: every resample agrees as well."""
-    found = agreement(ratings_from(np.array([[0] * 3, [1] * 3] * 5, np.intp)), np.random.default_rng(0))
+    found = measure_agreement(ratings_from(np.array([[0] * 3, [1] * 3] * 5, np.intp)), np.random.default_rng(0))
     for measure, most in ((found.percent, 100), (found.cohen, 1), (found.fleiss, 1), (found.krippendorff, 1)):
         assert (measure.value, measure.ci_high) == (most, most)
     assert found.percent.ci_low < 100 * proportion_confint(10, 10, method="wilson")[0]
@@ -139,7 +139,7 @@ def test_intervals_hold_the_truth_with_few_pictures() -> None:
     for seed in range(150):
         rng = np.random.default_rng(seed)
         rows = np.where(rng.random((12, 3)) < 0.9, np.arange(12)[:, None] % 2, 1 - np.arange(12)[:, None] % 2)
-        found = agreement(ratings_from(rows.astype(np.intp)), rng, resamples=200)
+        found = measure_agreement(ratings_from(rows.astype(np.intp)), rng, resamples=200)
         for name, true in truth.items():
             measure = getattr(found, name)
             inside[name] += measure.ci_low <= true <= measure.ci_high
@@ -148,15 +148,15 @@ def test_intervals_hold_the_truth_with_few_pictures() -> None:
 
 def test_intervals_end_where_the_measures_do() -> None:
     against = np.array([[0, 1], [1, 0]] * 5, np.intp)
-    found = agreement(ratings_from(against), np.random.default_rng(0), resamples=400)
+    found = measure_agreement(ratings_from(against), np.random.default_rng(0), resamples=400)
     assert (found.cohen.value, found.cohen.ci_low) == (-1, -1)
-    half = agreement(ratings_from(np.array([[0, 0], [1, 0], [1, 1]], np.intp)), np.random.default_rng(0))
+    half = measure_agreement(ratings_from(np.array([[0, 0], [1, 0], [1, 1]], np.intp)), np.random.default_rng(0))
     assert 0 <= half.percent.ci_low < half.percent.ci_high <= 100
 
 
 def test_pictures_of_one_annotator_tell_nothing() -> None:
     rows = np.array([[0, -1], [1, -1]], np.intp)
-    found = agreement(ratings_from(rows), np.random.default_rng(0), resamples=20)
+    found = measure_agreement(ratings_from(rows), np.random.default_rng(0), resamples=20)
     assert found.percent.n == 0
     assert math.isnan(found.percent.value)
     assert math.isnan(found.krippendorff.ci_low)
@@ -164,7 +164,7 @@ def test_pictures_of_one_annotator_tell_nothing() -> None:
 
 
 def test_the_summary_names_every_measure_with_its_interval() -> None:
-    summary = agreement(ratings_from(random_ratings(3)), np.random.default_rng(0), resamples=200).summary
+    summary = measure_agreement(ratings_from(random_ratings(3)), np.random.default_rng(0), resamples=200).summary
     assert summary["krippendorff_alpha_low"] < summary["krippendorff_alpha"] < summary["krippendorff_alpha_high"]
     assert {"percent_agreement", "cohen_kappa", "fleiss_kappa", "pictures"} <= set(summary)
 
@@ -178,7 +178,7 @@ def test_a_correction_takes_the_place_of_the_answer_and_controls_stay_out() -> N
         Verdict(variant_id="v2", annotator="bob", question="seen", answer="no", seconds=2.0, control="bad"),
         Verdict(variant_id="v1", annotator="bob", question="only", answer="no", seconds=2.0),
     ]
-    assert len(latest(rows)) == 5
-    table = ratings_of(rows, "seen", answers=("yes", "no", "unsure"))
+    assert len(latest_verdicts(rows)) == 5
+    table = collect_ratings(rows, "seen", answers=("yes", "no", "unsure"))
     assert table.pictures == ("v1",)
     assert table.counts.tolist() == [[1, 1, 0]]

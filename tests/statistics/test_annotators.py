@@ -8,16 +8,16 @@ import pytest
 from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
-from counterfoil.statistics.agreement import Ratings, ratings_of
+from counterfoil.statistics.agreement import Ratings, collect_ratings
 from counterfoil.statistics.annotators import (
     UNDECIDED,
     DecisionRule,
-    Exclusion,
+    ExclusionRule,
     RuleName,
-    annotator_qualities,
     dawid_skene,
-    decisions,
-    excluded_annotators,
+    decide_pictures,
+    exclude_annotators,
+    rate_annotators,
 )
 from counterfoil.types import Decision, Verdict
 
@@ -37,7 +37,7 @@ def said(variant: str, seen: str, only: str = "") -> list[Verdict]:
 
 
 def decided(rows: list[Verdict], name: RuleName = "majority", *, fewest: int = 1) -> dict[str, Decision]:
-    return {row.variant_id: row for row in decisions(rows, KEEP_IF, DecisionRule(name, fewest))}
+    return {row.variant_id: row for row in decide_pictures(rows, KEEP_IF, DecisionRule(name, fewest))}
 
 
 def test_a_majority_keeps_where_every_question_is_answered_as_wanted() -> None:
@@ -123,10 +123,10 @@ def test_the_decision_by_dawid_and_skene_follows_the_careful_annotators() -> Non
         for annotator, code in zip(ratings.annotators, codes, strict=True)
         if code >= 0
     ]
-    found = decisions(rows, {"seen": "yes"}, DecisionRule("dawid-skene"))
+    found = decide_pictures(rows, {"seen": "yes"}, DecisionRule("dawid-skene"))
     right = [row.kept == (truth[int(row.variant_id[1:])] == 0) for row in found]
     assert np.mean(right) > 0.93
-    doubtful = decisions(rows, {"seen": "yes"}, DecisionRule("dawid-skene", certainty=0.999))
+    doubtful = decide_pictures(rows, {"seen": "yes"}, DecisionRule("dawid-skene", certainty=0.999))
     assert any(row.decided["seen"] == UNDECIDED for row in doubtful)
 
 
@@ -164,10 +164,10 @@ def test_exclusion_by_controls_looks_at_nothing_that_agreement_is_measured_on() 
         for i in range(6)
         for name in ("loner", "follower", "third")
     ]
-    out = excluded_annotators(annotator_qualities(rows, KEEP_IF), Exclusion(control_accuracy=0.7))
+    out = exclude_annotators(rate_annotators(rows, KEEP_IF), ExclusionRule(control_accuracy=0.7))
     assert set(out) == {"follower"}
     work = [row for row in rows if not row.control]
-    assert ratings_of(rows, "seen").codes.tolist() == ratings_of(work, "seen").codes.tolist()
+    assert collect_ratings(rows, "seen").codes.tolist() == collect_ratings(work, "seen").codes.tolist()
 
 
 def believed_by_hand(codes: NDArray[np.intp], answers: int, rounds: int) -> list[list[float]]:
@@ -239,7 +239,7 @@ def test_controls_repeats_and_speed_measure_each_annotator() -> None:
         Verdict(variant_id="v", annotator="ann", question="seen", answer="no", seconds=2.0, control="repeat"),
         Verdict(variant_id="w", annotator="ann", question="seen", answer="yes", seconds=2.0, control="repeat"),
     ]
-    (ann,) = annotator_qualities(rows, KEEP_IF)
+    (ann,) = rate_annotators(rows, KEEP_IF)
     assert (ann.controls_right, ann.controls, ann.repeats_same, ann.repeats) == (4, 6, 1, 2)
     assert ann.control_accuracy == pytest.approx(2 / 3)
     assert ann.median_seconds == 2.0
@@ -256,17 +256,17 @@ def test_annotators_are_excluded_by_rule_and_the_reason_is_told() -> None:
         Verdict(variant_id=f"v{i}", annotator="eve", question="seen", answer="no", seconds=3.0, control="repeat")
         for i in range(4)
     ]
-    qualities = annotator_qualities(rows, KEEP_IF)
-    rule = Exclusion(control_accuracy=0.7, repeat_consistency=0.7, seconds=0.5)
-    assert excluded_annotators(qualities, rule) == {
+    qualities = rate_annotators(rows, KEEP_IF)
+    rule = ExclusionRule(control_accuracy=0.7, repeat_consistency=0.7, seconds=0.5)
+    assert exclude_annotators(qualities, rule) == {
         "bob": "1 of 6 control pictures judged rightly",
         "eve": "0 of 4 repeated questions answered as before",
         "fast": "median of 0.2 seconds per answer",
     }
-    assert excluded_annotators(qualities, Exclusion()) == {}
+    assert exclude_annotators(qualities, ExclusionRule()) == {}
     with pytest.raises(UserError, match="between 0 and 1, got 70"):
-        Exclusion(control_accuracy=70)
+        ExclusionRule(control_accuracy=70)
 
 
 def test_ratings_of_a_question_nobody_answered_are_empty() -> None:
-    assert ratings_of(said("picture", "y"), "sharp").pictures == ()
+    assert collect_ratings(said("picture", "y"), "sharp").pictures == ()

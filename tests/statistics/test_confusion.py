@@ -10,14 +10,14 @@ from answer_rows import CONTROL, ORIGINAL, SMALL, SWAP, Answer, answers_of, coll
 from counterfoil.statistics.answers import Condition
 from counterfoil.statistics.calibration import margin_changes
 from counterfoil.statistics.confusion import (
-    confusions,
     donor_confusion,
     error_consistency,
+    find_confusions,
     position_map,
     worst_classes,
     worst_photos,
 )
-from counterfoil.statistics.drops import drops
+from counterfoil.statistics.drops import measure_drops
 from counterfoil.study.predictions import answers_from_tables, details_from_tables
 from counterfoil.types import Attribute
 
@@ -53,7 +53,7 @@ def test_answers_from_tables_are_those_collected_row_by_row() -> None:
         for i in range(8)
     ]  # fmt: skip
     assert answers_from_tables({"net": table}).conditions == collect(rows).conditions
-    assert repr(drops(answers_from_tables({"net": table}))) == repr(drops(collect(rows)))
+    assert repr(measure_drops(answers_from_tables({"net": table}))) == repr(measure_drops(collect(rows)))
     given = (SWAP, ORIGINAL)
     assert answers_from_tables({"net": table}, conditions=given).conditions == given
 
@@ -74,7 +74,7 @@ def test_confusions_are_ranked_by_fishers_exact_test_against_chance() -> None:
     truth = ["cat"] * 20 + ["dog"] * 20 + ["fox"] * 20
     after = ["hat"] * 9 + ["cat"] * 11 + ["hat"] + ["cup"] * 6 + ["dog"] * 13 + ["hat"] * 2 + ["cup"] * 5 + ["fox"] * 13
     details = details_of({("net", ORIGINAL): truth, ("net", SWAP): after}, truth)
-    rows = confusions(details, "net", "background")
+    rows = find_confusions(details, "net", "background")
     first = rows[0]
     assert (first.label, first.answer, first.photos) == ("cat", "hat", 9)
     assert first.expected == pytest.approx(9 * 12 / 23)
@@ -87,9 +87,9 @@ def test_confusions_are_ranked_by_fishers_exact_test_against_chance() -> None:
 def test_a_confusion_that_the_original_had_already_is_not_created() -> None:
     truth = ["cat", "cat"]
     details = details_of({("net", ORIGINAL): ["hat", "cat"], ("net", SWAP): ["hat", "hat"]}, truth)
-    (row,) = confusions(details, "net", "background")
+    (row,) = find_confusions(details, "net", "background")
     assert row.photos == 1
-    assert confusions(details, "net", "size") == []
+    assert find_confusions(details, "net", "size") == []
 
 
 def test_background_confusion_finds_a_model_that_names_the_background() -> None:
@@ -198,5 +198,5 @@ def test_margin_change_worked_by_hand() -> None:
 @pytest.mark.parametrize("attribute", ["background", "texture"])
 def test_nothing_answered_gives_no_numbers(attribute: Attribute) -> None:
     details = details_of({("net", ORIGINAL): ["cat"]}, ["cat"])
-    assert confusions(details, "net", attribute) == []
+    assert find_confusions(details, "net", attribute) == []
     assert margin_changes(details, seeded()) == []

@@ -17,10 +17,10 @@ from counterfoil.statistics.answers import Condition
 from counterfoil.statistics.dose import edit_thresholds, size_thresholds
 from counterfoil.statistics.drops import mean_drops
 from counterfoil.statistics.variance_score import (
-    DEFINITIONS,
+    SCORE_DEFINITIONS,
     ScoreDefinition,
     class_accuracies,
-    normality,
+    shapiro_wilk,
     variance_score,
     variance_score_interval,
 )
@@ -84,7 +84,7 @@ def test_a_photo_survives_only_if_right_under_every_condition() -> None:
 
 def test_variance_score_worked_by_hand_in_every_definition() -> None:
     accuracies = np.array([[0.9, 0.7, 0.8], [0.5, 0.1, 0.6]])  # (scenarios, classes)
-    for definition in DEFINITIONS:
+    for definition in SCORE_DEFINITIONS:
         spread = {
             ("variance", "population"): statistics.pvariance,
             ("variance", "sample"): statistics.variance,
@@ -97,7 +97,7 @@ def test_variance_score_worked_by_hand_in_every_definition() -> None:
         score = variance_score(accuracies, definition)
         assert (score.sigma_classes, score.sigma_scenarios) == pytest.approx((sigma_i, sigma_e))
         assert score.score == pytest.approx(1 - sigma_i - sigma_e)
-    assert len({definition.name for definition in DEFINITIONS}) == 8
+    assert len({definition.name for definition in SCORE_DEFINITIONS}) == 8
 
 
 @pytest.mark.parametrize(
@@ -127,8 +127,8 @@ def test_variance_score_interval_is_that_of_a_plain_loop() -> None:
 def test_normality_is_shapiro_and_wilks() -> None:
     values = np.array([[float(row["blur_bg"]), float(row["rand_bg"])] for row in table("ximagenet12_top1.csv")])
     reference = stats.shapiro(values.ravel())
-    assert normality(values) == pytest.approx((reference.statistic, reference.pvalue, 30))
-    assert normality(values).p_value < 0.01
+    assert shapiro_wilk(values) == pytest.approx((reference.statistic, reference.pvalue, 30))
+    assert shapiro_wilk(values).p_value < 0.01
 
 
 def test_folds_spread_every_class_evenly_and_lose_no_photo() -> None:

@@ -12,13 +12,13 @@ from counterfoil.cli import commands
 from counterfoil.errors import UserError
 from counterfoil.statistics.paired import mcnemar
 from counterfoil.statistics.power import (
-    DiscordanceChange,
-    change_from_accuracy,
-    change_from_discordance,
-    detectable,
+    Discordance,
+    detectable_drops,
+    discordance_from_accuracy,
+    discordance_from_total,
+    mcnemar_power,
     minimum_detectable_drop,
     photos_needed,
-    power_of,
 )
 
 
@@ -30,18 +30,18 @@ def test_power_is_that_of_every_outcome_counted(n: int, lost: float, gained: flo
         for b in range(n + 1 - a)
         if mcnemar(np.array([1.0] * a + [-1.0] * b + [0.0] * (n - a - b))) < 0.05
     )
-    assert power_of(n, DiscordanceChange(lost, gained)) == pytest.approx(reference, abs=1e-9)
+    assert mcnemar_power(n, Discordance(lost, gained)) == pytest.approx(reference, abs=1e-9)
 
 
 def test_power_above_the_exact_range_joins_it_smoothly() -> None:
-    change = DiscordanceChange(0.104, 0.096)
-    assert power_of(10_001, change) == pytest.approx(power_of(10_000, change), abs=0.01)
+    change = Discordance(0.104, 0.096)
+    assert mcnemar_power(10_001, change) == pytest.approx(mcnemar_power(10_000, change), abs=0.01)
 
 
 def test_photos_needed_have_the_power_and_one_fewer_does_not() -> None:
-    change = change_from_discordance(0.05, 0.15)
+    change = discordance_from_total(0.05, 0.15)
     n = photos_needed(change, power=0.9)
-    assert power_of(n, change) >= 0.9 > power_of(n - 1, change)
+    assert mcnemar_power(n, change) >= 0.9 > mcnemar_power(n - 1, change)
 
 
 def test_photos_needed_agree_with_the_textbook_formula() -> None:
@@ -49,29 +49,29 @@ def test_photos_needed_agree_with_the_textbook_formula() -> None:
     drop, discordance = 0.02, 0.10
     z_a, z_b = stats.norm.ppf(0.975), stats.norm.ppf(0.8)
     formula = (z_a * math.sqrt(discordance) + z_b * math.sqrt(discordance - drop**2)) ** 2 / drop**2
-    assert formula <= photos_needed(change_from_discordance(drop, discordance)) <= 1.06 * formula
+    assert formula <= photos_needed(discordance_from_total(drop, discordance)) <= 1.06 * formula
 
 
 def test_change_from_accuracy_has_the_drop_and_the_correlation() -> None:
-    change = change_from_accuracy(0.05, 0.8, 0.4)
+    change = discordance_from_accuracy(0.05, 0.8, 0.4)
     assert change.lost - change.gained == pytest.approx(0.05)
     both = 0.8 - change.lost
     assert (both - 0.8 * 0.75) / math.sqrt(0.8 * 0.2 * 0.75 * 0.25) == pytest.approx(0.4)
 
 
 def test_a_correlation_that_cannot_be_becomes_the_largest_that_can() -> None:
-    assert change_from_accuracy(0.3, 0.9, 1.0) == (0.3, 0.0)
+    assert discordance_from_accuracy(0.3, 0.9, 1.0) == (0.3, 0.0)
 
 
 def test_minimum_detectable_drop_is_seen_with_the_power_and_falls_with_more_photos() -> None:
     drop = minimum_detectable_drop(400, 0.1)
-    assert power_of(400, change_from_discordance(drop, 0.1)) == pytest.approx(0.8, abs=0.005)
+    assert mcnemar_power(400, discordance_from_total(drop, 0.1)) == pytest.approx(0.8, abs=0.005)
     assert minimum_detectable_drop(1_600, 0.1) < drop
     assert math.isnan(minimum_detectable_drop(5, 0.1))  # five photos cannot reach p < 0.05 at all
 
 
 def test_every_row_says_what_its_photos_could_have_shown() -> None:
-    rows = detectable(
+    rows = detectable_drops(
         answers_of(
             {
                 ("net", ORIGINAL): [1] * 100,
@@ -86,7 +86,7 @@ def test_every_row_says_what_its_photos_could_have_shown() -> None:
 
 def test_plan_says_how_many_photos() -> None:
     result = CliRunner().invoke(commands, ["plan", "--drop", "5", "--discordance", "15", "--power", "0.9"])
-    needed = photos_needed(change_from_discordance(0.05, 0.15), power=0.9)
+    needed = photos_needed(discordance_from_total(0.05, 0.15), power=0.9)
     assert result.exit_code == 0
     assert result.output.startswith(f"{needed:,} photos: a drop of 5 points (10.0 % of photos lost, 5.0 % gained)")
 
@@ -101,6 +101,6 @@ def test_plan_needs_more_photos_among_many_comparisons() -> None:
 
 def test_a_drop_larger_than_what_changes_is_refused() -> None:
     with pytest.raises(UserError, match="expected 0 < drop <= discordance <= 100 percent, got a drop of 5"):
-        change_from_discordance(0.05, 0.02)
+        discordance_from_total(0.05, 0.02)
     with pytest.raises(UserError, match="got a drop of 90 from 80"):
-        change_from_accuracy(0.9, 0.8, 0.5)
+        discordance_from_accuracy(0.9, 0.8, 0.5)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from counterfoil.errors import UserError
-from counterfoil.statistics.regression import regress_accuracy, regress_pictures
-from counterfoil.statistics.variance_score import normality
+from counterfoil.statistics.regression import fit_least_squares, fit_logistic
+from counterfoil.statistics.variance_score import shapiro_wilk
 from locations import DATA
 
 TABLE = DATA / "ximagenet12_top1.csv"
@@ -36,7 +36,7 @@ def test_regression_of_the_published_table_is_that_of_the_formula_interface() ->
     accuracy, factors = published()
     fit = api.ols("accuracy ~ C(model) + C(scenario)", frame(accuracy=accuracy, **factors)).fit()
     reference = anova.anova_lm(fit, typ=2)
-    result = regress_accuracy(accuracy, factors)
+    result = fit_least_squares(accuracy, factors)
     assert (result.n, result.statistic, result.p_value) == pytest.approx((64, fit.fvalue, fit.f_pvalue))
     assert result.r_squared == pytest.approx(fit.rsquared)
     for factor in result.factors:
@@ -60,7 +60,7 @@ def test_type_two_shares_of_an_unbalanced_table_are_those_of_the_formula_interfa
     reference = anova.anova_lm(
         api.ols("accuracy ~ C(model) + C(scenario)", frame(accuracy=accuracy, **factors)).fit(), typ=2
     )
-    for factor in regress_accuracy(accuracy, factors).factors:
+    for factor in fit_least_squares(accuracy, factors).factors:
         assert factor.sum_of_squares == pytest.approx(reference.loc[f"C({factor.name})"]["sum_sq"])
 
 
@@ -80,7 +80,7 @@ def test_logistic_model_is_that_of_the_generalised_linear_model_with_clustered_e
     reference = api.glm(
         "correct ~ C(model) + C(scenario)", frame(correct=correct.astype(int), **factors), family=sm.families.Binomial()
     ).fit(cov_type="cluster", cov_kwds={"groups": photo})
-    result = regress_pictures(correct, factors, photo)
+    result = fit_logistic(correct, factors, photo)
     assert (result.n, result.clusters) == (480, 80)
     ours = {f"C({row.factor})[T.{row.level}]": row for row in result.coefficients}
     assert set(ours) == set(reference.params.index) - {"Intercept"}
@@ -93,12 +93,12 @@ def test_logistic_model_is_that_of_the_generalised_linear_model_with_clustered_e
 def test_regressions_refuse_what_has_no_answer() -> None:
     pytest.importorskip("statsmodels.api", reason="needs the extra 'stats'")
     with pytest.raises(UserError, match="two different at least"):
-        regress_accuracy([0.1, 0.2], {"model": ["a", "a"]})
+        fit_least_squares([0.1, 0.2], {"model": ["a", "a"]})
     with pytest.raises(UserError, match="expected more rows than coefficients"):
-        regress_accuracy([0.1, 0.2], {"model": ["a", "b"]})
+        fit_least_squares([0.1, 0.2], {"model": ["a", "b"]})
     correct, factors, photo = pictures()
     with pytest.raises(UserError, match="got only wrong ones at scenario = swap"):
-        regress_pictures(correct & (np.array(factors["scenario"]) == "plain"), factors, photo)
+        fit_logistic(correct & (np.array(factors["scenario"]) == "plain"), factors, photo)
 
 
 @pytest.mark.parametrize(("module", "what"), [("statsmodels.api", "regression"), ("scipy.stats", "normality")])
@@ -106,6 +106,6 @@ def test_a_missing_extra_names_the_command(monkeypatch: pytest.MonkeyPatch, modu
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(UserError, match=r"pip install 'counterfoil\[stats\]'"):
         if what == "regression":
-            regress_accuracy([0.1, 0.2, 0.4], {"model": ["a", "b", "a"]})
+            fit_least_squares([0.1, 0.2, 0.4], {"model": ["a", "b", "a"]})
         else:
-            normality(np.arange(5.0))
+            shapiro_wilk(np.arange(5.0))

@@ -6,7 +6,12 @@ import pytest
 from answer_rows import CONTROL, ORIGINAL, SMALL, SWAP, details_of
 from counterfoil.errors import UserError
 from counterfoil.statistics.answers import Details
-from counterfoil.statistics.regression import accuracy_regression, cells, model_variance_score, picture_regression
+from counterfoil.statistics.regression import (
+    model_variance_score,
+    regress_accuracy,
+    regress_pictures,
+    scenario_accuracies,
+)
 from counterfoil.statistics.variance_score import ScoreDefinition, variance_score
 
 
@@ -27,7 +32,7 @@ def test_cells_are_accuracies_by_scenario_and_class_without_the_control() -> Non
         {("net", ORIGINAL): ["cat", "cat", "dog"], ("net", CONTROL): ["hat"] * 3, ("net", SWAP): ["cat", "hat", "dog"]},
         ["cat", "cat", "dog"],
     )
-    table = cells(details, "net")
+    table = scenario_accuracies(details, "net")
     assert table.scenarios == (ORIGINAL, SWAP)
     assert table.accuracies.tolist() == [[1.0, 1.0], [0.5, 1.0]]
 
@@ -36,7 +41,7 @@ def test_variance_score_of_a_model_is_that_of_its_cells_and_lies_in_its_interval
     details = random_details()
     definition = ScoreDefinition(spread="deviation")
     score, interval = model_variance_score(details, "a", np.random.default_rng(1), definition=definition)
-    assert score == variance_score(cells(details, "a").accuracies, definition)
+    assert score == variance_score(scenario_accuracies(details, "a").accuracies, definition)
     # resampling adds spread of its own, so the interval lies below the score more than around it
     assert interval.low < score.score
     assert interval.high - interval.low < 0.2
@@ -45,7 +50,7 @@ def test_variance_score_of_a_model_is_that_of_its_cells_and_lies_in_its_interval
 def test_regressions_of_a_run_find_the_scenario_that_costs() -> None:
     pytest.importorskip("statsmodels.api", reason="needs the extra 'stats'")
     details = random_details()
-    table, pictures = accuracy_regression(details), picture_regression(details)
+    table, pictures = regress_accuracy(details), regress_pictures(details)
     assert [factor.name for factor in table.factors] == ["model", "scenario", "class"]
     assert (table.n, pictures.n, pictures.clusters) == (2 * 3 * 3, 2 * 3 * 60, 60)
     for result in (table, pictures):
@@ -55,10 +60,10 @@ def test_regressions_of_a_run_find_the_scenario_that_costs() -> None:
 
 def test_a_single_model_is_no_factor() -> None:
     pytest.importorskip("statsmodels.api", reason="needs the extra 'stats'")
-    assert [factor.name for factor in picture_regression(random_details(("a",))).factors] == ["scenario"]
+    assert [factor.name for factor in regress_pictures(random_details(("a",))).factors] == ["scenario"]
 
 
 def test_a_model_without_any_whole_photo_is_refused() -> None:
     details = details_of({("net", ORIGINAL): ["cat", "cat"], ("other", SWAP): ["cat", "cat"]}, ["cat", "cat"])
     with pytest.raises(UserError, match="expected photos answered in every scenario, got none of net"):
-        cells(details, "net")
+        scenario_accuracies(details, "net")

@@ -14,49 +14,49 @@ from counterfoil.mining.rules import AnswerMatrix, Rule, subsets
 from counterfoil.statistics.intervals import RateBounds, score_interval
 from counterfoil.statistics.shares import (
     PhotoCounts,
-    change,
-    combined,
     effective_photos,
+    estimate_share,
     jackknife_interval,
-    mean_over_photos,
-    share,
-    share_estimate,
-    shares,
+    mean_share,
+    mover_interval,
+    pooled_share,
+    share_change,
+    sum_shares,
 )
 from counterfoil.types import PhotoShare
 
 
 def of_own_photos(hits: NDArray[np.bool_], first: int, photos: int) -> PhotoShare:
     """A share of pictures that are each of a photo of their own, from photo `first` on."""
-    return share(hits, np.ones(len(hits), bool), PhotoCounts(first + np.arange(len(hits)), photos))
+    return pooled_share(hits, np.ones(len(hits), bool), PhotoCounts(first + np.arange(len(hits)), photos))
 
 
 def test_a_share_tells_what_it_owes_to_each_photo() -> None:
     photos = PhotoCounts(np.array([0, 0, 1, 2]), 3)
     hits, everything = np.array([True, False, True, False]), np.ones(4, bool)
-    found = share(hits, everything, photos)
+    found = pooled_share(hits, everything, photos)
     assert (found.value, found.pictures) == (0.5, 4)
     assert found.parts == pytest.approx([2 / 4, 1 / 4, 1 / 4])
     assert found.pulls == pytest.approx([0, 0.5 / 4, -0.5 / 4])  # hits beyond the share, over the pictures
-    pairs = share(np.stack([hits, ~hits]), np.stack([everything, everything]), photos)
+    pairs = pooled_share(np.stack([hits, ~hits]), np.stack([everything, everything]), photos)
     assert (pairs.value, pairs.pictures) == (0.5, 8)
-    nothing = share(hits, ~everything, photos)
+    nothing = pooled_share(hits, ~everything, photos)
     assert effective_photos(nothing) == 0
-    assert all(math.isnan(end) for end in share_estimate(nothing)[:3])
+    assert all(math.isnan(end) for end in estimate_share(nothing)[:3])
 
 
 def test_what_a_mean_of_shares_owes_to_a_photo_is_how_it_moves_when_the_photo_weighs_more() -> None:
     rng = np.random.default_rng(3)
     among = rng.integers(0, 4, (9, 5)).astype(float)
     hits = np.floor(among * rng.random((9, 5)))
-    found = shares(hits, among).mean
+    found = sum_shares(hits, among).mean
     step = 1e-6
     for photo in range(9):
         weights = np.ones(9)
         weights[photo] += step
         moved = ((weights @ hits) / (weights @ among)).mean()
         assert (moved - found.value) / step == pytest.approx(found.pulls[photo], abs=1e-5)
-    halves = shares(hits[:, :2], among[:, :2]).joined(shares(hits[:, 2:], among[:, 2:])).mean
+    halves = sum_shares(hits[:, :2], among[:, :2]).joined(sum_shares(hits[:, 2:], among[:, 2:])).mean
     for one, other in zip(found, halves, strict=True):
         assert other == pytest.approx(one)
 
@@ -68,7 +68,7 @@ def test_a_difference_of_shares_of_other_photos_has_newcombes_interval(
     (hits, n), (others, m) = first, second
     left = of_own_photos(np.arange(n) < hits, 0, n + m)
     right = of_own_photos(np.arange(m) < others, n, n + m)
-    found = combined([(1.0, left), (-1.0, right)], left.value - right.value)
+    found = mover_interval([(1.0, left), (-1.0, right)], left.value - right.value)
     assert found == pytest.approx(confint_proportions_2indep(hits, n, others, m, method="newcomb"), abs=1e-9)
 
 
@@ -76,7 +76,7 @@ def test_a_difference_of_shares_of_the_same_photos_has_newcombes_paired_interval
     """His method 10 without continuity correction: the correlation is the phi of the fourfold table."""
     before, after = (np.repeat(row, [12, 9, 2, 17]).astype(bool) for row in ([1, 1, 0, 0], [1, 0, 1, 0]))
     left, right = (of_own_photos(hits, 0, 40) for hits in (before, after))
-    found = combined([(1.0, left), (-1.0, right)], left.value - right.value)
+    found = mover_interval([(1.0, left), (-1.0, right)], left.value - right.value)
     phi = np.corrcoef(before, after)[0, 1]
     (l1, u1), (l2, u2) = (proportion_confint(int(hits.sum()), 40, method="wilson") for hits in (before, after))
     p1, p2 = before.mean(), after.mean()
@@ -87,32 +87,32 @@ def test_a_difference_of_shares_of_the_same_photos_has_newcombes_paired_interval
 
 def test_a_difference_of_shares_never_leaves_what_a_difference_can_be() -> None:
     low, high = (
-        share(np.full(2, hit), np.ones(2, bool), PhotoCounts(np.zeros(2, np.intp), 1)) for hit in (False, True)
+        pooled_share(np.full(2, hit), np.ones(2, bool), PhotoCounts(np.zeros(2, np.intp), 1)) for hit in (False, True)
     )
-    assert combined([(1.0, low), (-1.0, low), (1.0, high), (-1.0, high)], 0.0) == (-1.0, 1.0)
+    assert mover_interval([(1.0, low), (-1.0, low), (1.0, high), (-1.0, high)], 0.0) == (-1.0, 1.0)
 
 
 def test_a_difference_that_two_photos_carry_can_be_anything() -> None:
     half, same = (of_own_photos(np.array(hits), 0, 2) for hits in ([True, False], [True, False]))
-    assert combined([(1.0, half), (-1.0, same)], 0.0) == (-1, 1)
+    assert mover_interval([(1.0, half), (-1.0, same)], 0.0) == (-1, 1)
 
 
 def test_a_share_that_one_photo_carries_can_be_anything() -> None:
-    alone = share(np.ones(8, bool), np.ones(8, bool), PhotoCounts(np.zeros(8, np.intp), 3))
-    assert share_estimate(alone) == (1.0, 0.0, 1.0, 8)
-    several = share(np.ones(8, bool), np.ones(8, bool), PhotoCounts(np.arange(8) // 2, 4))
-    assert share_estimate(several)[1:3] == pytest.approx(proportion_confint(4, 4, method="wilson"))
+    alone = pooled_share(np.ones(8, bool), np.ones(8, bool), PhotoCounts(np.zeros(8, np.intp), 3))
+    assert estimate_share(alone) == (1.0, 0.0, 1.0, 8)
+    several = pooled_share(np.ones(8, bool), np.ones(8, bool), PhotoCounts(np.arange(8) // 2, 4))
+    assert estimate_share(several)[1:3] == pytest.approx(proportion_confint(4, 4, method="wilson"))
 
 
 def test_a_change_over_many_photos_has_the_interval_of_a_drop() -> None:
     rng = np.random.default_rng(0)
     before, after = (rng.random(4_000) < rate for rate in (0.8, 0.7))
-    found = change(*(mean_over_photos(values.astype(float)) for values in (before, after)))
+    found = share_change(*(mean_share(values.astype(float)) for values in (before, after)))
     expected = score_interval(after.astype(float) - before)
     assert found[1:3] == pytest.approx(expected, abs=2e-5)  # Student's quantile of 3,999 degrees is not quite 1.96
-    assert change(mean_over_photos(np.ones(9)), mean_over_photos(np.ones(9))).ci_high > 0.2  # nine photos prove little
-    few = mean_over_photos(np.array([1.0, 0.0, np.nan, np.nan]))
-    assert math.isnan(change(mean_over_photos(np.ones(4)), few).ci_low)
+    assert share_change(mean_share(np.ones(9)), mean_share(np.ones(9))).ci_high > 0.2  # nine photos prove little
+    few = mean_share(np.array([1.0, 0.0, np.nan, np.nan]))
+    assert math.isnan(share_change(mean_share(np.ones(4)), few).ci_low)
 
 
 def test_a_mean_by_the_jackknife_has_its_score_interval_widened_for_few_units() -> None:
@@ -143,7 +143,7 @@ def test_intervals_of_curves_and_bias_hold_the_truth_with_twelve_photos() -> Non
     truth = [found.value for found in told(*drawn(np.random.default_rng(0), 20_000))]
     inside = np.zeros(3)
     for seed in range(1, 301):
-        found = [share_estimate(row) for row in told(*drawn(np.random.default_rng(seed), 12))]
+        found = [estimate_share(row) for row in told(*drawn(np.random.default_rng(seed), 12))]
         inside += [low <= true <= high for (_, low, high, _), true in zip(found, truth, strict=True)]
     assert (inside / 300 >= 0.93).all()
 

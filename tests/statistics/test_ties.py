@@ -8,7 +8,7 @@ import pytest
 from answer_rows import CONTROL, ORIGINAL, SMALL, SWAP, TURN, answers_of
 from counterfoil.errors import UserError
 from counterfoil.statistics.paired import compare_accuracies, compare_drops
-from counterfoil.statistics.ties import compact_letters, tied, tied_attributes, tied_models
+from counterfoil.statistics.ties import compact_letters, rank_attributes, rank_models, rank_rows
 
 
 def test_letters_worked_by_hand() -> None:
@@ -35,7 +35,7 @@ def test_models_that_cannot_be_told_apart_share_a_letter() -> None:
     for model, rate in (("weak", 0.5), ("strong", 0.95), ("stronger", 0.96)):
         correct[model, ORIGINAL] = [1.0] * 300
         correct[model, SWAP] = (rng.random(300) < rate).astype(float).tolist()
-    ranked = tied_models(answers_of(correct), "background")
+    ranked = rank_models(answers_of(correct), "background")
     assert [(row.name, row.letters) for row in ranked] == [("stronger", "a"), ("strong", "a"), ("weak", "b")]
     assert ranked[2].drop == pytest.approx(50, abs=8)
 
@@ -50,14 +50,14 @@ def test_attributes_are_ranked_within_one_model_and_the_control_is_none() -> Non
             ("net", TURN): [1] * 57 + [0] * 3,
         }
     )
-    assert [(row.name, row.letters) for row in tied_attributes(answers, "net")] == [
+    assert [(row.name, row.letters) for row in rank_attributes(answers, "net")] == [
         ("direction", "a"), ("size", "a"), ("background", "b"),
     ]  # fmt: skip
 
 
 def test_a_row_without_answers_is_not_ranked() -> None:
     losses = np.array([[np.nan, np.nan], [0.0, 1.0]])
-    assert [(row.name, row.n, row.drop) for row in tied(["none", "some"], losses)] == [("some", 2, 50.0)]
+    assert [(row.name, row.n, row.drop) for row in rank_rows(["none", "some"], losses)] == [("some", 2, 50.0)]
 
 
 def test_difference_of_drops_worked_by_hand() -> None:
@@ -99,4 +99,4 @@ def test_a_model_that_is_not_there_is_named() -> None:
     with pytest.raises(UserError, match="expected one of the models a, got c"):
         compare_drops(answers, "a", "c")
     with pytest.raises(UserError, match="expected one of the models a, got c"):
-        tied_attributes(answers, "c")
+        rank_attributes(answers, "c")

@@ -29,11 +29,11 @@ from counterfoil.report.page import content_of, write_study
 from counterfoil.report.report_input import ReportInput
 from counterfoil.report.result_tables import comparison_csv, comparison_json, comparison_sentence, comparison_text
 from counterfoil.report.words import MEANING
-from counterfoil.statistics.power import DiscordanceChange, change_from_accuracy, change_from_discordance, photos_needed
+from counterfoil.statistics.power import Discordance, discordance_from_accuracy, discordance_from_total, photos_needed
 from counterfoil.store.files import write_atomically
 from counterfoil.study.comparison import compare_runs
 from counterfoil.study.examples import ThumbnailCache
-from counterfoil.study.runs import accuracies, open_runs
+from counterfoil.study.runs import open_runs, overall_accuracies
 
 _ALPHA = 0.05
 
@@ -79,14 +79,14 @@ def plan(
 ) -> None:  # fmt: skip
     """Say how many photos are needed to see a drop."""
     if discordance is None:
-        change = change_from_accuracy(drop / 100, accuracy / 100, correlation)
+        change = discordance_from_accuracy(drop / 100, accuracy / 100, correlation)
     else:
-        change = change_from_discordance(drop / 100, discordance / 100)
+        change = discordance_from_total(drop / 100, discordance / 100)
     needed = photos_needed(change, power=power, alpha=_ALPHA / comparisons)
     click.echo(_sentence(needed, change, power, comparisons))
 
 
-def _sentence(needed: int, change: DiscordanceChange, power: float, comparisons: int) -> str:
+def _sentence(needed: int, change: Discordance, power: float, comparisons: int) -> str:
     lost, gained = 100 * change.lost, 100 * change.gained
     among = f", among {comparisons} comparisons" if comparisons > 1 else ""
     return (
@@ -182,7 +182,7 @@ def gate(run: Path, drops: tuple[str, ...], min_accuracy: float | None, bound: B
     study = open_runs([run]).only(options["model"])
     checks = judge_drops(study.drops, rules, bound)
     if min_accuracy is not None:
-        checks += judge_accuracies(accuracies(study), min_accuracy, bound)
+        checks += judge_accuracies(overall_accuracies(study), min_accuracy, bound)
     if options["xml"]:
         write_atomically(options["xml"], junit(checks))
     for check in sorted(checks, key=lambda check: SHOWN_FIRST.index(check.verdict)):

@@ -16,7 +16,7 @@ from counterfoil.errors import UserError
 from counterfoil.plugins import check_installed
 from counterfoil.report.words import ABSENT as _ABSENT
 from counterfoil.report.words import number, number_of
-from counterfoil.statistics.annotators import RULES, UNDECIDED, DecisionRule, Exclusion
+from counterfoil.statistics.annotators import RULES, UNDECIDED, DecisionRule, ExclusionRule
 from counterfoil.store.workspace import Workspace
 from counterfoil.types import VerificationResult
 from counterfoil.verification.accuracy_change import changed_by_verification
@@ -238,7 +238,7 @@ def decide(
     verification = open_verification(workspace, database)
     enough = _enough(fewest, verification.questionnaire.annotators)
     chosen = DecisionRule(rule, enough, 0.5 if certainty is None else certainty)
-    decided = decide(verification, chosen, Exclusion(**least))
+    decided = decide(verification, chosen, ExclusionRule(**least))
     for line in decided_lines(decided.verified, decided.asked, decided.excluded, decided.adjudicated):
         click.echo(line)
 

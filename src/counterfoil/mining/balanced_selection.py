@@ -11,7 +11,7 @@ from counterfoil.errors import UserError
 from counterfoil.mining.rules import AnswerMatrix, Rule, balanced, group_of, kept_of_all, pictures_per_setting
 from counterfoil.mining.surrogate_answers import AskedModel, MiningConfig, SurrogateAnswers
 from counterfoil.statistics.intervals import Estimate
-from counterfoil.statistics.shares import PhotoCounts, share, share_estimate
+from counterfoil.statistics.shares import PhotoCounts, estimate_share, pooled_share
 
 
 @dataclass(frozen=True)
@@ -128,4 +128,4 @@ class SelectionAnswers:
 
     def share(self, hits: NDArray[np.bool_], among: NDArray[np.bool_]) -> Estimate:
         """Percent of the pictures, with Wilson's interval for pictures that come in photos."""
-        return share_estimate(share(hits, among, self.photos)).scaled(100)
+        return estimate_share(pooled_share(hits, among, self.photos)).scaled(100)

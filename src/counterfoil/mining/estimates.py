@@ -31,7 +31,14 @@ from counterfoil.mining.mining_results import (
 )
 from counterfoil.mining.rules import AnswerMatrix, Rule, common_wrong_answer, kept_by, names_the_same, spread, subsets
 from counterfoil.statistics.intervals import Estimate
-from counterfoil.statistics.shares import PhotoCounts, Shares, combined, share, share_estimate, shares
+from counterfoil.statistics.shares import (
+    PhotoCounts,
+    ShareSum,
+    estimate_share,
+    mover_interval,
+    pooled_share,
+    sum_shares,
+)
 from counterfoil.types import PhotoShare
 
 
@@ -77,7 +84,7 @@ def bias_of(said: AnswerMatrix, surrogates: int, rule: Rule, photos: PhotoCounts
 
 
 def _accuracy(right: NDArray[np.float64], kept: NDArray[np.bool_], photos: PhotoCounts) -> PhotoShare:
-    return share(right == 1, np.isfinite(right) & kept, photos)
+    return pooled_share(right == 1, np.isfinite(right) & kept, photos)
 
 
 def _by_targets(
@@ -88,7 +95,7 @@ def _by_targets(
     both = (answered & whole).any(axis=1) & (answered & others).any(axis=1)
     right, among = targets.right[both] == 1, answered[both]
     of_all, of_others = (
-        shares(*(next(photos.counts(rows & kept)) for rows in (right, among))).mean for kept in (whole, others)
+        sum_shares(*(next(photos.counts(rows & kept)) for rows in (right, among))).mean for kept in (whole, others)
     )
     return of_all, of_others
 
@@ -123,10 +130,10 @@ def curve(said: AnswerMatrix, rule: Rule, groups: NDArray[np.bool_], photos: Pho
 
 def _of_size(
     said: AnswerMatrix, rule: Rule, groups: NDArray[np.bool_], photos: PhotoCounts
-) -> list[tuple[Shares, Shares] | None]:
+) -> list[tuple[ShareSum, ShareSum] | None]:
     """Accuracy and transfer of every model, added up block by block; None of a surrogate that is in every group."""
     surrogates = said.of(slice(0, groups.shape[1]))
-    found: list[tuple[Shares, Shares] | None] = [None] * len(said.right)
+    found: list[tuple[ShareSum, ShareSum] | None] = [None] * len(said.right)
     for start in range(0, len(groups), _BLOCK):  # the counts of all groups at once would fill the memory
         own = groups[start : start + _BLOCK]
         kept = kept_by(surrogates, rule, own)
@@ -138,16 +145,16 @@ def _of_size(
     return found
 
 
-def _shares(model: AnswerMatrix, kept: NDArray[np.bool_], photos: PhotoCounts) -> tuple[Shares, Shares]:
+def _shares(model: AnswerMatrix, kept: NDArray[np.bool_], photos: PhotoCounts) -> tuple[ShareSum, ShareSum]:
     """How often the model is right on what groups kept, and wrong where it has the original right."""
     right, sound = model.right[0], model.original[0] == 1
     answered = np.isfinite(right)
     kinds = (right == 1, answered, sound & (right == 0), sound & answered)
     hits, asked, lost, known = photos.counts(kept, kinds)
-    return shares(hits, asked), shares(lost, known)
+    return sum_shares(hits, asked), sum_shares(lost, known)
 
 
-def _row(size: int, accuracy: Shares, transfer: Shares) -> CurveRow:
+def _row(size: int, accuracy: ShareSum, transfer: ShareSum) -> CurveRow:
     ends = accuracy.lowest, accuracy.highest
     return CurveRow(size, accuracy.sets, accuracy.empty, accuracy.mean, *ends, transfer.mean)
 
@@ -200,15 +207,15 @@ def _of_a_group(picked: SelectionAnswers) -> Rule:
 
 
 def _bias(picked: SelectionAnswers, place: int, row: Bias) -> SelectionBias:
-    of_all, of_others = (share_estimate(found).scaled(100) for found in (row.of_all, row.of_others))
+    of_all, of_others = (estimate_share(found).scaled(100) for found in (row.of_all, row.of_others))
     own = [(1.0, row.of_others)]
     if _by_construction(picked):
         of_all = of_all._replace(ci_high=0.0)
     else:
         own.append((-1.0, row.of_all))
     by_targets = [(-1.0, row.targets_of_others), (1.0, row.targets_of_all)]
-    bias = Estimate(row.bias, *combined(own, row.bias), row.pictures_of_others)
-    adjusted = Estimate(row.adjusted, *combined([*own, *by_targets], row.adjusted), row.pictures_of_others)
+    bias = Estimate(row.bias, *mover_interval(own, row.bias), row.pictures_of_others)
+    adjusted = Estimate(row.adjusted, *mover_interval([*own, *by_targets], row.adjusted), row.pictures_of_others)
     name = picked.asked.models[place].name
     return SelectionBias(name, of_all, of_others, bias.scaled(100), adjusted.scaled(100), row.pictures_of_others)
 
@@ -221,7 +228,7 @@ def _by_construction(picked: SelectionAnswers) -> bool:
 
 def _point(picked: SelectionAnswers, row: CurveRow) -> CurvePoint:
     n = picked.photos.many
-    accuracy, transfer = (share_estimate(found)._replace(n=n).scaled(100) for found in (row.accuracy, row.transfer))
+    accuracy, transfer = (estimate_share(found)._replace(n=n).scaled(100) for found in (row.accuracy, row.transfer))
     return CurvePoint(
         size=row.size,
         groups=row.groups,
@@ -260,10 +267,10 @@ def _contrast(
     """The share on the kept pictures, on all candidates, and how much more; over all pairs of model and picture."""
     chosen = np.broadcast_to(picked.choice.kept, among.shape)
     kept, everything, rest, part = (
-        share(what, of, picked.photos)
+        pooled_share(what, of, picked.photos)
         for what, of in ((hits, among & chosen), (hits, among), (hits, among & ~chosen), (chosen, among))
     )
-    of_kept, of_all = (share_estimate(found).scaled(100) for found in (kept, everything))
+    of_kept, of_all = (estimate_share(found).scaled(100) for found in (kept, everything))
     return of_kept, of_all, _more(kept, rest, part).scaled(100)
 
 
@@ -277,7 +284,7 @@ def _more(kept: PhotoShare, rest: PhotoShare, part: PhotoShare) -> Estimate:
         return Estimate(math.nan, math.nan, math.nan, n)
     others, gap = 1 - part.value, kept.value - rest.value
     terms = [(others, kept), (-others, rest), (-gap, part)]
-    return Estimate(others * gap, *combined(terms, others * gap), n)
+    return Estimate(others * gap, *mover_interval(terms, others * gap), n)
 
 
 _GROUPED: dict[Literal["class", "attribute"], str] = {"class": "label", "attribute": "attribute"}

@@ -40,10 +40,10 @@ from counterfoil.mining.surrogate_answers import AskedModel, MiningConfig, Surro
 from counterfoil.report.words import listed, number_of
 from counterfoil.run_result import PreparedWork
 from counterfoil.statistics.answers import Details
-from counterfoil.statistics.confusion import confusions, donor_confusion
+from counterfoil.statistics.confusion import donor_confusion, find_confusions
 from counterfoil.statistics.drops import FEWEST_PHOTOS
 from counterfoil.store.files import write_atomically
-from counterfoil.study.examples import Example, Maker, ModelAnswer, ThumbnailCache
+from counterfoil.study.examples import Example, ModelAnswer, PictureLoader, ThumbnailCache
 from counterfoil.study.failure_modes import FailureModes, ModelConfusion
 from counterfoil.study.predictions import DETAIL_COLUMNS, details_from_tables
 from counterfoil.types import MiningResult, Picture, StoredVariant, Variant
@@ -96,7 +96,7 @@ def _example(
     )
 
 
-def _maker(picked: SelectionAnswers) -> Maker:
+def _maker(picked: SelectionAnswers) -> PictureLoader:
     by_id = {exhibit.variant.id: exhibit for exhibit in picked.asked.workspace.exhibits}
 
     def make(variant: Variant) -> Picture | None:
@@ -144,7 +144,7 @@ def _confusions(details: Details, model: str) -> Iterator[ModelConfusion]:
     for attribute in attributes:
         if attribute != "original":
             clear = [
-                row for row in confusions(details, model, attribute) if row.photos > 1 and row.p_bh < _SIGNIFICANCE
+                row for row in find_confusions(details, model, attribute) if row.photos > 1 and row.p_bh < _SIGNIFICANCE
             ]
             yield from (ModelConfusion(model, attribute, row) for row in clear)
 

@@ -41,7 +41,7 @@ from counterfoil.report.report_input import PaperTable
 from counterfoil.run_result import Result
 from counterfoil.store.collection import Collection, PicturesById, WorkspaceCollection
 from counterfoil.store.workspace import Workspace
-from counterfoil.study.examples import Maker
+from counterfoil.study.examples import PictureLoader
 from counterfoil.study.runs import Study
 from counterfoil.types import Picture, Variant
 
@@ -235,13 +235,13 @@ def evaluate_collection(
     return run_evaluation(asked, Path(out) if out is not None else None, papers=paper_tables)
 
 
-def picture_reader(study: Study) -> Maker:
+def picture_reader(study: Study) -> PictureLoader:
     """Gives a recorded run's pictures; None where collection or photo is gone."""
     run = study.runs[0]
     return _shower(run.images) if run.collection else variant_renderer(study)
 
 
-def _shower(address: str) -> Maker:
+def _shower(address: str) -> PictureLoader:
     @cache
     def opened() -> tuple[Collection, PicturesById] | None:
         try:

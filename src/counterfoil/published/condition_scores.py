@@ -12,7 +12,7 @@ from counterfoil.published.archive import ArchiveCondition
 from counterfoil.report.report_input import PaperTable
 from counterfoil.statistics.answers import Answers, Condition, place_of
 from counterfoil.statistics.intervals import RATE, Estimate, estimate
-from counterfoil.study.predictions import among_five
+from counterfoil.study.predictions import top5_correct
 from counterfoil.study.runs import Study
 
 
@@ -52,7 +52,7 @@ def top1(study: Study) -> Scores:
 
 def top5(study: Study) -> Scores:
     """Right where the true class is among the five best, once, however many of its ids are there."""
-    return Scores(study.answers, among_five(study.predictions))
+    return Scores(study.answers, top5_correct(study.predictions))
 
 
 def present(study: Study, kinds: dict[str, ArchiveCondition]) -> dict[str, ArchiveCondition]:

@@ -12,9 +12,9 @@ from counterfoil.report.model_findings import SURFACE, representative_row
 from counterfoil.report.report_input import ReportInput
 from counterfoil.report.words import attribute_name, describe_row, interval, number, points, sentence_start
 from counterfoil.statistics.accuracy import GroupAccuracy
-from counterfoil.statistics.drops import FEWEST_PHOTOS, significant
+from counterfoil.statistics.drops import FEWEST_PHOTOS, is_significant
 from counterfoil.statistics.intervals import Estimate
-from counterfoil.study.runs import surrogates_among
+from counterfoil.study.runs import find_surrogates
 from counterfoil.types import Drop
 
 _LANE, _NARROW_LANE = 15, 9  # pixels for each model of a row
@@ -87,7 +87,7 @@ def _drops(content: ReportInput) -> AttributeChart | None:
 
 
 def _drop_lane(row: Drop, looks: Mapping[str, Style]) -> _Lane:
-    clear = significant(row)
+    clear = is_significant(row)
     told = f"{row.model}, {row.attribute}: {describe_row(row)}, drop {points(row)}"
     told += f", {'significant' if clear else 'not significant'}, n = {row.n}"
     return _Lane(
@@ -102,7 +102,7 @@ def _drop_lane(row: Drop, looks: Mapping[str, Style]) -> _Lane:
 
 
 def _accuracies(content: ReportInput) -> AttributeChart | None:
-    surrogates = surrogates_among(content.run)
+    surrogates = find_surrogates(content.run)
     looks = styles([row.model for row in content.accuracies])
     divided = kinds_of(content.accuracies)
     whole = content.chosen and len({row.attribute for row in divided}) > 1
@@ -249,7 +249,7 @@ def _cell(row: Drop | None, style: Style, full: float, content: ReportInput) -> 
         told=number(row.drop),
         interval=interval(row),
         letters=content.letters.get((row.attribute, row.model), ""),
-        significant=significant(row),
+        significant=is_significant(row),
         heat=round(_STRONGEST * abs(row.drop) / full, 1),
         worse=row.drop > 0,
     )

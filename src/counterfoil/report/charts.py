@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 from counterfoil.report.report_input import ReportInput
 from counterfoil.report.words import MARK, attribute_name, count, interval, number
 from counterfoil.statistics.accuracy import ALL, GroupAccuracy
-from counterfoil.statistics.drops import FEWEST_PHOTOS, significant
+from counterfoil.statistics.drops import FEWEST_PHOTOS, is_significant
 from counterfoil.types import Drop
 
 _ROUND_STEPS = (1, 2, 5, 10)
@@ -172,7 +172,7 @@ def _row(level: _Level, members: Sequence[Drop], looks: dict[str, Style], axis: 
             at=axis.at(row.drop),
             low=axis.at(row.ci_low),
             high=axis.at(row.ci_high),
-            filled=significant(row),
+            filled=is_significant(row),
             told=_drop_text(row),
         )
         for place, row in enumerate(members)
@@ -189,7 +189,7 @@ def _value(row: Drop) -> str:
 
 
 def _drop_text(row: Drop) -> str:
-    verdict = "significant" if significant(row) else "not significant"
+    verdict = "significant" if is_significant(row) else "not significant"
     return (
         f"{row.model}, {row.edit} {row.level}: drop {number(row.drop)} points, 95 % interval {number(row.ci_low)} to "
         f"{number(row.ci_high)}, {verdict}, n = {row.n}"
@@ -325,7 +325,7 @@ def _mark(row: Drop, kind: str, axes: tuple[Axis, Axis], style: Style) -> Scatte
         y=_down(axes[1], value),
         low=_down(axes[1], low),
         high=_down(axes[1], high),
-        filled=significant(row),
+        filled=is_significant(row),
         told=f"{row.model}: {number(row.accuracy_original)} % right before, {kind} {number(value)}, "
         f"95 % interval {number(low)} to {number(high)}",
     )

@@ -12,7 +12,7 @@ from counterfoil.statistics.calibration import ConfidenceChange, ReliabilityPoin
 from counterfoil.statistics.dose import DosePoint, dose_curve
 from counterfoil.statistics.drops import FEWEST_PHOTOS
 from counterfoil.statistics.intervals import Estimate
-from counterfoil.study.confidence import Confidences, PlaceMap
+from counterfoil.study.confidence import Confidences, ModelPositionMap
 from counterfoil.types import Drop
 
 SIDE = 180  # pixels of a reliability chart
@@ -230,12 +230,12 @@ class PlaceGrid(NamedTuple):
     rows: list[list[PlaceCell]]
 
 
-def place_grids(maps: Sequence[PlaceMap], kind: str) -> list[PlaceGrid]:
+def place_grids(maps: Sequence[ModelPositionMap], kind: str) -> list[PlaceGrid]:
     """The maps of one kind that tell places apart at all."""
     return [_grid(row) for row in maps if row.kind == kind and (row.found.n >= FEWEST_PHOTOS).sum() > 1]
 
 
-def place_record(row: PlaceMap) -> dict[str, object]:
+def place_record(row: ModelPositionMap) -> dict[str, object]:
     """One map as plain JSON, rows from the top; null where no object stood."""
     accuracy = [
         [None if math.isnan(value) else round(value, 4) for value in line] for line in row.found.accuracy.tolist()
@@ -243,7 +243,7 @@ def place_record(row: PlaceMap) -> dict[str, object]:
     return {"model": row.model, "pictures": row.kind, "accuracy": accuracy, "n": row.found.n.tolist()}
 
 
-def _grid(row: PlaceMap) -> PlaceGrid:
+def _grid(row: ModelPositionMap) -> PlaceGrid:
     accuracy, n = row.found
     total = int(n.sum())
     mean = float((accuracy * n)[n > 0].sum() / total)

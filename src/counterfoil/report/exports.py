@@ -18,8 +18,8 @@ from counterfoil.report.report_input import ReportInput
 from counterfoil.report.result_tables import accuracies_markdown, csv_text, markdown, papers_markdown, summary
 from counterfoil.report.words import MINUS, attribute_name, marked, number, sentence_start
 from counterfoil.statistics.accuracy import ALL, GroupAccuracy
-from counterfoil.statistics.drops import FEWEST_PHOTOS, significant
-from counterfoil.study.runs import surrogates_among
+from counterfoil.statistics.drops import FEWEST_PHOTOS, is_significant
+from counterfoil.study.runs import find_surrogates
 from counterfoil.types import Drop, Preprocessing
 
 _ESCAPES = {
@@ -93,7 +93,7 @@ def _rate(row: GroupAccuracy | None) -> str:
 
 def _headings(content: ReportInput, models: list[str]) -> list[str]:
     """The models, those that chose the pictures marked."""
-    surrogates = surrogates_among(content.run)
+    surrogates = find_surrogates(content.run)
     return [_escaped(marked(model, surrogates)) for model in models]
 
 
@@ -124,7 +124,7 @@ def _cell(row: Drop | None) -> str:
     if row.n < FEWEST_PHOTOS:
         return "too few"
     drop, low, high = (number(value).replace(MINUS, "-") for value in (row.drop, row.ci_low, row.ci_high))
-    shown = f"\\mathbf{{{drop}}}" if significant(row) else drop
+    shown = f"\\mathbf{{{drop}}}" if is_significant(row) else drop
     return f"${shown}\\;[{low}, {high}]$"
 
 
@@ -154,7 +154,7 @@ def json_files(content: ReportInput) -> dict[str, str]:
 
 def markdown_files(content: ReportInput) -> dict[str, str]:
     """The findings, the table of drops or of accuracies, and what a paper's own rule gives."""
-    surrogates = surrogates_among(content.run)
+    surrogates = find_surrogates(content.run)
     parts = [f"# {content.title}\n", "\n".join(f"- {finding.text}" for finding in findings_of(content)) + "\n"]
     parts += [f"> {note}\n" for note in content.run.notes]
     if content.drops or not content.accuracies:

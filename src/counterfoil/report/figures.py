@@ -37,7 +37,7 @@ from counterfoil.report.drawing import (
 from counterfoil.report.figure_files import pdf, png
 from counterfoil.report.report_input import ReportInput
 from counterfoil.report.words import attribute_name, marked, number, sentence_start
-from counterfoil.study.runs import surrogates_among
+from counterfoil.study.runs import find_surrogates
 from counterfoil.types import Run
 
 _WIDTH = 480.0  # points: the width of a page's text
@@ -58,7 +58,7 @@ def drops_figure(content: ReportInput) -> Drawing | None:
 
 def accuracies_figure(content: ReportInput) -> Drawing | None:
     """Accuracies of pictures without originals; hollow marks are surrogates."""
-    surrogates = surrogates_among(content.run)
+    surrogates = find_surrogates(content.run)
     chart = None if content.has_drops else accuracy_chart(content.accuracies, surrogates)
     if chart is None:
         return None
@@ -218,7 +218,7 @@ def _panel(panel: Panel, frame: tuple[float, float, float, float]) -> Iterator[I
 
 
 def _legend(looks: Sequence[Style], run: Run) -> Iterator[Item]:
-    surrogates = surrogates_among(run)
+    surrogates = find_surrogates(run)
     for place, style in enumerate(looks):
         y = _TOP + _LEGEND * place
         yield model_mark(8, y - 2.6, style.place, True)

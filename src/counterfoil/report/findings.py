@@ -25,7 +25,7 @@ from counterfoil.statistics.accuracy import ALL, GroupAccuracy
 from counterfoil.statistics.drops import FEWEST_PHOTOS
 from counterfoil.statistics.intervals import Estimate
 from counterfoil.statistics.paired import Contrast
-from counterfoil.study.runs import NO_ATTRIBUTE, Row, surrogates_among
+from counterfoil.study.runs import NO_ATTRIBUTE, Row, find_surrogates
 from counterfoil.types import Drop, Run
 
 _HEADING = "Right by attribute, all of its edits and levels together"
@@ -236,7 +236,7 @@ def findings(
     unseen: Mapping[Row, float] | None = None,
 ) -> tuple[Finding, ...]:
     """The findings of each model, those that chose the pictures marked first, then what tells the models apart."""
-    surrogates = surrogates_among(run)
+    surrogates = find_surrogates(run)
     alone = bool(accuracies) and not any(row.n for row in drops)
     if alone:
         return tuple(_with_marks(accuracy_headline(accuracies, surrogates), surrogates))

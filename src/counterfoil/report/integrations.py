@@ -15,7 +15,7 @@ from counterfoil.errors import UserError
 from counterfoil.report.report_input import ReportInput
 from counterfoil.report.words import MEANING, interval, number
 from counterfoil.statistics.accuracy import ALL, GroupAccuracy
-from counterfoil.study.runs import surrogates_among
+from counterfoil.study.runs import find_surrogates
 from counterfoil.types import Drop
 
 _TASK = {"type": "image-classification", "name": "Image Classification"}
@@ -49,7 +49,7 @@ def _files(model: str, index: dict[str, Any], results: list[dict[str, Any]]) -> 
 def _lone_files(content: ReportInput) -> dict[str, str]:
     """The same of a collection without originals: accuracies alone; surrogates say that they are."""
     files: dict[str, str] = {}
-    surrogates = surrogates_among(content.run)
+    surrogates = find_surrogates(content.run)
     for model in dict.fromkeys(row.model for row in content.accuracies):
         rows = {_config(row): row for row in content.accuracies if row.model == model and row.top1.n}
         results = [
@@ -174,7 +174,7 @@ def _settings(content: ReportInput, model: str) -> dict[str, str]:
     told = {
         "model": model, "weights": run.model_digests.get(model, ""), "recipe": run.recipe,
         "recipe_digest": run.recipe_digest, "collection": run.collection, "collection_digest": run.collection_digest,
-        "surrogate": MEANING if model in surrogates_among(run) else "",
+        "surrogate": MEANING if model in find_surrogates(run) else "",
         "seed": str(run.seed), "photos": str(content.photos),
         "counterfoil": run.environment.get("counterfoil", ""),
     }  # fmt: skip

@@ -22,7 +22,7 @@ from counterfoil.report.words import (
     points,
     sentence_start,
 )
-from counterfoil.statistics.drops import FEWEST_PHOTOS, significant
+from counterfoil.statistics.drops import FEWEST_PHOTOS, is_significant
 from counterfoil.statistics.paired import Contrast
 from counterfoil.study.runs import NO_ATTRIBUTE, Row
 from counterfoil.types import Drop
@@ -81,7 +81,7 @@ def worst_by_attribute(rows: Iterable[Drop], wanted: Callable[[Drop], bool] = la
 
 def costs(row: Drop) -> bool:
     """Whether an edit costs accuracy for sure."""
-    return significant(row) and row.drop > 0
+    return is_significant(row) and row.drop > 0
 
 
 def leaves_out_zero(row: Drop) -> bool:
@@ -264,7 +264,7 @@ def _nothing_costs(rows: Sequence[Drop], known: Known) -> list[Finding]:
 
 
 def _improved(rows: Sequence[Drop]) -> list[Finding]:
-    better = [row for row in rows if significant(row) and row.drop < 0]
+    better = [row for row in rows if is_significant(row) and row.drop < 0]
     if not better:
         return []
     told = listed([f"{attribute_name(row.attribute)} ({gain(row)}, {describe_row(row)})" for row in better])
@@ -282,7 +282,7 @@ def _improved(rows: Sequence[Drop]) -> list[Finding]:
 
 def _unclear(rows: Sequence[Drop], known: Known) -> list[Finding]:
     """The attributes of which no edit is significant, where another attribute is."""
-    settled = {row.attribute for row in rows if significant(row)}
+    settled = {row.attribute for row in rows if is_significant(row)}
     open_rows = [row for row in rows if row.attribute not in settled]
     if not open_rows or not settled:
         return []
@@ -317,7 +317,7 @@ def _control_cost(row: Drop, known: Known) -> str:
     way = "Control, the object cut out and pasted back"
     if row.level not in _OWN_CONTROL:
         way = f"The collection's own control ({row.level}), made by its authors with nothing changed"
-    if significant(row):
+    if is_significant(row):
         effect = f"costs {points(row)}" if row.drop >= 0 else f"raises accuracy by {gain(row)}"
         return f"{way}: {effect} by itself, so read the other drops against it."
     corrected = f" {known.correction}" if leaves_out_zero(row) else ""

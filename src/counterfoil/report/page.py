@@ -32,16 +32,16 @@ from counterfoil.report.model_findings import Finding, differ_significantly
 from counterfoil.report.report_input import PaperTable, ReportInput
 from counterfoil.report.result_tables import HEADINGS, accuracies_csv, cell_text, drops_csv, skipped_csv, summary
 from counterfoil.report.words import MARK, MEANING, describe_donor_confusion, describe_threshold
-from counterfoil.statistics.drops import FEWEST_PHOTOS, mean_drops, significant
+from counterfoil.statistics.drops import FEWEST_PHOTOS, is_significant, mean_drops
 from counterfoil.statistics.intervals import INTERVAL_NAME, Estimate
 from counterfoil.statistics.paired import Contrast
-from counterfoil.statistics.ties import tied_models
+from counterfoil.statistics.ties import rank_models
 from counterfoil.store.files import write_atomically
-from counterfoil.study.confidence import confidences_of, place_maps
-from counterfoil.study.examples import ThumbnailCache, examples, lone_examples
-from counterfoil.study.failure_modes import FailureModes, details_of, failure_modes
+from counterfoil.study.confidence import measure_confidences, position_maps
+from counterfoil.study.examples import ThumbnailCache, choose_examples, choose_unpaired_examples
+from counterfoil.study.failure_modes import FailureModes, find_failure_modes, read_details
 from counterfoil.study.predictions import DETAIL_COLUMNS, REPORT_COLUMNS
-from counterfoil.study.runs import MOST_PHOTOS_FOR_POWER, Study, surrogates_among
+from counterfoil.study.runs import MOST_PHOTOS_FOR_POWER, Study, find_surrogates
 from counterfoil.types import Skipped
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -57,14 +57,14 @@ def write_report(out: Path, content: ReportInput) -> Path:
 def render(content: ReportInput) -> str:
     """The page as text; what comes from files, labels or models is escaped, and no script but ours may run."""
     looks = styles([*(row.model for row in content.drops), *content.run.models])
-    surrogates = surrogates_among(content.run)
+    surrogates = find_surrogates(content.run)
     return (
         _environment(surrogates)
         .get_template("report.html")
         .render(
             content=content,
             words=words,
-            significant=significant,
+            significant=is_significant,
             looks=looks,
             told_apart=differ_significantly,
             contrasts=sorted(content.contrasts, key=_doubt)[:_MOST_CONTRASTS],
@@ -202,8 +202,8 @@ def content_of(study: Study, album: ThumbnailCache, papers: PapersOf = no_papers
         table.columns(REPORT_COLUMNS if study.run.collection else DETAIL_COLUMNS)
     manifest = study.manifest["sample_id"]
     alone = bool(study.accuracies) and not any(row.n for row in study.drops)
-    show = lone_examples if alone else examples
-    details = details_of(study)
+    show = choose_unpaired_examples if alone else choose_examples
+    details = read_details(study)
     shown = list(show(study, album)) if len(manifest) and (alone or study.has_originals) else []
     return ReportInput(
         title=_title(study),
@@ -221,9 +221,9 @@ def content_of(study: Study, album: ThumbnailCache, papers: PapersOf = no_papers
         unseen=study.unseen,
         letters=_letters(study),
         contrasts=study.contrasts,
-        failures=failure_modes(study, details) if study.has_originals else FailureModes(),
-        confidences=confidences_of(details),
-        places=place_maps(details),
+        failures=find_failure_modes(study, details) if study.has_originals else FailureModes(),
+        confidences=measure_confidences(details),
+        places=position_maps(details),
         runs=study.runs if len(study.runs) > 1 else (),
         accuracies=study.accuracies,
         papers=papers(study) if len(manifest) else (),
@@ -235,7 +235,7 @@ def write_study(folder: Path, content: ReportInput) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(folder / "drops.csv", drops_csv(content.drops))
     if content.accuracies:
-        write_atomically(folder / "accuracies.csv", accuracies_csv(content.accuracies, surrogates_among(content.run)))
+        write_atomically(folder / "accuracies.csv", accuracies_csv(content.accuracies, find_surrogates(content.run)))
     write_atomically(folder / "skipped.csv", skipped_csv(content.skipped))
     write_atomically(folder / "summary.json", json.dumps(summary(content), indent=1, allow_nan=False))
     return write_report(folder, content)
@@ -267,5 +267,5 @@ def _letters(study: Study) -> dict[tuple[str, str], str]:
     return {
         (attribute, ranked.name): ranked.letters
         for attribute in attributes
-        for ranked in tied_models(study.answers, attribute)
+        for ranked in rank_models(study.answers, attribute)
     }

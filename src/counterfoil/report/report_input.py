@@ -9,7 +9,7 @@ from typing import Literal
 from counterfoil.statistics.accuracy import GroupAccuracy
 from counterfoil.statistics.intervals import Estimate
 from counterfoil.statistics.paired import Contrast
-from counterfoil.study.confidence import Confidences, PlaceMap
+from counterfoil.study.confidence import Confidences, ModelPositionMap
 from counterfoil.study.examples import Example
 from counterfoil.study.failure_modes import FailureModes
 from counterfoil.study.runs import Row
@@ -66,7 +66,7 @@ class ReportInput:
     accuracies: Sequence[GroupAccuracy] = ()  # of a collection's pictures, originals beside them or not
 
     confidences: Confidences = field(default_factory=Confidences)  # empty where the models give none
-    places: Sequence[PlaceMap] = ()  # accuracy by where the object stands
+    places: Sequence[ModelPositionMap] = ()  # accuracy by where the object stands
 
     @property
     def chosen(self) -> bool:

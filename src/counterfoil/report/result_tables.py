@@ -18,7 +18,7 @@ from counterfoil.statistics.accuracy import GroupAccuracy
 from counterfoil.statistics.drops import FEWEST_PHOTOS
 from counterfoil.statistics.intervals import Estimate
 from counterfoil.statistics.paired import Contrast
-from counterfoil.study.runs import surrogates_among
+from counterfoil.study.runs import find_surrogates
 from counterfoil.types import Drop, Skipped
 
 HEADINGS = {"scored": "Scored as the paper does", "published": "Published numbers beside yours"}
@@ -141,7 +141,7 @@ def _told_drop(row: Drop) -> list[str]:
 def summary(content: ReportInput) -> dict[str, object]:
     """What summary.json holds: plain JSON, null where there is no number."""
     findings = findings_of(content)
-    surrogates = surrogates_among(content.run)
+    surrogates = find_surrogates(content.run)
     return {
         "format": SUMMARY_FORMAT,
         "title": content.title,

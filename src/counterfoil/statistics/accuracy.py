@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from counterfoil.errors import UserError
 from counterfoil.statistics.answers import APART, Answers, Condition
 from counterfoil.statistics.intervals import Estimate
-from counterfoil.statistics.shares import wilson
-from counterfoil.statistics.ties import tied
+from counterfoil.statistics.shares import wilson_interval
+from counterfoil.statistics.ties import rank_rows
 from counterfoil.types import PhotoShare
 
 Group: TypeAlias = tuple[str, str, str]  # attribute, edit and level, or "all" of them
@@ -60,7 +60,7 @@ def clustered_wilson(right: NDArray[np.bool_], photo: NDArray[np.intp]) -> Estim
     share = int(right.sum()) / n
     _, place, sizes = np.unique(photo, return_inverse=True, return_counts=True)
     pulls = np.bincount(place, right - share) / n
-    return Estimate(share, *wilson(PhotoShare(share, pulls, sizes / n, n)), n)
+    return Estimate(share, *wilson_interval(PhotoShare(share, pulls, sizes / n, n)), n)
 
 
 def _of_group(
@@ -108,7 +108,7 @@ def _letters(answers: Answers, inside: NDArray[np.bool_]) -> dict[str, str]:
         for weights in (None, ~answers.correct[inside])
     )
     with np.errstate(invalid="ignore"):  # 0 / 0 is the NaN that says "unanswered"
-        return {ranked.name: ranked.letters for ranked in tied(answers.models, wrong / asked)}
+        return {ranked.name: ranked.letters for ranked in rank_rows(answers.models, wrong / asked)}
 
 
 class Baseline(NamedTuple):

@@ -41,7 +41,7 @@ class Ratings(NamedTuple):
         return np.asarray(self.one_hot.sum(axis=1), np.float64)
 
 
-def latest(verdicts: Iterable[Verdict]) -> list[Verdict]:
+def latest_verdicts(verdicts: Iterable[Verdict]) -> list[Verdict]:
     """The verdicts that count: of an answer and its corrections the last."""
     found: dict[tuple[str, str, str, str], Verdict] = {}
     for verdict in verdicts:
@@ -51,9 +51,9 @@ def latest(verdicts: Iterable[Verdict]) -> list[Verdict]:
     return list(found.values())
 
 
-def ratings_of(verdicts: Iterable[Verdict], question: str, *, answers: Sequence[str] = ()) -> Ratings:
+def collect_ratings(verdicts: Iterable[Verdict], question: str, *, answers: Sequence[str] = ()) -> Ratings:
     """The answers to one question, hidden controls left out; `answers` fixes their order where it is known."""
-    kept = [verdict for verdict in latest(verdicts) if verdict.question == question and not verdict.control]
+    kept = [verdict for verdict in latest_verdicts(verdicts) if verdict.question == question and not verdict.control]
     pictures, picture = encode_labels(verdict.variant_id for verdict in kept)
     annotators, annotator = encode_labels(verdict.annotator for verdict in kept)
     known, answer = encode_labels((verdict.answer for verdict in kept), answers)
@@ -152,7 +152,7 @@ class Agreement(NamedTuple):
         return {**told, "pictures": float(self.percent.n)}
 
 
-def agreement(ratings: Ratings, rng: np.random.Generator, *, resamples: int = RESAMPLES) -> Agreement:
+def measure_agreement(ratings: Ratings, rng: np.random.Generator, *, resamples: int = RESAMPLES) -> Agreement:
     """Every measure with its 95 % interval, pictures resampled; NaN where there is nothing to disagree about."""
     codes = ratings.codes[(ratings.codes >= 0).sum(axis=1) > 1]
     shared = ratings._replace(codes=codes)

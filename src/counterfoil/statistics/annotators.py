@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
-from counterfoil.statistics.agreement import Ratings, latest, ratings_of
+from counterfoil.statistics.agreement import Ratings, collect_ratings, latest_verdicts
 from counterfoil.types import Decision, Verdict
 
 
@@ -40,7 +40,7 @@ class AnnotatorQuality(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Exclusion:
+class ExclusionRule:
     """Whose answers do not count; a bound that is None is not looked at."""
 
     control_accuracy: float | None = None  # least share of controls judged rightly
@@ -55,16 +55,16 @@ class Exclusion:
                 raise UserError(f"expected {name.replace('_', ' ')} between 0 and 1, got {share}")
 
 
-def annotator_qualities(verdicts: Iterable[Verdict], keep_if: Mapping[str, str]) -> list[AnnotatorQuality]:
+def rate_annotators(verdicts: Iterable[Verdict], keep_if: Mapping[str, str]) -> list[AnnotatorQuality]:
     """Every annotator's record, by name; `keep_if` holds the answer to each question that keeps a picture."""
-    counted = latest(verdicts)
+    counted = latest_verdicts(verdicts)
     by_name: dict[str, list[Verdict]] = {}
     for verdict in counted:
         by_name.setdefault(verdict.annotator, []).append(verdict)
     return [_quality(name, by_name[name], keep_if) for name in sorted(by_name)]
 
 
-def excluded_annotators(qualities: Sequence[AnnotatorQuality], rule: Exclusion) -> dict[str, str]:
+def exclude_annotators(qualities: Sequence[AnnotatorQuality], rule: ExclusionRule) -> dict[str, str]:
     """Who is left out, and why."""
     reasons = {quality.annotator: _reason(quality, rule) for quality in qualities}
     return {name: reason for name, reason in reasons.items() if reason}
@@ -100,7 +100,7 @@ def _judged(verdicts: Sequence[Verdict], keep_if: Mapping[str, str]) -> list[boo
     return [kept == (control == "good") for (_, control), kept in keeps.items()]
 
 
-def _reason(quality: AnnotatorQuality, rule: Exclusion) -> str:
+def _reason(quality: AnnotatorQuality, rule: ExclusionRule) -> str:
     if _below(quality.control_accuracy, rule.control_accuracy, quality.controls, rule):
         return f"{quality.controls_right} of {quality.controls} control pictures judged rightly"
     if _below(quality.repeat_consistency, rule.repeat_consistency, quality.repeats, rule):
@@ -110,7 +110,7 @@ def _reason(quality: AnnotatorQuality, rule: Exclusion) -> str:
     return ""
 
 
-def _below(value: float, least: float | None, behind: int, rule: Exclusion) -> bool:
+def _below(value: float, least: float | None, behind: int, rule: ExclusionRule) -> bool:
     return least is not None and behind >= rule.fewest and value < least
 
 
@@ -221,16 +221,18 @@ class DecisionRule:
         return f"{told}, from {self.fewest} answer{'s' if self.fewest > 1 else ''} on"
 
 
-def decisions(verdicts: Iterable[Verdict], keep_if: Mapping[str, str], rule: DecisionRule) -> tuple[Decision, ...]:
+def decide_pictures(
+    verdicts: Iterable[Verdict], keep_if: Mapping[str, str], rule: DecisionRule
+) -> tuple[Decision, ...]:
     """One decision per picture that anyone answered: kept where every question is decided as `keep_if` says.
 
     Hidden controls count nowhere.
     A question without an answer in `keep_if` is decided too, and keeps or drops nothing.
     """
-    work = [verdict for verdict in latest(verdicts) if not verdict.control]
+    work = [verdict for verdict in latest_verdicts(verdicts) if not verdict.control]
     pictures = tuple(dict.fromkeys(verdict.variant_id for verdict in work))
     questions = dict.fromkeys((*keep_if, *(verdict.question for verdict in work)))
-    tables = {question: ratings_of(work, question) for question in questions}
+    tables = {question: collect_ratings(work, question) for question in questions}
     decided = {question: _decided(table, rule) for question, table in tables.items()}
     given = {question: _given(table) for question, table in tables.items()}
     return tuple(_decision(picture, keep_if, decided, given) for picture in pictures)

@@ -36,14 +36,14 @@ from counterfoil.types import Attribute
 _LOSS = RateBounds(-1.0, 1.0)  # given, since a class may have too few photos to show how far it can go
 
 
-class BrokenClass(NamedTuple):
+class ClassDrop(NamedTuple):
     """What a model's edits cost the photos of one class, mean over conditions, in points."""
 
     label: str
     drop: Estimate
 
 
-class BrokenPhoto(NamedTuple):
+class PhotoErrorRate(NamedTuple):
     """A photo that models get right, and the share of its edits that they then get wrong, in percent."""
 
     sample_id: str
@@ -58,15 +58,15 @@ class PositionMap(NamedTuple):
     n: NDArray[np.int64]  # (rows, columns), pictures
 
 
-def worst_classes(details: Details, model: str) -> list[BrokenClass]:
+def worst_classes(details: Details, model: str) -> list[ClassDrop]:
     """The classes by what the edits cost them, most first; control and diagnostics left out."""
     losses = _mean_losses(details.answers)[place_of(details.answers, model)]
     label = photo_labels(details)
-    rows = [BrokenClass(details.labels[c], estimate(losses[label == c], _LOSS).scaled(100)) for c in np.unique(label)]
+    rows = [ClassDrop(details.labels[c], estimate(losses[label == c], _LOSS).scaled(100)) for c in np.unique(label)]
     return sorted((row for row in rows if row.drop.n), key=lambda row: -row.drop.value)
 
 
-def worst_photos(answers: Answers, *, limit: int = 20) -> list[BrokenPhoto]:
+def worst_photos(answers: Answers, *, limit: int = 20) -> list[PhotoErrorRate]:
     """The photos that most often go wrong under an edit, over the models that have the original right."""
     chosen = _attribute_conditions(answers)
     rates = photo_rates(answers)[:, chosen]
@@ -75,7 +75,8 @@ def worst_photos(answers: Answers, *, limit: int = 20) -> list[BrokenPhoto]:
     wrong = np.where(known, 1.0 - rates, 0.0).sum(axis=(0, 1))
     times = known.sum(axis=(0, 1))
     rows = [
-        BrokenPhoto(answers.samples[p], 100 * float(wrong[p] / times[p]), int(times[p])) for p in np.flatnonzero(times)
+        PhotoErrorRate(answers.samples[p], 100 * float(wrong[p] / times[p]), int(times[p]))
+        for p in np.flatnonzero(times)
     ]
     return sorted(rows, key=lambda row: (-row.wrong, -row.answers, row.sample_id))[:limit]
 
@@ -128,7 +129,7 @@ class DonorConfusion(NamedTuple):
     p_value: float  # one-sided
 
 
-def confusions(details: Details, model: str, attribute: Attribute) -> list[Confusion]:
+def find_confusions(details: Details, model: str, attribute: Attribute) -> list[Confusion]:
     """The confusions that an attribute's edits create, the least likely by chance first.
 
     A confusion is created where the edited photo is taken for a wrong class that its original was not taken for. A
@@ -234,7 +235,7 @@ def _mean(values: NDArray[np.float64] | NDArray[np.bool_]) -> float:
     return float(values.mean()) if len(values) else math.nan
 
 
-class Consistency(NamedTuple):
+class ErrorConsistency(NamedTuple):
     """Cohen's kappa of two models' right and wrong answers: 1 the same failures, 0 independent ones."""
 
     first: str
@@ -247,7 +248,7 @@ class Consistency(NamedTuple):
 
 def error_consistency(
     answers: Answers, rng: np.random.Generator, *, conditions: Collection[Condition] | None = None
-) -> list[Consistency]:
+) -> list[ErrorConsistency]:
     """Kappa of every pair of models over the pictures that both answered; interval by photos resampled."""
     correct = _by_picture(answers, answers.conditions if conditions is None else conditions)
     counts = resample_counts(len(answers.samples), rng)
@@ -269,14 +270,14 @@ def _by_picture(answers: Answers, conditions: Collection[Condition]) -> NDArray[
 
 def _consistency(
     names: tuple[str, str], first: NDArray[np.float64], second: NDArray[np.float64], counts: NDArray[np.float64]
-) -> Consistency:
+) -> ErrorConsistency:
     both = np.isfinite(first) & np.isfinite(second)
     sums = np.stack([np.where(both, value, 0.0).sum(axis=0) for value in (both, first == second, first, second)])
     total, same, right_first, right_second = sums.sum(axis=1)
     kappa, observed, expected = _kappa(total, same, right_first, right_second)
     resampled = _kappa(*(counts @ row for row in sums))[0]
     photos = int(both.any(axis=0).sum())
-    return Consistency(
+    return ErrorConsistency(
         *names, int(total), float(observed), float(expected),
         Estimate(float(kappa), *percentile_interval(np.atleast_1d(resampled)), photos),
     )  # fmt: skip

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.statistics.answers import Answers, count, original_rates, photo_rates
-from counterfoil.statistics.drops import significant
+from counterfoil.statistics.drops import is_significant
 from counterfoil.statistics.intervals import percentile_interval, resample_counts
 from counterfoil.types import Drop
 
@@ -47,7 +47,7 @@ def _point(row: Drop) -> DosePoint:
         low=low,
         high=high,
         accuracy_original=row.accuracy_original,
-        significant=significant(row),
+        significant=is_significant(row),
     )
 
 
@@ -93,7 +93,7 @@ def edit_thresholds(
     return _falls(answers, _ladder(answers, order, np.array([doses[c] for c in order])), rng, points)
 
 
-def drop_threshold(losses: NDArray[np.float64], points: float) -> NDArray[np.float64]:
+def first_crossing(losses: NDArray[np.float64], points: float) -> NDArray[np.float64]:
     """Where each curve of mean losses (curves, steps) first reaches `points`, in steps: -inf before, inf never."""
     reached = losses >= points
     place = reached.argmax(axis=1)
@@ -121,11 +121,11 @@ def _fall(
         return DropThreshold(
             model=model, points=points, level=math.nan, ci_low=math.nan, ci_high=math.nan, reached="not reached", n=0
         )
-    position = float(drop_threshold(100 * losses[:, known].mean(axis=1)[None], points)[0])
+    position = float(first_crossing(100 * losses[:, known].mean(axis=1)[None], points)[0])
     chosen = counts[:, known]
     chosen = chosen[chosen.sum(axis=1) > 0]
     curves = 100 * (chosen @ losses[:, known].T) / chosen.sum(axis=1, keepdims=True)
-    interval = percentile_interval(drop_threshold(curves, points))
+    interval = percentile_interval(first_crossing(curves, points))
     weaker, stronger = (_dose(doses, bound) for bound in interval)
     low, high = (weaker, stronger) if doses[0] < doses[-1] else (stronger, weaker)
     return DropThreshold(

@@ -35,7 +35,7 @@ class _Comparison(NamedTuple):
     edited: Photos
 
 
-def drops(answers: Answers) -> list[Drop]:
+def measure_drops(answers: Answers) -> list[Drop]:
     """One row per model and condition other than the original; only photos scored on both sides count.
 
     Every photo counts once, whatever its number of replicates. Both adjustments are over the whole table: every
@@ -53,7 +53,7 @@ def drops(answers: Answers) -> list[Drop]:
     return [replace(row, p_holm=p_holm, p_bh=p_bh) for row, p_holm, p_bh in adjusted]
 
 
-def significant(drop: Drop) -> bool:
+def is_significant(drop: Drop) -> bool:
     """Whether the interval leaves out zero and the adjusted p is below 0.05."""
     return (drop.ci_low > 0 or drop.ci_high < 0) and drop.p_holm < _SIGNIFICANCE
 

@@ -18,14 +18,14 @@ _MOST_PHOTOS = 100_000_000
 _FINEST_DROP = 1e-5  # of a drop's search, as a share: a thousandth of a point
 
 
-class DiscordanceChange(NamedTuple):
+class Discordance(NamedTuple):
     """The shares of photos that an edit turns from right to wrong and from wrong to right."""
 
     lost: float
     gained: float
 
 
-class Detectable(NamedTuple):
+class DetectableDrop(NamedTuple):
     """The smallest drop, in points, that a model's photos under a condition show with the wanted power."""
 
     model: str
@@ -33,17 +33,17 @@ class Detectable(NamedTuple):
     drop: float  # NaN where even losing every photo would not be seen
 
 
-def change_from_discordance(drop: float, discordance: float) -> DiscordanceChange:
+def discordance_from_total(drop: float, discordance: float) -> Discordance:
     """What is lost and gained, from the drop and the share of photos whose answer changes (shares, not percent)."""
     if not 0.0 < drop <= discordance <= 1.0:
         raise UserError(
             f"expected 0 < drop <= discordance <= 100 percent, got a drop of {100 * drop:g} and a discordance of "
             f"{100 * discordance:g}; at least as many answers change as are lost"
         )
-    return DiscordanceChange((discordance + drop) / 2.0, (discordance - drop) / 2.0)
+    return Discordance((discordance + drop) / 2.0, (discordance - drop) / 2.0)
 
 
-def change_from_accuracy(drop: float, accuracy: float, correlation: float) -> DiscordanceChange:
+def discordance_from_accuracy(drop: float, accuracy: float, correlation: float) -> Discordance:
     """What is lost and gained, from the accuracy before and the correlation of right answers before and after."""
     after = accuracy - drop
     if not 0.0 < drop <= accuracy <= 1.0:
@@ -53,10 +53,10 @@ def change_from_accuracy(drop: float, accuracy: float, correlation: float) -> Di
     shared = correlation * math.sqrt(accuracy * (1.0 - accuracy) * after * (1.0 - after))
     lost, gained = accuracy * (1.0 - after) - shared, (1.0 - accuracy) * after - shared
     # a correlation that the two accuracies do not allow becomes the largest that they do
-    return DiscordanceChange(lost, gained) if gained >= 0.0 else DiscordanceChange(drop, 0.0)
+    return Discordance(lost, gained) if gained >= 0.0 else Discordance(drop, 0.0)
 
 
-def power_of(n: int, change: DiscordanceChange, *, alpha: float = 0.05) -> float:
+def mcnemar_power(n: int, change: Discordance, *, alpha: float = 0.05) -> float:
     """The probability that McNemar's exact test over n photos gives p < alpha."""
     discordance = change.lost + change.gained
     if n * discordance <= _EXACT_UP_TO:
@@ -64,17 +64,17 @@ def power_of(n: int, change: DiscordanceChange, *, alpha: float = 0.05) -> float
     return _normal_power(n, change, alpha)
 
 
-def photos_needed(change: DiscordanceChange, *, power: float = 0.8, alpha: float = 0.05) -> int:
+def photos_needed(change: Discordance, *, power: float = 0.8, alpha: float = 0.05) -> int:
     """The number of photos at which the test has the power and one photo fewer does not give it."""
     high = 8
-    while power_of(high, change, alpha=alpha) < power:
+    while mcnemar_power(high, change, alpha=alpha) < power:
         high *= 2
         if high > _MOST_PHOTOS:
             raise UserError(f"expected a drop that can be seen, got one that needs over {_MOST_PHOTOS:,} photos")
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if power_of(middle, change, alpha=alpha) >= power else (middle, high)
+        low, high = (low, middle) if mcnemar_power(middle, change, alpha=alpha) >= power else (middle, high)
     return high
 
 
@@ -82,7 +82,7 @@ def minimum_detectable_drop(n: int, discordance: float, *, power: float = 0.8, a
     """The smallest drop (a share) that n photos show, where at least this share of answers changes; NaN where none."""
 
     def seen(drop: float) -> bool:
-        return power_of(n, change_from_discordance(drop, max(drop, discordance)), alpha=alpha) >= power
+        return mcnemar_power(n, discordance_from_total(drop, max(drop, discordance)), alpha=alpha) >= power
 
     if n == 0 or not seen(1.0):
         return math.nan
@@ -93,7 +93,7 @@ def minimum_detectable_drop(n: int, discordance: float, *, power: float = 0.8, a
     return high
 
 
-def detectable(answers: Answers) -> list[Detectable]:
+def detectable_drops(answers: Answers) -> list[DetectableDrop]:
     """For every model and condition, the smallest drop its photos could have shown with power 0.8 at 5 %."""
     losses = original_rates(answers)[:, None, :] - photo_rates(answers)
     return [
@@ -104,15 +104,15 @@ def detectable(answers: Answers) -> list[Detectable]:
     ]
 
 
-def _detectable_row(model: str, condition: Condition, losses: NDArray[np.float64]) -> Detectable:
+def _detectable_row(model: str, condition: Condition, losses: NDArray[np.float64]) -> DetectableDrop:
     known = losses[np.isfinite(losses)]
     changed, n = int(np.count_nonzero(known)), len(known)
     # one photo more on either side: where nothing changed, the next photo still may
     drop = minimum_detectable_drop(n, (changed + 1) / (n + 2))
-    return Detectable(model, condition, 100 * drop)
+    return DetectableDrop(model, condition, 100 * drop)
 
 
-def _exact_power(n: int, change: DiscordanceChange, alpha: float) -> float:
+def _exact_power(n: int, change: Discordance, alpha: float) -> float:
     """The rejecting outcomes summed over how many photos change and how many of them are lost."""
     discordance = change.lost + change.gained
     changed = np.arange(n + 1)
@@ -143,7 +143,7 @@ def _binomial(n: int, p: float) -> NDArray[np.float64]:
     return chances
 
 
-def _normal_power(n: int, change: DiscordanceChange, alpha: float) -> float:
+def _normal_power(n: int, change: Discordance, alpha: float) -> float:
     discordance, drop = change.lost + change.gained, change.lost - change.gained
     quantile = _NORMAL.inv_cdf(1.0 - alpha / 2.0)
     spread = math.sqrt(n * (discordance - drop**2)) or 1e-300

@@ -67,7 +67,7 @@ class _Design(NamedTuple):
     levels: dict[str, list[str]]  # by factor; the first is the reference and has no column
 
 
-def regress_accuracy(accuracy: Sequence[float], factors: Mapping[str, Sequence[str]]) -> Regression:
+def fit_least_squares(accuracy: Sequence[float], factors: Mapping[str, Sequence[str]]) -> Regression:
     """Accuracy ~ sum of factors by ordinary least squares: F, p, R2, and each factor's type II share of variance."""
     outcome = np.asarray(accuracy, np.float64)
     design = _design(factors, len(outcome))
@@ -89,7 +89,7 @@ def regress_accuracy(accuracy: Sequence[float], factors: Mapping[str, Sequence[s
     )
 
 
-def regress_pictures(
+def fit_logistic(
     correct: NDArray[np.bool_], factors: Mapping[str, Sequence[str]], photo: NDArray[np.intp]
 ) -> Regression:
     """Log odds of a right answer ~ sum of factors, picture by picture; errors clustered by source photo."""
@@ -191,7 +191,7 @@ def _refuse_certain_levels(correct: NDArray[np.bool_], factors: Mapping[str, Seq
 NO_SCENARIO = frozenset({"control", "presence"})  # the original is a scenario, the tool's own control is none
 
 
-class Cells(NamedTuple):
+class ScenarioAccuracies(NamedTuple):
     """One model's answers where every photo has every scenario."""
 
     scenarios: tuple[Condition, ...]
@@ -200,7 +200,7 @@ class Cells(NamedTuple):
     label: NDArray[np.intp]  # (photos,)
 
 
-def cells(details: Details, model: str) -> Cells:
+def scenario_accuracies(details: Details, model: str) -> ScenarioAccuracies:
     """Accuracies by scenario and class, over the photos that were answered in every scenario."""
     answers = details.answers
     chosen = [c for c, condition in enumerate(answers.conditions) if condition.attribute not in NO_SCENARIO]
@@ -210,23 +210,23 @@ def cells(details: Details, model: str) -> Cells:
         raise UserError(f"expected photos answered in every scenario, got none of {model}")
     label = photo_labels(details)[whole]
     scenarios = tuple(answers.conditions[c] for c in chosen)
-    return Cells(scenarios, class_accuracies(rates[:, whole], label), rates[:, whole], label)
+    return ScenarioAccuracies(scenarios, class_accuracies(rates[:, whole], label), rates[:, whole], label)
 
 
 def model_variance_score(
     details: Details, model: str, rng: np.random.Generator, *, definition: ScoreDefinition | None = None
 ) -> tuple[VarianceScore, Interval]:
     """XImageNet-12's score of one model, with its bootstrap interval."""
-    table = cells(details, model)
+    table = scenario_accuracies(details, model)
     score = variance_score(table.accuracies, definition)
     return score, variance_score_interval(table.correct, table.label, rng, definition=definition)
 
 
-def accuracy_regression(details: Details) -> Regression:
+def regress_accuracy(details: Details) -> Regression:
     """Accuracy (percent) ~ model + scenario + class by least squares, over the cells of all models."""
     rows: list[tuple[float, str, str, str]] = []
     for model in details.answers.models:
-        table = cells(details, model)
+        table = scenario_accuracies(details, model)
         names = [details.labels[c] for c in np.unique(table.label)]
         rows += [
             (100 * float(table.accuracies[s, k]), model, _scenario(scenario), name)
@@ -234,10 +234,10 @@ def accuracy_regression(details: Details) -> Regression:
             for k, name in enumerate(names)
         ]
     accuracy, *columns = zip(*rows, strict=True)
-    return regress_accuracy(accuracy, _factors(*(list(column) for column in columns)))
+    return fit_least_squares(accuracy, _factors(*(list(column) for column in columns)))
 
 
-def picture_regression(details: Details) -> Regression:
+def regress_pictures(details: Details) -> Regression:
     """Log odds of a right answer ~ model + scenario, over all scored pictures, errors clustered by photo.
 
     Class is no factor here: with a few photos of a class most classes have levels that are all right or all wrong.
@@ -247,7 +247,7 @@ def picture_regression(details: Details) -> Regression:
     rows = np.flatnonzero(answers.scored & wanted[answers.condition])
     model = [answers.models[m] for m in answers.model[rows]]
     scenario = [_scenario(answers.conditions[c]) for c in answers.condition[rows]]
-    return regress_pictures(answers.correct[rows], _factors(model, scenario), answers.sample[rows])
+    return fit_logistic(answers.correct[rows], _factors(model, scenario), answers.sample[rows])
 
 
 def _factors(model: list[str], scenario: list[str], label: list[str] | None = None) -> dict[str, list[str]]:

@@ -30,13 +30,13 @@ def effective_photos(share: PhotoShare) -> float:
     return 1.0 / squares if squares > 0 else 0.0
 
 
-def share_estimate(share: PhotoShare) -> Estimate:
+def estimate_share(share: PhotoShare) -> Estimate:
     """The share with its interval: Wilson's, or everything from 0 to 1 where one photo carries it."""
     few = 0 < effective_photos(share) < _FEWEST_FOR_A_SHARE
-    return Estimate(share.value, *(Interval(0.0, 1.0) if few else wilson(share)), round(share.pictures))
+    return Estimate(share.value, *(Interval(0.0, 1.0) if few else wilson_interval(share)), round(share.pictures))
 
 
-def wilson(share: PhotoShare) -> Interval:
+def wilson_interval(share: PhotoShare) -> Interval:
     """Wilson's interval for as many independent pictures as carry the same variance (Korn and Graubard)."""
     if math.isnan(share.value):
         return Interval(math.nan, math.nan)
@@ -47,7 +47,7 @@ def wilson(share: PhotoShare) -> Interval:
     return Interval(max(0.0, centre - reach), min(1.0, centre + reach))
 
 
-def combined(terms: Sequence[tuple[float, PhotoShare]], value: float) -> Interval:
+def mover_interval(terms: Sequence[tuple[float, PhotoShare]], value: float) -> Interval:
     """The interval of how much higher one share is than another, as a sum of shares that are each times a factor.
 
     From their own intervals and how they vary together: Newcombe's for two independent shares, Zou and Donner's (MOVER)
@@ -56,7 +56,7 @@ def combined(terms: Sequence[tuple[float, PhotoShare]], value: float) -> Interva
     if any(0 < effective_photos(share) < _FEWEST_FOR_A_CHANGE for _, share in terms):
         return Interval(-1.0, 1.0)  # two photos always vary together, and what they say would cancel to certainty
     factors = np.array([factor for factor, _ in terms])
-    ends = np.array([share_estimate(share)[:3] for _, share in terms])  # value, low, high
+    ends = np.array([estimate_share(share)[:3] for _, share in terms])  # value, low, high
     below, above = ends[:, 0] - ends[:, 1], ends[:, 2] - ends[:, 0]
     down = factors * np.where(factors > 0, below, above)
     up = factors * np.where(factors > 0, above, below)
@@ -65,7 +65,7 @@ def combined(terms: Sequence[tuple[float, PhotoShare]], value: float) -> Interva
     return Interval(max(min(-1.0, value), low), min(max(1.0, value), high))  # lengths add up to more than all there is
 
 
-def change(before: PhotoShare, after: PhotoShare) -> Estimate:
+def share_change(before: PhotoShare, after: PhotoShare) -> Estimate:
     """How much higher a share, or a mean over photos, is on other pictures of the same photos.
 
     The score interval of what every photo adds to the change, with Student's quantile for the photos of the smaller
@@ -77,11 +77,11 @@ def change(before: PhotoShare, after: PhotoShare) -> Estimate:
         return Estimate(value, math.nan, math.nan, n)
     there = (before.parts > 0) | (after.parts > 0)
     added = value + int(there.sum()) * (after.pulls - before.pulls)[there]
-    confidence = 2 * _NORMAL.cdf(student(photos - 1)) - 1
+    confidence = 2 * _NORMAL.cdf(student_quantile(photos - 1)) - 1
     return Estimate(value, *score_interval(added, confidence=confidence), n)
 
 
-def mean_over_photos(values: NDArray[np.float64]) -> PhotoShare:
+def mean_share(values: NDArray[np.float64]) -> PhotoShare:
     """The mean of one number per photo, as a share that every photo has an equal part of; NaN are photos without."""
     known = np.isfinite(values)
     n = int(known.sum())
@@ -89,7 +89,7 @@ def mean_over_photos(values: NDArray[np.float64]) -> PhotoShare:
     return PhotoShare(mean, np.where(known, values - mean, 0.0) / max(n, 1), known / max(n, 1), n)
 
 
-def student(freedom: float) -> float:
+def student_quantile(freedom: float) -> float:
     """Student's 97.5 % quantile by Fisher's expansion in 1 / freedom; below 3 it is too small, but so are the sets."""
     z, few = _QUANTILE, max(1.0, freedom)
     terms = (z, (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96, (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384)
@@ -107,7 +107,7 @@ def _effective_pictures(share: PhotoShare) -> float:
     if photos < 2 or share.value in (0.0, 1.0):
         return fewest
     moved = share.pulls / np.maximum(1.0 - share.parts, _NOTHING)
-    variance = float((moved**2).sum()) * (photos - 1) / photos * (student(fewest - 1) / _QUANTILE) ** 2
+    variance = float((moved**2).sum()) * (photos - 1) / photos * (student_quantile(fewest - 1) / _QUANTILE) ** 2
     most = float(share.pictures)
     return max(fewest, min(most, share.value * (1 - share.value) / variance)) if variance > 0 else most
 
@@ -139,7 +139,7 @@ def jackknife_interval(value: float, left_out: NDArray[np.float64], bounds: Rate
         return Interval(math.nan, math.nan)
     pseudo = n * value - (n - 1) * left_out
     possible = RateBounds(min(bounds.low, float(pseudo.min())), max(bounds.high, float(pseudo.max())))
-    confidence = 2 * _NORMAL.cdf(student(n - 1)) - 1
+    confidence = 2 * _NORMAL.cdf(student_quantile(n - 1)) - 1
     low, high = score_interval(pseudo, bounds=possible, confidence=confidence)
     return Interval(max(bounds.low, min(low, value)), min(bounds.high, max(high, value)))
 
@@ -165,7 +165,7 @@ class PhotoCounts(NamedTuple):
             yield np.asarray(found.reshape(self.many, questions), np.float64)
 
 
-class Shares(NamedTuple):
+class ShareSum(NamedTuple):
     """Several shares of one kind added up, and over how many sets; a set without a picture has none."""
 
     sets: int
@@ -174,11 +174,11 @@ class Shares(NamedTuple):
     lowest: float
     highest: float
 
-    def joined(self, other: Shares) -> Shares:
+    def joined(self, other: ShareSum) -> ShareSum:
         """Both together."""
         lowest, highest = np.fmin(self.lowest, other.lowest), np.fmax(self.highest, other.highest)
         total = _added(self.total, other.total)
-        return Shares(self.sets + other.sets, self.empty + other.empty, total, float(lowest), float(highest))
+        return ShareSum(self.sets + other.sets, self.empty + other.empty, total, float(lowest), float(highest))
 
     @property
     def mean(self) -> PhotoShare:
@@ -189,7 +189,7 @@ class Shares(NamedTuple):
         return PhotoShare(value / self.sets, pulls / self.sets, parts / self.sets, pictures / self.sets)
 
 
-def shares(hits: NDArray[np.float64], among: NDArray[np.float64]) -> Shares:
+def sum_shares(hits: NDArray[np.float64], among: NDArray[np.float64]) -> ShareSum:
     """The shares of counted hits among counted pictures, (photos, sets) each."""
     filled = among.sum(axis=0) > 0
     own, every = hits[:, filled], among[:, filled]
@@ -201,14 +201,14 @@ def shares(hits: NDArray[np.float64], among: NDArray[np.float64]) -> Shares:
     pulls = ((own - values * every) / sizes).sum(axis=1)
     total = PhotoShare(float(values.sum()), pulls, parts.sum(axis=1), float(pictures.sum()))
     ends = (float(values.min()), float(values.max())) if filled.any() else (np.nan, np.nan)
-    return Shares(int(filled.sum()), int((~filled).sum()), total, *ends)
+    return ShareSum(int(filled.sum()), int((~filled).sum()), total, *ends)
 
 
-def share(hits: NDArray[np.bool_], among: NDArray[np.bool_], photos: PhotoCounts) -> PhotoShare:
+def pooled_share(hits: NDArray[np.bool_], among: NDArray[np.bool_], photos: PhotoCounts) -> PhotoShare:
     """The share of hits among pictures, (pictures,) each, or (models, pictures) for all their pairs together."""
     photo = np.broadcast_to(photos.photo, among.shape)[among]
     own, every = (np.bincount(photo, weight, photos.many)[:, None].astype(np.float64) for weight in (hits[among], None))
-    return shares(own, every).mean._replace(pictures=float(len(photo)))
+    return sum_shares(own, every).mean._replace(pictures=float(len(photo)))
 
 
 def _added(first: PhotoShare, second: PhotoShare) -> PhotoShare:

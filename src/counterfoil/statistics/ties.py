@@ -18,7 +18,7 @@ _SIGNIFICANCE = 0.05
 _NOT_COMPARED = {"original", "control", "presence", "combination"}  # no single attribute of the object
 
 
-class Ranked(NamedTuple):
+class Rank(NamedTuple):
     """One model or attribute with its mean drop in points; those that share a letter cannot be told apart."""
 
     name: str
@@ -27,19 +27,19 @@ class Ranked(NamedTuple):
     letters: str
 
 
-def tied_models(answers: Answers, attribute: Attribute) -> list[Ranked]:
+def rank_models(answers: Answers, attribute: Attribute) -> list[Rank]:
     """The models by their drop under an attribute, smallest first."""
-    return tied(answers.models, _losses(answers, [attribute])[0])
+    return rank_rows(answers.models, _losses(answers, [attribute])[0])
 
 
-def tied_attributes(answers: Answers, model: str) -> list[Ranked]:
+def rank_attributes(answers: Answers, model: str) -> list[Rank]:
     """The attributes by what they cost one model, smallest first."""
     place = place_of(answers, model)
     names = list(dict.fromkeys(c.attribute for c in answers.conditions if c.attribute not in _NOT_COMPARED))
-    return tied(names, _losses(answers, names)[:, place])
+    return rank_rows(names, _losses(answers, names)[:, place])
 
 
-def tied(names: Sequence[str], losses: NDArray[np.float64]) -> list[Ranked]:
+def rank_rows(names: Sequence[str], losses: NDArray[np.float64]) -> list[Rank]:
     """Rank rows of losses (names, photos; NaN where unanswered) and letter them.
 
     Every pair is compared on the photos that both have, by the score test; Holm's adjustment is over all pairs.
@@ -50,7 +50,7 @@ def tied(names: Sequence[str], losses: NDArray[np.float64]) -> list[Ranked]:
     order = sorted(means, key=means.__getitem__)
     ranked = losses[[list(names).index(name) for name in order]]
     letters = compact_letters(len(order), _told_apart(ranked))
-    return [Ranked(name, len(answered[name]), means[name], marks) for name, marks in zip(order, letters, strict=True)]
+    return [Rank(name, len(answered[name]), means[name], marks) for name, marks in zip(order, letters, strict=True)]
 
 
 def compact_letters(count: int, different: set[tuple[int, int]]) -> list[str]:

@@ -32,7 +32,7 @@ class ScoreDefinition:
         return f"S = 1 - (sigma_i + sigma_e), {self.divisor} {kind}, over classes {where}"
 
 
-DEFINITIONS: tuple[ScoreDefinition, ...] = tuple(
+SCORE_DEFINITIONS: tuple[ScoreDefinition, ...] = tuple(
     ScoreDefinition(*choice)  # type: ignore[arg-type]
     for choice in itertools.product(("variance", "deviation"), ("population", "sample"), ("within", "overall"))
 )
@@ -46,7 +46,7 @@ class VarianceScore(NamedTuple):
     sigma_scenarios: float  # sigma_e
 
 
-class Normality(NamedTuple):
+class ShapiroWilk(NamedTuple):
     """Shapiro and Wilk's test: a small p says that the numbers are not normal, and S then says little."""
 
     statistic: float
@@ -86,13 +86,13 @@ def class_accuracies(correct: NDArray[np.float64], label: NDArray[np.intp]) -> N
     return np.stack([correct[:, label == value].mean(axis=1) for value in np.unique(label)], axis=1)
 
 
-def normality(accuracies: NDArray[np.float64]) -> Normality:
+def shapiro_wilk(accuracies: NDArray[np.float64]) -> ShapiroWilk:
     """Whether accuracies could come from a normal distribution (Shapiro-Wilk)."""
     values = accuracies.ravel()
     if len(values) < 3 or np.ptp(values) == 0:
         raise UserError(f"expected three accuracies at least that are not all the same, got {len(values)}")
     result = required("scipy.stats", "stats").shapiro(values)
-    return Normality(float(result.statistic), float(result.pvalue), len(values))
+    return ShapiroWilk(float(result.statistic), float(result.pvalue), len(values))
 
 
 def _parts(

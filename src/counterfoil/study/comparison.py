@@ -10,7 +10,7 @@ from typing import Literal
 from counterfoil.errors import UserError
 from counterfoil.statistics.answers import pool_by_attribute, pool_conditions
 from counterfoil.statistics.paired import Contrast, compare_accuracies, compare_drops
-from counterfoil.study.runs import Study, open_runs, surrogates_among
+from counterfoil.study.runs import Study, find_surrogates, open_runs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +51,7 @@ def _chosen(study: Study, place: int, wanted: str | None, option: str) -> str:
 
 
 def _comparison(study: Study, first: str, second: str) -> RunComparison:
-    surrogates = tuple(model for model in surrogates_among(study.run) if model in (first, second))
+    surrogates = tuple(model for model in find_surrogates(study.run) if model in (first, second))
     compared = _drops if any(row.n for row in study.drops) or not study.run.collection else _accuracies
     return replace(compared(study, first, second), surrogates=surrogates)
 

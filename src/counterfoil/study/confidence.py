@@ -46,7 +46,7 @@ class Confidences:
 Kind: TypeAlias = Literal["moved", "unedited"]
 
 
-class PlaceMap(NamedTuple):
+class ModelPositionMap(NamedTuple):
     """Where one model is right: objects that were moved there, or that stood there in the unedited photos."""
 
     model: str
@@ -64,7 +64,7 @@ PLACED: tuple[tuple[Kind, Attribute], ...] = (
 )  # maps, of which pictures
 
 
-def confidences_of(details: Details) -> Confidences:
+def measure_confidences(details: Details) -> Confidences:
     """Curves, changes by attribute and margins; nothing where the models say no confidence."""
     curves = [_reliability(details, model) for model in details.answers.models[:_MOST_MODELS]]
     told = [curve for curve in curves if sum(point.n for point in curve.after) >= _FEWEST_ANSWERS]
@@ -91,10 +91,10 @@ def _reliability(details: Details, model: str) -> Reliability:
     return Reliability(model, before if enough else [], reliability_curve(details, model, edited))
 
 
-def place_maps(details: Details) -> list[PlaceMap]:
+def position_maps(details: Details) -> list[ModelPositionMap]:
     """Where each model is right: for objects moved by an edit, and for those of the unedited photos."""
     return [
-        PlaceMap(model, kind, position_map(only, model, cells=_cells(only, model)))
+        ModelPositionMap(model, kind, position_map(only, model, cells=_cells(only, model)))
         for kind, attribute in PLACED
         for only in [_only(details, attribute)]
         for model in details.answers.models[:_MOST_MODELS]

@@ -65,7 +65,7 @@ def small_jpeg(image: NDArray[np.uint8], side: int, quality: int) -> bytes:
     return data.tobytes()
 
 
-Maker: TypeAlias = Callable[[Variant], "Picture | None"]
+PictureLoader: TypeAlias = Callable[[Variant], "Picture | None"]
 
 _THUMBNAIL = 192  # pixels of the longer side
 _QUALITY = 82
@@ -76,7 +76,7 @@ class ThumbnailCache:
     """The pictures of a report; what had to be made is kept in `keep`, so that the report can be made again."""
 
     folders: tuple[Path, ...]
-    make: Maker
+    make: PictureLoader
     keep: Path | None = None
     ready: Mapping[str, bytes] = field(default_factory=dict, repr=False)  # JPEGs made before, by hash of the pixels
 
@@ -121,7 +121,7 @@ _FLIPS, _HELD, _OTHERS = ExampleBudget(60, 18), ExampleBudget(24, 4), ExampleBud
 FEW_PHOTOS = 12  # of a trial: whoever brings so few looks for each of them
 
 
-class Pick(NamedTuple):
+class PictureKey(NamedTuple):
     """One edited picture."""
 
     sample_id: str
@@ -129,17 +129,17 @@ class Pick(NamedTuple):
     replicate: int
 
 
-def examples(study: Study, album: ThumbnailCache) -> Iterator[Example]:
+def choose_examples(study: Study, album: ThumbnailCache) -> Iterator[Example]:
     """The chosen pictures with what every model said, attributes in the order of the table."""
     shown: Counter[str] = Counter()
     picks = [*in_turn(_flips(study.answers), _FLIPS, shown), *in_turn(_held(study.answers), _HELD, shown)]
     picks += in_turn(_others(study.answers, shown), _OTHERS, shown)
-    originals = {Pick(pick.sample_id, _original(study.answers), 0) for pick in picks}
+    originals = {PictureKey(pick.sample_id, _original(study.answers), 0) for pick in picks}
     variants = variants_of(study.manifest, {*picks, *originals})
     wanted = {variant.id for variant, _ in variants.values()}
     said = {model: table.first_answers(wanted) for model, table in study.predictions.items()}
     for pick in picks:
-        before, after = variants[Pick(pick.sample_id, _original(study.answers), 0)], variants[pick]
+        before, after = variants[PictureKey(pick.sample_id, _original(study.answers), 0)], variants[pick]
         yield Example(
             *pick.condition, pick.sample_id, after[0].label, album.picture(*before), album.picture(*after),
             tuple(_replies(said, before[0], after[0])),
@@ -158,9 +158,9 @@ def _original(answers: Answers) -> Condition:
     return next(condition for condition in answers.conditions if condition.attribute == "original")
 
 
-def _flips(answers: Answers) -> list[Pick]:
+def _flips(answers: Answers) -> list[PictureKey]:
     found = flipped(answers, limit=flips_per_model(len(answers.models)))
-    picks = {Pick(flip.sample_id, flip.condition, flip.replicate) for flip in found}
+    picks = {PictureKey(flip.sample_id, flip.condition, flip.replicate) for flip in found}
     return sorted(picks, key=example_rank)
 
 
@@ -169,12 +169,12 @@ def flips_per_model(models: int) -> int:
     return max(8, POOL // models)
 
 
-def in_turn(picks: list[Pick], room: ExampleBudget, shown: Counter[str]) -> list[Pick]:
+def in_turn(picks: list[PictureKey], room: ExampleBudget, shown: Counter[str]) -> list[PictureKey]:
     """Every attribute in turn, so that none crowds out another; photos that `shown` counts least come first."""
-    groups: defaultdict[str, list[Pick]] = defaultdict(list)
+    groups: defaultdict[str, list[PictureKey]] = defaultdict(list)
     for pick in picks:
         groups[pick.condition.attribute].append(pick)
-    chosen: list[Pick] = []
+    chosen: list[PictureKey] = []
     for _ in range(room.each):
         for members in groups.values():
             if members and len(chosen) < room.most:
@@ -185,18 +185,18 @@ def in_turn(picks: list[Pick], room: ExampleBudget, shown: Counter[str]) -> list
     return chosen
 
 
-def _held(answers: Answers) -> list[Pick]:
+def _held(answers: Answers) -> list[PictureKey]:
     """Pictures on which no model flipped and one was right both times; a few per attribute, by lot."""
-    groups: defaultdict[str, list[Pick]] = defaultdict(list)
+    groups: defaultdict[str, list[PictureKey]] = defaultdict(list)
     for row in np.flatnonzero(_held_rows(answers)):
         condition = answers.conditions[answers.condition[row]]
         groups[condition.attribute].append(
-            Pick(answers.samples[answers.sample[row]], condition, int(answers.replicate[row]))
+            PictureKey(answers.samples[answers.sample[row]], condition, int(answers.replicate[row]))
         )
     return [pick for picks in groups.values() for pick in sorted(set(picks), key=example_rank)[:POOL]]
 
 
-def _others(answers: Answers, shown: Counter[str]) -> list[Pick]:
+def _others(answers: Answers, shown: Counter[str]) -> list[PictureKey]:
     """Where photos are few, pictures of those that neither flipped nor held: models were wrong from the beginning."""
     if len(answers.samples) > FEW_PHOTOS:
         return []
@@ -204,7 +204,7 @@ def _others(answers: Answers, shown: Counter[str]) -> list[Pick]:
     known = set(answers.sample[answers.scored & (attribute == "original")].tolist())
     rows = np.flatnonzero(answers.scored & ~np.isin(attribute, list(NO_EXAMPLES)))
     picks = {
-        Pick(
+        PictureKey(
             answers.samples[answers.sample[row]],
             answers.conditions[answers.condition[row]],
             int(answers.replicate[row]),
@@ -239,12 +239,12 @@ def _right_before(answers: Answers) -> NDArray[np.bool_]:
     return right
 
 
-def example_rank(pick: Pick) -> bytes:
+def example_rank(pick: PictureKey) -> bytes:
     """A fixed lot: the same picture is drawn in every report."""
     return hashlib.sha256("\0".join((pick.sample_id, *pick.condition, str(pick.replicate))).encode()).digest()
 
 
-def variants_of(table: Mapping[str, NDArray[Any]], wanted: set[Pick]) -> dict[Pick, tuple[Variant, str]]:
+def variants_of(table: Mapping[str, NDArray[Any]], wanted: set[PictureKey]) -> dict[PictureKey, tuple[Variant, str]]:
     """The manifest's lines of these pictures, and the hashes of their pixels."""
     columns = (table[name] for name in ("sample_id", "attribute", "edit", "level", "replicate"))
     rows = [
@@ -254,17 +254,17 @@ def variants_of(table: Mapping[str, NDArray[Any]], wanted: set[Pick]) -> dict[Pi
     ]
     chosen = _rows(table, rows)
     variants = zip(read_variants(chosen), chosen["sha256"], strict=True)
-    return {pick_of(variant): (variant, pixels) for variant, pixels in variants}
+    return {picture_key(variant): (variant, pixels) for variant, pixels in variants}
 
 
 def _rows(table: Mapping[str, NDArray[Any]], rows: list[int]) -> dict[str, NDArray[Any]]:
     return {name: column[rows] for name, column in table.items()}
 
 
-def pick_of(variant: Variant) -> Pick:
+def picture_key(variant: Variant) -> PictureKey:
     """The picture that a variant is."""
     condition = Condition(variant.attribute, variant.edit, variant.level)
-    return Pick(str(variant.sample_id), condition, variant.replicate)
+    return PictureKey(str(variant.sample_id), condition, variant.replicate)
 
 
 _WRONG, _RIGHT = ExampleBudget(60, 18), ExampleBudget(16, 4)
@@ -272,7 +272,7 @@ _POOL = 72  # pictures of an attribute from which those shown are chosen
 _MOST_LOTS = 20_000  # answers that take part in the draw, spread over all of them
 
 
-def lone_examples(study: Study, album: ThumbnailCache) -> Iterator[Example]:
+def choose_unpaired_examples(study: Study, album: ThumbnailCache) -> Iterator[Example]:
     """The chosen pictures with what every model said, attributes in turn."""
     failed = _failed(study.answers)
     shown: Counter[str] = Counter()
@@ -301,12 +301,12 @@ def _failed(answers: Answers) -> NDArray[np.bool_]:
     return np.asarray(wrong[picture], bool)
 
 
-def _drawn(answers: Answers, rows: NDArray[np.bool_]) -> list[Pick]:
+def _drawn(answers: Answers, rows: NDArray[np.bool_]) -> list[PictureKey]:
     """A few pictures of each attribute, by lot."""
-    groups: defaultdict[str, set[Pick]] = defaultdict(set)
+    groups: defaultdict[str, set[PictureKey]] = defaultdict(set)
     found = np.flatnonzero(rows)
     for row in found[:: 1 + len(found) // _MOST_LOTS]:
         condition = answers.conditions[answers.condition[row]]
-        pick = Pick(answers.samples[answers.sample[row]], condition, int(answers.replicate[row]))
+        pick = PictureKey(answers.samples[answers.sample[row]], condition, int(answers.replicate[row]))
         groups[condition.attribute].add(pick)
     return [pick for picks in groups.values() for pick in sorted(picks, key=example_rank)[:_POOL]]

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from counterfoil.statistics.answers import Details
 from counterfoil.statistics.confusion import (
-    BrokenClass,
-    BrokenPhoto,
+    ClassDrop,
     Confusion,
-    Consistency,
     DonorConfusion,
-    confusions,
+    ErrorConsistency,
+    PhotoErrorRate,
     donor_confusion,
     error_consistency,
+    find_confusions,
     worst_classes,
     worst_photos,
 )
@@ -43,7 +43,7 @@ class ModelClass(NamedTuple):
     """A class that edits break most in one model."""
 
     model: str
-    broken: BrokenClass
+    broken: ClassDrop
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ class FailureModes:
     confusions: Sequence[ModelConfusion] = ()
     lenders: Sequence[DonorConfusion] = ()
     classes: Sequence[ModelClass] = ()
-    photos: Sequence[BrokenPhoto] = ()
-    consistency: Sequence[Consistency] = ()
+    photos: Sequence[PhotoErrorRate] = ()
+    consistency: Sequence[ErrorConsistency] = ()
     falls: Sequence[DropThreshold] = ()
 
     def __bool__(self) -> bool:
@@ -70,7 +70,7 @@ _SIGNIFICANCE = 0.05
 _SEED = 0  # of the resampled intervals: the same answers give the same page
 
 
-def failure_modes(study: Study, details: Details) -> FailureModes:
+def find_failure_modes(study: Study, details: Details) -> FailureModes:
     """Confusions, broken classes and photos, failures that models share, and how small an object may be."""
     if not len(details.answers.samples):
         return FailureModes()
@@ -85,7 +85,7 @@ def failure_modes(study: Study, details: Details) -> FailureModes:
     )
 
 
-def details_of(study: Study) -> Details:
+def read_details(study: Study) -> Details:
     """All that the models said of the study's pictures, with what lent a background and where objects stand."""
     tables = {model: table.columns(DETAIL_COLUMNS) for model, table in study.predictions.items()}
     placed = {attribute for _, attribute in PLACED}
@@ -105,7 +105,7 @@ def _confusions(details: Details) -> Iterator[ModelConfusion]:
     for model in details.answers.models:
         for attribute in attributes:
             if attribute not in NO_ATTRIBUTE:
-                found = confusions(details, model, attribute)
+                found = find_confusions(details, model, attribute)
                 clear = [row for row in found if row.photos > 1 and row.p_bh < _SIGNIFICANCE]
                 yield from (ModelConfusion(model, attribute, row) for row in clear)
 
@@ -115,6 +115,6 @@ def _lenders(details: Details, model: str) -> list[DonorConfusion]:
     return [found] if found.share.n >= FEWEST_PHOTOS else []
 
 
-def _classes(details: Details, model: str) -> list[BrokenClass]:
+def _classes(details: Details, model: str) -> list[ClassDrop]:
     rows = [row for row in worst_classes(details, model) if row.drop.n >= _FEWEST_IN_CLASS and row.drop.ci_low > 0]
     return rows[:_MOST_CLASSES]

@@ -185,11 +185,11 @@ class Predictions:
         }
 
 
-def answers_of(predictions: Mapping[str, Predictions]) -> Answers:
+def read_answers(predictions: Mapping[str, Predictions]) -> Answers:
     """Every answer of every model, in the order of the models."""
     return answers_from_tables({model: table.columns(_ANSWER_COLUMNS) for model, table in predictions.items()})
 
 
-def among_five(predictions: Mapping[str, Predictions]) -> NDArray[np.bool_]:
+def top5_correct(predictions: Mapping[str, Predictions]) -> NDArray[np.bool_]:
     """Whether the true label is among the five best, row by row as in `answers_of`."""
     return np.concatenate([table.among_five for table in predictions.values()])

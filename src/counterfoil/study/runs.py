@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from counterfoil.errors import UserError
 from counterfoil.statistics.accuracy import GroupAccuracy, group_accuracies
 from counterfoil.statistics.answers import Answers, original_rates, pool_by_attribute, unscored
-from counterfoil.statistics.drops import drops
+from counterfoil.statistics.drops import measure_drops
 from counterfoil.statistics.intervals import RATE, Estimate, estimate, holm
 from counterfoil.statistics.paired import Contrast, compare_drops
-from counterfoil.statistics.power import detectable
+from counterfoil.statistics.power import detectable_drops
 from counterfoil.store.parquet import read_table
 from counterfoil.store.prediction_tables import prediction_files, read_run, read_run_record, read_skipped
-from counterfoil.study.predictions import Predictions, among_five, answers_of
+from counterfoil.study.predictions import Predictions, read_answers, top5_correct
 from counterfoil.types import Drop, Run, Skipped
 
 Named: TypeAlias = tuple[str, Run]  # a run and the folder it was read from
@@ -167,17 +167,17 @@ class Study:
     @cached_property
     def answers(self) -> Answers:
         """Every answer of every model, in columns."""
-        return answers_of(self.predictions)
+        return read_answers(self.predictions)
 
     @cached_property
     def drops(self) -> list[Drop]:
         """What each edit costs each model; empty where no picture has its original beside it."""
-        return drops(self.answers) if self.has_originals else []
+        return measure_drops(self.answers) if self.has_originals else []
 
     @cached_property
     def attribute_drops(self) -> list[Drop]:
         """What each attribute costs each model, all of its edits and levels together."""
-        return drops(pool_by_attribute(self.answers)) if self.has_originals else []
+        return measure_drops(pool_by_attribute(self.answers)) if self.has_originals else []
 
     @property
     def has_originals(self) -> bool:
@@ -189,7 +189,7 @@ class Study:
         """How often each model is right on a collection's pictures, together and by kind."""
         if not self.run.collection or not len(self.answers.samples):
             return []
-        rows = group_accuracies(self.answers, among_five(self.predictions))
+        rows = group_accuracies(self.answers, top5_correct(self.predictions))
         if {condition.attribute for condition in self.answers.conditions} == {"original"}:
             # Nothing but unedited pictures: their own rows would say the same as those of all pictures.
             rows = [row for row in rows if row.overall]
@@ -199,7 +199,9 @@ class Study:
     @cached_property
     def top5_drops(self) -> list[Drop]:
         """The same table with an answer right where the true label is among the five best."""
-        return drops(replace(self.answers, correct=among_five(self.predictions))) if self.has_originals else []
+        return (
+            measure_drops(replace(self.answers, correct=top5_correct(self.predictions))) if self.has_originals else []
+        )
 
     @cached_property
     def contrasts(self) -> list[Contrast]:
@@ -220,7 +222,7 @@ class Study:
         """How large a drop may be in each row without being noticed; empty where there are many photos."""
         if len(self.answers.samples) > MOST_PHOTOS_FOR_POWER or not self.has_originals:
             return {}
-        found = detectable(self.answers)
+        found = detectable_drops(self.answers)
         return {(row.model, row.condition.edit, row.condition.level): row.drop for row in found if row.drop == row.drop}
 
     def only(self, model: str | None) -> Study:
@@ -234,7 +236,7 @@ class Study:
     @property
     def run(self) -> Run:
         """The runs as one record: the models of all."""
-        return merged(self.runs)
+        return merge_runs(self.runs)
 
 
 def open_runs(folders: Sequence[str | Path], names: Sequence[str] = ()) -> Study:
@@ -271,7 +273,7 @@ def _called(model: str, name: str, models: int) -> str:
     return name if models == 1 else f"{name}: {model}"
 
 
-def accuracies(study: Study) -> list[Accuracy]:
+def overall_accuracies(study: Study) -> list[Accuracy]:
     """Every model's accuracy on the unedited photos, in percent; where there are none, on all pictures."""
     if study.accuracies and not study.has_originals:
         return [
@@ -286,7 +288,7 @@ def accuracies(study: Study) -> list[Accuracy]:
     ]
 
 
-def merged(runs: Sequence[Run]) -> Run:
+def merge_runs(runs: Sequence[Run]) -> Run:
     """Several runs over the same pictures as one record; where their environments differ, both are told."""
     names = dict.fromkeys(name for run in runs for name in run.environment)
     told = {name: " | ".join(dict.fromkeys(run.environment.get(name, "–") for run in runs)) for name in names}
@@ -314,7 +316,7 @@ def _joined(parts: Sequence[Mapping[str, Value]]) -> dict[str, Value]:
 _SHARED_DIGEST = "python:"  # the digest is of the whole file, which may hold several models
 
 
-def surrogates_among(run: Run) -> tuple[str, ...]:
+def find_surrogates(run: Run) -> tuple[str, ...]:
     """The models of a run that chose its pictures, known by name or by their weights."""
     return tuple(model for model in run.models if _is_surrogate(model, run))
 

@@ -25,7 +25,7 @@ from counterfoil.study.examples import (
     POOL,
     example_rank,
     flips_per_model,
-    pick_of,
+    picture_key,
     thumbnail_jpeg,
 )
 from counterfoil.types import Prediction
@@ -91,7 +91,7 @@ class ThumbnailCandidates:
             self._remember(str(variant.sample_id), _Original(right, row.sha256, jpeg))
         original = self._originals.get(str(variant.sample_id))
         groups = list(self._groups_of(variant.attribute, scored, right, original))
-        order = -int.from_bytes(example_rank(pick_of(variant)), "big")
+        order = -int.from_bytes(example_rank(picture_key(variant)), "big")
         groups = [group for group in groups if self._has_room(group, order)]
         if groups:
             own = (row.sha256, jpeg or thumbnail_jpeg(image))

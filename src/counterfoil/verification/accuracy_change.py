@@ -22,11 +22,11 @@ from counterfoil.statistics.accuracy import ALL
 from counterfoil.statistics.annotators import UNDECIDED
 from counterfoil.statistics.answers import encode_labels
 from counterfoil.statistics.intervals import Estimate, estimate
-from counterfoil.statistics.shares import PhotoCounts, change, mean_over_photos, share, share_estimate
+from counterfoil.statistics.shares import PhotoCounts, estimate_share, mean_share, pooled_share, share_change
 from counterfoil.store.parquet import read_table
 from counterfoil.store.prediction_tables import prediction_files, read_run
 from counterfoil.store.workspace import Workspace
-from counterfoil.study.runs import surrogates_among
+from counterfoil.study.runs import find_surrogates
 from counterfoil.types import Run, StoredVariant, VerificationResult
 
 _FEWEST = 10  # kept pictures below which an attribute is not told
@@ -213,14 +213,14 @@ class _Compared:
         open_ones = {row.variant_id for row in self.verified.decisions if UNDECIDED in row.decided.values()}
         undecided = np.array([exhibit.variant.id in open_ones for exhibit in self.pictures], bool)
         for attribute, among in self.attributes.items():
-            found = share_estimate(share(self.kept, among, self.photos)).scaled(100)
+            found = estimate_share(pooled_share(self.kept, among, self.photos)).scaled(100)
             counts = (int(among.sum()), int((undecided & among).sum()), int((self.kept & among).sum()))
             yield Confirmed(attribute, *counts, found)
 
     def of_run(self, folder: Path, surrogates: Mapping[str, str]) -> Iterator[Changed]:
         """Every model of a run."""
         run = read_run(folder)
-        chose = surrogates_among(replace(run, surrogates=surrogates))
+        chose = find_surrogates(replace(run, surrogates=surrogates))
         self._check_pictures(folder, run)
         for model, path in prediction_files(folder, run.models).items():
             table = read_table(path, ["variant_id", "sample_id", "attribute", "outcome", "correct"])
@@ -253,9 +253,9 @@ class _Compared:
     def _accuracies(self, right: NDArray[np.float64], among: NDArray[np.bool_]) -> Iterator[Estimate]:
         """Without verification, with it, and the change."""
         scored = np.isfinite(right)
-        sides = [share(right == 1, chosen & scored, self.photos) for chosen in (among, among & self.kept)]
-        yield from (share_estimate(side).scaled(100) for side in sides)
-        yield change(*sides).scaled(100)
+        sides = [pooled_share(right == 1, chosen & scored, self.photos) for chosen in (among, among & self.kept)]
+        yield from (estimate_share(side).scaled(100) for side in sides)
+        yield share_change(*sides).scaled(100)
 
     def _drops(
         self, right: NDArray[np.float64], original: NDArray[np.float64], among: NDArray[np.bool_]
@@ -263,7 +263,7 @@ class _Compared:
         """The same of the drops: every photo counts once, with the mean of its pictures."""
         lost = [self._lost(right, original, chosen) for chosen in (among, among & self.kept)]
         yield from (estimate(values).scaled(100) for values in lost)
-        yield change(*map(mean_over_photos, lost)).scaled(100)
+        yield share_change(*map(mean_share, lost)).scaled(100)
 
     def _lost(
         self, right: NDArray[np.float64], original: NDArray[np.float64], chosen: NDArray[np.bool_]

@@ -15,9 +15,9 @@ from counterfoil.statistics.annotators import (
     UNDECIDED,
     AnnotatorQuality,
     DecisionRule,
-    Exclusion,
-    decisions,
-    excluded_annotators,
+    ExclusionRule,
+    decide_pictures,
+    exclude_annotators,
 )
 from counterfoil.types import AnnotatorRecord, Decision, Verdict, VerificationResult
 from counterfoil.verification.project_setup import Verification
@@ -107,7 +107,7 @@ class Decided(NamedTuple):
     adjudicated: int  # questions about pictures with an administrator's last word
 
 
-def decide(verification: Verification, rule: DecisionRule, exclusion: Exclusion) -> Decided:
+def decide(verification: Verification, rule: DecisionRule, exclusion: ExclusionRule) -> Decided:
     """Decide every picture that has enough answers, and keep that in the workspace."""
     with verification.database.reading() as connection:
         verdicts, words = counted_verdicts(connection), adjudicated(connection)
@@ -117,7 +117,7 @@ def decide(verification: Verification, rule: DecisionRule, exclusion: Exclusion)
             "expected answers of annotators, got none yet; invite them with"
             f" `counterfoil verify invite {verification.workspace.folder} NAME`"
         )
-    out = excluded_annotators(verification.statistics.qualities(verdicts), exclusion)
+    out = exclude_annotators(verification.statistics.qualities(verdicts), exclusion)
     counted = [verdict for verdict in verdicts if verdict.annotator not in out]
     if not any(not verdict.control for verdict in counted):
         raise UserError(
@@ -148,7 +148,7 @@ def _decisions(
 ) -> tuple[Decision, ...]:
     """The rule's decisions where there are enough answers, the administrator's word before people's."""
     keep_if = verification.questionnaire.keep_if
-    found = apply_adjudications(decisions(counted, keep_if, rule), words, keep_if)
+    found = apply_adjudications(decide_pictures(counted, keep_if, rule), words, keep_if)
     return tuple(row for row in found if _has_enough(row, rule, words))
 
 

@@ -11,14 +11,14 @@ import numpy as np
 from fastapi import Depends, HTTPException, Request
 from sqlalchemy import update
 
-from counterfoil.statistics.agreement import agreement, ratings_of
+from counterfoil.statistics.agreement import collect_ratings, measure_agreement
 from counterfoil.statistics.annotators import (
     AnnotatorQuality,
     DecisionRule,
-    Exclusion,
-    annotator_qualities,
-    decisions,
-    excluded_annotators,
+    ExclusionRule,
+    decide_pictures,
+    exclude_annotators,
+    rate_annotators,
 )
 from counterfoil.types import Decision, Verdict
 from counterfoil.verification import database_tables
@@ -59,22 +59,24 @@ class Statistics:
     def agreement(self, verdicts: Sequence[Verdict]) -> Mapping[str, Mapping[str, float]]:
         """Question to measure to value, with the ends of the intervals."""
         rng = np.random.default_rng(self.questionnaire.seed)
-        tables = {row.id: ratings_of(verdicts, row.id, answers=row.answers) for row in self.questionnaire.questions}
-        return {name: agreement(table, rng).summary for name, table in tables.items()}
+        tables = {
+            row.id: collect_ratings(verdicts, row.id, answers=row.answers) for row in self.questionnaire.questions
+        }
+        return {name: measure_agreement(table, rng).summary for name, table in tables.items()}
 
     def qualities(self, verdicts: Sequence[Verdict]) -> Sequence[AnnotatorQuality]:
         """Every annotator's record."""
-        return annotator_qualities(verdicts, self.questionnaire.keep_if)
+        return rate_annotators(verdicts, self.questionnaire.keep_if)
 
     def excluded(self, verdicts: Sequence[Verdict]) -> Mapping[str, str]:
         """Who is to be left out by the questionnaire's rule, and why."""
         rule = self.questionnaire.exclude
-        return {} if rule is None else excluded_annotators(self.qualities(verdicts), Exclusion(**rule.model_dump()))
+        return {} if rule is None else exclude_annotators(self.qualities(verdicts), ExclusionRule(**rule.model_dump()))
 
     def decisions(self, verdicts: Sequence[Verdict]) -> Sequence[Decision]:
         """What the answers come to by majority."""
         rule = DecisionRule("majority", self.questionnaire.annotators)
-        return decisions(verdicts, self.questionnaire.keep_if, rule)
+        return decide_pictures(verdicts, self.questionnaire.keep_if, rule)
 
 
 LINK_DAYS = 30.0

@@ -19,12 +19,12 @@ from counterfoil.statistics.answers import Condition, Details, photo_labels, pho
 from counterfoil.statistics.regression import (
     Coefficient,
     Regression,
-    accuracy_regression,
-    cells,
     model_variance_score,
-    picture_regression,
+    regress_accuracy,
+    regress_pictures,
+    scenario_accuracies,
 )
-from counterfoil.statistics.variance_score import DEFINITIONS, normality, variance_score
+from counterfoil.statistics.variance_score import SCORE_DEFINITIONS, shapiro_wilk, variance_score
 from counterfoil.study.predictions import DETAIL_COLUMNS, details_from_tables
 from counterfoil.study.runs import Study
 
@@ -135,7 +135,7 @@ def _scores(study: Study, details: Details) -> PaperTable:
     unknown = "" if other else "No photo is in every scenario, so there is no score."
     return PaperTable(
         title="XImageNet-12, robustness score",
-        rule=f"{DEFINITIONS[0].name}; accuracies as shares, over the photos that are in every scenario. The paper"
+        rule=f"{SCORE_DEFINITIONS[0].name}; accuracies as shares, over the photos that are in every scenario. The paper"
         " leaves open which spread it means.",
         columns=("model", "S", "S, low", "S, high", "sigma over classes", "sigma over scenarios"),
         rows=tuple(rows),
@@ -146,12 +146,12 @@ def _scores(study: Study, details: Details) -> PaperTable:
 
 def _readings(details: Details, model: str) -> str:
     """How far the other readings of the definition lie apart."""
-    table = cells(details, model).accuracies
-    found = [variance_score(table, definition).score for definition in DEFINITIONS]
+    table = scenario_accuracies(details, model).accuracies
+    found = [variance_score(table, definition).score for definition in SCORE_DEFINITIONS]
     known = [value for value in found if not math.isnan(value)]
-    told = f"the {len(DEFINITIONS)} readings of the definition give S from {min(known):.4f} to {max(known):.4f}."
+    told = f"the {len(SCORE_DEFINITIONS)} readings of the definition give S from {min(known):.4f} to {max(known):.4f}."
     try:
-        test = normality(table)
+        test = shapiro_wilk(table)
     except UserError:  # too few accuracies, or no scipy: the table of the regression says how to install it
         return told
     return (
@@ -163,7 +163,7 @@ def _readings(details: Details, model: str) -> str:
 def _regression(study: Study, details: Details) -> Sequence[PaperTable]:
     """What each factor explains, and what each of its levels adds; a line instead where there is no regression."""
     try:
-        fit = accuracy_regression(details)
+        fit = regress_accuracy(details)
     except UserError as error:
         return [
             PaperTable(
@@ -199,7 +199,7 @@ def _regression(study: Study, details: Details) -> Sequence[PaperTable]:
 def _clustered(details: Details) -> tuple[dict[str, float], str]:
     """The p value of each factor with pictures of one photo taken together, or why there is none."""
     try:
-        fit = picture_regression(details)
+        fit = regress_pictures(details)
     except UserError as error:
         return {}, f"No p clustered by photo: {error}."
     return {row.name: row.p_value for row in fit.factors}, (
