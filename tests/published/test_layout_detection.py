@@ -369,7 +369,7 @@ def test_a_foreign_class_among_many_is_left_out_by_name_and_counted(tmp_path: Pa
 
 def test_the_terminal_says_what_a_bare_path_was_recognised_as_and_the_notes(tmp_path: Path) -> None:
     save(tmp_path / "set" / "n01443537" / "cartoon_1.jpg", 1)
-    wanted = ["--model", "python:archives.telling:tells", "--out", str(tmp_path / "run"), "--workers", "1"]
+    wanted = ["--model", "python:archives.class_colours:tells", "--out", str(tmp_path / "run"), "--workers", "1"]
     told = CliRunner().invoke(commands, ["evaluate", str(tmp_path / "set"), *wanted], catch_exceptions=False)
     lines = told.output.splitlines()
     assert lines[0] == "recognised as imagenet-r"

@@ -193,7 +193,7 @@ def test_every_archive_has_a_page_with_its_command(archive: str) -> None:
 def test_a_run_stands_above_rows_of_ones_own_file_and_what_was_published(tmp_path: Path) -> None:
     run, file = tmp_path / "run", tmp_path / "mine.json"
     archive = class_archives.imagenet_sketch(tmp_path / "set")
-    evaluate_collection(f"imagenet-sketch:{archive}", ["python:archives.telling:tells"], run, workers=1)
+    evaluate_collection(f"imagenet-sketch:{archive}", ["python:archives.class_colours:tells"], run, workers=1)
     file.write_text(json.dumps({"source": "our paper", "rows": [{"model": "Net", "values": {"top-1": 99}}]}))
     rows = leaderboard("imagenet-sketch", [run], [file]).standings
     assert [(row.own, row.values["top-1"]) for row in rows[:2]] == [(True, 75.0), (False, 99.0)]
@@ -210,7 +210,7 @@ def test_a_run_stands_above_rows_of_ones_own_file_and_what_was_published(tmp_pat
 def test_another_scoring_than_the_published_one_is_a_column_of_its_own(tmp_path: Path) -> None:
     run = tmp_path / "run"
     archive = class_archives.imagenet_a_archive(tmp_path / "set")
-    model = "python:archives.telling:tells"
+    model = "python:archives.class_colours:tells"
     evaluate_collection(f"imagenet-a:{archive}", [model], run, workers=1, scoring="all")
     own = leaderboard("imagenet-a", [run]).standings[0]
     assert set(own.values) == {"top-1, all columns", "top-5, all columns"}
@@ -303,7 +303,7 @@ def test_what_a_run_has_no_number_of_is_left_out(tmp_path: Path) -> None:
     for folder in archive.iterdir():
         if folder.is_dir() and folder.name not in ("ori", "rec"):
             shutil.rmtree(folder)
-    evaluate_collection(f"imagenet-e:{archive}", ["python:archives.telling:tells"], run, workers=1)
+    evaluate_collection(f"imagenet-e:{archive}", ["python:archives.class_colours:tells"], run, workers=1)
     own = json.loads(as_json(leaderboard("imagenet-e", [run])))["rows"][0]
     assert own["values"] == pytest.approx({"original": 500 / 6, "Inver": 500 / 6, "drop, Inver": 0})
 

@@ -27,9 +27,9 @@ from counterfoil.study.runs import open_runs
 from run_folders import Right, breaks_on, write_run
 from vlm_server import Exchange, FakeEndpoint, choose, serving
 
-TELLS = "python:archives.telling:tells"
+TELLS = "python:archives.class_colours:tells"
 CHALLENGES = ("imagenet-9-challenge", "imagenet-9-challenge-all")
-NEXT = "python:archives.telling:tells_the_next"
+NEXT = "python:archives.class_colours:tells_the_next"
 
 
 def results(name: str, folder: Path, models: Sequence[str] = (TELLS,), **asked: object) -> Sequence[PaperTable]:
@@ -80,7 +80,7 @@ def test_imagenet_d_counts_any_id_and_no_category_twice(tmp_path: Path) -> None:
 
 
 def test_imagenet_d_takes_a_column_for_each_category_as_zero_shot_models_have(tmp_path: Path) -> None:
-    model = "python:archives.telling:tells_the_category"
+    model = "python:archives.class_colours:tells_the_category"
     (table,) = results("imagenet-d", class_archives.imagenet_d_archive(tmp_path / "d"), [model])
     assert row(table, model)["top-1, all"] == pytest.approx(100 * 7 / 12)
 
