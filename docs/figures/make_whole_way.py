@@ -93,7 +93,7 @@ def three_people(browser: Browser, link: str, workspace: Workspace, watch: Watch
     """Let three people answer everything; gives back the administrator's page."""
     variants = {
         hashlib.sha256((workspace.folder / row.file).read_bytes()).hexdigest(): row.variant
-        for row in workspace.exhibits
+        for row in workspace.pictures
     }
     board = browser.new_page(viewport={"width": 1200, "height": 1060})
     board.goto(link)

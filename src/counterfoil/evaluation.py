@@ -77,7 +77,7 @@ class EvaluationPlan:
 
     asked: EvaluationConfig
     classifiers: tuple[Model, ...]
-    exhibits: LabelledPictures  # labels as the models know them, every picture of some sample
+    pictures: LabelledPictures  # labels as the models know them, every picture of some sample
     skipped: tuple[Skipped, ...]
     lost: tuple[str, ...] = ()  # a collection names no classes besides those of its pictures
 
@@ -98,7 +98,7 @@ class EvaluationPlan:
         scoring = self.asked.chosen_scoring
         return Run(
             command=self.asked.command, images=self.asked.address, masks=None, recipe="", recipe_digest="", seed=0,
-            samples=len({exhibit.variant.sample_id for exhibit in self.exhibits}),
+            samples=len({stored.variant.sample_id for stored in self.pictures}),
             models=self.models,
             model_digests={model.name: model.digest for model in self.classifiers},
             preprocessing={model.name: model.preprocessing for model in self.classifiers},
@@ -111,7 +111,7 @@ class EvaluationPlan:
     def picture(self, variant: Variant) -> Picture | None:
         """A picture of the collection once more; None where it cannot be read any longer."""
         try:
-            image = self.asked.collection.read(self.exhibits.by_id[variant.id])
+            image = self.asked.collection.read(self.pictures.by_id[variant.id])
         except Unusable:
             return None
         return Picture(image, np.full(image.shape[:2], 255, np.uint8))
@@ -120,18 +120,18 @@ class EvaluationPlan:
 def prepare_evaluation(asked: EvaluationConfig) -> EvaluationPlan:
     """Load the models and look through the collection; everything that can be wrong is said here."""
     collection = asked.collection
-    exhibits = collection.exhibits
-    if not exhibits:
+    pictures = collection.pictures
+    if not pictures:
         raise UserError(f"expected pictures in {collection.name}, got none; {len(collection.skipped)} were left out")
     given = space_named(asked.classes) if asked.classes else collection.space
     options = replace(asked.options, classes=given)
     classifiers = tuple(load_model(address, options=options) for address in asked.models)
     space = given or space_of(classifiers[0].labels)
-    label_of = {label: space.resolve(label) for label in {exhibit.variant.label for exhibit in exhibits}}
+    label_of = {label: space.resolve(label) for label in {stored.variant.label for stored in pictures}}
     labels = _competing(given, sorted(set(label_of.values())))
     ready = ready_models(classifiers, space, labels, asked.chosen_scoring)
     ready = tuple(collection.adapt(model) for model in ready)
-    labelled = LabelledPictures(exhibits, _chosen(exhibits, asked.limit), label_of)
+    labelled = LabelledPictures(pictures, _chosen(pictures, asked.limit), label_of)
     return EvaluationPlan(asked, ready, labelled, tuple(collection.skipped))
 
 
@@ -142,20 +142,20 @@ def _competing(space: LabelSpace | None, present: Sequence[str]) -> Sequence[str
     return space.labels
 
 
-def _chosen(exhibits: Sequence[StoredVariant], limit: int | None) -> Sequence[int]:
+def _chosen(pictures: Sequence[StoredVariant], limit: int | None) -> Sequence[int]:
     """The places of all pictures of the first samples of every class in turn, in the order of the collection."""
     if limit is None:
-        return range(len(exhibits))
-    samples = {sample.id: sample for sample in map(sample_of, map(with_sample, exhibits))}
+        return range(len(pictures))
+    samples = {sample.id: sample for sample in map(sample_of, map(with_sample, pictures))}
     wanted = {sample.id for sample in limit_per_class(list(samples.values()), limit)}
-    return [place for place, exhibit in enumerate(exhibits) if with_sample(exhibit).variant.sample_id in wanted]
+    return [place for place, stored in enumerate(pictures) if with_sample(stored).variant.sample_id in wanted]
 
 
-def sample_of(exhibit: StoredVariant) -> Sample:
+def sample_of(stored: StoredVariant) -> Sample:
     """What the manifest says of the photo behind a picture."""
-    variant = exhibit.variant
-    about = exhibit.photos[0] if exhibit.photos else Provenance()
-    return Sample(str(variant.sample_id), variant.label, exhibit.file, None, exhibit.sample_digest, *about)
+    variant = stored.variant
+    about = stored.photos[0] if stored.photos else Provenance()
+    return Sample(str(variant.sample_id), variant.label, stored.file, None, stored.sample_digest, *about)
 
 
 Chunk: TypeAlias = Sequence[StoredVariant]
@@ -202,7 +202,7 @@ def _work_through(prepared: EvaluationPlan, folder: Path, watch: Watch | None) -
 
 def _chunks(prepared: EvaluationPlan) -> dict[str, Chunk]:
     """Pictures that are asked together, by the content id of the work: whatever changes its outcome changes the id."""
-    parts = (prepared.exhibits[start : start + _CHUNK] for start in range(0, len(prepared.exhibits), _CHUNK))
+    parts = (prepared.pictures[start : start + _CHUNK] for start in range(0, len(prepared.pictures), _CHUNK))
     about = [__version__, prepared.run.collection_digest, prepared.identities]
     return {_digest([*about, [[e.variant.id, e.variant.label] for e in part]]): part for part in parts}
 
@@ -226,13 +226,13 @@ def _pieces(prepared: EvaluationPlan, chunks: dict[str, Chunk], watch: Watch | N
 def _readable_by_now(prepared: EvaluationPlan, chunk: Chunk, outcome: Outcome) -> bool:
     """Whether a picture that could not be read is there again: a disk that was away must not cost it for good."""
     made = {made.variant.id for made in outcome.made}
-    return bool(_readable(prepared, [exhibit for exhibit in chunk if exhibit.variant.id not in made], []))
+    return bool(_readable(prepared, [stored for stored in chunk if stored.variant.id not in made], []))
 
 
 def _again(prepared: EvaluationPlan, variant: Variant) -> NDArray[np.uint8]:
     """A picture whose answer was lost, for asking once more."""
     try:
-        return prepared.asked.collection.read(prepared.exhibits.by_id[variant.id])
+        return prepared.asked.collection.read(prepared.pictures.by_id[variant.id])
     except Unusable as error:
         raise UserError(f"expected every picture that was answered before to be there still, but {error}") from error
 
@@ -243,8 +243,8 @@ def _outcome_of(prepared: EvaluationPlan, chunk: Chunk, watch: Watch | None) -> 
     batch_size = prepared.asked.batch_size
     for start in range(0, len(chunk), batch_size):  # the pixels of one batch at a time
         read = _readable(prepared, chunk[start : start + batch_size], outcome.skipped)
-        asked, images = [exhibit.variant for exhibit, _ in read], [image for _, image in read]
-        outcome.made.extend(_made(exhibit, image) for exhibit, image in read)
+        asked, images = [stored.variant for stored, _ in read], [image for _, image in read]
+        outcome.made.extend(_made(stored, image) for stored, image in read)
         for model in prepared.classifiers:
             outcome.predictions[model.name] += predict(model, asked, images, batch_size) if images else []
         if watch is not None:
@@ -257,19 +257,19 @@ def _readable(
 ) -> list[tuple[StoredVariant, NDArray[np.uint8]]]:
     """The pictures that can be read; the others are added to what was skipped."""
     read = []
-    for exhibit in chunk:
+    for stored in chunk:
         try:
-            read.append((exhibit, prepared.asked.collection.read(exhibit)))
+            read.append((stored, prepared.asked.collection.read(stored)))
         except Unusable as error:
-            variant = exhibit.variant
+            variant = stored.variant
             skipped.append(Skipped(str(variant.sample_id), "evaluate", variant.edit, str(error)))
     return read
 
 
-def _made(exhibit: StoredVariant, image: NDArray[np.uint8]) -> RenderedVariant:
+def _made(stored: StoredVariant, image: NDArray[np.uint8]) -> RenderedVariant:
     """The hash is of the pixels that the models saw; where the collection names one, `read` has compared it."""
-    pixels = exhibit.sha256 or hashlib.sha256(image.tobytes()).hexdigest()
-    return RenderedVariant(exhibit.variant, pixels, exhibit.object_share)
+    pixels = stored.sha256 or hashlib.sha256(image.tobytes()).hexdigest()
+    return RenderedVariant(stored.variant, pixels, stored.object_share)
 
 
 def _tables(prepared: EvaluationPlan, chunks: dict[str, Chunk], journal: Journal, folder: Path) -> list[Skipped]:
@@ -279,10 +279,10 @@ def _tables(prepared: EvaluationPlan, chunks: dict[str, Chunk], journal: Journal
         for key, chunk in chunks.items():
             outcome = from_entry(journal.entry(key))
             skipped += outcome.skipped
-            shown = {exhibit.variant.id: exhibit for exhibit in chunk}
+            shown = {stored.variant.id: stored for stored in chunk}
             for place, made in enumerate(outcome.made):
-                exhibit = shown[made.variant.id]
-                tables.add_variant(sample_of(exhibit), made, *exhibit.photos[1:])
+                stored = shown[made.variant.id]
+                tables.add_variant(sample_of(stored), made, *stored.photos[1:])
                 for model, predictions in outcome.predictions.items():
                     tables.add_prediction(model, made, predictions[place])
     return skipped

@@ -78,7 +78,7 @@ def test_a_version_that_goes_back_is_no_step(workspace: Workspace, tmp_path: Pat
 
 
 def test_other_verdicts_are_a_patch(workspace: Workspace, tmp_path: Path) -> None:
-    names = [one.variant.id for one in workspace.exhibits]
+    names = [one.variant.id for one in workspace.pictures]
     keep_verdicts(workspace, dict.fromkeys(names, True))
     frozen(workspace, tmp_path / "old", verified=True)
     keep_verdicts(workspace, dict.fromkeys([name for name in names if name not in ids_of(workspace, "control")], True))

@@ -73,7 +73,7 @@ def test_a_disk_that_fills_on_the_way_leaves_nothing_half(workspace: Workspace, 
         frozen(workspace, small_disk / "set")
     assert "\n" not in str(error.value)
     assert [path.name for path in small_disk.iterdir()] == ["earlier"]
-    assert len(open_benchmark(small_disk / "earlier").exhibits) == len(workspace.exhibits)
+    assert len(open_benchmark(small_disk / "earlier").pictures) == len(workspace.pictures)
 
 
 def test_what_a_killed_freeze_left_is_taken_over(workspace: Workspace, tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_what_a_killed_freeze_left_is_taken_over(workspace: Workspace, tmp_path:
     (stale / "half.png").write_bytes(b"half")
     frozen(workspace, tmp_path / "set")
     assert [path.name for path in tmp_path.iterdir()] == ["set"]
-    assert len(open_benchmark(tmp_path / "set").exhibits) == 20
+    assert len(open_benchmark(tmp_path / "set").pictures) == 20
 
 
 def test_a_second_freeze_into_the_same_folder_is_refused_and_harms_nothing(
@@ -114,4 +114,4 @@ def test_a_link_to_an_empty_folder_is_written_through(workspace: Workspace, tmp_
     (tmp_path / "set").symlink_to(tmp_path / "disk")
     frozen(workspace, tmp_path / "set")
     assert (tmp_path / "set").is_symlink()
-    assert len(open_benchmark(tmp_path / "disk").exhibits) == 20
+    assert len(open_benchmark(tmp_path / "disk").pictures) == 20

@@ -208,7 +208,7 @@ def test_a_benchmark_of_an_earlier_version_is_whole_and_keeps_its_digest(tmp_pat
     assert read_benchmark_record(tmp_path / layout).format == 1
     assert checked(tmp_path / layout, "--digest", digest)[0] == 0
     opened = open_benchmark(tmp_path / layout)
-    assert [opened.read(one).shape for one in opened.exhibits] == [(32, 40, 3)] * 2
+    assert [opened.read(one).shape for one in opened.pictures] == [(32, 40, 3)] * 2
     flip(tmp_path / layout / "manifest.parquet", -20)
     assert checked(tmp_path / layout)[1][0].startswith("changed: manifest.parquet (its SHA-256 differs;")
 
@@ -233,7 +233,7 @@ def test_pictures_that_decode_otherwise_are_named(benchmark: Path) -> None:
     assert checked(benchmark) == (1, [f"changed: {table['file'][5]} (other pixels when decoded)"])
     opened = open_benchmark(benchmark)
     with pytest.raises(Unusable, match="other pixels than were frozen"):
-        opened.read(opened.exhibits[5])
+        opened.read(opened.pictures[5])
 
 
 def test_another_benchmark_than_the_published_one_is_noticed(benchmark: Path) -> None:
@@ -368,7 +368,7 @@ def test_a_folder_without_a_benchmark_is_said(tmp_path: Path) -> None:
 
 def test_a_picture_that_changes_after_opening_is_not_shown_to_a_model(benchmark: Path) -> None:
     opened = open_benchmark(benchmark)
-    first, second = opened.exhibits[:2]
+    first, second = opened.pictures[:2]
     shutil.copy(benchmark / second.file, benchmark / first.file)
     with pytest.raises(Unusable, match="other pixels"):
         opened.read(first)

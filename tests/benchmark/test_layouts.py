@@ -34,7 +34,7 @@ def sets(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def pixels_by_id(folder: Path, split: str) -> dict[str, NDArray[np.uint8]]:
     benchmark = open_benchmark(folder)
-    rows = zip(benchmark.exhibits, benchmark.manifest.table["split"], strict=True)
+    rows = zip(benchmark.pictures, benchmark.manifest.table["split"], strict=True)
     return {one.variant.id: benchmark.read(one) for one, there in rows if there == split}
 
 
@@ -116,7 +116,7 @@ def test_the_croissant_description_is_valid_and_gives_manifest_and_pictures(sets
     assert dataset.metadata.ctx.issues.report() == ""
     rows: list[dict[str, Any]] = list(dataset.records("manifest"))
     assert {row["manifest/id"].decode() for row in rows} == {
-        one.variant.id for one in open_benchmark(sets / layout).exhibits
+        one.variant.id for one in open_benchmark(sets / layout).pictures
     }
     if layout == "webdataset":  # mlcroissant would mix up the tar files of different benchmarks
         return

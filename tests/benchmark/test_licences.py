@@ -76,33 +76,33 @@ def test_only_what_may_be_passed_on_goes_in_and_the_rest_is_counted(workspace: W
     out = tmp_path / "set"
     arguments = ["freeze", str(workspace.folder), "--name", "free", "--version", "1.0.0", "--out", str(out)]
     done = CliRunner().invoke(commands, [*arguments, "--redistributable-only"], catch_exceptions=False)
-    there = open_benchmark(out).exhibits
+    there = open_benchmark(out).pictures
     assert {one.variant.sample_id for one in there} == {"crimson/000.png", "azure/002.png"}
     donors = {one.variant.donor_id for one in there if one.variant.donor_id}
     assert donors <= {"crimson/000.png", "azure/002.png"}
     assert (
-        f"left out: {len(workspace.exhibits) - len(there)} licence forbids passing on, or is not known" in done.output
+        f"left out: {len(workspace.pictures) - len(there)} licence forbids passing on, or is not known" in done.output
     )
 
 
 def test_an_original_comes_along_only_with_a_picture_made_of_it(tmp_path: Path) -> None:
     workspace = write_workspace(tmp_path, licences=LICENCES)
     swapped = {
-        one.variant.sample_id: one.variant for one in workspace.exhibits if one.variant.edit == "background-swap"
+        one.variant.sample_id: one.variant for one in workspace.pictures if one.variant.edit == "background-swap"
     }
     free = [name for name, licence in LICENCES.items() if redistributable([licence])]
     served = {name for name in free if swapped[name].donor_id in free} | {"crimson/000.png"}
     assert served < set(free)
-    small = [one.variant.id for one in workspace.exhibits
+    small = [one.variant.id for one in workspace.pictures
              if one.variant.edit == "size" and one.variant.sample_id == "crimson/000.png"]  # fmt: skip
     keep_mined(workspace, [*(variant.id for variant in swapped.values()), *small])
     frozen(workspace, tmp_path / "set", redistributable_only=True)
-    assert {one.variant.sample_id for one in open_benchmark(tmp_path / "set").exhibits} == served
+    assert {one.variant.sample_id for one in open_benchmark(tmp_path / "set").pictures} == served
 
 
 def test_a_licence_for_the_rest_can_be_given(workspace: Workspace, tmp_path: Path) -> None:
     frozen(workspace, tmp_path / "set", licence="CC-BY-4.0", redistributable_only=True)
-    samples = {one.variant.sample_id for one in open_benchmark(tmp_path / "set").exhibits}
+    samples = {one.variant.sample_id for one in open_benchmark(tmp_path / "set").pictures}
     assert samples == {"crimson/000.png", "azure/002.png", "violet/003.png"}
 
 
@@ -126,14 +126,14 @@ def test_a_workspace_is_frozen_alike_with_its_photos_and_without_them(tmp_path: 
 
 def test_a_donor_whose_rows_quality_control_removed_keeps_its_licence(tmp_path: Path) -> None:
     workspace = write_workspace(tmp_path, licences=LICENCES)
-    swapped = next(one for one in workspace.exhibits if one.variant.donor_id in LICENCES)
+    swapped = next(one for one in workspace.pictures if one.variant.donor_id in LICENCES)
     donor = str(swapped.variant.donor_id)
-    for one in workspace.exhibits:
+    for one in workspace.pictures:
         if one.variant.sample_id == donor:
             (workspace.folder / one.file).write_bytes(b"no picture")
     assert CliRunner().invoke(commands, ["quality", str(workspace.folder)]).exit_code == 0
     left = Workspace(workspace.folder)
-    assert donor not in {one.variant.sample_id for one in left.exhibits}
+    assert donor not in {one.variant.sample_id for one in left.pictures}
     frozen(left, tmp_path / "set")
     table = read_table(tmp_path / "set" / "manifest.parquet")
     assert LICENCES[donor] in dict(zip(table["id"], table["licence"], strict=True))[swapped.variant.id]

@@ -55,17 +55,17 @@ class Files:
         return len(self.read(entry))
 
     def read(self, entry: ManifestRow) -> bytes:
-        return (self.workspace.folder / entry.exhibit.file).read_bytes()
+        return (self.workspace.folder / entry.stored.file).read_bytes()
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_the_pixels_come_back_from_every_layout(workspace: Workspace, tmp_path: Path, layout: LayoutName) -> None:
     frozen(workspace, tmp_path / "set", layout=layout, shard_bytes=60_000)
     benchmark: Collection = open_benchmark(tmp_path / "set")
-    assert len(benchmark.exhibits) == len(workspace.exhibits) == 20
-    there = {one.variant.id: workspace.read(one) for one in workspace.exhibits}
-    for exhibit in benchmark.exhibits:
-        np.testing.assert_array_equal(benchmark.read(exhibit), there[exhibit.variant.id])
+    assert len(benchmark.pictures) == len(workspace.pictures) == 20
+    there = {one.variant.id: workspace.read(one) for one in workspace.pictures}
+    for stored in benchmark.pictures:
+        np.testing.assert_array_equal(benchmark.read(stored), there[stored.variant.id])
     if layout != "folder":
         assert len(list((tmp_path / "set" / "data").iterdir())) > 2
 
@@ -85,8 +85,8 @@ def test_freezing_twice_gives_the_same_bytes(workspace: Workspace, tmp_path: Pat
 
 
 def test_the_order_of_the_pictures_changes_nothing(workspace: Workspace, tmp_path: Path) -> None:
-    entries = tuple(ManifestRow(one, one.variant.label) for one in workspace.exhibits)
-    space = own_space("own", sorted({one.variant.label for one in workspace.exhibits}))
+    entries = tuple(ManifestRow(one, one.variant.label) for one in workspace.pictures)
+    space = own_space("own", sorted({one.variant.label for one in workspace.pictures}))
     for name, order in (("one", entries), ("other", entries[::-1])):
         write_benchmark(
             Draft(title=Title("planted", "1.0.0"), layout="parquet", entries=order, space=space),
@@ -104,9 +104,9 @@ def test_pictures_are_what_mining_kept_and_people_confirmed_with_their_originals
     keep_verdicts(workspace, {small[0]: True, small[1]: False})
     record = frozen(workspace, tmp_path / "set").record
     benchmark = open_benchmark(tmp_path / "set")
-    assert [one.variant.edit for one in benchmark.exhibits] == ["original", "control", "size"]
-    assert benchmark.exhibits[-1].variant.id == small[0]
-    assert len({one.variant.sample_id for one in benchmark.exhibits}) == 1
+    assert [one.variant.edit for one in benchmark.pictures] == ["original", "control", "size"]
+    assert benchmark.pictures[-1].variant.id == small[0]
+    assert len({one.variant.sample_id for one in benchmark.pictures}) == 1
     assert record.counts.left_out == {
         "not kept by mining": 4, "rejected by people": 1, "too few answers of people": len(small) - 2,
     }  # fmt: skip
@@ -166,7 +166,7 @@ def test_an_original_that_people_rejected_is_no_reference(workspace: Workspace, 
     (original, *_), small = ids_of(workspace, "original"), ids_of(workspace, "size")
     keep_verdicts(workspace, {original: False, **dict.fromkeys(small, True)})
     frozen(workspace, tmp_path / "set")
-    there = {one.variant.id for one in open_benchmark(tmp_path / "set").exhibits}
+    there = {one.variant.id for one in open_benchmark(tmp_path / "set").pictures}
     assert set(ids_of(workspace, "original")) - there == {original}
 
 
@@ -185,15 +185,15 @@ def test_the_manifest_says_where_every_picture_comes_from(workspace: Workspace, 
     keep_verdicts(workspace, {small[0]: True})
     frozen(workspace, tmp_path / "set")
     table = read_table(tmp_path / "set" / "manifest.parquet")
-    source = {one.variant.id: one for one in workspace.exhibits}
+    source = {one.variant.id: one for one in workspace.pictures}
     for row, name in enumerate(table["id"]):
-        exhibit, path = source[name], tmp_path / "set" / table["file"][row]
+        stored, path = source[name], tmp_path / "set" / table["file"][row]
         assert table["file_sha256"][row] == hashlib.sha256(path.read_bytes()).hexdigest()
         pixels = np.asarray(Image.open(path)).tobytes()
-        assert table["pixel_sha256"][row] == hashlib.sha256(pixels).hexdigest() == exhibit.sha256
-        assert table["source_digest"][row] == exhibit.sample_digest
-        assert table["settings"][row] == exhibit.variant.settings
-        assert int(table["seed"][row]) == exhibit.variant.seed
+        assert table["pixel_sha256"][row] == hashlib.sha256(pixels).hexdigest() == stored.sha256
+        assert table["source_digest"][row] == stored.sample_digest
+        assert table["settings"][row] == stored.variant.settings
+        assert int(table["seed"][row]) == stored.variant.seed
     row = list(table["id"]).index(small[0])
     assert json.loads(table["answers"][row]) == {"object": {"yes": 3}}
     assert (table["verdict"][row], json.loads(table["decided"][row])) == ("confirmed", {"object": "yes"})
@@ -304,7 +304,7 @@ def test_an_empty_choice_says_why(workspace: Workspace, tmp_path: Path) -> None:
 
 def test_a_picture_of_the_workspace_that_changed_is_refused(tmp_path: Path) -> None:
     workspace = write_workspace(tmp_path, photos=2)
-    path = workspace.folder / workspace.exhibits[-1].file
+    path = workspace.folder / workspace.pictures[-1].file
     whole = path.read_bytes()
     image = np.array(Image.open(path))
     image[0, 0] ^= 1

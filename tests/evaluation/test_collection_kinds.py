@@ -26,7 +26,7 @@ VLM = f"vlm:planted?labels={','.join(LABELS)}&format=png"
 @pytest.fixture
 def frozen(tmp_path: Path) -> Path:
     workspace = Workspace(write_workspace(tmp_path / "set", pictures(20, 15, "texture", "painted", "bricks")))
-    kept = tuple(exhibit.variant.id for exhibit in workspace.exhibits[5:])
+    kept = tuple(stored.variant.id for stored in workspace.pictures[5:])
     workspace.keep_mined(MiningResult(kept, "by hand", {"timm:chooser": "0" * 64}, workspace.digest))
     arguments = ["freeze", str(workspace.folder), "--name", "Bricks", "--version", "1.0.0", "--out"]
     done = CliRunner().invoke(commands, [*arguments, str(tmp_path / "frozen")], catch_exceptions=False)

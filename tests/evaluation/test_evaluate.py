@@ -383,7 +383,7 @@ def test_runs_over_other_collections_are_not_compared(evaluated: Path, chosen: t
 class Gathered(CollectionBase):
     """A small collection of one's own: what the protocol asks for, and nothing else."""
 
-    exhibits: Sequence[StoredVariant]
+    pictures: Sequence[StoredVariant]
     shown: Mapping[str, NDArray[np.uint8]]
     space: LabelSpace | None
     name: str = "gathered"
@@ -393,8 +393,8 @@ class Gathered(CollectionBase):
     notes: Sequence[str] = ("These are training pictures.",)
     skipped: Sequence[Skipped] = (Skipped("stray", "source", "", "no picture's name"),)
 
-    def read(self, exhibit: StoredVariant) -> NDArray[np.uint8]:
-        return self.shown[exhibit.file]
+    def read(self, stored: StoredVariant) -> NDArray[np.uint8]:
+        return self.shown[stored.file]
 
 
 def gathered(painted: Path) -> Gathered:
@@ -402,11 +402,11 @@ def gathered(painted: Path) -> Gathered:
     space = LabelSpace("warmth", ("warm", "cool"), ("warm", "cool"), (("crimson", "violet"), ("emerald", "azure")))
     workspace = Workspace(painted)
     called = {"crimson": "warm", "violet": "warm", "emerald": "cool", "azure": "cool"}
-    exhibits = [
+    pictures = [
         replace(one, variant=replace(one.variant, label=called[one.variant.label], sample_id=None))
-        for one in workspace.exhibits
+        for one in workspace.pictures
     ]
-    return Gathered(exhibits, {one.file: workspace.read(one) for one in exhibits}, space)
+    return Gathered(pictures, {one.file: workspace.read(one) for one in pictures}, space)
 
 
 def test_a_collections_own_classes_and_scoring_are_used_and_its_notes_told(painted: Path, tmp_path: Path) -> None:

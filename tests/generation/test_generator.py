@@ -82,16 +82,16 @@ def test_more_of_a_recipe_changes_no_picture_that_was_there() -> None:
 
 def test_a_workspace_holds_the_pictures_that_the_manifest_names(workspace: Path) -> None:
     found = Workspace(workspace)
-    assert len(found.exhibits) == 2 * 2 * (1 + 3)
-    for exhibit in found.exhibits:
-        about = json.loads(exhibit.variant.settings)
-        pixels = drawn(f"{about['prompt']}||{exhibit.variant.seed}", (48, 48))
-        assert np.array_equal(found.read(exhibit), pixels)
-        assert hashlib.sha256(pixels.tobytes()).hexdigest() == exhibit.sha256
+    assert len(found.pictures) == 2 * 2 * (1 + 3)
+    for stored in found.pictures:
+        about = json.loads(stored.variant.settings)
+        pixels = drawn(f"{about['prompt']}||{stored.variant.seed}", (48, 48))
+        assert np.array_equal(found.read(stored), pixels)
+        assert hashlib.sha256(pixels.tobytes()).hexdigest() == stored.sha256
         assert (about["painter"], about["revision"], about["steps"]) == ("python:painted:words", "words-1", 3)
-    levels = {(one.variant.attribute, one.variant.edit, one.variant.level) for one in found.exhibits}
+    levels = {(one.variant.attribute, one.variant.edit, one.variant.level) for one in found.pictures}
     assert ("material", "prompt-material", "wood") in levels
-    assert {one.variant.label for one in found.exhibits} == {"backpack", "umbrella"}
+    assert {one.variant.label for one in found.pictures} == {"backpack", "umbrella"}
 
 
 def test_what_the_painter_refused_is_a_counted_row(workspace: Path) -> None:
@@ -139,9 +139,9 @@ def test_a_larger_limit_adds_to_a_workspace_and_paints_nothing_twice(tmp_path: P
     arguments = ["--recipe", "imagenet-d", "--painter", "python:painted:words", "--categories", "backpack,chair"]
     assert paint(*arguments, "--out", str(tmp_path), "--limit", "6").exit_code == 0
     first = {path: path.stat().st_mtime_ns for path in (tmp_path / "pictures").rglob("*.png")}
-    few = {one.variant.id for one in Workspace(tmp_path).exhibits}
+    few = {one.variant.id for one in Workspace(tmp_path).pictures}
     assert paint(*arguments, "--out", str(tmp_path), "--limit", "12").exit_code == 0
-    assert few < {one.variant.id for one in Workspace(tmp_path).exhibits}
+    assert few < {one.variant.id for one in Workspace(tmp_path).pictures}
     assert all(path.stat().st_mtime_ns == time for path, time in first.items())
 
 
@@ -160,17 +160,17 @@ def test_backgrounds_are_painted_around_the_objects_of_photos(tmp_path: Path) ->
                  str(masks), "--out", str(out), "--per-pair", "2")  # fmt: skip
     assert done.exit_code == 0
     found = Workspace(out)
-    kinds = sorted((one.variant.label, one.variant.level, one.variant.replicate) for one in found.exhibits)
+    kinds = sorted((one.variant.label, one.variant.level, one.variant.replicate) for one in found.pictures)
     assert kinds == [
         ("azure", "a forest", 0), ("azure", "a forest", 1), ("azure", "none", 0), ("crimson", "a beach", 0),
         ("crimson", "a beach", 1), ("crimson", "a street", 0), ("crimson", "a street", 1), ("crimson", "none", 0),
     ]  # fmt: skip
     table = read_table(out / "variants.parquet")
-    for exhibit, image, mask in zip(found.exhibits, table["image"], table["mask"], strict=True):
+    for stored, image, mask in zip(found.pictures, table["image"], table["mask"], strict=True):
         photo = np.asarray(Image.open(images / image).convert("RGB"))
         inside = np.asarray(Image.open(masks / mask).convert("L")) == 255
-        assert np.array_equal(found.read(exhibit)[inside], photo[inside])
-    pixels = {exhibit.sha256 for exhibit in found.exhibits}
+        assert np.array_equal(found.read(stored)[inside], photo[inside])
+    pixels = {stored.sha256 for stored in found.pictures}
     assert len(pixels) == len(kinds)
 
 
@@ -324,14 +324,14 @@ def test_a_painted_workspace_speaks_the_classes_it_was_painted_for(workspace: Pa
 
 
 def test_a_painted_picture_is_not_made_again(workspace: Path) -> None:
-    variant = Workspace(workspace).exhibits[0].variant
+    variant = Workspace(workspace).pictures[0].variant
     with pytest.raises(UserError, match="painted"):
         rebuild(workspace, variant.id)
 
 
 def test_painted_pictures_go_into_a_benchmark_with_their_prompts(workspace: Path, tmp_path: Path) -> None:
     store = Workspace(workspace)
-    kept = [exhibit.variant.id for exhibit in store.exhibits if exhibit.variant.attribute != "original"][:3]
+    kept = [stored.variant.id for stored in store.pictures if stored.variant.attribute != "original"][:3]
     store.keep_mined(MiningResult(tuple(kept), "chosen by hand for a test", {"a": "0"}, store.digest))
     arguments = ["freeze", str(workspace), "--name", "painted", "--version", "1.0.0", "--out", str(tmp_path / "b")]
     done = CliRunner().invoke(commands, arguments, catch_exceptions=False)

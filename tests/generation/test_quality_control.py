@@ -53,18 +53,18 @@ def workspace(tmp_path: Path) -> Path:
 
 def replaced(workspace: Path, level: str, label: str, image: NDArray[np.uint8]) -> str:
     """Put other pixels in a picture's place; gives back its id."""
-    (exhibit,) = [
+    (stored,) = [
         one
-        for one in Workspace(workspace).exhibits
+        for one in Workspace(workspace).pictures
         if (one.variant.level, one.variant.label) == (level, label) and one.variant.sample_id == f"{label}/0"
     ]
-    Image.fromarray(image).save(workspace / exhibit.file)
-    return exhibit.variant.id
+    Image.fromarray(image).save(workspace / stored.file)
+    return stored.variant.id
 
 
 def picture_of(workspace: Path, level: str, label: str) -> NDArray[np.uint8]:
     found = Workspace(workspace)
-    return next(found.read(one) for one in found.exhibits if (one.variant.level, one.variant.label) == (level, label))
+    return next(found.read(one) for one in found.pictures if (one.variant.level, one.variant.label) == (level, label))
 
 
 def test_the_hash_is_the_sign_of_low_frequencies() -> None:
@@ -160,18 +160,18 @@ def test_blank_and_repeated_pictures_leave_the_manifest_with_their_reasons(works
     street = picture_of(workspace, "street", "backpack")  # the first of the recipe's list
     repeated = replaced(workspace, "beach", "backpack", np.clip(street.astype(int) + 3, 0, 255).astype(np.uint8))
     replaced(workspace, "beach", "umbrella", street)  # the same scene of another class is no repetition
-    before = Workspace(workspace).exhibits
+    before = Workspace(workspace).pictures
     said = quality(str(workspace))
     assert "10 pictures looked at; removed: 2 blank, 1 near-duplicate" in said.output
     after = Workspace(workspace)
-    gone = {one.variant.id for one in before} - {one.variant.id for one in after.exhibits}
+    gone = {one.variant.id for one in before} - {one.variant.id for one in after.pictures}
     assert repeated in gone
     assert {one.variant.level for one in before if one.variant.id in gone} == {"beach", "sky"}
     reasons = [row.reason for row in read_skipped(workspace)]
     assert len(reasons) == 3
     assert sum("black" in reason for reason in reasons) == 2
     assert any("a near-duplicate of" in reason for reason in reasons)
-    assert all((workspace / exhibit.file).is_file() for exhibit in before)
+    assert all((workspace / stored.file).is_file() for stored in before)
     page = (workspace / "quality" / "index.html").read_text()
     assert page.count("<figure ") == 3
     assert "--paper: #fcfbf9" in page  # the look of the report
@@ -199,11 +199,11 @@ def test_files_cut_short_fall_and_odd_kinds_of_picture_stay(workspace: Path) -> 
         encoded(deep),
         encoded(photo.quantize(64)),
     )
-    made = [one for one in Workspace(workspace).exhibits if one.variant.level in ("beach", "street", "striped")]
-    for exhibit, content in zip(made, files, strict=True):
-        (workspace / exhibit.file).write_bytes(content)
+    made = [one for one in Workspace(workspace).pictures if one.variant.level in ("beach", "street", "striped")]
+    for stored, content in zip(made, files, strict=True):
+        (workspace / stored.file).write_bytes(content)
     assert "removed: 4 unreadable, 2 blank" in quality(str(workspace)).output
-    left = {one.variant.id for one in Workspace(workspace).exhibits}
+    left = {one.variant.id for one in Workspace(workspace).pictures}
     assert [one.variant.id in left for one in made] == [False] * 4 + [True] * 2
 
 
@@ -235,7 +235,7 @@ def test_pictures_whose_original_shows_nothing_go_with_it(workspace: Path) -> No
     replaced(workspace, "none", "umbrella", np.full((48, 48, 3), 90, np.uint8))
     said = quality(str(workspace))
     assert "3 no counterpart" in said.output
-    assert {one.variant.label for one in Workspace(workspace).exhibits} == {"backpack"}
+    assert {one.variant.label for one in Workspace(workspace).pictures} == {"backpack"}
 
 
 def test_a_copy_of_a_reference_picture_is_shown_beside_it(workspace: Path, tmp_path: Path) -> None:
@@ -257,7 +257,7 @@ def test_a_copy_of_a_reference_picture_is_shown_beside_it(workspace: Path, tmp_p
 
 def test_a_broken_picture_is_told_and_has_no_nearest(workspace: Path, tmp_path: Path) -> None:
     broken = replaced(workspace, "beach", "umbrella", PHOTOS[0])
-    (file,) = [one.file for one in Workspace(workspace).exhibits if one.variant.id == broken]
+    (file,) = [one.file for one in Workspace(workspace).pictures if one.variant.id == broken]
     (workspace / file).write_bytes(b"nothing")
     (tmp_path / "reference").mkdir()
     Image.fromarray(PHOTOS[0]).save(tmp_path / "reference" / "astronaut.png")

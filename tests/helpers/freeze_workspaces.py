@@ -68,7 +68,7 @@ def write_licences(images: Path, licences: Mapping[str, str]) -> None:
 
 
 def ids_of(workspace: Workspace, edit: str) -> list[str]:
-    return [one.variant.id for one in workspace.exhibits if one.variant.edit == edit]
+    return [one.variant.id for one in workspace.pictures if one.variant.edit == edit]
 
 
 def keep_mined(workspace: Workspace, ids: Iterable[str], digest: str | None = None) -> None:

@@ -63,8 +63,8 @@ def _write_picture(
 def saved_answers(path: Path, workspace: Workspace, wrong: Wrong, *, unanswered: Wrong | None = None) -> str:
     """The address of a model that is wrong, or gives no answer, exactly there."""
     lines = ["variant_id,class,probability"]
-    for exhibit in workspace.exhibits:
-        v = exhibit.variant
+    for stored in workspace.pictures:
+        v = stored.variant
         where = (int(str(v.sample_id)[5:8]), v.edit, v.level)
         if unanswered is None or not unanswered(*where):
             other = LABELS[1 - LABELS.index(v.label)]

@@ -42,7 +42,7 @@ def found(workspace: Workspace) -> dict[str, Any]:
 def pictures(workspace: Workspace, edit: str, photos: list[int], level: str = "") -> set[str]:
     """The ids of the pictures of some photos under one edit."""
     names = {f"fish/{photo:03d}.jpg" for photo in photos}
-    variants = [exhibit.variant for exhibit in workspace.exhibits]
+    variants = [stored.variant for stored in workspace.pictures]
     return {v.id for v in variants if v.edit == edit and v.sample_id in names and level in ("", v.level)}
 
 

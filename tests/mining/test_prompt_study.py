@@ -89,7 +89,7 @@ def test_before_mining_and_verification_nothing_is_claimed(workspace: Path) -> N
 
 def test_templates_are_compared_by_failures_verified_pictures_and_diversity(workspace: Path, tmp_path: Path) -> None:
     found = Workspace(workspace)
-    ids = {name: [one.variant.id for one in found.exhibits if one.variant.edit == name] for name in
+    ids = {name: [one.variant.id for one in found.pictures if one.variant.edit == name] for name in
            ("in-the", "photo-of")}  # fmt: skip
     found.keep_mined(MiningResult((*ids["in-the"][:6], ids["photo-of"][0]), "rule", {}, found.digest))
     decisions = [

@@ -266,8 +266,8 @@ def test_paint_fills_a_workspace_that_says_how_each_picture_was_made(models: Pat
         negative="text",
     )
     assert generate_pictures(job, tmp_path).pictures == 3
-    for exhibit in Workspace(tmp_path).exhibits:
-        about = json.loads(exhibit.variant.settings)
+    for stored in Workspace(tmp_path).pictures:
+        about = json.loads(stored.variant.settings)
         assert about["negative"] == "text"
         assert about["scheduler"] == "DDIMScheduler"
         assert about["torch"] == library("torch").__version__

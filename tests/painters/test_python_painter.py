@@ -79,7 +79,7 @@ def test_the_painter_of_the_page_paints(tmp_path: Path) -> None:
     arguments = [sys.executable, "-m", *shlex.split(command)]
     done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert {one.variant.level for one in Workspace(tmp_path / "striped").exhibits} == {"none", "beach", "wood"}
+    assert {one.variant.level for one in Workspace(tmp_path / "striped").pictures} == {"none", "beach", "wood"}
     assert [row.reason for row in read_skipped(tmp_path / "striped")] == ["this painter paints no fire"]
 
 

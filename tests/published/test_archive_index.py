@@ -47,20 +47,20 @@ def test_a_listing_takes_the_order_of_its_files_from_nobody() -> None:
 
 
 def test_pictures_are_the_same_one_by_one_in_parts_and_by_their_ids(tmp_path: Path) -> None:
-    exhibits = open_archive("imagenet-e", edit_archives.imagenet_e(tmp_path)).exhibits
-    told = [*map(repr, exhibits)]  # an unknown share is NaN: equal to nothing
-    assert [repr(exhibits[place]) for place in range(len(exhibits))] == told
-    assert [repr(exhibits[place - len(exhibits)]) for place in range(len(exhibits))] == told
-    assert [*map(repr, exhibits[5:40:3])] == told[5:40:3]
+    pictures = open_archive("imagenet-e", edit_archives.imagenet_e(tmp_path)).pictures
+    told = [*map(repr, pictures)]  # an unknown share is NaN: equal to nothing
+    assert [repr(pictures[place]) for place in range(len(pictures))] == told
+    assert [repr(pictures[place - len(pictures)]) for place in range(len(pictures))] == told
+    assert [*map(repr, pictures[5:40:3])] == told[5:40:3]
     with pytest.raises(IndexError):
-        exhibits[len(exhibits)]
-    by_id = PicturesById(exhibits)
-    assert [repr(by_id[exhibit.variant.id]) for exhibit in exhibits] == told
+        pictures[len(pictures)]
+    by_id = PicturesById(pictures)
+    assert [repr(by_id[stored.variant.id]) for stored in pictures] == told
     assert "nothing" not in by_id
-    labels = {label: label.upper() for label in exhibits.labels}
-    shown = LabelledPictures(exhibits, range(len(exhibits)), labels)
-    assert [exhibit.variant.label for exhibit in shown[3:9]] == [labels[e.variant.label] for e in exhibits[3:9]]
-    assert [*map(repr, LabelledPictures(exhibits, [4, 2], labels))] == [repr(shown[4]), repr(shown[2])]
+    labels = {label: label.upper() for label in pictures.labels}
+    shown = LabelledPictures(pictures, range(len(pictures)), labels)
+    assert [stored.variant.label for stored in shown[3:9]] == [labels[e.variant.label] for e in pictures[3:9]]
+    assert [*map(repr, LabelledPictures(pictures, [4, 2], labels))] == [repr(shown[4]), repr(shown[2])]
 
 
 def test_the_index_of_an_archive_takes_some_hundred_bytes_a_picture(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_the_index_of_an_archive_takes_some_hundred_bytes_a_picture(tmp_path: Pa
     opened = open_archive("imagenet-c", tmp_path / "snow.tar")
     held, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    pictures = len(opened.exhibits)
+    pictures = len(opened.pictures)
     assert pictures == 8000
     assert held / pictures < 350  # 85 in columns, and here a sample each; as objects it was 1,300
     assert most / pictures < 600

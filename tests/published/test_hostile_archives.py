@@ -31,7 +31,7 @@ def imagenet_e(tmp_path: Path) -> Path:
 
 
 def ids(archive: Archive) -> set[str]:
-    return {exhibit.variant.id for exhibit in archive.exhibits}
+    return {stored.variant.id for stored in archive.pictures}
 
 
 @pytest.mark.parametrize("line", [b"\xff\xfe\x80", b"ILSVRC2012_val_00000001.JPEG\t" + b"9" * 5000])
@@ -71,7 +71,7 @@ def test_a_second_copy_of_a_corruption_or_a_scenario_counts_once_and_is_said(tmp
     shutil.copytree(scenarios / "image", scenarios / "again" / "image")
     for name, folder, times in (("imagenet-c", corrupted, 50), ("ximagenet-12", scenarios, 24)):
         archive = open_archive(name, folder)
-        assert len(ids(archive)) == len(archive.exhibits)
+        assert len(ids(archive)) == len(archive.pictures)
         assert sum("same object" in row.reason for row in archive.skipped) == times
 
 
@@ -87,7 +87,7 @@ def test_names_that_are_no_utf_8_are_strays(tmp_path: Path) -> None:
     picture = next(folder.rglob("sketch_0.JPEG"))
     (picture.parent / os.fsdecode(b"sketch_\xff.JPEG")).write_bytes(picture.read_bytes())
     archive = open_archive("imagenet-sketch", folder)
-    assert len(archive.exhibits) == 4
+    assert len(archive.pictures) == 4
     assert [row.sample_id.encode()[-12:] for row in archive.skipped] == [b"_\\udcff.JPEG"]
 
 
@@ -109,7 +109,7 @@ def test_a_zip_is_never_unpacked_past_what_a_picture_can_have(tmp_path: Path) ->
             file.write(bytes(1 << 20))
     bomb = open_archive("imagenet-sketch", path)
     with pytest.raises(Unusable, match="more than 268,435,456 allowed"):
-        bomb.read(bomb.exhibits[0])
+        bomb.read(bomb.pictures[0])
 
 
 def test_a_zip_that_says_too_small_a_size_is_damaged(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_a_zip_that_says_too_small_a_size_is_damaged(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(struct.pack("<I", 5_000_000), struct.pack("<I", 1000)))
     lies = open_archive("imagenet-sketch", path)
     with pytest.raises(Unusable, match="damaged"):
-        lies.read(lies.exhibits[0])
+        lies.read(lies.pictures[0])
 
 
 def test_names_that_lead_out_are_names_inside_the_archive(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_names_that_lead_out_are_names_inside_the_archive(tmp_path: Path) -> Non
         link.type, link.linkname = tarfile.SYMTYPE, str(secret)
         archive.addfile(link)
     slip = open_archive("imagenet-sketch", path)
-    (link_inside,) = slip.exhibits
+    (link_inside,) = slip.pictures
     with pytest.raises(Unusable, match="the tar holds a link"):
         slip.read(link_inside)
     assert files_of(tmp_path) == {"slip.tar", NAMED}
@@ -147,7 +147,7 @@ def test_links_that_lead_up_are_not_followed_for_ever(imagenet_e: Path) -> None:
         (imagenet_e / name).symlink_to(imagenet_e)
     (imagenet_e / "ori" / "aside").symlink_to(imagenet_e / "rec")
     (imagenet_e / "rec" / "aside").symlink_to(imagenet_e / "ori")
-    assert len(open_archive("imagenet-e", imagenet_e).exhibits) == 72
+    assert len(open_archive("imagenet-e", imagenet_e).pictures) == 72
 
 
 def _packed() -> bytes:
@@ -177,22 +177,22 @@ def test_a_mask_that_is_no_plain_array_is_one_unusable_picture(tmp_path: Path, d
     path = next(folder.rglob("*.npy"))
     path.write_bytes(data)
     archive = open_archive("imagenet-9-challenge", folder)
-    laid = [one for one in archive.exhibits if one.file.startswith(path.relative_to(folder).as_posix())]
+    laid = [one for one in archive.pictures if one.file.startswith(path.relative_to(folder).as_posix())]
     assert len(laid) == 18  # one foreground on every background
-    for exhibit in laid:
+    for stored in laid:
         with pytest.raises(Unusable, match="the mask cannot be read"):
-            archive.read(exhibit)
+            archive.read(stored)
 
 
 def test_validation_pictures_of_the_200_classes_are_not_taken_for_renditions(tmp_path: Path) -> None:
     for number, wnid in enumerate(imagenet_r().labels, 1):
         save(tmp_path / wnid / f"ILSVRC2012_val_{number:08d}.JPEG", 1, (8, 8))
     assert recognise(tmp_path) == "imagenet-val"
-    assert len(open_archive("imagenet-val", tmp_path).exhibits) == 200
+    assert len(open_archive("imagenet-val", tmp_path).pictures) == 200
 
 
 def test_a_partial_copy_without_the_background_kinds_is_still_imagenet_e(imagenet_e: Path) -> None:
     for name in ("20_smooth", "20_hard", "20_adv", "random_bg"):
         shutil.rmtree(imagenet_e / name)
     assert recognise(imagenet_e) == "imagenet-e"
-    assert len(open_archive("imagenet-e", imagenet_e).exhibits) == 48
+    assert len(open_archive("imagenet-e", imagenet_e).pictures) == 48

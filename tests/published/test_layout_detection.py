@@ -86,7 +86,7 @@ def test_a_wrong_count_is_said(imagenet_e: Path) -> None:
     (imagenet_e / "20_hard" / "ILSVRC2012_val_00000003.png").unlink()
     archive = open_archive("imagenet-e", imagenet_e)
     assert "The archive holds 5 of 6 pictures in 20_hard: a partial copy." in archive.notes
-    assert len(archive.exhibits) == 71
+    assert len(archive.pictures) == 71
 
 
 def test_without_originals_or_labels_there_is_no_imagenet_e(imagenet_e: Path) -> None:
@@ -149,7 +149,7 @@ def test_an_archive_packed_as_a_whole_is_unpacked_once(mode: str, imagenet_e: Pa
     made = unpacked.stat().st_mtime_ns
     moved = file.rename(file.with_name("moved.bin"))
     again = open_archive("imagenet-e", moved)
-    assert (again.read(again.exhibits[0]) == archive.read(archive.exhibits[0])).all()
+    assert (again.read(again.pictures[0]) == archive.read(archive.pictures[0])).all()
     assert [path.stat().st_mtime_ns for path in cache.iterdir()] == [made]
 
 
@@ -194,8 +194,8 @@ def test_a_tar_that_holds_one_file_under_two_names_gives_both(tmp_path: Path) ->
     twin.unlink()
     twin.hardlink_to(folder / "rd" / "ILSVRC2012_val_00000006.png")
     archive = open_archive("imagenet-e", as_tar(folder, tmp_path / "e.tar"))
-    assert len(archive.exhibits) == 72
-    pictures = {exhibit.file: archive.read(exhibit) for exhibit in archive.exhibits if exhibit.file.endswith("06.png")}
+    assert len(archive.pictures) == 72
+    pictures = {stored.file: archive.read(stored) for stored in archive.pictures if stored.file.endswith("06.png")}
     assert (pictures["rec/ILSVRC2012_val_00000006.png"] == pictures["rd/ILSVRC2012_val_00000006.png"]).all()
 
 
@@ -208,11 +208,11 @@ def test_archives_and_unpacked_folders_side_by_side_are_one_benchmark(tmp_path: 
     (mixed / "logs").mkdir()
     save_bytes(mixed / "half.zip", b"PK")  # of something else, and broken
     archive = open_archive("imagenet-c", mixed)
-    assert {e.variant.id for e in archive.exhibits} == {e.variant.id for e in whole.exhibits}
+    assert {e.variant.id for e in archive.pictures} == {e.variant.id for e in whole.pictures}
     assert sum("same object" in row.reason for row in archive.skipped) == 200  # the weather is there twice
     assert "half.zip" in [row.sample_id for row in archive.skipped]
-    for exhibit in (archive.exhibits[0], archive.exhibits[-1]):
-        assert archive.read(exhibit).shape == (8, 8, 3)
+    for stored in (archive.pictures[0], archive.pictures[-1]):
+        assert archive.read(stored).shape == (8, 8, 3)
 
 
 def test_a_file_that_is_no_archive_is_refused(tmp_path: Path) -> None:
@@ -227,9 +227,9 @@ def test_a_broken_picture_is_unusable_not_the_archive(imagenet_e: Path) -> None:
     save_bytes(imagenet_e / "rp" / "ILSVRC2012_val_00000001.png", b"<html>")
     archive = open_archive("imagenet-e", imagenet_e)
     for kind, reason in (("rd", "broken"), ("rp", "no picture")):
-        (exhibit,) = [e for e in archive.exhibits if e.file == f"{kind}/ILSVRC2012_val_00000001.png"]
+        (stored,) = [e for e in archive.pictures if e.file == f"{kind}/ILSVRC2012_val_00000001.png"]
         with pytest.raises(Unusable, match=reason):
-            archive.read(exhibit)
+            archive.read(stored)
 
 
 def test_folders_that_count_from_one_are_refused(tmp_path: Path) -> None:
@@ -246,7 +246,7 @@ def test_the_variants_of_imagenet_v2_are_read_one_by_one(tmp_path: Path) -> None
             save_bytes(tmp_path / name / str(index) / "a.jpeg", b"x")
     with pytest.raises(UserError, match=rf"expected one variant of imagenet-v2 .* got 2: {', '.join(names)}; give one"):
         open_archive("imagenet-v2", tmp_path)
-    assert len(open_archive("imagenet-v2", tmp_path / names[0]).exhibits) == 500
+    assert len(open_archive("imagenet-v2", tmp_path / names[0]).pictures) == 500
 
 
 def test_two_folders_of_one_number_are_refused(tmp_path: Path) -> None:
@@ -263,7 +263,7 @@ def test_labels_that_count_in_no_known_way_are_refused(numbers: str, tmp_path: P
     with pytest.raises(UserError, match=r"where ILSVRC2012_val_00000001 is 65, 66 or 490; got .*: use WordNet ids"):
         open_archive("imagenet-val", folder)
     save_bytes(folder / "val.txt", b"ILSVRC2012_val_00000002.JPEG 970\n")  # another file may hold them
-    assert len(open_archive("imagenet-val", folder).exhibits) == 1
+    assert len(open_archive("imagenet-val", folder).pictures) == 1
 
 
 def test_numbers_without_one_of_the_first_pictures_are_read_only_where_one_way_is_left(tmp_path: Path) -> None:
@@ -276,7 +276,7 @@ def test_numbers_without_one_of_the_first_pictures_are_read_only_where_one_way_i
         open_archive("imagenet-val", folder)
     labels.write_text(labels.read_text() + "ILSVRC2012_val_00000103.JPEG 0\n")  # only one way has a class 0
     archive = open_archive("imagenet-val", folder)
-    assert [exhibit.variant.label for exhibit in archive.exhibits] == [imagenet1k().labels[i] for i in (65, 970, 0)]
+    assert [stored.variant.label for stored in archive.pictures] == [imagenet1k().labels[i] for i in (65, 970, 0)]
 
 
 def test_a_list_of_the_classes_is_not_taken_for_labels(tmp_path: Path) -> None:
@@ -285,9 +285,9 @@ def test_a_list_of_the_classes_is_not_taken_for_labels(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"in classes\.txt, where ILSVRC2012_val_00000001 is n01751748; got n01440764"):
         open_archive("imagenet-val", folder)
     (folder / "one.txt").write_text("ILSVRC2012_val_00000002.JPEG 970\n")
-    assert len(open_archive("imagenet-val", folder).exhibits) == 1
+    assert len(open_archive("imagenet-val", folder).pictures) == 1
     (folder / "two.txt").write_text("ILSVRC2012_val_00000002.JPEG 970\nILSVRC2012_val_00000003.JPEG 230\n")
-    assert len(open_archive("imagenet-val", folder).exhibits) == 2  # the file that speaks of most counts
+    assert len(open_archive("imagenet-val", folder).pictures) == 2  # the file that speaks of most counts
 
 
 def test_the_development_kit_counts_each_class_once_and_in_an_order_of_its_own() -> None:
@@ -362,7 +362,7 @@ def test_a_foreign_class_among_many_is_left_out_by_name_and_counted(tmp_path: Pa
         save(tmp_path / wnid / "photo.jpg", 0)
     save(tmp_path / "n01440764" / "photo.jpg", 0)  # tench: no class of ImageNet-A
     archive = open_archive("imagenet-a", tmp_path)
-    assert {exhibit.variant.label for exhibit in archive.exhibits} == set(imagenet_a().labels[:3])
+    assert {stored.variant.label for stored in archive.pictures} == set(imagenet_a().labels[:3])
     assert [row.sample_id for row in archive.skipped] == ["n01440764/photo.jpg"]
     assert "n01440764" in archive.notes[0]
 

@@ -36,11 +36,11 @@ MAKERS = {
 
 def said(archive: Archive) -> dict[str, int]:
     """Which class every picture says, by its file."""
-    return {exhibit.file: index_of(archive.read(exhibit)) for exhibit in archive.exhibits}
+    return {stored.file: index_of(archive.read(stored)) for stored in archive.pictures}
 
 
 def conditions(archive: Archive) -> Counter[tuple[str, str, str]]:
-    variants = [exhibit.variant for exhibit in archive.exhibits]
+    variants = [stored.variant for stored in archive.pictures]
     return Counter((variant.attribute, variant.edit, variant.level) for variant in variants)
 
 
@@ -57,12 +57,12 @@ def test_an_archive_is_recognised_and_reads_the_same_from_folder_tar_and_zip(nam
     plain = archives[0]
     for archive in archives[1:]:
         assert archive.digest == plain.digest
-        assert [*map(repr, archive.exhibits)] == [
-            *map(repr, plain.exhibits)
+        assert [*map(repr, archive.pictures)] == [
+            *map(repr, plain.pictures)
         ]  # an unknown share is NaN: equal to nothing
-        for exhibit in (archive.exhibits[0], archive.exhibits[-1], archive.exhibits[len(archive.exhibits) // 2]):
-            np.testing.assert_array_equal(archive.read(exhibit), plain.read(exhibit))
-    ids = [exhibit.variant.id for exhibit in plain.exhibits]
+        for stored in (archive.pictures[0], archive.pictures[-1], archive.pictures[len(archive.pictures) // 2]):
+            np.testing.assert_array_equal(archive.read(stored), plain.read(stored))
+    ids = [stored.variant.id for stored in plain.pictures]
     assert len(set(ids)) == len(ids)
 
 
@@ -78,39 +78,39 @@ def test_imagenet_e_joins_twelve_folders_by_the_stem(tmp_path: Path) -> None:
         ],
         6,
     )  # fmt: skip
-    for exhibit in archive.exhibits:
-        number = int(str(exhibit.variant.sample_id)[-8:])
+    for stored in archive.pictures:
+        number = int(str(stored.variant.sample_id)[-8:])
         truth = edit_archives.E_CLASSES[number - 1]
-        assert exhibit.variant.label == imagenet1k().labels[truth]
-        wrong = number <= edit_archives.E_WRONG[exhibit.file.split("/")[0]]
-        assert index_of(archive.read(exhibit)) == ((truth + FAR) % 1000 if wrong else truth)
+        assert stored.variant.label == imagenet1k().labels[truth]
+        wrong = number <= edit_archives.E_WRONG[stored.file.split("/")[0]]
+        assert index_of(archive.read(stored)) == ((truth + FAR) % 1000 if wrong else truth)
     assert [row.sample_id for row in archive.skipped] == ["eval.py", "vis.py", "ori/.DS_Store"]
-    assert archive.exhibits[0].variant.attribute == "original"
+    assert archive.pictures[0].variant.attribute == "original"
 
 
 def test_imagenet_d_knows_categories_questions_and_missing_folders(tmp_path: Path) -> None:
     archive = open_archive("imagenet-d", class_archives.imagenet_d_archive(tmp_path))
-    found = Counter((exhibit.variant.edit, exhibit.variant.label) for exhibit in archive.exhibits)
+    found = Counter((stored.variant.edit, stored.variant.label) for stored in archive.pictures)
     wanted = {(f, c): len(indices) for f, parts in class_archives.D_CATEGORIES.items() for c, indices in parts.items()}
     assert found == wanted
     assert archive.space == imagenet_d()
     first, second = (f"background/pen/bacpen{number:016d}.png" for number in (0, 1))
     assert archive.distractors[first] == "coffee_or_french_press"  # CLIP's first answer was the truth
     assert archive.distractors[second] == "can_opener"
-    assert set(archive.distractors) == {exhibit.variant.sample_id for exhibit in archive.exhibits}
+    assert set(archive.distractors) == {stored.variant.sample_id for stored in archive.pictures}
     assert "The archive holds 6 of 3,764 background pictures: a partial copy." in archive.notes
 
 
 def test_ximagenet_12_has_a_scenario_for_every_folder_but_the_masks(tmp_path: Path) -> None:
     archive = open_archive("ximagenet-12", edit_archives.ximagenet_12(tmp_path))
-    assert Counter(exhibit.file.split("/")[0] for exhibit in archive.exhibits) == dict.fromkeys(
+    assert Counter(stored.file.split("/")[0] for stored in archive.pictures) == dict.fromkeys(
         edit_archives.X_FOLDERS, 24
     )
-    assert len({exhibit.variant.sample_id for exhibit in archive.exhibits}) == 24
-    assert {exhibit.variant.label for exhibit in archive.exhibits} == set(ximagenet12().labels)
+    assert len({stored.variant.sample_id for stored in archive.pictures}) == 24
+    assert {stored.variant.label for stored in archive.pictures} == set(ximagenet12().labels)
     assert any("training pictures" in note for note in archive.notes)
     assert any("rand_bg" in note for note in archive.notes)
-    see_through = next(exhibit for exhibit in archive.exhibits if exhibit.file.startswith("transparent_img"))
+    see_through = next(stored for stored in archive.pictures if stored.file.startswith("transparent_img"))
     np.testing.assert_array_equal(archive.read(see_through)[0, 0], [255, 255, 255])
 
 
@@ -119,32 +119,32 @@ def test_ximagenet_12_is_read_as_the_authors_scripts_write_it(tmp_path: Path) ->
     released = edit_archives.ximagenet_12(tmp_path / "released", edit_archives.X_AS_RELEASED)
     assert recognise(released) == "ximagenet-12"
     archive = open_archive("ximagenet-12", released)
-    assert [exhibit.variant for exhibit in archive.exhibits] == [exhibit.variant for exhibit in plain.exhibits]
-    assert {"segmented_image_transparent", "combine", "Blur_bg"} <= {e.file.split("/")[0] for e in archive.exhibits}
+    assert [stored.variant for stored in archive.pictures] == [stored.variant for stored in plain.pictures]
+    assert {"segmented_image_transparent", "combine", "Blur_bg"} <= {e.file.split("/")[0] for e in archive.pictures}
 
 
 def test_imagenet_9_joins_mixed_pictures_by_their_foreground(tmp_path: Path) -> None:
     archive = open_archive("imagenet-9", edit_archives.imagenet_9(tmp_path))
-    samples = Counter(exhibit.variant.sample_id for exhibit in archive.exhibits)
+    samples = Counter(stored.variant.sample_id for stored in archive.pictures)
     assert set(samples.values()) == {8}
     assert len(samples) == 18
     assert archive.skipped == ()
-    vehicles = {exhibit.variant.label for exhibit in archive.exhibits if "02_wheeled vehicle" in exhibit.file}
+    vehicles = {stored.variant.label for stored in archive.pictures if "02_wheeled vehicle" in stored.file}
     assert vehicles == {imagenet9().labels[2]}
 
 
 def test_the_challenge_lays_every_foreground_on_every_background(tmp_path: Path) -> None:
     archive = open_archive("imagenet-9-challenge", edit_archives.imagenet_9(tmp_path))
-    laid = [exhibit for exhibit in archive.exhibits if exhibit.variant.edit == "challenge"]
-    assert Counter(exhibit.variant.sample_id for exhibit in laid) == dict.fromkeys(
-        {exhibit.variant.sample_id for exhibit in archive.exhibits}, 18
+    laid = [stored for stored in archive.pictures if stored.variant.edit == "challenge"]
+    assert Counter(stored.variant.sample_id for stored in laid) == dict.fromkeys(
+        {stored.variant.sample_id for stored in archive.pictures}, 18
     )
-    for exhibit in laid[::7]:
-        mask, ground = exhibit.file.split("|")
+    for stored in laid[::7]:
+        mask, ground = stored.file.split("|")
         photo = mask.replace("fg_mask", "original").replace(".npy", ".JPEG")
         inside = np.load(tmp_path / mask)[:, :, None]
         expected = np.where(inside, np.asarray(Image.open(tmp_path / photo)), np.asarray(Image.open(tmp_path / ground)))
-        np.testing.assert_array_equal(archive.read(exhibit), expected)
+        np.testing.assert_array_equal(archive.read(stored), expected)
 
 
 def test_imagenet_c_is_read_from_the_tars_of_its_release(tmp_path: Path) -> None:
@@ -158,16 +158,16 @@ def test_imagenet_c_is_read_from_the_tars_of_its_release(tmp_path: Path) -> None
     assert sorted(row.sample_id for row in archive.skipped) == [
         "gaussian_blur/", "saturate/", "spatter/", "speckle_noise/",
     ]  # fmt: skip
-    for exhibit in archive.exhibits[::7]:
-        photo, variant = int(exhibit.file[-13:-5]) - 1, exhibit.variant
+    for stored in archive.pictures[::7]:
+        photo, variant = int(stored.file[-13:-5]) - 1, stored.variant
         wrong = photo < int(variant.level) or variant.edit == "corruption-snow"
-        assert (index_of(archive.read(exhibit)) != 90 * photo) == wrong
+        assert (index_of(archive.read(stored)) != 90 * photo) == wrong
 
 
 def test_imagenet_v2_takes_the_folder_for_a_number_not_for_a_text(tmp_path: Path) -> None:
     archive = open_archive("imagenet-v2", class_archives.imagenet_v2(tmp_path))
     answers = said(archive)
-    right = [imagenet1k().labels[answers[exhibit.file]] == exhibit.variant.label for exhibit in archive.exhibits]
+    right = [imagenet1k().labels[answers[stored.file]] == stored.variant.label for stored in archive.pictures]
     assert right.count(False) == 1
     assert any("sorts their names as texts" in note for note in archive.notes)
 
@@ -178,7 +178,7 @@ def test_200_classes_compete_by_default(name: str, tmp_path: Path) -> None:
     assert archive.scoring == "subset"
     assert archive.space is not None
     assert len(archive.space.labels) == 200
-    assert all(exhibit.variant.label == exhibit.file.split("/")[0] for exhibit in archive.exhibits)
+    assert all(stored.variant.label == stored.file.split("/")[0] for stored in archive.pictures)
 
 
 def test_renditions_and_sketches_are_told_apart(tmp_path: Path) -> None:
@@ -212,11 +212,11 @@ def test_every_archive_is_in_the_documentation() -> None:
 
 def test_objectnet_loses_its_border_and_the_classes_that_imagenet_has_not(tmp_path: Path) -> None:
     archive = open_archive("objectnet", class_archives.objectnet(tmp_path))
-    assert {exhibit.variant.label for exhibit in archive.exhibits} == {"Alarm clock", "Backpack"}
+    assert {stored.variant.label for stored in archive.pictures} == {"Alarm clock", "Backpack"}
     assert archive.space is not None
     assert archive.space.ids_of("Alarm clock") == ("n02708093", "n03196217")
-    for exhibit in archive.exhibits:
-        image = archive.read(exhibit)
+    for stored in archive.pictures:
+        image = archive.read(stored)
         assert image.shape == (36, 46, 3)
         assert not (image == (255, 0, 0)).all(axis=2).any()
     assert [row.sample_id for row in archive.skipped] == ["air_freshener/"]
@@ -244,9 +244,9 @@ def test_flat_validation_pictures_take_their_labels_from_a_file(name: str, packe
     ((tmp_path if packed else folder) / name).write_text(LABEL_FILES[name])
     archive = open_archive("imagenet-val", place)
     answers = said(archive)
-    wrong = [e.file for e in archive.exhibits if imagenet1k().labels[answers[e.file]] != e.variant.label]
+    wrong = [e.file for e in archive.pictures if imagenet1k().labels[answers[e.file]] != e.variant.label]
     assert wrong == ["ILSVRC2012_val_00000006.JPEG"]
-    assert len(archive.exhibits) == 6
+    assert len(archive.pictures) == 6
     counted = [note for note in archive.notes if "were read as" in note]
     assert len(counted) == (name not in ("labels.txt", "LOC_val_solution.csv", "synset_labels.txt"))
     assert ("development kit" in "".join(counted)) == (name == "ILSVRC2012_validation_ground_truth.txt")
@@ -263,7 +263,7 @@ def test_the_two_archives_of_the_validation_set_are_read_as_they_were_fetched(
     as_tar(tmp_path / "kit", tmp_path / "fetched" / "ILSVRC2012_devkit_t12.tar.gz", "w:gz")
     (tmp_path / "ilsvrc.tar").rename(tmp_path / "fetched" / "ILSVRC2012_img_val.tar")
     archive = open_archive("imagenet-val", tmp_path / "fetched")
-    assert [exhibit.variant.label for exhibit in archive.exhibits] == [
+    assert [stored.variant.label for stored in archive.pictures] == [
         imagenet1k().labels[i] for i in class_archives.VAL_CLASSES
     ]
     assert archive.skipped == ()
@@ -275,13 +275,13 @@ def test_validation_pictures_in_class_folders_are_found_beside_the_training_ones
         (tmp_path / "train" / "n01440764").mkdir(parents=True, exist_ok=True)
         (tmp_path / "train" / "n01440764" / f"n01440764_{number}.JPEG").write_bytes(b"x")
     archive = open_archive("imagenet-val", tmp_path)
-    assert len(archive.exhibits) == 6
-    assert {exhibit.file.split("/")[0] for exhibit in archive.exhibits} == {"val"}
+    assert len(archive.pictures) == 6
+    assert {stored.file.split("/")[0] for stored in archive.pictures} == {"val"}
 
 
 def test_threads_read_one_archive_at_once(tmp_path: Path) -> None:
     file = as_zip(edit_archives.imagenet_e(tmp_path / "e"), tmp_path / "e.zip")
     archive = open_archive("imagenet-e", file)
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda exhibit: index_of(archive.read(exhibit)), [*archive.exhibits] * 4))
+        found = list(pool.map(lambda stored: index_of(archive.read(stored)), [*archive.pictures] * 4))
     assert found == list(said(archive).values()) * 4

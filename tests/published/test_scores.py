@@ -216,7 +216,7 @@ def test_other_backgrounds_are_another_challenge_and_a_broken_one_is_refused(tmp
     first.rename(first.with_name("n02085620_0.JPEG"))
     fewer = open_archive("imagenet-9-challenge-all", folder)
     assert whole.digest != fewer.digest  # so that no run goes on with other backgrounds than it began with
-    assert [repr(one) for one in whole.exhibits] == [repr(one) for one in fewer.exhibits]
+    assert [repr(one) for one in whole.pictures] == [repr(one) for one in fewer.pictures]
     second.write_bytes(b"no picture")
     with pytest.raises(UserError, match="expected every background to be readable, got only_bg_t/val/00_dog"):
         evaluate_collection(f"imagenet-9-challenge-all:{folder}", [TELLS], workers=1)
@@ -254,9 +254,9 @@ def _right_among_200(folder: Path) -> float:
     """By a loop of its own: the first of the five answers that is among the 200 classes, else the first class."""
     space, archive = imagenet_a().labels, open_archive("imagenet-a", folder)
     right = 0
-    for exhibit in archive.exhibits:
-        ranked = [imagenet1k().labels[(index_of(archive.read(exhibit)) + place) % 1000] for place in range(5)]
-        right += next((wnid for wnid in ranked if wnid in space), space[0]) == exhibit.variant.label
+    for stored in archive.pictures:
+        ranked = [imagenet1k().labels[(index_of(archive.read(stored)) + place) % 1000] for place in range(5)]
+        right += next((wnid for wnid in ranked if wnid in space), space[0]) == stored.variant.label
     return 100 * right / 200
 
 

@@ -44,11 +44,11 @@ def named_only(name: str, kind: bytes, target: str = "") -> tarfile.TarInfo:
 def told(archive: Archive) -> dict[str, int | str]:
     """Of each picture by its name which class it says, or why it says none."""
     found: dict[str, int | str] = {}
-    for exhibit in archive.exhibits:
+    for stored in archive.pictures:
         try:
-            found[exhibit.file.rpartition("/")[2]] = index_of(archive.read(exhibit))
+            found[stored.file.rpartition("/")[2]] = index_of(archive.read(stored))
         except Unusable as error:
-            found[exhibit.file.rpartition("/")[2]] = str(error)
+            found[stored.file.rpartition("/")[2]] = str(error)
     return found
 
 

@@ -79,8 +79,8 @@ def test_a_label_leads_nowhere_but_into_one_folder(tmp_path: Path, label: str) -
     assert all(name.startswith(("converted/out/", "built/out/")) for name in written)
     assert {len(Path(name).parts) for name in written if name.startswith("converted")} == {5}
     workspace = Workspace(tmp_path / "built" / "out")
-    assert {one.variant.label for one in workspace.exhibits} == {label}
-    assert all(workspace.read(one).shape == (40, 50, 3) for one in workspace.exhibits)
+    assert {one.variant.label for one in workspace.pictures} == {label}
+    assert all(workspace.read(one).shape == (40, 50, 3) for one in workspace.pictures)
 
 
 def test_photos_of_one_name_in_several_shards_keep_their_own_pixels(tmp_path: Path) -> None:

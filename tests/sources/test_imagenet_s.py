@@ -68,7 +68,8 @@ def test_a_run_over_imagenet_s_is_rebuilt_from_its_record(tmp_path: Path) -> Non
     recipe = tmp_path / "recipe.yaml"
     recipe.write_text("name: two\nedits:\n  - edit: control\n  - edit: background-plain\n")
     images = f"imagenet-s:{imagenet_s(tmp_path / 's')}"
-    result = cf.run(images, ["python:archives.class_colours:tells"], recipe=str(recipe), out=tmp_path / "run", workers=1)
+    model = "python:archives.class_colours:tells"
+    result = cf.run(images, [model], recipe=str(recipe), out=tmp_path / "run", workers=1)
     assert {row.n for row in result.drops} == {3}
     variants = [line for line in (tmp_path / "run" / "run.json").read_text().splitlines() if '"images"' in line]
     assert "imagenet-s:" in variants[0]

@@ -20,8 +20,8 @@ from mining_workspace import saved_answers, write_workspace, wrong_on
 def decide(workspace: Workspace, edit: str, kept: Collection[int], undecided: Collection[int] = ()) -> None:
     """People's decisions on the pictures of one edit."""
     rows = []
-    for exhibit in workspace.exhibits:
-        variant = exhibit.variant
+    for stored in workspace.pictures:
+        variant = stored.variant
         if variant.edit == edit and variant.level != "0.05":
             photo = int(str(variant.sample_id)[5:8])
             told = "undecided" if photo in undecided else "yes" if photo in kept else "no"

@@ -145,8 +145,8 @@ def test_a_picture_that_was_overwritten_is_not_shown_and_not_decided_on(workspac
         tasks = ada.tasks(2)
         before = ada.http.get(tasks[0]["picture"])
         assert before.status_code == 200
-        for exhibit in Workspace(workspace).exhibits:
-            path = workspace / exhibit.file
+        for stored in Workspace(workspace).pictures:
+            path = workspace / stored.file
             if path.read_bytes() == before.content:
                 pixels = np.asarray(Image.open(path)).copy()
                 pixels[0, 0] = 255 - pixels[0, 0]

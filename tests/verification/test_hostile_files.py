@@ -35,8 +35,8 @@ def workspace(built: Path, tmp_path: Path) -> Path:
 
 
 def edited(workspace: Path) -> list[str]:
-    exhibits = Workspace(workspace).exhibits
-    return [row.variant.id for row in exhibits if row.variant.attribute not in ("original", "control")]
+    pictures = Workspace(workspace).pictures
+    return [row.variant.id for row in pictures if row.variant.attribute not in ("original", "control")]
 
 
 def taken_in(workspace: Path, content: object) -> str:

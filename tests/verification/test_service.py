@@ -104,7 +104,7 @@ def test_a_known_bad_control_shows_another_class_and_a_good_one_its_own(workspac
     labels = dict(zip(table["id"], table["label"], strict=True))
     files = {
         hashlib.sha256((workspace / row.file).read_bytes()).hexdigest(): row.variant.id
-        for row in Workspace(workspace).exhibits
+        for row in Workspace(workspace).pictures
     }
     with hosted(workspace, settings) as site:
         browser = site.annotator("Ada")

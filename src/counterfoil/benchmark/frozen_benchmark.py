@@ -60,9 +60,9 @@ class Benchmark(CollectionBase):
         return self.record.notes
 
     @cached_property
-    def exhibits(self) -> Sequence[StoredVariant]:
+    def pictures(self) -> Sequence[StoredVariant]:
         """Every picture, by sample, originals first."""
-        return self.manifest.exhibits
+        return self.manifest.pictures
 
     @property
     def skipped(self) -> Sequence[Skipped]:
@@ -73,15 +73,15 @@ class Benchmark(CollectionBase):
     def _places(self) -> dict[str, FileLocation]:
         return {variant.id: place for variant, place in zip(self.manifest.variants, self.manifest.places, strict=True)}
 
-    def read(self, exhibit: StoredVariant) -> NDArray[np.uint8]:
+    def read(self, stored: StoredVariant) -> NDArray[np.uint8]:
         """The pixels, checked once more: a file may change after the benchmark was opened."""
         try:
-            data = read_bytes(self.folder, self._places[exhibit.variant.id])
+            data = read_bytes(self.folder, self._places[stored.variant.id])
         except OSError as error:
-            raise Unusable(f"{exhibit.file} cannot be read: {error.strerror}") from error
-        image = decoded(data, exhibit.file)
-        if pixel_hash(image) != exhibit.sha256:
-            raise Unusable(f"{exhibit.file} has other pixels than were frozen")
+            raise Unusable(f"{stored.file} cannot be read: {error.strerror}") from error
+        image = decoded(data, stored.file)
+        if pixel_hash(image) != stored.sha256:
+            raise Unusable(f"{stored.file} has other pixels than were frozen")
         return image
 
 

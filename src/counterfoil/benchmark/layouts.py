@@ -55,7 +55,7 @@ class FolderLayout:
 
     def add(self, entry: ManifestRow, data: bytes) -> None:
         """Write one picture."""
-        file = f"{DATA}/{entry.split}/{entry.exhibit.file}"
+        file = f"{DATA}/{entry.split}/{entry.stored.file}"
         if file in self._placed:
             raise UserError(f"expected each picture under a path of its own, got {file} twice; build it again")
         path = self._site.folder / file
@@ -164,7 +164,7 @@ class ParquetShard:
         import pyarrow as pa
 
         start = self._file.tell()
-        rows = [{"image": {"bytes": data, "path": entry.exhibit.file}, **entry.shown} for entry, data in self._waiting]
+        rows = [{"image": {"bytes": data, "path": entry.stored.file}, **entry.shown} for entry, data in self._waiting]
         self._writer.write_table(pa.Table.from_pylist(rows, _schema()))
         self._locate(start)
         self._waiting, self._waiting_bytes = [], 0
@@ -176,7 +176,7 @@ class ParquetShard:
         for entry, data in self._waiting:
             position = group.index(struct.pack("<I", len(data)) + data, position) + 4
             digest = hashlib.sha256(data).hexdigest()
-            self._places.append(FileLocation(self._name, entry.exhibit.file, start + position, len(data), digest))
+            self._places.append(FileLocation(self._name, entry.stored.file, start + position, len(data), digest))
             position += len(data)
 
     def close(self) -> list[FileLocation]:

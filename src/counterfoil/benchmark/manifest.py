@@ -32,7 +32,7 @@ SHOWN = ("label", "class_name", "attribute", "edit", "level", "sample_id", "id",
 class ManifestRow:
     """One picture of a benchmark with its provenance."""
 
-    exhibit: StoredVariant  # its file is the path that it has below the split
+    stored: StoredVariant  # its file is the path that it has below the split
     class_name: str
     origin: str = ""
     licence: str = ""
@@ -41,7 +41,7 @@ class ManifestRow:
     @property
     def variant(self) -> Variant:
         """What the picture is."""
-        return self.exhibit.variant
+        return self.stored.variant
 
     @property
     def split(self) -> Split:
@@ -64,12 +64,12 @@ class ManifestRow:
         variant, decision = self.variant, self.decision
         painted = json.loads(variant.settings or "{}")
         return {
-            "pixel_sha256": self.exhibit.sha256, "split": self.split, "id": variant.id,
+            "pixel_sha256": self.stored.sha256, "split": self.split, "id": variant.id,
             "sample_id": variant.sample_id or "", "label": variant.label, "class_name": self.class_name,
             "attribute": variant.attribute, "edit": variant.edit, "level": variant.level,
             "settings": variant.settings, "seed": variant.seed, "donor_id": variant.donor_id or "",
-            "replicate": variant.replicate, "object_share": self.exhibit.object_share,
-            "source_digest": self.exhibit.sample_digest, "painter": str(painted.get("painter") or ""),
+            "replicate": variant.replicate, "object_share": self.stored.object_share,
+            "source_digest": self.stored.sample_digest, "painter": str(painted.get("painter") or ""),
             "prompt": str(painted.get("prompt") or ""), "origin": self.origin, "licence": self.licence,
             "verdict": self.verdict, "answers": _json(decision.answers if decision else {}),
             "decided": _json(decision.decided if decision else {}),
@@ -123,7 +123,7 @@ class Manifest:
         )
 
     @property
-    def exhibits(self) -> tuple[StoredVariant, ...]:
+    def pictures(self) -> tuple[StoredVariant, ...]:
         """The pictures as the evaluation sees them."""
         rows = zip(
             self.variants, self.places, self.table["pixel_sha256"], self.table["source_digest"],

@@ -61,7 +61,7 @@ class BenchmarkSelection:
     def kept(self) -> tuple[tuple[StoredVariant, ...], Counter[str]]:
         """The pictures that go in, and how many do not, by reason."""
         left_out: Counter[str] = Counter()
-        tested = [one for one in self.workspace.exhibits if one.variant.attribute not in REFERENCES]
+        tested = [one for one in self.workspace.pictures if one.variant.attribute not in REFERENCES]
         for reason, holds in self._rules():
             fitting = [one for one in tested if holds(one)]
             left_out[reason] += len(tested) - len(fitting)
@@ -89,7 +89,7 @@ class BenchmarkSelection:
         rejected = {name for name, decision in self.decisions.items() if not decision.kept}
         return [
             one
-            for one in self.workspace.exhibits
+            for one in self.workspace.pictures
             if one.variant.attribute in REFERENCES and one.variant.sample_id in samples
             if one.variant.id not in rejected
         ]

@@ -51,7 +51,7 @@ class _Pictures:
     workspace: Workspace
 
     def path(self, entry: ManifestRow) -> Path:
-        return self.workspace.folder / "pictures" / entry.exhibit.file
+        return self.workspace.folder / "pictures" / entry.stored.file
 
     def size(self, entry: ManifestRow) -> int:
         try:
@@ -108,19 +108,19 @@ class _Photos:
     workspace: Workspace
     otherwise: str  # the licence of photos whose source names none
 
-    def describe(self, exhibit: StoredVariant) -> Provenance:
+    def describe(self, stored: StoredVariant) -> Provenance:
         """Origin and licence of a picture: of its photo and of the one that lends its background."""
-        photos = exhibit.photos or self._from_source(exhibit)
+        photos = stored.photos or self._from_source(stored)
         origins = [photo.origin for photo in photos if photo.origin]
         licences = [photo.licence or self.otherwise or UNKNOWN for photo in photos]
-        if _outside(json.loads(exhibit.variant.settings or "{}")):
+        if _outside(json.loads(stored.variant.settings or "{}")):
             licences.append(UNKNOWN)  # a background from a folder, of which nobody said a licence
         return Provenance(_JOINED.join(dict.fromkeys(origins)), _JOINED.join(dict.fromkeys(licences)))
 
-    def _from_source(self, exhibit: StoredVariant) -> tuple[Provenance, ...]:
-        variant = exhibit.variant
+    def _from_source(self, stored: StoredVariant) -> tuple[Provenance, ...]:
+        variant = stored.variant
         photo = self._samples.get(variant.sample_id or "")
-        if photo is not None and photo.digest != exhibit.sample_digest:
+        if photo is not None and photo.digest != stored.sample_digest:
             photo = None  # another photo under the same name
         samples = [photo, *([self._samples.get(variant.donor_id)] if variant.donor_id else [])]
         return tuple(sample.provenance if sample is not None else Provenance() for sample in samples)
@@ -144,11 +144,11 @@ def _described(
 ) -> tuple[ManifestRow, ...]:
     """The pictures with what is known of them."""
     entries = []
-    for exhibit in kept:
-        origin, licence = photos.describe(exhibit)
-        settled = replace(exhibit, variant=_public(exhibit.variant), file=exhibit.file.removeprefix("pictures/"))
-        name = space.name_of(exhibit.variant.label)
-        entries.append(ManifestRow(settled, name, origin, licence, decisions.get(exhibit.variant.id)))
+    for stored in kept:
+        origin, licence = photos.describe(stored)
+        settled = replace(stored, variant=_public(stored.variant), file=stored.file.removeprefix("pictures/"))
+        name = space.name_of(stored.variant.label)
+        entries.append(ManifestRow(settled, name, origin, licence, decisions.get(stored.variant.id)))
     return tuple(entries)
 
 
@@ -195,7 +195,7 @@ def _painted_classes(workspace: Workspace) -> str | None:
 
 def _space(kept: Sequence[StoredVariant], classes: str | None) -> LabelSpace:
     """The space that was named, else the known one that has all the labels, else the labels themselves."""
-    labels = sorted({exhibit.variant.label for exhibit in kept})
+    labels = sorted({stored.variant.label for stored in kept})
     if classes is None:
         known = (space() for space in SPACES.values())
         own = own_space("own classes", labels)

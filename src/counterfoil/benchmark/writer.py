@@ -240,12 +240,12 @@ def _in_turn(entries: Sequence[ManifestRow], pictures: Pictures) -> Iterator[tup
 def _checked(entry: ManifestRow, data: bytes) -> bytes:
     """The bytes, if they are the picture that the workspace's manifest names."""
     try:
-        same = pixel_hash(decoded(data, entry.exhibit.file)) == entry.exhibit.sha256
+        same = pixel_hash(decoded(data, entry.stored.file)) == entry.stored.sha256
     except Unusable as error:
         raise UserError(f"expected a picture in the workspace, but {error}; build the workspace again") from error
     if not same:
         raise UserError(
-            f"expected {entry.exhibit.file} as it was built, but its pixels have changed since;"
+            f"expected {entry.stored.file} as it was built, but its pixels have changed since;"
             " run the command that built the workspace again"
         )
     return data

@@ -103,8 +103,8 @@ def _build(recipe: str, out: Path, images: Path | None, masks: Path | None, opti
         command=command_line(),
     )
     skipped = build_pictures(job, out, print_lost)
-    pictures = Workspace(out).exhibits
-    photos = len({exhibit.variant.sample_id for exhibit in pictures})
+    pictures = Workspace(out).pictures
+    photos = len({stored.variant.sample_id for stored in pictures})
     click.echo(f"pictures: {len(pictures)} of {photos} photos in {out / 'pictures'}")
     click.echo(skipped_line(skipped, out))
 
@@ -133,7 +133,7 @@ def quality(workspace: Path, distance: int, keep_all: bool, reference: Path | No
     page = write_quality_page(workspace, looked, bounds, ReferenceComparison(reference, near))
     verb = "found" if keep_all else "removed"
     told = ", ".join(f"{count} {kind}" for kind, count in looked.counts.items()) or "nothing"
-    click.echo(f"{len(looked.exhibits)} pictures looked at; {verb}: {told}")
+    click.echo(f"{len(looked.pictures)} pictures looked at; {verb}: {told}")
     if near:
         click.echo(f"nearest pair, cosine {near[0].cosine:.3f}: {workspace / near[0].file} and {near[0].beside}")
     click.echo(f"page: {page}")

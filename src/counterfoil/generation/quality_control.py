@@ -55,7 +55,7 @@ class Removal:
 class QualityResult(NamedTuple):
     """What quality control found."""
 
-    exhibits: tuple[StoredVariant, ...]  # all that were looked at, kept or not
+    pictures: tuple[StoredVariant, ...]  # all that were looked at, kept or not
     removals: tuple[Removal, ...]
 
     @property
@@ -84,20 +84,18 @@ def removed_before(folder: Path) -> dict[str, str]:
 def control_quality(folder: Path, bounds: QualityBounds) -> QualityResult:
     """Look at every picture of a workspace, and take out of its manifest what shows nothing or repeats another."""
     workspace = _whole(folder)
-    exhibits = workspace.exhibits
+    pictures = workspace.pictures
     with ThreadPoolExecutor(cores()) as pool:
-        seen = list(pool.map(lambda exhibit: _seen(workspace, exhibit), exhibits))
+        seen = list(pool.map(lambda stored: _seen(workspace, stored), pictures))
     faulty = [
-        Removal(exhibit.variant.id, kind, reason)
-        for exhibit, (kind, reason, _) in zip(exhibits, seen, strict=True)
+        Removal(stored.variant.id, kind, reason)
+        for stored, (kind, reason, _) in zip(pictures, seen, strict=True)
         if kind
     ]
-    removals = [*faulty, *_orphans(exhibits, faulty)]
+    removals = [*faulty, *_orphans(pictures, faulty)]
     gone = {removal.variant_id for removal in removals}
-    left = [
-        (exhibit, found[2]) for exhibit, found in zip(exhibits, seen, strict=True) if exhibit.variant.id not in gone
-    ]
-    looked = QualityResult(exhibits, (*removals, *_repeats(left, _photos(workspace), bounds)))
+    left = [(stored, found[2]) for stored, found in zip(pictures, seen, strict=True) if stored.variant.id not in gone]
+    looked = QualityResult(pictures, (*removals, *_repeats(left, _photos(workspace), bounds)))
     _decide(folder, looked, bounds)
     return looked
 
@@ -119,28 +117,28 @@ def _columns(there: Collection[str]) -> dict[str, Kind]:
     return {name: kind for name, kind in MANIFEST_COLUMNS.items() if name in there}
 
 
-def _seen(workspace: Workspace, exhibit: StoredVariant) -> tuple[str, str, NDArray[np.uint8]]:
+def _seen(workspace: Workspace, stored: StoredVariant) -> tuple[str, str, NDArray[np.uint8]]:
     """What is wrong with a picture, in kind and in words, and its hash."""
     try:
-        image = workspace.read(exhibit)
+        image = workspace.read(stored)
     except Unusable as error:
         return "unreadable", str(error), np.zeros(BITS // 8, np.uint8)
     kind, reason = blank_fault(image) or ("", "")
     return kind, reason, perceptual_hash(image)
 
 
-def _orphans(exhibits: Sequence[StoredVariant], faulty: Sequence[Removal]) -> list[Removal]:
+def _orphans(pictures: Sequence[StoredVariant], faulty: Sequence[Removal]) -> list[Removal]:
     """Without its original a picture has nothing to be compared with."""
     reasons = {removal.variant_id: removal.reason for removal in faulty}
     lost = {
-        exhibit.variant.sample_id: reasons[exhibit.variant.id]
-        for exhibit in exhibits
-        if exhibit.variant.attribute == "original" and exhibit.variant.id in reasons
+        stored.variant.sample_id: reasons[stored.variant.id]
+        for stored in pictures
+        if stored.variant.attribute == "original" and stored.variant.id in reasons
     }
     return [
-        Removal(exhibit.variant.id, "no counterpart", f"its original is {lost[exhibit.variant.sample_id]}")
-        for exhibit in exhibits
-        if exhibit.variant.sample_id in lost and exhibit.variant.id not in reasons
+        Removal(stored.variant.id, "no counterpart", f"its original is {lost[stored.variant.sample_id]}")
+        for stored in pictures
+        if stored.variant.sample_id in lost and stored.variant.id not in reasons
     ]
 
 
@@ -156,9 +154,9 @@ def _repeats(
 ) -> list[Removal]:
     """Near-duplicates within a class; originals and controls are no candidates."""
     removals: list[Removal] = []
-    judged = [(exhibit, one) for exhibit, one in seen if exhibit.variant.attribute not in ("original", "control")]
-    for label in sorted({exhibit.variant.label for exhibit, _ in judged}):
-        members = [(exhibit.variant.id, one) for exhibit, one in judged if exhibit.variant.label == label]
+    judged = [(stored, one) for stored, one in seen if stored.variant.attribute not in ("original", "control")]
+    for label in sorted({stored.variant.label for stored, _ in judged}):
+        members = [(stored.variant.id, one) for stored, one in judged if stored.variant.label == label]
         hashes = np.stack([one for _, one in members])
         found = near_duplicates(hashes, [photos[name] for name, _ in members], bounds.most_bits)
         for place, first in found.items():
@@ -170,7 +168,7 @@ def _repeats(
 def _decide(folder: Path, looked: QualityResult, bounds: QualityBounds) -> None:
     """Write the record, then the manifest without what was removed, then the reasons."""
     record: dict[str, Any] = {
-        "bounds": asdict(bounds), "looked_at": len(looked.exhibits), "counts": looked.counts,
+        "bounds": asdict(bounds), "looked_at": len(looked.pictures), "counts": looked.counts,
         "removed": [asdict(removal) for removal in looked.removals],
     }  # fmt: skip
     write_atomically(folder / _RECORD, json.dumps(record, indent=1))
@@ -181,7 +179,7 @@ def _decide(folder: Path, looked: QualityResult, bounds: QualityBounds) -> None:
         rows = {column: table[column][chosen] for column in _columns(table)}
         write_table(folder / name, _columns(table), rows)
     kept = [row for row in read_skipped(folder) if not row.reason.startswith(_SAID)]
-    variants = {exhibit.variant.id: exhibit.variant for exhibit in looked.exhibits}
+    variants = {stored.variant.id: stored.variant for stored in looked.pictures}
     told = [
         Skipped(str(variants[name].sample_id), "edit", variants[name].edit, reason) for name, reason in removed.items()
     ]

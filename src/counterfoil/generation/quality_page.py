@@ -119,12 +119,12 @@ def read_reference(folder: Path, embedding: Embedding) -> ReferenceFolder:
 def neighbours(folder: Path, reference: ReferenceFolder, unreadable: Collection[str] = ()) -> list[Neighbour]:
     """Of each picture of a workspace the nearest of a reference folder, the most alike first."""
     workspace = Workspace(folder)
-    made = [exhibit for exhibit in workspace.exhibits if exhibit.variant.attribute not in ("original", "control")]
-    made = [exhibit for exhibit in made if exhibit.variant.id not in unreadable]
+    made = [stored for stored in workspace.pictures if stored.variant.attribute not in ("original", "control")]
+    made = [stored for stored in made if stored.variant.id not in unreadable]
     rows = nearest_pictures(reference.embedding.of_all(made, workspace.read), reference.points) if made else []
     found = [
-        _neighbour(exhibit, reference.files[place], reference.folder, cosine)
-        for exhibit, (place, cosine) in zip(made, rows, strict=True)
+        _neighbour(stored, reference.files[place], reference.folder, cosine)
+        for stored, (place, cosine) in zip(made, rows, strict=True)
     ]
     found.sort(key=lambda neighbour: (-neighbour.cosine, neighbour.variant_id))
     told = [{name: value for name, value in asdict(row).items() if name != "beside"} for row in found]
@@ -132,9 +132,9 @@ def neighbours(folder: Path, reference: ReferenceFolder, unreadable: Collection[
     return found
 
 
-def _neighbour(exhibit: StoredVariant, beside: Path, folder: Path, cosine: float) -> Neighbour:
+def _neighbour(stored: StoredVariant, beside: Path, folder: Path, cosine: float) -> Neighbour:
     name = beside.relative_to(folder).as_posix()
-    return Neighbour(exhibit.variant.id, exhibit.file, name, round(cosine, 6), beside)
+    return Neighbour(stored.variant.id, stored.file, name, round(cosine, 6), beside)
 
 
 def write_quality_page(
@@ -144,7 +144,7 @@ def write_quality_page(
     wall = _Wall(Workspace(folder), looked)
     known = beside or ReferenceComparison()
     content = QualityPage(
-        title=folder.resolve().name, looked_at=len(looked.exhibits), counts=looked.counts, removed=not bounds.keep_all,
+        title=folder.resolve().name, looked_at=len(looked.pictures), counts=looked.counts, removed=not bounds.keep_all,
         pairs=[wall.removed(removal) for removal in looked.removals[:_SHOWN]],
         nearest=[wall.beside(row) for row in known.neighbours[:_SHOWN]],
         reference=str(known.folder or ""), embedding=Embedding().name,
@@ -160,8 +160,8 @@ class _Wall:
     looked: QualityResult
 
     @cached_property
-    def _exhibits(self) -> dict[str, StoredVariant]:
-        return {exhibit.variant.id: exhibit for exhibit in self.looked.exhibits}
+    def _stored_by_id(self) -> dict[str, StoredVariant]:
+        return {stored.variant.id: stored for stored in self.looked.pictures}
 
     @cached_property
     def _names(self) -> dict[str, str]:
@@ -170,7 +170,7 @@ class _Wall:
             space = WorkspaceCollection(self.workspace).space
         except UserError:  # a file of classes that is not there any more: its labels will do
             space = None
-        labels = {exhibit.variant.label for exhibit in self.looked.exhibits}
+        labels = {stored.variant.label for stored in self.looked.pictures}
         return {label: display_name(space.name_of(label) if space and label in space else label) for label in labels}
 
     def removed(self, removal: Removal) -> PicturePair:
@@ -184,11 +184,11 @@ class _Wall:
         return PicturePair(f"cosine {row.cosine:.3f}", self._shown(row.variant_id), known)
 
     def _shown(self, name: str) -> QualityPicture:
-        exhibit = self._exhibits[name]
-        variant = exhibit.variant
+        stored = self._stored_by_id[name]
+        variant = stored.variant
         about = variant.edit if variant.level in ("none", variant.edit) else f"{variant.edit}: {variant.level}"
-        picture = _thumbnail(lambda: self.workspace.read(exhibit))
-        return QualityPicture(self._names[variant.label], about, exhibit.file, picture)
+        picture = _thumbnail(lambda: self.workspace.read(stored))
+        return QualityPicture(self._names[variant.label], about, stored.file, picture)
 
 
 def _thumbnail(read: Callable[[], NDArray[np.uint8]]) -> str:

@@ -311,7 +311,7 @@ def models_of(picked: SelectionAnswers) -> list[MinedModel]:
 
 def yields_of(picked: SelectionAnswers) -> list[Yield]:
     """What the rule chose of all, then of every attribute with its edits and their levels."""
-    variants = [exhibit.variant for exhibit in picked.asked.candidates]
+    variants = [stored.variant for stored in picked.asked.candidates]
     columns = [np.array([getattr(v, name) for v in variants], object) for name in ("attribute", "edit", "level")]
     rows = dict.fromkeys([(ALL, ALL, ALL)])
     for attribute in dict.fromkeys(v.attribute for v in variants):
@@ -333,7 +333,7 @@ def yields_of(picked: SelectionAnswers) -> list[Yield]:
 def spreads_of(picked: SelectionAnswers) -> Iterator[SpreadRow]:
     """How evenly candidates and kept pictures spread over classes and attributes."""
     for over, name in _GROUPED.items():
-        groups = [str(getattr(exhibit.variant, name)) for exhibit in picked.asked.candidates]
+        groups = [str(getattr(stored.variant, name)) for stored in picked.asked.candidates]
         kept = [group for group, is_kept in zip(groups, picked.choice.kept, strict=True) if is_kept]
         yield SpreadRow(over, "candidates", spread(groups, groups), _largest(groups))
         yield SpreadRow(over, "kept", spread(kept, groups), _largest(kept))
@@ -341,7 +341,7 @@ def spreads_of(picked: SelectionAnswers) -> Iterator[SpreadRow]:
 
 def classes_of(picked: SelectionAnswers) -> list[tuple[str, int, int]]:
     """Every class with its candidates and kept pictures, the fullest first."""
-    labels = [exhibit.variant.label for exhibit in picked.asked.candidates]
+    labels = [stored.variant.label for stored in picked.asked.candidates]
     candidates = Counter(labels)
     kept = Counter(label for label, is_kept in zip(labels, picked.choice.kept, strict=True) if is_kept)
     rows = [(label, many, kept[label]) for label, many in candidates.items()]

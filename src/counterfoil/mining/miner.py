@@ -55,8 +55,8 @@ def examples_of(picked: SelectionAnswers) -> list[Example]:
     """Small pictures with what every model said before and after."""
     shown = _drawn(picked)
     originals = picked.asked.originals
-    pairs = [(originals.get(str(exhibit.variant.sample_id)), exhibit) for exhibit in shown]
-    wanted = {exhibit.variant.id for pair in pairs for exhibit in pair if exhibit is not None}
+    pairs = [(originals.get(str(stored.variant.sample_id)), stored) for stored in shown]
+    wanted = {stored.variant.id for pair in pairs for stored in pair if stored is not None}
     said = {model.name: model.table.first_answers(wanted) for model in picked.asked.models}
     album = ThumbnailCache((), _maker(picked))
     return [_example(before, after, said, album) for before, after in pairs]
@@ -65,9 +65,9 @@ def examples_of(picked: SelectionAnswers) -> list[Example]:
 def _drawn(picked: SelectionAnswers) -> list[StoredVariant]:
     groups: defaultdict[str, list[StoredVariant]] = defaultdict(list)
     for place in np.flatnonzero(picked.choice.kept):
-        exhibit = picked.asked.candidates[place]
-        groups[exhibit.variant.attribute].append(exhibit)
-    return [exhibit for members in groups.values() for exhibit in sorted(members, key=_lot)[:_MOST]]
+        stored = picked.asked.candidates[place]
+        groups[stored.variant.attribute].append(stored)
+    return [stored for members in groups.values() for stored in sorted(members, key=_lot)[:_MOST]]
 
 
 def _example(
@@ -97,7 +97,7 @@ def _example(
 
 
 def _maker(picked: SelectionAnswers) -> PictureLoader:
-    by_id = {exhibit.variant.id: exhibit for exhibit in picked.asked.workspace.exhibits}
+    by_id = {stored.variant.id: stored for stored in picked.asked.workspace.pictures}
 
     def make(variant: Variant) -> Picture | None:
         try:
@@ -109,8 +109,8 @@ def _maker(picked: SelectionAnswers) -> PictureLoader:
     return make
 
 
-def _lot(exhibit: StoredVariant) -> str:
-    return hashlib.sha256(f"shown {exhibit.variant.id}".encode()).hexdigest()
+def _lot(stored: StoredVariant) -> str:
+    return hashlib.sha256(f"shown {stored.variant.id}".encode()).hexdigest()
 
 
 _MOST_CONFUSIONS = 20
@@ -151,7 +151,7 @@ def _confusions(details: Details, model: str) -> Iterator[ModelConfusion]:
 
 def _lending_classes(picked: SelectionAnswers) -> Mapping[str, str]:
     """The class of the photo that lent its background, by picture."""
-    label_of = {str(e.variant.sample_id): e.variant.label for e in picked.asked.workspace.exhibits}
+    label_of = {str(e.variant.sample_id): e.variant.label for e in picked.asked.workspace.pictures}
     lent = ((e.variant.id, e.variant.donor_id) for e in picked.asked.candidates)
     return {name: label_of[donor] for name, donor in lent if donor in label_of}
 
@@ -240,8 +240,8 @@ def _pictures(picked: SelectionAnswers) -> list[Kept]:
             kept=bool(kept),
             right=tuple(right.tolist()),
         )
-        for exhibit, kept, right in rows
-        for v in [exhibit.variant]
+        for stored, kept, right in rows
+        for v in [stored.variant]
     ]
 
 

@@ -90,9 +90,9 @@ def prompt_study(folders: Sequence[Path], embedded: int) -> list[TemplateRow]:
 
 def _rows(workspace: Workspace, embedding: Embedding, embedded: int) -> list[TemplateRow]:
     groups: dict[tuple[str, str], list[StoredVariant]] = {}
-    for exhibit in workspace.exhibits:
-        if exhibit.variant.attribute not in _REFERENCES:
-            groups.setdefault((exhibit.variant.attribute, exhibit.variant.edit), []).append(exhibit)
+    for stored in workspace.pictures:
+        if stored.variant.attribute not in _REFERENCES:
+            groups.setdefault((stored.variant.attribute, stored.variant.edit), []).append(stored)
     return [
         TemplateRow(
             workspace=workspace.folder.resolve().name,
@@ -126,8 +126,8 @@ def _outdated(workspace: Workspace) -> list[str]:
     ]
 
 
-def _prompt(exhibit: StoredVariant) -> str:
-    return str(json.loads(exhibit.variant.settings).get("prompt", ""))
+def _prompt(stored: StoredVariant) -> str:
+    return str(json.loads(stored.variant.settings).get("prompt", ""))
 
 
 def _failures(workspace: Workspace, members: Sequence[StoredVariant]) -> Estimate:
@@ -135,14 +135,14 @@ def _failures(workspace: Workspace, members: Sequence[StoredVariant]) -> Estimat
     if mined is None or mined.workspace_digest != workspace.digest:
         return _NONE
     kept = set(mined.kept)
-    return _share([exhibit.variant.id in kept for exhibit in members])
+    return _share([stored.variant.id in kept for stored in members])
 
 
 def _verified(workspace: Workspace, members: Sequence[StoredVariant]) -> Estimate:
     verified = workspace.verified
     if verified is None or verified.workspace_digest != workspace.digest:
         return _NONE
-    ids = {exhibit.variant.id for exhibit in members}
+    ids = {stored.variant.id for stored in members}
     return _share([decision.kept for decision in verified.decisions if decision.variant_id in ids])
 
 
@@ -152,10 +152,10 @@ def _share(outcomes: Sequence[bool]) -> Estimate:
 
 def _diversity(workspace: Workspace, members: Sequence[StoredVariant], embedding: Embedding, most: int) -> Estimate:
     """Ids are hashes, so the lowest are a draw that does not change from run to run."""
-    chosen = sorted(members, key=lambda exhibit: exhibit.variant.id)[:most]
+    chosen = sorted(members, key=lambda stored: stored.variant.id)[:most]
     if not chosen:
         return _NONE
-    labels = [exhibit.variant.label for exhibit in chosen]
+    labels = [stored.variant.label for stored in chosen]
     try:
         return diversity(embedding.of_all(chosen, workspace.read), labels)
     except Unusable as error:

@@ -110,13 +110,13 @@ class SurrogateAnswers:
     @cached_property
     def candidates(self) -> tuple[StoredVariant, ...]:
         """The pictures that may be kept, in the order of the manifest."""
-        return tuple(e for e in self.workspace.exhibits if e.variant.attribute not in NO_CANDIDATES)
+        return tuple(e for e in self.workspace.pictures if e.variant.attribute not in NO_CANDIDATES)
 
     @cached_property
     def originals(self) -> dict[str, StoredVariant]:
         """The unedited picture of each photo, where there is one."""
         photos = {e.variant.sample_id for e in self.candidates if e.variant.sample_id}
-        originals = [e for e in self.workspace.exhibits if e.variant.attribute == "original"]
+        originals = [e for e in self.workspace.pictures if e.variant.attribute == "original"]
         return {e.variant.sample_id: e for e in originals if e.variant.sample_id in photos}
 
     @cached_property
@@ -154,15 +154,15 @@ class SurrogateAnswers:
         before = _rows(place, [self._original_id(e) for e in self.candidates])
         return _at(right, own), _at(truth, own), _at(right, before)
 
-    def _original_id(self, exhibit: StoredVariant) -> str:
-        original = self.originals.get(str(exhibit.variant.sample_id))
+    def _original_id(self, stored: StoredVariant) -> str:
+        original = self.originals.get(str(stored.variant.sample_id))
         return "" if original is None else original.variant.id
 
 
 def ask(job: MiningConfig, before: Callable[[PreparedWork], None] | None = None) -> SurrogateAnswers:
     """Show the workspace to every model that has not seen it yet."""
     workspace = Workspace(job.workspace)
-    if all(exhibit.variant.attribute in NO_CANDIDATES for exhibit in workspace.exhibits):
+    if all(stored.variant.attribute in NO_CANDIDATES for stored in workspace.pictures):
         raise UserError(f"expected edited pictures in '{workspace.folder}', got originals and controls alone")
     found: list[AskedModel] = []
     skipped: dict[Skipped, None] = {}

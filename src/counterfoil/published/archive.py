@@ -90,7 +90,7 @@ class ArchivePictures(Sequence[StoredVariant]):
 
     def by_file(self) -> Iterator[tuple[int, str, str]]:
         """Of each picture the place of its file, its label and its id, in the order of the files."""
-        ids = np.fromiter((exhibit.variant.id for exhibit in self), "S16", len(self))
+        ids = np.fromiter((stored.variant.id for stored in self), "S16", len(self))
         order = self.rows[:, 0].argsort(kind="stable")
         for start in range(0, len(order), _AT_ONCE):
             rows = order[start : start + _AT_ONCE]
@@ -98,7 +98,7 @@ class ArchivePictures(Sequence[StoredVariant]):
                 yield file, self.labels[label], name.decode()
 
 
-def exhibits_of(name: str, file_at: Callable[[int], str], found: Iterable[ArchivePicture]) -> ArchivePictures:
+def collect_pictures(name: str, file_at: Callable[[int], str], found: Iterable[ArchivePicture]) -> ArchivePictures:
     """The pictures that a reader found, in order."""
     samples: dict[str, int] = {}
     labels: dict[str, int] = {}
@@ -124,18 +124,18 @@ def _ranks(places: Mapping[_T, int], in_order: Sequence[_T]) -> NDArray[np.int32
     return ranks
 
 
-def without_duplicates(exhibits: ArchivePictures) -> tuple[ArchivePictures, list[Skipped]]:
+def without_duplicates(pictures: ArchivePictures) -> tuple[ArchivePictures, list[Skipped]]:
     """The pictures, and second ones of the same object and kind, such as a.png beside a.JPEG: an object counts once."""
-    rows = exhibits.rows
+    rows = pictures.rows
     again = np.zeros(len(rows), bool)
     again[1:] = (rows[1:, 1:] == rows[:-1, 1:]).all(axis=1)
     first = np.maximum.accumulate(np.where(again, 0, np.arange(len(rows))))
     twice = [
-        Skipped(second.file, "source", second.variant.edit, f"the same object and kind as {exhibits[kept].file}")
+        Skipped(second.file, "source", second.variant.edit, f"the same object and kind as {pictures[kept].file}")
         for row, kept in ((int(row), int(first[row])) for row in np.flatnonzero(again))
-        for second in (exhibits[row],)
+        for second in (pictures[row],)
     ]
-    return replace(exhibits, rows=rows[~again]), twice
+    return replace(pictures, rows=rows[~again]), twice
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,7 +144,7 @@ class Archive(CollectionBase):
 
     name: str
     tree: Tree = field(repr=False)
-    exhibits: ArchivePictures = field(repr=False)
+    pictures: ArchivePictures = field(repr=False)
     space: LabelSpace | None = None
     scoring: Literal["all", "subset"] = "all"
     skipped: tuple[Skipped, ...] = field(default=(), repr=False)
@@ -162,8 +162,8 @@ class Archive(CollectionBase):
         """
         about = json.dumps([self.name, self.border, sorted(self.distractors.items()), []])
         hashed = hashlib.sha256(about.removesuffix("]]").encode())
-        for number, (at, label, name) in enumerate(self.exhibits.by_file()):
-            row = (self.exhibits.file_at(at), self.size(at), label, name)
+        for number, (at, label, name) in enumerate(self.pictures.by_file()):
+            row = (self.pictures.file_at(at), self.size(at), label, name)
             hashed.update(f"{', ' if number else ''}{json.dumps(row)}".encode())
         hashed.update(b"]]")
         return hashed.hexdigest()
@@ -172,9 +172,9 @@ class Archive(CollectionBase):
         """Bytes of the file at a place."""
         return self.tree.sizes.size(at)
 
-    def read(self, exhibit: StoredVariant) -> NDArray[np.uint8]:
+    def read(self, stored: StoredVariant) -> NDArray[np.uint8]:
         """The pixels of one picture, (height, width, 3), RGB; raises `Unusable` where that fails."""
-        image = pixels(self.tree.read(exhibit.file))
+        image = pixels(self.tree.read(stored.file))
         if not self.border:
             return image
         if min(image.shape[:2]) <= 2 * self.border:

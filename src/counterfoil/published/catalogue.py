@@ -248,7 +248,7 @@ def _shower(address: str) -> PictureLoader:
             collection = open_collection(address)
         except (UserError, OSError):  # it was moved or changed since: the page does without
             return None
-        return collection, PicturesById(collection.exhibits)
+        return collection, PicturesById(collection.pictures)
 
     def show(variant: Variant) -> Picture | None:
         found = opened()

@@ -9,7 +9,7 @@ from typing import Literal
 
 from counterfoil.errors import UserError
 from counterfoil.labels.label_space import LabelSpace, imagenet1k, imagenet_a, imagenet_r
-from counterfoil.published.archive import ORIGINAL, Archive, ArchivePicture, exhibits_of
+from counterfoil.published.archive import ORIGINAL, Archive, ArchivePicture, collect_pictures
 from counterfoil.published.file_tree import Tree
 from counterfoil.published.layout_detection import LayoutReport, match_layout, partial_note, refuse_none, stray_rows
 
@@ -68,7 +68,7 @@ class ClassFolders:
         return Archive(
             name=self.name,
             tree=tree,
-            exhibits=exhibits_of(self.name, tree.sizes.path, found),
+            pictures=collect_pictures(self.name, tree.sizes.path, found),
             space=self.space,
             scoring=self.scoring,
             skipped=tuple(stray_rows(self.name, findings.strays)),

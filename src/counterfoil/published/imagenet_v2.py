@@ -6,7 +6,7 @@ from collections import Counter
 
 from counterfoil.errors import UserError
 from counterfoil.labels.label_space import imagenet1k
-from counterfoil.published.archive import ORIGINAL, Archive, ArchivePicture, exhibits_of
+from counterfoil.published.archive import ORIGINAL, Archive, ArchivePicture, collect_pictures
 from counterfoil.published.file_tree import Tree
 from counterfoil.published.layout_detection import (
     LayoutMatch,
@@ -48,7 +48,7 @@ def read(tree: Tree) -> Archive:
     return Archive(
         name=NAME,
         tree=tree,
-        exhibits=exhibits_of(NAME, tree.sizes.path, map(_found, findings.places)),
+        pictures=collect_pictures(NAME, tree.sizes.path, map(_found, findings.places)),
         space=imagenet1k(),
         skipped=tuple(stray_rows(NAME, findings.strays)),
         notes=tuple(notes),

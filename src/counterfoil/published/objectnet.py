@@ -7,7 +7,7 @@ from typing import Any
 
 from counterfoil.errors import UserError
 from counterfoil.labels.label_space import LabelSpace, imagenet1k, imagenet_d
-from counterfoil.published.archive import ORIGINAL, Archive, ArchivePicture, exhibits_of
+from counterfoil.published.archive import ORIGINAL, Archive, ArchivePicture, collect_pictures
 from counterfoil.published.file_tree import Tree
 from counterfoil.published.layout_detection import match_layout, partial_note, refuse_none, stray_rows, text_of
 from counterfoil.types import Skipped
@@ -43,7 +43,7 @@ def read(tree: Tree) -> Archive:
         raise UserError(f"expected folders of {NAME} that ImageNet has too at '{tree.where}', found none of {OVERLAP}")
     there = len({item.label for item in found})
     return Archive(
-        name=NAME, tree=tree, exhibits=exhibits_of(NAME, tree.sizes.path, found), space=space,
+        name=NAME, tree=tree, pictures=collect_pictures(NAME, tree.sizes.path, found), space=space,
         skipped=(*other, *stray_rows(NAME, findings.strays)),
         notes=tuple(partial_note("classes that overlap with ImageNet", there, OVERLAP)), border=BORDER,
     )  # fmt: skip

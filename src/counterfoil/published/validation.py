@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from counterfoil.errors import Unusable, UserError
 from counterfoil.labels.label_space import imagenet1k
-from counterfoil.published.archive import ORIGINAL, Archive, ArchivePicture, exhibits_of
+from counterfoil.published.archive import ORIGINAL, Archive, ArchivePicture, collect_pictures
 from counterfoil.published.file_tree import Tree
 from counterfoil.published.layout_detection import (
     PICTURE,
@@ -201,7 +201,7 @@ def _archive(
     tree: Tree, found: list[ArchivePicture], findings: LayoutReport, notes: list[str], skipped: Sequence[Skipped] = ()
 ) -> Archive:
     return Archive(
-        name=NAME, tree=tree, exhibits=exhibits_of(NAME, tree.sizes.path, found), space=imagenet1k(),
+        name=NAME, tree=tree, pictures=collect_pictures(NAME, tree.sizes.path, found), space=imagenet1k(),
         skipped=(*skipped, *stray_rows(NAME, findings.strays)),
         notes=(*partial_note("pictures", len(found), PICTURES), *notes),
     )  # fmt: skip

@@ -54,17 +54,17 @@ class Collection(Protocol):
         """What every report on it must say, such as that the pictures are training pictures."""
 
     @property
-    def exhibits(self) -> Sequence[StoredVariant]:
+    def pictures(self) -> Sequence[StoredVariant]:
         """Every picture in a fixed order; originals first within a sample where there are any."""
 
     @property
     def skipped(self) -> Sequence[Skipped]:
         """What had to be left out, and why."""
 
-    def read(self, exhibit: StoredVariant) -> NDArray[np.uint8]:
+    def read(self, stored: StoredVariant) -> NDArray[np.uint8]:
         """The pixels, (height, width, 3), RGB; threads and forked processes may read at once.
 
-        Raises `Unusable` where that fails, or where the exhibit names a hash of its pixels and these have another.
+        Raises `Unusable` where that fails, or where the picture names a hash of its pixels and these have another.
         """
 
     def adapt(self, model: Model) -> Model:
@@ -83,7 +83,7 @@ class CollectionBase:
 class LabelledPictures(Sequence[StoredVariant]):
     """Some pictures of a collection; each is made when it is looked at, since a collection may hold millions."""
 
-    exhibits: Sequence[StoredVariant]
+    pictures: Sequence[StoredVariant]
     places: Sequence[int]
     label_of: Mapping[str, str]
 
@@ -96,17 +96,17 @@ class LabelledPictures(Sequence[StoredVariant]):
     def __getitem__(self, which: slice) -> LabelledPictures: ...
     def __getitem__(self, which: int | slice) -> StoredVariant | LabelledPictures:
         if isinstance(which, slice):
-            return LabelledPictures(self.exhibits, self.places[which], self.label_of)
-        return self._shown(self.exhibits[self.places[which]])
+            return LabelledPictures(self.pictures, self.places[which], self.label_of)
+        return self._shown(self.pictures[self.places[which]])
 
     def __iter__(self) -> Iterator[StoredVariant]:
         if isinstance(self.places, range):  # a part of the collection in one piece: it is gone through faster
-            return map(self._shown, self.exhibits[self.places.start : self.places.stop : self.places.step])
-        return (self._shown(self.exhibits[place]) for place in self.places)
+            return map(self._shown, self.pictures[self.places.start : self.places.stop : self.places.step])
+        return (self._shown(self.pictures[place]) for place in self.places)
 
-    def _shown(self, exhibit: StoredVariant) -> StoredVariant:
-        variant, label = exhibit.variant, self.label_of[exhibit.variant.label]
-        named = exhibit if variant.label == label else replace(exhibit, variant=replace(variant, label=label))
+    def _shown(self, stored: StoredVariant) -> StoredVariant:
+        variant, label = stored.variant, self.label_of[stored.variant.label]
+        named = stored if variant.label == label else replace(stored, variant=replace(variant, label=label))
         return with_sample(named)
 
     @cached_property
@@ -119,30 +119,30 @@ class LabelledPictures(Sequence[StoredVariant]):
 class PicturesById:
     """Pictures looked up by the ids of their variants, in eight bytes each."""
 
-    exhibits: Sequence[StoredVariant]
+    pictures: Sequence[StoredVariant]
 
     @cached_property
     def _hashes(self) -> NDArray[np.int64]:
-        return np.fromiter((hash(exhibit.variant.id) for exhibit in self.exhibits), np.int64, len(self.exhibits))
+        return np.fromiter((hash(stored.variant.id) for stored in self.pictures), np.int64, len(self.pictures))
 
     def __contains__(self, variant_id: str) -> bool:
         return any(True for _ in self._called(variant_id))
 
     def __getitem__(self, variant_id: str) -> StoredVariant:
-        for exhibit in self._called(variant_id):
-            return exhibit
+        for stored in self._called(variant_id):
+            return stored
         raise KeyError(variant_id)
 
     def _called(self, variant_id: str) -> Iterator[StoredVariant]:
         places = np.flatnonzero(self._hashes == hash(variant_id))
-        alike = (self.exhibits[int(place)] for place in places)
-        return (exhibit for exhibit in alike if exhibit.variant.id == variant_id)
+        alike = (self.pictures[int(place)] for place in places)
+        return (stored for stored in alike if stored.variant.id == variant_id)
 
 
-def with_sample(exhibit: StoredVariant) -> StoredVariant:
+def with_sample(stored: StoredVariant) -> StoredVariant:
     """A picture that is of no sample is one by itself."""
-    variant = exhibit.variant
-    return exhibit if variant.sample_id else replace(exhibit, variant=replace(variant, sample_id=variant.id))
+    variant = stored.variant
+    return stored if variant.sample_id else replace(stored, variant=replace(variant, sample_id=variant.id))
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ class WorkspaceCollection(CollectionBase):
         if painted_for:
             return space_named(str(painted_for))
         known = imagenet1k()
-        return known if all(exhibit.variant.label in known for exhibit in self.exhibits) else None
+        return known if all(stored.variant.label in known for stored in self.pictures) else None
 
     @property
     def surrogates(self) -> Mapping[str, str]:
@@ -183,21 +183,21 @@ class WorkspaceCollection(CollectionBase):
         mined = self.workspace.mined
         if mined is None:
             return ()
-        return (f"Mining kept {len(mined.kept)} of the {len(self.exhibits)} pictures; all of them are shown here.",)
+        return (f"Mining kept {len(mined.kept)} of the {len(self.pictures)} pictures; all of them are shown here.",)
 
     @property
-    def exhibits(self) -> Sequence[StoredVariant]:
+    def pictures(self) -> Sequence[StoredVariant]:
         """Every picture in the order of the manifest."""
-        return self.workspace.exhibits
+        return self.workspace.pictures
 
     @cached_property
     def skipped(self) -> Sequence[Skipped]:
         """What could not be made."""
         return tuple(read_skipped(self.workspace.folder))
 
-    def read(self, exhibit: StoredVariant) -> NDArray[np.uint8]:
+    def read(self, stored: StoredVariant) -> NDArray[np.uint8]:
         """The pixels, checked to be those that the manifest names."""
-        image = self.workspace.read(exhibit)
-        if exhibit.sha256 and hashlib.sha256(image.tobytes()).hexdigest() != exhibit.sha256:
-            raise Unusable(f"{exhibit.file} has other pixels than the manifest says: it was changed since it was made")
+        image = self.workspace.read(stored)
+        if stored.sha256 and hashlib.sha256(image.tobytes()).hexdigest() != stored.sha256:
+            raise Unusable(f"{stored.file} has other pixels than the manifest says: it was changed since it was made")
         return image

@@ -50,7 +50,7 @@ class Workspace:
         return read_run_record(self.folder)
 
     @cached_property
-    def exhibits(self) -> tuple[StoredVariant, ...]:
+    def pictures(self) -> tuple[StoredVariant, ...]:
         """Every picture in the order of the manifest."""
         table = read_table(self.folder / "variants.parquet")
         known = (table["sha256"], table["sample_digest"], table["object_share"], read_provenance(table))
@@ -62,18 +62,18 @@ class Workspace:
     @cached_property
     def digest(self) -> str:
         """Hash over every picture's id and pixels: it changes when the workspace does."""
-        rows = sorted((exhibit.variant.id, exhibit.sha256) for exhibit in self.exhibits)
+        rows = sorted((stored.variant.id, stored.sha256) for stored in self.pictures)
         return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
 
-    def read(self, exhibit: StoredVariant) -> NDArray[np.uint8]:
+    def read(self, stored: StoredVariant) -> NDArray[np.uint8]:
         """The pixels of one picture, (height, width, 3), RGB; raises `Unusable` where that fails."""
         try:
-            data = np.fromfile(self.folder / exhibit.file, np.uint8)
+            data = np.fromfile(self.folder / stored.file, np.uint8)
         except OSError as error:
-            raise Unusable(f"{exhibit.file} cannot be read: {error.strerror}") from error
+            raise Unusable(f"{stored.file} cannot be read: {error.strerror}") from error
         image = cv2.imdecode(data, cv2.IMREAD_COLOR) if data.size else None
         if image is None:
-            raise Unusable(f"{exhibit.file} is no picture")
+            raise Unusable(f"{stored.file} is no picture")
         return np.asarray(cv2.cvtColor(image, cv2.COLOR_BGR2RGB), np.uint8)
 
     def keep_mined(self, mined: MiningResult) -> Path:
@@ -110,9 +110,9 @@ class Workspace:
             )
 
     def chosen(self, ids: Sequence[str]) -> tuple[StoredVariant, ...]:
-        """The exhibits with these ids, in the order of the manifest."""
+        """The pictures with these ids, in the order of the manifest."""
         wanted = set(ids)
-        return tuple(exhibit for exhibit in self.exhibits if exhibit.variant.id in wanted)
+        return tuple(stored for stored in self.pictures if stored.variant.id in wanted)
 
 
 _T = TypeVar("_T")

@@ -190,11 +190,11 @@ class _Compared:
     @cached_property
     def kept(self) -> NDArray[np.bool_]:
         wanted = {row.variant_id for row in self.verified.decisions if row.kept}
-        return np.array([exhibit.variant.id in wanted for exhibit in self.pictures], bool)
+        return np.array([stored.variant.id in wanted for stored in self.pictures], bool)
 
     @cached_property
     def samples(self) -> tuple[tuple[str, ...], NDArray[np.intp]]:
-        return encode_labels(exhibit.variant.sample_id or exhibit.variant.id for exhibit in self.pictures)
+        return encode_labels(stored.variant.sample_id or stored.variant.id for stored in self.pictures)
 
     @property
     def photos(self) -> PhotoCounts:
@@ -203,7 +203,7 @@ class _Compared:
     @cached_property
     def attributes(self) -> dict[str, NDArray[np.bool_]]:
         """All pictures, then those of each attribute."""
-        names = np.array([exhibit.variant.attribute for exhibit in self.pictures], object)
+        names = np.array([stored.variant.attribute for stored in self.pictures], object)
         found = {ALL: np.ones(len(names), bool)}
         return {**found, **{name: names == name for name in dict.fromkeys(names)}}
 
@@ -211,7 +211,7 @@ class _Compared:
     def confirmed(self) -> Iterator[Confirmed]:
         """How much people kept of each attribute."""
         open_ones = {row.variant_id for row in self.verified.decisions if UNDECIDED in row.decided.values()}
-        undecided = np.array([exhibit.variant.id in open_ones for exhibit in self.pictures], bool)
+        undecided = np.array([stored.variant.id in open_ones for stored in self.pictures], bool)
         for attribute, among in self.attributes.items():
             found = estimate_share(pooled_share(self.kept, among, self.photos)).scaled(100)
             counts = (int(among.sum()), int((undecided & among).sum()), int((self.kept & among).sum()))
@@ -241,7 +241,7 @@ class _Compared:
         """1 right, 0 wrong, NaN not scored, by picture."""
         rows = zip(table["variant_id"], table["outcome"], table["correct"], strict=True)
         said = {name: float(correct) for name, outcome, correct in rows if outcome == "scored"}
-        return np.array([said.get(exhibit.variant.id, np.nan) for exhibit in self.pictures])
+        return np.array([said.get(stored.variant.id, np.nan) for stored in self.pictures])
 
     def _originals(self, table: Mapping[str, NDArray[np.generic]]) -> NDArray[np.float64]:
         """The same of the unedited pictures, by photo."""

@@ -58,18 +58,18 @@ class ShownPicture:
 
 
 def draw(
-    exhibits: Sequence[StoredVariant], chosen: Collection[str], questionnaire: Questionnaire, alike: Alike
+    pictures: Sequence[StoredVariant], chosen: Collection[str], questionnaire: Questionnaire, alike: Alike
 ) -> list[ShownPicture]:
     """The chosen pictures under their own classes, and controls from the pictures that were not chosen.
 
     A known bad one gets a class that nobody would take for its own; `alike` says which ones somebody might.
     """
     wanted = set(chosen)
-    work = [exhibit.variant for exhibit in exhibits if exhibit.variant.id in wanted]
+    work = [stored.variant for stored in pictures if stored.variant.id in wanted]
     if not work:
         raise UserError("expected pictures to verify, got none; build or mine a workspace that holds edited pictures")
-    spare = [exhibit.variant for exhibit in exhibits if exhibit.variant.id not in wanted]
-    originals = _originals(exhibits) if questionnaire.show_original else {}
+    spare = [stored.variant for stored in pictures if stored.variant.id not in wanted]
+    originals = _originals(pictures) if questionnaire.show_original else {}
 
     def shown(variant: Variant, label: str, role: Role) -> ShownPicture:
         return ShownPicture(variant.id, label, role, originals.get(variant.sample_id))
@@ -89,8 +89,8 @@ def fraction(*parts: object) -> float:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:7], "big") / 2**56
 
 
-def _originals(exhibits: Iterable[StoredVariant]) -> dict[str | None, str]:
-    return {e.variant.sample_id: e.variant.id for e in exhibits if e.variant.attribute == "original"}
+def _originals(pictures: Iterable[StoredVariant]) -> dict[str | None, str]:
+    return {e.variant.sample_id: e.variant.id for e in pictures if e.variant.attribute == "original"}
 
 
 def _controls(

@@ -44,12 +44,12 @@ class PictureReader:
     _known: dict[str, tuple[int, int]] = field(default_factory=dict)  # variant to time and size of what was checked
 
     @cached_property
-    def _exhibits(self) -> Mapping[str, StoredVariant]:
-        return {row.variant.id: row for row in self.workspace.exhibits}
+    def _stored_by_id(self) -> Mapping[str, StoredVariant]:
+        return {row.variant.id: row for row in self.workspace.pictures}
 
     def file(self, variant_id: str) -> str:
         """Where a picture lies in the workspace."""
-        return self._exhibits[variant_id].file
+        return self._stored_by_id[variant_id].file
 
     def read(self, variant_id: str) -> bytes:
         """The PNG; raises `Unusable` where it cannot be read, or is another picture than the manifest names."""
@@ -79,9 +79,9 @@ class PictureReader:
         return self.workspace.folder / self.file(variant_id)
 
     def _check(self, variant_id: str, data: bytes) -> None:
-        exhibit = self._exhibits[variant_id]
-        if exhibit.sha256 and pixel_hash(decoded(data, exhibit.file)) != exhibit.sha256:
-            raise Unusable(f"{exhibit.file} was overwritten since it was built")
+        stored = self._stored_by_id[variant_id]
+        if stored.sha256 and pixel_hash(decoded(data, stored.file)) != stored.sha256:
+            raise Unusable(f"{stored.file} was overwritten since it was built")
 
 
 def _state(found: os.stat_result) -> tuple[int, int]:
@@ -143,7 +143,7 @@ class Verification:
     @cached_property
     def _names(self) -> Mapping[str, str]:
         space = _space(self.workspace)
-        return {row.variant.label: space.name_of(row.variant.label) for row in self.workspace.exhibits}
+        return {row.variant.label: space.name_of(row.variant.label) for row in self.workspace.pictures}
 
     def class_name(self, label: str) -> str:
         """What people call a label."""
@@ -181,7 +181,7 @@ def begin_verification(folder: Path, url: str | None, questions: Path | None) ->
     given = load_questionnaire(questions)
     database = _database(workspace, url)
     if stored_project(database) is None:
-        shown = draw(workspace.exhibits, chosen_ids(workspace), given, confusable_classes(_space(workspace)))
+        shown = draw(workspace.pictures, chosen_ids(workspace), given, confusable_classes(_space(workspace)))
         begin(database, Project(workspace.digest, given), shown, time.time())
     found = _checked(workspace, database)
     if questions is not None:
@@ -215,7 +215,7 @@ def chosen_ids(workspace: Workspace) -> tuple[str, ...]:
     if workspace.mined is not None:
         workspace.check_unchanged(workspace.mined.workspace_digest, "it was mined")
         return workspace.mined.kept
-    return tuple(row.variant.id for row in workspace.exhibits if row.variant.attribute not in _UNCHANGED)
+    return tuple(row.variant.id for row in workspace.pictures if row.variant.attribute not in _UNCHANGED)
 
 
 def summary_of(verification: Verification) -> dict[str, Any]:
@@ -258,7 +258,7 @@ def _checked(workspace: Workspace, database: Database) -> Verification:
 
 
 def _space(workspace: Workspace) -> LabelSpace:
-    return space_of(sorted({row.variant.label for row in workspace.exhibits}))
+    return space_of(sorted({row.variant.label for row in workspace.pictures}))
 
 
 def _database(workspace: Workspace, url: str | None) -> Database:

@@ -242,7 +242,7 @@ def package(verification: Verification, name: str, count: int, days: float, out:
 
 
 def _imported(verification: Verification, verdicts: list[Verdict]) -> Imported:
-    pictures = {row.variant.id for row in verification.workspace.exhibits}
+    pictures = {row.variant.id for row in verification.workspace.pictures}
     check_verdicts(verdicts, verification.questionnaire, pictures)
     with verification.database.writing() as connection:
         return import_verdicts(connection, verification.questionnaire, verdicts, time.time())

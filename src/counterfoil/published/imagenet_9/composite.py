@@ -24,7 +24,7 @@ from counterfoil.published.archive import (
     ArchiveCondition,
     ArchivePicture,
     ArchivePictures,
-    exhibits_of,
+    collect_pictures,
 )
 from counterfoil.published.file_tree import Tree
 from counterfoil.published.imagenet_9.reader import SIDE
@@ -32,14 +32,14 @@ from counterfoil.published.layout_detection import LayoutMatch, match_layout, pa
 from counterfoil.sources.pixels import pixels
 from counterfoil.types import Model, Prediction, Skipped, StoredVariant, Variant
 
-LAID_ON = "|"  # between the foreground's mask and the background in an exhibit's file
+LAID_ON = "|"  # between the foreground's mask and the background in an picture's file
 EVERY = "every background"  # in the place of one
 _ROUNDS = (8, 16, 32, 64)  # pictures asked together: few at first, since most foregrounds fall early; the last goes on
 
 
 @dataclass(frozen=True)
 class Challenge(Archive):
-    """Foregrounds on backgrounds; an exhibit's file names both."""
+    """Foregrounds on backgrounds; an picture's file names both."""
 
     files: Sequence[str] = field(default=(), repr=False)
 
@@ -47,11 +47,11 @@ class Challenge(Archive):
         """Bytes of a photo's file; pictures that are laid together have none."""
         return self.tree.sizes.get(self.files[at], 0)
 
-    def read(self, exhibit: StoredVariant) -> NDArray[np.uint8]:
+    def read(self, stored: StoredVariant) -> NDArray[np.uint8]:
         """The foreground's pixels where its mask is set, the background's elsewhere."""
-        mask_file, laid, ground = exhibit.file.partition(LAID_ON)
+        mask_file, laid, ground = stored.file.partition(LAID_ON)
         if not laid:
-            return super().read(exhibit)
+            return super().read(stored)
         photo, inside = self._foreground(mask_file)
         behind = self._picture(ground)
         if behind.shape != photo.shape:
@@ -78,7 +78,7 @@ class Composite(NamedTuple):
 
 @dataclass(frozen=True)
 class EveryBackground(Challenge):
-    """Foregrounds that each meet every background: one exhibit stands for all of its meetings."""
+    """Foregrounds that each meet every background: one picture stands for all of its meetings."""
 
     grounds: Sequence[str] = field(default=(), repr=False)
 
@@ -88,11 +88,11 @@ class EveryBackground(Challenge):
         met = [(file, self.tree.sizes[file]) for file in self.grounds]
         return hashlib.sha256(json.dumps([super().digest, met]).encode()).hexdigest()
 
-    def read(self, exhibit: StoredVariant) -> NDArray[np.uint8]:
+    def read(self, stored: StoredVariant) -> NDArray[np.uint8]:
         """A photo as it is, or the foreground on the first of the backgrounds that it meets."""
-        if not exhibit.file.endswith(LAID_ON + EVERY):
-            return super().read(exhibit)
-        meeting = next(self.meetings(exhibit.variant), None)
+        if not stored.file.endswith(LAID_ON + EVERY):
+            return super().read(stored)
+        meeting = next(self.meetings(stored.variant), None)
         if meeting is None:
             raise Unusable("no background has the size of the photo")
         return meeting.image
@@ -112,8 +112,8 @@ class EveryBackground(Challenge):
 
     @cached_property
     def _mask_of(self) -> dict[str, str]:
-        laid = (exhibit for exhibit in self.exhibits if exhibit.file.endswith(LAID_ON + EVERY))
-        return {exhibit.variant.id: exhibit.file.partition(LAID_ON)[0] for exhibit in laid}
+        laid = (stored for stored in self.pictures if stored.file.endswith(LAID_ON + EVERY))
+        return {stored.variant.id: stored.file.partition(LAID_ON)[0] for stored in laid}
 
     @cached_property
     def backgrounds(self) -> dict[str, NDArray[np.uint8]]:
@@ -219,11 +219,11 @@ def read(tree: Tree) -> Archive:
     met = min(BACKGROUNDS, len(parts.grounds))
     note = f"Each of {len(parts.masks):,} foregrounds met {met:,} of {len(parts.grounds):,} backgrounds"
     bound = f": {UPPER_BOUND}; {NAME_EVERY} lays each on all." if met < len(parts.grounds) else "."
-    files, exhibits = _exhibits(NAME, [(place, list(_drawn(place, parts.grounds))) for place in parts.masks])
+    files, pictures = _collect_pictures(NAME, [(place, list(_drawn(place, parts.grounds))) for place in parts.masks])
     return Challenge(
         name=CALLED,
         tree=tree,
-        exhibits=exhibits,
+        pictures=pictures,
         space=imagenet9(),
         skipped=tuple(parts.lost),
         notes=(note + bound, *_partial(parts), shown_as_they_are(SIDE)),
@@ -240,9 +240,9 @@ def read_every(tree: Tree) -> Archive:
         f" model is wrong on: at most {most:,} pictures a model, and the backgrounds are kept in memory (150 KB each)."
         f" {NAME} is the quick form, with {BACKGROUNDS} drawn backgrounds."
     )
-    files, exhibits = _exhibits(NAME_EVERY, [(place, [EVERY]) for place in parts.masks])
+    files, pictures = _collect_pictures(NAME_EVERY, [(place, [EVERY]) for place in parts.masks])
     return EveryBackground(
-        name=CALLED_EVERY, tree=tree, exhibits=exhibits, space=imagenet9(), skipped=tuple(parts.lost),
+        name=CALLED_EVERY, tree=tree, pictures=pictures, space=imagenet9(), skipped=tuple(parts.lost),
         notes=(note, *_partial(parts), shown_as_they_are(SIDE)), files=files,
         grounds=tuple(place.file for place in parts.grounds),
     )  # fmt: skip
@@ -267,7 +267,9 @@ def _partial(parts: Parts) -> list[str]:
     return [note for what, many in there.items() for note in partial_note(what, many, PICTURES)]
 
 
-def _exhibits(name: str, laid: Sequence[tuple[LayoutMatch, Sequence[str]]]) -> tuple[Sequence[str], ArchivePictures]:
+def _collect_pictures(
+    name: str, laid: Sequence[tuple[LayoutMatch, Sequence[str]]]
+) -> tuple[Sequence[str], ArchivePictures]:
     """The files that the challenge is made of by name, and its pictures."""
     pairs = {place.file: [f"{place.file}{LAID_ON}{ground}" for ground in grounds] for place, grounds in laid}
     files = sorted([*(file for made in pairs.values() for file in made), *map(photo_of, pairs)])
@@ -282,7 +284,7 @@ def _exhibits(name: str, laid: Sequence[tuple[LayoutMatch, Sequence[str]]]) -> t
             for replicate, file in enumerate(pairs[place.file]):
                 yield ArchivePicture(at[file], sample, label, kind, replicate)
 
-    return files, exhibits_of(name, files.__getitem__, found())
+    return files, collect_pictures(name, files.__getitem__, found())
 
 
 def _sample(place: LayoutMatch) -> str:

@@ -11,7 +11,7 @@ from counterfoil.published.archive import (
     Archive,
     ArchiveCondition,
     ArchivePicture,
-    exhibits_of,
+    collect_pictures,
     without_duplicates,
 )
 from counterfoil.published.file_tree import Tree
@@ -52,10 +52,10 @@ def read(tree: Tree) -> Archive:
     """Every variation's pictures, joined by the photo that the foreground is from."""
     findings = match_layout(tree, _LAYOUT, beside=_BESIDE)
     refuse_none(findings.places, NAME, EXPECTED, tree)
-    exhibits, twice = without_duplicates(exhibits_of(NAME, tree.sizes.path, map(_found, findings.places)))
+    pictures, twice = without_duplicates(collect_pictures(NAME, tree.sizes.path, map(_found, findings.places)))
     variations = findings.folders("variation")
     return Archive(
-        name=NAME, tree=tree, exhibits=exhibits, space=imagenet9(),
+        name=NAME, tree=tree, pictures=pictures, space=imagenet9(),
         skipped=(*_missing(variations), *twice, *stray_rows(NAME, findings.strays)), notes=tuple(_notes(variations)),
     )  # fmt: skip
 

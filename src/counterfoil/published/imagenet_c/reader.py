@@ -7,7 +7,13 @@ from collections.abc import Mapping
 from functools import cache
 
 from counterfoil.labels.label_space import imagenet1k
-from counterfoil.published.archive import Archive, ArchiveCondition, ArchivePicture, exhibits_of, without_duplicates
+from counterfoil.published.archive import (
+    Archive,
+    ArchiveCondition,
+    ArchivePicture,
+    collect_pictures,
+    without_duplicates,
+)
 from counterfoil.published.file_tree import Tree
 from counterfoil.published.layout_detection import (
     LayoutMatch,
@@ -42,11 +48,11 @@ def read(tree: Tree) -> Archive:
     refuse_none(findings.places, NAME, EXPECTED, tree)
     used = findings.places.where(lambda parts: parts["corruption"] in CORRUPTIONS)
     known = used.where(lambda parts: parts["wnid"] in imagenet1k())
-    exhibits, twice = without_duplicates(exhibits_of(NAME, tree.sizes.path, map(_found, known)))
+    pictures, twice = without_duplicates(collect_pictures(NAME, tree.sizes.path, map(_found, known)))
     foreign = used.where(lambda parts: parts["wnid"] not in imagenet1k()).files()
     extra = {name: many for name, many in findings.folders("corruption").items() if name in EXTRA}
     return Archive(
-        name=NAME, tree=tree, exhibits=exhibits, space=imagenet1k(),
+        name=NAME, tree=tree, pictures=pictures, space=imagenet1k(),
         skipped=(*_extra_rows(extra), *twice, *stray_rows(NAME, [*findings.strays, *foreign])),
         notes=tuple(_notes(used.folders("corruption", "severity"))),
     )  # fmt: skip

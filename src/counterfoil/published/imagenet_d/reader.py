@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from counterfoil.errors import UserError
 from counterfoil.labels.label_space import imagenet_d
-from counterfoil.published.archive import Archive, ArchiveCondition, ArchivePicture, exhibits_of
+from counterfoil.published.archive import Archive, ArchiveCondition, ArchivePicture, collect_pictures
 from counterfoil.published.file_tree import Tree
 from counterfoil.published.layout_detection import match_layout, partial_note, refuse_none, stray_rows, text_of
 from counterfoil.types import Skipped
@@ -49,7 +49,7 @@ def read(tree: Tree) -> Archive:
     foreign = findings.places.where(lambda parts: parts["category"] not in known).files()
     factors = findings.folders("factor")
     return Archive(
-        name=NAME, tree=tree, exhibits=exhibits_of(NAME, tree.sizes.path, found), space=imagenet_d(),
+        name=NAME, tree=tree, pictures=collect_pictures(NAME, tree.sizes.path, found), space=imagenet_d(),
         skipped=(*_missing(factors), *stray_rows(NAME, [*findings.strays, *foreign])),
         notes=tuple(note for kind in KINDS for note in partial_note(f"{kind} pictures", factors[kind], COUNTS[kind])),
         distractors=_distractors(tree, findings.root),

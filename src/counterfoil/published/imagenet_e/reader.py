@@ -12,7 +12,7 @@ from counterfoil.published.archive import (
     Archive,
     ArchiveCondition,
     ArchivePicture,
-    exhibits_of,
+    collect_pictures,
     without_duplicates,
 )
 from counterfoil.published.file_tree import Tree
@@ -62,11 +62,11 @@ def read(tree: Tree) -> Archive:
         raise UserError(f"expected the folder ori in {NAME} at '{tree.where}', found only {', '.join(sorted(kinds))}")
     labels = _labels(tree, f"{findings.root}labels.txt")
     found, unlabelled = _found(findings, labels)
-    exhibits, twice = without_duplicates(exhibits_of(NAME, tree.sizes.path, found))
-    if not exhibits:
+    pictures, twice = without_duplicates(collect_pictures(NAME, tree.sizes.path, found))
+    if not pictures:
         raise UserError(f"expected the pictures' names in labels.txt of '{tree.where}', found none of them there")
     return Archive(
-        name=NAME, tree=tree, exhibits=exhibits, space=imagenet1k(),
+        name=NAME, tree=tree, pictures=pictures, space=imagenet1k(),
         skipped=(*_missing(kinds), *unlabelled, *twice, *stray_rows(NAME, findings.strays)),
         notes=tuple(_notes(kinds)),
     )  # fmt: skip

@@ -10,7 +10,7 @@ from counterfoil.published.archive import (
     Archive,
     ArchiveCondition,
     ArchivePicture,
-    exhibits_of,
+    collect_pictures,
     without_duplicates,
 )
 from counterfoil.published.file_tree import Tree
@@ -59,9 +59,9 @@ def read(tree: Tree) -> Archive:
     """Every scenario's pictures; folders of scenarios that the authors added later go by their own name."""
     findings = _findings(tree)
     refuse_none(findings.places, NAME, EXPECTED, tree)
-    exhibits, twice = without_duplicates(exhibits_of(NAME, tree.sizes.path, map(_found, findings.places)))
+    pictures, twice = without_duplicates(collect_pictures(NAME, tree.sizes.path, map(_found, findings.places)))
     return Archive(
-        name=NAME, tree=tree, exhibits=exhibits, space=ximagenet12(),
+        name=NAME, tree=tree, pictures=pictures, space=ximagenet12(),
         skipped=(*twice, *stray_rows(NAME, findings.strays)), notes=tuple(_notes(findings.folders("scenario"))),
     )  # fmt: skip
 
