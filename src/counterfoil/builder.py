@@ -1,4 +1,4 @@
-"""Variants as picture files with a manifest; one manifest row back to its picture."""
+"""From photos to pictures on disk: every variant as a file with a manifest, and one row of it rendered again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from counterfoil.errors import UserError
 from counterfoil.rendering import Renderer
 from counterfoil.report.result_tables import skipped_csv
 from counterfoil.run_config import RunConfig, RunPlan, prepare
-from counterfoil.runner import Keep, process_photos
+from counterfoil.runner import PhotoWork, PictureWriter, process_photos
 from counterfoil.segmentation import segmenter_for
 from counterfoil.sources.pixels import pixel_digest
 from counterfoil.sources.source_loaders import open_source
@@ -25,23 +25,23 @@ from counterfoil.store.workspace import picture_file
 from counterfoil.types import Picture, Sample, Variant
 
 
-def build_pictures(job: RunConfig, out: Path, before: Callable[[RunPlan], None] | None = None) -> int:
-    """Write every variant of a job as PNG beside `variants.parquet`; gives back how many were skipped."""
-    prepared = prepare(job)
-    if before is not None:
-        before(prepared)
+def build_pictures(config: RunConfig, out: Path, on_prepared: Callable[[RunPlan], None] | None = None) -> int:
+    """Write every variant as a PNG file beside the manifest `variants.parquet`; returns how many were skipped."""
+    plan = prepare(config)
+    if on_prepared is not None:
+        on_prepared(plan)
 
-    def keep(variant: Variant, picture: Picture) -> None:
+    def write(variant: Variant, picture: Picture) -> None:
         write_atomically(out / "pictures" / picture_file(variant), encode_png(picture))
 
-    skipped = process_photos(prepared, out, keep)
-    _settle_files(prepared, out, keep)
+    skipped = process_photos(PhotoWork(plan, write), out)
+    _match_manifest(plan, out, write)
     write_atomically(out / "skipped.csv", skipped_csv(skipped))
     return len(skipped)
 
 
-def _settle_files(prepared: RunPlan, out: Path, keep: Keep) -> None:
-    """What the manifest names is there, and nothing else: lost pictures are made again, stale ones removed."""
+def _match_manifest(plan: RunPlan, out: Path, write: PictureWriter) -> None:
+    """Render pictures that the manifest names and that are gone; remove pictures that it does not name."""
     variants = {
         out / "pictures" / picture_file(row): row for row in read_variants(read_table(out / "variants.parquet"))
     }
@@ -50,7 +50,7 @@ def _settle_files(prepared: RunPlan, out: Path, keep: Keep) -> None:
             path.unlink()
     for path, variant in variants.items():
         if not path.is_file():
-            keep(variant, prepared.studio.make(variant))
+            write(variant, plan.renderer.make(variant))
 
 
 def encode_png(picture: Picture) -> bytes:
@@ -82,13 +82,13 @@ def rebuild(folder: str | Path, variant_id: str) -> Picture:
     there = {sample.id: sample for sample in source.samples()[0]}
     wanted = [str(variant.sample_id), *([variant.donor_id] if variant.donor_id else [])]
     samples = {name: _unchanged(there, _sample(table, name)) for name in wanted}
-    studio = Renderer(
+    renderer = Renderer(
         source=source,
         samples=samples,
         working_size=int(table["working_size"][row]) or None,
         segmenter=segmenter_for(list(samples.values())),
     )
-    picture = studio.make(variant)
+    picture = renderer.make(variant)
     if pixel_digest(picture) != table["sha256"][row]:
         raise UserError(
             f"expected the pixels that the manifest names for {variant_id}, got others: a file that the edit reads has"
@@ -111,9 +111,9 @@ def _sample(table: dict[str, Any], sample_id: str) -> Sample:
 
 
 def _unchanged(there: dict[str, Sample], sample: Sample) -> Sample:
-    found = there.get(sample.id)
-    if found is None:
+    current = there.get(sample.id)
+    if current is None:
         raise UserError(f"expected the photo {sample.id} of the run, but it is no longer there")
-    if found.digest != sample.digest:
+    if current.digest != sample.digest:
         raise UserError(f"expected the photo {sample.id} as it was in the run, but photo or mask have changed")
-    return replace(sample, image=found.image, mask=found.mask)
+    return replace(sample, image=current.image, mask=current.mask)

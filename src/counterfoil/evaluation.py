@@ -1,16 +1,16 @@
 """Evaluation of finished pictures: configuration, loop with resume, tables.
 
-    collection -> evaluate -> (tables) -> analyse -> report
+    collection -> models -> (tables) -> statistics -> report
 
-Pictures go through `_outcome_of` in chunks on the engine's threads: read, shown to every model, the pixels dropped.
-Finished chunks stand in the journal, so an evaluation that was killed goes on where it was; the tables are written from
-the journal in the order of the collection, whatever the order of the work.
+`run_evaluation` takes a configuration from start to end: prepare, claim the folder, process every chunk of pictures
+that the journal lacks, write the tables, give back the result. Chunks go through `CollectionWork.process` on the
+engine's threads: read, shown to every model, the pixels dropped. The tables are written from the journal in the order
+of the collection, whatever the order of the work.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from counterfoil import __version__
 from counterfoil.errors import Unusable, UserError
@@ -29,9 +28,9 @@ from counterfoil.models.model_loaders import load_model
 from counterfoil.models.model_options import ModelOptions
 from counterfoil.models.vlm import record_usage
 from counterfoil.report.page import PapersOf, no_papers
-from counterfoil.run_config import environment, limit_per_class, ready_models
+from counterfoil.resumable_work import Image, Observer, Outcome, ResumableWork, finish_work, work_key
+from counterfoil.run_config import bind_models, check_counts, check_distinct, environment, limit_per_class
 from counterfoil.run_result import Result
-from counterfoil.runner import Outcome, Watch, WorkItems, from_entry, latest, resume_work
 from counterfoil.store.collection import Collection, LabelledPictures, with_sample
 from counterfoil.store.folder_lock import MAY_DIFFER, claim_folder
 from counterfoil.store.journal import Journal
@@ -56,14 +55,10 @@ class EvaluationConfig:
     command: str = ""
 
     def __post_init__(self) -> None:
-        for name in ("limit", "workers", "batch_size"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise UserError(f"expected {name.replace('_', ' ')} of at least 1, got {value}")
+        check_counts(limit=self.limit, workers=self.workers, batch_size=self.batch_size)
         if not self.models:
             raise UserError("expected at least one model, got none; try --model embedded:efficientnet-lite0")
-        if len(set(self.models)) < len(self.models):
-            raise UserError(f"expected each model once, got {', '.join(self.models)}")
+        check_distinct(self.models)
 
     @property
     def chosen_scoring(self) -> Scoring:
@@ -75,35 +70,35 @@ class EvaluationConfig:
 class EvaluationPlan:
     """An evaluation whose models were loaded and whose labels were checked."""
 
-    asked: EvaluationConfig
-    classifiers: tuple[Model, ...]
+    config: EvaluationConfig
+    models: tuple[Model, ...]
     pictures: LabelledPictures  # labels as the models know them, every picture of some sample
     skipped: tuple[Skipped, ...]
-    lost: tuple[str, ...] = ()  # a collection names no classes besides those of its pictures
+    empty_classes: tuple[str, ...] = ()  # a collection names no classes besides those of its pictures
 
     @property
-    def models(self) -> tuple[str, ...]:
+    def model_names(self) -> tuple[str, ...]:
         """The models by the names that stand in the tables."""
-        return tuple(classifier.name for classifier in self.classifiers)
+        return tuple(model.name for model in self.models)
 
     @cached_property
     def identities(self) -> dict[str, str]:
         """Of every model the hash of all that makes its answers."""
-        return {model.name: model.identity for model in self.classifiers}
+        return {model.name: model.identity for model in self.models}
 
     @cached_property
     def run(self) -> Run:
         """The record of this evaluation."""
-        collection = self.asked.collection
-        scoring = self.asked.chosen_scoring
+        collection = self.config.collection
+        scoring = self.config.chosen_scoring
         return Run(
-            command=self.asked.command, images=self.asked.address, masks=None, recipe="", recipe_digest="", seed=0,
+            command=self.config.command, images=self.config.address, masks=None, recipe="", recipe_digest="", seed=0,
             samples=len({stored.variant.sample_id for stored in self.pictures}),
-            models=self.models,
-            model_digests={model.name: model.digest for model in self.classifiers},
-            preprocessing={model.name: model.preprocessing for model in self.classifiers},
+            models=self.model_names,
+            model_digests={model.name: model.digest for model in self.models},
+            preprocessing={model.name: model.preprocessing for model in self.models},
             environment=environment(),
-            scoring=scoring if self.asked.classes is None else f"{scoring}, classes of {self.asked.classes}",
+            scoring=scoring if self.config.classes is None else f"{scoring}, classes of {self.config.classes}",
             collection=collection.name, collection_digest=collection.digest,
             surrogates=dict(collection.surrogates), notes=tuple(collection.notes),
         )  # fmt: skip
@@ -111,28 +106,28 @@ class EvaluationPlan:
     def picture(self, variant: Variant) -> Picture | None:
         """A picture of the collection once more; None where it cannot be read any longer."""
         try:
-            image = self.asked.collection.read(self.pictures.by_id[variant.id])
+            image = self.config.collection.read(self.pictures.by_id[variant.id])
         except Unusable:
             return None
         return Picture(image, np.full(image.shape[:2], 255, np.uint8))
 
 
-def prepare_evaluation(asked: EvaluationConfig) -> EvaluationPlan:
+def prepare_evaluation(config: EvaluationConfig) -> EvaluationPlan:
     """Load the models and look through the collection; everything that can be wrong is said here."""
-    collection = asked.collection
-    pictures = collection.pictures
-    if not pictures:
+    collection = config.collection
+    stored_variants = collection.pictures
+    if not stored_variants:
         raise UserError(f"expected pictures in {collection.name}, got none; {len(collection.skipped)} were left out")
-    given = space_named(asked.classes) if asked.classes else collection.space
-    options = replace(asked.options, classes=given)
-    classifiers = tuple(load_model(address, options=options) for address in asked.models)
-    space = given or space_of(classifiers[0].labels)
-    label_of = {label: space.resolve(label) for label in {stored.variant.label for stored in pictures}}
+    given = space_named(config.classes) if config.classes else collection.space
+    options = replace(config.options, classes=given)
+    loaded = tuple(load_model(address, options=options) for address in config.models)
+    space = given or space_of(loaded[0].labels)
+    label_of = {label: space.resolve(label) for label in {stored.variant.label for stored in stored_variants}}
     labels = _competing(given, sorted(set(label_of.values())))
-    ready = ready_models(classifiers, space, labels, asked.chosen_scoring)
-    ready = tuple(collection.adapt(model) for model in ready)
-    labelled = LabelledPictures(pictures, _chosen(pictures, asked.limit), label_of)
-    return EvaluationPlan(asked, ready, labelled, tuple(collection.skipped))
+    bound = bind_models(loaded, space, labels, config.chosen_scoring)
+    models = tuple(collection.adapt(model) for model in bound)
+    labelled = LabelledPictures(stored_variants, _chosen(stored_variants, config.limit), label_of)
+    return EvaluationPlan(config, models, labelled, tuple(collection.skipped))
 
 
 def _competing(space: LabelSpace | None, present: Sequence[str]) -> Sequence[str]:
@@ -142,13 +137,13 @@ def _competing(space: LabelSpace | None, present: Sequence[str]) -> Sequence[str
     return space.labels
 
 
-def _chosen(pictures: Sequence[StoredVariant], limit: int | None) -> Sequence[int]:
+def _chosen(stored_variants: Sequence[StoredVariant], limit: int | None) -> Sequence[int]:
     """The places of all pictures of the first samples of every class in turn, in the order of the collection."""
     if limit is None:
-        return range(len(pictures))
-    samples = {sample.id: sample for sample in map(sample_of, map(with_sample, pictures))}
+        return range(len(stored_variants))
+    samples = {sample.id: sample for sample in map(sample_of, map(with_sample, stored_variants))}
     wanted = {sample.id for sample in limit_per_class(list(samples.values()), limit)}
-    return [place for place, stored in enumerate(pictures) if with_sample(stored).variant.sample_id in wanted]
+    return [place for place, stored in enumerate(stored_variants) if with_sample(stored).variant.sample_id in wanted]
 
 
 def sample_of(stored: StoredVariant) -> Sample:
@@ -166,123 +161,121 @@ _LATER = frozenset({"images", "collection", "surrogates", "notes"})
 
 
 def run_evaluation(
-    asked: EvaluationConfig,
+    config: EvaluationConfig,
     out: Path | None,
-    before: Callable[[EvaluationPlan], None] | None = None,
+    on_prepared: Callable[[EvaluationPlan], None] | None = None,
     papers: PapersOf = no_papers,
     *,
     thumbnails: bool = True,
 ) -> Result:
-    """One evaluation from start to end; `before` sees what was loaded, `papers` gives tables for the report.
+    """One evaluation from start to end.
 
-    `thumbnails` says whether to keep those that a report may show; without them they are read again.
+    Args:
+        config: What to evaluate.
+        out: Folder for the tables; temporary where none is given.
+        on_prepared: Sees the plan before the work begins.
+        papers: Gives the tables of the paper behind the collection, for the report.
+        thumbnails: Whether to keep those that a report may show; without them they are read again.
     """
-    prepared = prepare_evaluation(asked)
-    if before is not None:
-        before(prepared)
-    holder = tempfile.TemporaryDirectory(prefix="counterfoil-") if out is None else None
-    folder = out if out is not None else Path(holder.name)  # type: ignore[union-attr]
-    candidates = ThumbnailCandidates(prepared.models, prepared.run.samples) if thumbnails else None
-    skipped = _work_through(prepared, folder, candidates.add if candidates is not None else None)
-    return Result(prepared, folder, tuple(skipped), holder, papers, candidates)
+    plan = prepare_evaluation(config)
+    if on_prepared is not None:
+        on_prepared(plan)
+    temporary = tempfile.TemporaryDirectory(prefix="counterfoil-") if out is None else None
+    folder = out if out is not None else Path(temporary.name)  # type: ignore[union-attr]
+    candidates = ThumbnailCandidates(plan.model_names, plan.run.samples) if thumbnails else None
+    work = CollectionWork(plan, observe=candidates.add if candidates is not None else None)
+    skipped = _process_pictures(work, folder)
+    return Result(plan, folder, tuple(skipped), temporary, papers, candidates)
 
 
-def _work_through(prepared: EvaluationPlan, folder: Path, watch: Watch | None) -> list[Skipped]:
-    """Ask what is not asked yet and write the tables; gives back what was skipped."""
-    record = {"limit": prepared.asked.limit, "identities": prepared.identities, **asdict(prepared.run)}
+class CollectionWork(ResumableWork[Chunk]):
+    """The pictures of a collection in chunks; `observe` is given pictures together with the answers to them."""
+
+    unit = " pictures"
+
+    def __init__(self, plan: EvaluationPlan, observe: Observer | None = None) -> None:
+        self.plan, self.models, self._observe = plan, plan.models, observe
+        chunks = (plan.pictures[start : start + _CHUNK] for start in range(0, len(plan.pictures), _CHUNK))
+        self.items = {self._key(chunk): chunk for chunk in chunks}
+
+    def _key(self, chunk: Chunk) -> str:
+        pictures = [[stored.variant.id, stored.variant.label] for stored in chunk]
+        return work_key(__version__, self.plan.run.collection_digest, self.plan.identities, pictures)
+
+    def process(self, item: Chunk) -> Outcome:
+        """Read the pictures and ask every model, batch by batch; what cannot be read is a row."""
+        outcome = Outcome([], {model.name: [] for model in self.models}, [])
+        batch_size = self.plan.config.batch_size
+        for start in range(0, len(item), batch_size):  # the pixels of one batch at a time
+            pictures = self._read(item[start : start + batch_size], outcome.skipped)
+            variants, images = [stored.variant for stored, _ in pictures], [image for _, image in pictures]
+            outcome.rendered.extend(_measure(stored, image) for stored, image in pictures)
+            for model in self.models:
+                outcome.predictions[model.name] += predict(model, variants, images, batch_size) if images else []
+            if self._observe is not None:
+                outcome.show_last(images, self._observe)
+        return outcome
+
+    def _read(self, chunk: Chunk, skipped: list[Skipped]) -> list[tuple[StoredVariant, Image]]:
+        """The pictures that can be read; the others are added to `skipped`."""
+        pictures = []
+        for stored in chunk:
+            try:
+                pictures.append((stored, self.plan.config.collection.read(stored)))
+            except Unusable as error:
+                variant = stored.variant
+                skipped.append(Skipped(str(variant.sample_id), "evaluate", variant.edit, str(error)))
+        return pictures
+
+    def image_of(self, variant: Variant) -> Image:
+        """The picture read again."""
+        try:
+            return self.plan.config.collection.read(self.plan.pictures.by_id[variant.id])
+        except Unusable as error:
+            raise UserError(
+                f"expected every picture that was answered before to be there still, but {error}"
+            ) from error
+
+    def size_of(self, item: Chunk) -> int:
+        """The pictures of a chunk."""
+        return len(item)
+
+    def is_outdated(self, item: Chunk, outcome: Outcome) -> bool:
+        """Whether a picture that could not be read is there again: a disk that was away must not cost it for good."""
+        answered = {rendered.variant.id for rendered in outcome.rendered}
+        return bool(self._read([stored for stored in item if stored.variant.id not in answered], []))
+
+
+def _process_pictures(work: CollectionWork, folder: Path) -> list[Skipped]:
+    """Claim the folder, process what is missing there, write the tables; returns what was skipped."""
+    plan = work.plan
+    record = {"limit": plan.config.limit, "identities": plan.identities, **asdict(plan.run)}
     claim_folder(folder, record, MAY_DIFFER | _LATER)
-    chunks = _chunks(prepared)
     with Journal(folder / "work" / "journal.jsonl") as journal:
         try:
-            resume_work(_pieces(prepared, chunks, watch), journal, prepared.asked.workers)
+            finish_work(work, journal, plan.config.workers)
         finally:
-            record_usage(folder, prepared.classifiers)  # what was asked was paid for, however the run ends
-        return _tables(prepared, chunks, journal, folder)
+            record_usage(folder, plan.models)  # questions to an endpoint cost money, however the run ends
+        return _write_tables(work, journal, folder)
 
 
-def _chunks(prepared: EvaluationPlan) -> dict[str, Chunk]:
-    """Pictures that are asked together, by the content id of the work: whatever changes its outcome changes the id."""
-    parts = (prepared.pictures[start : start + _CHUNK] for start in range(0, len(prepared.pictures), _CHUNK))
-    about = [__version__, prepared.run.collection_digest, prepared.identities]
-    return {_digest([*about, [[e.variant.id, e.variant.label] for e in part]]): part for part in parts}
-
-
-def _digest(about: object) -> str:
-    return hashlib.sha256(json.dumps(about).encode()).hexdigest()
-
-
-def _pieces(prepared: EvaluationPlan, chunks: dict[str, Chunk], watch: Watch | None) -> WorkItems[Chunk]:
-    return WorkItems(
-        items=chunks,
-        do=lambda chunk: _outcome_of(prepared, chunk, watch),
-        image_of=lambda variant: _again(prepared, variant),
-        classifiers=prepared.classifiers,
-        unit=" pictures",
-        stale=lambda chunk, outcome: _readable_by_now(prepared, chunk, outcome),
-        size=len,
-    )
-
-
-def _readable_by_now(prepared: EvaluationPlan, chunk: Chunk, outcome: Outcome) -> bool:
-    """Whether a picture that could not be read is there again: a disk that was away must not cost it for good."""
-    made = {made.variant.id for made in outcome.made}
-    return bool(_readable(prepared, [stored for stored in chunk if stored.variant.id not in made], []))
-
-
-def _again(prepared: EvaluationPlan, variant: Variant) -> NDArray[np.uint8]:
-    """A picture whose answer was lost, for asking once more."""
-    try:
-        return prepared.asked.collection.read(prepared.pictures.by_id[variant.id])
-    except Unusable as error:
-        raise UserError(f"expected every picture that was answered before to be there still, but {error}") from error
-
-
-def _outcome_of(prepared: EvaluationPlan, chunk: Chunk, watch: Watch | None) -> Outcome:
-    """Read and ask; what cannot be read is a counted row."""
-    outcome = Outcome([], {model.name: [] for model in prepared.classifiers}, [])
-    batch_size = prepared.asked.batch_size
-    for start in range(0, len(chunk), batch_size):  # the pixels of one batch at a time
-        read = _readable(prepared, chunk[start : start + batch_size], outcome.skipped)
-        asked, images = [stored.variant for stored, _ in read], [image for _, image in read]
-        outcome.made.extend(_made(stored, image) for stored, image in read)
-        for model in prepared.classifiers:
-            outcome.predictions[model.name] += predict(model, asked, images, batch_size) if images else []
-        if watch is not None:
-            watch(*latest(outcome, images))
-    return outcome
-
-
-def _readable(
-    prepared: EvaluationPlan, chunk: Chunk, skipped: list[Skipped]
-) -> list[tuple[StoredVariant, NDArray[np.uint8]]]:
-    """The pictures that can be read; the others are added to what was skipped."""
-    read = []
-    for stored in chunk:
-        try:
-            read.append((stored, prepared.asked.collection.read(stored)))
-        except Unusable as error:
-            variant = stored.variant
-            skipped.append(Skipped(str(variant.sample_id), "evaluate", variant.edit, str(error)))
-    return read
-
-
-def _made(stored: StoredVariant, image: NDArray[np.uint8]) -> RenderedVariant:
-    """The hash is of the pixels that the models saw; where the collection names one, `read` has compared it."""
-    pixels = stored.sha256 or hashlib.sha256(image.tobytes()).hexdigest()
-    return RenderedVariant(stored.variant, pixels, stored.object_share)
-
-
-def _tables(prepared: EvaluationPlan, chunks: dict[str, Chunk], journal: Journal, folder: Path) -> list[Skipped]:
-    """Write the tables in the order of the collection; gives back what was skipped on the whole way."""
-    skipped = list(prepared.skipped)
-    with ResultTables(folder, prepared.models, None) as tables:
-        for key, chunk in chunks.items():
-            outcome = from_entry(journal.entry(key))
+def _write_tables(work: CollectionWork, journal: Journal, folder: Path) -> list[Skipped]:
+    """Write the tables in the order of the collection; returns what was skipped from its listing on."""
+    skipped = list(work.plan.skipped)
+    with ResultTables(folder, work.plan.model_names, None) as tables:
+        for key, chunk in work.items.items():
+            outcome = Outcome.from_entry(journal.entry(key))
             skipped += outcome.skipped
-            shown = {stored.variant.id: stored for stored in chunk}
-            for place, made in enumerate(outcome.made):
-                stored = shown[made.variant.id]
-                tables.add_variant(sample_of(stored), made, *stored.photos[1:])
+            by_id = {stored.variant.id: stored for stored in chunk}
+            for place, rendered in enumerate(outcome.rendered):
+                stored = by_id[rendered.variant.id]
+                tables.add_variant(sample_of(stored), rendered, *stored.photos[1:])
                 for model, predictions in outcome.predictions.items():
-                    tables.add_prediction(model, made, predictions[place])
+                    tables.add_prediction(model, rendered, predictions[place])
     return skipped
+
+
+def _measure(stored: StoredVariant, image: Image) -> RenderedVariant:
+    """The hash is of the pixels that the models saw; where the collection names one, `read` has compared it."""
+    digest = stored.sha256 or hashlib.sha256(image.tobytes()).hexdigest()
+    return RenderedVariant(stored.variant, digest, stored.object_share)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -25,14 +26,6 @@ from counterfoil.segmentation import segmenter_for
 from counterfoil.types import Model, Picture, Run, Sample, Skipped, Source, Variant
 from counterfoil.worker_pool import cores
 
-
-def classes_without_photos(source: Source, samples: Sequence[Sample], skipped: Sequence[Skipped]) -> tuple[str, ...]:
-    """The class folders all of whose photos were left out, by name."""
-    if not skipped:
-        return ()
-    return tuple(sorted(set(source.labels) - {sample.label for sample in samples}))
-
-
 _SURROGATE = "surrogate"  # a need of a step: skipped by name where the surrogate does not know the photos' labels
 
 
@@ -48,142 +41,132 @@ class RunConfig:
     batch_size: int = 16
     seed: int = 0
     options: ModelOptions = field(default_factory=ModelOptions)
-    classes: str | None = (
-        None  # a benchmark's classes by name, or a classes.json; the first model's labels if not given
-    )
+    classes: str | None = None  # a benchmark's by name, or a classes.json; the first model's labels if not given
     scoring: Scoring = "all"  # whether columns of no photo's class compete
     command: str = ""
 
     def __post_init__(self) -> None:
-        for name in ("limit", "workers", "batch_size"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise UserError(f"expected {name.replace('_', ' ')} of at least 1, got {value}")
-        if len(set(self.models)) < len(self.models):
-            raise UserError(f"expected each model once, got {', '.join(self.models)}")
+        check_counts(limit=self.limit, workers=self.workers, batch_size=self.batch_size)
+        check_distinct(self.models)
+
+
+def check_counts(**counts: int | None) -> None:
+    """Refuse a count below one; None stands for the default."""
+    for name, count in counts.items():
+        if count is not None and count < 1:
+            raise UserError(f"expected {name.replace('_', ' ')} of at least 1, got {count}")
+
+
+def check_distinct(models: Sequence[str]) -> None:
+    """Refuse a model that is named twice: its rows could not be told apart."""
+    if len(set(models)) < len(models):
+        raise UserError(f"expected each model once, got {', '.join(models)}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunPlan:
-    """A job whose parts were loaded and checked: nothing can be misspelt from here on."""
+    """A configuration whose parts were loaded and checked: nothing can be misspelt from here on."""
 
-    job: RunConfig
+    config: RunConfig
     recipe: Recipe
     steps: tuple[Planned, ...]
-    classifiers: tuple[Model, ...]
+    models: tuple[Model, ...]
     space: LabelSpace
     samples: tuple[Sample, ...]
     skipped: tuple[Skipped, ...]
     surrogates: Mapping[str, Model] = field(default_factory=dict)  # by address: models that choose among edits
-    lost: tuple[str, ...] = ()  # class folders all of whose photos were skipped
+    empty_classes: tuple[str, ...] = ()  # class folders all of whose photos were skipped
 
     @cached_property
-    def plans(self) -> Plans:
+    def variant_plans(self) -> Plans:
         """Which variants each photo gets."""
-        return Plans(self.steps, self.studio.donors)
+        return Plans(self.steps, self.renderer.donors)
 
     @cached_property
     def identities(self) -> dict[str, str]:
         """Of every model that has a say, the hash of all that makes its answers."""
-        return {model.name: model.identity for model in (*self.classifiers, *self.surrogates.values())}
+        return {model.name: model.identity for model in (*self.models, *self.surrogates.values())}
 
     @cached_property
-    def studio(self) -> Renderer:
-        """Where variants are resolved and made."""
+    def renderer(self) -> Renderer:
+        """Resolves and renders variants."""
         samples = {sample.id: sample for sample in self.samples}
-        segmenter, surrogates = segmenter_for(self.samples), dict(self.surrogates)
         return Renderer(
-            source=self.job.source,
-            samples=samples,
-            working_size=self.recipe.working_size,
-            segmenter=segmenter,
-            surrogates=surrogates,
-        )
+            source=self.config.source, samples=samples, working_size=self.recipe.working_size,
+            segmenter=segmenter_for(self.samples), surrogates=dict(self.surrogates),
+        )  # fmt: skip
+
+    @property
+    def paints_on_gpu(self) -> bool:
+        """Whether an edit makes its pictures on a GPU."""
+        return any(step.edit.needs.gpu for step in self.steps)
 
     def picture(self, variant: Variant) -> Picture:
-        """A variant, made once more."""
-        return self.studio.make(variant)
+        """A variant, rendered again."""
+        return self.renderer.make(variant)
 
     @property
     def run(self) -> Run:
         """The record of this run."""
-        source = self.job.source
+        config, source = self.config, self.config.source
         return Run(
-            command=self.job.command,
-            images=str(source.images),
-            masks=str(source.masks) if source.masks else None,
-            recipe=self.job.recipe,
-            recipe_digest=self.recipe.digest,
-            seed=self.job.seed,
-            samples=len(self.samples),
-            models=self.models,
-            model_digests={classifier.name: classifier.digest for classifier in self.classifiers},
-            preprocessing={classifier.name: classifier.preprocessing for classifier in self.classifiers},
-            environment=environment(),
-            scoring=self.job.scoring
-            if self.job.classes is None
-            else f"{self.job.scoring}, classes of {self.job.classes}",
-        )
+            command=config.command, images=str(source.images), masks=str(source.masks) if source.masks else None,
+            recipe=config.recipe, recipe_digest=self.recipe.digest, seed=config.seed, samples=len(self.samples),
+            models=self.model_names, model_digests={model.name: model.digest for model in self.models},
+            preprocessing={model.name: model.preprocessing for model in self.models}, environment=environment(),
+            scoring=config.scoring if config.classes is None else f"{config.scoring}, classes of {config.classes}",
+        )  # fmt: skip
 
     @property
-    def models(self) -> tuple[str, ...]:
+    def model_names(self) -> tuple[str, ...]:
         """The models by the names that stand in the tables: the address, and what was made of it."""
-        return tuple(classifier.name for classifier in self.classifiers)
+        return tuple(model.name for model in self.models)
 
 
-def prepare(job: RunConfig) -> RunPlan:
+def prepare(config: RunConfig) -> RunPlan:
     """Load recipe, models and samples; everything that can be wrong is said here."""
-    recipe = load_recipe(job.recipe)
+    recipe = load_recipe(config.recipe)
+    steps = _steps(recipe, config.seed)
+    samples, skipped = config.source.samples()
+    empty = find_empty_classes(config.source, samples, skipped)
+    given = space_named(config.classes) if config.classes else None
+    options = replace(config.options, classes=given)
+    loaded = tuple(load_model(address, options=options) for address in config.models)
+    space = given or (space_of(loaded[0].labels) if loaded else space_of_folders(samples, empty))
+    for label in empty:
+        space.resolve(label)  # a misspelt class is reported before the work begins, whether or not its masks are there
+    chosen = limit_per_class(samples, config.limit)
+    label_of = {label: space.resolve(label) for label in {sample.label for sample in chosen}}
+    labels = sorted(set(label_of.values()))
+    models = bind_models(loaded, space, labels, config.scoring)
+    without_surrogate = _without_surrogate(recipe, labels)
+    steps = tuple(step for step in steps if step.edit not in [edit for edit, _ in without_surrogate])
+    return RunPlan(
+        config=config, recipe=recipe, steps=steps, models=models, space=space,
+        samples=tuple(replace(sample, label=label_of[sample.label]) for sample in chosen),
+        skipped=(*skipped, *_without_need(recipe), *(row for _, row in without_surrogate)),
+        surrogates=_surrogates(steps, labels), empty_classes=empty,
+    )  # fmt: skip
+
+
+def _steps(recipe: Recipe, seed: int) -> tuple[Planned, ...]:
+    """The edits of a recipe; two of one name and level are refused, since their rows could not be told apart."""
     steps = tuple(
-        Planned(edit_named(step.edit, settings), step.replicates, recipe.working_size, job.seed)
+        Planned(edit_named(step.edit, settings), step.replicates, recipe.working_size, seed)
         for step in recipe.edits
         if step.needs in (None, _SURROGATE)
         for settings in step.all_settings
     )
-    _refuse_doubles(steps)
-    samples, skipped = job.source.samples()
-    lost = classes_without_photos(job.source, samples, skipped)
-    given = space_named(job.classes) if job.classes else None
-    options = replace(job.options, classes=given)
-    classifiers = tuple(load_model(address, options=options) for address in job.models)
-    space = given or (space_of(classifiers[0].labels) if classifiers else space_of_folders(samples, lost))
-    for label in lost:
-        space.resolve(label)  # a misspelt class is told at the door, whether or not its masks are there
-    chosen = limit_per_class(samples, job.limit)
-    label_of = {label: space.resolve(label) for label in {sample.label for sample in chosen}}
-    labelled = tuple(replace(sample, label=label_of[sample.label]) for sample in chosen)
-    labels = sorted(set(label_of.values()))
-    ready = ready_models(classifiers, space, labels, job.scoring)
-    lacking = _lacking(recipe, labels)
-    steps = tuple(step for step in steps if step.edit not in [edit for edit, _ in lacking])
-    waiting = (*_waiting(recipe), *(row for _, row in lacking))
-    rows = (*skipped, *waiting)
-    return RunPlan(
-        job=job,
-        recipe=recipe,
-        steps=steps,
-        classifiers=ready,
-        space=space,
-        samples=labelled,
-        skipped=rows,
-        surrogates=_surrogates(steps, labels),
-        lost=lost,
-    )
+    counts = Counter((name_of(step.edit), step.edit.level) for step in steps)
+    for (name, level), count in counts.items():
+        if count > 1:
+            raise UserError(f"expected each edit and level once in a recipe, got {name} at {level} twice")
+    return steps
 
 
-def _refuse_doubles(steps: Sequence[Planned]) -> None:
-    """Two steps in one row of the table could not be told apart in the statistics."""
-    seen: set[tuple[str, str]] = set()
-    for step in steps:
-        row = (name_of(step.edit), step.edit.level)
-        if row in seen:
-            raise UserError(f"expected each edit and level once in a recipe, got {row[0]} at {row[1]} twice")
-        seen.add(row)
-
-
-def _need(step: Step, settings: dict[str, Any]) -> str:
-    told = ", ".join(f"{name} {value}" for name, value in settings.items())
-    return f"{step.edit}{f' ({told})' if told else ''} needs a {step.needs}, and none was given"
+def _describe_need(step: Step, settings: dict[str, Any]) -> str:
+    values = ", ".join(f"{name} {value}" for name, value in settings.items())
+    return f"{step.edit}{f' ({values})' if values else ''} needs a {step.needs}, and none was given"
 
 
 def _surrogates(steps: Sequence[Planned], labels: Sequence[str]) -> dict[str, Model]:
@@ -196,39 +179,42 @@ def _surrogates(steps: Sequence[Planned], labels: Sequence[str]) -> dict[str, Mo
     return surrogates
 
 
-def ready_models(
-    classifiers: Sequence[Model], space: LabelSpace, labels: Sequence[str], scoring: Scoring
+def bind_models(
+    models: Sequence[Model], space: LabelSpace, labels: Sequence[str], scoring: Scoring
 ) -> tuple[Model, ...]:
-    """The models over these labels, checked to know them all."""
-    return tuple(bind_labels(_scored(classifier, space, labels, scoring), labels) for classifier in classifiers)
+    """The models over these labels, checked to know them all.
 
-
-def _scored(classifier: Model, space: LabelSpace, labels: Sequence[str], scoring: Scoring) -> Model:
-    """The model over the photos' classes; where each class is one column and all compete, the model as it is."""
+    Where each class is one column and all columns compete, a model is taken as it is.
+    """
     plain = scoring == "all" and all(space.ids_of(label) == (label,) for label in labels)
-    return classifier if plain else scored(classifier, space, labels, scoring)
+    return tuple(bind_labels(model if plain else scored(model, space, labels, scoring), labels) for model in models)
 
 
-def _waiting(recipe: Recipe) -> list[Skipped]:
+def _without_need(recipe: Recipe) -> list[Skipped]:
     """The steps that need what is not there, skipped by name."""
     return [
-        Skipped("every photo", "edit", step.edit, _need(step, settings))
+        Skipped("every photo", "edit", step.edit, _describe_need(step, settings))
         for step in recipe.edits
         if step.needs not in (None, _SURROGATE)
         for settings in step.all_settings
     ]
 
 
-def _lacking(recipe: Recipe, labels: Sequence[str]) -> list[tuple[Edit, Skipped]]:
-    """The edits that go without where their surrogate does not know the photos' labels, and why."""
-    found = []
-    wanting = [step for step in recipe.edits if step.needs == _SURROGATE]
-    for edit in (edit_named(step.edit, settings) for step in wanting for settings in step.all_settings):
+def _without_surrogate(recipe: Recipe, labels: Sequence[str]) -> list[tuple[Edit, Skipped]]:
+    """The optional edits whose surrogate does not know the photos' labels, with the reason."""
+    refused = []
+    steps = [step for step in recipe.edits if step.needs == _SURROGATE]
+    for edit in (edit_named(step.edit, settings) for step in steps for settings in step.all_settings):
         try:
             bind_labels(load_model(edit.needs.surrogate or ""), labels)
         except UserError as error:
-            found.append((edit, Skipped("every photo", "edit", name_of(edit), str(error))))
-    return found
+            refused.append((edit, Skipped("every photo", "edit", name_of(edit), str(error))))
+    return refused
+
+
+def find_empty_classes(source: Source, samples: Sequence[Sample], skipped: Sequence[Skipped]) -> tuple[str, ...]:
+    """The classes of a source all of whose photos were skipped."""
+    return tuple(sorted(set(source.labels) - {sample.label for sample in samples})) if skipped else ()
 
 
 def limit_per_class(samples: Sequence[Sample], limit: int | None) -> list[Sample]:

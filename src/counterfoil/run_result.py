@@ -20,19 +20,19 @@ from counterfoil.study.thumbnail_candidates import ThumbnailCandidates
 from counterfoil.types import Drop, Model, Picture, Run, Skipped, Variant
 
 
-class PreparedWork(Protocol):
-    """What was asked, loaded and checked: photos with their edits, or a collection."""
+class ExecutionPlan(Protocol):
+    """What was loaded and checked before the work: photos with their edits, or a collection."""
 
     @property
-    def classifiers(self) -> tuple[Model, ...]:
-        """The models that were asked."""
+    def models(self) -> tuple[Model, ...]:
+        """The models."""
 
     @property
-    def models(self) -> tuple[str, ...]:
+    def model_names(self) -> tuple[str, ...]:
         """The models by the names that stand in the tables."""
 
     @property
-    def lost(self) -> tuple[str, ...]:
+    def empty_classes(self) -> tuple[str, ...]:
         """Classes of which no photo can be used."""
 
     @property
@@ -47,19 +47,19 @@ class PreparedWork(Protocol):
 class Result:
     """The outcome of a run."""
 
-    prepared: PreparedWork
+    plan: ExecutionPlan
     folder: Path
     skipped: tuple[Skipped, ...]
-    _holder: tempfile.TemporaryDirectory[str] | None = None  # keeps the tables of a run without a folder alive
+    temporary: tempfile.TemporaryDirectory[str] | None = None  # keeps the tables of a run without a folder alive
     papers: PapersOf = no_papers  # the tables of the paper behind its collection
-    _candidates: ThumbnailCandidates | None = None  # thumbnails that were made beside the work
+    thumbnails: ThumbnailCandidates | None = None  # kept while the pictures were in memory
 
     @cached_property
     def study(self) -> Study:
         """The run as the report sees it."""
-        files = prediction_files(self.folder, self.prepared.models)
+        files = prediction_files(self.folder, self.plan.model_names)
         predictions = {model: Predictions(path) for model, path in files.items()}
-        return Study((self.folder,), (self.prepared.run,), predictions, self.skipped)
+        return Study((self.folder,), (self.plan.run,), predictions, self.skipped)
 
     @property
     def answers(self) -> Answers:
@@ -76,11 +76,6 @@ class Result:
         """The findings in sentences."""
         return [finding.text for finding in headline_of(self.study)]
 
-    @property
-    def thumbnails(self) -> dict[str, bytes]:
-        """JPEGs of pictures that a report may show, made beside the work, by hash of the pixels."""
-        return {} if self._candidates is None else self._candidates.jpegs
-
     def report(self, out: str | Path) -> Path:
         """Write report.html, drops.csv, summary.json, skipped.csv and the tables of answers into a folder."""
         folder = Path(out)
@@ -89,5 +84,6 @@ class Result:
             shutil.copytree(self.folder / "predictions", folder / "predictions", dirs_exist_ok=True)
             for name in ("variants.parquet", "run.json"):
                 shutil.copy2(self.folder / name, folder)
-        album = ThumbnailCache((self.folder,), self.prepared.picture, keep=self.folder, ready=self.thumbnails)
-        return write_study(folder, content_of(self.study, album, self.papers))
+        ready = {} if self.thumbnails is None else self.thumbnails.jpegs
+        cache = ThumbnailCache((self.folder,), self.plan.picture, keep=self.folder, ready=ready)
+        return write_study(folder, content_of(self.study, cache, self.papers))

@@ -1,26 +1,33 @@
-"""One photo's way: every variant made once, every model asked, the pixels dropped."""
+"""From photos to answers and tables: the loop of `run`. Read this file first.
+
+    sources -> segmentation -> edits -> models -> (tables) -> statistics -> report
+
+`run` makes a `RunConfig` and `execute` takes it from start to end: prepare, claim the folder, process every photo that
+the journal lacks, write the tables, give back the result. Each photo goes through `PhotoWork.process` on one of the
+engine's threads: decoded once, masked, every variant rendered once, every model asked, the pixels dropped. Finished
+photos stand in the journal, so a run that was killed goes on where it was. The tables are written from the journal in
+the order of the photos, so their bytes do not depend on the order of the work.
+"""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Generic, Literal, NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil import __version__
 from counterfoil.errors import Unsegmented, Unusable, UserError
-from counterfoil.models.inference import Scoring, predict, predict_again, should_retry
+from counterfoil.models.inference import Scoring, predict
 from counterfoil.models.model_options import ModelOptions
 from counterfoil.models.vlm import record_usage
 from counterfoil.painters.background_batches import ROWS, check_gpu
-from counterfoil.progress import Extent, show_progress
+from counterfoil.resumable_work import Image, Observer, Outcome, ResumableWork, finish_work, work_key
 from counterfoil.run_config import RunConfig, RunPlan, prepare
 from counterfoil.run_result import Result
 from counterfoil.sources.pixels import pixel_digest
@@ -29,195 +36,10 @@ from counterfoil.store.folder_lock import claim_folder
 from counterfoil.store.journal import Journal
 from counterfoil.store.prediction_tables import RenderedVariant, ResultTables
 from counterfoil.study.thumbnail_candidates import ThumbnailCandidates
-from counterfoil.types import Engine, Item, Model, Picture, Prediction, Provenance, Sample, Skipped, Variant
-from counterfoil.worker_pool import ForkedEngine, LocalEngine, cores
+from counterfoil.types import Engine, Picture, Provenance, Sample, Skipped, Variant
+from counterfoil.worker_pool import LocalEngine, cores
 
-Keep: TypeAlias = Callable[[Variant, Picture], None]
-ImageOf: TypeAlias = Callable[[Variant], NDArray[np.uint8]]
-Watch: TypeAlias = Callable[
-    [Sequence[RenderedVariant], Sequence[NDArray[np.uint8]], Mapping[str, Sequence[Prediction]]], None
-]  # sees pictures together with every model's answers
-
-
-class Outcome(NamedTuple):
-    """What became of one photo."""
-
-    made: list[RenderedVariant]
-    predictions: dict[str, list[Prediction]]  # by model, in the order of `made`
-    skipped: list[Skipped]
-
-
-def work_key(prepared: RunPlan, sample: Sample) -> str:
-    """The content id of a photo's work: whatever changes its outcome changes the key."""
-    variants = prepared.plans.of(sample).variants
-    lenders = [[lender.digest for lender in prepared.studio.candidates(variant)] for variant in variants]
-    about = [__version__, sample.id, [variant.id for variant in variants], lenders, prepared.identities]
-    return hashlib.sha256(json.dumps(about).encode()).hexdigest()
-
-
-def process_photo(prepared: RunPlan, sample: Sample, keep: Keep | None = None, watch: Watch | None = None) -> Outcome:
-    """Make, show to `keep`, ask, and show to `watch`; what cannot be made is a counted row."""
-    variants, planned_skips = prepared.plans.take(sample)
-    skipped = list(planned_skips)
-    try:
-        prepared.studio.subject(sample.id)
-    except Unusable as error:
-        stage: Literal["source", "segment"] = "segment" if isinstance(error, Unsegmented) else "source"
-        return Outcome([], {}, [Skipped(sample.id, stage, "", str(error))])
-    outcome = Outcome([], {model.name: [] for model in prepared.classifiers}, skipped)
-    for start in range(0, len(variants), prepared.job.batch_size):  # the pixels of one batch at a time
-        pictures = _pictures(prepared, sample, variants[start : start + prepared.job.batch_size], skipped)
-        for variant, picture in pictures:
-            if keep is not None:
-                keep(variant, picture)
-            outcome.made.append(_made(variant, picture))
-        asked, images = [variant for variant, _ in pictures], [picture.image for _, picture in pictures]
-        for model in prepared.classifiers:
-            outcome.predictions[model.name] += predict(model, asked, images, prepared.job.batch_size)
-        if watch is not None:
-            watch(*latest(outcome, images))
-    return outcome
-
-
-def latest(
-    outcome: Outcome, images: Sequence[NDArray[np.uint8]]
-) -> tuple[Sequence[RenderedVariant], Sequence[NDArray[np.uint8]], Mapping[str, Sequence[Prediction]]]:
-    """The last pictures of an outcome with the answers to them, as `Watch` takes them."""
-    first = len(outcome.made) - len(images)
-    return outcome.made[first:], images, {model: rows[first:] for model, rows in outcome.predictions.items()}
-
-
-def _pictures(
-    prepared: RunPlan, sample: Sample, variants: Sequence[Variant], skipped: list[Skipped]
-) -> list[tuple[Variant, Picture]]:
-    """The variants that can be made; the others are added to what was skipped."""
-    made = []
-    for planned in variants:
-        try:
-            variant = prepared.studio.resolve(planned)
-            made.append((variant, prepared.studio.make(variant)))
-        except Unusable as error:
-            skipped.append(Skipped(sample.id, "edit", planned.edit, str(error)))
-    return made
-
-
-def has_lost_answers(classifiers: Sequence[Model], outcome: Outcome) -> bool:
-    """Whether asking again may still get an answer that the network lost."""
-    return any(should_retry(model, outcome.predictions.get(model.name, [])) for model in classifiers)
-
-
-def retry_photo(classifiers: Sequence[Model], earlier: Outcome, image_of: ImageOf) -> Outcome:
-    """The same work, asked again only where an answer ended in an error; only those pictures are made again."""
-    asked = [row.variant for row in earlier.made]
-    predictions = dict(earlier.predictions)
-    for model in classifiers:
-        told = predictions.get(model.name, [])
-        if should_retry(model, told):
-            predictions[model.name] = predict_again(model, asked, told, image_of)
-    return earlier._replace(predictions=predictions)
-
-
-def _made(variant: Variant, picture: Picture) -> RenderedVariant:
-    covered = picture.alpha >= 128
-    return RenderedVariant(variant, pixel_digest(picture), 100 * float(covered.mean()), *_centre(covered))
-
-
-def _centre(covered: NDArray[np.bool_]) -> tuple[float, float]:
-    """Where the object's centre lies, as shares of the picture from the left and from the top; NaN without object."""
-    down, across = covered.sum(axis=1), covered.sum(axis=0)
-    if not across.any():
-        return math.nan, math.nan
-    x, y = (float((counts @ (np.arange(len(counts)) + 0.5)) / counts.sum() / len(counts)) for counts in (across, down))
-    return x, y
-
-
-def to_entry(outcome: Outcome) -> dict[str, Any]:
-    """An outcome as a journal entry."""
-    return {
-        "made": [
-            [asdict(row.variant), row.sha256, row.object_share, row.centre_x, row.centre_y] for row in outcome.made
-        ],
-        "predictions": {
-            model: [[p.ranked, p.scores, p.true_score, p.outcome, p.text] for p in rows]
-            for model, rows in outcome.predictions.items()
-        },
-        "skipped": [asdict(row) for row in outcome.skipped],
-    }
-
-
-def from_entry(entry: dict[str, Any]) -> Outcome:
-    """A journal entry as an outcome."""
-    made = [RenderedVariant(Variant(**variant), *measured) for variant, *measured in entry["made"]]
-    predictions = {model: list(_predictions(made, rows)) for model, rows in entry["predictions"].items()}
-    return Outcome(made, predictions, [Skipped(**row) for row in entry["skipped"]])
-
-
-def _predictions(made: list[RenderedVariant], rows: list[Any]) -> Iterator[Prediction]:
-    for row, (ranked, scores, *rest) in zip(made, rows, strict=True):
-        yield Prediction(row.variant.id, tuple(ranked), tuple(scores), *rest)
-
-
-@dataclass(frozen=True, kw_only=True)
-class WorkItems(Generic[Item]):
-    """What is to be done, and how."""
-
-    items: Mapping[str, Item]  # by the content id of their work
-    do: Callable[[Item], Outcome]
-    image_of: ImageOf  # makes a picture once more, where an answer to it was lost
-    classifiers: Sequence[Model]
-    unit: str  # what progress counts
-    stale: Callable[[Item, Outcome], bool] | None = None  # whether a finished piece is to be done again
-    size: Callable[[Item], int] = lambda item: 1  # units in a piece
-    paints_on_gpu: bool = False  # whether making the pictures takes a GPU
-
-
-def resume_work(pieces: WorkItems[Item], journal: Journal, workers: int | None) -> None:
-    """Do what the journal does not hold yet, and ask again where an answer was lost on the network."""
-    stale = _stale(pieces, journal)
-    lost = {key: outcome for key, outcome in _lost(pieces, journal).items() if key not in stale}
-    missing = [key for key in pieces.items if key not in journal or key in stale or key in lost]
-
-    def work(key: str) -> tuple[str, dict[str, object]]:
-        if key in lost:
-            return key, to_entry(retry_photo(pieces.classifiers, lost[key], pieces.image_of))
-        return key, to_entry(pieces.do(pieces.items[key]))
-
-    results = _engine(pieces, workers).map(work, missing)
-    sizes = {key: pieces.size(item) for key, item in pieces.items.items()}
-    total = sum(sizes.values())
-    extent = Extent(total - sum(sizes[key] for key in missing), total, pieces.unit)
-    for key, entry in show_progress(results, extent, lambda result: sizes[result[0]]):
-        journal.add(key, entry)
-
-
-def _engine(pieces: WorkItems[Item], workers: int | None) -> Engine:
-    """Threads; processes where a GPU does the networks' part, since many decoding threads wait for Python's lock."""
-    if pieces.paints_on_gpu:  # which a forked process cannot use; threads share its batches, two of which keep it busy
-        return LocalEngine(workers or min(4 * cores(), 2 * ROWS))
-    on_gpu = [model.device.startswith("cuda") for model in pieces.classifiers]
-    if on_gpu and all(on_gpu):
-        return ForkedEngine(workers or 2 * cores())
-    return LocalEngine(workers or cores())
-
-
-def _lost(pieces: WorkItems[Item], journal: Journal) -> dict[str, Outcome]:
-    """The finished pieces some of whose answers were lost on the network; a rerun asks for those alone."""
-    if not any(model.retryable for model in pieces.classifiers):
-        return {}
-    return {key: outcome for key, outcome in _known(pieces, journal) if has_lost_answers(pieces.classifiers, outcome)}
-
-
-def _stale(pieces: WorkItems[Item], journal: Journal) -> set[str]:
-    """The finished pieces that would come out otherwise by now."""
-    changed = pieces.stale
-    if changed is None:
-        return set()
-    return {key for key, outcome in _known(pieces, journal) if changed(pieces.items[key], outcome)}
-
-
-def _known(pieces: WorkItems[Item], journal: Journal) -> Iterator[tuple[str, Outcome]]:
-    """What is finished."""
-    return ((key, from_entry(journal.entry(key))) for key in pieces.items if key in journal)
+PictureWriter: TypeAlias = Callable[[Variant, Picture], None]
 
 
 def run(
@@ -235,88 +57,155 @@ def run(
     classes: str | None = None,
     options: ModelOptions | None = None,
 ) -> Result:
-    """Edit every photo, ask every model, and say what each attribute costs; resumes where `out` holds a killed run."""
-    job = RunConfig(
-        source=open_source(images, masks),
-        models=tuple(models),
-        recipe=recipe,
-        limit=limit,
-        workers=workers,
-        batch_size=batch_size,
-        seed=seed,
-        options=options or ModelOptions(),
-        classes=classes,
-        scoring=scoring,
-        command=f"counterfoil.run(images={str(images)!r}, models={list(models)!r}, recipe={recipe!r})",
-    )
-    return run_config(job, Path(out) if out is not None else None)
+    """Edit every photo, ask every model, and say what each attribute costs.
 
+    Args:
+        images: Folder of class folders with photos, or FORMAT:PATH (`counterfoil list sources`).
+        models: Addresses of models, such as "embedded:efficientnet-lite0" or "onnx:mine.onnx".
+        masks: Parallel folder of masks; without it a small network finds the objects.
+        recipe: A recipe by name, or a YAML file.
+        out: Folder for the tables. A run that was killed there goes on; without a folder the tables are temporary.
+        limit: Use only so many photos, the classes in turn.
+        workers: Threads that work on photos; one per core where not given.
+        batch_size: Pictures per call of a model.
+        seed: Another seed draws other random edits.
+        scoring: "all" lets every column of a model compete, "subset" only those of the photos' classes.
+        classes: The photos' classes: a benchmark's by name, or a classes.json.
+        options: How models are loaded.
 
-def run_config(job: RunConfig, out: Path | None, before: Callable[[RunPlan], None] | None = None) -> Result:
-    """The whole way of one job; `before` sees what was loaded, before the work begins."""
-    if not job.models:
-        raise UserError("expected at least one model, got none; try --model embedded:efficientnet-lite0")
-    prepared = prepare(job)
-    if before is not None:
-        before(prepared)
-    holder = tempfile.TemporaryDirectory(prefix="counterfoil-") if out is None else None
-    folder = out if out is not None else Path(holder.name)  # type: ignore[union-attr]
-    candidates = ThumbnailCandidates(prepared.models, len(prepared.samples))
-    skipped = process_photos(prepared, folder, watch=candidates.add)
-    return Result(prepared, folder, tuple(skipped), holder, _candidates=candidates)
+    Returns:
+        The result: drops with intervals, findings in sentences, and `report(folder)`.
 
+    Raises:
+        UserError: The input cannot be used; one line says what was expected, what came and what to do.
 
-def process_photos(
-    prepared: RunPlan, folder: Path, keep: Keep | None = None, watch: Watch | None = None
-) -> list[Skipped]:
-    """Do what is not done yet and write the tables; gives back what was skipped.
-
-    `keep` sees every picture that is made, `watch` sees it together with the answers.
+    Example:
+        >>> result = run("demo:", ["embedded:efficientnet-lite0"], limit=12)  # doctest: +SKIP
+        >>> result.report("out")  # doctest: +SKIP
     """
-    if _paints_on_gpu(prepared):
+    config = RunConfig(
+        source=open_source(images, masks), models=tuple(models), recipe=recipe, limit=limit, workers=workers,
+        batch_size=batch_size, seed=seed, options=options or ModelOptions(), classes=classes, scoring=scoring,
+        command=f"counterfoil.run(images={str(images)!r}, models={list(models)!r}, recipe={recipe!r})",
+    )  # fmt: skip
+    return execute(config, Path(out) if out is not None else None)
+
+
+def execute(config: RunConfig, out: Path | None, on_prepared: Callable[[RunPlan], None] | None = None) -> Result:
+    """A run from start to end; `on_prepared` sees the plan before the work begins."""
+    if not config.models:
+        raise UserError("expected at least one model, got none; try --model embedded:efficientnet-lite0")
+    plan = prepare(config)
+    if on_prepared is not None:
+        on_prepared(plan)
+    temporary = tempfile.TemporaryDirectory(prefix="counterfoil-") if out is None else None
+    folder = out if out is not None else Path(temporary.name)  # type: ignore[union-attr]
+    thumbnails = ThumbnailCandidates(plan.model_names, len(plan.samples))
+    skipped = process_photos(PhotoWork(plan, observe=thumbnails.add), folder)
+    return Result(plan, folder, tuple(skipped), temporary, thumbnails=thumbnails)
+
+
+class PhotoWork(ResumableWork[Sample]):
+    """The photos of a plan; `write` is given every picture, `observe` the pictures together with the answers."""
+
+    unit = " photos"
+
+    def __init__(self, plan: RunPlan, write: PictureWriter | None = None, observe: Observer | None = None) -> None:
+        self.plan, self.models = plan, plan.models
+        self.items = {self._key(sample): sample for sample in plan.samples}
+        self._write, self._observe = write, observe
+
+    def _key(self, sample: Sample) -> str:
+        variants = self.plan.variant_plans.of(sample).variants
+        donors = [[donor.digest for donor in self.plan.renderer.candidates(variant)] for variant in variants]
+        return work_key(__version__, sample.id, [variant.id for variant in variants], donors, self.plan.identities)
+
+    def process(self, item: Sample) -> Outcome:
+        """Render the variants of a photo and ask every model, batch by batch; what cannot be rendered is a row."""
+        variants, unplanned = self.plan.variant_plans.take(item)
+        try:
+            self.plan.renderer.subject(item.id)
+        except Unusable as error:
+            stage = "segment" if isinstance(error, Unsegmented) else "source"
+            return Outcome([], {}, [Skipped(item.id, stage, "", str(error))])  # type: ignore[arg-type]
+        outcome = Outcome([], {model.name: [] for model in self.models}, list(unplanned))
+        batch_size = self.plan.config.batch_size
+        for start in range(0, len(variants), batch_size):  # the pixels of one batch at a time
+            pictures = self._render(item, variants[start : start + batch_size], outcome.skipped)
+            for variant, picture in pictures:
+                if self._write is not None:
+                    self._write(variant, picture)
+                outcome.rendered.append(measure(variant, picture))
+            rendered, images = [variant for variant, _ in pictures], [picture.image for _, picture in pictures]
+            for model in self.models:
+                outcome.predictions[model.name] += predict(model, rendered, images, batch_size)
+            if self._observe is not None:
+                outcome.show_last(images, self._observe)
+        return outcome
+
+    def _render(
+        self, sample: Sample, variants: Sequence[Variant], skipped: list[Skipped]
+    ) -> list[tuple[Variant, Picture]]:
+        """The variants that can be rendered, with the choices made for them; the others are added to `skipped`."""
+        pictures = []
+        for planned in variants:
+            try:
+                variant = self.plan.renderer.resolve(planned)
+                pictures.append((variant, self.plan.renderer.make(variant)))
+            except Unusable as error:
+                skipped.append(Skipped(sample.id, "edit", planned.edit, str(error)))
+        return pictures
+
+    def image_of(self, variant: Variant) -> Image:
+        """The variant rendered again."""
+        return self.plan.renderer.make(variant).image
+
+    def engine(self, workers: int | None) -> Engine:
+        """A forked process cannot use the GPU: threads share its batches, two of which keep it busy."""
+        if self.plan.paints_on_gpu:
+            return LocalEngine(workers or min(4 * cores(), 2 * ROWS))
+        return super().engine(workers)
+
+
+def process_photos(work: PhotoWork, folder: Path) -> list[Skipped]:
+    """Claim the folder, process what is missing there, write the tables; returns what was skipped."""
+    plan = work.plan
+    if plan.paints_on_gpu:
         check_gpu()
-    claim_folder(folder, {"limit": prepared.job.limit, "identities": prepared.identities, **asdict(prepared.run)})
-    photos = {work_key(prepared, sample): sample for sample in prepared.samples}
+    claim_folder(folder, {"limit": plan.config.limit, "identities": plan.identities, **asdict(plan.run)})
     with Journal(folder / "work" / "journal.jsonl") as journal:
         try:
-            resume_work(_pieces(prepared, photos, keep, watch), journal, prepared.job.workers)
+            finish_work(work, journal, plan.config.workers)
         finally:
-            record_usage(folder, prepared.classifiers)  # what was asked was paid for, however the run ends
-        return _tables(prepared, photos, journal, folder)
+            record_usage(folder, plan.models)  # questions to an endpoint cost money, however the run ends
+        return _write_tables(work, journal, folder)
 
 
-def _pieces(
-    prepared: RunPlan, photos: Mapping[str, Sample], keep: Keep | None, watch: Watch | None
-) -> WorkItems[Sample]:
-    """The work, photo by photo."""
-    return WorkItems(
-        items=photos,
-        do=lambda sample: process_photo(prepared, sample, keep, watch),
-        image_of=lambda variant: prepared.studio.make(variant).image,
-        classifiers=prepared.classifiers,
-        unit=" photos",
-        paints_on_gpu=_paints_on_gpu(prepared),
-    )
-
-
-def _paints_on_gpu(prepared: RunPlan) -> bool:
-    return any(step.edit.needs.gpu for step in prepared.steps)
-
-
-def _donor(prepared: RunPlan, variant: Variant) -> Provenance:
-    """Origin and licence of the photo that lent its background; empty where none did."""
-    return prepared.studio.samples[variant.donor_id].provenance if variant.donor_id else Provenance()
-
-
-def _tables(prepared: RunPlan, photos: Mapping[str, Sample], journal: Journal, folder: Path) -> list[Skipped]:
-    """Write the tables in the order of the photos; gives back what was skipped on the whole way."""
-    skipped = list(prepared.skipped)
-    with ResultTables(folder, prepared.models, prepared.recipe.working_size) as tables:
-        for key, sample in photos.items():
-            outcome = from_entry(journal.entry(key))
+def _write_tables(work: PhotoWork, journal: Journal, folder: Path) -> list[Skipped]:
+    """Write the tables in the order of the photos; returns what was skipped from the listing of photos on."""
+    plan, skipped = work.plan, list(work.plan.skipped)
+    with ResultTables(folder, plan.model_names, plan.recipe.working_size) as tables:
+        for key, sample in work.items.items():
+            outcome = Outcome.from_entry(journal.entry(key))
             skipped += outcome.skipped
-            for place, made in enumerate(outcome.made):
-                tables.add_variant(sample, made, _donor(prepared, made.variant))
+            for place, rendered in enumerate(outcome.rendered):
+                donor_id = rendered.variant.donor_id
+                donor = plan.renderer.samples[donor_id].provenance if donor_id else Provenance()
+                tables.add_variant(sample, rendered, donor)
                 for model, predictions in outcome.predictions.items():
-                    tables.add_prediction(model, made, predictions[place])
+                    tables.add_prediction(model, rendered, predictions[place])
     return skipped
+
+
+def measure(variant: Variant, picture: Picture) -> RenderedVariant:
+    """The hash of a picture's pixels, and how much of it the object covers and where it stands."""
+    covered = picture.alpha >= 128
+    centre_x, centre_y = (_centre(covered.sum(axis=axis)) for axis in (0, 1))
+    return RenderedVariant(variant, pixel_digest(picture), 100 * float(covered.mean()), centre_x, centre_y)
+
+
+def _centre(counts: NDArray[np.int_]) -> float:
+    """The centre of the object along one side, as a share of that side; NaN without an object."""
+    if not counts.any():
+        return math.nan
+    return float((counts @ (np.arange(len(counts)) + 0.5)) / counts.sum() / len(counts))

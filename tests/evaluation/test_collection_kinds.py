@@ -37,8 +37,8 @@ def frozen(tmp_path: Path) -> Path:
 def test_a_frozen_benchmark_is_evaluated_and_its_surrogates_recorded(frozen: Path, tmp_path: Path) -> None:
     result = cf.evaluate_collection(frozen, [HONEST], tmp_path / "out")
     assert result.headline[0].startswith(f"{HONEST} is right on 66.7 %")  # 10 of the 15 that were kept
-    assert result.prepared.run.surrogates == {"timm:chooser": "0" * 64}
-    assert result.prepared.run.collection.startswith("Bricks")
+    assert result.plan.run.surrogates == {"timm:chooser": "0" * 64}
+    assert result.plan.run.collection.startswith("Bricks")
     page = result.report(tmp_path / "out").read_text()
     assert "timm:chooser" in page
     assert "none of them is a model of this report" in page

@@ -350,10 +350,10 @@ def test_another_model_of_the_same_python_file_is_no_surrogate(mined: Path, tmp_
     result = cf.evaluate_collection(mined, [HONEST], tmp_path / "out")
     workspace = Workspace(mined)
     assert not any("surrogate" in line for line in result.headline)
-    digest = result.prepared.run.model_digests[HONEST]
+    digest = result.plan.run.model_digests[HONEST]
     workspace.keep_mined(MiningResult((), "", {BLIND: digest}, workspace.digest))
     again = cf.evaluate_collection(mined, [HONEST], tmp_path / "out")
-    assert again.prepared.run.surrogates == {BLIND: digest}
+    assert again.plan.run.surrogates == {BLIND: digest}
     assert not any("surrogate" in line for line in again.headline)
 
 
@@ -413,7 +413,7 @@ def test_a_collections_own_classes_and_scoring_are_used_and_its_notes_told(paint
     result = cf.evaluate_collection(gathered(painted), [HONEST], tmp_path / "out")
     page = result.report(tmp_path / "out").read_text()
     name = f"{HONEST} (subset: 2 classes)"
-    assert result.prepared.models == (name,)
+    assert result.plan.model_names == (name,)
     # a wrong colour is the next of crimson, emerald, azure, violet: two of these four steps stay warm or cool
     wrong = [number for count, right in ((12, 9), (12, 4), (16, 10)) for number in range(right, count)]
     lost = sum(number % 2 == 0 for number in wrong)
@@ -426,8 +426,8 @@ def test_a_collections_own_classes_and_scoring_are_used_and_its_notes_told(paint
 
 def test_a_scoring_that_is_asked_for_comes_before_the_collections_own(painted: Path, tmp_path: Path) -> None:
     result = cf.evaluate_collection(gathered(painted), [HONEST], tmp_path / "out", scoring="all")
-    assert result.prepared.models == (HONEST,)
-    assert result.prepared.run.scoring == "all"
+    assert result.plan.model_names == (HONEST,)
+    assert result.plan.run.scoring == "all"
 
 
 def test_a_gate_holds_a_collection_without_originals_to_an_accuracy(evaluated: Path) -> None:

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from counterfoil.cli.run_commands import CAPTION_HEIGHT, PAINTED, demo_job, paint_demo
+from counterfoil.cli.demo_command import CAPTION_HEIGHT, PAINTED, demo_config, paint_demo
 from counterfoil.labels.label_space import imagenet1k
 from counterfoil.models.model_loaders import load_model
-from counterfoil.runner import run_config
+from counterfoil.runner import execute
 from counterfoil.segmentation import U2Netp, mask_fault
 from counterfoil.sources.demo_photos import DemoSource
 from opened_files import opened_files
@@ -75,10 +75,10 @@ def test_the_networks_agree_with_the_labels() -> None:
 
 
 def test_the_demo_ends_in_a_report(tmp_path: Path) -> None:
-    result = run_config(demo_job(4, None, "counterfoil demo --limit 4"), tmp_path)
+    result = execute(demo_config(4, None, "counterfoil demo --limit 4"), tmp_path)
     report = result.report(tmp_path)
     assert 50_000 < report.stat().st_size < 5_000_000
-    assert {drop.model for drop in result.drops} == set(result.prepared.models)
+    assert {drop.model for drop in result.drops} == set(result.plan.model_names)
 
 
 def test_the_demo_shows_a_photo_beside_its_plainer_and_its_more_complex_background(tmp_path: Path) -> None:

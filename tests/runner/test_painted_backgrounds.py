@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,12 @@ from counterfoil.edits.registry import edit_named
 from counterfoil.errors import UserError
 from counterfoil.models.model_protocol import ModelBase
 from counterfoil.recipes.edit_recipe import load_recipe
+from counterfoil.run_config import RunConfig, prepare
 from counterfoil.run_result import Result
-from counterfoil.runner import Outcome, WorkItems, resume_work
-from counterfoil.store.journal import Journal
+from counterfoil.runner import PhotoWork
+from counterfoil.sources.source_loaders import open_source
 from counterfoil.store.parquet import read_table
+from counterfoil.worker_pool import ForkedEngine, LocalEngine
 from planted import write_photos
 
 SURROGATE = "python:planted:reads_the_background"
@@ -93,28 +96,18 @@ def test_a_gpu_that_is_not_there_is_said_before_any_work_and_the_folder_stays_fr
 class OnGpu(ModelBase):
     """A classifier on a GPU, for which the work would go into forked processes."""
 
-    name, device = "on a GPU", "cuda"
+    name, device, labels = "on a GPU", "cuda", ("cat", "dog")
+    digest, preprocessing = "0", None
 
 
 def test_where_edits_paint_on_a_gpu_the_work_stays_in_this_process(tmp_path: Path) -> None:
-    done: list[int] = []
-
-    def do(item: int) -> Outcome:
-        done.append(item)
-        return Outcome([], {}, [])
-
+    images, masks = write_photos(tmp_path, 2)
+    recipe = tmp_path / "gpu.yaml"
+    recipe.write_text("edits: [{edit: painted-random, settings: {device: cuda}}]")
+    plan = prepare(RunConfig(source=open_source(images, masks), models=(), recipe=str(recipe)))
     models: Any = (OnGpu(),)
-    pieces = WorkItems(
-        items={"a": 1, "b": 2},
-        do=do,
-        image_of=lambda variant: np.zeros(0, np.uint8),
-        classifiers=models,
-        unit="",
-        paints_on_gpu=True,
-    )
-    with Journal(tmp_path / "journal.jsonl") as journal:
-        resume_work(pieces, journal, 1)
-    assert done == [1, 2]
+    assert isinstance(PhotoWork(replace(plan, models=models)).engine(1), LocalEngine)
+    assert isinstance(PhotoWork(replace(plan, models=models, steps=())).engine(1), ForkedEngine)
 
 
 def test_how_the_hard_background_was_found_stands_in_the_manifest_and_makes_it_again(result: Result) -> None:

@@ -88,7 +88,10 @@ def test_a_report_makes_no_picture_a_second_time(tmp_path: Path, count: int) -> 
     images, masks = write_photos(tmp_path, count)
     models = [MODEL, "python:planted:answers_by_background"]
     result = cf.run(images, models, masks=masks, recipe=RECIPE, out=tmp_path / "out", workers=2)
-    shown = content_of(result.study, ThumbnailCache((), lambda variant: None, ready=result.thumbnails)).examples
+    shown = content_of(
+        result.study,
+        ThumbnailCache((), lambda variant: None, ready=result.thumbnails.jpegs if result.thumbnails else {}),
+    ).examples
     assert len(shown) > 5
     assert all(example.original and example.edited for example in shown)
 
@@ -101,7 +104,8 @@ def test_a_resumed_run_shows_the_same_pictures(photos: tuple[Path, Path], tmp_pa
         pages.append(result.report(tmp_path / "out").read_bytes())
         pictures.append({path.name: path.read_bytes() for path in (tmp_path / "out" / "thumbnails").iterdir()})
         shutil.rmtree(tmp_path / "out" / "thumbnails")
-    assert not result.thumbnails
+    assert result.thumbnails is not None
+    assert not result.thumbnails.jpegs
     assert pictures[0] == pictures[1] != {}
     assert pages[0] == pages[1]
 

@@ -9,7 +9,8 @@ import click
 
 from counterfoil.builder import build_pictures, encode_png, rebuild
 from counterfoil.cli.config_file import config_option
-from counterfoil.cli.run_commands import IMAGES, print_lost, skipped_line
+from counterfoil.cli.shared_options import IMAGES
+from counterfoil.cli.terminal_output import describe_skipped, print_empty_classes
 from counterfoil.run_config import RunConfig
 from counterfoil.sources.conversion import WRITERS, convert
 from counterfoil.sources.source_loaders import open_source
@@ -27,10 +28,12 @@ from counterfoil.store.files import write_atomically
 @config_option
 def build(images: Path, masks: Path | None, out: Path, **options: Any) -> None:
     """Write the pictures that a recipe makes of your photos, with their manifest."""
-    skipped = build_pictures(RunConfig(source=open_source(images, masks), models=(), **options), out, print_lost)
+    skipped = build_pictures(
+        RunConfig(source=open_source(images, masks), models=(), **options), out, print_empty_classes
+    )
     click.echo(f"pictures: {out / 'pictures'}")
     click.echo(f"manifest: {out / 'variants.parquet'}")
-    click.echo(skipped_line(skipped, out))
+    click.echo(describe_skipped(skipped, out))
 
 
 @click.command(name="rebuild")

@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from counterfoil.cli.config_file import config_option
-from counterfoil.cli.run_commands import command_line, print_models, print_result, workers_option
-from counterfoil.cli.shared_options import chosen_options, model_options
+from counterfoil.cli.shared_options import chosen_options, model_options, workers_option
+from counterfoil.cli.terminal_output import command_line, print_models, print_result
 from counterfoil.evaluation import EvaluationConfig, run_evaluation
 from counterfoil.published.catalogue import describe_collection, full_address, open_collection, paper_tables
 from counterfoil.published.leaderboard import as_html, as_json, as_markdown, as_text, leaderboard

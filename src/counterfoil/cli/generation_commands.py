@@ -12,7 +12,7 @@ from click.core import ParameterSource
 from counterfoil.builder import build_pictures
 from counterfoil.cli.command_group import Commands
 from counterfoil.cli.config_file import config_option
-from counterfoil.cli.run_commands import command_line, print_lost, skipped_line
+from counterfoil.cli.terminal_output import command_line, describe_skipped, print_empty_classes
 from counterfoil.errors import UserError
 from counterfoil.generation.embedding import Embedding
 from counterfoil.generation.generator import GenerationConfig, generate_pictures
@@ -82,7 +82,7 @@ def paint(recipe: str, painter: str | None, out: Path, images: Path | None, mask
     result = generate_pictures(job, out)
     click.echo(f"pictures: {result.pictures} in {out / 'pictures'}")
     click.echo(f"manifest: {out / 'variants.parquet'}")
-    click.echo(skipped_line(len(result.skipped), out))
+    click.echo(describe_skipped(len(result.skipped), out))
 
 
 def _build(recipe: str, out: Path, images: Path | None, masks: Path | None, options: dict[str, Any]) -> None:
@@ -102,11 +102,11 @@ def _build(recipe: str, out: Path, images: Path | None, masks: Path | None, opti
         seed=options["seed"],
         command=command_line(),
     )
-    skipped = build_pictures(job, out, print_lost)
+    skipped = build_pictures(job, out, print_empty_classes)
     pictures = Workspace(out).pictures
     photos = len({stored.variant.sample_id for stored in pictures})
     click.echo(f"pictures: {len(pictures)} of {photos} photos in {out / 'pictures'}")
-    click.echo(skipped_line(skipped, out))
+    click.echo(describe_skipped(skipped, out))
 
 
 def _selection(options: dict[str, Any]) -> Selection:

@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from counterfoil.cli.config_file import config_option
-from counterfoil.cli.run_commands import command_line, print_models, workers_option
-from counterfoil.cli.shared_options import chosen_options, model_options
+from counterfoil.cli.shared_options import chosen_options, model_options, workers_option
+from counterfoil.cli.terminal_output import command_line, print_models
 from counterfoil.errors import UserError
 from counterfoil.mining.miner import run_mining
 from counterfoil.mining.rules import Rule, RuleKind

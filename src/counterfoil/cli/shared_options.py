@@ -1,4 +1,4 @@
-"""Options that commands share; help with full summaries."""
+"""Options that commands share."""
 
 from __future__ import annotations
 
@@ -10,6 +10,10 @@ import click
 from counterfoil.models.model_options import DEFAULT_TEMPLATES, ModelOptions, Runtime, read_templates
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+IMAGES = "Folder of class folders with photos, or FORMAT:PATH (`counterfoil list sources`)."
+limit_option = click.option("--limit", type=int, help="Use only so many photos, the classes in turn.")
+workers_option = click.option("--workers", type=int, help="Threads that work on photos [default: one per core].")
 
 _MODEL_OPTIONS = (
     click.option("--describe", help="Labels and preprocessing of a model file that does not say them: JSON or a file."),

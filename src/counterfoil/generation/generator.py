@@ -24,7 +24,7 @@ from counterfoil.progress import Extent, show_progress
 from counterfoil.recipes.prompt_recipe import PromptRecipe, load_prompt_recipe
 from counterfoil.rendering import Renderer
 from counterfoil.report.result_tables import skipped_csv
-from counterfoil.run_config import classes_without_photos, environment
+from counterfoil.run_config import environment, find_empty_classes
 from counterfoil.segmentation import segmenter_for
 from counterfoil.sources.pixels import pixel_digest
 from counterfoil.sources.source_loaders import open_source
@@ -127,7 +127,7 @@ def _photos(
         raise UserError(f"expected --images: {painting.name} paints backgrounds around the objects of photos")
     source = open_source(job.images, job.masks)
     found, skipped = source.samples()
-    for label in classes_without_photos(source, found, skipped):
+    for label in find_empty_classes(source, found, skipped):
         space.resolve(label)
     samples = [replace(sample, label=space.resolve(sample.label)) for sample in found]
     studio = Renderer(

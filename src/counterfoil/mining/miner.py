@@ -38,7 +38,7 @@ from counterfoil.mining.mining_words import mining_lines
 from counterfoil.mining.rules import MOST_SURROGATES_FOR_ALL, pictures_per_setting
 from counterfoil.mining.surrogate_answers import AskedModel, MiningConfig, SurrogateAnswers, ask
 from counterfoil.report.words import listed, number_of
-from counterfoil.run_result import PreparedWork
+from counterfoil.run_result import ExecutionPlan
 from counterfoil.statistics.answers import Details
 from counterfoil.statistics.confusion import donor_confusion, find_confusions
 from counterfoil.statistics.drops import FEWEST_PHOTOS
@@ -173,7 +173,7 @@ class MiningOutcome:
         return mining_lines(self.content)
 
 
-def run_mining(job: MiningConfig, before: Callable[[PreparedWork], None] | None = None) -> MiningOutcome:
+def run_mining(job: MiningConfig, before: Callable[[ExecutionPlan], None] | None = None) -> MiningOutcome:
     """Keep what the surrogates fail on and report on it; `before` sees each model before it is asked."""
     asked = ask(job, before)
     choice = choose(asked, job)

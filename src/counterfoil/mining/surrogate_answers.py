@@ -20,7 +20,7 @@ from counterfoil.errors import UserError
 from counterfoil.evaluation import EvaluationConfig, run_evaluation
 from counterfoil.mining.rules import AnswerMatrix, Balance, Rule, family_of
 from counterfoil.models.model_options import ModelOptions
-from counterfoil.run_result import PreparedWork, Result
+from counterfoil.run_result import ExecutionPlan, Result
 from counterfoil.statistics.answers import encode_labels
 from counterfoil.store.collection import WorkspaceCollection
 from counterfoil.store.folder_lock import FolderClaimedError
@@ -159,7 +159,7 @@ class SurrogateAnswers:
         return "" if original is None else original.variant.id
 
 
-def ask(job: MiningConfig, before: Callable[[PreparedWork], None] | None = None) -> SurrogateAnswers:
+def ask(job: MiningConfig, before: Callable[[ExecutionPlan], None] | None = None) -> SurrogateAnswers:
     """Show the workspace to every model that has not seen it yet."""
     workspace = Workspace(job.workspace)
     if all(stored.variant.attribute in NO_CANDIDATES for stored in workspace.pictures):
@@ -175,7 +175,7 @@ def ask(job: MiningConfig, before: Callable[[PreparedWork], None] | None = None)
 
 
 def _evaluated(
-    job: MiningConfig, workspace: Workspace, address: str, before: Callable[[PreparedWork], None] | None
+    job: MiningConfig, workspace: Workspace, address: str, before: Callable[[ExecutionPlan], None] | None
 ) -> Result:
     asked = EvaluationConfig(
         collection=_Pictures(workspace), models=(address,), workers=job.workers, batch_size=job.batch_size,
@@ -194,9 +194,9 @@ def _evaluated(
 
 
 def _model(address: str, result: Result) -> AskedModel:
-    (name,) = result.prepared.models
+    (name,) = result.plan.model_names
     table = result.study.predictions[name]
-    return AskedModel(name, address, result.prepared.run.model_digests[name], table)
+    return AskedModel(name, address, result.plan.run.model_digests[name], table)
 
 
 def _refuse_the_same_weights(surrogates: Sequence[AskedModel], targets: Sequence[AskedModel]) -> None:

@@ -1,0 +1,150 @@
+"""Work that survives a kill: what the journal lacks is done, what it holds is kept, lost answers are asked again.
+
+A `ResumableWork` is split into items (photos, or chunks of finished pictures). Each item has a key made of all that its
+outcome depends on, and each finished item is one entry of the journal under its key.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, Generic, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.models.inference import predict_again, should_retry
+from counterfoil.progress import Extent, show_progress
+from counterfoil.store.journal import Journal
+from counterfoil.store.prediction_tables import RenderedVariant
+from counterfoil.types import Engine, Item, Model, Prediction, Skipped, Variant
+from counterfoil.worker_pool import ForkedEngine, LocalEngine, cores
+
+Image: TypeAlias = NDArray[np.uint8]  # (height, width, 3), RGB
+Observer: TypeAlias = Callable[[Sequence[RenderedVariant], Sequence[Image], Mapping[str, Sequence[Prediction]]], None]
+
+
+class Outcome(NamedTuple):
+    """What became of one item: pictures, the answers to them, and what was skipped."""
+
+    rendered: list[RenderedVariant]
+    predictions: dict[str, list[Prediction]]  # by model, in the order of `rendered`
+    skipped: list[Skipped]
+
+    def show_last(self, images: Sequence[Image], observe: Observer) -> None:
+        """Show an observer the pictures that were added last together with the answers to them."""
+        first = len(self.rendered) - len(images)
+        observe(self.rendered[first:], images, {model: rows[first:] for model, rows in self.predictions.items()})
+
+    def to_entry(self) -> dict[str, Any]:
+        """The outcome as an entry of the journal."""
+        return {
+            "made": [
+                [asdict(row.variant), row.sha256, row.object_share, row.centre_x, row.centre_y] for row in self.rendered
+            ],
+            "predictions": {
+                model: [[row.ranked, row.scores, row.true_score, row.outcome, row.text] for row in rows]
+                for model, rows in self.predictions.items()
+            },
+            "skipped": [asdict(row) for row in self.skipped],
+        }
+
+    @classmethod
+    def from_entry(cls, entry: dict[str, Any]) -> Outcome:
+        """The outcome that an entry of the journal holds."""
+        rendered = [RenderedVariant(Variant(**variant), *measures) for variant, *measures in entry["made"]]
+        predictions = {
+            model: [
+                Prediction(picture.variant.id, tuple(ranked), tuple(scores), *rest)
+                for picture, (ranked, scores, *rest) in zip(rendered, rows, strict=True)
+            ]
+            for model, rows in entry["predictions"].items()
+        }
+        return cls(rendered, predictions, [Skipped(**row) for row in entry["skipped"]])
+
+
+class ResumableWork(ABC, Generic[Item]):
+    """The items of a run and how one is processed; the subclass holds the plan of the run."""
+
+    unit = " items"  # what the progress counts
+    models: Sequence[Model]
+    items: Mapping[str, Item]  # by key, in the order of the tables
+
+    @abstractmethod
+    def process(self, item: Item) -> Outcome:
+        """Make or read the pictures of an item and ask every model; called in worker threads or processes."""
+
+    @abstractmethod
+    def image_of(self, variant: Variant) -> Image:
+        """One picture again, where an answer to it was lost."""
+
+    def size_of(self, item: Item) -> int:
+        """How many units an item holds."""
+        return 1
+
+    def is_outdated(self, item: Item, outcome: Outcome) -> bool:
+        """Whether a finished item must be processed again, since it would have another outcome now."""
+        return False
+
+    def engine(self, workers: int | None) -> Engine:
+        """Threads; processes where a GPU runs the networks, since many decoding threads wait for Python's lock."""
+        on_gpu = [model.device.startswith("cuda") for model in self.models]
+        if on_gpu and all(on_gpu):
+            return ForkedEngine(workers or 2 * cores())
+        return LocalEngine(workers or cores())
+
+
+def work_key(*parts: object) -> str:
+    """The key of an item: a hash of all that its outcome depends on."""
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def finish_work(work: ResumableWork[Item], journal: Journal, workers: int | None) -> None:
+    """Process every item that the journal lacks, and ask again for answers that the network lost."""
+    outdated: set[str] = set()
+    incomplete: dict[str, Outcome] = {}
+    for key, outcome in _finished(work, journal) if _may_change(work) else ():
+        if work.is_outdated(work.items[key], outcome):
+            outdated.add(key)
+        elif _lacks_answers(work.models, outcome):
+            incomplete[key] = outcome
+    open_keys = [key for key in work.items if key not in journal or key in outdated or key in incomplete]
+
+    def process(key: str) -> tuple[str, dict[str, Any]]:
+        if key in incomplete:
+            return key, _ask_again(work, incomplete[key]).to_entry()
+        return key, work.process(work.items[key]).to_entry()
+
+    sizes = {key: work.size_of(item) for key, item in work.items.items()}
+    total = sum(sizes.values())
+    extent = Extent(total - sum(sizes[key] for key in open_keys), total, work.unit)
+    entries = work.engine(workers).map(process, open_keys)
+    for key, entry in show_progress(entries, extent, lambda result: sizes[result[0]]):
+        journal.add(key, entry)
+
+
+def _may_change(work: ResumableWork[Item]) -> bool:
+    """Whether finished items have to be looked at: entries are read only where one may be processed again."""
+    return any(model.retryable for model in work.models) or type(work).is_outdated is not ResumableWork.is_outdated
+
+
+def _finished(work: ResumableWork[Item], journal: Journal) -> Iterator[tuple[str, Outcome]]:
+    return ((key, Outcome.from_entry(journal.entry(key))) for key in work.items if key in journal)
+
+
+def _lacks_answers(models: Sequence[Model], outcome: Outcome) -> bool:
+    return any(should_retry(model, outcome.predictions.get(model.name, [])) for model in models)
+
+
+def _ask_again(work: ResumableWork[Item], earlier: Outcome) -> Outcome:
+    """The same outcome with the answers that ended in an error asked for again; only those pictures are made again."""
+    variants = [row.variant for row in earlier.rendered]
+    predictions = dict(earlier.predictions)
+    for model in work.models:
+        answers = predictions.get(model.name, [])
+        if should_retry(model, answers):
+            predictions[model.name] = predict_again(model, variants, answers, work.image_of)
+    return earlier._replace(predictions=predictions)
