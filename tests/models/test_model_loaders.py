@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from skimage import data
 
-from counterfoil.assets.onnx_graph import Graph
+from colour_network import mean_colour_network
 from counterfoil.assets.onnx_session import read_graph
 from counterfoil.errors import UserError
 from counterfoil.models.model_loaders import load_model
@@ -20,17 +20,6 @@ from counterfoil.models.preprocessing import network_input, resize_and_crop
 from counterfoil.types import Preprocessing
 
 PHOTOS: list[NDArray[np.uint8]] = [data.chelsea(), data.coffee(), data.astronaut(), data.rocket()]
-
-
-def mean_colour_network(path: Path, classes: int = 3) -> Path:
-    """A real network: the mean of each colour channel, then a linear layer."""
-    graph = Graph("mean-colour")
-    weights = np.random.default_rng(0).normal(size=(3, classes)).astype(np.float32)
-    pooled = graph.node("GlobalAveragePool", ["pictures"])
-    flat = graph.node("Flatten", [pooled])
-    logits = graph.node("MatMul", [flat, graph.constant("weights", weights)])
-    path.write_bytes(graph.model({"pictures": (3, 32, 32)}, {"logits": (logits, (classes,))}))
-    return path
 
 
 def described(path: Path, **keys: object) -> Path:

@@ -19,6 +19,7 @@ from PIL import Image
 from skimage import data
 
 import counterfoil as cf
+from colour_network import mean_colour_network
 from command_line import counterfoil
 from counterfoil.report.page import content_of
 from counterfoil.study.examples import ThumbnailCache
@@ -326,8 +327,6 @@ def test_version_is_the_packages() -> None:
 
 
 def test_a_model_whose_labels_changed_is_not_the_same_run(photos: tuple[Path, Path], tmp_path: Path) -> None:
-    from test_model_loaders import mean_colour_network
-
     images, masks = photos
     path = mean_colour_network(tmp_path / "net.onnx", 4)
     for labels in (LABELS, LABELS[::-1]):
