@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from counterfoil.statistics.answers import Answers, count
 from counterfoil.statistics.drops import measure_drops
-from counterfoil.store.parquet import Coded, Kind, TableWriter, dictionary_encode, read_coded
+from counterfoil.store.parquet import DictionaryColumn, Kind, TableWriter, dictionary_encode, read_dictionary_table
 from counterfoil.study.predictions import answers_from_tables
 
 CONDITIONS, PHOTOS = 12, 5_000
@@ -74,7 +74,7 @@ def prediction_table(rng: np.random.Generator) -> Table:
 
 def writing(folder: Path, tables: Mapping[str, Table], repeats: int) -> None:
     frames = {model: pd.DataFrame(table).assign(model=model) for model, table in tables.items()}
-    columns = {model: {name: in_codes(column) for name, column in table.items()} for model, table in tables.items()}
+    columns = {model: {name: encoded(column) for name, column in table.items()} for model, table in tables.items()}
     texts = median_seconds(lambda: write_tables(folder, tables), repeats)
     ours = median_seconds(lambda: write_tables(folder, columns), repeats)
     csv = median_seconds(lambda: write_csv(folder, frames), 1)
@@ -83,7 +83,7 @@ def writing(folder: Path, tables: Mapping[str, Table], repeats: int) -> None:
           f"SQLite rows {rows / ours:.1f}x; from uncoded texts {csv / texts:.1f}x, {rows / texts:.1f}x")  # fmt: skip
 
 
-def in_codes(column: NDArray[Any]) -> NDArray[Any] | Coded:
+def encoded(column: NDArray[Any]) -> NDArray[Any] | DictionaryColumn:
     return dictionary_encode(column) if column.dtype == object else column
 
 
@@ -126,20 +126,21 @@ def grouping(folder: Path, tables: Mapping[str, Table], repeats: int) -> None:
 
 
 def read_answers(folder: Path, models: list[str]) -> Answers:
-    return answers_from_tables({model: read_coded(folder / f"{model}.parquet", GROUPED) for model in models})
+    return answers_from_tables({model: read_dictionary_table(folder / f"{model}.parquet", GROUPED) for model in models})
 
 
 def group_tables(folder: Path, models: list[str]) -> dict[str, dict[str, float]]:
     return {
-        model: group_table(read_coded(folder / f"{model}.parquet", ["level", "correct", "outcome"])) for model in models
+        model: group_table(read_dictionary_table(folder / f"{model}.parquet", ["level", "correct", "outcome"]))
+        for model in models
     }
 
 
 def group_table(table: Mapping[str, Any]) -> dict[str, float]:
-    scored = (table["outcome"].words == "scored")[table["outcome"].codes]
-    level = table["level"].codes[scored]
+    scored = (table["outcome"].dictionary == "scored")[table["outcome"].indices]
+    level = table["level"].indices[scored]
     rates = np.bincount(level, table["correct"][scored]) / np.bincount(level)
-    return dict(zip(table["level"].words, rates.tolist(), strict=True))
+    return dict(zip(table["level"].dictionary, rates.tolist(), strict=True))
 
 
 def group_csv(folder: Path) -> pd.Series:

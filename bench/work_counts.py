@@ -37,7 +37,7 @@ def _note(frame: FrameType, event: str, about: Any) -> None:
         name = frame.f_code.co_name
         functions[f"{Path(frame.f_code.co_filename).stem}.{name}"] += 1
         path = frame.f_locals.get("path")
-        if name == "read_coded" and isinstance(path, Path):
+        if name == "read_dictionary_table" and isinstance(path, Path):
             counts[f"read {path.name}"] += 1
 
 

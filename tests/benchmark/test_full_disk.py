@@ -14,7 +14,7 @@ import pytest
 from counterfoil.benchmark.frozen_benchmark import open_benchmark
 from counterfoil.benchmark.layouts import LAYOUTS, LayoutName
 from counterfoil.errors import UserError
-from counterfoil.store.files import whole_folder
+from counterfoil.store.atomic_folder import write_folder_atomically
 from counterfoil.store.workspace import Workspace
 from freeze_workspaces import contents, frozen, write_workspace
 
@@ -89,7 +89,7 @@ def test_a_second_freeze_into_the_same_folder_is_refused_and_harms_nothing(
     workspace: Workspace, tmp_path: Path
 ) -> None:
     out = tmp_path / "set"
-    with whole_folder(out, 0) as partial:  # the first, at work
+    with write_folder_atomically(out, 0) as partial:  # the first, at work
         (partial / "first.png").write_bytes(b"first")
         with pytest.raises(UserError, match="another freeze is writing"):
             frozen(workspace, out)
@@ -100,7 +100,7 @@ def test_a_second_freeze_into_the_same_folder_is_refused_and_harms_nothing(
 
 def test_a_freeze_that_comes_second_never_overwrites(tmp_path: Path) -> None:
     def meanwhile() -> None:
-        with whole_folder(tmp_path / "set", 0):
+        with write_folder_atomically(tmp_path / "set", 0):
             (tmp_path / "set").mkdir()
             (tmp_path / "set" / "mine.txt").write_text("mine")
 

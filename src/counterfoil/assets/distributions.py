@@ -11,6 +11,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
+from counterfoil.store.files import hash_file
+
 if sys.version_info >= (3, 11):
     import tomllib
 else:
@@ -85,8 +87,8 @@ class Asset:
 
     def _digest(self, files: list[Path]) -> str:
         if not self.is_folder:
-            return sha256_of_file(files[0])
-        listing = "".join(f"{sha256_of_file(file)}  {file.name}\n" for file in files)
+            return hash_file(files[0])
+        listing = "".join(f"{hash_file(file)}  {file.name}\n" for file in files)
         return hashlib.sha256(listing.encode()).hexdigest()
 
 
@@ -95,15 +97,6 @@ def read_catalogue(path: Path) -> dict[str, Asset]:
     with path.open("rb") as file:
         entries = tomllib.load(file)
     return {name: _asset(name, entry) for name, entry in entries.items()}
-
-
-def sha256_of_file(path: Path) -> str:
-    """The hash of a file's bytes."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(1 << 20):
-            digest.update(chunk)
-    return digest.hexdigest()
 
 
 def _state(path: Path) -> FileState:

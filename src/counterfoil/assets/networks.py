@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
+from counterfoil.store.files import write_atomically
 from counterfoil.types import Preprocessing
 
 CONVERTER_VERSION = 1  # part of the file names in the cache: raise it with every change of what is written
@@ -73,7 +73,12 @@ def onnx_file(name: str, asset_path: Callable[[str], Path], cache: Path) -> Path
         network = NETWORKS[name]
         model = _built(network, [asset_path(asset) for asset in network.assets])
         _check(network, model)
-        _write_whole(file, model)
+        try:
+            write_atomically(file, model)
+        except OSError as error:
+            raise UserError(
+                f"expected to write {file}, got: {error}; set COUNTERFOIL_CACHE to another folder"
+            ) from error
     return file
 
 
@@ -112,15 +117,3 @@ def _check(network: Network, model: bytes) -> None:
             f"{network.name}: expected its known answers within {TOLERANCE}, got a difference of {difference:.2g}; "
             "please report this together with your processor and onnxruntime version"
         )
-
-
-def _write_whole(file: Path, content: bytes) -> None:
-    """Write under a temporary name first, so that the file is never seen in part."""
-    temporary = file.with_name(f"{file.name}.{os.getpid()}.part")
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(content)
-        os.replace(temporary, file)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise UserError(f"expected to write {file}, got: {error}; set COUNTERFOIL_CACHE to another folder") from error

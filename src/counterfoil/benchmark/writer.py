@@ -32,7 +32,8 @@ from counterfoil.benchmark.metadata import (
 from counterfoil.errors import Unusable, UserError
 from counterfoil.labels.label_space import LabelSpace
 from counterfoil.sources.pixels import decoded, pixel_hash
-from counterfoil.store.files import RECORD, whole_folder
+from counterfoil.store.atomic_folder import write_folder_atomically
+from counterfoil.store.files import RECORD
 from counterfoil.types import MiningResult, VerificationResult
 
 CHANGELOG = "CHANGELOG.md"
@@ -206,7 +207,7 @@ def write_benchmark(
     """Write the benchmark; the same draft gives the same digest, and with the same pyarrow the same bytes."""
     earlier = read_version(previous) if previous else None
     entries = in_order(draft.entries)
-    with whole_folder(out, sum(map(pictures.size, entries))) as folder:
+    with write_folder_atomically(out, sum(map(pictures.size, entries))) as folder:
         layout = LAYOUTS[draft.layout](LayoutFolder(folder, [one.label for one in draft.labels.classes], shard_bytes))
         for entry, data in _in_turn(entries, pictures):
             layout.add(entry, data)

@@ -25,8 +25,9 @@ from counterfoil.errors import UserError
 from counterfoil.models.model_options import Precision, Runtime
 from counterfoil.models.model_protocol import ModelBase
 from counterfoil.models.preprocessing import Preparation, network_input
-from counterfoil.models.weight_files import check_file, file_digest
+from counterfoil.models.weight_files import check_file
 from counterfoil.plugins import required
+from counterfoil.store.files import hash_file
 from counterfoil.types import Model, Preprocessing
 
 COMPARED = 256  # pictures asked twice; enough to see a percent of changed answers
@@ -219,7 +220,7 @@ class OnnxClassifier(ModelBase):
     @cached_property
     def digest(self) -> str:
         """Hash of the file, or of the weights it was exported from."""
-        return self.original.digest if self.original else file_digest(self.path)
+        return self.original.digest if self.original else hash_file(self.path)
 
     @cached_property
     def parameters(self) -> int:

@@ -21,7 +21,8 @@ from counterfoil.errors import UserError
 from counterfoil.labels.label_space import imagenet1k
 from counterfoil.models.model_options import Request
 from counterfoil.models.model_protocol import ModelBase
-from counterfoil.models.weight_files import check_file, file_digest
+from counterfoil.models.weight_files import check_file
+from counterfoil.store.files import hash_file
 from counterfoil.store.parquet import open_parquet
 from counterfoil.types import Model, Prediction, Preprocessing, Variant
 
@@ -79,7 +80,7 @@ def load_predictions(request: Request) -> Model:
     known = space.labels if space else imagenet1k().labels
     answered = dict.fromkeys(label for ranking in rankings.values() for label, _ in ranking)
     labels = known if all(label in set(known) for label in answered) else tuple({**answered, **dict.fromkeys(known)})
-    return SavedPredictions(request.address, tuple(labels), file_digest(path), rankings)
+    return SavedPredictions(request.address, tuple(labels), hash_file(path), rankings)
 
 
 def _csv(path: Path) -> Mapping[str, Sequence[Any]]:

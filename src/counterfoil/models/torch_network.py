@@ -21,8 +21,9 @@ from counterfoil.errors import UserError
 from counterfoil.models.model_options import Request
 from counterfoil.models.onnx_classifier import ComparedClassifier, OnnxClassifier, OnnxRun, Original
 from counterfoil.models.preprocessing import Preparation, Transform
-from counterfoil.models.weight_files import file_digest, weights_digest
+from counterfoil.models.weight_files import weights_digest
 from counterfoil.plugins import required
+from counterfoil.store.files import hash_file
 from counterfoil.types import Model
 
 Scores = Literal["logits", "probabilities"]
@@ -41,7 +42,7 @@ class TorchNetwork:
     @cached_property
     def digest(self) -> str:
         """Hash of the weights as loaded, wherever they came from, or of the archive with their code."""
-        return file_digest(self.file) if self.file else weights_digest(self.module)
+        return hash_file(self.file) if self.file else weights_digest(self.module)
 
     @property
     def parameters(self) -> int:
@@ -103,12 +104,12 @@ def onnx_of(address: str, network: TorchNetwork) -> Path:
     about = f"{network.digest} {network.module!r} {network.preparation.preprocessing.size} {torch.__version__}"
     path = cache_folder() / "exported" / f"{hashlib.sha256(about.encode()).hexdigest()[:32]}.onnx"
     proof = path.with_suffix(".json")
-    if path.is_file() and proof.is_file() and json.loads(proof.read_text())["sha256"] == file_digest(path):
+    if path.is_file() and proof.is_file() and json.loads(proof.read_text())["sha256"] == hash_file(path):
         return path
     fresh = _export(torch, network, path)
     difference = _verified(address, fresh, network)
     os.replace(fresh, path)
-    proof.write_text(json.dumps({"address": address, "sha256": file_digest(path), "largest_difference": difference}))
+    proof.write_text(json.dumps({"address": address, "sha256": hash_file(path), "largest_difference": difference}))
     return path
 
 

@@ -105,15 +105,6 @@ def _unwrapped(found: Any, path: Path) -> dict[str, Any]:
     return {name.removeprefix("module."): value for name, value in found.items()}
 
 
-def file_digest(path: Path) -> str:
-    """Hash of a file."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while part := file.read(1 << 22):
-            digest.update(part)
-    return digest.hexdigest()
-
-
 def weights_digest(module: Any) -> str:
     """Hash of the weights that a torch module holds, whatever file or hub they came from."""
     digest = hashlib.sha256()

@@ -20,7 +20,7 @@ from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
-from counterfoil.assets.cache import cache_folder, locked
+from counterfoil.assets.cache import cache_folder
 from counterfoil.errors import Unusable, UserError
 from counterfoil.published.archive_index import (
     IN_TAR,
@@ -31,7 +31,8 @@ from counterfoil.published.archive_index import (
     file_index,
     packed_files,
 )
-from counterfoil.store.files import written_whole
+from counterfoil.store.files import open_atomically
+from counterfoil.store.folder_lock import wait_for_lock
 
 _OPENERS: dict[bytes, Callable[[Path], gzip.GzipFile | bz2.BZ2File | lzma.LZMAFile]] = {
     b"\x1f\x8b": gzip.GzipFile,
@@ -57,7 +58,7 @@ def plain_tar(where: Path) -> Path:
         return place
     for folder in (place.parent, lock.parent):
         folder.mkdir(parents=True, exist_ok=True)
-    with locked(lock):
+    with wait_for_lock(lock):
         if not place.is_file():  # another process may have unpacked it while we waited
             print(f"unpacking {where.name} once into {place}", file=sys.stderr, flush=True)
             _remove_halves(place)
@@ -73,7 +74,7 @@ def _remove_halves(place: Path) -> None:
 
 def _unpack(where: Path, place: Path) -> None:
     try:
-        with _OPENERS[_magic(where)](where) as plain, written_whole(place) as written:
+        with _OPENERS[_magic(where)](where) as plain, open_atomically(place) as written:
             block = plain.read(_BLOCK)
             if block[_MARK] != b"ustar":
                 raise UserError(f"expected a tar within '{where}', found something else; unpack it and give the folder")

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from counterfoil.errors import Unusable, UserError
 from counterfoil.sources.annotations import AnnotatedPhoto, AnnotationSource, lines_of
 from counterfoil.sources.pixels import mask_of
-from counterfoil.store.files import written_whole
+from counterfoil.store.files import open_atomically
 from counterfoil.types import Skipped
 
 _PHOTOS = ("jpg", "jpeg", "png", "webp")
@@ -134,7 +134,7 @@ def _from_json(text: str) -> str | int:
 
 def write_shard(path: Path, samples: Iterable[tuple[str, Mapping[str, bytes]]]) -> Path:
     """One shard of samples, each its files by ending; the same samples give the same bytes."""
-    with written_whole(path) as file, tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as archive:
+    with open_atomically(path) as file, tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for name, parts in samples:
             for ending in sorted(parts):
                 member = tarfile.TarInfo(f"{name}.{ending}")

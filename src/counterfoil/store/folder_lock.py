@@ -1,21 +1,25 @@
-"""A folder belongs to one run and one process: the same run continues, another is refused."""
+"""One run and one process per folder: the claim in run.json, and locks that end with their process."""
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from counterfoil.errors import UserError
-from counterfoil.store.files import refuse_to_write_into, write_atomically
+from counterfoil.store.files import MANIFEST, RECORD, write_atomically
 
-if sys.platform != "win32":
+if sys.platform == "win32":
+    import msvcrt
+else:
     import fcntl
 
 MAY_DIFFER = frozenset({"command", "environment", "samples"})  # between two sessions of one run
-_CALLED = {  # fields of the record that a user knows by another word
+_FIELD_NAMES = {  # fields of the record that a user knows by another word
     "images": "source of photos", "masks": "folder of masks", "recipe_digest": "recipe",
     "collection_digest": "collection",
     "models": "model", "model_digests": "model", "identities": "model",
@@ -35,51 +39,82 @@ class FolderClaimedError(UserError):
 
 def claim_folder(folder: Path, asked: Mapping[str, object], may_differ: frozenset[str] = MAY_DIFFER) -> None:
     """Mark the folder as this run's; one that holds another run's results, or a benchmark, is refused."""
-    refuse_to_write_into(folder)
-    _make(folder)
-    record = json.loads(json.dumps(asked))
-    path = folder / "run.json"
-    if path.is_file():
-        there = _record(path)
-        different = [name for name in record if name not in may_differ and not _same(there.get(name), record[name])]
-        if different:
-            raise FolderClaimedError(folder, _words(different))
-    write_atomically(path, json.dumps(record, indent=1))
-
-
-def _words(different: list[str]) -> str:
-    return " and ".join(dict.fromkeys(_CALLED.get(name, name.replace("_", " ")) for name in different))
-
-
-def _same(there: object, asked: object) -> bool:
-    """What an older version did not note yet is as good as empty."""
-    return (there or None) == (asked or None)
-
-
-def _make(folder: Path) -> None:
+    refuse_benchmark(folder)
     try:
         (folder / "work").mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(
             f"expected a folder to write into, got '{folder}': {error.strerror}; choose another --out"
         ) from error
+    record = json.loads(json.dumps(asked))
+    path = folder / "run.json"
+    if path.is_file():
+        earlier = _read_record(path)
+        # what an older version did not record yet counts as empty
+        different = [
+            name for name in record if name not in may_differ and (earlier.get(name) or None) != (record[name] or None)
+        ]
+        if different:
+            names = dict.fromkeys(_FIELD_NAMES.get(name, name.replace("_", " ")) for name in different)
+            raise FolderClaimedError(folder, " and ".join(names))
+    write_atomically(path, json.dumps(record, indent=1))
 
 
-def _record(path: Path) -> dict[str, object]:
+def refuse_benchmark(folder: Path) -> None:
+    """Refuse to write into a frozen benchmark or below it: with another file in it, it is not what was frozen."""
+    place = folder.resolve()
+    for above in (place, *place.parents):
+        if (above / RECORD).is_file() and (above / MANIFEST).is_file():
+            raise UserError(
+                f"expected a folder outside of every frozen benchmark, got '{folder}', which would change the one in"
+                f" '{above}'; choose another --out"
+            )
+
+
+def _read_record(path: Path) -> dict[str, object]:
     try:
-        found: dict[str, object] = json.loads(path.read_text(encoding="utf-8"))
+        record: dict[str, object] = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise UserError(f"expected the record of a run in {path}, which is damaged: remove the folder") from error
-    return found
+    return record
 
 
 def lock_file(file: Any, path: Path) -> None:
-    """Only one run may write into a folder; the lock goes with the process, whatever ends it."""
+    """Refuse a second process that writes the same journal."""
+    if not try_lock(file):
+        raise UserError(f"another run is writing into {path.parent.parent}: wait for it, or choose another --out")
+
+
+def try_lock(file: Any) -> bool:
+    """Lock a file or a descriptor until this process ends; False where another process holds the lock."""
     if sys.platform == "win32":  # it has no such locks: there two runs in one folder are not told apart
-        return
+        return True
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        raise UserError(
-            f"another run is writing into {path.parent.parent}: wait for it, or choose another --out"
-        ) from error
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks, such as some kinds of NFS
+        return True
+    return True
+
+
+@contextlib.contextmanager
+def wait_for_lock(path: Path) -> Iterator[None]:
+    """Hold the lock file; wait while another process holds it."""
+    with path.open("ab") as file:  # closed by the system when a process is killed, and with it the lock is gone
+        if sys.platform == "win32":
+            _wait_on_windows(file.fileno())
+        else:
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+if sys.platform == "win32":
+
+    def _wait_on_windows(descriptor: int) -> None:
+        while True:
+            try:
+                return msvcrt.locking(descriptor, msvcrt.LK_LOCK, 1)
+            except OSError as error:
+                if error.errno != errno.EDEADLOCK:  # what Windows says after ten seconds of waiting
+                    raise

@@ -1,4 +1,4 @@
-"""Parquet tables written; Parquet tables read.
+"""Parquet tables, written and read.
 
 Text is dictionary-encoded and zstd-compressed. The same rows give the same bytes with the same pyarrow. Pages carry a
 checksum, so a damaged file is noticed. pyarrow is imported when the first table is opened, not with the package.
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
-from counterfoil.store.files import written_whole
+from counterfoil.store.files import open_atomically
 
 Kind: TypeAlias = Literal["text", "int", "unsigned", "float", "double", "bool"]
 
@@ -32,21 +32,23 @@ _UNCOMPRESSED = ("float", "double")  # scores have no pattern that a compressor 
 _DICTIONARY_BYTES = 64 << 20  # columns with a different text per row stay dictionary-encoded too
 
 
-class Coded(NamedTuple):
-    """A text column as a file holds it: the distinct words, and each row's place among them."""
+class DictionaryColumn(NamedTuple):
+    """A text column as Arrow's DictionaryArray holds it: the distinct texts, and each row's index among them."""
 
-    words: NDArray[np.object_]
-    codes: NDArray[np.int64]
-
-
-Column: TypeAlias = "Sequence[str] | Sequence[float] | NDArray[Any] | Coded"
+    dictionary: NDArray[np.object_]
+    indices: NDArray[np.int64]
 
 
-def dictionary_encode(values: Sequence[Any] | NDArray[Any]) -> Coded:
-    """Distinct words in the order of first appearance, and each value's place among them."""
-    kept = values if isinstance(values, list) else list(values)
-    places = {word: place for place, word in enumerate(dict.fromkeys(kept))}
-    return Coded(np.array([*places], object), np.fromiter(map(places.__getitem__, kept), np.int64, len(kept)))
+Column: TypeAlias = "Sequence[str] | Sequence[float] | NDArray[Any] | DictionaryColumn"
+
+
+def dictionary_encode(values: Sequence[Any] | NDArray[Any]) -> DictionaryColumn:
+    """The distinct texts in the order of first appearance, and each value's index among them."""
+    texts = values if isinstance(values, list) else list(values)
+    index_of = {text: index for index, text in enumerate(dict.fromkeys(texts))}
+    return DictionaryColumn(
+        np.array([*index_of], object), np.fromiter(map(index_of.__getitem__, texts), np.int64, len(texts))
+    )
 
 
 class TableWriter:
@@ -61,7 +63,7 @@ class TableWriter:
         types["text"] = pa.dictionary(pa.int32(), pa.string())
         self._schema = pa.schema([pa.field(name, types[kind], nullable=False) for name, kind in columns.items()])
         self._stack = ExitStack()
-        file = self._stack.enter_context(written_whole(path))
+        file = self._stack.enter_context(open_atomically(path))
         writer = pq.ParquetWriter(
             file, self._schema, use_dictionary=[name for name, kind in columns.items() if kind == "text"],
             compression={name: "NONE" if kind in _UNCOMPRESSED else "ZSTD" for name, kind in columns.items()},
@@ -98,28 +100,28 @@ def write_table(path: Path, columns: Mapping[str, Kind], rows: Mapping[str, Colu
 def _array(values: Column, kind: Kind) -> Any:
     import pyarrow as pa
 
-    if isinstance(values, Coded):
-        return pa.DictionaryArray.from_arrays(values.codes.astype(np.int32), pa.array(values.words, pa.string()))
+    if isinstance(values, DictionaryColumn):
+        return pa.DictionaryArray.from_arrays(values.indices.astype(np.int32), pa.array(values.dictionary, pa.string()))
     if kind == "text":
         return pa.array(values, pa.string()).dictionary_encode()
     return pa.array(np.asarray(values, _DTYPES[kind]))
 
 
 @contextlib.contextmanager
-def open_parquet(path: Path, in_codes: bool = False) -> Iterator[Any]:
+def open_parquet(path: Path, read_dictionary: bool = False) -> Iterator[Any]:
     """Any program's Parquet file as a `pyarrow.parquet.ParquetFile`; one that is damaged is a `UserError`.
 
-    Texts are read as words and codes where that is wanted: a table of millions of rows repeats few of them.
+    With `read_dictionary` texts are read as dictionary and indices: a table of millions of rows repeats few of them.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     with path.open("rb") as file:
         try:
-            found = pq.ParquetFile(file, page_checksum_verification=True)
-            texts = [field.name for field in found.schema_arrow if in_codes and field.type == pa.string()]
-            yield found if not texts else pq.ParquetFile(
-                file, metadata=found.metadata, read_dictionary=texts, page_checksum_verification=True
+            parquet = pq.ParquetFile(file, page_checksum_verification=True)
+            texts = [field.name for field in parquet.schema_arrow if read_dictionary and field.type == pa.string()]
+            yield parquet if not texts else pq.ParquetFile(
+                file, metadata=parquet.metadata, read_dictionary=texts, page_checksum_verification=True
             )  # fmt: skip
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             line = " ".join(str(error).split())[:160]
@@ -134,13 +136,18 @@ def column_names(path: Path) -> list[str]:
 
 def read_table(path: Path, columns: Sequence[str] | None = None) -> dict[str, NDArray[Any]]:
     """The columns of a table, text as objects; all of them unless some are named."""
-    table = read_coded(path, columns)
-    return {name: column.words[column.codes] if isinstance(column, Coded) else column for name, column in table.items()}
+    table = read_dictionary_table(path, columns)
+    return {
+        name: column.dictionary[column.indices] if isinstance(column, DictionaryColumn) else column
+        for name, column in table.items()
+    }
 
 
-def read_coded(path: Path, columns: Sequence[str] | None = None) -> dict[str, NDArray[Any] | Coded]:
-    """The same with text as words and codes, which is how large tables are grouped."""
-    with open_parquet(path, in_codes=True) as file:
+def read_dictionary_table(
+    path: Path, columns: Sequence[str] | None = None
+) -> dict[str, NDArray[Any] | DictionaryColumn]:
+    """The same with text as dictionary and indices, which is how large tables are grouped."""
+    with open_parquet(path, read_dictionary=True) as file:
         names = file.schema_arrow.names
         wanted = names if columns is None else columns
         missing = next((name for name in wanted if name not in names), None)
@@ -149,7 +156,7 @@ def read_coded(path: Path, columns: Sequence[str] | None = None) -> dict[str, ND
         return {name: _column(file.read(columns=[name])[name]) for name in wanted}  # one column of Arrow's at a time
 
 
-def _column(values: Any) -> NDArray[Any] | Coded:
+def _column(values: Any) -> NDArray[Any] | DictionaryColumn:
     """A column of Arrow's as NumPy's; a text that is missing is empty, a number that is missing is NaN."""
     import pyarrow as pa
 
@@ -162,5 +169,5 @@ def _column(values: Any) -> NDArray[Any] | Coded:
     if values.type == kind:
         values = values.dictionary_encode()
     whole = values.unify_dictionaries().combine_chunks()
-    whole.validate(full=True)  # a damaged file may hold codes beyond its words
-    return Coded(whole.dictionary.to_numpy(zero_copy_only=False), whole.indices.to_numpy().astype(np.int64))
+    whole.validate(full=True)  # a damaged file may hold indices beyond its dictionary
+    return DictionaryColumn(whole.dictionary.to_numpy(zero_copy_only=False), whole.indices.to_numpy().astype(np.int64))

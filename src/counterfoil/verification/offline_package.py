@@ -19,7 +19,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader
 
 from counterfoil.errors import UserError
-from counterfoil.store.files import written_whole
+from counterfoil.store.files import open_atomically
 from counterfoil.verification.exchange import amount
 from counterfoil.verification.questionnaire import Questionnaire
 from counterfoil.verification.security import Signer
@@ -72,7 +72,7 @@ def write_package(
     """Write the zip; `picture` gives the PNG of a variant."""
     questionnaire, tasks = content
     folder = "counterfoil-" + (re.sub(r"[^\w.-]+", "-", ticket.annotator).strip("-.") or "annotator")
-    with written_whole(out) as file, zipfile.ZipFile(file, "w") as archive:
+    with open_atomically(out) as file, zipfile.ZipFile(file, "w") as archive:
         for name, data in _files(ticket, signature(ticket, signer), questionnaire, tasks):
             archive.writestr(zipfile.ZipInfo(f"{folder}/{name}"), data, zipfile.ZIP_DEFLATED)
         for name, variant_id in sorted(_pictures(tasks).items()):
