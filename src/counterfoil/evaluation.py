@@ -22,7 +22,8 @@ import numpy as np
 
 from counterfoil import __version__
 from counterfoil.errors import Unusable, UserError
-from counterfoil.labels.label_space import LabelSpace, imagenet1k, space_named, space_of
+from counterfoil.labels.benchmark_classes import load_label_space
+from counterfoil.labels.label_space import LabelSpace, imagenet1k, match_label_space
 from counterfoil.models.inference import Scoring, predict
 from counterfoil.models.model_loaders import load_model
 from counterfoil.models.model_options import ModelOptions
@@ -118,10 +119,10 @@ def prepare_evaluation(config: EvaluationConfig) -> EvaluationPlan:
     stored_variants = collection.pictures
     if not stored_variants:
         raise UserError(f"expected pictures in {collection.name}, got none; {len(collection.skipped)} were left out")
-    given = space_named(config.classes) if config.classes else collection.space
+    given = load_label_space(config.classes) if config.classes else collection.space
     options = replace(config.options, classes=given)
     loaded = tuple(load_model(address, options=options) for address in config.models)
-    space = given or space_of(loaded[0].labels)
+    space = given or match_label_space(loaded[0].labels)
     label_of = {label: space.resolve(label) for label in {stored.variant.label for stored in stored_variants}}
     labels = _competing(given, sorted(set(label_of.values())))
     bound = bind_models(loaded, space, labels, config.chosen_scoring)

@@ -16,7 +16,8 @@ from counterfoil.edits.edit_protocol import Edit
 from counterfoil.edits.registry import edit_named, name_of
 from counterfoil.edits.variant_plan import Planned, Plans
 from counterfoil.errors import UserError
-from counterfoil.labels.label_space import LabelSpace, space_named, space_of, space_of_folders
+from counterfoil.labels.benchmark_classes import load_label_space
+from counterfoil.labels.label_space import LabelSpace, infer_label_space, match_label_space
 from counterfoil.models.inference import Scoring, bind_labels, scored
 from counterfoil.models.model_loaders import load_model
 from counterfoil.models.model_options import ModelOptions
@@ -129,10 +130,10 @@ def prepare(config: RunConfig) -> RunPlan:
     steps = _steps(recipe, config.seed)
     samples, skipped = config.source.samples()
     empty = find_empty_classes(config.source, samples, skipped)
-    given = space_named(config.classes) if config.classes else None
+    given = load_label_space(config.classes) if config.classes else None
     options = replace(config.options, classes=given)
     loaded = tuple(load_model(address, options=options) for address in config.models)
-    space = given or (space_of(loaded[0].labels) if loaded else space_of_folders(samples, empty))
+    space = given or (match_label_space(loaded[0].labels) if loaded else infer_label_space(samples, empty))
     for label in empty:
         space.resolve(label)  # a misspelt class is reported before the work begins, whether or not its masks are there
     chosen = limit_per_class(samples, config.limit)

@@ -21,7 +21,7 @@ from counterfoil.benchmark.writer import Draft, Title, write_benchmark
 from counterfoil.builder import build_pictures
 from counterfoil.cli import commands
 from counterfoil.errors import UserError
-from counterfoil.labels.label_space import own_space
+from counterfoil.labels.label_space import custom_label_space
 from counterfoil.run_config import RunConfig
 from counterfoil.sources.source_loaders import open_source
 from counterfoil.store.collection import Collection
@@ -86,7 +86,7 @@ def test_freezing_twice_gives_the_same_bytes(workspace: Workspace, tmp_path: Pat
 
 def test_the_order_of_the_pictures_changes_nothing(workspace: Workspace, tmp_path: Path) -> None:
     entries = tuple(ManifestRow(one, one.variant.label) for one in workspace.pictures)
-    space = own_space("own", sorted({one.variant.label for one in workspace.pictures}))
+    space = custom_label_space("own", sorted({one.variant.label for one in workspace.pictures}))
     for name, order in (("one", entries), ("other", entries[::-1])):
         write_benchmark(
             Draft(title=Title("planted", "1.0.0"), layout="parquet", entries=order, space=space),

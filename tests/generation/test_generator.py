@@ -18,7 +18,7 @@ from counterfoil.builder import rebuild
 from counterfoil.cli import commands
 from counterfoil.errors import UserError
 from counterfoil.generation.prompt_plan import PlannedPrompt, PromptPlan, Selection
-from counterfoil.labels.label_space import imagenet_d, space_named, ximagenet12
+from counterfoil.labels.benchmark_classes import imagenet_d, load_label_space, ximagenet12
 from counterfoil.published.catalogue import open_collection
 from counterfoil.recipes.edit_recipe import load_recipe
 from counterfoil.recipes.prompt_recipe import load_prompt_recipe, prompt_recipe_names
@@ -199,7 +199,7 @@ def test_ximagenet_12_has_scenes_for_each_of_its_classes() -> None:
 @pytest.mark.parametrize("name", prompt_recipe_names())
 def test_shipped_painting_recipes_ask_only_for_classes_there_are(name: str) -> None:
     painting = load_prompt_recipe(name)
-    space = space_named(painting.classes)
+    space = load_label_space(painting.classes)
     named = {label for one in painting.attributes if isinstance(one.values, dict) for label in one.values}
     assert named | set(painting.words) <= set(space.labels)
 

@@ -9,15 +9,9 @@ from pathlib import Path
 import pytest
 
 from counterfoil.errors import UserError
-from counterfoil.labels.label_space import (
-    imagenet1k,
-    imagenet9,
-    imagenet_columns,
-    imagenet_d,
-    read_classes,
-    space_named,
-    ximagenet12,
-)
+from counterfoil.labels.benchmark_classes import imagenet9, imagenet_d, load_label_space, ximagenet12
+from counterfoil.labels.class_file import read_class_file
+from counterfoil.labels.label_space import imagenet1k, match_imagenet_columns
 from counterfoil.models.model_options import prompt_name, prompts, read_templates
 
 
@@ -65,17 +59,17 @@ def test_templates_come_from_a_flag_or_a_file(tmp_path: Path) -> None:
 def test_classes_of_ones_own_accept_ids_and_names(tmp_path: Path) -> None:
     path = tmp_path / "classes.json"
     path.write_text(json.dumps({"cat": ["tabby", "n02123159"], "dog": {"ids": ["beagle"], "name": "small dog"}}))
-    space = read_classes(path)
+    space = read_class_file(path)
     assert space.ids_of("cat") == ("n02123045", "n02123159")
     assert space.ids_of("dog") == (imagenet1k().resolve("beagle"),)
     assert space.name_of("dog") == "small dog"
-    assert space_named(str(path)).labels == ("cat", "dog")
+    assert load_label_space(str(path)).labels == ("cat", "dog")
 
 
 def test_a_plain_list_of_classes_stands_for_itself(tmp_path: Path) -> None:
     path = tmp_path / "classes.json"
     path.write_text('["zebra crossing", "stop sign"]')
-    assert read_classes(path).labels == ("zebra crossing", "stop sign")
+    assert read_class_file(path).labels == ("zebra crossing", "stop sign")
 
 
 @pytest.mark.parametrize(
@@ -90,26 +84,26 @@ def test_a_plain_list_of_classes_stands_for_itself(tmp_path: Path) -> None:
 def test_wrong_classes_say_what_was_expected(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "classes.json").write_text(text)
     with pytest.raises(UserError, match=said) as error:
-        space_named(str(tmp_path / "classes.json"))
+        load_label_space(str(tmp_path / "classes.json"))
     assert "\n" not in str(error.value)
 
 
 def test_an_unknown_space_is_told_the_nearest() -> None:
     with pytest.raises(UserError, match="did you mean 'imagenet-d'"):
-        space_named("imagenetd")
+        load_label_space("imagenetd")
 
 
 def test_columns_called_by_english_names_are_recognised_whatever_their_order() -> None:
     known = imagenet1k()
     names = [f"{name}, and so on" for name in known.names]
-    assert imagenet_columns(names) == known.labels
+    assert match_imagenet_columns(names) == known.labels
     distinct = [
         f"{name} {label}" if known.names.count(name) > 1 else name
         for label, name in zip(known.labels, names, strict=True)
     ]
-    assert imagenet_columns(distinct) == known.labels
+    assert match_imagenet_columns(distinct) == known.labels
     by_id = list(known.labels)
     random.Random(0).shuffle(by_id)
-    assert imagenet_columns(by_id) == tuple(by_id)
-    assert imagenet_columns(["cat", "dog"]) is None
-    assert imagenet_columns([f"class {place}" for place in range(1000)]) is None
+    assert match_imagenet_columns(by_id) == tuple(by_id)
+    assert match_imagenet_columns(["cat", "dog"]) is None
+    assert match_imagenet_columns([f"class {place}" for place in range(1000)]) is None

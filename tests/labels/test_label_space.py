@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from counterfoil.errors import UserError
-from counterfoil.labels.label_space import imagenet1k, own_space, space_of
+from counterfoil.labels.label_space import custom_label_space, imagenet1k, match_label_space
 
 
 def test_imagenet_has_a_thousand_distinct_labels_in_the_order_of_its_columns() -> None:
@@ -35,6 +35,6 @@ def test_a_name_that_two_classes_share_asks_for_the_id() -> None:
 
 
 def test_a_subset_of_imagenet_ids_speaks_imagenet_and_own_classes_do_not() -> None:
-    assert space_of(["n02123045", "n02123597"]) is imagenet1k()
-    assert space_of(["cat", "dog"]).labels == ("cat", "dog")
-    assert own_space("mine", ["cat", "dog"]).resolve("Dog") == "dog"
+    assert match_label_space(["n02123045", "n02123597"]) is imagenet1k()
+    assert match_label_space(["cat", "dog"]).labels == ("cat", "dog")
+    assert custom_label_space("mine", ["cat", "dog"]).resolve("Dog") == "dog"

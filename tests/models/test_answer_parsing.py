@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from counterfoil.errors import UserError
-from counterfoil.labels.label_space import imagenet_d
+from counterfoil.labels.benchmark_classes import imagenet_d
 from counterfoil.models.model_options import prompt_name
 from counterfoil.models.two_choice import (
     ParsedAnswer,

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 import counterfoil as cf
 from counterfoil.contract_checks import check_classifier
 from counterfoil.errors import UserError
-from counterfoil.labels.label_space import LabelSpace, imagenet1k, imagenet9, imagenet_d, own_space, ximagenet12
+from counterfoil.labels.benchmark_classes import imagenet9, imagenet_d, ximagenet12
+from counterfoil.labels.label_space import LabelSpace, custom_label_space, imagenet1k
 from counterfoil.models.inference import scored
 from counterfoil.models.model_protocol import ModelBase
 from counterfoil.types import Preprocessing
@@ -107,7 +108,7 @@ def test_a_zero_shot_model_over_the_categories_needs_no_ids() -> None:
 def test_two_hundred_numbered_folders_are_never_scored_by_their_order(tmp_path: Path) -> None:
     folders = [f"{place:03d}" for place in range(200)]
     with pytest.raises(UserError, match=r"expected python:fixed to have a column for '000'.*classes\.json"):
-        scored(thousand(), own_space("the folders", folders), folders, "subset")
+        scored(thousand(), custom_label_space("the folders", folders), folders, "subset")
     with pytest.raises(UserError, match="expected a label of imagenet1k, got '000'"):
         imagenet1k().resolve("000")
 

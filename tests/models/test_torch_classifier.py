@@ -16,7 +16,8 @@ from PIL import Image
 import torch_networks as networks
 from counterfoil.contract_checks import check_classifier
 from counterfoil.errors import UserError
-from counterfoil.labels.label_space import imagenet1k, imagenet_d
+from counterfoil.labels.benchmark_classes import imagenet_d
+from counterfoil.labels.label_space import imagenet1k
 from counterfoil.models.model_loaders import load_model
 from counterfoil.models.model_options import ModelOptions
 from counterfoil.models.preprocessing import LibraryTransform

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from counterfoil.errors import UserError
-from counterfoil.labels.label_space import imagenet1k, imagenet_d
+from counterfoil.labels.benchmark_classes import imagenet_d
+from counterfoil.labels.label_space import imagenet1k
 from counterfoil.models.endpoint import PREFIX, Limits
 from counterfoil.models.two_choice import Questions, Vocabulary, published_synonyms, read_distractors
 from counterfoil.models.vlm import VlmOptions, label_space, parse_vlm_address

@@ -17,7 +17,7 @@ from archives import class_archives, edit_archives
 from archives.class_colours import save
 from archives.tar_files import as_tar
 from counterfoil.errors import Unusable, UserError
-from counterfoil.labels.label_space import imagenet_r
+from counterfoil.labels.benchmark_classes import imagenet_r
 from counterfoil.published.archive import Archive
 from counterfoil.published.catalogue import open_archive, recognise
 from counterfoil.published.file_tree import MOST_BYTES

@@ -16,7 +16,8 @@ from archives.class_colours import save, save_bytes
 from archives.tar_files import as_tar, as_zip
 from counterfoil.cli import commands
 from counterfoil.errors import Unusable, UserError
-from counterfoil.labels.label_space import imagenet1k, imagenet_a, imagenet_r
+from counterfoil.labels.benchmark_classes import imagenet_a, imagenet_r
+from counterfoil.labels.label_space import imagenet1k
 from counterfoil.published.catalogue import describe_collection as told_of
 from counterfoil.published.catalogue import open_archive, open_collection, recognise
 from counterfoil.published.validation import INDICES

@@ -13,7 +13,8 @@ from PIL import Image
 from archives import class_archives, edit_archives
 from archives.class_colours import FAR, index_of, save, save_bytes
 from archives.tar_files import as_tar, as_zip
-from counterfoil.labels.label_space import imagenet1k, imagenet9, imagenet_a, imagenet_d, ximagenet12
+from counterfoil.labels.benchmark_classes import imagenet9, imagenet_a, imagenet_d, ximagenet12
+from counterfoil.labels.label_space import imagenet1k
 from counterfoil.published.archive import Archive
 from counterfoil.published.catalogue import ARCHIVES, open_archive, recognise
 from counterfoil.published.file_tree import open_tree

@@ -17,7 +17,8 @@ from archives.class_colours import Tells, index_of
 from counterfoil.cli import commands
 from counterfoil.errors import UserError
 from counterfoil.evaluation import EvaluationConfig, prepare_evaluation
-from counterfoil.labels.label_space import imagenet1k, imagenet_a
+from counterfoil.labels.benchmark_classes import imagenet_a
+from counterfoil.labels.label_space import imagenet1k
 from counterfoil.models.model_loaders import load_model
 from counterfoil.published.catalogue import RULES, evaluate_collection, open_archive, open_collection
 from counterfoil.published.published_numbers import published_numbers

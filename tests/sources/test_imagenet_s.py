@@ -13,7 +13,7 @@ import counterfoil as cf
 from archives.class_colours import SIDE, save, save_bytes
 from archives.edit_archives import mask, ximagenet_12
 from counterfoil.errors import Unusable, UserError
-from counterfoil.labels.label_space import imagenet_s_ids
+from counterfoil.labels.benchmark_classes import imagenet_s_ids
 from counterfoil.sources.imagenet_s import ImageNetSSource
 from counterfoil.sources.source_loaders import open_source
 

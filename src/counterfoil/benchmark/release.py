@@ -16,7 +16,8 @@ from counterfoil.benchmark.picture_selection import BenchmarkSelection, redistri
 from counterfoil.benchmark.writer import Draft, Frozen, Title, write_benchmark
 from counterfoil.edits.registry import EDITS
 from counterfoil.errors import UserError
-from counterfoil.labels.label_space import SPACES, LabelSpace, own_space, space_named
+from counterfoil.labels.benchmark_classes import SPACES, load_label_space
+from counterfoil.labels.label_space import LabelSpace, custom_label_space
 from counterfoil.sources.source_loaders import open_source
 from counterfoil.store.workspace import Workspace
 from counterfoil.types import Decision, Provenance, Sample, StoredVariant, Variant
@@ -198,9 +199,9 @@ def _space(kept: Sequence[StoredVariant], classes: str | None) -> LabelSpace:
     labels = sorted({stored.variant.label for stored in kept})
     if classes is None:
         known = (space() for space in SPACES.values())
-        own = own_space("own classes", labels)
+        own = custom_label_space("own classes", labels)
         return next((space for space in known if all(label in space for label in labels)), own)
-    space = space_named(classes)
+    space = load_label_space(classes)
     missing = [label for label in labels if label not in space]
     if missing:
         raise UserError(f"expected every label of the pictures in {space.name}, but '{missing[0]}' is not there")

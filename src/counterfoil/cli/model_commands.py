@@ -17,7 +17,8 @@ from counterfoil.cli.shared_options import chosen_options, model_options
 from counterfoil.contract_checks import ContractError, check_model
 from counterfoil.edits.registry import EDITS
 from counterfoil.errors import UserError
-from counterfoil.labels.label_space import space_named, space_of
+from counterfoil.labels.benchmark_classes import load_label_space
+from counterfoil.labels.label_space import match_label_space
 from counterfoil.models.model_loaders import load_model, model_schemes
 from counterfoil.painters.painter_loaders import painter_schemes
 from counterfoil.recipes.edit_recipe import load_recipe, recipe_names
@@ -64,7 +65,7 @@ def models() -> None:
 @model_options
 def check(address: str, classes: str | None, **options: Any) -> None:
     """Load a model, print what it is, ask it about three demo photos and check the contract."""
-    space = space_named(classes) if classes else None
+    space = load_label_space(classes) if classes else None
     model = load_model(address, options=replace(chosen_options(options), classes=space))
     for line in described(model):
         click.echo(line)
@@ -87,7 +88,8 @@ def described(model: Model) -> list[str]:
         f"model: {model.name}",
         f"weights: sha256 {model.digest}",
         *([f"parameters: {model.parameters:,}"] if model.parameters else []),
-        f"labels: {len(model.labels)} of {space_of(model.labels).name}, {model.labels[0]} ... {model.labels[-1]}",
+        f"labels: {len(model.labels)} of {match_label_space(model.labels).name},"
+        f" {model.labels[0]} ... {model.labels[-1]}",
         f"preprocessing: {told(model.preprocessing)}",
         *([f"prepared by: {model.prepared_by}"] if model.prepared_by else []),
     ]
@@ -113,7 +115,7 @@ def demo_photos() -> list[tuple[str, NDArray[np.uint8]]]:
 
 def answered(model: Model, photos: list[tuple[str, NDArray[np.uint8]]]) -> list[str]:
     """The best answer to each photo."""
-    space, demo = space_of(model.labels), space_named("imagenet1k")
+    space, demo = match_label_space(model.labels), load_label_space("imagenet1k")
     scores = model([photo for _, photo in photos])
     best = scores.argmax(axis=1)
     return [

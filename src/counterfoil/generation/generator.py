@@ -17,7 +17,8 @@ from counterfoil.builder import encode_png
 from counterfoil.errors import Unusable, UserError
 from counterfoil.generation.prompt_plan import PlannedPrompt, PromptPlan, Selection
 from counterfoil.generation.quality_control import removed_before
-from counterfoil.labels.label_space import LabelSpace, space_named
+from counterfoil.labels.benchmark_classes import load_label_space
+from counterfoil.labels.label_space import LabelSpace
 from counterfoil.painters.painter_loaders import load_painter
 from counterfoil.painters.painter_protocol import Painted, Painter, PaintOptions, PaintRefused, PaintRequest
 from counterfoil.progress import Extent, show_progress
@@ -103,7 +104,7 @@ class GenerationPlan:
 def prepare_generation(job: GenerationConfig) -> GenerationPlan:
     """Load recipe, photos and painter; everything that can be wrong is said here."""
     painting = load_prompt_recipe(job.recipe)
-    space = space_named(painting.classes)
+    space = load_label_space(painting.classes)
     negative = painting.negative if job.negative is None else job.negative
     unpainted = PromptPlan(painting, space, job.selection, {}, negative, job.seed)
     unpainted.check()  # before a model of gigabytes is fetched

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import Unusable
-from counterfoil.labels.label_space import space_of
+from counterfoil.labels.label_space import match_label_space
 from counterfoil.mining.balanced_selection import SelectionAnswers, choose
 from counterfoil.mining.estimates import (
     biases_of,
@@ -283,5 +283,5 @@ def _kindred(picked: SelectionAnswers) -> dict[str, list[str]]:
 def _names(asked: SurrogateAnswers) -> dict[str, str]:
     """What people call the labels that occur."""
     labels = sorted({label for model in asked.models for label in model.table.labels})
-    space = space_of(labels)
+    space = match_label_space(labels)
     return {label: space.name_of(label) for label in labels}

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from counterfoil.errors import UserError
-from counterfoil.labels.label_space import imagenet_columns
+from counterfoil.labels.label_space import match_imagenet_columns
 from counterfoil.models.model_options import Request
 from counterfoil.models.preprocessing import Preparation, verified_preparation
 from counterfoil.models.torch_classifier import classifier_of
@@ -71,7 +71,7 @@ def _labels(config: Any, request: Request) -> tuple[str, ...]:
             f"expected class names in the configuration of '{request.address}', got LABEL_0 and so on;"
             f" write id2label into its config.json"
         )
-    return imagenet_columns(names) or names
+    return match_imagenet_columns(names) or names
 
 
 def logits_of(model: Any) -> Any:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from counterfoil.errors import UserError
-from counterfoil.labels.label_space import imagenet_columns
+from counterfoil.labels.label_space import match_imagenet_columns
 from counterfoil.models.model_options import Request, describe, labels_of, overridden
 from counterfoil.models.preprocessing import describe_preprocessing, verified_preparation
 from counterfoil.models.torch_classifier import classifier_of
@@ -180,7 +180,7 @@ def load_torchvision(request: Request) -> Model:
     preparation = verified_preparation(
         as_transform(weights.transforms()), _guess(weights.transforms()), f"torchvision {torchvision.__version__}"
     )
-    return classifier_of(request, TorchNetwork(module, imagenet_columns(names) or names, preparation))
+    return classifier_of(request, TorchNetwork(module, match_imagenet_columns(names) or names, preparation))
 
 
 def _weights(models: Any, name: str, version: str) -> Any:

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from counterfoil.errors import UserError
-from counterfoil.labels.label_space import LabelSpace, imagenet1k, own_space, space_named
+from counterfoil.labels.benchmark_classes import load_label_space
+from counterfoil.labels.label_space import LabelSpace, custom_label_space, imagenet1k
 from counterfoil.models.endpoint import Filtered, Rejected, data_url, endpoint_settings, validation_message
 from counterfoil.models.model_protocol import ModelBase
 from counterfoil.models.request_queue import RequestQueue, RetriesExhausted
@@ -81,11 +82,11 @@ def label_space(labels: str, classes: LabelSpace | None) -> LabelSpace:
     if not labels:
         return classes or imagenet1k()
     if "," not in labels or Path(labels).is_file():
-        return space_named(labels)
+        return load_label_space(labels)
     names = tuple(name.strip() for name in labels.split(","))
     if not all(names) or len(set(names)) < len(names):
         raise UserError(f"expected labels divided by commas, no two alike, got 'labels={labels}'")
-    return own_space("the address", names)
+    return custom_label_space("the address", names)
 
 
 _TEXT_KEPT = 1000  # characters of an answer: enough to read it again, not enough to fill a disk

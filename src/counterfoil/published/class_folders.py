@@ -8,7 +8,8 @@ from functools import cached_property
 from typing import Literal
 
 from counterfoil.errors import UserError
-from counterfoil.labels.label_space import LabelSpace, imagenet1k, imagenet_a, imagenet_r
+from counterfoil.labels.benchmark_classes import imagenet_a, imagenet_r
+from counterfoil.labels.label_space import LabelSpace, imagenet1k
 from counterfoil.published.archive import ORIGINAL, Archive, ArchivePicture, collect_pictures
 from counterfoil.published.file_tree import Tree
 from counterfoil.published.layout_detection import LayoutReport, match_layout, partial_note, refuse_none, stray_rows

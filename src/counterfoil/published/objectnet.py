@@ -6,7 +6,8 @@ import json
 from typing import Any
 
 from counterfoil.errors import UserError
-from counterfoil.labels.label_space import LabelSpace, imagenet1k, imagenet_d
+from counterfoil.labels.benchmark_classes import imagenet_d
+from counterfoil.labels.label_space import LabelSpace, imagenet1k
 from counterfoil.published.archive import ORIGINAL, Archive, ArchivePicture, collect_pictures
 from counterfoil.published.file_tree import Tree
 from counterfoil.published.layout_detection import match_layout, partial_note, refuse_none, stray_rows, text_of

@@ -13,7 +13,7 @@ import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from counterfoil.labels.label_space import space_of
+from counterfoil.labels.label_space import match_label_space
 from counterfoil.report import words
 from counterfoil.report.attribute_chart import attribute_chart, heat_map
 from counterfoil.report.charts import Style, accuracy_chart, drops_chart, scatter_chart, styles
@@ -250,7 +250,7 @@ def _title(study: Study) -> str:
 def _names(study: Study) -> dict[str, str]:
     """What people call the labels that occur."""
     labels = sorted({label for table in study.predictions.values() for label in table.labels})
-    space = space_of(labels)
+    space = match_label_space(labels)
     return {label: space.name_of(label) for label in labels}
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import Unusable, UserError
-from counterfoil.labels.label_space import imagenet_s_ids
+from counterfoil.labels.benchmark_classes import imagenet_s_ids
 from counterfoil.sources.pixels import read_as_stored
 from counterfoil.types import Sample, Skipped, SourceBase
 

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import Unusable
-from counterfoil.labels.label_space import LabelSpace, imagenet1k, space_named
+from counterfoil.labels.benchmark_classes import load_label_space
+from counterfoil.labels.label_space import LabelSpace, imagenet1k
 from counterfoil.store.prediction_tables import read_skipped
 from counterfoil.store.workspace import Workspace
 from counterfoil.types import Model, Skipped, StoredVariant
@@ -167,7 +168,7 @@ class WorkspaceCollection(CollectionBase):
         """The classes it was painted for, else ImageNet's where every label is in it, else the first model's own."""
         painted_for = self.workspace.record.get("classes")
         if painted_for:
-            return space_named(str(painted_for))
+            return load_label_space(str(painted_for))
         known = imagenet1k()
         return known if all(stored.variant.label in known for stored in self.pictures) else None
 

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from counterfoil.errors import Unusable, UserError
-from counterfoil.labels.label_space import LabelSpace, space_of
+from counterfoil.labels.label_space import LabelSpace, match_label_space
 from counterfoil.sources.pixels import decoded, pixel_hash
 from counterfoil.store.workspace import Workspace
 from counterfoil.types import StoredVariant
@@ -258,7 +258,7 @@ def _checked(workspace: Workspace, database: Database) -> Verification:
 
 
 def _space(workspace: Workspace) -> LabelSpace:
-    return space_of(sorted({row.variant.label for row in workspace.pictures}))
+    return match_label_space(sorted({row.variant.label for row in workspace.pictures}))
 
 
 def _database(workspace: Workspace, url: str | None) -> Database:

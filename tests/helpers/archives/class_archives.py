@@ -9,7 +9,8 @@ import numpy as np
 from PIL import Image
 
 from archives.class_colours import FAR, SIDE, picture, save, save_bytes
-from counterfoil.labels.label_space import LabelSpace, imagenet1k, imagenet_a, imagenet_d, imagenet_r
+from counterfoil.labels.benchmark_classes import imagenet_a, imagenet_d, imagenet_r
+from counterfoil.labels.label_space import LabelSpace, imagenet1k
 
 CORRUPTIONS = {
     "noise": ("gaussian_noise", "shot_noise", "impulse_noise"),

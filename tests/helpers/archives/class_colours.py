@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from counterfoil.labels.label_space import imagenet1k, imagenet_d
+from counterfoil.labels.benchmark_classes import imagenet_d
+from counterfoil.labels.label_space import imagenet1k
 
 STEP = 8  # levels between two colours: JPEG does not move one that far
 FAR = 500  # so many classes away the true class is not among the five best

@@ -9,7 +9,8 @@ import numpy as np
 from PIL import Image
 
 from archives.class_colours import FAR, SIDE, picture, save, save_bytes
-from counterfoil.labels.label_space import imagenet1k, imagenet9, ximagenet12
+from counterfoil.labels.benchmark_classes import imagenet9, ximagenet12
+from counterfoil.labels.label_space import imagenet1k
 
 E_FOLDERS = ("ori", "rec", "20_smooth", "20_hard", "20_adv", "random_bg", "full", "01", "008", "005", "rp", "rd")
 E_WRONG = {  # of six photos, how many the planted classifier gets wrong in each folder

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import Unusable, UserError
-from counterfoil.labels.label_space import imagenet9
+from counterfoil.labels.benchmark_classes import imagenet9
 from counterfoil.models.model_protocol import ModelWrapper
 from counterfoil.published.archive import (
     ORIGINAL,

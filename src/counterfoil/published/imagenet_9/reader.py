@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from counterfoil.labels.label_space import imagenet9
+from counterfoil.labels.benchmark_classes import imagenet9
 from counterfoil.published.archive import (
     ORIGINAL,
     Archive,

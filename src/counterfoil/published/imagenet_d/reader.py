@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import PurePosixPath
 
 from counterfoil.errors import UserError
-from counterfoil.labels.label_space import imagenet_d
+from counterfoil.labels.benchmark_classes import imagenet_d
 from counterfoil.published.archive import Archive, ArchiveCondition, ArchivePicture, collect_pictures
 from counterfoil.published.file_tree import Tree
 from counterfoil.published.layout_detection import match_layout, partial_note, refuse_none, stray_rows, text_of

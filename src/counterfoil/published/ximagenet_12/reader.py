@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from counterfoil.labels.label_space import ximagenet12
+from counterfoil.labels.benchmark_classes import ximagenet12
 from counterfoil.published.archive import (
     ORIGINAL,
     Archive,

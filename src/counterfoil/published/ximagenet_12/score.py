@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
-from counterfoil.labels.label_space import ximagenet12
+from counterfoil.labels.benchmark_classes import ximagenet12
 from counterfoil.published.archive import ArchiveCondition
 from counterfoil.published.condition_scores import noted, notes_of, top1
 from counterfoil.published.ximagenet_12.reader import KINDS
