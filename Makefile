@@ -43,8 +43,9 @@ gallery: $(VENV)/core.stamp  ## every edit on four free photos, into docs/galler
 	$(BIN)/python docs/gallery/make_gallery.py
 	$(BIN)/python docs/gallery/make_painted.py
 
-rooms: $(VENV)/core.stamp  ## the figure of the rooms and their imports, from the code
+rooms: $(VENV)/core.stamp  ## what docs/architecture.md takes from the code: the figure of the rooms, line numbers
 	$(BIN)/python docs/figures/draw_rooms.py
+	$(BIN)/python docs/figures/renew_references.py
 
 lock:  ## renew the lock file of this Python: the newest of everything (uv, since pip searches for an hour on 3.10)
 	rm -rf build/lock && $(PYTHON) -m venv build/lock

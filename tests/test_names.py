@@ -75,3 +75,9 @@ def test_no_metaphor_is_a_name(kind: str) -> None:
 def test_the_figure_of_the_rooms_is_drawn_from_the_code() -> None:
     script = runpy.run_path(str(ROOT / "docs" / "figures" / "draw_rooms.py"))
     assert script["draw"]() == script["FIGURE"].read_text(encoding="utf-8"), "draw it again: make rooms"
+
+
+def test_the_lines_that_the_architecture_page_names_are_those_of_the_code() -> None:
+    script = runpy.run_path(str(ROOT / "docs" / "figures" / "renew_references.py"))
+    text = script["PAGE"].read_text(encoding="utf-8")
+    assert script["renew"](text) == text, "renew the lines: make rooms"
