@@ -20,9 +20,15 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.mining.balanced_selection import MiningSelection, SelectionAnswers
-from counterfoil.mining.estimates import biases_of, curves_of, families_of, groups_of, transfers_of
-from counterfoil.mining.rules import AnswerMatrix, Rule, kept_of_all
+from counterfoil.mining.balanced_selection import MinedAnswers, MiningSelection
+from counterfoil.mining.estimates import (
+    estimate_biases,
+    estimate_curves,
+    estimate_families,
+    estimate_transfers,
+    list_groups,
+)
+from counterfoil.mining.rules import AnswerMatrix, Rule, apply_rule
 from counterfoil.mining.surrogate_answers import AskedModel, MiningConfig, SurrogateAnswers
 from counterfoil.statistics.intervals import Estimate, estimate
 from counterfoil.statistics.shares import PhotoCounts, estimate_share, mean_share, pooled_share, share_change
@@ -138,13 +144,13 @@ def lowest(tables: dict[str, list[Row]]) -> str:
 def mined(case: Case, rng: np.random.Generator, photos: int) -> Found:
     """What mining says of simulated answers; nothing where nothing is kept, since the command then refuses."""
     said = answers(case, rng, photos)
-    kept = kept_of_all(said.of(slice(0, SURROGATES)), case.rule)
+    kept = apply_rule(said.of(slice(0, SURROGATES)), case.rule)
     if not kept.any():
         return {}
     models = tuple(AskedModel(name, name, "", Predictions(Path())) for name in NAMES)
     asked = Simulated(None, models, SURROGATES, (), said, photos)  # type: ignore[arg-type]  # no workspace is read
     job = MiningConfig(workspace=Path(), surrogates=NAMES[:SURROGATES], targets=NAMES[SURROGATES:], rule=case.rule)
-    return dict(told(SelectionAnswers(job, asked, MiningSelection(case.rule, kept, kept, "", ()))))
+    return dict(told(MinedAnswers(job, asked, MiningSelection(case.rule, kept, kept, "", ()))))
 
 
 def answers(case: Case, rng: np.random.Generator, photos: int) -> AnswerMatrix:
@@ -159,22 +165,24 @@ def answers(case: Case, rng: np.random.Generator, photos: int) -> AnswerMatrix:
     return AnswerMatrix(flat, flat, np.broadcast_to(original, shape).reshape(flat.shape).astype(np.float64))
 
 
-def told(picked: SelectionAnswers) -> Iterator[tuple[str, Estimate]]:
+def told(picked: MinedAnswers) -> Iterator[tuple[str, Estimate]]:
     """Every kind of interval on the page, of one surrogate, one target and one family."""
     everything = np.ones(len(picked.choice.kept), bool)
     yield "yield", picked.share(picked.choice.kept, everything)
-    target, family = transfers_of(picked)[0], families_of(picked)[0]
+    target, family = estimate_transfers(picked)[0], estimate_families(picked)[0]
     yield "transfer", target.failing
     yield "base rate", target.base
     yield "transfer over base rate", target.more
     yield "transfer, original right", target.lost
     yield "the same over base rate", target.lost_more
     yield "family: over base rate", family.more
-    for curve in (row for row in curves_of(picked, groups_of(picked)) if row.model in (NAMES[0], NAMES[SURROGATES])):
+    for curve in (
+        row for row in estimate_curves(picked, list_groups(picked)) if row.model in (NAMES[0], NAMES[SURROGATES])
+    ):
         for point in curve.points:
             yield f"curve of {curve.role}, {point.size}: accuracy", point.accuracy
             yield f"curve of {curve.role}, {point.size}: transfer", point.transfer
-    bias = biases_of(picked)[0]
+    bias = estimate_biases(picked)[0]
     yield "bias: right on others' choice", bias.chosen_by_others
     yield "bias", bias.bias
     yield "bias, adjusted", bias.adjusted

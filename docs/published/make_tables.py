@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from counterfoil.published.catalogue import ARCHIVES
-from counterfoil.published.leaderboard import as_markdown, leaderboard
-from counterfoil.published.published_numbers import MANY, Leaderboard, benchmarks
+from counterfoil.published.leaderboard import build_leaderboard, render_markdown
+from counterfoil.published.published_numbers import MANY, Leaderboard, list_benchmarks
 
 HERE = Path(__file__).parent
 BEGIN, END = "<!-- published -->\n", "<!-- /published -->"
@@ -35,9 +35,9 @@ WELL_KNOWN = {
 
 def block(benchmark: str) -> str:
     """What stands between the marks of a benchmark's page."""
-    board = leaderboard(benchmark)
+    board = build_leaderboard(benchmark)
     shown = _chosen(board) if len(board.standings) > MANY else _with_columns(board)
-    table = as_markdown(shown).split("\n", 2)[2]
+    table = render_markdown(shown).split("\n", 2)[2]
     if shown == board:
         return table
     rows = f"{len(shown.standings)} of {len(board.standings)} rows" if len(board.standings) > MANY else "Some columns"
@@ -63,7 +63,7 @@ def _with_columns(board: Leaderboard) -> Leaderboard:
 
 def main() -> None:
     """Write every page."""
-    for benchmark in benchmarks():
+    for benchmark in list_benchmarks():
         if benchmark in ARCHIVES:
             page = HERE / f"{benchmark}.md"
             before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)

@@ -15,12 +15,12 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from counterfoil.benchmark.croissant import CROISSANT, croissant
+from counterfoil.benchmark.croissant import CROISSANT, render_croissant
 from counterfoil.benchmark.frozen_benchmark import open_benchmark
-from counterfoil.benchmark.integrity import differences, file_note, file_notes, with_contents
+from counterfoil.benchmark.integrity import add_content_hashes, find_differences, hash_file, hash_files
 from counterfoil.benchmark.layouts import LAYOUTS, LayoutName
 from counterfoil.benchmark.manifest import COLUMNS, read_manifest
-from counterfoil.benchmark.metadata import Record, content_digest, read_benchmark_record
+from counterfoil.benchmark.metadata import BenchmarkRecord, digest_content, read_benchmark_record
 from counterfoil.cli import commands
 from counterfoil.errors import Unusable, UserError
 from counterfoil.sources.pixels import decoded
@@ -68,11 +68,11 @@ def flip(path: Path, place: int) -> None:
     path.write_bytes(data)
 
 
-def reseal(folder: Path, record: Record) -> Record:
+def reseal(folder: Path, record: BenchmarkRecord) -> BenchmarkRecord:
     """The record written again, for the files as they are now."""
-    notes = file_notes(folder, [name for name in record.files if name != CROISSANT])
-    (folder / CROISSANT).write_text(croissant(record, notes), encoding="utf-8")
-    sealed = record.sealed(with_contents(folder, {**notes, **file_notes(folder, [CROISSANT])}))
+    notes = hash_files(folder, [name for name in record.files if name != CROISSANT])
+    (folder / CROISSANT).write_text(render_croissant(record, notes), encoding="utf-8")
+    sealed = record.sealed(add_content_hashes(folder, {**notes, **hash_files(folder, [CROISSANT])}))
     (folder / "benchmark.json").write_text(sealed.text(), encoding="utf-8")
     return sealed
 
@@ -115,7 +115,7 @@ def test_a_missing_an_extra_and_a_renamed_picture_are_told_apart(benchmark: Path
     missing.unlink()
     renamed.rename(renamed.with_name("other.png"))
     shutil.copy(picture(benchmark), benchmark / "data" / "test" / "extra.png")
-    found = {difference.kind: difference.file for difference in differences(benchmark)}
+    found = {difference.kind: difference.file for difference in find_differences(benchmark)}
     assert found == {
         "missing": str(missing.relative_to(benchmark)),
         "renamed": str(renamed.relative_to(benchmark)),
@@ -186,12 +186,12 @@ def test_another_label_in_a_shard_is_named_though_every_hash_of_bytes_fits(whole
     labels = pa.array(["violet"] * table.num_rows)
     pq.write_table(table.set_column(table.column_names.index("label"), "label", labels), folder / name)
     record = read_benchmark_record(folder)
-    bytes_of = file_notes(folder, [name])[name]
+    bytes_of = hash_files(folder, [name])[name]
     kept = bytes_of.model_copy(update={"content": record.files[name].content})
     consistent = record.sealed({**record.files, name: kept})
     assert consistent.digest == record.digest
     (folder / "benchmark.json").write_text(consistent.text())
-    named = {one.file for one in differences(folder)}
+    named = {one.file for one in find_differences(folder)}
     assert name in named
     assert reseal(folder, record).digest != record.digest
 
@@ -227,7 +227,7 @@ def test_pictures_that_decode_otherwise_are_named(benchmark: Path) -> None:
     with TableWriter(benchmark / "manifest.parquet", COLUMNS) as writer:
         writer.write(table)
     record = read_benchmark_record(benchmark)
-    content = content_digest(read_manifest(benchmark))
+    content = digest_content(read_manifest(benchmark))
     reseal(benchmark, record.model_copy(update={"content_digest": content}))
     assert checked(benchmark, "--files-only")[0] == 0
     assert checked(benchmark) == (1, [f"changed: {table['file'][5]} (other pixels when decoded)"])
@@ -296,7 +296,7 @@ def test_a_pipe_in_the_place_of_a_file_is_named_and_not_waited_for(
     name = read_table(folder / "manifest.parquet")["file"][0]
     (folder / name).unlink()
     os.mkfifo(folder / name)
-    assert [(one.kind, one.file) for one in differences(folder)] == [("changed", name)]
+    assert [(one.kind, one.file) for one in find_differences(folder)] == [("changed", name)]
 
 
 def test_a_manifest_that_is_damaged_under_its_own_hash_is_said(benchmark: Path) -> None:
@@ -305,7 +305,7 @@ def test_a_manifest_that_is_damaged_under_its_own_hash_is_said(benchmark: Path) 
     data[100:200] = bytes(100)
     path.write_bytes(data)
     record = read_benchmark_record(benchmark)
-    (benchmark / "benchmark.json").write_text(record.sealed({**record.files, path.name: file_note(path)}).text())
+    (benchmark / "benchmark.json").write_text(record.sealed({**record.files, path.name: hash_file(path)}).text())
     with pytest.raises(UserError, match="is damaged"):
         open_benchmark(benchmark)
 
@@ -324,7 +324,7 @@ def test_paths_that_lead_out_are_refused(benchmark: Path, file: str) -> None:
     record["files"][file] = record["files"]["README.md"]
     path.write_text(json.dumps(record))
     with pytest.raises(UserError, match="paths inside the benchmark"):
-        differences(benchmark)
+        find_differences(benchmark)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from counterfoil.benchmark.frozen_benchmark import open_benchmark
-from counterfoil.benchmark.picture_selection import redistributable
+from counterfoil.benchmark.picture_selection import is_redistributable
 from counterfoil.builder import build_pictures
 from counterfoil.cli import commands
 from counterfoil.errors import UserError
@@ -44,7 +44,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
      "http://creativecommons.org/publicdomain/zero/1.0/", "CDLA-Permissive-2.0"],
 )  # fmt: skip
 def test_free_licences_are_known_by_every_spelling(licence: str) -> None:
-    assert redistributable([licence])
+    assert is_redistributable([licence])
 
 
 @pytest.mark.parametrize(
@@ -53,12 +53,12 @@ def test_free_licences_are_known_by_every_spelling(licence: str) -> None:
      "https://creativecommons.org/licenses/by-nd/2.0/", "ImageNet photos, rights with their owners", "summit"],
 )  # fmt: skip
 def test_all_others_count_as_forbidden(licence: str) -> None:
-    assert not redistributable([licence])
-    assert not redistributable(["MIT", licence])
+    assert not is_redistributable([licence])
+    assert not is_redistributable(["MIT", licence])
 
 
 def test_nothing_said_is_no_permission() -> None:
-    assert not redistributable([])
+    assert not is_redistributable([])
 
 
 def test_licence_and_origin_of_photo_and_donor_stand_in_the_manifest(workspace: Workspace, tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_an_original_comes_along_only_with_a_picture_made_of_it(tmp_path: Path) 
     swapped = {
         one.variant.sample_id: one.variant for one in workspace.pictures if one.variant.edit == "background-swap"
     }
-    free = [name for name, licence in LICENCES.items() if redistributable([licence])]
+    free = [name for name, licence in LICENCES.items() if is_redistributable([licence])]
     served = {name for name in free if swapped[name].donor_id in free} | {"crimson/000.png"}
     assert served < set(free)
     small = [one.variant.id for one in workspace.pictures

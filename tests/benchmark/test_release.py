@@ -17,7 +17,7 @@ from PIL import Image
 from counterfoil.benchmark.frozen_benchmark import open_benchmark
 from counterfoil.benchmark.layouts import LAYOUTS, LayoutName
 from counterfoil.benchmark.manifest import ManifestRow
-from counterfoil.benchmark.writer import Draft, Title, write_benchmark
+from counterfoil.benchmark.writer import BenchmarkDraft, Title, write_benchmark
 from counterfoil.builder import build_pictures
 from counterfoil.cli import commands
 from counterfoil.errors import UserError
@@ -89,7 +89,7 @@ def test_the_order_of_the_pictures_changes_nothing(workspace: Workspace, tmp_pat
     space = custom_label_space("own", sorted({one.variant.label for one in workspace.pictures}))
     for name, order in (("one", entries), ("other", entries[::-1])):
         write_benchmark(
-            Draft(title=Title("planted", "1.0.0"), layout="parquet", entries=order, space=space),
+            BenchmarkDraft(title=Title("planted", "1.0.0"), layout="parquet", entries=order, space=space),
             Files(workspace),
             tmp_path / name,
         )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from counterfoil.benchmark.release import FreezeConfig, freeze
-from counterfoil.benchmark.writer import Frozen, Title
+from counterfoil.benchmark.writer import FreezeResult, Title
 from counterfoil.builder import build_pictures
 from counterfoil.run_config import RunConfig
 from counterfoil.sources.source_loaders import open_source
@@ -100,7 +100,7 @@ def keep_verdicts(
     workspace.keep_verified(told)
 
 
-def frozen(workspace: Workspace, out: Path, version: str = "1.0.0", **options: Any) -> Frozen:
+def frozen(workspace: Workspace, out: Path, version: str = "1.0.0", **options: Any) -> FreezeResult:
     """The workspace as a benchmark, by the function behind `counterfoil freeze`."""
     return freeze(workspace, FreezeConfig(title=Title("planted", version), **options), out)
 

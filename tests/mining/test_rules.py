@@ -9,20 +9,20 @@ from numpy.typing import NDArray
 from statsmodels.stats.proportion import proportion_confint
 
 from counterfoil.errors import UserError
-from counterfoil.mining.estimates import bias_of, curve
+from counterfoil.mining.estimates import cross_fit_bias, trace_curves
 from counterfoil.mining.rules import (
     AnswerMatrix,
     Rule,
-    balanced,
-    common_wrong_answer,
-    family_of,
-    group_of,
-    kept_by,
-    kept_of_all,
-    names_the_same,
-    pictures_per_setting,
-    spread,
-    subsets,
+    apply_rule,
+    apply_to_groups,
+    balance_group,
+    balance_groups,
+    count_per_setting,
+    find_common_answer,
+    guess_family,
+    list_subsets,
+    measure_spread,
+    repeats_common_answer,
 )
 from counterfoil.statistics.accuracy import clustered_wilson
 from counterfoil.statistics.shares import PhotoCounts
@@ -47,28 +47,28 @@ def picked(kept: NDArray[np.bool_]) -> str:
 
 def test_the_rules_keep_what_they_say() -> None:
     answers = said("wwwr", "wwrr", "wrrr")
-    assert picked(kept_of_all(answers, Rule("all"))) == "x..."
-    assert picked(kept_of_all(answers, Rule("at-least", least=2))) == "xx.."
-    assert picked(kept_of_all(answers, Rule("at-least", least=1))) == "xxx."
+    assert picked(apply_rule(answers, Rule("all"))) == "x..."
+    assert picked(apply_rule(answers, Rule("at-least", least=2))) == "xx.."
+    assert picked(apply_rule(answers, Rule("at-least", least=1))) == "xxx."
     # mean probabilities of the true class: 0.1, 1/3, 0.567, 0.8
-    assert picked(kept_of_all(answers, Rule("mean-probability", below=0.4))) == "xx.."
+    assert picked(apply_rule(answers, Rule("mean-probability", below=0.4))) == "xx.."
 
 
 def test_a_failure_counts_only_where_the_original_is_right_unless_told_otherwise() -> None:
     answers = said("www", "www", original="rwr wwr")
-    assert picked(kept_of_all(answers, Rule("all"))) == "..x"
-    assert picked(kept_of_all(answers, Rule("at-least", least=1))) == "x.x"
-    assert picked(kept_of_all(answers, Rule("at-least", least=1, original="all"))) == "..x"
-    assert picked(kept_of_all(answers, Rule("all", original="none"))) == "xxx"
-    assert picked(kept_of_all(answers, Rule("mean-probability", below=0.2))) == "x.x"
-    assert picked(kept_of_all(answers, Rule("mean-probability", below=0.2, original="all"))) == "..x"
+    assert picked(apply_rule(answers, Rule("all"))) == "..x"
+    assert picked(apply_rule(answers, Rule("at-least", least=1))) == "x.x"
+    assert picked(apply_rule(answers, Rule("at-least", least=1, original="all"))) == "..x"
+    assert picked(apply_rule(answers, Rule("all", original="none"))) == "xxx"
+    assert picked(apply_rule(answers, Rule("mean-probability", below=0.2))) == "x.x"
+    assert picked(apply_rule(answers, Rule("mean-probability", below=0.2, original="all"))) == "..x"
 
 
 def test_an_answer_that_was_not_scored_is_no_failure() -> None:
     answers = said(".w", "ww")
-    assert picked(kept_of_all(answers, Rule("all"))) == ".x"
-    assert picked(kept_of_all(answers, Rule("mean-probability", below=0.2))) == "xx"
-    assert picked(kept_of_all(said("..", ".."), Rule("mean-probability", below=0.9, original="none"))) == ".."
+    assert picked(apply_rule(answers, Rule("all"))) == ".x"
+    assert picked(apply_rule(answers, Rule("mean-probability", below=0.2))) == "xx"
+    assert picked(apply_rule(said("..", ".."), Rule("mean-probability", below=0.9, original="none"))) == ".."
 
 
 def test_rules_are_told_in_words() -> None:
@@ -94,8 +94,8 @@ def test_rules_that_cannot_be_met_are_refused() -> None:
 
 def test_other_settings_are_counted() -> None:
     answers = said("wwwr", "wwrr", "wrrr")
-    assert pictures_per_setting(answers, Rule("all")) == {"at least 3": 1, "at least 2": 2, "at least 1": 3}
-    found = pictures_per_setting(answers, Rule("mean-probability", below=0.05))
+    assert count_per_setting(answers, Rule("all")) == {"at least 3": 1, "at least 2": 2, "at least 1": 3}
+    found = count_per_setting(answers, Rule("mean-probability", below=0.05))
     assert found == {"below 0.05": 0, "below 0.1": 0, "below 0.2": 1, "below 0.3": 1, "below 0.5": 2, "below 0.7": 3}
 
 
@@ -103,9 +103,9 @@ def test_every_group_keeps_what_its_members_alone_would() -> None:
     rng = np.random.default_rng(1)
     right = rng.integers(0, 2, (4, 30)).astype(float)
     answers = AnswerMatrix(right, rng.random((4, 30)), rng.integers(0, 2, (4, 30)).astype(float))
-    groups = subsets(4, rng)
+    groups = list_subsets(4, rng)
     for rule in (Rule("all"), Rule("at-least", least=2), Rule("mean-probability", below=0.4), Rule(original="all")):
-        for group, kept in zip(groups, kept_by(answers, rule, groups), strict=True):
+        for group, kept in zip(groups, apply_to_groups(answers, rule, groups), strict=True):
             alone = answers.of(np.flatnonzero(group))
             expected = [_kept_by_hand(alone, rule, place) for place in range(30)]
             assert kept.tolist() == expected
@@ -124,21 +124,21 @@ def _kept_by_hand(answers: AnswerMatrix, rule: Rule, place: int) -> bool:
 
 def test_groups_are_all_there_are_up_to_twelve_surrogates_and_a_sample_past_that() -> None:
     rng = np.random.default_rng(0)
-    four = subsets(4, rng)
+    four = list_subsets(4, rng)
     assert len({tuple(row) for row in four}) == 15
-    assert len(subsets(12, rng)) == 4095
-    many = subsets(14, np.random.default_rng(3))
+    assert len(list_subsets(12, rng)) == 4095
+    many = list_subsets(14, np.random.default_rng(3))
     sizes, times = np.unique(many.sum(axis=1), return_counts=True)
     assert sizes.tolist() == list(range(1, 15))
     assert times.tolist() == [14, 91, *[100] * 9, 91, 14, 1]
     assert len({tuple(row) for row in many}) == len(many)
-    assert (many == subsets(14, np.random.default_rng(3))).all()
+    assert (many == list_subsets(14, np.random.default_rng(3))).all()
 
 
 def test_the_curve_of_a_case_worked_by_hand() -> None:
     """Two surrogates and a target; the first fails on pictures 0 1 2, the second on 0 1 3, the target on 0 2."""
     answers = said("wwwr", "wwrw", "wrwr", original="rrrr rrrr rrwr")
-    rows = curve(answers, Rule("all"), subsets(2, np.random.default_rng(0)), own_photos(4))
+    rows = trace_curves(answers, Rule("all"), list_subsets(2, np.random.default_rng(0)), own_photos(4))
     first, second, target = rows
     # what the second chose alone (0 1 3): the first is right on 3
     for (row,) in (first, second):
@@ -154,7 +154,7 @@ def test_the_curve_of_a_case_worked_by_hand() -> None:
 
 def test_groups_that_keep_nothing_are_counted_and_left_out() -> None:
     answers = said("wr", "rr", "rw")
-    rows = curve(answers, Rule("all"), subsets(2, np.random.default_rng(0)), own_photos(2))
+    rows = trace_curves(answers, Rule("all"), list_subsets(2, np.random.default_rng(0)), own_photos(2))
     alone, both = rows[2]
     assert (alone.groups, alone.empty, alone.accuracy.value) == (1, 1, 1.0)
     assert (both.groups, both.empty) == (0, 1)
@@ -177,8 +177,8 @@ def test_the_adjusted_bias_is_what_a_twin_that_had_no_say_would_show(rule: Rule)
     """The truth: the accuracy of an independent twin of the surrogate on the same choice, minus the surrogate's own."""
     skills = np.array([0.5, 1.0, 1.5, 1.0, 0.8, 1.2])
     answers, chance = simulated(np.random.default_rng(4), skills)
-    found = bias_of(answers, 4, rule, own_photos(answers.right.shape[1]))
-    kept = kept_of_all(answers.of(slice(0, 4)), rule)
+    found = cross_fit_bias(answers, 4, rule, own_photos(answers.right.shape[1]))
+    kept = apply_rule(answers.of(slice(0, 4)), rule)
     for place, row in enumerate(found):
         truth = chance[place, kept].mean() - answers.right[place, kept].mean()
         assert row.of_all.value == pytest.approx(answers.right[place, kept].mean())
@@ -190,8 +190,8 @@ def test_without_adjustment_the_bias_is_too_large_where_all_must_fail_and_too_sm
     answers, chance = simulated(np.random.default_rng(5), np.ones(6))
     photos = own_photos(answers.right.shape[1])
     for rule, too_large in ((Rule("all"), True), (Rule("at-least", least=2), False)):
-        kept = kept_of_all(answers.of(slice(0, 4)), rule)
-        for place, row in enumerate(bias_of(answers, 4, rule, photos)):
+        kept = apply_rule(answers.of(slice(0, 4)), rule)
+        for place, row in enumerate(cross_fit_bias(answers, 4, rule, photos)):
             truth = chance[place, kept].mean() - answers.right[place, kept].mean()
             assert (row.bias > truth + 0.01) == too_large
             assert (row.bias < truth - 0.01) != too_large
@@ -199,7 +199,7 @@ def test_without_adjustment_the_bias_is_too_large_where_all_must_fail_and_too_sm
 
 def test_the_bias_of_a_case_worked_by_hand() -> None:
     answers = said("wwwr", "wwrw")
-    first, second = bias_of(answers, 2, Rule("all"), own_photos(4))
+    first, second = cross_fit_bias(answers, 2, Rule("all"), own_photos(4))
     assert first.of_all.value == 0.0
     assert first.of_others.value == pytest.approx(1 / 3)  # the second chose 0 1 3, the first is right on 3
     assert second.bias == pytest.approx(1 / 3)
@@ -238,7 +238,7 @@ def test_intervals_of_shares_cover_where_pictures_come_in_photos() -> None:
 
 
 def test_the_spread_of_a_case_worked_by_hand() -> None:
-    found = spread(["a", "a", "a", "b"], ["a", "b", "c"] * 5)
+    found = measure_spread(["a", "a", "a", "b"], ["a", "b", "c"] * 5)
     assert (found.groups, found.filled, found.largest) == (3, 2, 0.75)
     entropy = -(0.75 * math.log(0.75) + 0.25 * math.log(0.25))
     assert found.effective == pytest.approx(math.exp(entropy))
@@ -247,22 +247,22 @@ def test_the_spread_of_a_case_worked_by_hand() -> None:
     sizes = [3, 1, 0]
     differences = sum(abs(a - b) for a, b in itertools.product(sizes, sizes))
     assert found.gini == pytest.approx(differences / (2 * 9 * (4 / 3)))
-    even = spread(["a", "b"], ["a", "b"])
+    even = measure_spread(["a", "b"], ["a", "b"])
     assert [even.evenness, even.gini] == pytest.approx([1.0, 0.0])
-    assert math.isnan(spread([], ["a", "b"]).effective)
+    assert math.isnan(measure_spread([], ["a", "b"]).effective)
 
 
 def test_balancing_keeps_equally_many_and_depends_on_nothing_but_the_ids() -> None:
     groups = {f"v{i}": "cat" if i < 8 else "dog" for i in range(11)}
-    kept, most = balanced(groups)
+    kept, most = balance_groups(groups)
     assert most == 3
     assert sorted(groups[name] for name in kept) == ["cat"] * 3 + ["dog"] * 3
-    backwards, _ = balanced(dict(reversed(groups.items())))
+    backwards, _ = balance_groups(dict(reversed(groups.items())))
     assert set(backwards) == set(kept)
-    fewer, _ = balanced({name: group for name, group in groups.items() if name != "v10"}, most=3)
+    fewer, _ = balance_groups({name: group for name, group in groups.items() if name != "v10"}, most=3)
     assert set(fewer) == set(kept) - {"v10"}
-    assert len(balanced(groups, most=5)[0]) == 8
-    assert group_of("both", "cat", "size") == ("cat", "size")
+    assert len(balance_groups(groups, most=5)[0]) == 8
+    assert balance_group("both", "cat", "size") == ("cat", "size")
 
 
 @pytest.mark.parametrize(("address", "family"), [
@@ -279,13 +279,13 @@ def test_balancing_keeps_equally_many_and_depends_on_nothing_but_the_ids() -> No
     ("python:resnets/my.py:lcnet", "PP-LCNet"),
 ])  # fmt: skip
 def test_the_address_tells_the_family(address: str, family: str) -> None:
-    assert family_of(address) == family
+    assert guess_family(address) == family
 
 
 def test_a_common_wrong_answer_is_what_all_failing_surrogates_name() -> None:
     answers = np.array([[1, 1, 1, 2], [1, 2, 0, -1], [0, 1, 1, 2]])
     wrong = np.array([[True, True, True, True], [True, True, False, True], [False, False, True, False]])
-    common = common_wrong_answer(answers, wrong)
+    common = find_common_answer(answers, wrong)
     assert common.tolist() == [1, -1, 1, -1]
-    target = names_the_same(np.array([[1, 1, 2, 2]]), np.array([[True, True, True, True]]), common)
+    target = repeats_common_answer(np.array([[1, 1, 2, 2]]), np.array([[True, True, True, True]]), common)
     assert target.tolist() == [[True, False, False, False]]

@@ -14,7 +14,7 @@ import pytest
 
 from archives import edit_archives
 from counterfoil.labels.label_space import imagenet1k
-from counterfoil.published.archive_index import ArchiveFile, file_index
+from counterfoil.published.archive_index import ArchiveFile, build_index
 from counterfoil.published.catalogue import open_archive
 from counterfoil.store.collection import LabelledPictures, PicturesById
 
@@ -31,19 +31,19 @@ def entries(rng: np.random.Generator, many: int) -> Iterator[tuple[str, ArchiveF
 @pytest.mark.parametrize("seed", range(5))
 def test_a_listing_says_what_a_dictionary_says(seed: int) -> None:
     found = list(entries(np.random.default_rng(seed), 60))
-    plain, listing = dict(found), file_index(found)  # of two with one path the later counts
+    plain, listing = dict(found), build_index(found)  # of two with one path the later counts
     assert dict(listing) == {path: entry.size for path, entry in plain.items()}
     assert {path: listing.entry(path) for path in plain} == plain
     assert [listing.path(at) for at in range(len(listing))] == list(listing)
     assert [listing.folders[row.folder] + row.name for row in listing.rows()] == list(listing)
     for path in ("", "a", "c/a.jpg", "a/b/d/", "a/b/c/zz", "z.jpg"):
         assert (path in listing) == (path in plain)
-    assert list(file_index([])) == []
+    assert list(build_index([])) == []
 
 
 def test_a_listing_takes_the_order_of_its_files_from_nobody() -> None:
     found = list(dict(entries(np.random.default_rng(0), 200)).items())
-    assert list(file_index(found)) == list(file_index(reversed(found)))
+    assert list(build_index(found)) == list(build_index(reversed(found)))
 
 
 def test_pictures_are_the_same_one_by_one_in_parts_and_by_their_ids(tmp_path: Path) -> None:

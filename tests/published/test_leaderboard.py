@@ -19,17 +19,17 @@ from playwright.sync_api import Browser, sync_playwright
 from archives import class_archives, edit_archives
 from counterfoil.cli import commands
 from counterfoil.errors import UserError
-from counterfoil.published.catalogue import ARCHIVES, evaluate_collection, paper_tables
-from counterfoil.published.leaderboard import as_html, as_json, as_markdown, as_text, leaderboard
+from counterfoil.published.catalogue import ARCHIVES, evaluate_collection, make_paper_tables
+from counterfoil.published.leaderboard import build_leaderboard, render_html, render_json, render_markdown, render_text
 from counterfoil.published.published_numbers import (
     MANY,
     Leaderboard,
     LeaderboardRow,
-    benchmarks,
-    published_name,
-    published_numbers,
-    published_rows,
-    read_numbers,
+    list_benchmarks,
+    match_published_rows,
+    name_in_tables,
+    read_own_numbers,
+    read_published_numbers,
 )
 from counterfoil.study.runs import open_runs
 from locations import ROOT
@@ -40,19 +40,21 @@ TIMM = ("imagenet-val", "imagenet-a", "imagenet-r", "imagenet-v2", "imagenet-ske
 
 
 def board(benchmark: str, *own: LeaderboardRow) -> Leaderboard:
-    rows = published_rows(published_numbers(benchmark), [standing.model for standing in own])
+    rows = match_published_rows(read_published_numbers(benchmark), [standing.model for standing in own])
     return Leaderboard(benchmark, (*own, *rows)).ranked()
 
 
 def timm_rows(benchmark: str) -> dict[tuple[str, str], dict[str, float]]:
     """timm's rows by model and size."""
-    rows = [row for row in published_numbers(benchmark) if row.source.startswith("huggingface/pytorch-image-models")]
+    rows = [
+        row for row in read_published_numbers(benchmark) if row.source.startswith("huggingface/pytorch-image-models")
+    ]
     return {(row.model, row.remark): dict(row.values) for row in rows}
 
 
-@pytest.mark.parametrize("benchmark", benchmarks())
+@pytest.mark.parametrize("benchmark", list_benchmarks())
 def test_every_shipped_row_has_a_source_and_plausible_values(benchmark: str) -> None:
-    rows = published_numbers(benchmark)
+    rows = read_published_numbers(benchmark)
     assert rows
     for row in rows:
         assert row.source
@@ -80,14 +82,14 @@ def test_every_model_of_timm_is_worse_than_on_the_validation_pictures_by_as_much
 
 
 def test_a_readme_and_its_abstract_that_disagree_stay_two_rows() -> None:
-    rows = [row for row in published_numbers("ximagenet-12") if row.model == "ResNet50"]
+    rows = [row for row in read_published_numbers("ximagenet-12") if row.model == "ResNet50"]
     assert {18.3, 22.41, 53.91} <= {row.values["rand_bg"] for row in rows}
     assert {14.8, 68.55} <= {row.values["seg_img"] for row in rows}
     assert len({row.source for row in rows}) == 2
 
 
 def test_the_gap_of_the_backgrounds_challenge_is_the_difference_of_its_columns() -> None:
-    rows = [row for row in published_numbers("imagenet-9") if "bg_gap" in row.values]
+    rows = [row for row in read_published_numbers("imagenet-9") if "bg_gap" in row.values]
     assert len(rows) == 5
     for row in rows:
         assert row.values["mixed_same"] - row.values["mixed_rand"] == pytest.approx(row.values["bg_gap"], abs=0.051)
@@ -96,7 +98,7 @@ def test_the_gap_of_the_backgrounds_challenge_is_the_difference_of_its_columns()
 def test_a_contributor_adds_a_row_by_a_file(tmp_path: Path) -> None:
     file = tmp_path / "mine.json"
     file.write_text(json.dumps({"source": "our paper", "rows": [{"model": "Net", "values": {"rand_bg": 40}}]}))
-    (row,) = read_numbers(file, "ximagenet-12")
+    (row,) = read_own_numbers(file, "ximagenet-12")
     assert (row.model, row.values["rand_bg"], row.source) == ("Net", 40, "our paper")
 
 
@@ -115,7 +117,7 @@ def test_a_contributor_adds_a_row_by_a_file(tmp_path: Path) -> None:
 def test_a_file_that_is_wrong_is_one_line(tmp_path: Path, wrong: str) -> None:
     (tmp_path / "wrong.json").write_text(wrong)
     with pytest.raises(UserError, match="expected") as told:
-        read_numbers(tmp_path / "wrong.json", "imagenet-9")
+        read_own_numbers(tmp_path / "wrong.json", "imagenet-9")
     assert "\n" not in str(told.value)
 
 
@@ -124,14 +126,14 @@ def test_every_form_holds_every_number() -> None:
         model="mine | <b>", values={"rand_bg": 31.234}, source="your run", own=True, intervals={"rand_bg": (28.0, 34.5)}
     )
     shown = board("ximagenet-12", own)
-    for form in (as_text, as_markdown, as_html):
+    for form in (render_text, render_markdown, render_html):
         text = form(shown)
         assert "31.23" in text
         assert "34.5" in text
         assert all(f"{value:.2f}" in text for row in shown.standings for value in row.values.values())
-    assert "mine \\| <b>" in as_markdown(shown)
-    assert "mine | &lt;b&gt;" in as_html(shown)
-    rows = json.loads(as_json(shown))["rows"]
+    assert "mine \\| <b>" in render_markdown(shown)
+    assert "mine | &lt;b&gt;" in render_html(shown)
+    rows = json.loads(render_json(shown))["rows"]
     assert len(rows) == len(shown.standings)
     assert rows[0]["own"] is True
 
@@ -150,10 +152,10 @@ def table_rows(markdown: str) -> list[dict[str, str]]:
     return [row | {"source": row["source"].replace(mark := row["source"].split()[0], told[mark])} for row in rows]
 
 
-@pytest.mark.parametrize("benchmark", [name for name in benchmarks() if name in ARCHIVES])
+@pytest.mark.parametrize("benchmark", [name for name in list_benchmarks() if name in ARCHIVES])
 def test_the_page_of_a_benchmark_shows_rows_that_are_shipped_and_says_how_many_there_are(benchmark: str) -> None:
     shown, whole = shown_in_page(benchmark), board(benchmark)
-    shipped = table_rows(as_markdown(whole))
+    shipped = table_rows(render_markdown(whole))
     rows = table_rows(shown)
     for row in rows:
         assert any(row.items() <= other.items() for other in shipped), row
@@ -171,7 +173,7 @@ def whole_sources(markdown: str) -> set[str]:
     return {line.split("; ")[0] for line in told}
 
 
-@pytest.mark.parametrize("benchmark", [name for name in benchmarks() if name in ARCHIVES])
+@pytest.mark.parametrize("benchmark", [name for name in list_benchmarks() if name in ARCHIVES])
 def test_the_pages_are_as_their_script_writes_them(benchmark: str) -> None:
     spec = importlib.util.spec_from_file_location("make_tables", PAGES / "make_tables.py")
     assert spec is not None
@@ -195,11 +197,11 @@ def test_a_run_stands_above_rows_of_ones_own_file_and_what_was_published(tmp_pat
     archive = class_archives.imagenet_sketch(tmp_path / "set")
     evaluate_collection(f"imagenet-sketch:{archive}", ["python:archives.class_colours:tells"], run, workers=1)
     file.write_text(json.dumps({"source": "our paper", "rows": [{"model": "Net", "values": {"top-1": 99}}]}))
-    rows = leaderboard("imagenet-sketch", [run], [file]).standings
+    rows = build_leaderboard("imagenet-sketch", [run], [file]).standings
     assert [(row.own, row.values["top-1"]) for row in rows[:2]] == [(True, 75.0), (False, 99.0)]
     assert rows[0].source == "your run run, n = 4"  # of 50,889: nobody takes it for the whole
-    assert len(rows) == 2 + len(published_numbers("imagenet-sketch"))
-    beside = paper_tables(open_runs([run]))[-1]
+    assert len(rows) == 2 + len(read_published_numbers("imagenet-sketch"))
+    beside = make_paper_tables(open_runs([run]))[-1]
     assert len(beside.rows) == 1 + 20
     assert "161 more published rows: counterfoil leaderboard imagenet-sketch RUN --all" in beside.rule
     values = [row[1] for row in beside.rows[1:] if isinstance(row[1], float)]
@@ -212,7 +214,7 @@ def test_another_scoring_than_the_published_one_is_a_column_of_its_own(tmp_path:
     archive = class_archives.imagenet_a_archive(tmp_path / "set")
     model = "python:archives.class_colours:tells"
     evaluate_collection(f"imagenet-a:{archive}", [model], run, workers=1, scoring="all")
-    own = leaderboard("imagenet-a", [run]).standings[0]
+    own = build_leaderboard("imagenet-a", [run]).standings[0]
     assert set(own.values) == {"top-1, all columns", "top-5, all columns"}
     assert set(own.intervals) == {"top-1, all columns"}
 
@@ -229,7 +231,7 @@ def test_another_scoring_than_the_published_one_is_a_column_of_its_own(tmp_path:
     ],
 )
 def test_a_model_is_the_published_one_if_its_address_says_so(address: str, name: str | None) -> None:
-    assert published_name(address) == name
+    assert name_in_tables(address) == name
 
 
 def test_published_rows_of_ones_own_model_stand_right_below_it_and_say_so() -> None:
@@ -240,14 +242,14 @@ def test_published_rows_of_ones_own_model_stand_right_below_it_and_say_so() -> N
         ("resnet50.a1_in1k", True),
         ("eva02_large_patch14_448.mim_m38m_ft_in22k_in1k", False),
     ]
-    assert "288 px, crop 1, the same model" in as_text(shown, most=5)
-    assert as_html(shown).count("the same model, published") == 2
+    assert "288 px, crop 1, the same model" in render_text(shown, most=5)
+    assert render_html(shown).count("the same model, published") == 2
 
 
 def test_a_long_board_is_ranked_and_a_short_one_stays_as_its_sources_have_it() -> None:
     values = [row.values["top-1"] for row in board("imagenet-a").standings if "top-1" in row.values]
     assert values == sorted(values, reverse=True)
-    short = published_numbers("ximagenet-12")
+    short = read_published_numbers("ximagenet-12")
     assert [row.model for row in board("ximagenet-12").standings] == [row.model for row in short]
     errors = Leaderboard(
         "imagenet-c", tuple(LeaderboardRow(model=str(n), values={"mCE": float(n % 50)}, source="s") for n in range(60))
@@ -256,12 +258,12 @@ def test_a_long_board_is_ranked_and_a_short_one_stays_as_its_sources_have_it() -
 
 
 def test_of_a_long_board_a_terminal_shows_the_best_or_the_nearest_and_counts_the_rest() -> None:
-    best = as_text(board("imagenet-a"), most=3).splitlines()
+    best = render_text(board("imagenet-a"), most=3).splitlines()
     assert [line.split()[0] for line in best[2:5]] == [
         "eva02_large_patch14_448.mim_m38m_ft_in22k_in1k", "eva02_L_pt_m38m_medft_in21k_ft_in1k_p14", "EVA",
     ]  # fmt: skip
     assert "178 more published rows: --all shows them." in best
-    near = as_text(
+    near = render_text(
         board("imagenet-a", LeaderboardRow(model="mine", values={"top-1": 45.0}, source="your run", own=True)), most=3
     ).splitlines()
     assert near[2].startswith("* mine")
@@ -304,7 +306,7 @@ def test_what_a_run_has_no_number_of_is_left_out(tmp_path: Path) -> None:
         if folder.is_dir() and folder.name not in ("ori", "rec"):
             shutil.rmtree(folder)
     evaluate_collection(f"imagenet-e:{archive}", ["python:archives.class_colours:tells"], run, workers=1)
-    own = json.loads(as_json(leaderboard("imagenet-e", [run])))["rows"][0]
+    own = json.loads(render_json(build_leaderboard("imagenet-e", [run])))["rows"][0]
     assert own["values"] == pytest.approx({"original": 500 / 6, "Inver": 500 / 6, "drop, Inver": 0})
 
 
@@ -323,13 +325,13 @@ def test_a_narrow_terminal_gets_tables_that_fit_with_every_number() -> None:
         model="mine", values={f"scenario {n}": 10.5 + n for n in range(12)}, source="your run", own=True
     )
     shown = board("ximagenet-12", own)
-    text = as_text(shown, width=80)
+    text = render_text(shown, width=80)
     tables = text.split("Columns")[0]
-    assert max(map(len, tables.splitlines())) <= 80 < max(map(len, as_text(shown).splitlines()))
+    assert max(map(len, tables.splitlines())) <= 80 < max(map(len, render_text(shown).splitlines()))
     assert all(f"{value:.2f}" in tables for row in shown.standings for value in row.values.values())
 
 
-@pytest.mark.parametrize("form", [as_text, as_markdown])
+@pytest.mark.parametrize("form", [render_text, render_markdown])
 def test_a_strangers_line_breaks_and_pipes_stay_in_their_row(form: Callable[[Leaderboard], str]) -> None:
     names = ("one\ntwo|three", "one two-three")
     odd, plain = (
@@ -349,7 +351,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.mark.browser
 def test_the_page_sorts_and_filters(tmp_path: Path, browser: Browser) -> None:
-    (tmp_path / "board.html").write_text(as_html(board("ximagenet-12")))
+    (tmp_path / "board.html").write_text(render_html(board("ximagenet-12")))
     page = browser.new_page(viewport={"width": 390, "height": 800})
     faults: list[str] = []
     page.on("pageerror", lambda error: faults.append(str(error)))
@@ -373,7 +375,7 @@ def test_the_page_sorts_and_filters(tmp_path: Path, browser: Browser) -> None:
 @pytest.mark.parametrize("width", [390, 1440])
 def test_a_long_page_fits_and_shows_one_source_or_ones_own_models(tmp_path: Path, browser: Browser, width: int) -> None:
     own = LeaderboardRow(model="timm:resnet50.a1_in1k", values={"top-1": 10.2}, source="your run", own=True)
-    (tmp_path / "board.html").write_text(as_html(board("imagenet-a", own)))
+    (tmp_path / "board.html").write_text(render_html(board("imagenet-a", own)))
     page = browser.new_page(viewport={"width": width, "height": 800})
     page.goto((tmp_path / "board.html").as_uri())
     assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0

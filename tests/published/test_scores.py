@@ -21,7 +21,7 @@ from counterfoil.labels.benchmark_classes import imagenet_a
 from counterfoil.labels.label_space import imagenet1k
 from counterfoil.models.model_loaders import load_model
 from counterfoil.published.catalogue import RULES, evaluate_collection, open_archive, open_collection
-from counterfoil.published.published_numbers import published_numbers
+from counterfoil.published.published_numbers import read_published_numbers
 from counterfoil.report.report_input import PaperTable
 from counterfoil.store.parquet import read_table
 from counterfoil.study.runs import open_runs
@@ -232,7 +232,7 @@ def test_both_forms_of_the_challenge_ask_the_same_model(tmp_path: Path) -> None:
 
 def test_imagenet_c_divides_by_alexnets_errors(tmp_path: Path) -> None:
     relative, plain = results("imagenet-c", class_archives.imagenet_c(tmp_path / "c"))
-    (alexnet,) = [numbers.values for numbers in published_numbers("imagenet-c") if numbers.model == "AlexNet"]
+    (alexnet,) = [numbers.values for numbers in read_published_numbers("imagenet-c") if numbers.model == "AlexNet"]
     reference = {name[7:]: error for name, error in alexnet.items() if name.startswith("error, ")}
     expected = {f"CE, {name}": 100 * (100 if name == "snow" else 30) / error for name, error in reference.items()}
     assert len(expected) == 15

@@ -9,8 +9,8 @@ import pytest
 from numpy.typing import NDArray
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
 
-from counterfoil.mining.estimates import bias_of, curve
-from counterfoil.mining.rules import AnswerMatrix, Rule, subsets
+from counterfoil.mining.estimates import cross_fit_bias, trace_curves
+from counterfoil.mining.rules import AnswerMatrix, Rule, list_subsets
 from counterfoil.statistics.intervals import RateBounds, score_interval
 from counterfoil.statistics.shares import (
     PhotoCounts,
@@ -137,8 +137,8 @@ def test_intervals_of_curves_and_bias_hold_the_truth_with_twelve_photos() -> Non
     """The percentile bootstrap held it in 43 to 86 % of such cases (bench/mining_coverage.py measures many more)."""
 
     def told(answers: AnswerMatrix, photos: PhotoCounts) -> list[PhotoShare]:
-        rows = curve(answers, Rule("all"), subsets(2, np.random.default_rng(0)), photos)[2]
-        return [*(row.accuracy for row in rows), bias_of(answers, 2, Rule("all"), photos)[0].of_others]
+        rows = trace_curves(answers, Rule("all"), list_subsets(2, np.random.default_rng(0)), photos)[2]
+        return [*(row.accuracy for row in rows), cross_fit_bias(answers, 2, Rule("all"), photos)[0].of_others]
 
     truth = [found.value for found in told(*drawn(np.random.default_rng(0), 20_000))]
     inside = np.zeros(3)
@@ -150,13 +150,13 @@ def test_intervals_of_curves_and_bias_hold_the_truth_with_twelve_photos() -> Non
 
 def test_estimates_are_right_on_average() -> None:
     """Planted truth: over many draws of sixty photos the mean of every estimate is what many photos show."""
-    rule, groups = Rule("all"), subsets(2, np.random.default_rng(0))
+    rule, groups = Rule("all"), list_subsets(2, np.random.default_rng(0))
     many, photos = drawn(np.random.default_rng(0), 20_000)
-    true = [row.accuracy.value for row in curve(many, rule, groups, photos)[2]]
-    truth = [*true, bias_of(many, 2, rule, photos)[0].adjusted]
+    true = [row.accuracy.value for row in trace_curves(many, rule, groups, photos)[2]]
+    truth = [*true, cross_fit_bias(many, 2, rule, photos)[0].adjusted]
     found = []
     for seed in range(1, 201):
         answers, photos = drawn(np.random.default_rng(seed), 60)
-        rows = [row.accuracy.value for row in curve(answers, rule, groups, photos)[2]]
-        found.append([*rows, bias_of(answers, 2, rule, photos)[0].adjusted])
+        rows = [row.accuracy.value for row in trace_curves(answers, rule, groups, photos)[2]]
+        found.append([*rows, cross_fit_bias(answers, 2, rule, photos)[0].adjusted])
     assert np.mean(found, axis=0) == pytest.approx(truth, abs=0.015)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from counterfoil.benchmark.layouts import DATA
 from counterfoil.benchmark.manifest import ManifestRow
-from counterfoil.benchmark.metadata import AnnotatorNote, Record, VerificationNote
+from counterfoil.benchmark.metadata import AnnotatorNote, BenchmarkRecord, VerificationNote
 from counterfoil.sources.pixels import decoded
 
 _MEASURES = {
@@ -22,23 +22,23 @@ _MEASURES = {
 _ABSENT = "–"
 
 
-def verification_tables(told: VerificationNote) -> Iterator[str]:
+def describe_verification(told: VerificationNote) -> Iterator[str]:
     """What was asked with its agreement, then a row per annotator."""
     yield from _agreement(told)
     yield from _annotators(told.records)
 
 
-def cell(text: str) -> str:
+def escape_cell(text: str) -> str:
     """Text that cannot break out of a table."""
     return " ".join(text.replace("|", "/").split())
 
 
-def _agreement(told: VerificationNote) -> Iterator[str]:
-    rows = [
-        f"| {cell(question)} | {_whole(values.get('pictures'))} | {' | '.join(_measured(values))} |"
-        for name, question in told.questions.items()
-        for values in [told.agreement.get(name, {})]
-    ]
+def _agreement(verification: VerificationNote) -> Iterator[str]:
+    rows = []
+    for name, question in verification.questions.items():
+        values = verification.agreement.get(name, {})
+        cells = (escape_cell(question), _format_count(values.get("pictures")), *_format_measures(values))
+        rows.append(f"| {' | '.join(cells)} |")
     yield "How far two annotators agree, with 95 % intervals; kappas and alpha are 0 by chance and 1 at most:"
     yield from ("", f"| question | pictures | {' | '.join(words for words, _ in _MEASURES.values())} |")
     yield from ("|---|---|---|---|---|---|", *rows, "")
@@ -47,9 +47,9 @@ def _agreement(told: VerificationNote) -> Iterator[str]:
         yield from ("chance, or since too few pictures were answered by two people.", "")
 
 
-def _measured(values: Mapping[str, float | None]) -> Iterator[str]:
+def _format_measures(values: Mapping[str, float | None]) -> Iterator[str]:
     for name, (_, decimals) in _MEASURES.items():
-        value, low, high = (_number(values.get(name + end), decimals) for end in ("", "_low", "_high"))
+        value, low, high = (_format_number(values.get(name + end), decimals) for end in ("", "_low", "_high"))
         yield value if value == _ABSENT else f"{value} [{low}, {high}]"
 
 
@@ -61,24 +61,24 @@ def _annotators(records: Sequence[AnnotatorNote]) -> Iterator[str]:
     yield "|---|---|---|---|---|"
     for place, row in enumerate(records, start=1):
         left_out = "" if row.counted else " (left out)"
-        shares = f"{_share(row.controls_right, row.controls)} | {_share(row.repeats_same, row.repeats)}"
-        yield f"| {place}{left_out} | {row.answers:,} | {shares} | {_seconds(row.median_seconds)} |"
+        shares = f"{_format_share(row.controls_right, row.controls)} | {_format_share(row.repeats_same, row.repeats)}"
+        yield f"| {place}{left_out} | {row.answers:,} | {shares} | {_format_seconds(row.median_seconds)} |"
     yield ""
 
 
-def _share(part: int, whole: int) -> str:
+def _format_share(part: int, whole: int) -> str:
     return f"{part} of {whole} ({100 * part / whole:.0f} %)" if whole else "none shown"
 
 
-def _seconds(value: float) -> str:
+def _format_seconds(value: float) -> str:
     return f"{value:.1f}" if value >= 1 else f"{value:.2f}"
 
 
-def _number(value: float | None, decimals: int) -> str:
+def _format_number(value: float | None, decimals: int) -> str:
     return _ABSENT if value is None else f"{value:.{decimals}f}"
 
 
-def _whole(value: float | None) -> str:
+def _format_count(value: float | None) -> str:
     return _ABSENT if value is None else f"{value:,.0f}"
 
 
@@ -86,10 +86,10 @@ CONTACT = "examples.jpg"
 _MOST, _SIDE, _GAP = 6, 160, 4
 _QUALITY = 88
 
-Bytes = NDArray[np.uint8]
+Pixels = NDArray[np.uint8]
 
 
-def examples(entries: Sequence[ManifestRow]) -> list[ManifestRow]:
+def choose_examples(entries: Sequence[ManifestRow]) -> list[ManifestRow]:
     """A few pictures, every attribute in turn, of samples that were not shown yet where that is possible."""
     groups: defaultdict[str, list[ManifestRow]] = defaultdict(list)
     for entry in entries:
@@ -105,9 +105,9 @@ def examples(entries: Sequence[ManifestRow]) -> list[ManifestRow]:
     return chosen
 
 
-def contact_sheet(entries: Sequence[ManifestRow], read: Callable[[ManifestRow], bytes]) -> bytes:
+def draw_contact_sheet(entries: Sequence[ManifestRow], read: Callable[[ManifestRow], bytes]) -> bytes:
     """The picture, as JPEG."""
-    chosen = examples(entries)
+    chosen = choose_examples(entries)
     originals = {entry.variant.sample_id: entry for entry in entries if entry.variant.attribute == "original"}
     rows = [[_thumbnail(entry, read) for entry in chosen]]
     if any(entry.variant.sample_id in originals for entry in chosen):
@@ -117,7 +117,7 @@ def contact_sheet(entries: Sequence[ManifestRow], read: Callable[[ManifestRow], 
     return data.tobytes()
 
 
-def _thumbnail(entry: ManifestRow | None, read: Callable[[ManifestRow], bytes]) -> Bytes:
+def _thumbnail(entry: ManifestRow | None, read: Callable[[ManifestRow], bytes]) -> Pixels:
     """The picture within a white square."""
     square = np.full((_SIDE + _GAP, _SIDE + _GAP, 3), 255, np.uint8)
     if entry is None:
@@ -141,16 +141,16 @@ _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000
 _SHOWN = 20  # rows of a table of classes
 
 
-def card(record: Record, entries: Sequence[ManifestRow]) -> str:
+def render_card(record: BenchmarkRecord, entries: Sequence[ManifestRow]) -> str:
     """The whole card."""
     sections = (
-        _opening(record), _examples(entries), _contents(record), _loading(record), _verified(record),
+        _opening(record), _examples(entries), _contents(record), _loading(record), _verification(record),
         _biases(record, entries), _licences(record),
     )  # fmt: skip
     return "\n".join([_front_matter(record), *("\n".join(lines) for lines in sections)])
 
 
-def _front_matter(record: Record) -> str:
+def _front_matter(record: BenchmarkRecord) -> str:
     """What the hub shows and how `datasets` finds the splits."""
     licences = [licence.lower().replace(" ", "-") for licence in record.licences]
     licence = licences[0] if len(licences) == 1 and licences[0] in _HUB_LICENCES else "other"
@@ -172,7 +172,7 @@ def _front_matter(record: Record) -> str:
     return f"---\n{yaml.safe_dump(about, sort_keys=False, allow_unicode=True)}---\n"
 
 
-def _opening(record: Record) -> list[str]:
+def _opening(record: BenchmarkRecord) -> list[str]:
     counts = record.counts
     return [
         f"# {record.name} {record.version}",
@@ -190,12 +190,12 @@ def _opening(record: Record) -> list[str]:
 
 def _examples(entries: Sequence[ManifestRow]) -> Iterator[str]:
     yield from ("## Examples", "", f"![Examples]({CONTACT})", "")
-    for place, entry in enumerate(examples(entries), start=1):
-        yield f"{place}. {cell(entry.class_name)}: {entry.variant.edit} {cell(entry.variant.level)}"
+    for place, entry in enumerate(choose_examples(entries), start=1):
+        yield f"{place}. {escape_cell(entry.class_name)}: {entry.variant.edit} {escape_cell(entry.variant.level)}"
     yield ""
 
 
-def _contents(record: Record) -> list[str]:
+def _contents(record: BenchmarkRecord) -> list[str]:
     counts = record.counts
     left_out = [f"Left out: {number:,} pictures ({reason})." for reason, number in counts.left_out.items()]
     return [
@@ -208,7 +208,7 @@ def _contents(record: Record) -> list[str]:
     ]  # fmt: skip
 
 
-def _loading(record: Record) -> list[str]:
+def _loading(record: BenchmarkRecord) -> list[str]:
     ways = {
         "folder": [
             'ImageFolder("FOLDER/data/test/EDIT/LEVEL")  # torchvision: each condition is an image folder',
@@ -220,7 +220,7 @@ def _loading(record: Record) -> list[str]:
     return ["## Loading", "", "```python", 'datasets.load_dataset("FOLDER")', *ways, "```", ""]
 
 
-def _verified(record: Record) -> Iterator[str]:
+def _verification(record: BenchmarkRecord) -> Iterator[str]:
     yield from ("## How it was verified", "")
     told = record.verification
     if told is None:
@@ -230,12 +230,12 @@ def _verified(record: Record) -> Iterator[str]:
         f"{told.annotators} people answered; {told.confirmed:,} of the pictures here are confirmed. Rule: {told.rule}."
     )
     yield ""
-    yield from verification_tables(told)
+    yield from describe_verification(told)
 
 
-def _biases(record: Record, entries: Sequence[ManifestRow]) -> Iterator[str]:
+def _biases(record: BenchmarkRecord, entries: Sequence[ManifestRow]) -> Iterator[str]:
     yield from ("## Biases", "")
-    classes = Counter(_class_told(entry) for entry in entries if entry.split == "test")
+    classes = Counter(_name_class(entry) for entry in entries if entry.split == "test")
     most, least = max(classes.values()), min(classes.values())
     yield f"- Classes: from {least:,} to {most:,} pictures each; an accuracy over all weighs the large ones more."
     tested = Counter(entry.variant.attribute for entry in entries if entry.split == "test")
@@ -246,20 +246,20 @@ def _biases(record: Record, entries: Sequence[ManifestRow]) -> Iterator[str]:
         yield "  Their accuracy here is low by construction, and models like them are likely to be underrated too."
     yield "- Pictures are edits of photos or painted ones: artefacts of the tools may be a cause of errors."
     yield from ("", "| class | pictures |", "|---|---|")
-    yield from (f"| {cell(name)} | {number:,} |" for name, number in classes.most_common(_SHOWN))
+    yield from (f"| {escape_cell(name)} | {number:,} |" for name, number in classes.most_common(_SHOWN))
     if len(classes) > _SHOWN:
         yield f"| {len(classes) - _SHOWN} more | {sum(number for _, number in classes.most_common()[_SHOWN:]):,} |"
     yield ""
 
 
-def _class_told(entry: ManifestRow) -> str:
+def _name_class(entry: ManifestRow) -> str:
     """The class by its name, and by its label where that says more: two classes may share a name."""
     name, label = entry.class_name, entry.variant.label
     return name if name == label else f"{name} ({label})"
 
 
-def _licences(record: Record) -> list[str]:
-    rows = [f"| {cell(licence)} | {number:,} |" for licence, number in record.licences.items()]
+def _licences(record: BenchmarkRecord) -> list[str]:
+    rows = [f"| {escape_cell(licence)} | {number:,} |" for licence, number in record.licences.items()]
     return [
         "## Licences", "", "Of the photos that the pictures were made from; each picture's stands in the manifest.", "",
         "| licence | pictures |", "|---|---|", *rows, "",

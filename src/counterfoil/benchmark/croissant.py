@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from counterfoil.benchmark.layouts import DATA
-from counterfoil.benchmark.manifest import COLUMNS, SHOWN
-from counterfoil.benchmark.metadata import FileNote, Record
+from counterfoil.benchmark.manifest import COLUMNS, SHOWN_COLUMNS
+from counterfoil.benchmark.metadata import BenchmarkRecord, FileNote
 from counterfoil.store.files import MANIFEST
 from counterfoil.store.parquet import Kind
 
@@ -48,7 +48,7 @@ _PICTURES = {
 }  # fmt: skip
 
 
-def croissant(record: Record, files: Mapping[str, FileNote]) -> str:
+def render_croissant(record: BenchmarkRecord, files: Mapping[str, FileNote]) -> str:
     """The description; `files` are those of the benchmark that exist so far, among them manifest and shards."""
     about: dict[str, Any] = {
         "@context": _CONTEXT,
@@ -67,7 +67,7 @@ def croissant(record: Record, files: Mapping[str, FileNote]) -> str:
     return json.dumps({**about, **{name: text for name, text in told.items() if text}}, indent=1, ensure_ascii=False)
 
 
-def _distribution(record: Record, files: Mapping[str, FileNote]) -> list[dict[str, Any]]:
+def _distribution(record: BenchmarkRecord, files: Mapping[str, FileNote]) -> list[dict[str, Any]]:
     """Manifest and shards; tar files as they are: mlcroissant keeps what it unpacks under the name of the file alone.
 
     It would show the pictures of one benchmark's data/test-00000.tar for every other's.
@@ -79,19 +79,19 @@ def _distribution(record: Record, files: Mapping[str, FileNote]) -> list[dict[st
     return found
 
 
-def size_of(note: FileNote) -> str:
+def format_size(note: FileNote) -> str:
     """The size of a file as the format has it."""
     return f"{note.size} B"
 
 
 def _file(name: str, note: FileNote) -> dict[str, Any]:
     return {
-        "@type": "cr:FileObject", "@id": name, "name": name, "contentUrl": name, "contentSize": size_of(note),
+        "@type": "cr:FileObject", "@id": name, "name": name, "contentUrl": name, "contentSize": format_size(note),
         "encodingFormat": _FORMATS[name.rsplit(".", 1)[-1]], "sha256": note.sha256,
     }  # fmt: skip
 
 
-def _record_sets(record: Record) -> list[dict[str, Any]]:
+def _record_sets(record: BenchmarkRecord) -> list[dict[str, Any]]:
     """The manifest's rows; the pictures too, where they are files or bytes in a column."""
     rows = [
         _field("manifest", name, _TYPES[kind], {"fileObject": {"@id": MANIFEST}, "extract": {"column": name}})
@@ -117,7 +117,7 @@ def _columns() -> list[dict[str, Any]]:
     """Pictures that are bytes in a column, with the text columns beside them."""
     found = [
         _field("images", name, "sc:Text", {"fileSet": {"@id": "pictures"}, "extract": {"column": name}})
-        for name in ("id", *(name for name in SHOWN if name != "id"))
+        for name in ("id", *(name for name in SHOWN_COLUMNS if name != "id"))
     ]
     content = {"extract": {"column": "image"}, "transform": {"jsonPath": "bytes"}}
     return [*found, _field("images", "image", "sc:ImageObject", {"fileSet": {"@id": "pictures"}, **content})]

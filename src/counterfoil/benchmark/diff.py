@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from counterfoil.benchmark.integrity import is_as_frozen
+from counterfoil.benchmark.integrity import is_unchanged
 from counterfoil.benchmark.manifest import Manifest, read_manifest
-from counterfoil.benchmark.metadata import Record, read_benchmark_record
+from counterfoil.benchmark.metadata import BenchmarkRecord, read_benchmark_record
 from counterfoil.errors import UserError
 from counterfoil.store.files import MANIFEST
 
@@ -23,7 +23,7 @@ _ASPECTS = {
     "settings": ("settings", "seed", "donor_id", "painter", "prompt"),
     "provenance": ("origin", "licence", "source_digest"),
 }
-_TOLD = ("licence", "origin")  # whose old and new values are words
+_WORDED = ("licence", "origin")  # whose old and new values are words
 _TERMS = ("labels", "scoring", "surrogates", "mining", "verification", "layout", "description", "url")
 
 
@@ -31,7 +31,7 @@ _TERMS = ("labels", "scoring", "surrogates", "mining", "verification", "layout",
 class BenchmarkVersion:
     """One version, as far as a comparison needs it."""
 
-    record: Record
+    record: BenchmarkRecord
     manifest: Manifest
 
 
@@ -90,7 +90,7 @@ def _numbers(version: str) -> list[int]:
 def read_version(folder: Path) -> BenchmarkVersion:
     """A version's record and manifest, which must belong together; its pictures are not read."""
     record = read_benchmark_record(folder)
-    if record.computed_digest() != record.digest or not is_as_frozen(folder, MANIFEST, record):
+    if record.computed_digest() != record.digest or not is_unchanged(folder, MANIFEST, record):
         raise UserError(f"expected a whole benchmark in '{folder}', but it was changed; `counterfoil check {folder}`")
     return BenchmarkVersion(record, read_manifest(folder))
 
@@ -111,7 +111,7 @@ def compare_versions(old: BenchmarkVersion, new: BenchmarkVersion) -> BenchmarkD
     )
 
 
-def _same_rule(old: Record, new: Record) -> bool:
+def _same_rule(old: BenchmarkRecord, new: BenchmarkRecord) -> bool:
     """New classes change no earlier answer where all columns of a model compete; in a subset they do."""
     before, after = ({one.label: one.ids for one in record.labels.classes} for record in (old, new))
     shared = before.keys() & after.keys()
@@ -127,14 +127,14 @@ def _rows(manifest: Manifest) -> dict[tuple[Any, ...], dict[str, Any]]:
     names = [name for names in _ASPECTS.values() for name in names]
     return {
         (*key, table["id"][place] if key in often else ""): {
-            "file": _told(table, place),
+            "file": _describe_picture(table, place),
             **{name: table[name][place] for name in names},
         }
         for place, key in enumerate(keys)
     }
 
 
-def _told(table: Mapping[str, Any], place: int) -> str:
+def _describe_picture(table: Mapping[str, Any], place: int) -> str:
     """A picture in words that every layout shares."""
     sample, edit, level, replicate = (table[name][place] for name in _KEY)
     return f"{sample}: {edit} {level}{f' #{replicate}' if replicate else ''}"
@@ -149,7 +149,7 @@ def _changes(
         if aspects:
             told = next((name for name in ("label", "verdict") if name in aspects), None)
             was, now = (str(row[told]) if told else "" for row in (old, new))
-            moved = tuple((name, str(old[name]), str(new[name])) for name in _TOLD if old[name] != new[name])
+            moved = tuple((name, str(old[name]), str(new[name])) for name in _WORDED if old[name] != new[name])
             yield VersionChange(new["file"], aspects, was, now, moved)
 
 
@@ -158,39 +158,39 @@ def describe_diff(comparison: BenchmarkDiff, most: int = 20) -> list[str]:
     found = [f"{comparison.old} -> {comparison.new}"]
     for kind, names in (("added", comparison.added), ("removed", comparison.removed)):
         found += [f"{kind}: {len(names)} pictures"] if names else []
-        found += _first([f"  {name}" for name in names], most)
+        found += _shorten([f"  {name}" for name in names], most)
     found += [f"changed: {len(comparison.changed)} pictures"] if comparison.changed else []
-    found += _changed_lines(comparison.changed, most)
+    found += _describe_changes(comparison.changed, most)
     found += [f"also changed: {', '.join(comparison.terms)}"] if comparison.terms else []
-    return [*found, _advice(comparison)]
+    return [*found, _advise_step(comparison)]
 
 
-def _first(lines: Sequence[str], most: int) -> list[str]:
+def _shorten(lines: Sequence[str], most: int) -> list[str]:
     rest = len(lines) - most
     return [*lines[:most], *([f"  ... and {rest} more"] if rest > 0 else [])]
 
 
-def _changed_lines(changes: Sequence[VersionChange], most: int) -> list[str]:
+def _describe_changes(changes: Sequence[VersionChange], most: int) -> list[str]:
     """What is the same for several pictures once, with their number; then the pictures of which more is to be said."""
     times = Counter(moved for change in changes for moved in change.moved)
     shared = {moved: number for moved, number in times.most_common() if number > 1}
-    together = [f"  {_moved_told(moved)}: {number} pictures" for moved, number in shared.items()]
+    together = [f"  {_describe_move(moved)}: {number} pictures" for moved, number in shared.items()]
     alone = [one for one in changes if one.aspects != ("provenance",) or not one.moved or set(one.moved) - set(shared)]
-    return [*_first(together, most), *_first([f"  {_change_told(one, shared)}" for one in alone], most)]
+    return [*_shorten(together, most), *_shorten([f"  {_describe_change(one, shared)}" for one in alone], most)]
 
 
-def _change_told(change: VersionChange, shared: Container[tuple[str, str, str]]) -> str:
+def _describe_change(change: VersionChange, shared: Container[tuple[str, str, str]]) -> str:
     told = [f"{change.was} -> {change.now}"] if change.was != change.now else []
-    told += [_moved_told(moved) for moved in change.moved if moved not in shared]
+    told += [_describe_move(moved) for moved in change.moved if moved not in shared]
     return f"{change.picture} ({', '.join(change.aspects)}{': ' if told else ''}{', '.join(told)})"
 
 
-def _moved_told(moved: tuple[str, str, str]) -> str:
+def _describe_move(moved: tuple[str, str, str]) -> str:
     field, was, now = moved
     return f"{field} {was or 'none'} -> {now or 'none'}"
 
 
-def _advice(comparison: BenchmarkDiff) -> str:
+def _advise_step(comparison: BenchmarkDiff) -> str:
     step, made = comparison.step, comparison.step_made
     if step == "none":
         return "the same pictures, labels and terms"

@@ -11,9 +11,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.benchmark.integrity import differences, read_bytes
+from counterfoil.benchmark.integrity import find_differences, read_bytes
 from counterfoil.benchmark.manifest import FileLocation, Manifest, read_manifest
-from counterfoil.benchmark.metadata import Record, read_benchmark_record
+from counterfoil.benchmark.metadata import BenchmarkRecord, read_benchmark_record
 from counterfoil.errors import Unusable, UserError
 from counterfoil.labels.label_space import LabelSpace
 from counterfoil.sources.pixels import decoded, pixel_hash
@@ -26,7 +26,7 @@ class Benchmark(CollectionBase):
     """The pictures of a benchmark's folder, read from its files or shards; a `Collection`."""
 
     folder: Path
-    record: Record
+    record: BenchmarkRecord
     manifest: Manifest
 
     @property
@@ -88,7 +88,7 @@ class Benchmark(CollectionBase):
 def open_benchmark(folder: str | Path) -> Benchmark:
     """The benchmark in a folder, every hash verified; a broken one is refused."""
     path = Path(folder)
-    found = differences(path)
+    found = find_differences(path)
     if found:
         more = f", and {len(found) - 1} more" if len(found) > 1 else ""
         raise UserError(

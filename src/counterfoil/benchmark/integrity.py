@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from counterfoil.benchmark.croissant import CROISSANT, size_of
+from counterfoil.benchmark.croissant import CROISSANT, format_size
 from counterfoil.benchmark.manifest import FileLocation, Manifest, read_manifest
-from counterfoil.benchmark.metadata import FileNote, Record, content_digest, read_benchmark_record
+from counterfoil.benchmark.metadata import BenchmarkRecord, FileNote, digest_content, read_benchmark_record
 from counterfoil.errors import Unusable
 from counterfoil.sources.pixels import decoded, pixel_hash
 from counterfoil.store.files import MANIFEST, RECORD
@@ -22,24 +22,24 @@ THREADS = 8
 _TABLE = ".parquet"
 
 
-def with_contents(folder: Path, notes: Mapping[str, FileNote]) -> dict[str, FileNote]:
+def add_content_hashes(folder: Path, notes: Mapping[str, FileNote]) -> dict[str, FileNote]:
     """The notes, with the content of each file that has one; computed in threads."""
     with ThreadPoolExecutor(THREADS) as pool:
-        contents = pool.map(lambda name: file_content(folder, name, notes), notes)
+        contents = pool.map(lambda name: hash_content(folder, name, notes), notes)
         return {
             name: note.model_copy(update={"content": content})
             for (name, note), content in zip(notes.items(), contents, strict=True)
         }
 
 
-def file_content(folder: Path, name: str, notes: Mapping[str, FileNote]) -> str:
+def hash_content(folder: Path, name: str, notes: Mapping[str, FileNote]) -> str:
     """Hash over what a table or croissant.json says; empty for every other file."""
     if name.endswith(_TABLE):
-        return _table_content(folder / name)
-    return _croissant_content(folder / name, notes) if name == CROISSANT else ""
+        return _hash_table(folder / name)
+    return _hash_croissant(folder / name, notes) if name == CROISSANT else ""
 
 
-def _table_content(path: Path) -> str:
+def _hash_table(path: Path) -> str:
     """Hash over the values of each column in the order of the rows, whatever the row groups.
 
     An offset is left out: where a picture begins in its shard is up to the writer of the shard.
@@ -49,11 +49,11 @@ def _table_content(path: Path) -> str:
         for group in range(file.num_row_groups):
             table = file.read_row_group(group)
             for name, digest in columns.items():
-                digest.update(_canonical(table[name].to_pylist())[1:-1] + b",")
-    return hashlib.sha256(_canonical({name: digest.hexdigest() for name, digest in columns.items()})).hexdigest()
+                digest.update(_canonical_json(table[name].to_pylist())[1:-1] + b",")
+    return hashlib.sha256(_canonical_json({name: digest.hexdigest() for name, digest in columns.items()})).hexdigest()
 
 
-def _croissant_content(path: Path, notes: Mapping[str, FileNote]) -> str:
+def _hash_croissant(path: Path, notes: Mapping[str, FileNote]) -> str:
     """Hash over croissant.json without hash and size of each table, where they are those that its note names."""
     try:
         said = json.loads(path.read_bytes())
@@ -61,21 +61,21 @@ def _croissant_content(path: Path, notes: Mapping[str, FileNote]) -> str:
             name = part["@id"]
             if name.endswith(_TABLE) and name in notes:
                 note = notes[name]
-                if (part["sha256"], part["contentSize"]) == (note.sha256, size_of(note)):
+                if (part["sha256"], part["contentSize"]) == (note.sha256, format_size(note)):
                     del part["sha256"], part["contentSize"]
-        return hashlib.sha256(_canonical(said)).hexdigest()
+        return hashlib.sha256(_canonical_json(said)).hexdigest()
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return ""  # not as we write it, so no content that a record could name
 
 
-def _canonical(said: Any) -> bytes:
+def _canonical_json(said: Any) -> bytes:
     """JSON that is the same whatever the order of keys."""
     return json.dumps(
-        said, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=_without_json
+        said, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=_encode_other
     ).encode()  # fmt: skip
 
 
-def _without_json(value: object) -> str:
+def _encode_other(value: object) -> str:
     """A picture by the hash of its bytes; what no table of ours holds by its text."""
     return hashlib.sha256(value).hexdigest() if isinstance(value, bytes) else str(value)
 
@@ -95,7 +95,7 @@ class Difference:
         return f"{self.kind}: {self.file}{f' ({self.about})' if self.about else ''}"
 
 
-def file_note(path: Path) -> FileNote:
+def hash_file(path: Path) -> FileNote:
     """Hash and size of a file, read in pieces; what is no file has neither."""
     digest, size = hashlib.sha256(), 0
     if not path.is_file():
@@ -107,14 +107,14 @@ def file_note(path: Path) -> FileNote:
     return FileNote(sha256=digest.hexdigest(), size=size)
 
 
-def file_notes(folder: Path, files: Iterable[str]) -> dict[str, FileNote]:
+def hash_files(folder: Path, files: Iterable[str]) -> dict[str, FileNote]:
     """The same of many files, in threads."""
     names = list(files)
     with ThreadPoolExecutor(THREADS) as pool:
-        return dict(zip(names, pool.map(lambda name: file_note(folder / name), names), strict=True))
+        return dict(zip(names, pool.map(lambda name: hash_file(folder / name), names), strict=True))
 
 
-def files_below(folder: Path) -> set[str]:
+def list_files(folder: Path) -> set[str]:
     """Every file of a benchmark, and what only passes for one; what is hidden at its top belongs to git and the like.
 
     A link to a folder counts as one thing: the pictures behind it would be read by others, and are no part of it.
@@ -123,26 +123,26 @@ def files_below(folder: Path) -> set[str]:
     return {name.as_posix() for name in names if not name.parts[0].startswith(".")}
 
 
-def differences(folder: Path) -> list[Difference]:
+def find_differences(folder: Path) -> list[Difference]:
     """What is changed, missing, extra or renamed; nothing where the benchmark is whole."""
     record = read_benchmark_record(folder)
-    found = _of_record(record)
-    there = files_below(folder)
-    found += _of_files(folder, record.files, there)
-    found += _of_contents(folder, record.files, {one.file for one in found})
+    found = _check_record(record)
+    there = list_files(folder)
+    found += _check_files(folder, record.files, there)
+    found += _check_contents(folder, record.files, {one.file for one in found})
     if any(difference.file == MANIFEST for difference in found):
         return [_blocking(one) if one.file == MANIFEST else one for one in found]
     manifest = read_manifest(folder)
-    if content_digest(manifest) != record.content_digest:
+    if digest_content(manifest) != record.content_digest:
         found.append(Difference("changed", RECORD, "its content digest is not that of the manifest"))
     pictures = {place.file: FileNote(sha256=place.file_sha256, size=place.size) for place in _single(manifest)}
-    found += _of_files(folder, pictures, there)
-    found += _inside_shards(folder, manifest, {one.file for one in found if one.kind == "changed"})
+    found += _check_files(folder, pictures, there)
+    found += _check_shards(folder, manifest, {one.file for one in found if one.kind == "changed"})
     extra = sorted(there - set(record.files) - set(pictures) - {RECORD})
-    return _with_renamed(folder, found, extra, {**record.files, **pictures})
+    return _join_renamed(folder, found, extra, {**record.files, **pictures})
 
 
-def _of_record(record: Record) -> list[Difference]:
+def _check_record(record: BenchmarkRecord) -> list[Difference]:
     if record.computed_digest() == record.digest:
         return []
     return [Difference("changed", RECORD, "its contents do not give the digest that it names")]
@@ -158,20 +158,20 @@ def _single(manifest: Manifest) -> list[FileLocation]:
     return [place for place in manifest.places if not place.member]
 
 
-def _of_files(folder: Path, expected: Mapping[str, FileNote], there: set[str]) -> list[Difference]:
+def _check_files(folder: Path, expected: Mapping[str, FileNote], there: set[str]) -> list[Difference]:
     lost = {name for name in expected if name in there and not (folder / name).exists()}
     missing = [Difference("missing", name) for name in expected if name not in there]
     missing += [Difference("missing", name, "a link that leads nowhere") for name in sorted(lost)]
-    notes = file_notes(folder, [name for name in expected if name in there and name not in lost])
-    changed = [Difference("changed", name, _how(expected[name], note)) for name, note in notes.items()]
+    notes = hash_files(folder, [name for name in expected if name in there and name not in lost])
+    changed = [Difference("changed", name, _describe_bytes(expected[name], note)) for name, note in notes.items()]
     return missing + [difference for difference in changed if difference.about]
 
 
-def _of_contents(folder: Path, expected: Mapping[str, FileNote], differing: set[str]) -> list[Difference]:
+def _check_contents(folder: Path, expected: Mapping[str, FileNote], differing: set[str]) -> list[Difference]:
     """Files with the bytes that the record names, yet not with the content that its digest covers."""
     names = [name for name, note in expected.items() if note.content and name not in differing]
     with ThreadPoolExecutor(THREADS) as pool:
-        contents = list(pool.map(lambda name: file_content(folder, name, expected), names))
+        contents = list(pool.map(lambda name: hash_content(folder, name, expected), names))
     return [
         Difference("changed", name, "its content is not that which the digest covers")
         for name, content in zip(names, contents, strict=True)
@@ -179,14 +179,14 @@ def _of_contents(folder: Path, expected: Mapping[str, FileNote], differing: set[
     ]
 
 
-def is_as_frozen(folder: Path, name: str, record: Record) -> bool:
+def is_unchanged(folder: Path, name: str, record: BenchmarkRecord) -> bool:
     """Whether one file of the record has the bytes, and the content, that the record names."""
     expected = {name: record.files[name]} if name in record.files else {}
     there = {name} if (folder / name).is_file() else set()
-    return bool(expected) and not _of_files(folder, expected, there) and not _of_contents(folder, expected, set())
+    return bool(expected) and not _check_files(folder, expected, there) and not _check_contents(folder, expected, set())
 
 
-def _how(expected: FileNote, found: FileNote) -> str:
+def _describe_bytes(expected: FileNote, found: FileNote) -> str:
     """In which way the bytes of a file differ; empty where they do not."""
     if (expected.sha256, expected.size) == (found.sha256, found.size):
         return ""
@@ -195,7 +195,7 @@ def _how(expected: FileNote, found: FileNote) -> str:
     return "its SHA-256 differs"
 
 
-def _inside_shards(folder: Path, manifest: Manifest, changed: set[str]) -> list[Difference]:
+def _check_shards(folder: Path, manifest: Manifest, changed: set[str]) -> list[Difference]:
     """Of shards that changed, the pictures that did."""
     return [
         Difference("changed", f"{place.file}/{place.member}", "a picture in a changed shard")
@@ -205,12 +205,12 @@ def _inside_shards(folder: Path, manifest: Manifest, changed: set[str]) -> list[
     ]
 
 
-def _with_renamed(
+def _join_renamed(
     folder: Path, found: Sequence[Difference], extra: Sequence[str], expected: Mapping[str, FileNote]
 ) -> list[Difference]:
     """A missing file that lies elsewhere under its own hash is one difference, not two."""
     lost = {expected[one.file].sha256: one.file for one in found if one.kind == "missing"}
-    notes = file_notes(folder, extra) if lost else {}
+    notes = hash_files(folder, extra) if lost else {}
     moved = {lost[note.sha256]: name for name, note in notes.items() if note.sha256 in lost}
     rest = [one for one in found if one.kind != "missing" or one.file not in moved]
     rest += [Difference("renamed", old, f"lies at {new}") for old, new in moved.items()]
@@ -218,7 +218,7 @@ def _with_renamed(
     return sorted(rest, key=lambda one: (one.file, one.kind))
 
 
-def pixel_differences(folder: Path) -> list[Difference]:
+def find_pixel_differences(folder: Path) -> list[Difference]:
     """The pictures that no longer decode to the pixels that were frozen; only a decoder can be the cause."""
     manifest = read_manifest(folder)
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
 
-from counterfoil.benchmark.manifest import SHOWN, FileLocation, ManifestRow, Split
+from counterfoil.benchmark.manifest import SHOWN_COLUMNS, FileLocation, ManifestRow, Split
 from counterfoil.errors import UserError
 
 DATA = "data"
@@ -195,10 +195,10 @@ def _schema() -> Any:
     """
     import pyarrow as pa
 
-    texts = {name: {"dtype": "string", "_type": "Value"} for name in SHOWN}
+    texts = {name: {"dtype": "string", "_type": "Value"} for name in SHOWN_COLUMNS}
     features = {"info": {"features": {"image": {"_type": "Image"}, **texts}}}
     picture = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
-    columns = [("image", picture), *((name, pa.string()) for name in SHOWN)]
+    columns = [("image", picture), *((name, pa.string()) for name in SHOWN_COLUMNS)]
     return pa.schema(columns, metadata={"huggingface": json.dumps(features)})
 
 

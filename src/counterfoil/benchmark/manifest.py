@@ -25,7 +25,16 @@ COLUMNS: dict[str, Kind] = {
     "object_share": "double", "source_digest": "text", "painter": "text", "prompt": "text", "origin": "text",
     "licence": "text", "verdict": "text", "answers": "text", "decided": "text",
 }  # fmt: skip
-SHOWN = ("label", "class_name", "attribute", "edit", "level", "sample_id", "id", "licence")  # beside every picture
+SHOWN_COLUMNS = (
+    "label",
+    "class_name",
+    "attribute",
+    "edit",
+    "level",
+    "sample_id",
+    "id",
+    "licence",
+)  # beside every picture
 
 
 @dataclass(frozen=True)
@@ -57,7 +66,7 @@ class ManifestRow:
     def shown(self) -> dict[str, str]:
         """What other programs see beside the picture."""
         row = self.row()
-        return {name: str(row[name]) for name in SHOWN}
+        return {name: str(row[name]) for name in SHOWN_COLUMNS}
 
     def row(self) -> dict[str, Any]:
         """The part of the manifest's row that is the same in every layout."""
@@ -87,7 +96,7 @@ class FileLocation:
     file_sha256: str  # of the picture's bytes, in a shard or not
 
 
-def in_order(entries: Sequence[ManifestRow]) -> tuple[ManifestRow, ...]:
+def sort_rows(entries: Sequence[ManifestRow]) -> tuple[ManifestRow, ...]:
     """A fixed order: by sample, its original first, then its control."""
     rank = {"original": 0, "control": 1}
 

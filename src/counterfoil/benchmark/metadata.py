@@ -23,7 +23,7 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class ClassOfLabels(_Part):
+class ClassNote(_Part):
     """A class, what people call it, and the labels of models that count as it."""
 
     label: str
@@ -35,7 +35,7 @@ class LabelNote(_Part):
     """The label space, of which the benchmark's classes are a part."""
 
     space: str
-    classes: tuple[ClassOfLabels, ...]
+    classes: tuple[ClassNote, ...]
 
 
 class MiningNote(_Part):
@@ -98,7 +98,7 @@ class FileNote(_Part):
         return {name: value for name, value in dump(self).items() if value or name != "content"}
 
 
-class Record(_Part):
+class BenchmarkRecord(_Part):
     """The whole of benchmark.json."""
 
     format: Literal[1, 2] = 2  # 1: the digest covers the bytes of every file; 2: of tables it covers the content
@@ -143,7 +143,7 @@ class Record(_Part):
             said["files"] = {**said["files"], **tables}
         return _hash(said)
 
-    def sealed(self, files: Mapping[str, FileNote]) -> Record:
+    def sealed(self, files: Mapping[str, FileNote]) -> BenchmarkRecord:
         """The record with its files and its digest."""
         whole = self.model_copy(update={"files": dict(sorted(files.items()))})
         return whole.model_copy(update={"digest": whole.computed_digest()})
@@ -153,13 +153,13 @@ class Record(_Part):
         return json.dumps(self.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n"
 
 
-def content_digest(manifest: Manifest) -> str:
+def digest_content(manifest: Manifest) -> str:
     """Hash over every picture's id, label, bytes and pixels; neither order nor layout changes it."""
     columns = ("id", "split", "label", "file_sha256", "pixel_sha256")
     return _hash(sorted(zip(*(map(str, manifest.table[name]) for name in columns), strict=True)))
 
 
-def read_benchmark_record(folder: Path) -> Record:
+def read_benchmark_record(folder: Path) -> BenchmarkRecord:
     """The record of a benchmark's folder."""
     path = folder / RECORD
     if not path.is_file():
@@ -169,7 +169,7 @@ def read_benchmark_record(folder: Path) -> Record:
         )
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-        found = Record.model_validate(content)
+        found = BenchmarkRecord.model_validate(content)
         found.text().encode()  # JSON may hold halves of characters, which no digest takes
     except ValidationError as error:
         first = error.errors()[0]

@@ -77,7 +77,7 @@ class BenchmarkSelection:
         if self.verified is not None:
             decisions = self.decisions
             rules.append(("too few answers of people", lambda one: one.variant.id in decisions))
-            rules.append(("undecided between people", lambda one: not _is_open(decisions[one.variant.id])))
+            rules.append(("undecided between people", lambda one: not _is_undecided(decisions[one.variant.id])))
             rules.append(("rejected by people", lambda one: decisions[one.variant.id].kept))
         return rules
 
@@ -95,7 +95,7 @@ class BenchmarkSelection:
         ]
 
 
-def _is_open(decision: Decision) -> bool:
+def _is_undecided(decision: Decision) -> bool:
     """Whether people's answers came to nothing: such a picture is not kept, but nobody rejected it either."""
     return "undecided" in decision.decided.values()
 
@@ -106,7 +106,7 @@ _FREE = re.compile(
     r"(-[0-9]+(-[0-9]+)*)?(-clause)?(-license|-licence)?(-(deed|unported|international|generic|or-later|only))?"
 )
 _CREATIVE_COMMONS = re.compile(r"creativecommons\.org/(?:licenses|publicdomain)/([a-z-]+)")
-_SPOKEN = {
+_SPELLINGS = {
     "zero": "cc0",
     "mark": "pdm",
     "attribution-sharealike": "cc-by-sa",
@@ -119,21 +119,21 @@ _SPOKEN = {
 }
 
 
-def redistributable(licences: Iterable[str]) -> bool:
+def is_redistributable(licences: Iterable[str]) -> bool:
     """Whether every one of these licences is known to let edited pictures be passed on.
 
     A licence that allows no derivatives (CC BY-ND) does not: every picture here went through the tool. A name that is
     not known counts as forbidden, since nobody has said yes.
     """
     found = list(licences)
-    return bool(found) and all(_FREE.fullmatch(_folded(licence)) is not None for licence in found)
+    return bool(found) and all(_FREE.fullmatch(_normalise(licence)) is not None for licence in found)
 
 
-def _folded(licence: str) -> str:
+def _normalise(licence: str) -> str:
     """One spelling for "CC BY-SA 4.0", "cc-by-sa-4.0" and the address of its deed."""
     text = licence.strip().lower()
     if address := _CREATIVE_COMMONS.search(text):
         name = address.group(1)
-        return _SPOKEN.get(name, f"cc-{name}")
+        return _SPELLINGS.get(name, f"cc-{name}")
     text = re.sub(r"[^a-z0-9]+", "-", text).strip("-")
-    return _SPOKEN.get(text, text)
+    return _SPELLINGS.get(text, text)

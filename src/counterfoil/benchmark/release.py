@@ -12,8 +12,8 @@ from typing import Any, Literal
 from counterfoil import __version__
 from counterfoil.benchmark.layouts import LayoutName
 from counterfoil.benchmark.manifest import ManifestRow
-from counterfoil.benchmark.picture_selection import BenchmarkSelection, redistributable
-from counterfoil.benchmark.writer import Draft, Frozen, Title, write_benchmark
+from counterfoil.benchmark.picture_selection import BenchmarkSelection, is_redistributable
+from counterfoil.benchmark.writer import BenchmarkDraft, FreezeResult, Title, write_benchmark
 from counterfoil.edits.registry import EDITS
 from counterfoil.errors import UserError
 from counterfoil.labels.benchmark_classes import SPACES, load_label_space
@@ -25,7 +25,7 @@ from counterfoil.types import Decision, Provenance, Sample, StoredVariant, Varia
 UNKNOWN = "unknown"
 _NOT_FREE = "licence forbids passing on, or is not known"
 _JOINED = " + "  # between the licences of a photo and of the one that lends its background
-_PLACES = {name for edit in EDITS.values() for name in edit.places}  # settings that say where
+_PATH_SETTINGS = {name for edit in EDITS.values() for name in edit.places}  # settings that say where
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,19 +67,19 @@ class _Pictures:
         return self.path(entry).read_bytes()
 
 
-def freeze(workspace: Workspace, job: FreezeConfig, out: Path) -> Frozen:
+def freeze(workspace: Workspace, job: FreezeConfig, out: Path) -> FreezeResult:
     """Write the benchmark of a workspace."""
     choice = BenchmarkSelection(workspace, job.mined, job.verified, job.originals)
     kept, left_out = choice.kept()
-    space = _space(kept, job.classes or _painted_classes(workspace))
-    entries = _described(kept, choice.decisions, _Photos(workspace, job.licence), space)
+    space = _choose_space(kept, job.classes or _painted_classes(workspace))
+    entries = _describe_rows(kept, choice.decisions, _Photos(workspace, job.licence), space)
     if job.redistributable_only:
-        free = _free(entries)
+        free = _keep_redistributable(entries)
         left_out[_NOT_FREE] = len(entries) - len(free)
         entries = free
     if not any(entry.split == "test" for entry in entries):
-        raise UserError(_nothing_left(workspace, left_out))
-    draft = Draft(
+        raise UserError(_describe_empty(workspace, left_out))
+    draft = BenchmarkDraft(
         title=job.title,
         layout=job.layout,
         entries=entries,
@@ -88,12 +88,12 @@ def freeze(workspace: Workspace, job: FreezeConfig, out: Path) -> Frozen:
         mined=choice.mined,
         verified=choice.verified,
         left_out=left_out,
-        made_with=_made_with(workspace),
+        made_with=_describe_origin(workspace),
     )
     return write_benchmark(draft, _Pictures(workspace), out, job.previous, job.shard_bytes)
 
 
-def _nothing_left(workspace: Workspace, left_out: Mapping[str, int]) -> str:
+def _describe_empty(workspace: Workspace, left_out: Mapping[str, int]) -> str:
     reasons = ", ".join(f"{number} {reason}" for reason, number in left_out.items() if number)
     licence = "; --licence speaks for photos whose source names none" if left_out.get(_NOT_FREE) else ""
     return (
@@ -114,7 +114,7 @@ class _Photos:
         photos = stored.photos or self._from_source(stored)
         origins = [photo.origin for photo in photos if photo.origin]
         licences = [photo.licence or self.otherwise or UNKNOWN for photo in photos]
-        if _outside(json.loads(stored.variant.settings or "{}")):
+        if _has_path(json.loads(stored.variant.settings or "{}")):
             licences.append(UNKNOWN)  # a background from a folder, of which nobody said a licence
         return Provenance(_JOINED.join(dict.fromkeys(origins)), _JOINED.join(dict.fromkeys(licences)))
 
@@ -140,50 +140,50 @@ class _Photos:
         return {sample.id: sample for sample in found}
 
 
-def _described(
+def _describe_rows(
     kept: Sequence[StoredVariant], decisions: Mapping[str, Decision], photos: _Photos, space: LabelSpace
 ) -> tuple[ManifestRow, ...]:
     """The pictures with what is known of them."""
     entries = []
     for stored in kept:
         origin, licence = photos.describe(stored)
-        settled = replace(stored, variant=_public(stored.variant), file=stored.file.removeprefix("pictures/"))
+        settled = replace(stored, variant=_without_paths(stored.variant), file=stored.file.removeprefix("pictures/"))
         name = space.name_of(stored.variant.label)
         entries.append(ManifestRow(settled, name, origin, licence, decisions.get(stored.variant.id)))
     return tuple(entries)
 
 
-def _free(entries: Sequence[ManifestRow]) -> tuple[ManifestRow, ...]:
+def _keep_redistributable(entries: Sequence[ManifestRow]) -> tuple[ManifestRow, ...]:
     """The pictures that may be passed on; references only where a picture is left that they serve."""
-    free = [entry for entry in entries if redistributable(entry.licence.split(_JOINED))]
+    free = [entry for entry in entries if is_redistributable(entry.licence.split(_JOINED))]
     served = {entry.variant.sample_id for entry in free if entry.split == "test"}
     return tuple(entry for entry in free if entry.variant.sample_id in served)
 
 
-def _public(variant: Variant) -> Variant:
+def _without_paths(variant: Variant) -> Variant:
     """The variant without the paths of the machine that made it."""
     settings = json.loads(variant.settings or "{}")
-    if not _outside(settings):
+    if not _has_path(settings):
         return variant
-    return replace(variant, settings=json.dumps(_without_places(settings), sort_keys=True))
+    return replace(variant, settings=json.dumps(_shorten_paths(settings), sort_keys=True))
 
 
-def _outside(settings: Any) -> bool:
+def _has_path(settings: Any) -> bool:
     """Whether an edit, or one within it, took something from a place outside."""
     if isinstance(settings, list):
-        return any(_outside(item) for item in settings)
+        return any(_has_path(item) for item in settings)
     if not isinstance(settings, dict):
         return False
-    return any((name in _PLACES and value is not None) or _outside(value) for name, value in settings.items())
+    return any((name in _PATH_SETTINGS and value is not None) or _has_path(value) for name, value in settings.items())
 
 
-def _without_places(settings: Any) -> Any:
+def _shorten_paths(settings: Any) -> Any:
     if isinstance(settings, list):
-        return [_without_places(item) for item in settings]
+        return [_shorten_paths(item) for item in settings]
     if not isinstance(settings, dict):
         return settings
     return {
-        name: Path(value).name if name in _PLACES and isinstance(value, str) else _without_places(value)
+        name: Path(value).name if name in _PATH_SETTINGS and isinstance(value, str) else _shorten_paths(value)
         for name, value in settings.items()
     }
 
@@ -194,7 +194,7 @@ def _painted_classes(workspace: Workspace) -> str | None:
     return str(classes) if classes in SPACES else None
 
 
-def _space(kept: Sequence[StoredVariant], classes: str | None) -> LabelSpace:
+def _choose_space(kept: Sequence[StoredVariant], classes: str | None) -> LabelSpace:
     """The space that was named, else the known one that has all the labels, else the labels themselves."""
     labels = sorted({stored.variant.label for stored in kept})
     if classes is None:
@@ -208,7 +208,7 @@ def _space(kept: Sequence[StoredVariant], classes: str | None) -> LabelSpace:
     return space
 
 
-def _made_with(workspace: Workspace) -> dict[str, Any]:
+def _describe_origin(workspace: Workspace) -> dict[str, Any]:
     """The tool, and what the pictures were made by; no paths of the machine."""
     wanted = ("recipe_digest", "seed", "environment")
     record = workspace.record

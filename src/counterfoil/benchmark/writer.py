@@ -12,22 +12,22 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from counterfoil.benchmark.card import CARD, CONTACT, card, contact_sheet
-from counterfoil.benchmark.croissant import CROISSANT, croissant
+from counterfoil.benchmark.card import CARD, CONTACT, draw_contact_sheet, render_card
+from counterfoil.benchmark.croissant import CROISSANT, render_croissant
 from counterfoil.benchmark.diff import BenchmarkDiff, BenchmarkVersion, compare_versions, describe_diff, read_version
-from counterfoil.benchmark.integrity import THREADS, file_notes, files_below, with_contents
+from counterfoil.benchmark.integrity import THREADS, add_content_hashes, hash_files, list_files
 from counterfoil.benchmark.layouts import LAYOUTS, LayoutFolder, LayoutName
-from counterfoil.benchmark.manifest import Manifest, ManifestRow, in_order, read_manifest, write_manifest
+from counterfoil.benchmark.manifest import Manifest, ManifestRow, read_manifest, sort_rows, write_manifest
 from counterfoil.benchmark.metadata import (
     VERSION,
     AnnotatorNote,
-    ClassOfLabels,
+    BenchmarkRecord,
+    ClassNote,
     Counts,
     LabelNote,
     MiningNote,
-    Record,
     VerificationNote,
-    content_digest,
+    digest_content,
 )
 from counterfoil.errors import Unusable, UserError
 from counterfoil.labels.label_space import LabelSpace
@@ -40,19 +40,19 @@ CHANGELOG = "CHANGELOG.md"
 _TOP = "# Changelog\n"
 
 
-def changelog(record: Record, comparison: BenchmarkDiff | None, previous: Path | None) -> str:
+def render_changelog(record: BenchmarkRecord, comparison: BenchmarkDiff | None, previous: Path | None) -> str:
     """The changelog of a version, on top of the earlier one's where there is one."""
     counts = record.counts
     lines = [f"{counts.test} pictures of {len(record.labels.classes)} classes, {counts.reference} for reference."]
     if comparison is not None:
-        lines += ["", f"Since {comparison.old_version}:", "", *_marked(describe_diff(comparison)[1:])]
+        lines += ["", f"Since {comparison.old_version}:", "", *_as_list(describe_diff(comparison)[1:])]
     elif previous is None:
         lines += ["", "First version."]
     earlier = (previous / CHANGELOG).read_text(encoding="utf-8").removeprefix(_TOP) if previous else ""
     return "\n".join([_TOP, f"## {record.version}", "", *lines, ""]) + earlier
 
 
-def _marked(lines: list[str]) -> list[str]:
+def _as_list(lines: list[str]) -> list[str]:
     """Lines of the comparison as a list; those that stand under another are indented."""
     return [f"  - {line.strip()}" if line.startswith("  ") else f"- {line}" for line in lines]
 
@@ -86,7 +86,7 @@ class Title:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Draft:
+class BenchmarkDraft:
     """Everything that a benchmark consists of."""
 
     title: Title
@@ -99,16 +99,16 @@ class Draft:
     left_out: Mapping[str, int] = field(default_factory=dict)  # reason to number
     made_with: Mapping[str, Any] = field(default_factory=dict)
 
-    def record(self, manifest: Manifest) -> Record:
+    def record(self, manifest: Manifest) -> BenchmarkRecord:
         """What benchmark.json will say, but for the files and the digest."""
         title = self.title
-        return Record(
+        return BenchmarkRecord(
             name=title.name, version=title.version, description=title.description, url=title.url,
             published=title.published, layout=self.layout, labels=self.labels, scoring=self.scoring,
             surrogates=dict(self.mined.surrogates) if self.mined else {}, mining=self._mining,
             verification=self._verification, counts=self._counts, notes=self._notes,
-            licences=_sorted(Counter(entry.licence or UNKNOWN for entry in self.entries)),
-            made_with=self.made_with, content_digest=content_digest(manifest),
+            licences=_sort_counts(Counter(entry.licence or UNKNOWN for entry in self.entries)),
+            made_with=self.made_with, content_digest=digest_content(manifest),
         )  # fmt: skip
 
     @property
@@ -118,7 +118,7 @@ class Draft:
         return LabelNote(
             space=self.space.name,
             classes=tuple(
-                ClassOfLabels(label=label, name=self.space.name_of(label), ids=self.space.ids_of(label) or (label,))
+                ClassNote(label=label, name=self.space.name_of(label), ids=self.space.ids_of(label) or (label,))
                 for label in self.space.labels
                 if label in used
             ),
@@ -149,7 +149,7 @@ class Draft:
         return Counts(
             pictures=len(self.entries), test=splits["test"], reference=splits["reference"],
             samples=len({entry.variant.sample_id for entry in self.entries}),
-            attributes=_sorted(Counter(entry.variant.attribute for entry in self.entries)),
+            attributes=_sort_counts(Counter(entry.variant.attribute for entry in self.entries)),
             left_out={reason: number for reason, number in sorted(self.left_out.items()) if number},
         )  # fmt: skip
 
@@ -176,7 +176,7 @@ def _is_date(text: str) -> bool:
         return False
 
 
-def _sorted(counts: Mapping[str, int]) -> dict[str, int]:
+def _sort_counts(counts: Mapping[str, int]) -> dict[str, int]:
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
@@ -194,51 +194,51 @@ class Pictures(Protocol):
 
 
 @dataclass(frozen=True)
-class Frozen:
+class FreezeResult:
     """A benchmark that was written, and what changed since the version before it."""
 
-    record: Record
+    record: BenchmarkRecord
     comparison: BenchmarkDiff | None
 
 
 def write_benchmark(
-    draft: Draft, pictures: Pictures, out: Path, previous: Path | None = None, shard_bytes: int = 256 << 20
-) -> Frozen:
+    draft: BenchmarkDraft, pictures: Pictures, out: Path, previous: Path | None = None, shard_bytes: int = 256 << 20
+) -> FreezeResult:
     """Write the benchmark; the same draft gives the same digest, and with the same pyarrow the same bytes."""
     earlier = read_version(previous) if previous else None
-    entries = in_order(draft.entries)
+    entries = sort_rows(draft.entries)
     with write_folder_atomically(out, sum(map(pictures.size, entries))) as folder:
         layout = LAYOUTS[draft.layout](LayoutFolder(folder, [one.label for one in draft.labels.classes], shard_bytes))
-        for entry, data in _in_turn(entries, pictures):
+        for entry, data in _read_pictures(entries, pictures):
             layout.add(entry, data)
         places = layout.finish()
         write_manifest(folder, entries, places)
         manifest = read_manifest(folder)
         record = draft.record(manifest)
         comparison = compare_versions(earlier, BenchmarkVersion(record, manifest)) if earlier else None
-        (folder / CONTACT).write_bytes(contact_sheet(entries, pictures.read))
-        _write(folder / CARD, card(record, entries))
-        _write(folder / CHANGELOG, changelog(record, comparison, previous))
-        notes = file_notes(folder, sorted(files_below(folder) - {place.file for place in places if not place.member}))
-        _write(folder / CROISSANT, croissant(record, notes))
-        sealed = record.sealed(with_contents(folder, {**notes, **file_notes(folder, [CROISSANT])}))
+        (folder / CONTACT).write_bytes(draw_contact_sheet(entries, pictures.read))
+        _write(folder / CARD, render_card(record, entries))
+        _write(folder / CHANGELOG, render_changelog(record, comparison, previous))
+        notes = hash_files(folder, sorted(list_files(folder) - {place.file for place in places if not place.member}))
+        _write(folder / CROISSANT, render_croissant(record, notes))
+        sealed = record.sealed(add_content_hashes(folder, {**notes, **hash_files(folder, [CROISSANT])}))
         _write(folder / RECORD, sealed.text())
-    return Frozen(sealed, comparison)
+    return FreezeResult(sealed, comparison)
 
 
 def _write(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8", newline="\n")
 
 
-def _in_turn(entries: Sequence[ManifestRow], pictures: Pictures) -> Iterator[tuple[ManifestRow, bytes]]:
+def _read_pictures(entries: Sequence[ManifestRow], pictures: Pictures) -> Iterator[tuple[ManifestRow, bytes]]:
     """Every picture's bytes in order, read and checked in threads."""
     with ThreadPoolExecutor(THREADS) as pool:
         for start in range(0, len(entries), _AT_ONCE):
             part = entries[start : start + _AT_ONCE]
-            yield from zip(part, pool.map(lambda entry: _checked(entry, pictures.read(entry)), part), strict=True)
+            yield from zip(part, pool.map(lambda entry: _check_pixels(entry, pictures.read(entry)), part), strict=True)
 
 
-def _checked(entry: ManifestRow, data: bytes) -> bytes:
+def _check_pixels(entry: ManifestRow, data: bytes) -> bytes:
     """The bytes, if they are the picture that the workspace's manifest names."""
     try:
         same = pixel_hash(decoded(data, entry.stored.file)) == entry.stored.sha256

@@ -13,8 +13,8 @@ from counterfoil.cli.config_file import config_option
 from counterfoil.cli.shared_options import chosen_options, model_options, workers_option
 from counterfoil.cli.terminal_output import command_line, print_models, print_result
 from counterfoil.evaluation import EvaluationConfig, run_evaluation
-from counterfoil.published.catalogue import describe_collection, full_address, open_collection, paper_tables
-from counterfoil.published.leaderboard import as_html, as_json, as_markdown, as_text, leaderboard
+from counterfoil.published.catalogue import describe_collection, full_address, make_paper_tables, open_collection
+from counterfoil.published.leaderboard import build_leaderboard, render_html, render_json, render_markdown, render_text
 from counterfoil.published.published_numbers import MANY, Leaderboard
 from counterfoil.store.files import write_atomically
 
@@ -40,10 +40,10 @@ def evaluate(collection: str, models: tuple[str, ...], out: Path, **options: Any
         collection=opened, models=models, options=chosen_options(options), address=full_address(collection),
         command=command_line(), **asked,
     )  # fmt: skip
-    print_result(run_evaluation(evaluation, out, print_models, paper_tables))
+    print_result(run_evaluation(evaluation, out, print_models, make_paper_tables))
 
 
-_FORMS = {"text": as_text, "markdown": as_markdown, "json": as_json, "html": as_html}
+_FORMS = {"text": render_text, "markdown": render_markdown, "json": render_json, "html": render_html}
 
 
 @click.command(name="leaderboard")
@@ -59,7 +59,7 @@ def leaderboard_command(
     benchmark: str, runs: tuple[Path, ...], form: str, files: tuple[Path, ...], every: bool, out: Path | None
 ) -> None:
     """Show what was published of a benchmark, your own runs first."""
-    board = leaderboard(benchmark, runs, files)
+    board = build_leaderboard(benchmark, runs, files)
     told = _for_the_terminal(board, every) if form == "text" and out is None else _FORMS[form](board)
     click.echo(told if out is None else write_atomically(out, told), nl=out is not None)
 
@@ -67,5 +67,5 @@ def leaderboard_command(
 def _for_the_terminal(board: Leaderboard, every: bool) -> str:
     """As wide as the terminal, and a part of a long board; whole rows, and all, where a program reads them."""
     if not sys.stdout.isatty():
-        return as_text(board)
-    return as_text(board, shutil.get_terminal_size().columns, None if every else MANY)
+        return render_text(board)
+    return render_text(board, shutil.get_terminal_size().columns, None if every else MANY)

@@ -12,12 +12,12 @@ from typing import Any
 import click
 
 from counterfoil.benchmark.diff import compare_versions, describe_diff, read_version
-from counterfoil.benchmark.integrity import differences, pixel_differences
+from counterfoil.benchmark.integrity import find_differences, find_pixel_differences
 from counterfoil.benchmark.layouts import LAYOUTS
 from counterfoil.benchmark.metadata import read_benchmark_record
 from counterfoil.benchmark.release import UNKNOWN, FreezeConfig
 from counterfoil.benchmark.release import freeze as freeze_workspace
-from counterfoil.benchmark.writer import IN_DOUBT, Frozen, Title
+from counterfoil.benchmark.writer import IN_DOUBT, FreezeResult, Title
 from counterfoil.errors import UserError
 from counterfoil.store.workspace import Workspace
 
@@ -67,7 +67,7 @@ def freeze(workspace: Path, out: Path, shard_mb: int, **options: Any) -> None:
     click.echo(f"benchmark: {out}")
 
 
-def describe_frozen(frozen: Frozen) -> list[str]:
+def describe_frozen(frozen: FreezeResult) -> list[str]:
     """What was frozen, in words."""
     record, counts = frozen.record, frozen.record.counts
     return [
@@ -89,9 +89,9 @@ def describe_frozen(frozen: Frozen) -> list[str]:
 def check(benchmark: Path, digest: str | None, files_only: bool, as_json: bool) -> None:
     """Verify every hash of a benchmark and name what differs; exit status 1 where something does."""
     wanted = None if digest is None else _digest(digest)
-    found = differences(benchmark)
+    found = find_differences(benchmark)
     if not found and not files_only:
-        found = pixel_differences(benchmark)
+        found = find_pixel_differences(benchmark)
     record = read_benchmark_record(benchmark)
     lines = [str(difference) for difference in found]
     if wanted not in (None, record.digest):

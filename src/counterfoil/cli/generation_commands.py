@@ -19,7 +19,7 @@ from counterfoil.generation.generator import GenerationConfig, generate_pictures
 from counterfoil.generation.prompt_plan import Selection
 from counterfoil.generation.quality_control import QualityBounds, control_quality
 from counterfoil.generation.quality_page import ReferenceComparison, neighbours, read_reference, write_quality_page
-from counterfoil.mining.prompt_study import outdated, prompt_json, prompt_study, prompt_table
+from counterfoil.mining.prompt_study import compare_prompts, describe_outdated, render_prompt_json, render_prompt_table
 from counterfoil.painters.painter_protocol import PaintOptions
 from counterfoil.recipes.edit_recipe import load_recipe
 from counterfoil.recipes.prompt_recipe import is_prompt_recipe
@@ -152,10 +152,10 @@ def analyse() -> None:
 @click.option("--out", type=click.Path(path_type=Path), help="Also write the JSON into this file.")
 def prompts(workspaces: tuple[Path, ...], compared: int, as_json: bool, out: Path | None) -> None:
     """Compare prompt templates by shared failures, verified pictures and diversity, with 95 % intervals."""
-    rows = prompt_study(workspaces, compared)
-    document = json.dumps(prompt_json(rows), indent=1, allow_nan=False)
+    rows = compare_prompts(workspaces, compared)
+    document = json.dumps(render_prompt_json(rows), indent=1, allow_nan=False)
     if out is not None:
         write_atomically(out, document)
-    for line in outdated(workspaces):
+    for line in describe_outdated(workspaces):
         click.echo(line, err=True)
-    click.echo(document if as_json else prompt_table(rows))
+    click.echo(document if as_json else render_prompt_table(rows))

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from counterfoil.errors import UserError
-from counterfoil.published.catalogue import paper_tables, picture_reader
+from counterfoil.published.catalogue import make_paper_tables, picture_reader
 from counterfoil.report.exports import EXPORTS, export_names, exported
 from counterfoil.report.findings import headline_of
 from counterfoil.report.gate import (
@@ -115,7 +115,7 @@ def report(runs: tuple[Path, ...], out: Path, names: tuple[str, ...], exports: s
     """Make the report of a finished run again, or one comparison of several runs over the same pictures."""
     wanted = export_names(exports) if exports else []
     study = open_runs(runs, names)
-    content = content_of(study, ThumbnailCache(study.folders, picture_reader(study)), paper_tables)
+    content = content_of(study, ThumbnailCache(study.folders, picture_reader(study)), make_paper_tables)
     page = write_study(out, content)
     if "csv" in wanted:
         content = replace(content, top5_drops=study.top5_drops)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
-from counterfoil.mining.rules import AnswerMatrix, Rule, balanced, group_of, kept_of_all, pictures_per_setting
+from counterfoil.mining.rules import AnswerMatrix, Rule, apply_rule, balance_group, balance_groups, count_per_setting
 from counterfoil.mining.surrogate_answers import AskedModel, MiningConfig, SurrogateAnswers
 from counterfoil.statistics.intervals import Estimate
 from counterfoil.statistics.shares import PhotoCounts, estimate_share, pooled_share
@@ -25,20 +25,20 @@ class MiningSelection:
     notes: tuple[str, ...]
 
 
-def choose(asked: SurrogateAnswers, job: MiningConfig) -> MiningSelection:
+def select_pictures(asked: SurrogateAnswers, job: MiningConfig) -> MiningSelection:
     """Apply the rule and the balance; a choice of nothing is the user's to mend."""
-    _need_answers(asked)
-    rule, notes = _applicable(asked, job.rule)
-    _need_probabilities(asked, rule)
-    chosen = kept_of_all(asked.said.of(slice(0, asked.surrogates)), rule)
+    _require_answers(asked)
+    rule, notes = _adapt_rule(asked, job.rule)
+    _require_probabilities(asked, rule)
+    chosen = apply_rule(asked.said.of(slice(0, asked.surrogates)), rule)
     words = rule.words(asked.surrogates)
     if not chosen.any():
-        raise UserError(_nothing(asked, rule, words))
-    kept, told = _balanced(asked, chosen, job)
+        raise UserError(_describe_empty(asked, rule, words))
+    kept, told = _balance(asked, chosen, job)
     return MiningSelection(rule, chosen, kept, words + told, notes)
 
 
-def _applicable(asked: SurrogateAnswers, rule: Rule) -> tuple[Rule, tuple[str, ...]]:
+def _adapt_rule(asked: SurrogateAnswers, rule: Rule) -> tuple[Rule, tuple[str, ...]]:
     """Without any original its condition falls; pictures whose original alone is missing cannot fulfil it."""
     if rule.original == "none":
         return rule, ()
@@ -50,7 +50,7 @@ def _applicable(asked: SurrogateAnswers, rule: Rule) -> tuple[Rule, tuple[str, .
     return rule, (f"{missing} candidates have no original and cannot be kept by this rule.",)
 
 
-def _need_answers(asked: SurrogateAnswers) -> None:
+def _require_answers(asked: SurrogateAnswers) -> None:
     if np.isfinite(asked.said.right[: asked.surrogates]).any():
         return
     unread = [row.reason for row in asked.skipped if row.stage == "evaluate"]
@@ -61,7 +61,7 @@ def _need_answers(asked: SurrogateAnswers) -> None:
     )
 
 
-def _need_probabilities(asked: SurrogateAnswers, rule: Rule) -> None:
+def _require_probabilities(asked: SurrogateAnswers, rule: Rule) -> None:
     """Answers saved without probabilities come as 1 for the class named and 0 for others: those are none."""
     if rule.kind != "mean-probability":
         return
@@ -73,15 +73,15 @@ def _need_probabilities(asked: SurrogateAnswers, rule: Rule) -> None:
             )
 
 
-def _nothing(asked: SurrogateAnswers, rule: Rule, words: str) -> str:
+def _describe_empty(asked: SurrogateAnswers, rule: Rule, words: str) -> str:
     """What was asked for, and what other settings would keep."""
     surrogates = asked.said.of(slice(0, asked.surrogates))
-    settings = pictures_per_setting(surrogates, rule)
+    settings = count_per_setting(surrogates, rule)
     told = ", ".join(f"{name}: {pictures}" for name, pictures in settings.items())
     if any(settings.values()):
         advice = "lower --at-least" if rule.kind != "mean-probability" else "raise --below"
     else:
-        freed = int(kept_of_all(surrogates, replace(rule, original="none")).sum())
+        freed = int(apply_rule(surrogates, replace(rule, original="none")).sum())
         advice = "add edits, stronger levels or photos" + (
             f", or try --original none, which keeps {freed}" * (freed > 0)
         )
@@ -91,12 +91,12 @@ def _nothing(asked: SurrogateAnswers, rule: Rule, words: str) -> str:
     )
 
 
-def _balanced(asked: SurrogateAnswers, chosen: NDArray[np.bool_], job: MiningConfig) -> tuple[NDArray[np.bool_], str]:
+def _balance(asked: SurrogateAnswers, chosen: NDArray[np.bool_], job: MiningConfig) -> tuple[NDArray[np.bool_], str]:
     if job.balance is None:
         return chosen, ""
     variants = [asked.candidates[place].variant for place in np.flatnonzero(chosen)]
-    groups = {v.id: group_of(job.balance, v.label, v.attribute) for v in variants}
-    ids, most = balanced(groups, job.most_per_group)
+    groups = {v.id: balance_group(job.balance, v.label, v.attribute) for v in variants}
+    ids, most = balance_groups(groups, job.most_per_group)
     wanted = set(ids)
     kept = np.array([e.variant.id in wanted for e in asked.candidates], bool)
     over = {"class": "class", "attribute": "attribute", "both": "class and attribute"}[job.balance]
@@ -104,7 +104,7 @@ def _balanced(asked: SurrogateAnswers, chosen: NDArray[np.bool_], job: MiningCon
 
 
 @dataclass(frozen=True)
-class SelectionAnswers:
+class MinedAnswers:
     """What was asked, what was said, what was kept."""
 
     job: MiningConfig

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.mining.balanced_selection import SelectionAnswers
+from counterfoil.mining.balanced_selection import MinedAnswers
 from counterfoil.mining.mining_results import (
     ALL,
     Curve,
@@ -29,7 +29,15 @@ from counterfoil.mining.mining_results import (
     WrongAnswers,
     Yield,
 )
-from counterfoil.mining.rules import AnswerMatrix, Rule, common_wrong_answer, kept_by, names_the_same, spread, subsets
+from counterfoil.mining.rules import (
+    AnswerMatrix,
+    Rule,
+    apply_to_groups,
+    find_common_answer,
+    list_subsets,
+    measure_spread,
+    repeats_common_answer,
+)
 from counterfoil.statistics.intervals import Estimate
 from counterfoil.statistics.shares import (
     PhotoCounts,
@@ -65,10 +73,10 @@ class Bias(NamedTuple):
 def leave_one_out(said: AnswerMatrix, rule: Rule) -> NDArray[np.bool_]:
     """What is kept by all and, row by row after that, by all but one, (1 + surrogates, pictures)."""
     groups = np.vstack([np.ones((1, len(said.right)), bool), ~np.eye(len(said.right), dtype=bool)])
-    return kept_by(said, rule, groups)
+    return apply_to_groups(said, rule, groups)
 
 
-def bias_of(said: AnswerMatrix, surrogates: int, rule: Rule, photos: PhotoCounts) -> list[Bias]:
+def cross_fit_bias(said: AnswerMatrix, surrogates: int, rule: Rule, photos: PhotoCounts) -> list[Bias]:
     """The bias of every surrogate, whose answers stand first; there must be two at least, since the others choose."""
     chosen, targets = said.of(slice(0, surrogates)), said.of(slice(surrogates, None))
     whole, *without = leave_one_out(chosen, rule)
@@ -76,7 +84,7 @@ def bias_of(said: AnswerMatrix, surrogates: int, rule: Rule, photos: PhotoCounts
         Bias(
             _accuracy(right, whole, photos),
             _accuracy(right, others, photos),
-            *_by_targets(targets, whole, others, photos),
+            *_target_accuracies(targets, whole, others, photos),
             int(others.sum()),
         )
         for right, others in zip(chosen.right, without, strict=True)
@@ -87,7 +95,7 @@ def _accuracy(right: NDArray[np.float64], kept: NDArray[np.bool_], photos: Photo
     return pooled_share(right == 1, np.isfinite(right) & kept, photos)
 
 
-def _by_targets(
+def _target_accuracies(
     targets: AnswerMatrix, whole: NDArray[np.bool_], others: NDArray[np.bool_], photos: PhotoCounts
 ) -> tuple[PhotoShare, PhotoShare]:
     """The targets' mean accuracies on both choices; the same targets on both sides, or they could not be compared."""
@@ -115,7 +123,9 @@ class CurveRow(NamedTuple):
     transfer: PhotoShare  # failures where the model has the original right
 
 
-def curve(said: AnswerMatrix, rule: Rule, groups: NDArray[np.bool_], photos: PhotoCounts) -> list[list[CurveRow]]:
+def trace_curves(
+    said: AnswerMatrix, rule: Rule, groups: NDArray[np.bool_], photos: PhotoCounts
+) -> list[list[CurveRow]]:
     """For every model a row per size of group; the first models are the surrogates, each seen where it had no say.
 
     `groups` is (groups, surrogates), `said` all models' answers, the surrogates' first.
@@ -123,12 +133,12 @@ def curve(said: AnswerMatrix, rule: Rule, groups: NDArray[np.bool_], photos: Pho
     sizes = groups.sum(axis=1)
     found: list[list[CurveRow]] = [[] for _ in said.right]
     for size in np.unique(sizes):
-        for rows, told in zip(found, _of_size(said, rule, groups[sizes == size], photos), strict=True):
-            rows += [] if told is None else [_row(int(size), *told)]
+        for rows, told in zip(found, _shares_of_size(said, rule, groups[sizes == size], photos), strict=True):
+            rows += [] if told is None else [_curve_row(int(size), *told)]
     return found
 
 
-def _of_size(
+def _shares_of_size(
     said: AnswerMatrix, rule: Rule, groups: NDArray[np.bool_], photos: PhotoCounts
 ) -> list[tuple[ShareSum, ShareSum] | None]:
     """Accuracy and transfer of every model, added up block by block; None of a surrogate that is in every group."""
@@ -136,7 +146,7 @@ def _of_size(
     found: list[tuple[ShareSum, ShareSum] | None] = [None] * len(said.right)
     for start in range(0, len(groups), _BLOCK):  # the counts of all groups at once would fill the memory
         own = groups[start : start + _BLOCK]
-        kept = kept_by(surrogates, rule, own)
+        kept = apply_to_groups(surrogates, rule, own)
         for place, before in enumerate(found):
             outside = ~own[:, place] if place < own.shape[1] else np.ones(len(own), bool)
             if outside.any():
@@ -154,7 +164,7 @@ def _shares(model: AnswerMatrix, kept: NDArray[np.bool_], photos: PhotoCounts) -
     return sum_shares(hits, asked), sum_shares(lost, known)
 
 
-def _row(size: int, accuracy: ShareSum, transfer: ShareSum) -> CurveRow:
+def _curve_row(size: int, accuracy: ShareSum, transfer: ShareSum) -> CurveRow:
     ends = accuracy.lowest, accuracy.highest
     return CurveRow(size, accuracy.sets, accuracy.empty, accuracy.mean, *ends, transfer.mean)
 
@@ -162,14 +172,14 @@ def _row(size: int, accuracy: ShareSum, transfer: ShareSum) -> CurveRow:
 _SEED = 0  # of sampled groups: the same answers give the same page
 
 
-def groups_of(picked: SelectionAnswers) -> NDArray[np.bool_]:
+def list_groups(picked: MinedAnswers) -> NDArray[np.bool_]:
     """The groups of surrogates that are looked at."""
-    return subsets(picked.asked.surrogates, np.random.default_rng(_SEED))
+    return list_subsets(picked.asked.surrogates, np.random.default_rng(_SEED))
 
 
-def curves_of(picked: SelectionAnswers, groups: NDArray[np.bool_]) -> list[Curve]:
+def estimate_curves(picked: MinedAnswers, groups: NDArray[np.bool_]) -> list[Curve]:
     """A curve for every target, and for every surrogate over the groups that it is not in."""
-    rows = curve(picked.said, _of_a_group(picked), groups, picked.photos)
+    rows = trace_curves(picked.said, _group_rule(picked), groups, picked.photos)
     found = []
     for place, (model, points) in enumerate(zip(picked.asked.models, rows, strict=True)):
         role: Role = "surrogate" if place < picked.asked.surrogates else "target"
@@ -178,12 +188,12 @@ def curves_of(picked: SelectionAnswers, groups: NDArray[np.bool_]) -> list[Curve
     return found
 
 
-def sizes_of(picked: SelectionAnswers, groups: NDArray[np.bool_]) -> list[SizeYield]:
+def estimate_size_yields(picked: MinedAnswers, groups: NDArray[np.bool_]) -> list[SizeYield]:
     """What share of the candidates groups of each size keep."""
     surrogates = picked.said.of(slice(0, picked.asked.surrogates))
-    rule = _of_a_group(picked)
+    rule = _group_rule(picked)
     starts = range(0, len(groups), _BLOCK)
-    blocks = [kept_by(surrogates, rule, groups[start : start + _BLOCK]).mean(axis=1) for start in starts]
+    blocks = [apply_to_groups(surrogates, rule, groups[start : start + _BLOCK]).mean(axis=1) for start in starts]
     shares, sizes = 100 * np.concatenate(blocks), groups.sum(axis=1)
     return [
         SizeYield(int(size), len(own), float(own.mean()), float(own.min()), float(own.max()))
@@ -192,21 +202,21 @@ def sizes_of(picked: SelectionAnswers, groups: NDArray[np.bool_]) -> list[SizeYi
     ]
 
 
-def biases_of(picked: SelectionAnswers) -> list[SelectionBias]:
+def estimate_biases(picked: MinedAnswers) -> list[SelectionBias]:
     """The selection bias of every surrogate; none where one chose alone, since no other can take its place."""
     if picked.asked.surrogates < 2:
         return []
-    found = bias_of(picked.said, picked.asked.surrogates, picked.choice.rule, picked.photos)
+    found = cross_fit_bias(picked.said, picked.asked.surrogates, picked.choice.rule, picked.photos)
     return [_bias(picked, place, row) for place, row in enumerate(found)]
 
 
-def _of_a_group(picked: SelectionAnswers) -> Rule:
+def _group_rule(picked: MinedAnswers) -> Rule:
     """A group chooses what all of it fail on, whatever number the rule asks of all surrogates: more, never milder."""
     rule = picked.choice.rule
     return rule if rule.kind == "mean-probability" else replace(rule, kind="all")
 
 
-def _bias(picked: SelectionAnswers, place: int, row: Bias) -> SelectionBias:
+def _bias(picked: MinedAnswers, place: int, row: Bias) -> SelectionBias:
     of_all, of_others = (estimate_share(found).scaled(100) for found in (row.of_all, row.of_others))
     own = [(1.0, row.of_others)]
     if _by_construction(picked):
@@ -220,13 +230,13 @@ def _bias(picked: SelectionAnswers, place: int, row: Bias) -> SelectionBias:
     return SelectionBias(name, of_all, of_others, bias.scaled(100), adjusted.scaled(100), row.pictures_of_others)
 
 
-def _by_construction(picked: SelectionAnswers) -> bool:
+def _by_construction(picked: MinedAnswers) -> bool:
     """Whether every surrogate has to fail, so that none can be right on what all chose."""
     rule, surrogates = picked.choice.rule, picked.asked.surrogates
     return rule.kind != "mean-probability" and int(rule.needed(np.array(surrogates))) == surrogates
 
 
-def _point(picked: SelectionAnswers, row: CurveRow) -> CurvePoint:
+def _point(picked: MinedAnswers, row: CurveRow) -> CurvePoint:
     n = picked.photos.many
     accuracy, transfer = (estimate_share(found)._replace(n=n).scaled(100) for found in (row.accuracy, row.transfer))
     return CurvePoint(
@@ -240,12 +250,12 @@ def _point(picked: SelectionAnswers, row: CurveRow) -> CurvePoint:
     )
 
 
-def transfers_of(picked: SelectionAnswers) -> list[Transfer]:
+def estimate_transfers(picked: MinedAnswers) -> list[Transfer]:
     """Every target."""
     return [_transfer(picked, model.name, picked.job.family(model.address), [place]) for place, model in picked.targets]
 
 
-def families_of(picked: SelectionAnswers) -> list[Transfer]:
+def estimate_families(picked: MinedAnswers) -> list[Transfer]:
     """The targets of each family together: a pair of target and picture counts once."""
     members: dict[str, list[int]] = {}
     for place, model in picked.targets:
@@ -253,7 +263,7 @@ def families_of(picked: SelectionAnswers) -> list[Transfer]:
     return [_transfer(picked, name, name, places) for name, places in members.items()]
 
 
-def _transfer(picked: SelectionAnswers, name: str, family: str, places: Sequence[int]) -> Transfer:
+def _transfer(picked: MinedAnswers, name: str, family: str, places: Sequence[int]) -> Transfer:
     right, original = picked.said.right[list(places)], picked.said.original[list(places)]
     chose = {picked.job.family(model.address) for model in picked.asked.models[: picked.asked.surrogates]}
     failing = _contrast(picked, right == 0, np.isfinite(right))
@@ -262,7 +272,7 @@ def _transfer(picked: SelectionAnswers, name: str, family: str, places: Sequence
 
 
 def _contrast(
-    picked: SelectionAnswers, hits: NDArray[np.bool_], among: NDArray[np.bool_]
+    picked: MinedAnswers, hits: NDArray[np.bool_], among: NDArray[np.bool_]
 ) -> tuple[Estimate, Estimate, Estimate]:
     """The share on the kept pictures, on all candidates, and how much more; over all pairs of model and picture."""
     chosen = np.broadcast_to(picked.choice.kept, among.shape)
@@ -271,10 +281,10 @@ def _contrast(
         for what, of in ((hits, among & chosen), (hits, among), (hits, among & ~chosen), (chosen, among))
     )
     of_kept, of_all = (estimate_share(found).scaled(100) for found in (kept, everything))
-    return of_kept, of_all, _more(kept, rest, part).scaled(100)
+    return of_kept, of_all, _difference(kept, rest, part).scaled(100)
 
 
-def _more(kept: PhotoShare, rest: PhotoShare, part: PhotoShare) -> Estimate:
+def _difference(kept: PhotoShare, rest: PhotoShare, part: PhotoShare) -> Estimate:
     """Kept against all is kept against the rest, less by the kept ones' part of all; all three are uncertain.
 
     The kept pictures are among all: an interval from those of these two would be too sure where all kept ones fail.
@@ -290,7 +300,7 @@ def _more(kept: PhotoShare, rest: PhotoShare, part: PhotoShare) -> Estimate:
 _GROUPED: dict[Literal["class", "attribute"], str] = {"class": "label", "attribute": "attribute"}
 
 
-def models_of(picked: SelectionAnswers) -> list[MinedModel]:
+def estimate_models(picked: MinedAnswers) -> list[MinedModel]:
     """Every model with its accuracies on originals, candidates and kept pictures."""
     first = np.zeros(len(picked.asked.candidates), bool)
     first[np.unique(picked.asked.photo, return_index=True)[1]] = True  # one picture stands for its photo's original
@@ -309,7 +319,7 @@ def models_of(picked: SelectionAnswers) -> list[MinedModel]:
     return found
 
 
-def yields_of(picked: SelectionAnswers) -> list[Yield]:
+def estimate_yields(picked: MinedAnswers) -> list[Yield]:
     """What the rule chose of all, then of every attribute with its edits and their levels."""
     variants = [stored.variant for stored in picked.asked.candidates]
     columns = [np.array([getattr(v, name) for v in variants], object) for name in ("attribute", "edit", "level")]
@@ -330,16 +340,16 @@ def yields_of(picked: SelectionAnswers) -> list[Yield]:
     return found
 
 
-def spreads_of(picked: SelectionAnswers) -> Iterator[SpreadRow]:
+def estimate_spreads(picked: MinedAnswers) -> Iterator[SpreadRow]:
     """How evenly candidates and kept pictures spread over classes and attributes."""
     for over, name in _GROUPED.items():
         groups = [str(getattr(stored.variant, name)) for stored in picked.asked.candidates]
         kept = [group for group, is_kept in zip(groups, picked.choice.kept, strict=True) if is_kept]
-        yield SpreadRow(over, "candidates", spread(groups, groups), _largest(groups))
-        yield SpreadRow(over, "kept", spread(kept, groups), _largest(kept))
+        yield SpreadRow(over, "candidates", measure_spread(groups, groups), _largest(groups))
+        yield SpreadRow(over, "kept", measure_spread(kept, groups), _largest(kept))
 
 
-def classes_of(picked: SelectionAnswers) -> list[tuple[str, int, int]]:
+def count_classes(picked: MinedAnswers) -> list[tuple[str, int, int]]:
     """Every class with its candidates and kept pictures, the fullest first."""
     labels = [stored.variant.label for stored in picked.asked.candidates]
     candidates = Counter(labels)
@@ -348,13 +358,13 @@ def classes_of(picked: SelectionAnswers) -> list[tuple[str, int, int]]:
     return sorted(rows, key=lambda row: (-row[2], -row[1], row[0]))
 
 
-def wrong_answers_of(picked: SelectionAnswers) -> WrongAnswers:
+def estimate_wrong_answers(picked: MinedAnswers) -> WrongAnswers:
     """Whether the failing surrogates name the same class, and whether targets that fail there name it too."""
     surrogates = slice(0, picked.asked.surrogates)
     wrong = picked.said.right == 0
-    common = common_wrong_answer(picked.asked.answers[surrogates], wrong[surrogates])
+    common = find_common_answer(picked.asked.answers[surrogates], wrong[surrogates])
     several = picked.choice.kept & (wrong[surrogates].sum(axis=0) > 1)
-    followed = names_the_same(picked.asked.answers, wrong, common)
+    followed = repeats_common_answer(picked.asked.answers, wrong, common)
     shared = picked.choice.kept & (common >= 0)
     return WrongAnswers(
         picked.share(common >= 0, several),

@@ -18,25 +18,25 @@ from numpy.typing import NDArray
 
 from counterfoil.errors import Unusable
 from counterfoil.labels.label_space import match_label_space
-from counterfoil.mining.balanced_selection import SelectionAnswers, choose
+from counterfoil.mining.balanced_selection import MinedAnswers, choose
 from counterfoil.mining.estimates import (
-    biases_of,
-    classes_of,
-    curves_of,
-    families_of,
-    groups_of,
-    models_of,
-    sizes_of,
-    spreads_of,
-    transfers_of,
-    wrong_answers_of,
-    yields_of,
+    count_classes,
+    estimate_biases,
+    estimate_curves,
+    estimate_families,
+    estimate_models,
+    estimate_size_yields,
+    estimate_spreads,
+    estimate_transfers,
+    estimate_wrong_answers,
+    estimate_yields,
+    list_groups,
 )
 from counterfoil.mining.mining_page import render_mining
-from counterfoil.mining.mining_results import Kept, MiningContent, mining_csv, mining_record
-from counterfoil.mining.mining_words import mining_lines
-from counterfoil.mining.rules import MOST_SURROGATES_FOR_ALL, pictures_per_setting
-from counterfoil.mining.surrogate_answers import AskedModel, MiningConfig, SurrogateAnswers, ask
+from counterfoil.mining.mining_results import Candidate, MiningContent, render_mining_csv, render_mining_json
+from counterfoil.mining.mining_words import describe_mining
+from counterfoil.mining.rules import MOST_SURROGATES_FOR_ALL, count_per_setting
+from counterfoil.mining.surrogate_answers import AskedModel, MiningConfig, SurrogateAnswers, ask_models
 from counterfoil.report.words import listed, number_of
 from counterfoil.run_result import ExecutionPlan
 from counterfoil.statistics.answers import Details
@@ -51,23 +51,23 @@ from counterfoil.types import MiningResult, Picture, StoredVariant, Variant
 _MOST = 6  # of an attribute
 
 
-def examples_of(picked: SelectionAnswers) -> list[Example]:
+def collect_examples(picked: MinedAnswers) -> list[Example]:
     """Small pictures with what every model said before and after."""
-    shown = _drawn(picked)
+    shown = _draw_pictures(picked)
     originals = picked.asked.originals
     pairs = [(originals.get(str(stored.variant.sample_id)), stored) for stored in shown]
     wanted = {stored.variant.id for pair in pairs for stored in pair if stored is not None}
     said = {model.name: model.table.first_answers(wanted) for model in picked.asked.models}
-    album = ThumbnailCache((), _maker(picked))
+    album = ThumbnailCache((), _picture_reader(picked))
     return [_example(before, after, said, album) for before, after in pairs]
 
 
-def _drawn(picked: SelectionAnswers) -> list[StoredVariant]:
+def _draw_pictures(picked: MinedAnswers) -> list[StoredVariant]:
     groups: defaultdict[str, list[StoredVariant]] = defaultdict(list)
     for place in np.flatnonzero(picked.choice.kept):
         stored = picked.asked.candidates[place]
         groups[stored.variant.attribute].append(stored)
-    return [stored for members in groups.values() for stored in sorted(members, key=_lot)[:_MOST]]
+    return [stored for members in groups.values() for stored in sorted(members, key=_draw_order)[:_MOST]]
 
 
 def _example(
@@ -96,7 +96,7 @@ def _example(
     )
 
 
-def _maker(picked: SelectionAnswers) -> PictureLoader:
+def _picture_reader(picked: MinedAnswers) -> PictureLoader:
     by_id = {stored.variant.id: stored for stored in picked.asked.workspace.pictures}
 
     def make(variant: Variant) -> Picture | None:
@@ -109,7 +109,7 @@ def _maker(picked: SelectionAnswers) -> PictureLoader:
     return make
 
 
-def _lot(stored: StoredVariant) -> str:
+def _draw_order(stored: StoredVariant) -> str:
     return hashlib.sha256(f"shown {stored.variant.id}".encode()).hexdigest()
 
 
@@ -117,9 +117,9 @@ _MOST_CONFUSIONS = 20
 _SIGNIFICANCE = 0.05
 
 
-def failures_of(picked: SelectionAnswers) -> FailureModes:
+def find_failures(picked: MinedAnswers) -> FailureModes:
     """Over the kept pictures and their originals alone."""
-    lenders = _lending_classes(picked)
+    lenders = _donor_classes(picked)
     found: list[ModelConfusion] = []
     lending = []
     for model in picked.asked.models:
@@ -131,7 +131,7 @@ def failures_of(picked: SelectionAnswers) -> FailureModes:
     return FailureModes(confusions=found[:_MOST_CONFUSIONS], lenders=lending)
 
 
-def _kept_rows(picked: SelectionAnswers, model: AskedModel) -> dict[str, NDArray[Any]]:
+def _kept_rows(picked: MinedAnswers, model: AskedModel) -> dict[str, NDArray[Any]]:
     """A model's answers to the kept pictures and to all originals."""
     table = model.table.columns(DETAIL_COLUMNS)
     kept = {e.variant.id for e, is_kept in zip(picked.asked.candidates, picked.choice.kept, strict=True) if is_kept}
@@ -149,7 +149,7 @@ def _confusions(details: Details, model: str) -> Iterator[ModelConfusion]:
             yield from (ModelConfusion(model, attribute, row) for row in clear)
 
 
-def _lending_classes(picked: SelectionAnswers) -> Mapping[str, str]:
+def _donor_classes(picked: MinedAnswers) -> Mapping[str, str]:
     """The class of the photo that lent its background, by picture."""
     label_of = {str(e.variant.sample_id): e.variant.label for e in picked.asked.workspace.pictures}
     lent = ((e.variant.id, e.variant.donor_id) for e in picked.asked.candidates)
@@ -170,15 +170,15 @@ class MiningOutcome:
     @property
     def lines(self) -> list[str]:
         """The findings in sentences."""
-        return mining_lines(self.content)
+        return describe_mining(self.content)
 
 
 def run_mining(job: MiningConfig, before: Callable[[ExecutionPlan], None] | None = None) -> MiningOutcome:
     """Keep what the surrogates fail on and report on it; `before` sees each model before it is asked."""
-    asked = ask(job, before)
-    choice = choose(asked, job)
-    picked = SelectionAnswers(job, asked, choice)
-    content = content_of(picked)
+    asked = ask_models(job, before)
+    choice = select_pictures(asked, job)
+    picked = MinedAnswers(job, asked, choice)
+    content = collect_content(picked)
     page = _write(asked.workspace.folder / "mining", content)
     kept = tuple(row.variant_id for row in content.pictures if row.kept)
     surrogates = {model.name: model.digest for model in asked.models[: asked.surrogates]}
@@ -187,32 +187,32 @@ def run_mining(job: MiningConfig, before: Callable[[ExecutionPlan], None] | None
     return MiningOutcome(mined, content, page)
 
 
-def content_of(picked: SelectionAnswers) -> MiningContent:
+def collect_content(picked: MinedAnswers) -> MiningContent:
     """Everything that the page says."""
     asked, choice = picked.asked, picked.choice
-    groups = groups_of(picked)
+    groups = list_groups(picked)
     surrogates = picked.said.of(slice(0, asked.surrogates))
     return MiningContent(
         workspace=asked.workspace.folder.resolve().name,
         rule=choice.words,
-        models=models_of(picked),
+        models=estimate_models(picked),
         photos=len(asked.samples[0]),
         candidates=len(asked.candidates),
         chosen=int(choice.chosen.sum()),
         kept=int(choice.kept.sum()),
-        settings=pictures_per_setting(surrogates, choice.rule),
-        yields=yields_of(picked),
-        transfers=transfers_of(picked),
-        families=families_of(picked),
-        curves=curves_of(picked, groups),
-        sizes=sizes_of(picked, groups),
-        biases=biases_of(picked),
-        spreads=list(spreads_of(picked)),
-        classes=classes_of(picked),
-        wrong_answers=wrong_answers_of(picked),
-        failures=failures_of(picked),
+        settings=count_per_setting(surrogates, choice.rule),
+        yields=estimate_yields(picked),
+        transfers=estimate_transfers(picked),
+        families=estimate_families(picked),
+        curves=estimate_curves(picked, groups),
+        sizes=estimate_size_yields(picked, groups),
+        biases=estimate_biases(picked),
+        spreads=list(estimate_spreads(picked)),
+        classes=count_classes(picked),
+        wrong_answers=estimate_wrong_answers(picked),
+        failures=find_failures(picked),
         pictures=_pictures(picked),
-        examples=examples_of(picked),
+        examples=collect_examples(picked),
         names=_names(asked),
         notes=_notes(picked),
         skipped=asked.skipped,
@@ -222,15 +222,15 @@ def content_of(picked: SelectionAnswers) -> MiningContent:
 
 
 def _write(folder: Path, content: MiningContent) -> Path:
-    write_atomically(folder / "mining.json", json.dumps(mining_record(content), indent=1, allow_nan=False))
-    write_atomically(folder / "mining.csv", mining_csv(content))
+    write_atomically(folder / "mining.json", json.dumps(render_mining_json(content), indent=1, allow_nan=False))
+    write_atomically(folder / "mining.csv", render_mining_csv(content))
     return write_atomically(folder / "mining.html", render_mining(content))
 
 
-def _pictures(picked: SelectionAnswers) -> list[Kept]:
+def _pictures(picked: MinedAnswers) -> list[Candidate]:
     rows = zip(picked.asked.candidates, picked.choice.kept, picked.said.right.T, strict=True)
     return [
-        Kept(
+        Candidate(
             variant_id=v.id,
             sample_id=str(v.sample_id),
             label=v.label,
@@ -245,11 +245,11 @@ def _pictures(picked: SelectionAnswers) -> list[Kept]:
     ]
 
 
-def _notes(picked: SelectionAnswers) -> list[str]:
+def _notes(picked: MinedAnswers) -> list[str]:
     """What was dropped, sampled or could not be told."""
     asked = picked.asked
     notes = list(picked.choice.notes)
-    for model, missing in ((model.name, model.unscored) for model in models_of(picked) if model.unscored):
+    for model, missing in ((model.name, model.unscored) for model in estimate_models(picked) if model.unscored):
         notes.append(f"{missing} answers of {model} could not be scored: they are no failures and count nowhere.")
     photos = len(set(asked.photo[picked.choice.kept]))
     if photos < _FEWEST_PHOTOS:
@@ -263,7 +263,7 @@ def _notes(picked: SelectionAnswers) -> list[str]:
     notes += [
         f"{listed(kin)} are of one family ({family}): where one is left out its kin choose, so their selection bias"
         " is against an unseen model of that family, and too small against others."
-        for family, kin in _kindred(picked).items()
+        for family, kin in _shared_families(picked).items()
     ]
     if asked.surrogates > MOST_SURROGATES_FOR_ALL:
         notes.append(f"The curves rest on a seeded sample of the groups of {asked.surrogates} surrogates.")
@@ -272,7 +272,7 @@ def _notes(picked: SelectionAnswers) -> list[str]:
     return notes
 
 
-def _kindred(picked: SelectionAnswers) -> dict[str, list[str]]:
+def _shared_families(picked: MinedAnswers) -> dict[str, list[str]]:
     """The families that several surrogates are of, with those surrogates."""
     members: dict[str, list[str]] = {}
     for model in picked.asked.models[: picked.asked.surrogates]:

@@ -66,7 +66,7 @@ class TransferMark(NamedTuple):
     told: str
 
 
-def size_charts(curves: Sequence[Curve], looks: Mapping[str, Style]) -> list[SizeChart]:
+def draw_size_charts(curves: Sequence[Curve], looks: Mapping[str, Style]) -> list[SizeChart]:
     """Difficulty and transfer, each where there is a number to draw."""
     kinds: list[tuple[str, Callable[[CurvePoint], Estimate]]] = [
         ("Accuracy on what was chosen", lambda point: point.accuracy),
@@ -76,14 +76,14 @@ def size_charts(curves: Sequence[Curve], looks: Mapping[str, Style]) -> list[Siz
     return [chart for chart in charts if any(line.marks for line in chart.lines)]
 
 
-def transfer_marks(transfers: Sequence[Transfer], looks: Mapping[str, Style]) -> list[TransferMark]:
+def mark_transfers(transfers: Sequence[Transfer], looks: Mapping[str, Style]) -> list[TransferMark]:
     """One lane per target; nothing where nothing was kept that it answered."""
     return [
         TransferMark(
             style=looks[row.name],
             name=row.name,
             family=row.family,
-            base=_clean(row.base.value),
+            base=_or_zero(row.base.value),
             at=row.failing.value,
             low=row.failing.ci_low,
             high=row.failing.ci_high,
@@ -108,7 +108,7 @@ def _chart(
         marks = [_mark(curve.model, point, value(point), x_axis) for point in curve.points]
         drawn = [mark for mark in marks if not math.isnan(mark.y)]
         lines.append(CurveLine(looks[curve.model], shift, curve.role == "surrogate", drawn))
-    y_ticks = [Tick(_down(tick.value), tick.value) for tick in y_axis.ticks]
+    y_ticks = [Tick(_from_top(tick.value), tick.value) for tick in y_axis.ticks]
     return SizeChart(title, _HEIGHT, x_axis.ticks, y_ticks, lines)
 
 
@@ -117,15 +117,15 @@ def _mark(model: str, point: CurvePoint, value: Estimate, axis: Axis) -> CurveMa
         f"{model}, chosen by {point.size}: {number(value.value)} %, 95 % interval {number(value.ci_low)} to "
         f"{number(value.ci_high)}, mean over {point.groups} groups"
     )
-    low, high = (_down(value.value if math.isnan(end) else end) for end in (value.ci_low, value.ci_high))
-    return CurveMark(axis.at(point.size), _down(value.value), low, high, told)
+    low, high = (_from_top(value.value if math.isnan(end) else end) for end in (value.ci_low, value.ci_high))
+    return CurveMark(axis.at(point.size), _from_top(value.value), low, high, told)
 
 
-def _down(value: float) -> float:
+def _from_top(value: float) -> float:
     return round(_HEIGHT * (1 - value / 100), 2)
 
 
-def _clean(value: float) -> float:
+def _or_zero(value: float) -> float:
     return 0.0 if math.isnan(value) else value
 
 
@@ -145,9 +145,9 @@ def render_mining(content: MiningContent) -> str:
             looks=looks,
             words=mining_words,
             bars=_bars(content),
-            transfer_marks=transfer_marks(content.transfers, looks),
-            size_charts=size_charts(content.curves, looks),
-            shelves=_shelves(content),
+            transfer_marks=mark_transfers(content.transfers, looks),
+            size_charts=draw_size_charts(content.curves, looks),
+            shelves=_sections(content),
             classes=content.classes[:_MOST_CLASSES],
             **page_script("report.js"),
         )
@@ -160,7 +160,7 @@ def _bars(content: MiningContent) -> list[Yield]:
     return [row for row in content.yields if row.level == ALL and (row.edit == ALL or edits[row.attribute] > 1)]
 
 
-def _shelves(content: MiningContent) -> list[GallerySection]:
+def _sections(content: MiningContent) -> list[GallerySection]:
     """The kept pictures by attribute, chosen and fitted as a run's gallery is."""
     models = tuple(model.name for model in content.models)
     run = Run(

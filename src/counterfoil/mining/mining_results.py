@@ -113,7 +113,7 @@ class WrongAnswers(NamedTuple):
     followed: Mapping[str, Estimate]  # by target: of its failures there, those that name that class too
 
 
-class Kept(NamedTuple):
+class Candidate(NamedTuple):
     """One candidate as mining.csv lists it."""
 
     variant_id: str
@@ -148,7 +148,7 @@ class MiningContent:
     classes: Sequence[tuple[str, int, int]]  # label, candidates, kept
     wrong_answers: WrongAnswers
     failures: FailureModes
-    pictures: Sequence[Kept] = ()
+    pictures: Sequence[Candidate] = ()
     examples: Sequence[Example] = ()
     names: Mapping[str, str] = field(default_factory=dict)  # label to what people call it
     notes: Sequence[str] = ()  # what had to be left out or could not be told
@@ -172,7 +172,7 @@ _DIGITS = 6  # significant ones, so that small p values survive
 _LISTED = ("models", "yields", "transfers", "families", "curves", "sizes", "biases", "spreads")
 
 
-def mining_record(content: MiningContent) -> dict[str, object]:
+def render_mining_json(content: MiningContent) -> dict[str, object]:
     """What mining.json holds: plain JSON, null where there is no number; shares in percent, differences in points."""
     plain = ("workspace", "rule", "photos", "candidates", "chosen", "kept", "command", "digest")
     return {
@@ -189,7 +189,7 @@ def mining_record(content: MiningContent) -> dict[str, object]:
     }
 
 
-def mining_csv(content: MiningContent) -> str:
+def render_mining_csv(content: MiningContent) -> str:
     """One line per candidate: whether it was kept, and which model was right (1), wrong (0) or not scored (empty)."""
     names = ("variant_id", "sample_id", "label", "attribute", "edit", "level")
     lines = (

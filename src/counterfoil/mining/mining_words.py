@@ -9,24 +9,24 @@ from counterfoil.report.words import interval, listed, number, number_of
 from counterfoil.statistics.intervals import Estimate
 
 
-def mining_lines(content: MiningContent) -> list[str]:
+def describe_mining(content: MiningContent) -> list[str]:
     """The findings, the most important first."""
     return [
         describe_yield(content),
         *(describe_transfer(row) for row in content.transfers),
         *(describe_curve(content.curves) if content.curves else ()),
         *(describe_bias(row) for row in content.biases),
-        *_told_spread(content),
+        *_describe_spread(content),
         *content.notes,
     ]
 
 
-def percent(value: Estimate) -> str:
+def format_percent(value: Estimate) -> str:
     """A share with its interval."""
     return f"{number(value.value)} % {interval(value)}"
 
 
-def points(value: Estimate) -> str:
+def format_points(value: Estimate) -> str:
     """A difference with its interval."""
     return f"{number(value.value)} points {interval(value)}"
 
@@ -37,7 +37,7 @@ def describe_yield(content: MiningContent) -> str:
     balanced = f", {content.kept} after balancing" if content.kept < content.chosen else ""
     return (
         f"Of {number_of(whole.candidates, 'picture')} of {number_of(content.photos, 'photo')} {content.chosen} are"
-        f" chosen ({percent(whole.share)}){balanced}: {content.rule}."
+        f" chosen ({format_percent(whole.share)}){balanced}: {content.rule}."
     )
 
 
@@ -47,13 +47,13 @@ def describe_transfer(row: Transfer) -> str:
     who = f"{row.name} ({row.family}, {kin})"
     if not row.failing.n:
         return f"{who} has no answer to what is kept that could be scored."
-    told = f"{who} fails on {percent(row.failing)} of what is kept, "
+    told = f"{who} fails on {format_percent(row.failing)} of what is kept, "
     if row.more.value == row.more.value:
-        told += f"against {number(row.base.value)} % of all candidates: {points(row.more)} more"
+        told += f"against {number(row.base.value)} % of all candidates: {format_points(row.more)} more"
     else:
         told += "which is every candidate: there is nothing to compare with"
     if row.lost.n and row.lost.value == row.lost.value:
-        told += f"; where it has the original right, on {percent(row.lost)}"
+        told += f"; where it has the original right, on {format_percent(row.lost)}"
     return told + "."
 
 
@@ -73,14 +73,14 @@ def describe_bias(row: SelectionBias) -> str:
     """How much of a surrogate's low accuracy is selection."""
     told = (
         f"{row.model} is right on {number(row.chosen_by_all.value)} % of what all surrogates chose and on "
-        f"{number(row.chosen_by_others.value)} % of what the others chose: choosing costs it {points(row.bias)}"
+        f"{number(row.chosen_by_others.value)} % of what the others chose: choosing costs it {format_points(row.bias)}"
     )
     if row.adjusted.value == row.adjusted.value:
-        told += f", {points(row.adjusted)} adjusted for how hard the two sets are to the targets"
+        told += f", {format_points(row.adjusted)} adjusted for how hard the two sets are to the targets"
     return told + "."
 
 
-def _told_spread(content: MiningContent) -> Iterator[str]:
+def _describe_spread(content: MiningContent) -> Iterator[str]:
     for row in content.spreads:
         if row.of == "kept" and row.spread.filled:
             plural = {"class": "classes", "attribute": "attributes"}[row.over]

@@ -37,7 +37,7 @@ class TemplateRow:
     diversity: Estimate  # mean distance between two pictures of one class
 
 
-def prompt_table(rows: Sequence[TemplateRow]) -> str:
+def render_prompt_table(rows: Sequence[TemplateRow]) -> str:
     """The table, columns aligned; a dash where there is no number."""
     cells = [_HEAD, *(_cells(row) for row in rows)]
     widths = [max(len(line[column]) for line in cells) for column in range(len(_HEAD))]
@@ -45,7 +45,7 @@ def prompt_table(rows: Sequence[TemplateRow]) -> str:
                      for line in cells)  # fmt: skip
 
 
-def prompt_json(rows: Sequence[TemplateRow]) -> list[dict[str, Any]]:
+def render_prompt_json(rows: Sequence[TemplateRow]) -> list[dict[str, Any]]:
     """The same as plain JSON, null where there is no number."""
     return [
         {
@@ -58,11 +58,11 @@ def prompt_json(rows: Sequence[TemplateRow]) -> list[dict[str, Any]]:
 
 
 def _cells(row: TemplateRow) -> tuple[str, ...]:
-    rates = (_told(row.failures, 1), _told(row.verified, 1), _told(row.diversity, 3))
+    rates = (_format_estimate(row.failures, 1), _format_estimate(row.verified, 1), _format_estimate(row.diversity, 3))
     return (row.workspace, row.attribute, row.template, f"{row.pictures:,}", *rates)
 
 
-def _told(value: Estimate, decimals: int) -> str:
+def _format_estimate(value: Estimate, decimals: int) -> str:
     if not value.n:
         return "-"
     low, high = (f"{bound:.{decimals}f}" for bound in (value.ci_low, value.ci_high))
@@ -77,7 +77,7 @@ _NONE = Estimate(math.nan, math.nan, math.nan, 0)
 _REFERENCES = ("original", "control")
 
 
-def prompt_study(folders: Sequence[Path], embedded: int) -> list[TemplateRow]:
+def compare_prompts(folders: Sequence[Path], embedded: int) -> list[TemplateRow]:
     """A row per workspace and template; at most `embedded` pictures of each are compared with one another."""
     if embedded < 0:
         raise UserError(f"expected 0 or more pictures to compare, got {embedded}")
@@ -108,7 +108,7 @@ def _rows(workspace: Workspace, embedding: Embedding, embedded: int) -> list[Tem
     ]
 
 
-def outdated(folders: Sequence[Path]) -> list[str]:
+def describe_outdated(folders: Sequence[Path]) -> list[str]:
     """What was found of other pictures than those that lie there now, and the step to repeat."""
     return [line for folder in folders for line in _outdated(Workspace(folder))]
 

@@ -34,7 +34,7 @@ class Spread(NamedTuple):
     largest: float  # share of the pictures in the largest group
 
 
-def spread(kept: Iterable[Group], candidates: Iterable[Group]) -> Spread:
+def measure_spread(kept: Iterable[Group], candidates: Iterable[Group]) -> Spread:
     """The spread of the kept pictures' groups over the groups that candidates come from."""
     counts = Counter(dict.fromkeys(candidates, 0))
     counts.update(kept)
@@ -53,7 +53,7 @@ def spread(kept: Iterable[Group], candidates: Iterable[Group]) -> Spread:
     )
 
 
-def balanced(groups: Mapping[str, Group], most: int | None = None) -> tuple[list[str], int]:
+def balance_groups(groups: Mapping[str, Group], most: int | None = None) -> tuple[list[str], int]:
     """The ids kept when every group may have `most` (the smallest group's number), and that number.
 
     Which go is settled by the hash of the id, so that it depends on nothing else: the same picture wins again.
@@ -62,16 +62,16 @@ def balanced(groups: Mapping[str, Group], most: int | None = None) -> tuple[list
     for name, group in groups.items():
         members.setdefault(group, []).append(name)
     limit = most or min((len(names) for names in members.values()), default=0)
-    chosen = {name for names in members.values() for name in sorted(names, key=_lot)[:limit]}
+    chosen = {name for names in members.values() for name in sorted(names, key=_hash_id)[:limit]}
     return [name for name in groups if name in chosen], limit
 
 
-def group_of(balance: Balance, label: str, attribute: str) -> tuple[str, ...]:
+def balance_group(balance: Balance, label: str, attribute: str) -> tuple[str, ...]:
     """What a picture is balanced by: its class, its attribute, or both together."""
     return {"class": (label,), "attribute": (attribute,), "both": (label, attribute)}[balance]
 
 
-def _lot(name: str) -> str:
+def _hash_id(name: str) -> str:
     return hashlib.sha256(name.encode()).hexdigest()
 
 
@@ -103,7 +103,7 @@ _FAMILIES = (
 _FOLDERS = re.compile(r"[^:]*[/\\](?=[^:/\\]+\.(?:csv|onnx|parquet|pt|pth|py|safetensors)(?::|$))", re.IGNORECASE)
 
 
-def family_of(address: str) -> str:
+def guess_family(address: str) -> str:
     """The family that the address names, or the letters its last part begins with; folders of a file say nothing."""
     lowered = _FOLDERS.sub("", address).lower()
     for name, pattern in _FAMILIES:
@@ -181,35 +181,35 @@ class Rule:
         return f"wrong for at least {self.least} of {surrogates} surrogates"
 
 
-def kept_by(said: AnswerMatrix, rule: Rule, groups: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def apply_to_groups(said: AnswerMatrix, rule: Rule, groups: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """What each group of surrogates would keep, (groups, pictures); `groups` is (groups, surrogates)."""
     members = groups.astype(np.float64)
     counts = np.ones_like(said.right, bool) if rule.original == "none" else said.original == 1
     if rule.kind == "mean-probability":
-        kept = _improbable(said, rule, members, counts if rule.original == "failing" else np.ones_like(counts))
+        kept = _apply_probability(said, rule, members, counts if rule.original == "failing" else np.ones_like(counts))
     else:
         fails = (said.right == 0) & (counts if rule.original == "failing" else np.ones_like(counts))
         kept = members @ fails >= rule.needed(groups.sum(axis=1))[:, None]
     return kept & (members @ ~counts == 0) if rule.original == "all" else kept
 
 
-def kept_of_all(said: AnswerMatrix, rule: Rule) -> NDArray[np.bool_]:
+def apply_rule(said: AnswerMatrix, rule: Rule) -> NDArray[np.bool_]:
     """What all surrogates together keep, (pictures,)."""
-    kept: NDArray[np.bool_] = kept_by(said, rule, np.ones((1, len(said.right)), bool))[0]
+    kept: NDArray[np.bool_] = apply_to_groups(said, rule, np.ones((1, len(said.right)), bool))[0]
     return kept
 
 
-def pictures_per_setting(said: AnswerMatrix, rule: Rule) -> dict[str, int]:
+def count_per_setting(said: AnswerMatrix, rule: Rule) -> dict[str, int]:
     """How many pictures other settings of the rule would keep, the strictest first."""
     if rule.kind == "mean-probability":
         milder = [(f"below {t:g}", Rule(rule.kind, below=t, original=rule.original)) for t in _THRESHOLDS]
     else:
         numbers = range(len(said.right), 0, -1)
         milder = [(f"at least {n}", Rule("at-least", least=n, original=rule.original)) for n in numbers]
-    return {name: int(kept_of_all(said, setting).sum()) for name, setting in milder}
+    return {name: int(apply_rule(said, setting).sum()) for name, setting in milder}
 
 
-def _improbable(
+def _apply_probability(
     said: AnswerMatrix, rule: Rule, members: NDArray[np.float64], counts: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
     """Where the mean probability of the true class, over the surrogates that count, lies below the threshold."""
@@ -230,16 +230,16 @@ MOST_SURROGATES_FOR_ALL = 12  # 4,095 groups; past this a sample of each size is
 _SAMPLED = 100  # groups of a size
 
 
-def subsets(surrogates: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+def list_subsets(surrogates: int, rng: np.random.Generator) -> NDArray[np.bool_]:
     """Every non-empty group as a row, (groups, surrogates), small ones first; sampled past twelve surrogates."""
-    rows = [row for size in range(1, surrogates + 1) for row in _of_size(surrogates, size, rng)]
+    rows = [row for size in range(1, surrogates + 1) for row in _subsets_of_size(surrogates, size, rng)]
     masks = np.zeros((len(rows), surrogates), bool)
     for mask, row in zip(masks, rows, strict=True):
         mask[list(row)] = True
     return masks
 
 
-def _of_size(surrogates: int, size: int, rng: np.random.Generator) -> list[tuple[int, ...]]:
+def _subsets_of_size(surrogates: int, size: int, rng: np.random.Generator) -> list[tuple[int, ...]]:
     if surrogates <= MOST_SURROGATES_FOR_ALL or math.comb(surrogates, size) <= _SAMPLED:
         return list(itertools.combinations(range(surrogates), size))
     drawn: dict[tuple[int, ...], None] = {}
@@ -251,7 +251,7 @@ def _of_size(surrogates: int, size: int, rng: np.random.Generator) -> list[tuple
 NO_ANSWER = -1
 
 
-def common_wrong_answer(answers: NDArray[np.intp], wrong: NDArray[np.bool_]) -> NDArray[np.intp]:
+def find_common_answer(answers: NDArray[np.intp], wrong: NDArray[np.bool_]) -> NDArray[np.intp]:
     """The class that all failing surrogates name, (pictures,); -1 where they differ or fewer than two fail.
 
     Both are (surrogates, pictures); an answer is the position of a class, -1 where there is none.
@@ -262,6 +262,8 @@ def common_wrong_answer(answers: NDArray[np.intp], wrong: NDArray[np.bool_]) -> 
     return np.where((failing.sum(axis=0) > 1) & (highest == lowest), highest, NO_ANSWER)
 
 
-def names_the_same(answers: NDArray[np.intp], wrong: NDArray[np.bool_], common: NDArray[np.intp]) -> NDArray[np.bool_]:
+def repeats_common_answer(
+    answers: NDArray[np.intp], wrong: NDArray[np.bool_], common: NDArray[np.intp]
+) -> NDArray[np.bool_]:
     """Where a failing model names the class that the surrogates have in common, (models, pictures)."""
     return np.asarray(wrong & (common >= 0) & (answers == common))

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
 from counterfoil.evaluation import EvaluationConfig, run_evaluation
-from counterfoil.mining.rules import AnswerMatrix, Balance, Rule, family_of
+from counterfoil.mining.rules import AnswerMatrix, Balance, Rule, guess_family
 from counterfoil.models.model_options import ModelOptions
 from counterfoil.run_result import ExecutionPlan, Result
 from counterfoil.statistics.answers import encode_labels
@@ -70,10 +70,10 @@ class MiningConfig:
 
     def family(self, address: str) -> str:
         """The family of a model: as told, else as its address says."""
-        return self.families.get(address) or family_of(address)
+        return self.families.get(address) or guess_family(address)
 
 
-NO_CANDIDATES = frozenset({"original", "control", "presence"})  # nothing was changed, or there is nothing to see
+EXCLUDED_ATTRIBUTES = frozenset({"original", "control", "presence"})  # nothing was changed, or there is nothing to see
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class SurrogateAnswers:
     @cached_property
     def candidates(self) -> tuple[StoredVariant, ...]:
         """The pictures that may be kept, in the order of the manifest."""
-        return tuple(e for e in self.workspace.pictures if e.variant.attribute not in NO_CANDIDATES)
+        return tuple(e for e in self.workspace.pictures if e.variant.attribute not in EXCLUDED_ATTRIBUTES)
 
     @cached_property
     def originals(self) -> dict[str, StoredVariant]:
@@ -152,7 +152,7 @@ class SurrogateAnswers:
         place = {name: row for row, name in enumerate(table["variant_id"])}
         own = _rows(place, [e.variant.id for e in self.candidates])
         before = _rows(place, [self._original_id(e) for e in self.candidates])
-        return _at(right, own), _at(truth, own), _at(right, before)
+        return _values_at(right, own), _values_at(truth, own), _values_at(right, before)
 
     def _original_id(self, stored: StoredVariant) -> str:
         original = self.originals.get(str(stored.variant.sample_id))
@@ -162,19 +162,19 @@ class SurrogateAnswers:
 def ask(job: MiningConfig, before: Callable[[ExecutionPlan], None] | None = None) -> SurrogateAnswers:
     """Show the workspace to every model that has not seen it yet."""
     workspace = Workspace(job.workspace)
-    if all(stored.variant.attribute in NO_CANDIDATES for stored in workspace.pictures):
+    if all(stored.variant.attribute in EXCLUDED_ATTRIBUTES for stored in workspace.pictures):
         raise UserError(f"expected edited pictures in '{workspace.folder}', got originals and controls alone")
     found: list[AskedModel] = []
     skipped: dict[Skipped, None] = {}
     for address in (*job.surrogates, *job.targets):
-        result = _evaluated(job, workspace, address, before)
+        result = _evaluate(job, workspace, address, before)
         found.append(_model(address, result))
         skipped |= dict.fromkeys(result.skipped)
     _refuse_the_same_weights(found[: len(job.surrogates)], found[len(job.surrogates) :])
     return SurrogateAnswers(workspace, tuple(found), len(job.surrogates), tuple(skipped))
 
 
-def _evaluated(
+def _evaluate(
     job: MiningConfig, workspace: Workspace, address: str, before: Callable[[ExecutionPlan], None] | None
 ) -> Result:
     asked = EvaluationConfig(
@@ -217,6 +217,6 @@ def _rows(place: Mapping[str, int], names: Sequence[str]) -> NDArray[np.intp]:
     return np.array([place.get(name, -1) for name in names], np.intp)
 
 
-def _at(values: NDArray[np.float64], rows: NDArray[np.intp]) -> NDArray[np.float64]:
+def _values_at(values: NDArray[np.float64], rows: NDArray[np.intp]) -> NDArray[np.float64]:
     """The values at these rows; NaN where there is none."""
     return np.where(rows >= 0, np.append(values, np.nan)[rows], np.nan)

@@ -111,20 +111,20 @@ def collect_pictures(name: str, file_at: Callable[[int], str], found: Iterable[A
         cells.append(kinds.setdefault(kind, len(kinds)))
         cells.append(replicate)
     rows = np.array(cells, np.int32).reshape(-1, len(ArchivePicture._fields))
-    by_sample = _ranks(samples, sorted(samples))[rows[:, 1]]
-    by_kind = _ranks(kinds, sorted(kinds, key=lambda kind: (kind != ORIGINAL, kind)))[rows[:, 3]]
+    by_sample = _rank_places(samples, sorted(samples))[rows[:, 1]]
+    by_kind = _rank_places(kinds, sorted(kinds, key=lambda kind: (kind != ORIGINAL, kind)))[rows[:, 3]]
     order = np.lexsort((rows[:, 0], rows[:, 4], by_kind, by_sample))
     return ArchivePictures(name, file_at, tuple(samples), tuple(labels), tuple(kinds), rows[order])
 
 
-def _ranks(places: Mapping[_T, int], in_order: Sequence[_T]) -> NDArray[np.int32]:
+def _rank_places(places: Mapping[_T, int], in_order: Sequence[_T]) -> NDArray[np.int32]:
     """Of each place the rank of what stands there."""
     ranks = np.empty(len(places), np.int32)
     ranks[[places[item] for item in in_order]] = np.arange(len(places), dtype=np.int32)
     return ranks
 
 
-def without_duplicates(pictures: ArchivePictures) -> tuple[ArchivePictures, list[Skipped]]:
+def drop_duplicates(pictures: ArchivePictures) -> tuple[ArchivePictures, list[Skipped]]:
     """The pictures, and second ones of the same object and kind, such as a.png beside a.JPEG: an object counts once."""
     rows = pictures.rows
     again = np.zeros(len(rows), bool)

@@ -68,7 +68,7 @@ class FileIndex(Mapping[str, int]):
 
     def name(self, at: int) -> str:
         """The name of the file at a place, without its folder."""
-        return _text(self.names[int(self.ends[at - 1]) if at else 0 : int(self.ends[at])])
+        return _decode_name(self.names[int(self.ends[at - 1]) if at else 0 : int(self.ends[at])])
 
     def size(self, at: int) -> int:
         """The size in bytes of the file at a place."""
@@ -91,12 +91,12 @@ class FileIndex(Mapping[str, int]):
         start = 0
         for folder, (first, last) in enumerate(zip(self.first[:-1].tolist(), self.first[1:].tolist(), strict=True)):
             for at, end in enumerate(self.ends[first:last].tolist(), first):
-                yield IndexRow(at, folder, _text(self.names[start:end]))
+                yield IndexRow(at, folder, _decode_name(self.names[start:end]))
                 start = end
 
     def some(self, places: Iterable[int]) -> FileIndex:
         """The files at some places."""
-        return file_index((self.path(at), self.entry_at(at)) for at in places)
+        return build_index((self.path(at), self.entry_at(at)) for at in places)
 
     def _place(self, path: str) -> int:
         found = self._find(path)
@@ -118,7 +118,7 @@ class FileIndex(Mapping[str, int]):
         return {folder: place for place, folder in enumerate(self.folders)}
 
 
-def file_index(found: Iterable[tuple[str, ArchiveFile]]) -> FileIndex:
+def build_index(found: Iterable[tuple[str, ArchiveFile]]) -> FileIndex:
     """The listing of files in any order; of two with one path the later counts."""
     places: dict[str, int] = {}
     folder, spans, ways = array("i"), array("q"), array("h")
@@ -130,10 +130,10 @@ def file_index(found: Iterable[tuple[str, ArchiveFile]]) -> FileIndex:
         ends.append(len(names))
         spans.extend(entry[:3])
         ways.extend(entry[3:])
-    return _sorted(places, np.array(folder, np.int32), names, np.array(ends, np.int64), spans, ways)
+    return _sort_columns(places, np.array(folder, np.int32), names, np.array(ends, np.int64), spans, ways)
 
 
-def _sorted(
+def _sort_columns(
     places: Mapping[str, int],
     folder: NDArray[np.int32],
     names: bytearray,
@@ -158,7 +158,7 @@ def _sorted(
     return FileIndex(folders, np.array(first, np.int64), bytes(ordered), lengths.cumsum(), spans[kept], ways[kept])
 
 
-def _text(name: bytes) -> str:
+def _decode_name(name: bytes) -> str:
     return name.decode("utf-8", "surrogatepass")
 
 
@@ -171,11 +171,11 @@ _UNKNOWN_PACKING = 0x7FFF  # as much as a listing has room for; no number near i
 _BLOCK = 1 << 20
 
 
-def packed_files(where: Path) -> Iterator[tuple[str, ArchiveFile]]:
+def list_packed_files(where: Path) -> Iterator[tuple[str, ArchiveFile]]:
     """Every file of a tar or a zip with the place of its bytes."""
     with where.open("rb") as file:
         is_zip = file.read(4) in _ZIPS
-    return _within(where, "zip", _in_zip(where)) if is_zip else _within(where, "tar", _in_tar(where))
+    return _within(where, "zip", _list_zip(where)) if is_zip else _within(where, "tar", _list_tar(where))
 
 
 def _within(where: Path, kind: str, files: Iterator[tuple[str, ArchiveFile]]) -> Iterator[tuple[str, ArchiveFile]]:
@@ -183,33 +183,33 @@ def _within(where: Path, kind: str, files: Iterator[tuple[str, ArchiveFile]]) ->
     room = where.stat().st_size
     for path, entry in files:
         if min(entry[:3]) < 0 or entry.start + entry.stored > room or entry.size > sys.maxsize:
-            raise broken(where, kind, f"{path!a} does not lie within it")
+            raise broken_archive(where, kind, f"{path!a} does not lie within it")
         yield path, entry
 
 
-def broken(where: Path, kind: str, why: str) -> UserError:
+def broken_archive(where: Path, kind: str, why: str) -> UserError:
     """What is said of an archive that did not come whole."""
     return UserError(f"expected a whole {kind}, got '{where}', which is truncated or damaged ({why}); fetch it again")
 
 
-def _in_tar(where: Path) -> Iterator[tuple[str, ArchiveFile]]:
+def _list_tar(where: Path) -> Iterator[tuple[str, ArchiveFile]]:
     """The files of a tar; one that does not end as it should is refused."""
     links: dict[str, str] = {}  # one file under two names
     try:
         with tarfile.open(where, "r:") as archive:
             for member in _members(archive):
                 if member.islnk():
-                    links[_plain(member.name)] = _plain(member.linkname)
+                    links[_normalise(member.name)] = _normalise(member.linkname)
                 elif not member.isdir():
-                    yield _plain(member.name), _entry(member)
+                    yield _normalise(member.name), _entry(member)
             end = archive.offset
     except (tarfile.TarError, ValueError) as error:
         if not tarfile.is_tarfile(where):
             raise UserError(f"expected a folder, a .tar or a .zip, got '{where}', which is none of them") from error
-        raise broken(where, "tar", str(error)) from error
+        raise broken_archive(where, "tar", str(error)) from error
     _check_end(where, end)
     if links:
-        yield from _linked(where, links)
+        yield from _resolve_links(where, links)
 
 
 def _members(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
@@ -219,11 +219,11 @@ def _members(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
         archive.members.clear()  # type: ignore[attr-defined]  # public by its name, left out of the type stubs
 
 
-def _linked(where: Path, links: Mapping[str, str]) -> Iterator[tuple[str, ArchiveFile]]:
+def _resolve_links(where: Path, links: Mapping[str, str]) -> Iterator[tuple[str, ArchiveFile]]:
     """The further names of files; where they lie is looked up in a second pass, since few tars have any."""
     wanted = set(links.values())
     with tarfile.open(where, "r:") as archive:
-        found = {_plain(one.name): _entry(one) for one in _members(archive) if _plain(one.name) in wanted}
+        found = {_normalise(one.name): _entry(one) for one in _members(archive) if _normalise(one.name) in wanted}
     yield from ((name, found.get(target, ArchiveFile(0, packing=NO_BYTES))) for name, target in links.items())
 
 
@@ -237,10 +237,10 @@ def _check_end(where: Path, end: int) -> None:
     with where.open("rb") as file:
         file.seek(-min(len(_END_OF_TAR), where.stat().st_size), os.SEEK_END)
         if file.read() != _END_OF_TAR:
-            raise broken(where, "tar", "its end mark is missing")
+            raise broken_archive(where, "tar", "its end mark is missing")
         file.seek(end)
         if file.read(tarfile.BLOCKSIZE).strip(b"\0"):  # tarfile takes a broken header for the end
-            raise broken(where, "tar", f"no header at byte {end:,}")
+            raise broken_archive(where, "tar", f"no header at byte {end:,}")
         while block := file.read(_BLOCK):
             if block.strip(b"\0"):
                 raise UserError(
@@ -249,23 +249,23 @@ def _check_end(where: Path, end: int) -> None:
                 )
 
 
-def _in_zip(where: Path) -> Iterator[tuple[str, ArchiveFile]]:
+def _list_zip(where: Path) -> Iterator[tuple[str, ArchiveFile]]:
     """The files of a zip; one with a password is refused."""
     try:
         with zipfile.ZipFile(where) as archive:
             entries = [entry for entry in archive.infolist() if not entry.filename.endswith("/")]
     except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError) as error:
-        raise broken(where, "zip", str(error)) from error
+        raise broken_archive(where, "zip", str(error)) from error
     if any(entry.flag_bits & _ENCRYPTED for entry in entries):
         raise UserError(f"expected a zip without a password, got '{where}'; unpack it and give the folder")
     for entry in entries:
         packing = min(entry.compress_type, _UNKNOWN_PACKING)
         yield (
-            _plain(entry.filename),
+            _normalise(entry.filename),
             ArchiveFile(entry.file_size, entry.header_offset, entry.compress_size, packing=packing),
         )
 
 
-def _plain(name: str) -> str:
+def _normalise(name: str) -> str:
     """A path as others have it: many tars begin every name with "./"."""
     return str(PurePosixPath(name)) if name.startswith(("./", "/")) or "//" in name else name

@@ -21,7 +21,7 @@ from counterfoil.models.model_options import ModelOptions
 from counterfoil.published import imagenet_v2, objectnet, validation
 from counterfoil.published.archive import Archive
 from counterfoil.published.class_folders import IMAGENET_A, IMAGENET_R, IMAGENET_SKETCH
-from counterfoil.published.condition_scores import tables_of
+from counterfoil.published.condition_scores import accuracy_tables
 from counterfoil.published.file_tree import Tree, open_tree
 from counterfoil.published.imagenet_9 import composite as imagenet_9_composite
 from counterfoil.published.imagenet_9 import reader as imagenet_9_reader
@@ -33,7 +33,7 @@ from counterfoil.published.imagenet_d import score as imagenet_d_score
 from counterfoil.published.imagenet_e import reader as imagenet_e_reader
 from counterfoil.published.imagenet_e import score as imagenet_e_score
 from counterfoil.published.layout_detection import FolderSample
-from counterfoil.published.published_numbers import benchmarks, published_table
+from counterfoil.published.published_numbers import list_benchmarks, make_published_table
 from counterfoil.published.ximagenet_12 import reader as ximagenet_12_reader
 from counterfoil.published.ximagenet_12 import score as ximagenet_12_score
 from counterfoil.rendering import variant_renderer
@@ -84,7 +84,7 @@ def open_archive(name: str, path: Path) -> Archive:
     """The archive of this name at a path: a folder, a tar or a zip; another benchmark's is named and refused."""
     reader = _reader(name)
     tree = open_tree(path)
-    other = _recognised(FolderSample(tree))
+    other = _recognise_tree(FolderSample(tree))
     if other is not None and other not in (name, *_SAME_FILES.get(name, ())):
         raise UserError(f"expected {name} with {reader.expected}, but '{path}' looks like {other}; say {other}:{path}")
     return reader.read(tree)
@@ -92,17 +92,17 @@ def open_archive(name: str, path: Path) -> Archive:
 
 def recognise(path: Path) -> str | None:
     """The name of the archive at a path; None where it is none that is known."""
-    return _recognised(FolderSample(open_tree(path)))
+    return _recognise_tree(FolderSample(open_tree(path)))
 
 
-def possible(path: Path) -> list[str]:
+def list_possible(path: Path) -> list[str]:
     """Archives that class folders at a path may be of, where the names of the files do not tell which."""
     tree = FolderSample(open_tree(path))
     names = [folders.name for folders in (IMAGENET_A, IMAGENET_R, IMAGENET_SKETCH) if folders.may_fit(tree)]
     return [*names, validation.NAME] if IMAGENET_SKETCH.name in names else names
 
 
-def _recognised(tree: Tree) -> str | None:
+def _recognise_tree(tree: Tree) -> str | None:
     return next((name for name, reader in ARCHIVES.items() if reader.fits(tree)), None)
 
 
@@ -118,9 +118,9 @@ def open_collection(text: str) -> Collection:
     if (folder / "benchmark.json").is_file():
         return open_benchmark(folder)
     if (folder / "variants.parquet").is_file():
-        return _workspace(folder)
+        return _open_workspace(folder)
     if folder.exists():
-        return _recognise_benchmark(folder)
+        return _open_recognised(folder)
     name, colon, path = text.partition(":")
     if colon and path:
         return open_archive(name, Path(path))
@@ -135,17 +135,17 @@ def full_address(text: str) -> str:
     return f"{name}:{Path(path).absolute()}"
 
 
-def _recognise_benchmark(path: Path) -> Collection:
+def _open_recognised(path: Path) -> Collection:
     """The published archive whose files lie there; else it is a workspace that is not whole."""
     name = recognise(path)
     if name is not None:
         return open_archive(name, path)
-    if names := possible(path):
+    if names := list_possible(path):
         raise UserError(
             f"expected an archive whose files tell which it is, got '{path}', which by its class folders may be"
             f" {' or '.join(names)}; say which, such as {names[0]}:{path}; {_own_photos(path)}"
         )
-    return _workspace(path)
+    return _open_workspace(path)
 
 
 def describe_collection(text: str, collection: Collection) -> list[str]:
@@ -154,7 +154,7 @@ def describe_collection(text: str, collection: Collection) -> list[str]:
     return [*([f"recognised as {collection.name}"] if unnamed else []), *collection.notes]
 
 
-def _workspace(folder: Path) -> WorkspaceCollection:
+def _open_workspace(folder: Path) -> WorkspaceCollection:
     try:
         return WorkspaceCollection(Workspace(folder))
     except UserError as error:
@@ -184,12 +184,12 @@ RULES: dict[str, Callable[[Study], Sequence[PaperTable]]] = {
     "ximagenet-12": ximagenet_12_score.tables,
     "imagenet-9": imagenet_9_score.tables,
     "imagenet-c": imagenet_c_score.tables,
-    "imagenet-a": tables_of("ImageNet-A", 200, both=True),
-    "imagenet-r": tables_of("ImageNet-R", 200, both=True),
-    "imagenet-sketch": tables_of("ImageNet-Sketch", 1000),
-    "imagenet-v2": tables_of("ImageNet-V2", 1000),
-    "imagenet-val": tables_of("ImageNet validation", 1000),
-    "objectnet": tables_of("ObjectNet", 113, both=True),
+    "imagenet-a": accuracy_tables("ImageNet-A", 200, both=True),
+    "imagenet-r": accuracy_tables("ImageNet-R", 200, both=True),
+    "imagenet-sketch": accuracy_tables("ImageNet-Sketch", 1000),
+    "imagenet-v2": accuracy_tables("ImageNet-V2", 1000),
+    "imagenet-val": accuracy_tables("ImageNet validation", 1000),
+    "objectnet": accuracy_tables("ObjectNet", 113, both=True),
 }
 
 
@@ -198,11 +198,11 @@ PaperRule: TypeAlias = Callable[[Study], Sequence[PaperTable]]
 PAPERS: dict[str, PaperRule] = {**RULES}
 
 
-def paper_tables(study: Study) -> Sequence[PaperTable]:
+def make_paper_tables(study: Study) -> Sequence[PaperTable]:
     """What the paper behind the study's collection would print; nothing where no paper is known."""
     name = study.run.collection.split(" ")[0]
     scored = tuple(PAPERS[name](study)) if name in PAPERS else ()
-    return (*scored, published_table(study, scored, name)) if name in benchmarks() else scored
+    return (*scored, make_published_table(study, scored, name)) if name in list_benchmarks() else scored
 
 
 def evaluate_collection(
@@ -232,16 +232,16 @@ def evaluate_collection(
         address=full_address(str(collection)) if named else "",
         command=f"counterfoil.evaluate_collection({str(collection) if named else opened.name!r}, {list(models)!r})",
     )
-    return run_evaluation(asked, Path(out) if out is not None else None, papers=paper_tables)
+    return run_evaluation(asked, Path(out) if out is not None else None, papers=make_paper_tables)
 
 
 def picture_reader(study: Study) -> PictureLoader:
     """Gives a recorded run's pictures; None where collection or photo is gone."""
     run = study.runs[0]
-    return _shower(run.images) if run.collection else variant_renderer(study)
+    return _collection_reader(run.images) if run.collection else variant_renderer(study)
 
 
-def _shower(address: str) -> PictureLoader:
+def _collection_reader(address: str) -> PictureLoader:
     @cache
     def opened() -> tuple[Collection, PicturesById] | None:
         try:

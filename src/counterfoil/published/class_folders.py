@@ -12,7 +12,13 @@ from counterfoil.labels.benchmark_classes import imagenet_a, imagenet_r
 from counterfoil.labels.label_space import LabelSpace, imagenet1k
 from counterfoil.published.archive import ORIGINAL, Archive, ArchivePicture, collect_pictures
 from counterfoil.published.file_tree import Tree
-from counterfoil.published.layout_detection import LayoutReport, match_layout, partial_note, refuse_none, stray_rows
+from counterfoil.published.layout_detection import (
+    LayoutFiles,
+    match_layout,
+    note_partial,
+    require_pictures,
+    skip_strays,
+)
 
 _LAYOUT = r"(?P<wnid>n\d{8})/"
 _OWN_PER_FOREIGN = 3  # classes: with fewer of its own a folder is another benchmark or a mixture
@@ -58,10 +64,10 @@ class ClassFolders:
     def read(self, tree: Tree) -> Archive:
         """The pictures with their folders' labels; those of a few other classes are strays."""
         findings = match_layout(tree, _LAYOUT)
-        refuse_none(findings.places, self.name, self.expected, tree)
+        require_pictures(findings.places, self.name, self.expected, tree)
         foreign = sorted(wnid for wnid in findings.folders("wnid") if wnid not in self.space)
         self._refuse_other_classes(findings, foreign, tree)
-        findings = _without(findings, foreign)
+        findings = _exclude_classes(findings, foreign)
         found = (
             ArchivePicture(place.at, f"{place.parts['wnid']}/{place.name}", place.parts["wnid"], ORIGINAL)
             for place in findings.places
@@ -72,38 +78,38 @@ class ClassFolders:
             pictures=collect_pictures(self.name, tree.sizes.path, found),
             space=self.space,
             scoring=self.scoring,
-            skipped=tuple(stray_rows(self.name, findings.strays)),
+            skipped=tuple(skip_strays(self.name, findings.strays)),
             notes=tuple(self._notes(findings, foreign)),
         )
 
-    def _refuse_other_classes(self, findings: LayoutReport, foreign: list[str], tree: Tree) -> None:
+    def _refuse_other_classes(self, findings: LayoutFiles, foreign: list[str], tree: Tree) -> None:
         wnids = set(findings.folders("wnid"))
         if not self._mostly_own(wnids):
             raise UserError(
-                f"expected only classes of {self.name} at '{tree.where}', got {_others(foreign)}, beside"
+                f"expected only classes of {self.name} at '{tree.where}', got {_describe_others(foreign)}, beside"
                 f" {len(wnids) - len(foreign)} of its own: this is another benchmark or a mixture of several"
             )
 
-    def _notes(self, findings: LayoutReport, foreign: list[str]) -> list[str]:
+    def _notes(self, findings: LayoutFiles, foreign: list[str]) -> list[str]:
         there = len(findings.places)
         return [
             *([f"Left out, since {self.name} has no such classes: {', '.join(foreign)}."] if foreign else []),
-            *partial_note("pictures", there, there if self.pictures is None else self.pictures),
-            *partial_note("class folders", len(findings.folders("wnid")), len(self.space.labels)),
+            *note_partial("pictures", there, there if self.pictures is None else self.pictures),
+            *note_partial("class folders", len(findings.folders("wnid")), len(self.space.labels)),
         ]
 
 
-def _without(findings: LayoutReport, foreign: list[str]) -> LayoutReport:
+def _exclude_classes(findings: LayoutFiles, foreign: list[str]) -> LayoutFiles:
     """The findings with the files of foreign classes among the strays."""
     if not foreign:
         return findings
 
     strays = findings.places.where(lambda parts: parts["wnid"] in foreign).files()
     own = findings.places.where(lambda parts: parts["wnid"] not in foreign)
-    return LayoutReport(own, (*findings.strays, *strays), findings.root)
+    return LayoutFiles(own, (*findings.strays, *strays), findings.root)
 
 
-def _others(foreign: list[str]) -> str:
+def _describe_others(foreign: list[str]) -> str:
     return f"{len(foreign)} other{'' if len(foreign) == 1 else 's'}, such as {foreign[0]}"
 
 

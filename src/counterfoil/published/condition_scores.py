@@ -45,39 +45,39 @@ class Scores:
         return np.asarray(rows, np.bool_)
 
 
-def top1(study: Study) -> Scores:
+def score_top1(study: Study) -> Scores:
     """Right where the first answer is."""
     return Scores(study.answers, study.answers.correct)
 
 
-def top5(study: Study) -> Scores:
+def score_top5(study: Study) -> Scores:
     """Right where the true class is among the five best, once, however many of its ids are there."""
     return Scores(study.answers, top5_correct(study.predictions))
 
 
-def present(study: Study, kinds: dict[str, ArchiveCondition]) -> dict[str, ArchiveCondition]:
+def present_kinds(study: Study, kinds: dict[str, ArchiveCondition]) -> dict[str, ArchiveCondition]:
     """The kinds that the run has pictures of, by the archive's name of each."""
     return {name: kind for name, kind in kinds.items() if Condition(*kind) in study.answers.conditions}
 
 
-def notes_of(study: Study, *more: str) -> tuple[str, ...]:
+def collect_notes(study: Study, *more: str) -> tuple[str, ...]:
     """What must stand below a table: the collection's notes, what could not be scored, and more."""
     lost = [
         f"{model}: {n:,} answers could not be scored and count nowhere."
         for model, n in study.unscored.items()
         if n and not model.startswith("vlm:")
     ]
-    return (*study.run.notes, *lost, *noted(*more))
+    return (*study.run.notes, *lost, *drop_empty(*more))
 
 
-def noted(*texts: str) -> tuple[str, ...]:
+def drop_empty(*texts: str) -> tuple[str, ...]:
     """The sentences that say something."""
     return tuple(text for text in texts if text)
 
 
-def missing(study: Study, kinds: dict[str, ArchiveCondition], what: str) -> str:
+def describe_missing(study: Study, kinds: dict[str, ArchiveCondition], what: str) -> str:
     """A sentence that names the kinds the run lacks; empty where it has all."""
-    absent: Sequence[str] = [name for name in kinds if name not in present(study, kinds)]
+    absent: Sequence[str] = [name for name in kinds if name not in present_kinds(study, kinds)]
     return (
         f"Not in this run, so that {what} is over fewer kinds than the paper's: {', '.join(absent)}." if absent else ""
     )
@@ -92,13 +92,13 @@ _OTHER = {
 }
 
 
-def tables_of(title: str, classes: int, both: bool = False) -> Callable[[Study], Sequence[PaperTable]]:
+def accuracy_tables(title: str, classes: int, both: bool = False) -> Callable[[Study], Sequence[PaperTable]]:
     """The rule of one such benchmark; `both` where papers use either convention."""
 
     def tables(study: Study) -> Sequence[PaperTable]:
         way = "subset" if study.run.scoring.startswith("subset") else "all"
         rule = _SUBSET.format(classes=classes) if way == "subset" else _ALL
-        best, among = top1(study), top5(study)
+        best, among = score_top1(study), score_top5(study)
         rows = []
         for model in study.files:
             found = best.interval(model)
@@ -107,7 +107,7 @@ def tables_of(title: str, classes: int, both: bool = False) -> Callable[[Study],
             PaperTable(
                 title=title, rule=f"{rule} In percent, with Wilson's interval.",
                 columns=("model", "top-1", "top-1, low", "top-1, high", "top-5", "pictures"), rows=tuple(rows),
-                footnotes=notes_of(study, _OTHER[way] if both else ""),
+                footnotes=collect_notes(study, _OTHER[way] if both else ""),
             )
         ]  # fmt: skip
 

@@ -27,9 +27,9 @@ from counterfoil.published.archive_index import (
     NO_BYTES,
     ArchiveFile,
     FileIndex,
-    broken,
-    file_index,
-    packed_files,
+    broken_archive,
+    build_index,
+    list_packed_files,
 )
 from counterfoil.store.files import open_atomically
 from counterfoil.store.folder_lock import wait_for_lock
@@ -45,12 +45,12 @@ _KNOWN_BY = 1 << 16  # bytes at both ends by which a file is known again, wherev
 _MARK = slice(257, 262)  # where the first header of a tar says that it is one
 
 
-def is_packed_whole(where: Path) -> bool:
+def is_compressed(where: Path) -> bool:
     """Whether a file is packed by gzip, bzip2 or xz."""
     return _magic(where) in _OPENERS
 
 
-def plain_tar(where: Path) -> Path:
+def unpack_tar(where: Path) -> Path:
     """The tar within a packed file: in the cache, into which it is unpacked on first use."""
     key = _key(where)
     place, lock = cache_folder() / "archives" / f"{key}.tar", cache_folder() / "downloads" / f"{key}.lock"
@@ -83,10 +83,10 @@ def _unpack(where: Path, place: Path) -> None:
                 written.write(block)
                 block = plain.read(_BLOCK)
     except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
-        raise broken(where, "packed tar", str(error)) from error
+        raise broken_archive(where, "packed tar", str(error)) from error
     except OSError as error:
         if error.errno is None:  # what bzip2 calls damage
-            raise broken(where, "packed tar", str(error)) from error
+            raise broken_archive(where, "packed tar", str(error)) from error
         raise UserError(f"expected to write {place}, got: {error}; set COUNTERFOIL_CACHE to another folder") from error
 
 
@@ -121,13 +121,13 @@ _DESCRIPTOR = b"PK\x07\x08"  # may begin what stands there
 MOST_BYTES = 1 << 28  # of one file: past this it is a decompression bomb, not a picture
 
 
-def refuse_bomb(size: int) -> None:
+def refuse_oversized(size: int) -> None:
     """A file that is said to be larger than any picture is not read."""
     if size > MOST_BYTES:
         raise Unusable(f"{size:,} bytes are more than {MOST_BYTES:,} allowed")
 
 
-def unpacked(data: bytes, packing: int, size: int) -> bytes:
+def decompress(data: bytes, packing: int, size: int) -> bytes:
     """The file's bytes: `size` is what the zip says, and what goes on past it is damaged or a bomb."""
     if packing == zipfile.ZIP_STORED:
         return data
@@ -142,7 +142,7 @@ def unpacked(data: bytes, packing: int, size: int) -> bytes:
     return found
 
 
-def check_sum(found: bytes, header: bytes, behind: bytes) -> None:
+def verify_checksum(found: bytes, header: bytes, behind: bytes) -> None:
     """A file whose bytes were changed is refused: a JPEG with a wrong bit still shows a picture."""
     told = behind.removeprefix(_DESCRIPTOR)[:4] if header[6] & _STREAMED else header[14:18]
     if zlib.crc32(found) != int.from_bytes(told, "little"):
@@ -183,62 +183,62 @@ class FileTree:
         """The bytes of one file."""
         entry = self.sizes.entry(path)
         source = self.sources[entry.source]
-        refuse_bomb(max(entry.size, entry.stored))
+        refuse_oversized(max(entry.size, entry.stored))
         if entry.packing == LOOSE:
-            return _bytes(source / path, path, 0, None)
+            return _read_bytes(source / path, path, 0, None)
         if entry.packing == NO_BYTES:
             raise Unusable("the tar holds a link or a file with holes in its place; unpack it and give the folder")
         if entry.packing == IN_TAR:
-            return _bytes(source, source.name, entry.start, entry.size)
-        return _from_zip(source, entry)
+            return _read_bytes(source, source.name, entry.start, entry.size)
+        return _read_zipped(source, entry)
 
 
 def open_tree(where: Path) -> FileTree:
     """The files at a path; an archive that is truncated is refused, one packed as a whole is unpacked once."""
     if where.is_dir():
-        return _folder(where)
+        return _open_folder(where)
     if not where.is_file():
         raise UserError(f"expected a folder, a .tar or a .zip, got '{where}', which is not there; check the path")
-    source = _plain(where)
-    return FileTree(where, file_index(packed_files(source)), (source,))
+    source = _uncompressed(where)
+    return FileTree(where, build_index(list_packed_files(source)), (source,))
 
 
-def _folder(where: Path) -> FileTree:
+def _open_folder(where: Path) -> FileTree:
     """A folder with the files of the archives in it, as ImageNet-C comes; a loose file counts before a packed one."""
     archives = sorted(path for path in where.iterdir() if path.name.lower().endswith(_ARCHIVES) and path.is_file())
-    has_pictures = bool(archives) and any(path.lower().endswith(_PICTURES) for path, _ in _loose_files(where))
+    has_pictures = bool(archives) and any(path.lower().endswith(_PICTURES) for path, _ in _list_loose_files(where))
     sources: list[Path] = [where]
     used: set[str] = set()
     packed: list[Iterable[tuple[str, ArchiveFile]]] = []
     for path in archives:
-        files = _beside_pictures(path) if has_pictures else packed_files(_plain(path))
+        files = _list_beside_pictures(path) if has_pictures else list_packed_files(_uncompressed(path))
         if files is not None:
-            packed.append(_from(files, len(sources)))
-            sources.append(_plain(path))
+            packed.append(_set_source(files, len(sources)))
+            sources.append(_uncompressed(path))
             used.add(path.name)
-    loose = ((path, entry) for path, entry in _loose_files(where) if path not in used)
-    return FileTree(where, file_index(chain(*packed, loose)), tuple(sources))
+    loose = ((path, entry) for path, entry in _list_loose_files(where) if path not in used)
+    return FileTree(where, build_index(chain(*packed, loose)), tuple(sources))
 
 
-def _plain(path: Path) -> Path:
-    return plain_tar(path) if is_packed_whole(path) else path
+def _uncompressed(path: Path) -> Path:
+    return unpack_tar(path) if is_compressed(path) else path
 
 
-def _beside_pictures(path: Path) -> Iterable[tuple[str, ArchiveFile]] | None:
+def _list_beside_pictures(path: Path) -> Iterable[tuple[str, ArchiveFile]] | None:
     """An archive beside unpacked pictures: what is none, or would have to be unpacked first, is a stray file there."""
     try:
-        return None if is_packed_whole(path) else list(packed_files(path))
+        return None if is_compressed(path) else list(list_packed_files(path))
     except UserError:
         return None
 
 
-def _from(files: Iterable[tuple[str, ArchiveFile]], source: int) -> Iterator[tuple[str, ArchiveFile]]:
+def _set_source(files: Iterable[tuple[str, ArchiveFile]], source: int) -> Iterator[tuple[str, ArchiveFile]]:
     return ((path, entry._replace(source=source)) for path, entry in files)
 
 
-def _loose_files(where: Path) -> Iterator[tuple[str, ArchiveFile]]:
+def _list_loose_files(where: Path) -> Iterator[tuple[str, ArchiveFile]]:
     for folder, folders, names in os.walk(where, followlinks=True, onerror=_refuse):
-        folders[:] = [name for name in folders if not _leads_up(Path(folder) / name)]
+        folders[:] = [name for name in folders if not _is_link_to_parent(Path(folder) / name)]
         inside = PurePosixPath(Path(folder).relative_to(where).as_posix())
         for name in names:
             yield str(inside / name), ArchiveFile(_size(os.path.join(folder, name)), packing=LOOSE)
@@ -251,7 +251,7 @@ def _size(path: str) -> int:
         return -1
 
 
-def _leads_up(folder: Path) -> bool:
+def _is_link_to_parent(folder: Path) -> bool:
     """Whether a folder is a link to one that it lies in: such links would be followed for ever."""
     if not folder.is_symlink():
         return False
@@ -264,16 +264,16 @@ def _refuse(error: OSError) -> None:
     raise error
 
 
-def _from_zip(source: Path, entry: ArchiveFile) -> bytes:
-    header = _bytes(source, source.name, entry.start, _LOCAL_HEADER)
+def _read_zipped(source: Path, entry: ArchiveFile) -> bytes:
+    header = _read_bytes(source, source.name, entry.start, _LOCAL_HEADER)
     names = int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little")
-    data = _bytes(source, source.name, entry.start + _LOCAL_HEADER + names, entry.stored + _BEHIND)
-    found = unpacked(data[: entry.stored], entry.packing, entry.size)
-    check_sum(found, header, data[entry.stored :])
+    data = _read_bytes(source, source.name, entry.start + _LOCAL_HEADER + names, entry.stored + _BEHIND)
+    found = decompress(data[: entry.stored], entry.packing, entry.size)
+    verify_checksum(found, header, data[entry.stored :])
     return found
 
 
-def _bytes(file: Path, called: str, start: int, length: int | None) -> bytes:
+def _read_bytes(file: Path, called: str, start: int, length: int | None) -> bytes:
     """So many bytes of a file, or all of it."""
     try:
         with file.open("rb") as opened:

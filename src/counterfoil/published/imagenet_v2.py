@@ -9,12 +9,12 @@ from counterfoil.labels.label_space import imagenet1k
 from counterfoil.published.archive import ORIGINAL, Archive, ArchivePicture, collect_pictures
 from counterfoil.published.file_tree import Tree
 from counterfoil.published.layout_detection import (
-    LayoutMatch,
-    LayoutReport,
+    LayoutFiles,
+    MatchedFile,
     match_layout,
-    partial_note,
-    refuse_none,
-    stray_rows,
+    note_partial,
+    require_pictures,
+    skip_strays,
 )
 
 NAME = "imagenet-v2"
@@ -33,29 +33,29 @@ def fits(tree: Tree) -> bool:
 def read(tree: Tree) -> Archive:
     """The pictures; a folder's name is read as a number, since 10 sorts before 2 as a text."""
     findings = match_layout(tree, _LAYOUT)
-    refuse_none(findings.places, NAME, EXPECTED, tree)
+    require_pictures(findings.places, NAME, EXPECTED, tree)
     _refuse_other_numbers(findings, tree)
     _refuse_several(tree)
     labels = imagenet1k().labels
     folders = findings.folders("index")
     notes = [
         *([f"The pictures are those of {findings.root.rstrip('/')}."] if findings.root else []),
-        *partial_note("pictures", len(findings.places), PICTURES),
-        *partial_note("class folders", len(folders), len(labels)),
+        *note_partial("pictures", len(findings.places), PICTURES),
+        *note_partial("class folders", len(folders), len(labels)),
         "Folders are classes by their number; a loader that sorts their names as texts (0, 1, 10, 100, ...) scores"
         " nearly every picture by another class.",
     ]
     return Archive(
         name=NAME,
         tree=tree,
-        pictures=collect_pictures(NAME, tree.sizes.path, map(_found, findings.places)),
+        pictures=collect_pictures(NAME, tree.sizes.path, map(_read_picture, findings.places)),
         space=imagenet1k(),
-        skipped=tuple(stray_rows(NAME, findings.strays)),
+        skipped=tuple(skip_strays(NAME, findings.strays)),
         notes=tuple(notes),
     )
 
 
-def _found(place: LayoutMatch) -> ArchivePicture:
+def _read_picture(place: MatchedFile) -> ArchivePicture:
     number = int(place.parts["index"])
     return ArchivePicture(place.at, f"{number}/{place.name}", imagenet1k().labels[number], ORIGINAL)
 
@@ -71,7 +71,7 @@ def _refuse_several(tree: Tree) -> None:
         )
 
 
-def _refuse_other_numbers(findings: LayoutReport, tree: Tree) -> None:
+def _refuse_other_numbers(findings: LayoutFiles, tree: Tree) -> None:
     """Folders that count from 1, or that were numbered anew, would give every picture another class."""
     numbers = [int(name) for name in findings.folders("index")]
     if max(numbers) >= len(imagenet1k().labels):

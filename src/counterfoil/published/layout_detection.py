@@ -24,7 +24,7 @@ from counterfoil.types import Skipped
 PICTURE = r"[^/.][^/]*\.(?i:jpe?g|png|webp|bmp)"  # a file's name; hidden files such as ._x.JPEG are none
 
 
-class LayoutMatch(NamedTuple):
+class MatchedFile(NamedTuple):
     """A file that fits the layout: where it stands in the tree's listing, and what its path says."""
 
     at: int
@@ -34,7 +34,7 @@ class LayoutMatch(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Places:
+class MatchedFiles:
     """Files of one layout in the order of their paths; made when they are looked at, since there may be millions."""
 
     listing: FileIndex
@@ -44,15 +44,15 @@ class Places:
     def __len__(self) -> int:
         return len(self.at)
 
-    def __iter__(self) -> Iterator[LayoutMatch]:
+    def __iter__(self) -> Iterator[MatchedFile]:
         for at, folder in zip(self.at.tolist(), self.listing.folders_of(self.at).tolist(), strict=True):
             name = self.listing.name(at)
-            yield LayoutMatch(at, self.listing.folders[folder] + name, self.said[folder], name)
+            yield MatchedFile(at, self.listing.folders[folder] + name, self.said[folder], name)
 
-    def where(self, fits: Callable[[Mapping[str, str]], bool]) -> Places:
+    def where(self, fits: Callable[[Mapping[str, str]], bool]) -> MatchedFiles:
         """Those whose folder says what is sought."""
         folders = [folder for folder, parts in self.said.items() if fits(parts)]
-        return Places(self.listing, self.at[np.isin(self.listing.folders_of(self.at), folders)], self.said)
+        return MatchedFiles(self.listing, self.at[np.isin(self.listing.folders_of(self.at), folders)], self.said)
 
     def files(self) -> Iterator[str]:
         """Their paths."""
@@ -68,10 +68,10 @@ class Places:
 
 
 @dataclass(frozen=True)
-class LayoutReport:
+class LayoutFiles:
     """The files of one layout, and the others."""
 
-    places: Places
+    places: MatchedFiles
     strays: tuple[str, ...]
     root: str = ""
 
@@ -82,21 +82,21 @@ class LayoutReport:
 
 def match_layout(
     tree: Tree, folders: str, names: str = PICTURE, *, beside: str = "", any_root: bool = False
-) -> LayoutReport:
+) -> LayoutFiles:
     """The files whose name and whose folder's path below the archive's own top folder match the two patterns.
 
     Archives are unpacked into folders of any name, so the top folder is the one that most matching files share;
     files that match elsewhere (`__MACOSX/...`) are strays. `beside` matches what belongs to the archive but is no
     picture to show; with `any_root` files may lie under several top folders.
     """
-    matching = _matching(tree.sizes, folders, names)
+    matching = _match_files(tree.sizes, folders, names)
     roots = Counter({key[0]: many for key, many in matching.folders("root").items()})
     root = min(roots, key=lambda name: (-roots[name], name.count("/"), name), default="")
     places = matching if any_root else matching.where(lambda parts: parts["root"] == root)
-    return LayoutReport(places, tuple(_strays(places, rf"{re.escape(root)}(?:{beside})" if beside else None)), root)
+    return LayoutFiles(places, tuple(_list_strays(places, rf"{re.escape(root)}(?:{beside})" if beside else None)), root)
 
 
-def _matching(listing: FileIndex, folders: str, names: str) -> Places:
+def _match_files(listing: FileIndex, folders: str, names: str) -> MatchedFiles:
     layout, named = re.compile(rf"(?P<root>(?:.*/)?)(?:{folders})"), re.compile(names)
     said = {
         place: {name: sys.intern(text) for name, text in match.groupdict("").items()}
@@ -107,10 +107,10 @@ def _matching(listing: FileIndex, folders: str, names: str) -> Places:
     for row in listing.rows():
         if row.folder in said and named.fullmatch(row.name) and _readable(row.name) == row.name:
             at.append(row.at)
-    return Places(listing, np.array(at, np.int64), said)
+    return MatchedFiles(listing, np.array(at, np.int64), said)
 
 
-def _strays(places: Places, known: str | None) -> Iterator[str]:
+def _list_strays(places: MatchedFiles, known: str | None) -> Iterator[str]:
     used = np.zeros(len(places.listing), bool)
     used[places.at] = True
     for at in np.flatnonzero(~used).tolist():
@@ -149,7 +149,7 @@ class FolderSample:
         return self.tree.read(path)
 
 
-def stray_rows(name: str, strays: Collection[str]) -> list[Skipped]:
+def skip_strays(name: str, strays: Collection[str]) -> list[Skipped]:
     """Strays as counted rows: one by one where few lie together, else a row per folder."""
     by_folder: defaultdict[str, list[str]] = defaultdict(list)
     for path in map(_readable, strays):
@@ -164,13 +164,15 @@ def stray_rows(name: str, strays: Collection[str]) -> list[Skipped]:
     return rows
 
 
-def refuse_none(places: Places, name: str, expected: str, tree: Tree) -> None:
+def require_pictures(places: MatchedFiles, name: str, expected: str, tree: Tree) -> None:
     """An archive without a single picture where they should be is not this archive."""
     if not places:
-        raise UserError(f"expected {name} with {expected} at '{tree.where}', found {_told(tree)}; check the path")
+        raise UserError(
+            f"expected {name} with {expected} at '{tree.where}', found {_describe_tree(tree)}; check the path"
+        )
 
 
-def _told(tree: Tree) -> str:
+def _describe_tree(tree: Tree) -> str:
     """What lies there instead."""
     tops = Counter(path.split("/")[0] + ("/" if "/" in path else "") for path in tree.sizes)
     if not tops:
@@ -180,7 +182,7 @@ def _told(tree: Tree) -> str:
     return f"{len(tree.sizes):,} files in {', '.join(names)}{more}"
 
 
-def shown_as_they_are(side: int) -> str:
+def note_unresized(side: int) -> str:
     """What to know of pictures that the authors' script shows without resizing."""
     return (
         f"The authors show these pictures of {side} x {side} pixels without resizing them; a model whose preprocessing"
@@ -188,7 +190,7 @@ def shown_as_they_are(side: int) -> str:
     )
 
 
-def text_of(tree: Tree, path: str) -> str:
+def read_text(tree: Tree, path: str) -> str:
     """A text file that an archive cannot be read without."""
     try:
         return tree.read(path).decode("utf-8-sig")
@@ -196,7 +198,7 @@ def text_of(tree: Tree, path: str) -> str:
         raise UserError(f"expected text in UTF-8 in {path} at '{tree.where}', which cannot be read: {error}") from error
 
 
-def partial_note(what: str, there: int, whole: int) -> list[str]:
+def note_partial(what: str, there: int, whole: int) -> list[str]:
     """A sentence where a copy is not whole."""
     if there == whole:
         return []

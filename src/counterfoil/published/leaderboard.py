@@ -11,31 +11,31 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from counterfoil.errors import UserError
-from counterfoil.published.catalogue import paper_tables
+from counterfoil.published.catalogue import make_paper_tables
 from counterfoil.published.published_numbers import (
     MANY,
     Leaderboard,
     LeaderboardRow,
-    one_line,
-    own_rows,
-    published_numbers,
-    published_rows,
-    read_numbers,
+    join_lines,
+    make_own_rows,
+    match_published_rows,
+    read_own_numbers,
+    read_published_numbers,
 )
 from counterfoil.report.page import TEMPLATES, page_script
 from counterfoil.study.runs import open_runs
 
 
-def leaderboard(benchmark: str, runs: Sequence[str | Path] = (), files: Sequence[Path] = ()) -> Leaderboard:
+def build_leaderboard(benchmark: str, runs: Sequence[str | Path] = (), files: Sequence[Path] = ()) -> Leaderboard:
     """The standings of a benchmark: the models of these runs, rows of one's own files, the published ones."""
-    published = published_numbers(benchmark)
-    own = [standing for run in runs for standing in _standings(benchmark, Path(run))]
-    added = [row for file in files for row in read_numbers(file, benchmark)]
-    others = published_rows([*added, *published], [standing.model for standing in own])
+    published = read_published_numbers(benchmark)
+    own = [standing for run in runs for standing in _own_rows(benchmark, Path(run))]
+    added = [row for file in files for row in read_own_numbers(file, benchmark)]
+    others = match_published_rows([*added, *published], [standing.model for standing in own])
     return Leaderboard(benchmark, (*own, *others)).ranked()
 
 
-def _standings(benchmark: str, run: Path) -> list[LeaderboardRow]:
+def _own_rows(benchmark: str, run: Path) -> list[LeaderboardRow]:
     study = open_runs([run])
     about = study.run.collection or "no collection"
     if about.split(" ")[0] != benchmark:
@@ -43,9 +43,9 @@ def _standings(benchmark: str, run: Path) -> list[LeaderboardRow]:
             f"expected a run over {benchmark}, got '{run}', which is over {about};"
             f" `counterfoil evaluate {benchmark}:PATH --out RUN` makes one"
         )
-    tables = [table for table in paper_tables(study) if table.kind == "scored"]
+    tables = [table for table in make_paper_tables(study) if table.kind == "scored"]
     # How many: a part of an archive must not be taken for the whole.
-    return own_rows(study, tables, f"your run {run.name}, n = {study.run.samples:,}")
+    return make_own_rows(study, tables, f"your run {run.name}, n = {study.run.samples:,}")
 
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -71,29 +71,29 @@ _OTHER_MEASURES = {
 }
 
 
-def measures(board: Leaderboard) -> str:
+def describe_columns(board: Leaderboard) -> str:
     """What the columns measure, in words."""
     return _OTHER_MEASURES.get(board.benchmark, _MEASURES)
 
 
-def as_text(board: Leaderboard, width: int | None = None, most: int | None = None) -> str:
+def render_text(board: Leaderboard, width: int | None = None, most: int | None = None) -> str:
     """The table for a terminal of this many characters; the sources stand below it, numbered.
 
     Columns that do not fit beside the others stand in a further table below, with the models once more.
     """
     whole = len(board.standings)
     board = board if most is None or whole <= most else board.shortened(most)
-    notes = _notes(board.standings)
+    notes = _number_sources(board.standings)
     table = [_head(board), *(_cells(board, standing, notes) for standing in board.standings)]
     widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
-    lines = [line for columns in _fitting(widths, width) for line in _table(table, widths, columns)]
+    lines = [line for columns in _fit_columns(widths, width) for line in _table(table, widths, columns)]
     left = whole - len(board.standings)
     more = [f"{left} more published rows: --all shows them.", ""] if left else []
-    told = [*more, measures(board), "", *(f"[{number}] {note}" for note, number in notes.items())]
+    told = [*more, describe_columns(board), "", *(f"[{number}] {note}" for note, number in notes.items())]
     return "\n".join([*lines, *told]).strip() + "\n"
 
 
-def _fitting(widths: Sequence[int], width: int | None) -> list[list[int]]:
+def _fit_columns(widths: Sequence[int], width: int | None) -> list[list[int]]:
     """The columns in groups that fit, the first one and the last, model and source, in each."""
     last = len(widths) - 1
     room = math.inf if width is None else width - widths[0] - _GAP - widths[last]
@@ -110,21 +110,21 @@ def _table(table: Sequence[Sequence[str]], widths: Sequence[int], columns: Seque
     numbers = columns[1:-1]
     rows = [row for row in table if not numbers or any(row[column] != _NONE for column in numbers)]
     chosen = [widths[column] for column in columns]
-    lines = [(" " * _GAP).join(_aligned([row[column] for column in columns], chosen)).rstrip() for row in rows]
+    lines = [(" " * _GAP).join(_align([row[column] for column in columns], chosen)).rstrip() for row in rows]
     return [lines[0], (" " * _GAP).join("-" * width for width in chosen), *lines[1:], ""]
 
 
-def as_markdown(board: Leaderboard) -> str:
+def render_markdown(board: Leaderboard) -> str:
     """The table for a README or a pull request."""
-    notes = _notes(board.standings)
+    notes = _number_sources(board.standings)
     rule = ["---", *["---:"] * len(board.conditions), "---"]
     body = [_cells(board, standing, notes) for standing in board.standings]
     rows = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in (_head(board), rule, *body)]
     told = [f"[{number}] {note}  " for note, number in notes.items()]
-    return "\n".join([f"## {board.benchmark}", "", *rows, "", measures(board), "", *told]) + "\n"
+    return "\n".join([f"## {board.benchmark}", "", *rows, "", describe_columns(board), "", *told]) + "\n"
 
 
-def as_json(board: Leaderboard) -> str:
+def render_json(board: Leaderboard) -> str:
     """Everything, for programs."""
     return json.dumps(
         {
@@ -137,22 +137,22 @@ def as_json(board: Leaderboard) -> str:
     )
 
 
-def as_html(board: Leaderboard) -> str:
+def render_html(board: Leaderboard) -> str:
     """One self-contained page; a click on a column sorts, typing filters."""
     environment = Environment(
         loader=FileSystemLoader([_TEMPLATES, TEMPLATES]), autoescape=True, undefined=StrictUndefined
     )
     return environment.get_template("leaderboard.html").render(
         board=board,
-        measures=measures(board),
+        measures=describe_columns(board),
         long=len(board.standings) > MANY,
         origins=list(dict.fromkeys(row.source for row in board.standings)),
-        sources=_notes(board.standings),
+        sources=_number_sources(board.standings),
         **page_script("leaderboard.js", _TEMPLATES),
     )
 
 
-def _notes(standings: Sequence[LeaderboardRow]) -> dict[str, int]:
+def _number_sources(standings: Sequence[LeaderboardRow]) -> dict[str, int]:
     return {told: number for number, told in enumerate(dict.fromkeys(row.told for row in standings), 1)}
 
 
@@ -160,11 +160,11 @@ def _cells(board: Leaderboard, standing: LeaderboardRow, notes: Mapping[str, int
     values = [_value(standing, name) for name in board.conditions]
     beside = ", ".join(part for part in (standing.beside, _SAME if standing.same else "") if part)
     source = f"[{notes[standing.told]}] {beside}".strip()
-    return [one_line(f"{'* ' if standing.own else ''}{standing.model}"), *values, source]
+    return [join_lines(f"{'* ' if standing.own else ''}{standing.model}"), *values, source]
 
 
 def _head(board: Leaderboard) -> list[str]:
-    return ["model", *map(one_line, board.conditions), "source"]
+    return ["model", *map(join_lines, board.conditions), "source"]
 
 
 def _value(standing: LeaderboardRow, condition: str) -> str:
@@ -175,7 +175,7 @@ def _value(standing: LeaderboardRow, condition: str) -> str:
     return told if interval is None else f"{told} [{interval[0]:.1f}, {interval[1]:.1f}]"
 
 
-def _aligned(row: Sequence[str], widths: Sequence[int]) -> list[str]:
+def _align(row: Sequence[str], widths: Sequence[int]) -> list[str]:
     """Words to the left, numbers to the right."""
     last = len(row) - 1
     return [

@@ -10,7 +10,7 @@ from counterfoil.labels.benchmark_classes import imagenet_d
 from counterfoil.labels.label_space import LabelSpace, imagenet1k
 from counterfoil.published.archive import ORIGINAL, Archive, ArchivePicture, collect_pictures
 from counterfoil.published.file_tree import Tree
-from counterfoil.published.layout_detection import match_layout, partial_note, refuse_none, stray_rows, text_of
+from counterfoil.published.layout_detection import match_layout, note_partial, read_text, require_pictures, skip_strays
 from counterfoil.types import Skipped
 
 NAME = "objectnet"
@@ -28,7 +28,7 @@ def fits(tree: Tree) -> bool:
 def read(tree: Tree) -> Archive:
     """The pictures of the classes that ImageNet has as well."""
     findings = match_layout(tree, _LAYOUT, beside=r"mappings/.*")
-    refuse_none(findings.places, NAME, EXPECTED, tree)
+    require_pictures(findings.places, NAME, EXPECTED, tree)
     space, label_of = _classes(tree, findings.root)
     found = [
         ArchivePicture(place.at, f"{place.parts['folder']}/{place.name}", label_of[place.parts["folder"]], ORIGINAL)
@@ -45,8 +45,8 @@ def read(tree: Tree) -> Archive:
     there = len({item.label for item in found})
     return Archive(
         name=NAME, tree=tree, pictures=collect_pictures(NAME, tree.sizes.path, found), space=space,
-        skipped=(*other, *stray_rows(NAME, findings.strays)),
-        notes=tuple(partial_note("classes that overlap with ImageNet", there, OVERLAP)), border=BORDER,
+        skipped=(*other, *skip_strays(NAME, findings.strays)),
+        notes=tuple(note_partial("classes that overlap with ImageNet", there, OVERLAP)), border=BORDER,
     )  # fmt: skip
 
 
@@ -66,7 +66,7 @@ def _mapping(tree: Tree, path: str) -> dict[str, str]:
             f"expected {path} in {NAME} at '{tree.where}', found none: it says which classes ImageNet has too"
         )
     try:
-        found: Any = json.loads(text_of(tree, path))
+        found: Any = json.loads(read_text(tree, path))
     except (ValueError, RecursionError) as error:
         raise UserError(f"expected JSON in {path} at '{tree.where}', got: {error}") from error
     if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):

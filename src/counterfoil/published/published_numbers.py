@@ -50,30 +50,30 @@ class PublishedRow(BaseModel):
     remark: str  # of this row alone
 
 
-def benchmarks() -> list[str]:
+def list_benchmarks() -> list[str]:
     """The benchmarks that numbers are known of."""
     return sorted(_folders())
 
 
-def published_numbers(benchmark: str) -> list[PublishedRow]:
+def read_published_numbers(benchmark: str) -> list[PublishedRow]:
     """Every published row of a benchmark, the sources in order of their files' names."""
-    if benchmark not in benchmarks():
+    if benchmark not in list_benchmarks():
         raise UserError(
-            f"expected a benchmark with published numbers ({', '.join(benchmarks())}), got '{benchmark}'"
-            f"{did_you_mean(benchmark, benchmarks())}"
+            f"expected a benchmark with published numbers ({', '.join(list_benchmarks())}), got '{benchmark}'"
+            f"{did_you_mean(benchmark, list_benchmarks())}"
         )
     return [
-        row for file in _files(_folders()[benchmark]) for row in _parsed(file.read_text("utf-8"), file.name, benchmark)
+        row for file in _files(_folders()[benchmark]) for row in _parse(file.read_text("utf-8"), file.name, benchmark)
     ]
 
 
-def read_numbers(path: Path, benchmark: str) -> list[PublishedRow]:
+def read_own_numbers(path: Path, benchmark: str) -> list[PublishedRow]:
     """One's own file of numbers, in the form of the shipped ones."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"expected a JSON file of numbers, got {path}, which cannot be read: {error}") from error
-    return list(_parsed(text, str(path), benchmark))
+    return list(_parse(text, str(path), benchmark))
 
 
 def _folders() -> dict[str, Traversable]:
@@ -88,7 +88,7 @@ def _files(folder: Traversable) -> list[Traversable]:
     return sorted((file for file in folder.iterdir() if file.name.endswith(".json")), key=lambda file: file.name)
 
 
-def _parsed(text: str, where: str, benchmark: str) -> Iterator[PublishedRow]:
+def _parse(text: str, where: str, benchmark: str) -> Iterator[PublishedRow]:
     try:
         table = _Table.model_validate(json.loads(text))
     except (json.JSONDecodeError, RecursionError) as error:
@@ -129,12 +129,12 @@ class LeaderboardRow:
     def told(self) -> str:
         """Where the numbers are from, and what to know of them."""
         remark = "" if self.beside else self.remark
-        return one_line("; ".join(part for part in (self.source, remark, self.note) if part))
+        return join_lines("; ".join(part for part in (self.source, remark, self.note) if part))
 
     @property
     def beside(self) -> str:
         """The remark where it is short enough to stand in the line."""
-        return one_line(self.remark) if len(self.remark) <= _SHORT else ""
+        return join_lines(self.remark) if len(self.remark) <= _SHORT else ""
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ class Leaderboard:
         if len(self.standings) <= MANY:
             return self
         conditions = [self.leading, *(name for name in self.conditions if name != self.leading)]
-        return replace(self, standings=tuple(sorted(self.standings, key=lambda row: _place(row, conditions))))
+        return replace(self, standings=tuple(sorted(self.standings, key=lambda row: _rank(row, conditions))))
 
     def shortened(self, most: int) -> Leaderboard:
         """At most so many of the others: the nearest to one's own numbers, or the best where there are none."""
@@ -175,12 +175,12 @@ class Leaderboard:
         return replace(self, standings=tuple(r for r in self.standings if r.own or r.same or id(r) in kept))
 
 
-def one_line(text: str) -> str:
+def join_lines(text: str) -> str:
     """A stranger's text without line breaks, which would end a row."""
     return " ".join(text.split())
 
 
-def _place(row: LeaderboardRow, conditions: Sequence[str]) -> tuple[bool, bool, int, float]:
+def _rank(row: LeaderboardRow, conditions: Sequence[str]) -> tuple[bool, bool, int, float]:
     """By the first of the conditions that a line has; lines of another condition stand below."""
     place, name = next((place, name) for place, name in enumerate(conditions) if name in row.values)
     sign = 1 if name.startswith(_LOWER_IS_BETTER) else -1
@@ -201,15 +201,15 @@ _COUNTS = {"pictures", "foregrounds", "survival, foregrounds", "scored", "unpars
 _ASIDE = ("folds ", "sigma ")  # columns that explain others
 
 
-def published_name(model: str) -> str | None:
+def name_in_tables(model: str) -> str | None:
     """What published tables call a model, as far as its address tells: `timm:NAME@test` is NAME."""
     scheme, _, place = model.partition(" ")[0].partition(":")
     return place.partition("?")[0].partition("@")[0] if scheme in _ALIKE else None
 
 
-def published_rows(rows: Sequence[PublishedRow], models: Sequence[str]) -> list[LeaderboardRow]:
+def match_published_rows(rows: Sequence[PublishedRow], models: Sequence[str]) -> list[LeaderboardRow]:
     """Published rows as lines of a leaderboard, those of the reader's models marked."""
-    names = {published_name(model) for model in models}
+    names = {name_in_tables(model) for model in models}
     return [
         LeaderboardRow(
             model=row.model,
@@ -223,15 +223,15 @@ def published_rows(rows: Sequence[PublishedRow], models: Sequence[str]) -> list[
     ]
 
 
-def own_rows(study: Study, tables: Sequence[PaperTable], source: str) -> list[LeaderboardRow]:
+def make_own_rows(study: Study, tables: Sequence[PaperTable], source: str) -> list[LeaderboardRow]:
     """The study's models with their numbers from every table that has a row of them."""
-    return [_own_standing(model, study, tables, source) for model in study.files]
+    return [_make_own_row(model, study, tables, source) for model in study.files]
 
 
-def published_table(study: Study, scored: Sequence[PaperTable], name: str) -> PaperTable:
+def make_published_table(study: Study, scored: Sequence[PaperTable], name: str) -> PaperTable:
     """The study's models above what was published, where both speak of the same condition."""
-    published = published_rows(published_numbers(name), list(study.files))
-    board = Leaderboard(name, (*own_rows(study, scored, "yours"), *published)).ranked()
+    published = match_published_rows(read_published_numbers(name), list(study.files))
+    board = Leaderboard(name, (*make_own_rows(study, scored, "yours"), *published)).ranked()
     shown = board.shortened(_SHOWN) if len(published) > MANY else board
     kept = [row for row in shown.standings if not row.own]
     conditions = list(dict.fromkeys(condition for row in kept for condition in row.values))
@@ -239,7 +239,7 @@ def published_table(study: Study, scored: Sequence[PaperTable], name: str) -> Pa
     return PaperTable(
         title=f"{name}: your models and published numbers",
         rule="Numbers as their sources print them, in each source's own measure; sources that disagree stay apart."
-        + _left_out(board, shown),
+        + _describe_left_out(board, shown),
         columns=("model", *conditions, "source"),
         rows=tuple(_line(row, conditions, sources) for row in shown.standings),
         footnotes=tuple(f"[{number}] {told}" for told, number in sources.items()),
@@ -249,7 +249,7 @@ def published_table(study: Study, scored: Sequence[PaperTable], name: str) -> Pa
     )
 
 
-def _left_out(board: Leaderboard, shown: Leaderboard) -> str:
+def _describe_left_out(board: Leaderboard, shown: Leaderboard) -> str:
     left = len(board.standings) - len(shown.standings)
     return (
         f" Shown are rows of your models and the nearest to yours by {board.leading}; {left} more published rows:"
@@ -265,7 +265,7 @@ def _line(row: LeaderboardRow, conditions: Sequence[str], sources: dict[str, int
     return (row.model, *(row.values.get(name) for name in conditions), source)
 
 
-def _own_standing(model: str, study: Study, tables: Sequence[PaperTable], source: str) -> LeaderboardRow:
+def _make_own_row(model: str, study: Study, tables: Sequence[PaperTable], source: str) -> LeaderboardRow:
     """A model's numbers; bounds become the interval of their column."""
     cells = {
         column: float(cell)

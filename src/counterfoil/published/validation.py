@@ -13,11 +13,11 @@ from counterfoil.published.archive import ORIGINAL, Archive, ArchivePicture, col
 from counterfoil.published.file_tree import Tree
 from counterfoil.published.layout_detection import (
     PICTURE,
-    LayoutReport,
+    LayoutFiles,
     match_layout,
-    partial_note,
-    refuse_none,
-    stray_rows,
+    note_partial,
+    require_pictures,
+    skip_strays,
 )
 from counterfoil.types import Skipped
 
@@ -82,13 +82,13 @@ def read_labels(path: str, text: str) -> ValidationLabels:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if lines and all(_WNID.fullmatch(line) or re.fullmatch(r"[0-9]{1,4}", line) for line in lines):
         _refuse_other_order(path, lines)
-        return _resolved(path, dict(enumerate(lines, 1)))
+        return _resolve_labels(path, dict(enumerate(lines, 1)))
     told: dict[int, str] = {}
     for line in lines:
         name, *rest = re.split(r"[\s,]+", line)
         if rest and (match := _NAME.search(name)) and re.fullmatch(r"n\d{8}|[0-9]{1,4}", rest[0]):
             told[int(match["number"])] = rest[0]
-    return _resolved(path, told)
+    return _resolve_labels(path, told)
 
 
 def _refuse_other_order(path: str, lines: Sequence[str]) -> None:
@@ -102,20 +102,20 @@ def _refuse_other_order(path: str, lines: Sequence[str]) -> None:
             )
 
 
-def _resolved(path: str, told: Mapping[int, str]) -> ValidationLabels:
+def _resolve_labels(path: str, told: Mapping[int, str]) -> ValidationLabels:
     known = imagenet1k()
     named = {number: text for number, text in told.items() if text in known}
     counted = {number: int(text) for number, text in told.items() if text.isdecimal()}
     if not counted:
         return ValidationLabels({_label_file_stem(number): text for number, text in named.items()})
-    way = _numbering(path, counted)
+    way = _detect_numbering(path, counted)
     index = _NUMBERINGS[way]
     return ValidationLabels(
         {_label_file_stem(number): known.labels[index(value)] for number, value in counted.items()}, way
     )
 
 
-def _numbering(path: str, counted: Mapping[int, int]) -> str:
+def _detect_numbering(path: str, counted: Mapping[int, int]) -> str:
     """Which way of counting gives the first pictures the classes that they have; where none tells, nobody guesses."""
     first = {number: counted[number] for number in range(1, len(_FIRST) + 1) if number in counted}
     ways = [way for way in _NUMBERINGS if _possible(way, counted) and _fits(way, first)]
@@ -162,13 +162,13 @@ def read(tree: Tree) -> Archive:
     for names in (_VALIDATION, PICTURE):  # by name first: train may lie beside val
         findings = match_layout(tree, _IN_FOLDERS, names)
         if findings.places:
-            return _in_folders(tree, findings)
+            return _read_folders(tree, findings)
     findings = match_layout(tree, "", _VALIDATION, beside=f"{_LABEL_FILE}|{_KIT}")
-    refuse_none(findings.places, NAME, EXPECTED, tree)
-    return _flat(tree, findings)
+    require_pictures(findings.places, NAME, EXPECTED, tree)
+    return _read_flat(tree, findings)
 
 
-def _in_folders(tree: Tree, findings: LayoutReport) -> Archive:
+def _read_folders(tree: Tree, findings: LayoutFiles) -> Archive:
     known = imagenet1k()
     other = sorted(wnid for wnid in findings.folders("wnid") if wnid not in known)
     if other:
@@ -176,13 +176,13 @@ def _in_folders(tree: Tree, findings: LayoutReport) -> Archive:
     found = [ArchivePicture(place.at, place.name, place.parts["wnid"], ORIGINAL) for place in findings.places]
     if len({item.sample for item in found}) < len(found):
         found = [item._replace(sample=f"{item.label}/{item.sample}") for item in found]
-    notes = partial_note("class folders", len(findings.folders("wnid")), len(known.labels))
+    notes = note_partial("class folders", len(findings.folders("wnid")), len(known.labels))
     return _archive(tree, found, findings, notes)
 
 
-def _flat(tree: Tree, findings: LayoutReport) -> Archive:
+def _read_flat(tree: Tree, findings: LayoutFiles) -> Archive:
     names = [place.name for place in findings.places]
-    file, labels = _labels(tree, findings.root, names)
+    file, labels = _find_labels(tree, findings.root, names)
     found = [
         ArchivePicture(place.at, place.name, labels.ids[stem], ORIGINAL)
         for place in findings.places
@@ -198,24 +198,24 @@ def _flat(tree: Tree, findings: LayoutReport) -> Archive:
 
 
 def _archive(
-    tree: Tree, found: list[ArchivePicture], findings: LayoutReport, notes: list[str], skipped: Sequence[Skipped] = ()
+    tree: Tree, found: list[ArchivePicture], findings: LayoutFiles, notes: list[str], skipped: Sequence[Skipped] = ()
 ) -> Archive:
     return Archive(
         name=NAME, tree=tree, pictures=collect_pictures(NAME, tree.sizes.path, found), space=imagenet1k(),
-        skipped=(*skipped, *stray_rows(NAME, findings.strays)),
-        notes=(*partial_note("pictures", len(found), PICTURES), *notes),
+        skipped=(*skipped, *skip_strays(NAME, findings.strays)),
+        notes=(*note_partial("pictures", len(found), PICTURES), *notes),
     )  # fmt: skip
 
 
-def _labels(tree: Tree, root: str, names: Sequence[str]) -> tuple[str, ValidationLabels]:
+def _find_labels(tree: Tree, root: str, names: Sequence[str]) -> tuple[str, ValidationLabels]:
     """The file of labels that speaks of most of these pictures, by its name: in the archive, else beside it."""
     inside = [path for path in tree.sizes if re.fullmatch(rf"{re.escape(root)}{_LABEL_FILE}|{_KIT}\.txt", path)]
-    texts = {path: _told(tree, path) for path in inside}
+    texts = {path: _read_text(tree, path) for path in inside}
     beside = tree.where.parent if tree.where.is_file() else tree.where / root
     for path in [*sorted(beside.glob("*.txt")), *sorted(beside.glob("*.csv"))]:
         if not path.is_file() or path.stat().st_size > _LABEL_BYTES:  # other people's files may lie there too
             continue
-        texts.setdefault(path.name, _told_beside(path))
+        texts.setdefault(path.name, _read_beside(path))
     stems = {_stem(name) for name in names}
     known: list[tuple[str, ValidationLabels]] = []
     refused: list[UserError] = []
@@ -236,7 +236,7 @@ def _labels(tree: Tree, root: str, names: Sequence[str]) -> tuple[str, Validatio
     )
 
 
-def _told(tree: Tree, path: str) -> str:
+def _read_text(tree: Tree, path: str) -> str:
     """A text, or nothing where it cannot be read: another file may hold the labels."""
     try:
         return tree.read(path).decode("utf-8-sig", "replace")
@@ -244,7 +244,7 @@ def _told(tree: Tree, path: str) -> str:
         return ""
 
 
-def _told_beside(path: Path) -> str:
+def _read_beside(path: Path) -> str:
     """The same of a file beside the archive."""
     try:
         return path.read_text(encoding="utf-8-sig", errors="replace")

@@ -28,17 +28,17 @@ from counterfoil.published.archive import (
 )
 from counterfoil.published.file_tree import Tree
 from counterfoil.published.imagenet_9.reader import SIDE
-from counterfoil.published.layout_detection import LayoutMatch, match_layout, partial_note, shown_as_they_are
+from counterfoil.published.layout_detection import MatchedFile, match_layout, note_partial, note_unresized
 from counterfoil.sources.pixels import pixels
 from counterfoil.types import Model, Prediction, Skipped, StoredVariant, Variant
 
-LAID_ON = "|"  # between the foreground's mask and the background in an picture's file
+SEPARATOR = "|"  # between the foreground's mask and the background in an picture's file
 EVERY = "every background"  # in the place of one
 _ROUNDS = (8, 16, 32, 64)  # pictures asked together: few at first, since most foregrounds fall early; the last goes on
 
 
 @dataclass(frozen=True)
-class Challenge(Archive):
+class CompositeArchive(Archive):
     """Foregrounds on backgrounds; an picture's file names both."""
 
     files: Sequence[str] = field(default=(), repr=False)
@@ -49,7 +49,7 @@ class Challenge(Archive):
 
     def read(self, stored: StoredVariant) -> NDArray[np.uint8]:
         """The foreground's pixels where its mask is set, the background's elsewhere."""
-        mask_file, laid, ground = stored.file.partition(LAID_ON)
+        mask_file, laid, ground = stored.file.partition(SEPARATOR)
         if not laid:
             return super().read(stored)
         photo, inside = self._foreground(mask_file)
@@ -60,7 +60,7 @@ class Challenge(Archive):
 
     def _foreground(self, mask_file: str) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
         """The photo, and where in it the foreground is, in every channel."""
-        photo, mask = self._picture(photo_of(mask_file)), _mask(self.tree.read(mask_file))
+        photo, mask = self._picture(photo_file(mask_file)), _mask(self.tree.read(mask_file))
         if mask.shape != photo.shape[:2]:
             raise Unusable(f"photo and mask differ in size: {photo.shape[:2]} and {mask.shape} pixels")
         return photo, np.repeat(mask[:, :, None], 3, axis=2)  # laid out as the pixels are: three times as fast
@@ -77,7 +77,7 @@ class Composite(NamedTuple):
 
 
 @dataclass(frozen=True)
-class EveryBackground(Challenge):
+class EveryBackgroundArchive(CompositeArchive):
     """Foregrounds that each meet every background: one picture stands for all of its meetings."""
 
     grounds: Sequence[str] = field(default=(), repr=False)
@@ -90,7 +90,7 @@ class EveryBackground(Challenge):
 
     def read(self, stored: StoredVariant) -> NDArray[np.uint8]:
         """A photo as it is, or the foreground on the first of the backgrounds that it meets."""
-        if not stored.file.endswith(LAID_ON + EVERY):
+        if not stored.file.endswith(SEPARATOR + EVERY):
             return super().read(stored)
         meeting = next(self.meetings(stored.variant), None)
         if meeting is None:
@@ -100,7 +100,7 @@ class EveryBackground(Challenge):
     def meetings(self, variant: Variant) -> Iterator[Composite]:
         """The foreground on one background after the other, in an order drawn by names; others' sizes are left out."""
         photo, inside = self._foreground(self._mask_of[variant.id])
-        for file in sorted(self.backgrounds, key=lambda file: draw_backgrounds(str(variant.sample_id), file)):
+        for file in sorted(self.backgrounds, key=lambda file: background_order(str(variant.sample_id), file)):
             ground = self.backgrounds[file]
             if ground.shape == photo.shape:
                 yield Composite(file, np.where(inside, photo, ground))
@@ -108,12 +108,12 @@ class EveryBackground(Challenge):
     def adapt(self, model: Model) -> Model:
         """The model, asked about one background after the other."""
         _ = self.backgrounds  # decoded now, so that forked processes share them
-        return Surviving(model, self)
+        return SurvivalModel(model, self)
 
     @cached_property
     def _mask_of(self) -> dict[str, str]:
-        laid = (stored for stored in self.pictures if stored.file.endswith(LAID_ON + EVERY))
-        return {stored.variant.id: stored.file.partition(LAID_ON)[0] for stored in laid}
+        laid = (stored for stored in self.pictures if stored.file.endswith(SEPARATOR + EVERY))
+        return {stored.variant.id: stored.file.partition(SEPARATOR)[0] for stored in laid}
 
     @cached_property
     def backgrounds(self) -> dict[str, NDArray[np.uint8]]:
@@ -128,14 +128,14 @@ class EveryBackground(Challenge):
 
 
 @dataclass(frozen=True)
-class Surviving(ModelWrapper):
+class SurvivalModel(ModelWrapper):
     """A model whose answer to a foreground is its first wrong one on any background, or its last where all are right.
 
     The answer's text says which background it was and how many were met. No picture is shown twice, and none is kept.
     """
 
     model: Model
-    challenge: EveryBackground
+    challenge: EveryBackgroundArchive
 
     def predict(self, variants: Sequence[Variant], images: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
         """One prediction per variant; originals are asked as they are."""
@@ -165,12 +165,12 @@ def _in_rounds(meetings: Iterator[Composite]) -> Iterator[list[Composite]]:
         yield together
 
 
-def draw_backgrounds(sample: str, file: str) -> bytes:
+def background_order(sample: str, file: str) -> bytes:
     """What backgrounds are drawn by: the order in which a foreground meets them."""
     return hashlib.sha256(f"{sample}\n{file.rpartition('/')[2]}".encode()).digest()
 
 
-def photo_of(mask_file: str) -> str:
+def photo_file(mask_file: str) -> str:
     """The photo that a foreground's mask is of."""
     head, _, tail = mask_file.rpartition("fg_mask/")
     return f"{head}original/{tail.removesuffix('.npy')}.JPEG"
@@ -200,11 +200,11 @@ _CLASS = r"0(?P<number>[0-8])_[^/]+/"
 _MASK = r"[^/.][^/]*\.npy"  # hidden files such as ._x.npy are none
 
 
-class Parts(NamedTuple):
+class CompositeParts(NamedTuple):
     """What pictures of the challenge are laid together from."""
 
-    masks: Sequence[LayoutMatch]  # of foregrounds whose photos are there
-    grounds: Sequence[LayoutMatch]
+    masks: Sequence[MatchedFile]  # of foregrounds whose photos are there
+    grounds: Sequence[MatchedFile]
     lost: Sequence[Skipped]
 
 
@@ -219,14 +219,16 @@ def read(tree: Tree) -> Archive:
     met = min(BACKGROUNDS, len(parts.grounds))
     note = f"Each of {len(parts.masks):,} foregrounds met {met:,} of {len(parts.grounds):,} backgrounds"
     bound = f": {UPPER_BOUND}; {NAME_EVERY} lays each on all." if met < len(parts.grounds) else "."
-    files, pictures = _collect_pictures(NAME, [(place, list(_drawn(place, parts.grounds))) for place in parts.masks])
-    return Challenge(
+    files, pictures = _collect_pictures(
+        NAME, [(place, list(_draw_backgrounds(place, parts.grounds))) for place in parts.masks]
+    )
+    return CompositeArchive(
         name=CALLED,
         tree=tree,
         pictures=pictures,
         space=imagenet9(),
         skipped=tuple(parts.lost),
-        notes=(note + bound, *_partial(parts), shown_as_they_are(SIDE)),
+        notes=(note + bound, *_note_partial(parts), note_unresized(SIDE)),
         files=files,
     )
 
@@ -241,38 +243,38 @@ def read_every(tree: Tree) -> Archive:
         f" {NAME} is the quick form, with {BACKGROUNDS} drawn backgrounds."
     )
     files, pictures = _collect_pictures(NAME_EVERY, [(place, [EVERY]) for place in parts.masks])
-    return EveryBackground(
+    return EveryBackgroundArchive(
         name=CALLED_EVERY, tree=tree, pictures=pictures, space=imagenet9(), skipped=tuple(parts.lost),
-        notes=(note, *_partial(parts), shown_as_they_are(SIDE)), files=files,
+        notes=(note, *_note_partial(parts), note_unresized(SIDE)), files=files,
         grounds=tuple(place.file for place in parts.grounds),
     )  # fmt: skip
 
 
-def _parts(tree: Tree) -> Parts:
+def _parts(tree: Tree) -> CompositeParts:
     masks = list(match_layout(tree, f"fg_mask/val/{_CLASS}", _MASK).places)
     grounds = list(match_layout(tree, f"only_bg_t/val/{_CLASS}").places)
     if not masks or not grounds:
         raise UserError(
             f"expected {NAME} with {EXPECTED} at '{tree.where}', found {len(masks)} masks, {len(grounds)} backgrounds"
         )
-    there = [place for place in masks if photo_of(place.file) in tree.sizes]
-    gone = [place for place in masks if photo_of(place.file) not in tree.sizes]
+    there = [place for place in masks if photo_file(place.file) in tree.sizes]
+    gone = [place for place in masks if photo_file(place.file) not in tree.sizes]
     lost = [Skipped(place.file, "source", "", "the mask's photo is not in original") for place in gone]
-    return Parts(there, grounds, lost)
+    return CompositeParts(there, grounds, lost)
 
 
-def _partial(parts: Parts) -> list[str]:
+def _note_partial(parts: CompositeParts) -> list[str]:
     """With fewer backgrounds more foregrounds survive, so that the figure is not the published one."""
     there = {"foregrounds": len(parts.masks), "backgrounds": len(parts.grounds)}
-    return [note for what, many in there.items() for note in partial_note(what, many, PICTURES)]
+    return [note for what, many in there.items() for note in note_partial(what, many, PICTURES)]
 
 
 def _collect_pictures(
-    name: str, laid: Sequence[tuple[LayoutMatch, Sequence[str]]]
+    name: str, laid: Sequence[tuple[MatchedFile, Sequence[str]]]
 ) -> tuple[Sequence[str], ArchivePictures]:
     """The files that the challenge is made of by name, and its pictures."""
-    pairs = {place.file: [f"{place.file}{LAID_ON}{ground}" for ground in grounds] for place, grounds in laid}
-    files = sorted([*(file for made in pairs.values() for file in made), *map(photo_of, pairs)])
+    pairs = {place.file: [f"{place.file}{SEPARATOR}{ground}" for ground in grounds] for place, grounds in laid}
+    files = sorted([*(file for made in pairs.values() for file in made), *map(photo_file, pairs)])
     at = {file: number for number, file in enumerate(files)}
     kind = KIND_EVERY if name == NAME_EVERY else KIND
 
@@ -280,17 +282,17 @@ def _collect_pictures(
         for place, _ in laid:
             label = imagenet9().labels[int(place.parts["number"])]
             sample = _sample(place)
-            yield ArchivePicture(at[photo_of(place.file)], sample, label, ORIGINAL)
+            yield ArchivePicture(at[photo_file(place.file)], sample, label, ORIGINAL)
             for replicate, file in enumerate(pairs[place.file]):
                 yield ArchivePicture(at[file], sample, label, kind, replicate)
 
     return files, collect_pictures(name, files.__getitem__, found())
 
 
-def _sample(place: LayoutMatch) -> str:
+def _sample(place: MatchedFile) -> str:
     return f"{imagenet9().labels[int(place.parts['number'])]}/{place.name.removesuffix('.npy')}"
 
 
-def _drawn(place: LayoutMatch, grounds: Sequence[LayoutMatch]) -> Iterator[str]:
-    drawn = sorted(grounds, key=lambda other: draw_backgrounds(_sample(place), other.file))[:BACKGROUNDS]
+def _draw_backgrounds(place: MatchedFile, grounds: Sequence[MatchedFile]) -> Iterator[str]:
+    drawn = sorted(grounds, key=lambda other: background_order(_sample(place), other.file))[:BACKGROUNDS]
     return (ground.file for ground in drawn)

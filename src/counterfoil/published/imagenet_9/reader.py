@@ -12,16 +12,16 @@ from counterfoil.published.archive import (
     ArchiveCondition,
     ArchivePicture,
     collect_pictures,
-    without_duplicates,
+    drop_duplicates,
 )
 from counterfoil.published.file_tree import Tree
 from counterfoil.published.layout_detection import (
-    LayoutMatch,
+    MatchedFile,
     match_layout,
-    partial_note,
-    refuse_none,
-    shown_as_they_are,
-    stray_rows,
+    note_partial,
+    note_unresized,
+    require_pictures,
+    skip_strays,
 )
 from counterfoil.types import Skipped
 
@@ -51,21 +51,21 @@ def fits(tree: Tree) -> bool:
 def read(tree: Tree) -> Archive:
     """Every variation's pictures, joined by the photo that the foreground is from."""
     findings = match_layout(tree, _LAYOUT, beside=_BESIDE)
-    refuse_none(findings.places, NAME, EXPECTED, tree)
-    pictures, twice = without_duplicates(collect_pictures(NAME, tree.sizes.path, map(_found, findings.places)))
+    require_pictures(findings.places, NAME, EXPECTED, tree)
+    pictures, twice = drop_duplicates(collect_pictures(NAME, tree.sizes.path, map(_read_picture, findings.places)))
     variations = findings.folders("variation")
     return Archive(
         name=NAME, tree=tree, pictures=pictures, space=imagenet9(),
-        skipped=(*_missing(variations), *twice, *stray_rows(NAME, findings.strays)), notes=tuple(_notes(variations)),
+        skipped=(*_missing(variations), *twice, *skip_strays(NAME, findings.strays)), notes=tuple(_notes(variations)),
     )  # fmt: skip
 
 
-def _found(place: LayoutMatch) -> ArchivePicture:
+def _read_picture(place: MatchedFile) -> ArchivePicture:
     label = imagenet9().labels[int(place.parts["number"])]
-    return ArchivePicture(place.at, f"{label}/{source_of(place.name)}", label, KINDS[place.parts["variation"]])
+    return ArchivePicture(place.at, f"{label}/{source_photo(place.name)}", label, KINDS[place.parts["variation"]])
 
 
-def source_of(name: str) -> str:
+def source_photo(name: str) -> str:
     """The photo that a foreground is from: of "fg_n02085620_16757_bg_n01532829_06835.JPEG" it is n02085620_16757."""
     match = _SOURCE.match(name)
     return match["source"] if match else name.rpartition(".")[0]
@@ -82,5 +82,5 @@ def _missing(variations: Mapping[str, int]) -> list[Skipped]:
 def _notes(variations: Mapping[str, int]) -> list[str]:
     most = max(variations.values())
     there = [name for name in KINDS if name in variations]
-    partial = [note for name in there for note in partial_note(f"pictures in {name}", variations[name], most)]
-    return [shown_as_they_are(SIDE), *partial]
+    partial = [note for name in there for note in note_partial(f"pictures in {name}", variations[name], most)]
+    return [note_unresized(SIDE), *partial]

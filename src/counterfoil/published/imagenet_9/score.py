@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from counterfoil.published.condition_scores import missing, notes_of, present, top1
+from counterfoil.published.condition_scores import collect_notes, describe_missing, present_kinds, score_top1
 from counterfoil.published.imagenet_9 import composite as imagenet_9_composite
 from counterfoil.published.imagenet_9.reader import KINDS
 from counterfoil.report.report_input import PaperTable
@@ -54,7 +54,7 @@ def tables(study: Study) -> Sequence[PaperTable]:
 
 
 def _challenge(study: Study, condition: Condition) -> Sequence[PaperTable]:
-    scores = top1(study)
+    scores = score_top1(study)
     drawn = any(imagenet_9_composite.UPPER_BOUND in note for note in study.run.notes)
     called, title, met = _DRAWN if drawn else _EVERY
     rows = []
@@ -68,22 +68,22 @@ def _challenge(study: Study, condition: Condition) -> Sequence[PaperTable]:
             rule=f"{_SUPER_CLASS} Challenge accuracy = percent of foregrounds that are right on {met}.",
             columns=("model", "original", called, f"{called}, low", f"{called}, high", "foregrounds"),
             rows=tuple(rows),
-            footnotes=notes_of(study),
+            footnotes=collect_notes(study),
         )
     ]
 
 
 def _accuracies(study: Study) -> PaperTable:
-    scores, kinds = top1(study), present(study, KINDS)
+    scores, kinds = score_top1(study), present_kinds(study, KINDS)
     rows = [(model, *(scores.accuracy(model, [kind]) for kind in kinds.values())) for model in study.files]
     return PaperTable(
         title="ImageNet-9, accuracy", rule=f"{_SUPER_CLASS} In percent.", columns=("model", *kinds), rows=tuple(rows),
-        footnotes=notes_of(study, missing(study, KINDS, "the table")),
+        footnotes=collect_notes(study, describe_missing(study, KINDS, "the table")),
     )  # fmt: skip
 
 
 def _gaps(study: Study) -> PaperTable:
-    kinds = present(study, KINDS)
+    kinds = present_kinds(study, KINDS)
     mixed = [Condition(*kinds[name]) for name in _MIXED if name in kinds]
     rows = [(model, *_gap(study, model), *_survival(study, model, mixed)) for model in study.files]
     return PaperTable(
@@ -98,7 +98,7 @@ def _gaps(study: Study) -> PaperTable:
 
 def _gap(study: Study, model: str) -> tuple[float | None, float | None, float | None]:
     """The difference of the two folders' accuracies, as the paper has it; the interval is of the paired one."""
-    scores = top1(study)
+    scores = score_top1(study)
     same, other = (scores.accuracy(model, [KINDS[name]]) for name in ("mixed_same", "mixed_rand"))
     if same is None or other is None:
         return None, None, None

@@ -12,16 +12,16 @@ from counterfoil.published.archive import (
     ArchiveCondition,
     ArchivePicture,
     collect_pictures,
-    without_duplicates,
+    drop_duplicates,
 )
 from counterfoil.published.file_tree import Tree
 from counterfoil.published.layout_detection import (
-    LayoutMatch,
+    MatchedFile,
     match_layout,
-    partial_note,
-    refuse_none,
-    shown_as_they_are,
-    stray_rows,
+    note_partial,
+    note_unresized,
+    require_pictures,
+    skip_strays,
 )
 from counterfoil.types import Skipped
 
@@ -45,34 +45,39 @@ def fits(tree: Tree) -> bool:
 def read(tree: Tree) -> Archive:
     """Every corruption's pictures; the extra four are left out, since no mCE has them."""
     findings = match_layout(tree, _LAYOUT, any_root=True)
-    refuse_none(findings.places, NAME, EXPECTED, tree)
+    require_pictures(findings.places, NAME, EXPECTED, tree)
     used = findings.places.where(lambda parts: parts["corruption"] in CORRUPTIONS)
     known = used.where(lambda parts: parts["wnid"] in imagenet1k())
-    pictures, twice = without_duplicates(collect_pictures(NAME, tree.sizes.path, map(_found, known)))
+    pictures, twice = drop_duplicates(collect_pictures(NAME, tree.sizes.path, map(_read_picture, known)))
     foreign = used.where(lambda parts: parts["wnid"] not in imagenet1k()).files()
     extra = {name: many for name, many in findings.folders("corruption").items() if name in EXTRA}
     return Archive(
         name=NAME, tree=tree, pictures=pictures, space=imagenet1k(),
-        skipped=(*_extra_rows(extra), *twice, *stray_rows(NAME, [*findings.strays, *foreign])),
+        skipped=(*_extra_rows(extra), *twice, *skip_strays(NAME, [*findings.strays, *foreign])),
         notes=tuple(_notes(used.folders("corruption", "severity"))),
     )  # fmt: skip
 
 
-def _found(place: LayoutMatch) -> ArchivePicture:
+def _read_picture(place: MatchedFile) -> ArchivePicture:
     parts = place.parts
     sample = f"{parts['wnid']}/{place.name.rpartition('.')[0]}"
-    return ArchivePicture(place.at, sample, parts["wnid"], kind_of(parts["corruption"], parts["severity"]))
+    return ArchivePicture(place.at, sample, parts["wnid"], corruption_kind(parts["corruption"], parts["severity"]))
 
 
 @cache
-def kind_of(corruption: str, severity: str) -> ArchiveCondition:
+def corruption_kind(corruption: str, severity: str) -> ArchiveCondition:
     """A corruption at a severity, named as this program's own corruptions are."""
     return ArchiveCondition("corruption", f"corruption-{corruption.replace('_', '-')}", severity)
 
 
 def _extra_rows(extra: Mapping[str, int]) -> list[Skipped]:
     return [
-        Skipped(f"{name}/", "source", kind_of(name, "").edit, f"{count:,} pictures of a corruption that mCE leaves out")
+        Skipped(
+            f"{name}/",
+            "source",
+            corruption_kind(name, "").edit,
+            f"{count:,} pictures of a corruption that mCE leaves out",
+        )
         for name, count in sorted(extra.items())
     ]
 
@@ -80,7 +85,7 @@ def _extra_rows(extra: Mapping[str, int]) -> list[Skipped]:
 def _notes(there: Counter[tuple[str, ...]]) -> list[str]:
     whole = [(name, severity) for name in CORRUPTIONS for severity in "12345"]
     absent = [f"{name}/{severity}" for name, severity in whole if (name, severity) not in there]
-    notes = [shown_as_they_are(SIDE), *partial_note("pictures", sum(there.values()), PER_CONDITION * len(whole))]
+    notes = [note_unresized(SIDE), *note_partial("pictures", sum(there.values()), PER_CONDITION * len(whole))]
     if absent:
         more = f" and {len(absent) - 4} more" if len(absent) > 4 else ""
         notes.append(f"Missing: {', '.join(absent[:4])}{more}: a mean over corruptions is not the paper's mCE.")

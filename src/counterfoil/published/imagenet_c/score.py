@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from counterfoil.errors import UserError
-from counterfoil.published.condition_scores import Scores, noted, notes_of, top1
-from counterfoil.published.imagenet_c.reader import CORRUPTIONS, kind_of
+from counterfoil.published.condition_scores import Scores, collect_notes, drop_empty, score_top1
+from counterfoil.published.imagenet_c.reader import CORRUPTIONS, corruption_kind
 from counterfoil.report.report_input import PaperTable
 from counterfoil.statistics.answers import Condition
 from counterfoil.study.runs import Study
@@ -61,8 +61,10 @@ _SEVERITIES = ("1", "2", "3", "4", "5")
 def tables(study: Study) -> Sequence[PaperTable]:
     """CE by corruption and mCE, and the errors behind them."""
     there = set(study.answers.conditions)
-    whole = [name for name in CORRUPTIONS if all(Condition(*kind_of(name, level)) in there for level in _SEVERITIES)]
-    errors = {model: _errors(top1(study), model, whole) for model in study.files}
+    whole = [
+        name for name in CORRUPTIONS if all(Condition(*corruption_kind(name, level)) in there for level in _SEVERITIES)
+    ]
+    errors = {model: _errors(score_top1(study), model, whole) for model in study.files}
     return [_relative(study, whole, errors), _plain(whole, errors)]
 
 
@@ -81,7 +83,7 @@ def _relative(study: Study, whole: Sequence[str], errors: dict[str, dict[str, li
         " corruptions.",
         columns=("model", *(f"CE, {name}" for name in whole), mean),
         rows=tuple(rows),
-        footnotes=notes_of(study, told),
+        footnotes=collect_notes(study, told),
     )
 
 
@@ -96,7 +98,7 @@ def _plain(whole: Sequence[str], errors: dict[str, dict[str, list[float]]]) -> P
         rule="Mean top-1 error over five severities, in percent, and its mean over the corruptions, as they are.",
         columns=("model", *(f"error, {name}" for name in whole), "mean error"),
         rows=tuple(rows),
-        footnotes=noted("" if whole else "No corruption has all five severities in this run."),
+        footnotes=drop_empty("" if whole else "No corruption has all five severities in this run."),
     )
 
 
@@ -104,6 +106,6 @@ def _errors(scores: Scores, model: str, corruptions: Sequence[str]) -> dict[str,
     """Shares wrong by corruption, one per severity; nothing where an answer to a whole folder is lost."""
     found: dict[str, list[float]] = {}
     for name in corruptions:
-        accuracies = [scores.accuracy(model, [kind_of(name, level)]) for level in _SEVERITIES]
+        accuracies = [scores.accuracy(model, [corruption_kind(name, level)]) for level in _SEVERITIES]
         found[name] = [1 - value / 100 for value in accuracies if value is not None]
     return found if all(len(values) == len(_SEVERITIES) for values in found.values()) else {}

@@ -11,7 +11,7 @@ from counterfoil.errors import UserError
 from counterfoil.labels.benchmark_classes import imagenet_d
 from counterfoil.published.archive import Archive, ArchiveCondition, ArchivePicture, collect_pictures
 from counterfoil.published.file_tree import Tree
-from counterfoil.published.layout_detection import match_layout, partial_note, refuse_none, stray_rows, text_of
+from counterfoil.published.layout_detection import match_layout, note_partial, read_text, require_pictures, skip_strays
 from counterfoil.types import Skipped
 
 NAME = "imagenet-d"
@@ -35,7 +35,7 @@ def fits(tree: Tree) -> bool:
 def read(tree: Tree) -> Archive:
     """The archive's pictures; a category's folder may be missing from a factor."""
     findings = match_layout(tree, _LAYOUT, beside=_QUESTIONS)
-    refuse_none(findings.places, NAME, EXPECTED, tree)
+    require_pictures(findings.places, NAME, EXPECTED, tree)
     known = {name: label for name in findings.folders("category") if (label := _categories().get(_folded(name)))}
     if not known:
         raise UserError(
@@ -50,8 +50,8 @@ def read(tree: Tree) -> Archive:
     factors = findings.folders("factor")
     return Archive(
         name=NAME, tree=tree, pictures=collect_pictures(NAME, tree.sizes.path, found), space=imagenet_d(),
-        skipped=(*_missing(factors), *stray_rows(NAME, [*findings.strays, *foreign])),
-        notes=tuple(note for kind in KINDS for note in partial_note(f"{kind} pictures", factors[kind], COUNTS[kind])),
+        skipped=(*_missing(factors), *skip_strays(NAME, [*findings.strays, *foreign])),
+        notes=tuple(note for kind in KINDS for note in note_partial(f"{kind} pictures", factors[kind], COUNTS[kind])),
         distractors=_distractors(tree, findings.root),
     )  # fmt: skip
 
@@ -72,7 +72,7 @@ def _distractors(tree: Tree, root: str) -> dict[str, str]:
     for factor in KINDS:
         path = f"{root}questions/{factor}.csv"
         if path in tree.sizes:
-            found |= _read_questions(path, text_of(tree, path))
+            found |= _read_questions(path, read_text(tree, path))
     return found
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from counterfoil.published.archive import ArchiveCondition
-from counterfoil.published.condition_scores import Scores, notes_of, present, top1, top5
+from counterfoil.published.condition_scores import Scores, collect_notes, present_kinds, score_top1, score_top5
 from counterfoil.published.imagenet_d.reader import KINDS
 from counterfoil.report.report_input import PaperTable
 from counterfoil.study.runs import Study
@@ -49,20 +49,24 @@ def _rule(study: Study, model: str) -> str:
 
 
 def _accuracies(study: Study, rule: str, models: Sequence[str]) -> PaperTable:
-    kinds = present(study, KINDS)
-    best, among = top1(study), top5(study)
+    kinds = present_kinds(study, KINDS)
+    best, among = score_top1(study), score_top5(study)
     columns = ("model", *_columns("top-1", kinds), *_columns("top-5", kinds), "pictures")
     rows = [
         (model, *_cells(best, model, kinds), *_cells(among, model, kinds), float(best.count(model))) for model in models
     ]
     return PaperTable(
-        title=f"ImageNet-D, {rule}", rule=_RULES[rule], columns=columns, rows=tuple(rows), footnotes=notes_of(study)
+        title=f"ImageNet-D, {rule}",
+        rule=_RULES[rule],
+        columns=columns,
+        rows=tuple(rows),
+        footnotes=collect_notes(study),
     )
 
 
 def _questions(study: Study, models: Sequence[str]) -> PaperTable:
-    kinds = present(study, KINDS)
-    scores = top1(study)
+    kinds = present_kinds(study, KINDS)
+    scores = score_top1(study)
     outcomes = {model: Counter(study.predictions[model].outcomes) for model in models}
     ends = sorted({end for found in outcomes.values() for end in found})
     rows = [
@@ -80,7 +84,7 @@ def _questions(study: Study, models: Sequence[str]) -> PaperTable:
         " first choice: drawn order is the default here.",
         columns=("model", "order", *_columns("right", kinds), "scored", *ends),
         rows=tuple(rows),
-        footnotes=notes_of(study),
+        footnotes=collect_notes(study),
     )
 
 

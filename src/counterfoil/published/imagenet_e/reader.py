@@ -13,16 +13,16 @@ from counterfoil.published.archive import (
     ArchiveCondition,
     ArchivePicture,
     collect_pictures,
-    without_duplicates,
+    drop_duplicates,
 )
 from counterfoil.published.file_tree import Tree
 from counterfoil.published.layout_detection import (
-    LayoutReport,
+    LayoutFiles,
     match_layout,
-    partial_note,
-    refuse_none,
-    stray_rows,
-    text_of,
+    note_partial,
+    read_text,
+    require_pictures,
+    skip_strays,
 )
 from counterfoil.types import Skipped
 
@@ -56,18 +56,18 @@ def fits(tree: Tree) -> bool:
 def read(tree: Tree) -> Archive:
     """The archive's pictures with the labels of labels.txt."""
     findings = match_layout(tree, _LAYOUT, beside=r"labels\.txt")
-    refuse_none(findings.places, NAME, EXPECTED, tree)
+    require_pictures(findings.places, NAME, EXPECTED, tree)
     kinds = findings.folders("kind")
     if "ori" not in kinds:
         raise UserError(f"expected the folder ori in {NAME} at '{tree.where}', found only {', '.join(sorted(kinds))}")
     labels = _labels(tree, f"{findings.root}labels.txt")
-    found, unlabelled = _found(findings, labels)
-    pictures, twice = without_duplicates(collect_pictures(NAME, tree.sizes.path, found))
+    found, unlabelled = _label_pictures(findings, labels)
+    pictures, twice = drop_duplicates(collect_pictures(NAME, tree.sizes.path, found))
     if not pictures:
         raise UserError(f"expected the pictures' names in labels.txt of '{tree.where}', found none of them there")
     return Archive(
         name=NAME, tree=tree, pictures=pictures, space=imagenet1k(),
-        skipped=(*_missing(kinds), *unlabelled, *twice, *stray_rows(NAME, findings.strays)),
+        skipped=(*_missing(kinds), *unlabelled, *twice, *skip_strays(NAME, findings.strays)),
         notes=tuple(_notes(kinds)),
     )  # fmt: skip
 
@@ -78,7 +78,7 @@ def _labels(tree: Tree, path: str) -> dict[str, str]:
         raise UserError(f"expected labels.txt beside the folder ori in {NAME} at '{tree.where}', found none")
     known = imagenet1k().labels
     labels: dict[str, str] = {}
-    for number, line in enumerate(text_of(tree, path).splitlines(), 1):
+    for number, line in enumerate(read_text(tree, path).splitlines(), 1):
         if not line.strip():
             continue
         name, _, index = line.strip().rpartition("\t")
@@ -91,7 +91,7 @@ def _labels(tree: Tree, path: str) -> dict[str, str]:
     return labels
 
 
-def _found(findings: LayoutReport, labels: Mapping[str, str]) -> tuple[list[ArchivePicture], list[Skipped]]:
+def _label_pictures(findings: LayoutFiles, labels: Mapping[str, str]) -> tuple[list[ArchivePicture], list[Skipped]]:
     found, unlabelled = [], []
     for place in findings.places:
         stem, kind = _stem(place.name), place.parts["kind"]
@@ -113,7 +113,7 @@ def _missing(kinds: Mapping[str, int]) -> list[Skipped]:
 def _notes(kinds: Mapping[str, int]) -> list[str]:
     """What differs between the folders of one copy."""
     there = [kind for kind in KINDS if kind in kinds]
-    notes = [note for kind in there for note in partial_note(f"pictures in {kind}", kinds[kind], kinds["ori"])]
+    notes = [note for kind in there for note in note_partial(f"pictures in {kind}", kinds[kind], kinds["ori"])]
     absent = [kind for kind in KINDS if kind not in kinds]
     if absent:
         notes.append(f"The folders {', '.join(absent)} are missing: a mean over kinds is not the paper's.")

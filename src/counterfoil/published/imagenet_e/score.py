@@ -6,7 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from counterfoil.published.condition_scores import missing, noted, notes_of, present, top1
+from counterfoil.published.condition_scores import (
+    collect_notes,
+    describe_missing,
+    drop_empty,
+    present_kinds,
+    score_top1,
+)
 from counterfoil.published.imagenet_e.reader import KINDS
 from counterfoil.report.report_input import PaperTable
 from counterfoil.statistics.drops import mean_drops
@@ -27,19 +33,19 @@ def tables(study: Study) -> Sequence[PaperTable]:
 
 
 def _accuracies(study: Study) -> PaperTable:
-    scores, kinds = top1(study), present(study, KINDS)
+    scores, kinds = score_top1(study), present_kinds(study, KINDS)
     rows = [(model, *(scores.accuracy(model, [kind]) for kind in kinds.values())) for model in study.files]
     return PaperTable(
         title="ImageNet-E, accuracy",
         rule="Top-1 in percent over the pictures of each folder.",
         columns=("model", *(COLUMNS[name] for name in kinds)),
         rows=tuple(rows),
-        footnotes=notes_of(study),
+        footnotes=collect_notes(study),
     )
 
 
 def _drops(study: Study) -> PaperTable:
-    kinds = {name: kind for name, kind in present(study, KINDS).items() if name != "ori"}
+    kinds = {name: kind for name, kind in present_kinds(study, KINDS).items() if name != "ori"}
     found = {(row.model, row.edit, row.level): row.drop for row in study.drops}
     means = {row.model: row.drop for row in mean_drops(study.answers, np.random.default_rng(_SEED), leave_out=_NO_DROP)}
     rows = [
@@ -62,5 +68,5 @@ def _drops(study: Study) -> PaperTable:
             "mean drop, high",
         ),
         rows=tuple(rows),
-        footnotes=noted(missing(study, KINDS, "the mean")),
+        footnotes=drop_empty(describe_missing(study, KINDS, "the mean")),
     )

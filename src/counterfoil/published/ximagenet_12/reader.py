@@ -11,10 +11,10 @@ from counterfoil.published.archive import (
     ArchiveCondition,
     ArchivePicture,
     collect_pictures,
-    without_duplicates,
+    drop_duplicates,
 )
 from counterfoil.published.file_tree import Tree
-from counterfoil.published.layout_detection import LayoutMatch, LayoutReport, match_layout, refuse_none, stray_rows
+from counterfoil.published.layout_detection import LayoutFiles, MatchedFile, match_layout, require_pictures, skip_strays
 
 NAME = "ximagenet-12"
 EXPECTED = "image/<wnid>/<wnid>_<n>.JPEG and a folder for each scenario, such as blur_background or image_r"
@@ -51,29 +51,29 @@ _CUT_OUT = "_segmented"  # what the script for transparent pictures adds to a fi
 
 def fits(tree: Tree) -> bool:
     """Whether a tree looks like this archive."""
-    scenarios = {_folder(name) for name in _findings(tree).folders("scenario")}
+    scenarios = {_folder(name) for name in _match_scenarios(tree).folders("scenario")}
     return len(scenarios & KINDS.keys()) > 1
 
 
 def read(tree: Tree) -> Archive:
     """Every scenario's pictures; folders of scenarios that the authors added later go by their own name."""
-    findings = _findings(tree)
-    refuse_none(findings.places, NAME, EXPECTED, tree)
-    pictures, twice = without_duplicates(collect_pictures(NAME, tree.sizes.path, map(_found, findings.places)))
+    findings = _match_scenarios(tree)
+    require_pictures(findings.places, NAME, EXPECTED, tree)
+    pictures, twice = drop_duplicates(collect_pictures(NAME, tree.sizes.path, map(_read_picture, findings.places)))
     return Archive(
         name=NAME, tree=tree, pictures=pictures, space=ximagenet12(),
-        skipped=(*twice, *stray_rows(NAME, findings.strays)), notes=tuple(_notes(findings.folders("scenario"))),
+        skipped=(*twice, *skip_strays(NAME, findings.strays)), notes=tuple(_notes(findings.folders("scenario"))),
     )  # fmt: skip
 
 
-def _findings(tree: Tree) -> LayoutReport:
+def _match_scenarios(tree: Tree) -> LayoutFiles:
     """Masks have the layout of a scenario, and are none; scenarios may be grouped in folders."""
     findings = match_layout(tree, _LAYOUT, beside=_BESIDE, any_root=True)
     shown = findings.places.where(lambda parts: "mask" not in parts["scenario"].lower())
-    return LayoutReport(shown, findings.strays, findings.root)
+    return LayoutFiles(shown, findings.strays, findings.root)
 
 
-def _found(place: LayoutMatch) -> ArchivePicture:
+def _read_picture(place: MatchedFile) -> ArchivePicture:
     """One object in all scenarios, whose files may end otherwise."""
     wnid, stem = place.parts["wnid"], place.name.rpartition(".")[0].removesuffix(_CUT_OUT)
     return ArchivePicture(place.at, f"{wnid}/{stem}", wnid, _kind(place.parts["scenario"]))

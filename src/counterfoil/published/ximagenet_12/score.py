@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from counterfoil.errors import UserError
 from counterfoil.labels.benchmark_classes import ximagenet12
 from counterfoil.published.archive import ArchiveCondition
-from counterfoil.published.condition_scores import noted, notes_of, top1
+from counterfoil.published.condition_scores import collect_notes, drop_empty, score_top1
 from counterfoil.published.ximagenet_12.reader import KINDS
 from counterfoil.report.report_input import PaperTable
 from counterfoil.statistics.accuracy import FoldAccuracy, fold_accuracy, stratified_folds
@@ -58,7 +58,7 @@ def _scenarios(study: Study) -> dict[str, ArchiveCondition]:
 
 
 def _accuracies(study: Study) -> PaperTable:
-    scores, scenarios = top1(study), _scenarios(study)
+    scores, scenarios = score_top1(study), _scenarios(study)
     rows = [
         (model, *(scores.accuracy(model, [kind]) for kind in scenarios.values()), scores.accuracy(model))
         for model in study.files
@@ -68,7 +68,7 @@ def _accuracies(study: Study) -> PaperTable:
         rule=f"Top-1 in percent; {_competing(study)}.",
         columns=("model", *scenarios, "all pictures"),
         rows=tuple(rows),
-        footnotes=notes_of(study),
+        footnotes=collect_notes(study),
     )
 
 
@@ -91,7 +91,7 @@ def _cross_validated(study: Study, details: Details) -> PaperTable:
         " No model is trained between the parts, so the mean is the plain accuracy up to the parts' sizes.",
         columns=("model", *(f"{what}, {name}" for name in scenarios for what in ("folds mean", "folds deviation"))),
         rows=tuple(rows),
-        footnotes=noted(_too_few(details, scenarios)),
+        footnotes=drop_empty(_too_few(details, scenarios)),
         decimals=2,
     )
 
@@ -139,7 +139,7 @@ def _scores(study: Study, details: Details) -> PaperTable:
         " leaves open which spread it means.",
         columns=("model", "S", "S, low", "S, high", "sigma over classes", "sigma over scenarios"),
         rows=tuple(rows),
-        footnotes=noted(unknown, *other),
+        footnotes=drop_empty(unknown, *other),
         decimals=4,
     )
 
@@ -189,7 +189,7 @@ def _regression(study: Study, details: Details) -> Sequence[PaperTable]:
             rule=_REGRESSION_RULE,
             columns=columns,
             rows=tuple(rows),
-            footnotes=noted(_whole(fit), why),
+            footnotes=drop_empty(_whole(fit), why),
             decimals=4,
         ),
         _coefficients(fit, names),
