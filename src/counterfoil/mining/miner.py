@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from counterfoil.errors import Unusable
 from counterfoil.labels.label_space import match_label_space
-from counterfoil.mining.balanced_selection import MinedAnswers, choose
+from counterfoil.mining.balanced_selection import MinedAnswers, select_pictures
 from counterfoil.mining.estimates import (
     count_classes,
     estimate_biases,
