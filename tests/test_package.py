@@ -19,7 +19,7 @@ from counterfoil.assets.cache import asset, cache_folder
 from counterfoil.assets.networks import onnx_file
 from counterfoil.cli import PLACES, commands
 from counterfoil.edits.registry import EDITS
-from counterfoil.plugins import required
+from counterfoil.plugins import import_extra
 from counterfoil.recipes.edit_recipe import load_recipe, recipe_names
 from locations import HELPERS, ROOT
 
@@ -111,7 +111,7 @@ def test_a_missing_package_is_told_with_the_command_for_a_clone_too() -> None:
     with pytest.raises(
         cf.UserError, match=r"pip install 'counterfoil\[torch\]' \(from a clone: pip install '\.\[torch\]'\)$"
     ):
-        required("a_package_that_is_not_there", "torch")
+        import_extra("a_package_that_is_not_there", "torch")
 
 
 @pytest.mark.parametrize("group", [[], ["verify"], ["models"]])

@@ -1,7 +1,7 @@
 """Renew the line numbers in docs/architecture.md: python docs/figures/renew_references.py
 
-A reference names a file and a definition: [`runner.py:96`](../src/counterfoil/runner.py#L96) `execute`. The line is looked
-up in the code; a test fails where the page and the code differ.
+A reference names a file and a definition: [`runner.py:96`](../src/counterfoil/runner.py#L96) `execute`. The line is
+looked up in the code; a test fails where the page and the code differ.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Contract checks of edits and classifiers for plug-in authors."""
+"""The contracts of edits, models, sources and painters as checks that plug-in authors run, and our tests too."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PHOTOS_READ = 20  # a source may hold millions
 
 
 class ContractError(AssertionError):
-    """What a plug-in promised and did not keep."""
+    """A promise of the contract that a plug-in breaks."""
 
 
 def _require(kept: bool, promise: str) -> None:
@@ -177,7 +177,7 @@ def _original(number: int, label: str) -> Variant:
 
 
 def check_source(source: Source) -> int:
-    """List a source and read its first photos; check what every source promises; gives back how many it could read."""
+    """List a source, read its first photos and check what every source promises; returns how many could be read."""
     _require(bool(str(source.images)), "a source names the address of its photos")
     samples, skipped = source.samples()
     _require((list(samples), list(skipped)) == tuple(map(list, source.samples())), "samples come in a fixed order")
@@ -207,32 +207,32 @@ def _check_sample(source: Source, sample: Sample) -> bool:
     return True
 
 
-def check_painter(painter: Painter, wishes: Sequence[PaintRequest]) -> int:
-    """Have wishes painted, together and alone; check what every painter promises; gives back how many were painted."""
+def check_painter(painter: Painter, requests: Sequence[PaintRequest]) -> int:
+    """Have requests painted, together and alone; check what every painter promises; returns how many were painted."""
     _require(bool(painter.name), "a painter has a name")
     try:
         json.dumps([dict(painter.settings), dict(painter.environment)], allow_nan=False)
     except (TypeError, ValueError) as error:
         raise ContractError(f"settings and environment are ready for JSON: {error}") from error
-    for wish in wishes:
-        painter.check_prompt(wish.prompt)
-    together = painter.paint(wishes)
-    _require(len(together) == len(wishes), "a painter gives one picture or refusal per wish")
-    for wish, painted in zip(wishes, together, strict=True):
-        _check_painted(wish, painted)
-    alone = [painter.paint([wish])[0] for wish in wishes]
+    for request in requests:
+        painter.check_prompt(request.prompt)
+    together = painter.paint(requests)
+    _require(len(together) == len(requests), "a painter gives one picture or refusal per request")
+    for request, painted in zip(requests, together, strict=True):
+        _check_painted(request, painted)
+    alone = [painter.paint([request])[0] for request in requests]
     same = all(_same_painted(first, second) for first, second in zip(together, alone, strict=True))
-    _require(same, "the picture of a wish does not depend on the wishes beside it")
+    _require(same, "the picture of a request does not depend on the requests beside it")
     return sum(not isinstance(painted, PaintRefused) for painted in together)
 
 
-def _check_painted(wish: PaintRequest, painted: Painted) -> None:
+def _check_painted(request: PaintRequest, painted: Painted) -> None:
     if isinstance(painted, PaintRefused):
         _require(bool(painted.reason), "a refusal says why")
         return
     _require(isinstance(painted, np.ndarray) and painted.dtype == np.uint8, "a picture is an array of uint8")
     _require(painted.ndim == 3 and painted.shape[2] == 3 and painted.size > 0, "a picture is (height, width, 3)")
-    around = wish.around
+    around = request.around
     _require(around is None or painted.shape == around.image.shape, "a background has the size of its photo")
 
 

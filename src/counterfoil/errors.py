@@ -1,4 +1,4 @@
-"""User errors, unusable photos, spelling suggestions."""
+"""Errors that come from input and not from a bug, spelling suggestions, and how to install an extra."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from typing import Any
 from counterfoil.errors import UserError, how_to_install
 
 
-def required(module: str, extra: str) -> Any:
+def import_extra(module: str, extra: str) -> Any:
     """The module, or one line that says which extra to install."""
     try:
         return importlib.import_module(module)
@@ -68,8 +68,8 @@ def reporting_errors(what: str, kept: str = "") -> Iterator[None]:
         raise
     except Exception as error:  # the code is not ours: what it may raise is not known
         place = traceback.extract_tb(error.__traceback__)[-1]
-        told = " ".join(f"{type(error).__name__}: {error}".split())[:240]
-        raise UserError(f"{what}: {told} ({Path(place.filename).name}, line {place.lineno}){kept}") from error
+        message = " ".join(f"{type(error).__name__}: {error}".split())[:240]
+        raise UserError(f"{what}: {message} ({Path(place.filename).name}, line {place.lineno}){kept}") from error
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Plugin:
         return (self.load.__doc__ or f"from {self.module.__name__}").strip().split("\n")[0]
 
 
-def plugin_named(group: str, scheme: str) -> Plugin | None:
+def find_plugin(group: str, scheme: str) -> Plugin | None:
     """The loader that an installed package registered under this scheme; None where there is none."""
     registered = [entry for entry in entry_points(group=group) if entry.name == scheme]
     if len(registered) > 1:
@@ -94,10 +94,10 @@ def plugin_named(group: str, scheme: str) -> Plugin | None:
     return _plugin(registered[0]) if registered else None
 
 
-def plugins_of(group: str) -> dict[str, Plugin]:
+def list_plugins(group: str) -> dict[str, Plugin]:
     """Every loader that installed packages registered, by scheme."""
     schemes = sorted({entry.name for entry in entry_points(group=group)})
-    return {scheme: plugin for scheme in schemes if (plugin := plugin_named(group, scheme)) is not None}
+    return {scheme: plugin for scheme in schemes if (plugin := find_plugin(group, scheme)) is not None}
 
 
 def _plugin(entry: EntryPoint) -> Plugin:
@@ -108,21 +108,21 @@ def _plugin(entry: EntryPoint) -> Plugin:
     return Plugin(loader, sys.modules[entry.module])
 
 
-def optional(thing: object, name: str, default: Any) -> Any:
-    """What people's own object says under this name, or the default: it need not say anything."""
+def read_optional(thing: object, name: str, default: Any) -> Any:
+    """An attribute of a user's own object, or the default: user code need not have it."""
     return getattr(thing, name, default)
 
 
 def source_digest(module: ModuleType) -> str:
-    """Stands for an object that names no digest of its own; its weights are then not covered."""
+    """The hash of a module's file, for an object that names no digest of its own; its weights are then not covered."""
     file = Path(vars(module).get("__file__") or "")
     return hashlib.sha256(file.read_bytes() if file.is_file() else module.__name__.encode()).hexdigest()
 
 
-_NEEDED = ("fastapi", "uvicorn", "sqlalchemy", "alembic", "itsdangerous")
+_WEB_PACKAGES = ("fastapi", "uvicorn", "sqlalchemy", "alembic", "itsdangerous")
 
 
-def check_installed() -> None:
-    """Every package of the page and its database is there, or one line says what to install."""
-    for module in _NEEDED:
-        required(module, "web")
+def check_web_extra() -> None:
+    """Refuse with one line where a package of the web page or its database is missing."""
+    for module in _WEB_PACKAGES:
+        import_extra(module, "web")

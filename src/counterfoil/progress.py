@@ -1,4 +1,4 @@
-"""Progress bar or plain lines."""
+"""Progress on standard error: a bar on a terminal, a line every ten seconds elsewhere."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def show_progress(
         yield item
         count, now = count + size(item), time.monotonic()
         if now - last >= _SECONDS_BETWEEN_LINES or count == extent.total:
-            told = tqdm.format_meter(
+            line = tqdm.format_meter(
                 count, extent.total, now - start, initial=extent.done, unit=extent.unit, bar_format=_LINE
             )
-            print(told, file=sys.stderr)
+            print(line, file=sys.stderr)
             last = now
 
 

@@ -1,4 +1,4 @@
-"""Result of a run: drops, headline, report."""
+"""The result of a run or an evaluation: drops, findings in sentences, report."""
 
 from __future__ import annotations
 

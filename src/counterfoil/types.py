@@ -1,4 +1,4 @@
-"""Records and protocols every room uses.
+"""The records and protocols that every room uses.
 
 Records are frozen, ready for Parquet and JSON, and never hold pixels; `Picture` alone does.
 """
@@ -24,11 +24,11 @@ ATTRIBUTES: tuple[Attribute, ...] = (
     "original", "control", "background", "presence", "size", "position", "direction", "colour", "blur", "texture",
     "material", "occlusion", "shape", "corruption", "combination",
 )  # fmt: skip
-Outcome: TypeAlias = Literal["scored", "unparsed", "refused", "error"]
+PredictionOutcome: TypeAlias = Literal["scored", "unparsed", "refused", "error"]
 DonorRule: TypeAlias = Literal["other", "same", "next"]
 
 Item = TypeVar("Item")
-Result = TypeVar("Result")
+Output = TypeVar("Output")
 
 
 class Picture(NamedTuple):
@@ -140,7 +140,7 @@ class AnnotatorRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class VerificationResult:
-    """People's say on a workspace: one decision per picture that has enough answers."""
+    """What people decided on a workspace: one decision per picture that has enough answers."""
 
     rule: str
     questions: Mapping[str, str]  # question id -> its words
@@ -160,7 +160,7 @@ class Prediction:
     ranked: tuple[str, ...]  # labels, best first
     scores: tuple[float, ...]  # probabilities of `ranked`
     true_score: float  # probability of the true label
-    outcome: Outcome = "scored"
+    outcome: PredictionOutcome = "scored"
     text: str = ""  # what a vision-language model wrote, or why there is no answer
 
 
@@ -312,7 +312,7 @@ class Classifier(Protocol):
 
 
 class Model(Classifier, Protocol):
-    """A model as a run sees it; `evaluate.ModelBase` has defaults for all but the first three and the scores."""
+    """A model as a run sees it; `ModelBase` has defaults for all but the first three and the scores."""
 
     @property
     def name(self) -> str:
@@ -379,7 +379,7 @@ class Model(Classifier, Protocol):
 class Engine(Protocol):
     """Where work runs: order free, nothing lost, nothing twice."""
 
-    def map(self, work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+    def map(self, work: Callable[[Item], Output], items: Iterable[Item]) -> Iterator[Output]:
         """The results of `work` over `items` as they become ready."""
 
 

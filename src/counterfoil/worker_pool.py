@@ -16,32 +16,34 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from counterfoil.types import Item, Result
+from counterfoil.types import Item, Output
 
 
-def as_ready(pool: Executor, work: Callable[[Item], Result], items: Iterable[Item], in_flight: int) -> Iterator[Result]:
+def iterate_ready(
+    pool: Executor, work: Callable[[Item], Output], items: Iterable[Item], in_flight: int
+) -> Iterator[Output]:
     """The results as they become ready; a failure or an end by the caller cancels what has not begun."""
-    waiting, patient = iter(items), True
+    waiting, wait_for_running = iter(items), True
     try:
-        running: set[Future[Result]] = {pool.submit(work, item) for item in islice(waiting, in_flight)}
+        running: set[Future[Output]] = {pool.submit(work, item) for item in islice(waiting, in_flight)}
         while running:
             done, running = wait(running, return_when=FIRST_COMPLETED)
             for future in done:
                 yield future.result()
             running |= {pool.submit(work, item) for item in islice(waiting, len(done))}
     except KeyboardInterrupt:
-        # A painting takes minutes, and nobody who stops a program waits for them. Processes must be seen off.
-        patient = not isinstance(pool, ThreadPoolExecutor)
+        # Painting takes minutes, so Ctrl-C does not wait for threads. Forked processes must be ended.
+        wait_for_running = not isinstance(pool, ThreadPoolExecutor)
         raise
     finally:
-        pool.shutdown(wait=patient, cancel_futures=True)
+        pool.shutdown(wait=wait_for_running, cancel_futures=True)
 
 
-_WORK: list[Callable[[Any], Any]] = []  # what the forked processes inherit and are to do
+_FORKED_WORK: list[Callable[[Any], Any]] = []  # what the forked processes inherit and are to do
 
 
 def _do(item: Any) -> Any:
-    return _WORK[-1](item)
+    return _FORKED_WORK[-1](item)
 
 
 @dataclass(frozen=True)
@@ -50,14 +52,14 @@ class ForkedEngine:
 
     workers: int
 
-    def map(self, work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+    def map(self, work: Callable[[Item], Output], items: Iterable[Item]) -> Iterator[Output]:
         """The results of `work` over `items`, as they become ready."""
-        _WORK.append(work)
+        _FORKED_WORK.append(work)
         pool = ProcessPoolExecutor(self.workers, multiprocessing.get_context("fork"))
         try:
-            yield from as_ready(pool, _do, items, 2 * self.workers)
+            yield from iterate_ready(pool, _do, items, 2 * self.workers)
         finally:
-            _WORK.remove(work)
+            _FORKED_WORK.remove(work)
 
 
 def cores() -> int:
@@ -71,9 +73,9 @@ class LocalEngine:
 
     workers: int
 
-    def map(self, work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+    def map(self, work: Callable[[Item], Output], items: Iterable[Item]) -> Iterator[Output]:
         """The results of `work` over `items`, as they become ready."""
         pool = ThreadPoolExecutor(self.workers, thread_name_prefix="counterfoil")
         # Every worker has a core: NumPy's own threads inside each would only wait for one another.
         with threadpool_limits(limits=1, user_api="blas"):
-            yield from as_ready(pool, work, items, 2 * self.workers)
+            yield from iterate_ready(pool, work, items, 2 * self.workers)

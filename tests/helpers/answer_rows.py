@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.statistics.answers import Answers, Condition, Details, encode_labels
-from counterfoil.types import Outcome
+from counterfoil.types import PredictionOutcome
 
 ORIGINAL = Condition("original", "original", "none")
 CONTROL = Condition("control", "control", "none")
@@ -26,7 +26,7 @@ class Answer(NamedTuple):
     sample_id: str
     condition: Condition
     correct: bool
-    outcome: Outcome = "scored"
+    outcome: PredictionOutcome = "scored"
     object_share: float = float("nan")  # of the picture, in percent
     replicate: int = 0
 

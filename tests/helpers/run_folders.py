@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from counterfoil.store.prediction_tables import RenderedVariant, ResultTables
-from counterfoil.types import Attribute, Outcome, Prediction, Sample, Variant
+from counterfoil.types import Attribute, Prediction, PredictionOutcome, Sample, Variant
 
 CONDITIONS: tuple[tuple[Attribute, str, str], ...] = (
     ("original", "original", "none"),
@@ -78,5 +78,5 @@ def _write_photo(tables: ResultTables, models: Mapping[str, Right], photo: int, 
 def _answer(variant: Variant, right: bool, failed: bool) -> Prediction:
     wrong = next(label for label in LABELS if label != variant.label)
     ranked = (variant.label, wrong) if right else (wrong, variant.label)
-    outcome: Outcome = "error" if failed else "scored"
+    outcome: PredictionOutcome = "error" if failed else "scored"
     return Prediction(variant.id, ranked, (0.8, 0.2), 0.8 if right else 0.2, outcome)

@@ -20,7 +20,7 @@ from counterfoil.models.inference import (
     should_retry,
 )
 from counterfoil.models.model_protocol import ModelBase
-from counterfoil.types import Model, Outcome, Prediction, Variant
+from counterfoil.types import Model, Prediction, PredictionOutcome, Variant
 
 LABELS = ("ant", "bee", "cat", "dog", "eel", "fox")
 
@@ -66,7 +66,7 @@ class Scorer(ModelBase):
 class Sayer(Scorer):
     """Answers by itself, as it is told; knows which variants it was asked about."""
 
-    told: dict[str, Outcome] = field(default_factory=dict)
+    told: dict[str, PredictionOutcome] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
     chosen_from: Sequence[str] = LABELS
 
@@ -122,7 +122,13 @@ def test_answers_out_of_order_are_a_bug_that_shows() -> None:
 
 
 def test_only_errors_are_asked_again() -> None:
-    outcomes: dict[str, Outcome] = {"v0": "error", "v1": "scored", "v2": "refused", "v3": "error", "v4": "unparsed"}
+    outcomes: dict[str, PredictionOutcome] = {
+        "v0": "error",
+        "v1": "scored",
+        "v2": "refused",
+        "v3": "error",
+        "v4": "unparsed",
+    }
     variants = [variant(number) for number in range(5)]
     earlier = Sayer(told=outcomes).predict(variants, [])
     model = Sayer(told={"v0": "scored", "v3": "error"})

@@ -12,7 +12,7 @@ from answer_rows import Answer, collect
 from counterfoil.statistics.answers import Condition, unscored
 from counterfoil.statistics.dose import dose_curve
 from counterfoil.statistics.drops import flipped, is_significant, measure_drops
-from counterfoil.types import Drop, Outcome
+from counterfoil.types import Drop, PredictionOutcome
 
 ORIGINAL = Condition("original", "original", "")
 CONTROL = Condition("control", "control", "")
@@ -60,7 +60,7 @@ def test_only_photos_scored_on_both_sides_count() -> None:
 
 
 @pytest.mark.parametrize("outcome", ["error", "refused", "unparsed"])
-def test_unscored_answers_are_counted_and_left_out(outcome: Outcome) -> None:
+def test_unscored_answers_are_counted_and_left_out(outcome: PredictionOutcome) -> None:
     rows = [*answers_to(ORIGINAL, [1, 1]), Answer("net", "cat/0", SWAP, correct=False, outcome=outcome)]
     answers = collect(rows)
     row = measure_drops(answers)[0]

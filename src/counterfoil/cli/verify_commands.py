@@ -13,7 +13,7 @@ import click
 
 from counterfoil.cli.command_group import Commands
 from counterfoil.errors import UserError
-from counterfoil.plugins import check_installed
+from counterfoil.plugins import check_web_extra
 from counterfoil.report.words import ABSENT as _ABSENT
 from counterfoil.report.words import number, number_of
 from counterfoil.statistics.annotators import RULES, UNDECIDED, DecisionRule, ExclusionRule
@@ -147,7 +147,7 @@ class _Command(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run it, where everything that it needs is installed."""
-        check_installed()
+        check_web_extra()
         return super().invoke(ctx)
 
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from counterfoil.models.model_options import Precision
 from counterfoil.models.thread_batcher import Block, TooLarge
 from counterfoil.models.torch_network import TorchNetwork
-from counterfoil.plugins import required
+from counterfoil.plugins import import_extra
 
 Compute = Callable[[Any], Any]
 Recording = Callable[[Any], Any]  # a batch of at most the recorded size to its scores
@@ -87,7 +87,7 @@ class DeviceBatches:
 
     @cached_property
     def _torch(self) -> Any:
-        return required("torch", "torch")
+        return import_extra("torch", "torch")
 
     @cached_property
     def _module(self) -> Any:

@@ -17,7 +17,7 @@ from counterfoil.models.preprocessing import Preparation, verified_preparation
 from counterfoil.models.torch_classifier import classifier_of
 from counterfoil.models.torch_network import TorchNetwork
 from counterfoil.models.weight_files import looks_like_a_file, reporting_hub_errors
-from counterfoil.plugins import required
+from counterfoil.plugins import import_extra
 from counterfoil.types import Model, Preprocessing
 
 _FILTERS = {1: "lanczos", 2: "bilinear", 3: "bicubic"}  # Pillow's numbers
@@ -54,7 +54,7 @@ def repository(request: Request) -> Repository:
 
 def load_huggingface(request: Request) -> Model:
     """An image classifier of transformers."""
-    transformers = required("transformers", "torch")
+    transformers = import_extra("transformers", "torch")
     at = repository(request)
     with reporting_hub_errors(request.address, _ADVICE):
         config = transformers.AutoConfig.from_pretrained(at.place, **at.options)
@@ -76,7 +76,7 @@ def _labels(config: Any, request: Request) -> tuple[str, ...]:
 
 def logits_of(model: Any) -> Any:
     """A model of transformers as a module from pictures to logits."""
-    torch = required("torch", "torch")
+    torch = import_extra("torch", "torch")
 
     class Logits(torch.nn.Module):  # type: ignore[misc, name-defined]  # torch is there only once it was asked for
         def __init__(self) -> None:

@@ -28,10 +28,10 @@ from counterfoil.models.vlm import load_vlm
 from counterfoil.models.zero_shot import load_clip_huggingface, load_open_clip
 from counterfoil.plugins import (
     Plugin,
+    find_plugin,
+    list_plugins,
     load_factory,
-    optional,
-    plugin_named,
-    plugins_of,
+    read_optional,
     reporting_errors,
     source_digest,
 )
@@ -97,13 +97,13 @@ def _checked(address: str, made: Any) -> Model:
 
 def _as_model(address: str, made: Any, module: ModuleType) -> Model:
     """A model as it is; a callable with labels as a model."""
-    labels = tuple(str(label) for label in optional(made, "labels", ()))
+    labels = tuple(str(label) for label in read_optional(made, "labels", ()))
     if not callable(made) or not labels:
         raise UserError(f"expected {address} to return a callable with `labels`, got {type(made).__name__}")
     if isinstance(made, ModelBase):
         return _checked(address, made)
-    digest = optional(made, "digest", None) or source_digest(module)
-    return PythonClassifier(address, labels, optional(made, "preprocessing", None), str(digest), made)
+    digest = read_optional(made, "digest", None) or source_digest(module)
+    return PythonClassifier(address, labels, read_optional(made, "preprocessing", None), str(digest), made)
 
 
 def _embedded(request: Request) -> Model:
@@ -177,7 +177,7 @@ _OF_SUFFIX = {
 
 def model_schemes() -> dict[str, str]:
     """What each scheme loads, ours and those of other packages."""
-    others = {scheme: plugin.about for scheme, plugin in plugins_of(ENTRY_POINTS).items() if scheme not in ADDRESSES}
+    others = {scheme: plugin.about for scheme, plugin in list_plugins(ENTRY_POINTS).items() if scheme not in ADDRESSES}
     return {**{scheme: about for scheme, (_, about) in ADDRESSES.items()}, **others}
 
 
@@ -188,7 +188,7 @@ def load_model(address: str, describe: str | None = None, options: ModelOptions 
     kind, colon, place = address.partition(":")
     if colon and kind in ADDRESSES:
         return _with_distinct_labels(ADDRESSES[kind][0](Request(address, place, chosen)))
-    plugin = plugin_named(ENTRY_POINTS, kind) if colon else None
+    plugin = find_plugin(ENTRY_POINTS, kind) if colon else None
     if plugin is not None:
         return _with_distinct_labels(load_plugin(address, plugin, Request(address, place, chosen)))
     raise UserError(

@@ -26,7 +26,7 @@ from counterfoil.models.model_options import Precision, Runtime
 from counterfoil.models.model_protocol import ModelBase
 from counterfoil.models.preprocessing import Preparation, network_input
 from counterfoil.models.weight_files import check_file
-from counterfoil.plugins import required
+from counterfoil.plugins import import_extra
 from counterfoil.store.files import hash_file
 from counterfoil.types import Model, Preprocessing
 
@@ -94,7 +94,7 @@ _EXTRA = "openvino"
 
 def open_request(path: Path, precision: Precision) -> Callable[[NDArray[np.float32]], NDArray[np.float32]]:
     """The network as a function; each thread that calls it gets a request of its own."""
-    openvino = required("openvino", _EXTRA)
+    openvino = import_extra("openvino", _EXTRA)
     core = openvino.Core()
     _check_precision(core.get_property("CPU", "OPTIMIZATION_CAPABILITIES"), precision)
     check_file(path, "an ONNX network")

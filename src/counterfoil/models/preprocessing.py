@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from counterfoil.plugins import required
+from counterfoil.plugins import import_extra
 from counterfoil.types import Preprocessing
 
 _FILTERS = {
@@ -197,7 +197,7 @@ def _fitted(block: NDArray[np.uint8], wanted: Preprocessing) -> NDArray[np.uint8
 
 
 def _resized(block: NDArray[np.uint8], width: int, height: int, interpolation: str) -> NDArray[np.uint8]:
-    torch = required("torch", "torch")
+    torch = import_extra("torch", "torch")
     tensor = torch.from_numpy(block).permute(0, 3, 1, 2)
     found = torch.nn.functional.interpolate(tensor, size=(height, width), mode=interpolation, antialias=True)
     levels: NDArray[np.uint8] = found.permute(0, 2, 3, 1).numpy()

@@ -21,13 +21,13 @@ from counterfoil.models.weight_files import (
     reporting_hub_errors,
     similar_addresses,
 )
-from counterfoil.plugins import required
+from counterfoil.plugins import import_extra
 from counterfoil.types import Model, Preprocessing
 
 
 def load_timm(request: Request) -> Model:
     """A model of timm's, by its name with the tag of its weights."""
-    timm = required("timm", "torch")
+    timm = import_extra("timm", "torch")
     place, _, size = request.place.partition("@")
     if size not in ("", "test"):
         raise UserError(f"expected timm:NAME.TAG, or timm:NAME.TAG@test for its test size, got '{request.address}'")
@@ -65,7 +65,7 @@ def _exact_name(timm: Any, place: str) -> str:
 
 def preprocessing_of(module: Any, test_size: bool = False) -> tuple[Any, Preprocessing]:
     """timm's transform for these weights, and what its configuration says it does."""
-    data = required("timm.data", "torch")
+    data = import_extra("timm.data", "torch")
     given = data.resolve_model_data_config(module, use_test_size=test_size)
     height, width = given["input_size"][1:]
     squash = given["crop_mode"] == "squash" and given["crop_pct"] == 1
@@ -85,7 +85,7 @@ def _in_levels(values: Any) -> tuple[float, float, float]:
 
 def _labels(module: Any, request: Request) -> tuple[str, ...]:
     """The names in the weights' configuration, else the ImageNet set that timm knows they were trained on."""
-    data = required("timm.data", "torch")
+    data = import_extra("timm.data", "torch")
     names = module.pretrained_cfg.get("label_names")
     if names:
         return tuple(names.values() if isinstance(names, dict) else names)
@@ -106,7 +106,7 @@ def load_safetensors(request: Request) -> Model:
             f"expected safetensors:ARCH:FILE, such as 'safetensors:resnet50:weights.safetensors',"
             f" got '{request.address}'"
         )
-    timm = required("timm", "torch")
+    timm = import_extra("timm", "torch")
     if not timm.is_model(architecture):
         raise UserError(
             f"expected an architecture of timm's, got '{architecture}'; did you mean"
@@ -139,7 +139,7 @@ def load_torchscript(request: Request) -> Model:
     _check_code(path)
     description = describe(path, request.options.describe)
     with reporting_hub_errors(request.address, "save it with torch.jit.save"):
-        module = required("torch", "torch").jit.load(path, map_location="cpu").eval()
+        module = import_extra("torch", "torch").jit.load(path, map_location="cpu").eval()
     scores: Scores = "probabilities" if description.scores == "probabilities" else "logits"
     network = TorchNetwork(
         module, labels_of(description, path.parent), describe_preprocessing(description.preprocessing), scores, path
@@ -169,7 +169,7 @@ def _check_code(path: Path) -> None:
 
 def load_torchvision(request: Request) -> Model:
     """A classifier of torchvision's, by its name and the name of its weights."""
-    torchvision = required("torchvision", "torch")
+    torchvision = import_extra("torchvision", "torch")
     name, _, version = request.place.partition("@")
     weights = _weights(torchvision.models, name, version)
     with reporting_hub_errors(request.address, "torchvision downloads them when the network is there"):

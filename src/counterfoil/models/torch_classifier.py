@@ -17,7 +17,7 @@ from counterfoil.models.preprocessing import Preparation, fastest_preparation, r
 from counterfoil.models.shared_device import DeviceService
 from counterfoil.models.thread_batcher import Batcher
 from counterfoil.models.torch_network import TorchNetwork, exported
-from counterfoil.plugins import required
+from counterfoil.plugins import import_extra
 from counterfoil.types import Model, Preprocessing
 
 _COMPARED_AT_ONCE = 64  # the comparison in full precision is short: no need to find its best batch size
@@ -72,7 +72,7 @@ def classifier_of(request: Request, network: TorchNetwork) -> Model:
 
 def chosen_device(wanted: str) -> str:
     """The device that torch is to use, which must be there."""
-    torch = required("torch", "torch")
+    torch = import_extra("torch", "torch")
     if wanted == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     kind, _, number = wanted.partition(":")
@@ -85,7 +85,7 @@ def chosen_device(wanted: str) -> str:
 
 def check_width(address: str, network: TorchNetwork) -> None:
     """A column without a name, or a name without a column, is refused before anything is scored."""
-    torch = required("torch", "torch")
+    torch = import_extra("torch", "torch")
     if network.preparation.preprocessing.layout != "NCHW":
         raise UserError(f"expected the layout NCHW, as torch networks have it, got NHWC for {address}")
     height, width = network.preparation.preprocessing.size
@@ -102,7 +102,7 @@ def check_width(address: str, network: TorchNetwork) -> None:
 
 def _on_cpu(name: str, network: TorchNetwork) -> TorchClassifier:
     # The pipeline has a thread per core already; more threads inside each call would only get in one another's way.
-    required("torch", "torch").set_num_threads(1)
+    import_extra("torch", "torch").set_num_threads(1)
     batches = DeviceBatches(network, "cpu")
 
     def ask(images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
@@ -117,7 +117,7 @@ def _on_device(name: str, network: TorchNetwork, options: ModelOptions, device: 
     swift = replace(network, preparation=fastest_preparation(network.preparation, resize_with_torch, "torch"))
     batches = DeviceBatches(swift, device, options.precision)
     # Resizing runs on the pipeline's threads, each of which is one core's.
-    required("torch", "torch").set_num_threads(1)
+    import_extra("torch", "torch").set_num_threads(1)
     gathering = Batcher(batches, options.batch_size or best_batch_size(batches))
     example = batches.ready([np.zeros((*network.preparation.preprocessing.size, 3), np.uint8)])
     service = DeviceService(gathering, example, len(network.labels))

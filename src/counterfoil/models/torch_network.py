@@ -22,7 +22,7 @@ from counterfoil.models.model_options import Request
 from counterfoil.models.onnx_classifier import ComparedClassifier, OnnxClassifier, OnnxRun, Original
 from counterfoil.models.preprocessing import Preparation, Transform
 from counterfoil.models.weight_files import weights_digest
-from counterfoil.plugins import required
+from counterfoil.plugins import import_extra
 from counterfoil.store.files import hash_file
 from counterfoil.types import Model
 
@@ -100,7 +100,7 @@ def _classifier(name: str, path: Path, network: TorchNetwork, how: OnnxRun) -> O
 
 def onnx_of(address: str, network: TorchNetwork) -> Path:
     """The ONNX file of these weights; a file that differs from the original is never given out."""
-    torch = required("torch", "torch")
+    torch = import_extra("torch", "torch")
     about = f"{network.digest} {network.module!r} {network.preparation.preprocessing.size} {torch.__version__}"
     path = cache_folder() / "exported" / f"{hashlib.sha256(about.encode()).hexdigest()[:32]}.onnx"
     proof = path.with_suffix(".json")
@@ -114,7 +114,7 @@ def onnx_of(address: str, network: TorchNetwork) -> Path:
 
 
 def _export(torch: Any, network: TorchNetwork, path: Path) -> Path:
-    required("onnxscript", "export")
+    import_extra("onnxscript", "export")
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_suffix(f".{os.getpid()}.onnx")
     height, width = network.preparation.preprocessing.size
@@ -127,7 +127,7 @@ def _export(torch: Any, network: TorchNetwork, path: Path) -> Path:
 
 def _verified(address: str, path: Path, network: TorchNetwork) -> float:
     """The largest difference in probability between file and original, over photos."""
-    torch = required("torch", "torch")
+    torch = import_extra("torch", "torch")
     ours = _classifier(address, path, network, OnnxRun())
     differences = []
     for photo in _photos():

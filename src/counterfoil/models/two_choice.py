@@ -21,7 +21,7 @@ from typing import Literal, NamedTuple
 
 from counterfoil.errors import UserError
 from counterfoil.models.model_options import prompt_name
-from counterfoil.types import Outcome, Variant
+from counterfoil.types import PredictionOutcome, Variant
 
 Match = Literal["substring", "words"]
 
@@ -36,7 +36,7 @@ _TAKEN = "\n"  # stands where a longer name was: folded text and names hold no l
 class ParsedAnswer(NamedTuple):
     """What an answer amounts to."""
 
-    outcome: Outcome
+    outcome: PredictionOutcome
     choice: int | None = None  # position among the choices, where the answer names exactly one
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from safetensors import SafetensorError
 
 from counterfoil.errors import UserError
-from counterfoil.plugins import required
+from counterfoil.plugins import import_extra
 
 
 @contextmanager
@@ -74,7 +74,7 @@ def _is_safetensors(path: Path) -> bool:
 
 
 def _safetensors_file(path: Path) -> dict[str, Any]:
-    required("torch", "torch")
+    import_extra("torch", "torch")
     from safetensors.torch import load_file  # imports torch
 
     try:
@@ -85,7 +85,7 @@ def _safetensors_file(path: Path) -> dict[str, Any]:
 
 
 def _torch_file(path: Path) -> Any:
-    torch = required("torch", "torch")
+    torch = import_extra("torch", "torch")
     try:
         return torch.load(path, map_location="cpu", weights_only=True)
     except (pickle.UnpicklingError, EOFError, RuntimeError, ValueError) as error:
@@ -115,7 +115,7 @@ def weights_digest(module: Any) -> str:
 
 
 def _raw(tensor: Any) -> bytes:
-    torch = required("torch", "torch")
+    torch = import_extra("torch", "torch")
     flat = tensor.detach().cpu().contiguous().reshape(-1)
     raw: bytes = flat.view(torch.uint8).numpy().tobytes()
     return raw

@@ -14,7 +14,7 @@ from counterfoil.models.preprocessing import verified_preparation
 from counterfoil.models.torch_classifier import classifier_of
 from counterfoil.models.torch_network import TorchNetwork, as_transform
 from counterfoil.models.weight_files import read_weights, reporting_hub_errors, similar_addresses
-from counterfoil.plugins import required
+from counterfoil.plugins import import_extra
 from counterfoil.types import Model, Preprocessing
 
 _AT_ONCE = 64  # prompts through the text encoder together
@@ -24,7 +24,7 @@ EncodeText = Callable[[Sequence[str]], Any]  # prompts to features, one row each
 
 def load_open_clip(request: Request) -> Model:
     """A model of open_clip's: architecture and the tag of its weights, or a file of them."""
-    open_clip = required("open_clip", "clip")
+    open_clip = import_extra("open_clip", "clip")
     architecture, _, pretrained = request.place.partition("/")
     _check_name(open_clip, architecture, pretrained)
     with reporting_hub_errors(request.address, "with the file at hand, use 'open_clip:ARCH/FILE'"):
@@ -79,7 +79,7 @@ def _guess(open_clip: Any, model: Any) -> Preprocessing:
 
 def load_clip_huggingface(request: Request) -> Model:
     """A model of transformers with an image and a text encoder."""
-    transformers = required("transformers", "torch")
+    transformers = import_extra("transformers", "torch")
     at = repository(request)
     with reporting_hub_errors(
         request.address, "give clip-hf:org/name@revision, or the folder that save_pretrained made"
@@ -113,7 +113,7 @@ def _classes(request: Request) -> Any:
 
 
 def _image_encoder(model: Any) -> Any:
-    torch = required("torch", "torch")
+    torch = import_extra("torch", "torch")
 
     class ImageEncoder(torch.nn.Module):  # type: ignore[misc, name-defined]  # torch is there only once asked for
         def __init__(self) -> None:
@@ -128,7 +128,7 @@ def _image_encoder(model: Any) -> Any:
 
 def _zero_shot(request: Request, encoder: Any, encode_text: EncodeText, logit_scale: Any) -> Any:
     """A module from pictures to logits: how well each picture fits the text of each class."""
-    torch = required("torch", "torch")
+    torch = import_extra("torch", "torch")
     classes = _class_features(torch, request, encode_text)
 
     class ZeroShot(torch.nn.Module):  # type: ignore[misc, name-defined]  # torch is there only once asked for

@@ -22,18 +22,18 @@ from counterfoil.painters.background_model import read_background_weights, weigh
 from counterfoil.painters.guidance import ComplexityGuide
 from counterfoil.painters.painter_protocol import PaintOptions, run_in_batches
 from counterfoil.painters.sampler import Array, Guide, Predict, Scene, sample_background
-from counterfoil.plugins import required
+from counterfoil.plugins import import_extra
 
 
 def check_gpu() -> None:
     """Refuse a machine whose GPU torch does not see."""
-    if not required("torch", "diffusion").cuda.is_available():
+    if not import_extra("torch", "diffusion").cuda.is_available():
         raise UserError("expected a GPU for device: cuda, but torch sees none; use device: cpu")
 
 
 def torch_model(device: str, half: bool = False, weights: bytes | None = None) -> Predict:
     """The model on this device; `half` computes in bfloat16, faster and no longer equal to the last digits."""
-    torch: Any = required("torch", "diffusion")
+    torch: Any = import_extra("torch", "diffusion")
     if device.startswith("cuda"):
         check_gpu()
     from counterfoil.painters.background_network import BackgroundNetwork
@@ -58,7 +58,7 @@ def sample_on_device(
     device: str, predict: Predict, scene: Scene, schedule: Sequence[float], guide: Guide | None = None
 ) -> NDArray[np.float32]:
     """Paint a scene of NumPy arrays on a device; the noise comes from the pictures' own seeds there too."""
-    torch: Any = required("torch", "diffusion")
+    torch: Any = import_extra("torch", "diffusion")
     planes = (scene.background, scene.colours, scene.known, scene.noise)
     there = Scene(*(torch.from_numpy(plane).to(device) for plane in planes))
     return np.asarray(sample_background(predict, there, schedule, guide).cpu().numpy(), np.float32)
@@ -173,7 +173,7 @@ def _row(scene: Scene, place: int) -> Scene:
 
 def _guide(device: str, rows: Sequence[_Row]) -> Guide:
     """All complexities at once, other guides picture by picture."""
-    torch: Any = required("torch", "diffusion")
+    torch: Any = import_extra("torch", "diffusion")
     totals = torch.tensor([row.guides.complexity.total for row in rows], dtype=torch.float32, device=device)
     complexity = ComplexityGuide(totals.view(-1, 1, 1, 1))
     others = [(place, row.guides.other) for place, row in enumerate(rows) if row.guides.other is not None]

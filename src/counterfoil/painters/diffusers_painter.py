@@ -30,7 +30,7 @@ from counterfoil.painters.painter_protocol import (
     seconds_of,
 )
 from counterfoil.painters.pixel_painter import PixelPainter, load_pixels
-from counterfoil.plugins import required
+from counterfoil.plugins import import_extra
 
 _MULTIPLE = 16  # pixels: eight to a latent cell, and some networks take two cells a side as one
 
@@ -117,7 +117,7 @@ class DiffusersPainter(PainterBase):
 
     def _call(self, wishes: Sequence[PaintRequest], arguments: Mapping[str, Any]) -> list[Painted]:
         """Generators live on the CPU: the same noise on every device, whatever stands beside the picture."""
-        torch = required("torch", "diffusion")
+        torch = import_extra("torch", "diffusion")
         options = self.loaded.options
         asked = {"guidance_scale": options.guidance} if options.guidance is not None else {}
         try:
@@ -154,7 +154,7 @@ class DiffusersPainter(PainterBase):
 
 def load_diffusers(address: str, place: str, paints: Paints, options: PaintOptions) -> DiffusersPainter | PixelPainter:
     """The painter at `diffusers:MODEL@revision`: a pipeline that reads prompts, or a model over pixels."""
-    required("diffusers", "diffusion")
+    import_extra("diffusers", "diffusion")
     found = diffusers_repository(address, place)
     if not found.reads_words:
         if paints == "pictures":

@@ -21,7 +21,7 @@ from safetensors import SafetensorError
 
 from counterfoil.errors import UserError
 from counterfoil.painters.painter_protocol import PaintOptions, PaintRequest, Paints
-from counterfoil.plugins import required
+from counterfoil.plugins import import_extra
 
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 _PIPELINE, _NETWORK = "model_index.json", "config.json"
@@ -99,7 +99,7 @@ def _folder(folder: Path) -> DiffusersRepository:
 def _on_hub(address: str, name: str, revision: str) -> DiffusersRepository:
     if name.count("/") != 1 or name.startswith((".", "/", "~")):
         raise UserError(f"expected diffusers:org/name@revision or a folder that is there, got '{address}'")
-    hub, errors = required("huggingface_hub", "diffusion"), required("huggingface_hub.errors", "diffusion")
+    hub, errors = import_extra("huggingface_hub", "diffusion"), import_extra("huggingface_hub.errors", "diffusion")
     try:
         info = hub.HfApi().model_info(name, revision=revision)
     except errors.GatedRepoError as error:
@@ -120,7 +120,7 @@ def _on_hub(address: str, name: str, revision: str) -> DiffusersRepository:
 
 def _in_cache(address: str, name: str, revision: str, fault: str) -> DiffusersRepository:
     """Without the hub, what was fetched before still serves; its folder is named after the commit."""
-    hub, errors = required("huggingface_hub", "diffusion"), required("huggingface_hub.errors", "diffusion")
+    hub, errors = import_extra("huggingface_hub", "diffusion"), import_extra("huggingface_hub.errors", "diffusion")
     try:
         folder = Path(hub.snapshot_download(name, revision=revision, local_files_only=True))
     except (OSError, errors.LocalEntryNotFoundError) as error:
@@ -203,7 +203,7 @@ class LoadedPipeline:
 
 def load_pipeline(address: str, found: DiffusersRepository, paints: Paints, options: PaintOptions) -> LoadedPipeline:
     """The pipeline of a repository that was looked at."""
-    diffusers = required("diffusers", "diffusion")
+    diffusers = import_extra("diffusers", "diffusion")
     device = device_for(options)
     with loading(address):
         dtype = dtype_on(device, options)
@@ -217,7 +217,7 @@ def load_pipeline(address: str, found: DiffusersRepository, paints: Paints, opti
 
 def device_for(options: PaintOptions) -> str:
     """The device asked for; auto takes a GPU where torch sees one."""
-    torch = required("torch", "diffusion")
+    torch = import_extra("torch", "diffusion")
     if options.device == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     if options.device.startswith("cuda") and not torch.cuda.is_available():
@@ -240,14 +240,16 @@ def precision_on(device: str, options: PaintOptions) -> str:
 
 def dtype_on(device: str, options: PaintOptions) -> Any:
     """The same, as torch names it."""
-    return getattr(required("torch", "diffusion"), _DTYPES[precision_on(device, options)])
+    return getattr(import_extra("torch", "diffusion"), _DTYPES[precision_on(device, options)])
 
 
 def environment_on(device: str) -> dict[str, str]:
     """What pictures are made with."""
-    torch = required("torch", "diffusion")
+    torch = import_extra("torch", "diffusion")
     named = torch.cuda.get_device_name(device) if device.startswith("cuda") else device
-    versions = {name: str(required(name, "diffusion").__version__) for name in ("torch", "diffusers", "transformers")}
+    versions = {
+        name: str(import_extra(name, "diffusion").__version__) for name in ("torch", "diffusers", "transformers")
+    }
     return {"device": named, **versions}
 
 

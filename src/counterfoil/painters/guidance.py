@@ -18,7 +18,7 @@ import numpy as np
 from counterfoil.assets.onnx_session import read_graph
 from counterfoil.errors import UserError
 from counterfoil.painters.sampler import Array, Guide
-from counterfoil.plugins import required
+from counterfoil.plugins import import_extra
 from counterfoil.types import Preprocessing
 
 PUSH = 0.2  # root mean square of a step at full noise, pictures from -1 to 1
@@ -26,7 +26,7 @@ PUSH = 0.2  # root mean square of a step at full noise, pictures from -1 to 1
 
 def gradient_guide(log_probability: Callable[[Any], Any], push: float = PUSH) -> Guide:
     """Steps down the log probability of the truth; it takes a tensor (1, 3, height, width) from 0 to 255."""
-    torch: Any = required("torch", "diffusion")
+    torch: Any = import_extra("torch", "diffusion")
 
     def guide(clean: Array, noise: float) -> Array:
         picture = torch.as_tensor(clean).detach().requires_grad_(True)
@@ -92,7 +92,7 @@ Attributes = Mapping[str, Any]
 
 def log_probability(file: Path, column: int, wanted: Preprocessing) -> Callable[[Any], Any]:
     """Tensors (n, 3, height, width) of levels to the log of one column's probability, with a gradient."""
-    torch: Any = required("torch", "diffusion")
+    torch: Any = import_extra("torch", "diffusion")
     graph = read_graph(file)
     nodes = [_node(node) for node in graph.node]
     strangers = {operator for operator, *_ in nodes} - set(_operators(torch))
@@ -154,7 +154,7 @@ def _node(node: Any) -> tuple[str, list[str], str, Attributes]:
 def _tensor(tensor: Any) -> Any:
     from onnx import TensorProto, numpy_helper
 
-    torch: Any = required("torch", "diffusion")
+    torch: Any = import_extra("torch", "diffusion")
     if tensor.data_type != TensorProto.FLOAT or tensor.data_location == TensorProto.EXTERNAL:
         raise UserError(
             f"expected a network whose file holds its weights as 32-bit numbers, got another kind in '{tensor.name}'"
@@ -180,6 +180,6 @@ def _prepared(torch: Any, levels: Any, wanted: Preprocessing) -> Any:
 @lru_cache(maxsize=16)
 def _resizing(before: int, after: int) -> Any:
     """The matrix, (after, before), that resizes one side."""
-    torch: Any = required("torch", "diffusion")
+    torch: Any = import_extra("torch", "diffusion")
     unit = torch.eye(before)[None, None]
     return torch.nn.functional.interpolate(unit, size=(after, before), mode="bilinear", antialias=True)[0, 0]

@@ -23,10 +23,10 @@ from counterfoil.painters.painter_protocol import (
 )
 from counterfoil.plugins import (
     Plugin,
+    find_plugin,
+    list_plugins,
     load_factory,
-    optional,
-    plugin_named,
-    plugins_of,
+    read_optional,
     reporting_errors,
     source_digest,
 )
@@ -45,12 +45,12 @@ class PythonPainter(PainterBase):
     @property
     def settings(self) -> Mapping[str, object]:
         """What the object says of itself."""
-        return {"painter": self.name, "revision": self.digest, **optional(self.painter, "settings", {})}
+        return {"painter": self.name, "revision": self.digest, **read_optional(self.painter, "settings", {})}
 
     @property
     def environment(self) -> Mapping[str, str]:
         """What the object says of its making."""
-        return dict(optional(self.painter, "environment", {}))
+        return dict(read_optional(self.painter, "environment", {}))
 
     def check_prompt(self, prompt: str) -> None:
         """What the object refuses, where it looks at prompts."""
@@ -110,9 +110,9 @@ def load_plugin_painter(address: str, plugin: Plugin, paints: Paints, options: P
 
 
 def _as_painter(address: str, painter: Any, module: ModuleType) -> PythonPainter:
-    if not callable(optional(painter, "paint", None)):
+    if not callable(read_optional(painter, "paint", None)):
         raise UserError(f"expected '{address}' to name a factory of an object with `paint(wishes)`, got none")
-    made = PythonPainter(address, painter, str(optional(painter, "digest", None) or source_digest(module)))
+    made = PythonPainter(address, painter, str(read_optional(painter, "digest", None) or source_digest(module)))
     try:
         json.dumps([made.settings, made.environment], allow_nan=False)
     except (TypeError, ValueError) as error:
@@ -139,7 +139,7 @@ PAINTERS: dict[str, tuple[Callable[[str, str, Paints, PaintOptions], Painter], s
 
 def painter_schemes() -> dict[str, str]:
     """What each scheme loads, ours and those of other packages."""
-    others = {scheme: plugin.about for scheme, plugin in plugins_of(ENTRY_POINTS).items() if scheme not in PAINTERS}
+    others = {scheme: plugin.about for scheme, plugin in list_plugins(ENTRY_POINTS).items() if scheme not in PAINTERS}
     return {**{scheme: about for scheme, (_, about) in PAINTERS.items()}, **others}
 
 
@@ -148,7 +148,7 @@ def load_painter(address: str, paints: Paints, options: PaintOptions | None = No
     kind, colon, place = address.partition(":")
     if colon and place and kind in PAINTERS:
         return PAINTERS[kind][0](address, place, paints, options or PaintOptions())
-    plugin = plugin_named(ENTRY_POINTS, kind) if colon else None
+    plugin = find_plugin(ENTRY_POINTS, kind) if colon else None
     if plugin is not None:
         return load_plugin_painter(address, plugin, paints, options or PaintOptions())
     known = "; ".join(about for _, about in PAINTERS.values())

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
-from counterfoil.plugins import required
+from counterfoil.plugins import import_extra
 from counterfoil.types import Picture
 
 Paints: TypeAlias = Literal["pictures", "backgrounds"]
@@ -154,7 +154,7 @@ def run_in_batches(
 def _fits(batch: Sequence[Asked], paint: Callable[[Sequence[Asked]], list[Made]], done: list[Made]) -> bool:
     try:
         done += paint(batch)
-    except required("torch", "diffusion").OutOfMemoryError:
+    except import_extra("torch", "diffusion").OutOfMemoryError:
         return False  # memory is freed outside: the error's traceback holds that of the batch that failed
     return True
 
@@ -167,7 +167,7 @@ def _smaller(failed: int, painter: OnDevice) -> int:
         )
     gc.collect()
     if painter.device.startswith("cuda"):
-        required("torch", "diffusion").cuda.empty_cache()
+        import_extra("torch", "diffusion").cuda.empty_cache()
     return failed // 2
 
 

@@ -37,7 +37,7 @@ from counterfoil.painters.painter_protocol import (
     run_in_batches,
     seconds_of,
 )
-from counterfoil.plugins import required
+from counterfoil.plugins import import_extra
 
 _STEPS = 100  # of the whole way from noise to picture, as ImageNet-E respaces it
 _STRENGTH = 0.25  # of the way that a background goes back
@@ -134,7 +134,7 @@ class PixelPainter(PainterBase):
         return [(int(time), whole[time]) for time in reversed(visited)]
 
     def _batch(self, canvases: Sequence[InpaintingArea]) -> list[Painted]:
-        torch = required("torch", "diffusion")
+        torch = import_extra("torch", "diffusion")
         draws = [torch.Generator("cpu").manual_seed(canvas.wish.seed % 2**63) for canvas in canvases]
         photo = _stacked(torch, [canvas.photo.transpose(2, 0, 1) for canvas in canvases]).to(self.device) * 2 - 1
         mask = _stacked(torch, [canvas.mask[None] for canvas in canvases]).to(self.device)
@@ -150,7 +150,7 @@ class PixelPainter(PainterBase):
 
     def _denoised(self, photo: Any, mask: Any, pull: Any, drawn: Any) -> Any:
         """From the noised background to the painted one; the object never leaves its place."""
-        torch = required("torch", "diffusion")
+        torch = import_extra("torch", "diffusion")
         shares = [share for _, share in self._schedule] + [1.0]
         noised = math.sqrt(shares[0]) * photo + math.sqrt(1 - shares[0]) * drawn()
         dtype = dtype_on(self.device, self.options)
@@ -170,7 +170,7 @@ class PixelPainter(PainterBase):
 
 def load_pixels(address: str, found: DiffusersRepository, options: PaintOptions) -> PixelPainter:
     """The painter over an unconditional model."""
-    diffusers = required("diffusers", "diffusion")
+    diffusers = import_extra("diffusers", "diffusion")
     _refuse_unused(address, options)
     device = device_for(options)
     with loading(address):

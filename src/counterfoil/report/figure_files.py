@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, Literal
 
-from counterfoil.plugins import required
+from counterfoil.plugins import import_extra
 from counterfoil.report.drawing import (
     CORNERS,
     RADIUS,
@@ -45,13 +45,13 @@ def png(drawing: Drawing) -> bytes:
 
 def load_matplotlib() -> Any:
     """The package, or one line that says how to install it."""
-    return required("matplotlib", "figures")
+    return import_extra("matplotlib", "figures")
 
 
 def draw(drawing: Drawing) -> Any:
     """The drawing as a matplotlib figure, a unit of its axes being a point from the top left."""
     size = (drawing.width / _POINTS_PER_INCH, drawing.height / _POINTS_PER_INCH)
-    figures = required("matplotlib.figure", "figures")
+    figures = import_extra("matplotlib.figure", "figures")
     figure = figures.Figure(figsize=size, dpi=_POINTS_PER_INCH, facecolor="white")
     axes = figure.add_axes((0, 0, 1, 1), xlim=(0, drawing.width), ylim=(drawing.height, 0))
     axes.set_axis_off()
@@ -61,7 +61,7 @@ def draw(drawing: Drawing) -> Any:
 
 
 def _save(drawing: Drawing, form: Literal["pdf", "png"]) -> bytes:
-    matplotlib, style = load_matplotlib(), required("matplotlib.style", "figures")
+    matplotlib, style = load_matplotlib(), import_extra("matplotlib.style", "figures")
     dpi = _PNG_DPI if form == "png" else _POINTS_PER_INCH
     data = io.BytesIO()
     # the default style, because a user's own matplotlibrc may ask for TeX, other margins or another size
@@ -88,7 +88,7 @@ def _draw_label(axes: Any, label: Label, place: int) -> None:
 
 
 def _draw_box(axes: Any, box: DrawnBox, place: int) -> None:
-    patches = required("matplotlib.patches", "figures")
+    patches = import_extra("matplotlib.patches", "figures")
     corner = (box.x, box.y)
     axes.add_patch(
         patches.Rectangle(corner, box.width, box.height, facecolor=_rgb(box.colour), linewidth=0, zorder=place)
@@ -96,7 +96,7 @@ def _draw_box(axes: Any, box: DrawnBox, place: int) -> None:
 
 
 def _draw_mark(axes: Any, mark: DrawnMark, place: int) -> None:
-    patches = required("matplotlib.patches", "figures")
+    patches = import_extra("matplotlib.patches", "figures")
     look = {
         "facecolor": _rgb(mark.colour if mark.filled else WHITE), "edgecolor": _rgb(mark.colour), "linewidth": 1.1,
         "zorder": place,

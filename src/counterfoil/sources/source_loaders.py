@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from counterfoil.errors import UserError
-from counterfoil.plugins import Plugin, plugin_named, plugins_of, reporting_errors
+from counterfoil.plugins import Plugin, find_plugin, list_plugins, reporting_errors
 from counterfoil.sources.annotations import AnnotationSource
 from counterfoil.sources.coco import coco_source
 from counterfoil.sources.demo_photos import DemoSource
@@ -38,7 +38,7 @@ SOURCES = {
 def source_schemes() -> dict[str, str]:
     """What each address of photos opens, ours and those of other packages."""
     ours = {name.partition(":")[0] for name in SOURCES}
-    plugins = plugins_of(ENTRY_POINTS)
+    plugins = list_plugins(ENTRY_POINTS)
     return {**SOURCES, **{f"{scheme}:": plugin.about for scheme, plugin in plugins.items() if scheme not in ours}}
 
 
@@ -61,7 +61,7 @@ def open_source(images: str | Path, masks: str | Path | None) -> Source:
         return FORMATS[form](Path(place).absolute())
     if str(images).startswith(IMAGENET_S) and place:
         return ImageNetSSource(Path(place).absolute())
-    plugin = plugin_named(ENTRY_POINTS, form) if place else None
+    plugin = find_plugin(ENTRY_POINTS, form) if place else None
     if plugin is not None:
         return _opened(plugin, form, place)
     return FolderSource(Path(images).absolute(), Path(masks).absolute() if masks else None)

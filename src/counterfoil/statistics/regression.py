@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
-from counterfoil.plugins import required
+from counterfoil.plugins import import_extra
 from counterfoil.statistics.answers import Condition, Details, photo_labels, photo_rates, place_of
 from counterfoil.statistics.intervals import Interval
 from counterfoil.statistics.variance_score import (
@@ -71,7 +71,7 @@ def fit_least_squares(accuracy: Sequence[float], factors: Mapping[str, Sequence[
     """Accuracy ~ sum of factors by ordinary least squares: F, p, R2, and each factor's type II share of variance."""
     outcome = np.asarray(accuracy, np.float64)
     design = _design(factors, len(outcome))
-    fit = required("statsmodels.api", "stats").OLS(outcome, design.matrix).fit()
+    fit = import_extra("statsmodels.api", "stats").OLS(outcome, design.matrix).fit()
     if fit.df_resid < 1:
         raise UserError(f"expected more rows than coefficients, got {len(outcome)} and {design.matrix.shape[1]}")
     total = float(fit.centered_tss)
@@ -95,7 +95,7 @@ def fit_logistic(
     """Log odds of a right answer ~ sum of factors, picture by picture; errors clustered by source photo."""
     design = _design(factors, len(correct))
     _refuse_certain_levels(correct, factors)
-    statsmodels = required("statsmodels.api", "stats")
+    statsmodels = import_extra("statsmodels.api", "stats")
     groups = {"groups": np.unique(photo, return_inverse=True)[1]}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of a fit that does not converge, and of levels that cannot be told apart

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
-from counterfoil.plugins import required
+from counterfoil.plugins import import_extra
 from counterfoil.statistics.intervals import RESAMPLES, Interval, percentile_interval, resample_counts
 
 _AT_ONCE = 20  # resamples, so that thousands of photos in dozens of scenarios fit into memory
@@ -91,7 +91,7 @@ def shapiro_wilk(accuracies: NDArray[np.float64]) -> ShapiroWilk:
     values = accuracies.ravel()
     if len(values) < 3 or np.ptp(values) == 0:
         raise UserError(f"expected three accuracies at least that are not all the same, got {len(values)}")
-    result = required("scipy.stats", "stats").shapiro(values)
+    result = import_extra("scipy.stats", "stats").shapiro(values)
     return ShapiroWilk(float(result.statistic), float(result.pvalue), len(values))
 
 
