@@ -354,7 +354,7 @@ def test_a_painter_that_keeps_its_promises_passes_and_counts_what_it_painted() -
     [
         ("a name", AnyPainter(name="")),
         ("ready for JSON", AnyPainter(settings={"side": {1}})),
-        ("one picture or refusal per wish", AnyPainter(lambda wishes: by_seed(wishes)[1:])),
+        ("one picture or refusal per request", AnyPainter(lambda wishes: by_seed(wishes)[1:])),
         ("says why", AnyPainter(lambda wishes: [PaintRefused("") for _ in wishes])),
         ("array of uint8", AnyPainter(lambda wishes: [0.5 * image for image in by_seed(wishes)])),
         ("height, width, 3", AnyPainter(lambda wishes: [image[:, :, 0] for image in by_seed(wishes)])),
