@@ -159,7 +159,7 @@ class SurrogateAnswers:
         return "" if original is None else original.variant.id
 
 
-def ask(job: MiningConfig, before: Callable[[ExecutionPlan], None] | None = None) -> SurrogateAnswers:
+def ask_models(job: MiningConfig, before: Callable[[ExecutionPlan], None] | None = None) -> SurrogateAnswers:
     """Show the workspace to every model that has not seen it yet."""
     workspace = Workspace(job.workspace)
     if all(stored.variant.attribute in EXCLUDED_ATTRIBUTES for stored in workspace.pictures):
