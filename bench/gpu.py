@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 
 from counterfoil.labels.label_space import imagenet1k
 from counterfoil.models.model_options import ModelOptions, Precision, Request
-from counterfoil.models.preprocessing import verified_preparation
-from counterfoil.models.pretrained import preprocessing_of
-from counterfoil.models.torch_classifier import classifier_of
+from counterfoil.models.preprocessing import verify_preparation
+from counterfoil.models.pretrained import read_timm_preprocessing
+from counterfoil.models.torch_classifier import build_classifier
 from counterfoil.models.torch_network import TorchNetwork, as_transform
 from counterfoil.sources.pixels import read_photo
 from counterfoil.types import Engine, Model
@@ -55,10 +55,10 @@ class Contest:
     @cached_property
     def model(self) -> Any:
         """The network as our classifier."""
-        transform, guess = preprocessing_of(self.module)
-        preparation = verified_preparation(as_transform(transform), guess, "timm")
+        transform, guess = read_timm_preprocessing(self.module)
+        preparation = verify_preparation(as_transform(transform), guess, "timm")
         network = TorchNetwork(self.module, imagenet1k().labels, preparation)
-        found = classifier_of(
+        found = build_classifier(
             Request(self.architecture, "", ModelOptions(device="cuda", precision=self.precision)), network
         )
         return getattr(found, "reduced", found)  # the comparison with f32 is not part of the contest

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from counterfoil.assets.cache import asset
+from counterfoil.assets.cache import fetch_asset
 from counterfoil.errors import Unusable
 from counterfoil.segmentation import U2Netp
 from counterfoil.sources.demo_photos import DemoSource
@@ -40,7 +40,7 @@ def _as_jpeg(photo: Path, place: Path) -> None:
 
 def segmented_folder(images: Path, folder: Path) -> tuple[Path, Path]:
     """Those photos of a folder whose object U2-Netp finds, and the masks, both as copies under `folder`."""
-    segment = U2Netp(asset("u2netp"))
+    segment = U2Netp(fetch_asset("u2netp"))
     for photo in jpeg_files(images):
         copy = folder / "images" / photo.parent.name / photo.name
         mask = folder / "masks" / photo.parent.name / f"{photo.stem}.png"

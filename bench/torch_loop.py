@@ -18,7 +18,7 @@ from PIL import Image
 from torch import nn
 from torch.utils.data import DataLoader
 
-from counterfoil.assets.cache import asset
+from counterfoil.assets.cache import fetch_asset
 from pairing import report_turn
 
 RESIZE, CROP = 256, 224
@@ -47,7 +47,7 @@ class PictureFiles:
 def network() -> Any:
     """EfficientNet-Lite0 in eager mode, with the weights that the embedded network is made of."""
     torch.set_num_threads(cores())
-    weights = str(asset("efficientnet-lite0"))
+    weights = str(fetch_asset("efficientnet-lite0"))
     return EfficientNet.from_pretrained("efficientnet-lite0", weights_path=weights).eval()
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from counterfoil.assets.cache import asset
+from counterfoil.assets.cache import fetch_asset
 
 PRESENT: dict[str, Callable[[], bool]] = {
     "browser": lambda: shutil.which("chromium") is not None,
@@ -34,4 +34,4 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 @pytest.fixture(scope="session")
 def assets() -> Callable[[str], Path]:
     """The offline default's files by name, fetched on first use."""
-    return asset
+    return fetch_asset

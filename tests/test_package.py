@@ -15,12 +15,12 @@ from click.testing import CliRunner
 
 import counterfoil as cf
 from command_line import find_command, subcommands
-from counterfoil.assets.cache import asset, cache_folder
-from counterfoil.assets.networks import onnx_file
+from counterfoil.assets.cache import cache_folder, fetch_asset
+from counterfoil.assets.networks import build_onnx_file
 from counterfoil.cli import PLACES, commands
 from counterfoil.edits.registry import EDITS
 from counterfoil.plugins import import_extra
-from counterfoil.recipes.edit_recipe import load_recipe, recipe_names
+from counterfoil.recipes.edit_recipe import list_recipes, load_recipe
 from locations import HELPERS, ROOT
 
 
@@ -42,7 +42,7 @@ def test_importing_counterfoil_loads_no_heavy_package_and_little_else() -> None:
     ],
 )
 def test_help_and_networks_in_the_cache_do_without_the_onnx_package(code: str) -> None:
-    onnx_file("efficientnet-lite0", asset, cache_folder())  # converted before, which needs it
+    build_onnx_file("efficientnet-lite0", fetch_asset, cache_folder())  # converted before, which needs it
     code += "; import sys; print('\\nonnx loaded:', 'onnx' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.endswith("onnx loaded: False\n")
@@ -140,7 +140,7 @@ def test_every_edit_is_documented_and_has_a_picture_in_the_gallery(name: str) ->
     assert list((ROOT / "docs" / "gallery").glob(f"{name}*.jpg"))
 
 
-@pytest.mark.parametrize("name", recipe_names())
+@pytest.mark.parametrize("name", list_recipes())
 def test_every_recipe_is_documented_loads_and_has_a_control(name: str) -> None:
     assert f"**{name}**" in (ROOT / "docs" / "recipes.md").read_text()
     recipe = load_recipe(name)

@@ -20,9 +20,9 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
-from counterfoil.assets.cache import asset, cache_folder
-from counterfoil.assets.networks import onnx_file
-from counterfoil.assets.onnx_session import session
+from counterfoil.assets.cache import cache_folder, fetch_asset
+from counterfoil.assets.networks import build_onnx_file
+from counterfoil.assets.onnx_session import open_onnx_session
 from counterfoil.edits.complexity import complexity
 from counterfoil.edits.cutout import background_of, cutout, paste
 from counterfoil.errors import Unusable
@@ -90,10 +90,10 @@ class Features:
     """What EfficientNet-Lite0 sees before it decides, 1280 numbers a picture."""
 
     def __init__(self) -> None:
-        model = onnx.load(str(onnx_file("efficientnet-lite0", asset, cache_folder())))
+        model = onnx.load(str(build_onnx_file("efficientnet-lite0", fetch_asset, cache_folder())))
         self._name = next(node.output[0] for node in model.graph.node if node.op_type == "GlobalAveragePool")
         model.graph.output.append(onnx.helper.make_tensor_value_info(self._name, onnx.TensorProto.FLOAT, None))
-        self._session = session(model.SerializeToString())
+        self._session = open_onnx_session(model.SerializeToString())
 
     def __call__(self, image: Bytes, where: NDArray[np.bool_]) -> Numbers:
         """The object's place is gray in every picture, so that only backgrounds differ."""

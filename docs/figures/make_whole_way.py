@@ -24,7 +24,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 
-from counterfoil.assets.cache import asset
+from counterfoil.assets.cache import fetch_asset
 from counterfoil.labels.label_space import imagenet1k
 from counterfoil.sources.pixels import read_photo
 from counterfoil.store.workspace import Workspace
@@ -53,7 +53,7 @@ def write_free_photos(folder: Path) -> None:
     data = resources.files("counterfoil.assets").joinpath("masks.zip").read_bytes()
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         for name, label in PHOTOS.items():
-            photo = Image.fromarray(read_photo(asset("photos-scikit-image") / name))
+            photo = Image.fromarray(read_photo(fetch_asset("photos-scikit-image") / name))
             mask = Image.open(io.BytesIO(archive.read(f"{Path(name).stem}.png")))
             for kind, image in (("photos", photo), ("masks", mask)):
                 place = folder / kind / label / f"{Path(name).stem}.png"

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from counterfoil.assets.cache import asset
+from counterfoil.assets.cache import fetch_asset
 from counterfoil.edits.edit_protocol import Edit
 from counterfoil.edits.matting import soft_alpha
 from counterfoil.edits.registry import EDITS, edit_named
@@ -50,7 +50,7 @@ LEVELS: Mapping[str, Sequence[Mapping[str, object]]] = {
 
 def photos() -> list[Picture]:
     """The four photos with our masks, at the gallery's size."""
-    folder = asset("photos-scikit-image")
+    folder = fetch_asset("photos-scikit-image")
     data = resources.files("counterfoil.assets").joinpath("masks.zip").read_bytes()
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         masks = [Image.open(io.BytesIO(archive.read(f"{Path(name).stem}.png"))) for name in PHOTOS]
@@ -107,7 +107,7 @@ def main() -> None:
     page += ["Made by `make gallery`.", ""]
     for name, kind in EDITS.items():
         # the folder is the reader's; scikit-image's textures stand for it
-        folder = {"folder": str(asset("textures-scikit-image"))} if name == "background-folder" else {}
+        folder = {"folder": str(fetch_asset("textures-scikit-image"))} if name == "background-folder" else {}
         edits = [edit_named(name, {**settings, **folder}) for settings in LEVELS.get(name, ({},))]
         rows = [[picture.image for picture in pictures], *(_edited(edit, pictures) for edit in edits)]
         sheet(rows).save(HERE / f"{name}.jpg", quality=80, optimize=True)

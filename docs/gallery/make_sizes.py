@@ -13,7 +13,7 @@ from make_gallery import sheet
 from numpy.typing import NDArray
 from PIL import Image
 
-from counterfoil.assets.cache import asset
+from counterfoil.assets.cache import fetch_asset
 from counterfoil.edits.cutout import background_of, cutout, on_background
 from counterfoil.edits.painted import SURELY_OBJECT, PaintedComplexity
 from counterfoil.painters.background_model import background_model
@@ -46,7 +46,7 @@ def _photo(name: str) -> Picture:
     data = resources.files("counterfoil.assets").joinpath("masks.zip").read_bytes()
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         mask = Image.open(io.BytesIO(archive.read(f"{Path(name).stem}.png")))
-        return Picture(read_photo(asset("photos-scikit-image") / name), np.array(mask.convert("L")))
+        return Picture(read_photo(fetch_asset("photos-scikit-image") / name), np.array(mask.convert("L")))
 
 
 def _edited(picture: Picture, guidance: float, size: int) -> NDArray[np.uint8]:

@@ -16,12 +16,12 @@ from counterfoil.report.result_tables import skipped_csv
 from counterfoil.run_config import RunConfig, RunPlan, prepare
 from counterfoil.runner import PhotoWork, PictureWriter, process_photos
 from counterfoil.segmentation import segmenter_for
-from counterfoil.sources.pixels import pixel_digest
+from counterfoil.sources.pixels import hash_pixels
 from counterfoil.sources.source_loaders import open_source
 from counterfoil.store.files import write_atomically
 from counterfoil.store.parquet import read_table
 from counterfoil.store.prediction_tables import read_run_record, read_variants
-from counterfoil.store.workspace import picture_file
+from counterfoil.store.workspace import locate_picture
 from counterfoil.types import Picture, Sample, Variant
 
 
@@ -32,7 +32,7 @@ def build_pictures(config: RunConfig, out: Path, on_prepared: Callable[[RunPlan]
         on_prepared(plan)
 
     def write(variant: Variant, picture: Picture) -> None:
-        write_atomically(out / "pictures" / picture_file(variant), encode_png(picture))
+        write_atomically(out / "pictures" / locate_picture(variant), encode_png(picture))
 
     skipped = process_photos(PhotoWork(plan, write), out)
     _match_manifest(plan, out, write)
@@ -43,7 +43,7 @@ def build_pictures(config: RunConfig, out: Path, on_prepared: Callable[[RunPlan]
 def _match_manifest(plan: RunPlan, out: Path, write: PictureWriter) -> None:
     """Render pictures that the manifest names and that are gone; remove pictures that it does not name."""
     variants = {
-        out / "pictures" / picture_file(row): row for row in read_variants(read_table(out / "variants.parquet"))
+        out / "pictures" / locate_picture(row): row for row in read_variants(read_table(out / "variants.parquet"))
     }
     for path in (out / "pictures").rglob("*.png"):
         if path not in variants:
@@ -89,7 +89,7 @@ def rebuild(folder: str | Path, variant_id: str) -> Picture:
         segmenter=segmenter_for(list(samples.values())),
     )
     picture = renderer.make(variant)
-    if pixel_digest(picture) != table["sha256"][row]:
+    if hash_pixels(picture.image) != table["sha256"][row]:
         raise UserError(
             f"expected the pixels that the manifest names for {variant_id}, got others: a file that the edit reads has"
             " changed, or another version of OpenCV or Counterfoil is at work"

@@ -32,7 +32,7 @@ from counterfoil.report.page import PapersOf, no_papers
 from counterfoil.resumable_work import Image, Observer, Outcome, ResumableWork, finish_work, work_key
 from counterfoil.run_config import bind_models, check_counts, check_distinct, environment, limit_per_class
 from counterfoil.run_result import Result
-from counterfoil.store.collection import Collection, LabelledPictures, with_sample
+from counterfoil.store.collection import Collection, LabelledPictures, ensure_sample
 from counterfoil.store.folder_lock import MAY_DIFFER, claim_folder
 from counterfoil.store.journal import Journal
 from counterfoil.store.prediction_tables import RenderedVariant, ResultTables
@@ -142,9 +142,9 @@ def _chosen(stored_variants: Sequence[StoredVariant], limit: int | None) -> Sequ
     """The places of all pictures of the first samples of every class in turn, in the order of the collection."""
     if limit is None:
         return range(len(stored_variants))
-    samples = {sample.id: sample for sample in map(sample_of, map(with_sample, stored_variants))}
+    samples = {sample.id: sample for sample in map(sample_of, map(ensure_sample, stored_variants))}
     wanted = {sample.id for sample in limit_per_class(list(samples.values()), limit)}
-    return [place for place, stored in enumerate(stored_variants) if with_sample(stored).variant.sample_id in wanted]
+    return [place for place, stored in enumerate(stored_variants) if ensure_sample(stored).variant.sample_id in wanted]
 
 
 def sample_of(stored: StoredVariant) -> Sample:

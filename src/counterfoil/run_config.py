@@ -18,7 +18,7 @@ from counterfoil.edits.variant_plan import Planned, Plans
 from counterfoil.errors import UserError
 from counterfoil.labels.benchmark_classes import load_label_space
 from counterfoil.labels.label_space import LabelSpace, infer_label_space, match_label_space
-from counterfoil.models.inference import Scoring, bind_labels, scored
+from counterfoil.models.inference import Scoring, bind_labels, regroup_columns
 from counterfoil.models.model_loaders import load_model
 from counterfoil.models.model_options import ModelOptions
 from counterfoil.recipes.edit_recipe import Recipe, Step, load_recipe
@@ -188,7 +188,9 @@ def bind_models(
     Where each class is one column and all columns compete, a model is taken as it is.
     """
     plain = scoring == "all" and all(space.ids_of(label) == (label,) for label in labels)
-    return tuple(bind_labels(model if plain else scored(model, space, labels, scoring), labels) for model in models)
+    return tuple(
+        bind_labels(model if plain else regroup_columns(model, space, labels, scoring), labels) for model in models
+    )
 
 
 def _without_need(recipe: Recipe) -> list[Skipped]:

@@ -12,7 +12,7 @@ from typing import Protocol
 from counterfoil.report.findings import headline_of
 from counterfoil.report.page import PapersOf, content_of, no_papers, write_study
 from counterfoil.statistics.answers import Answers
-from counterfoil.store.prediction_tables import prediction_files
+from counterfoil.store.prediction_tables import locate_predictions
 from counterfoil.study.examples import ThumbnailCache
 from counterfoil.study.predictions import Predictions
 from counterfoil.study.runs import Study
@@ -57,7 +57,7 @@ class Result:
     @cached_property
     def study(self) -> Study:
         """The run as the report sees it."""
-        files = prediction_files(self.folder, self.plan.model_names)
+        files = locate_predictions(self.folder, self.plan.model_names)
         predictions = {model: Predictions(path) for model, path in files.items()}
         return Study((self.folder,), (self.plan.run,), predictions, self.skipped)
 

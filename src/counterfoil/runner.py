@@ -30,7 +30,7 @@ from counterfoil.painters.background_batches import ROWS, check_gpu
 from counterfoil.resumable_work import Image, Observer, Outcome, ResumableWork, finish_work, work_key
 from counterfoil.run_config import RunConfig, RunPlan, prepare
 from counterfoil.run_result import Result
-from counterfoil.sources.pixels import pixel_digest
+from counterfoil.sources.pixels import hash_pixels
 from counterfoil.sources.source_loaders import open_source
 from counterfoil.store.folder_lock import claim_folder
 from counterfoil.store.journal import Journal
@@ -201,7 +201,7 @@ def measure(variant: Variant, picture: Picture) -> RenderedVariant:
     """The hash of a picture's pixels, and how much of it the object covers and where it stands."""
     covered = picture.alpha >= 128
     centre_x, centre_y = (_centre(covered.sum(axis=axis)) for axis in (0, 1))
-    return RenderedVariant(variant, pixel_digest(picture), 100 * float(covered.mean()), centre_x, centre_y)
+    return RenderedVariant(variant, hash_pixels(picture.image), 100 * float(covered.mean()), centre_x, centre_y)
 
 
 def _centre(counts: NDArray[np.int_]) -> float:

@@ -12,8 +12,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.assets.cache import asset
-from counterfoil.assets.onnx_session import session
+from counterfoil.assets.cache import fetch_asset
+from counterfoil.assets.onnx_session import open_onnx_session
 from counterfoil.errors import Unsegmented
 from counterfoil.types import Sample
 
@@ -62,7 +62,7 @@ class U2Netp:
 
     @cached_property
     def _session(self) -> Any:
-        return session(self.weights)
+        return open_onnx_session(self.weights)
 
     def __call__(self, image: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """The object's alpha, (height, width)."""
@@ -88,4 +88,4 @@ def segmenter_for(samples: Sequence[Sample]) -> Segmenter:
     """The segmenter's weights are fetched only where a photo has no mask."""
     if all(sample.mask is not None for sample in samples):
         return U2Netp(Path())
-    return U2Netp(asset("u2netp"))
+    return U2Netp(fetch_asset("u2netp"))

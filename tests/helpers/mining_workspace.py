@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.store.prediction_tables import RenderedVariant, ResultTables
-from counterfoil.store.workspace import Workspace, picture_file
+from counterfoil.store.workspace import Workspace, locate_picture
 from counterfoil.types import Attribute, Sample, Variant
 
 LABELS = ("n01440764", "n01443537")  # tench, goldfish
@@ -53,7 +53,7 @@ def _write_picture(
     identity = hashlib.sha256(repr((name, condition)).encode()).hexdigest()[:16]
     variant = Variant(identity, name, label, *condition, "{}", photo)
     image = np.full((24, 32, 3), shade % 256, np.uint8)
-    path = folder / "pictures" / picture_file(variant)
+    path = folder / "pictures" / locate_picture(variant)
     path.parent.mkdir(parents=True, exist_ok=True)
     cv2.imwrite(str(path), image)
     sample = Sample(id=name, label=label, image=name, mask=None, digest=f"{photo:064x}")

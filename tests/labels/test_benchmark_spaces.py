@@ -12,7 +12,7 @@ from counterfoil.errors import UserError
 from counterfoil.labels.benchmark_classes import imagenet9, imagenet_d, load_label_space, ximagenet12
 from counterfoil.labels.class_file import read_class_file
 from counterfoil.labels.label_space import imagenet1k, match_imagenet_columns
-from counterfoil.models.model_options import prompt_name, prompts, read_templates
+from counterfoil.models.model_options import fill_templates, format_class_name, read_templates
 
 
 def test_imagenet_d_has_113_categories_nine_of_them_with_several_ids() -> None:
@@ -41,11 +41,11 @@ def test_folders_of_imagenet_d_are_known_by_either_spelling() -> None:
 
 
 def test_prompts_follow_the_published_rules() -> None:
-    told = dict(zip(imagenet_d().labels, prompts(imagenet_d(), ("A photo of a {c}",)), strict=True))
+    told = dict(zip(imagenet_d().labels, fill_templates(imagenet_d(), ("A photo of a {c}",)), strict=True))
     assert told["coffee_or_french_press"] == ["A photo of a coffee or french press"]
     assert told["t_shirt"] == ["A photo of a t shirt"]
     assert told["binder_closed"] == ["A photo of a binder (closed)"]
-    assert prompt_name("mixing/salad_bowl") == "mixing or salad bowl"
+    assert format_class_name("mixing/salad_bowl") == "mixing or salad bowl"
 
 
 def test_templates_come_from_a_flag_or_a_file(tmp_path: Path) -> None:

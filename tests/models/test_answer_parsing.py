@@ -12,14 +12,14 @@ import pytest
 
 from counterfoil.errors import UserError
 from counterfoil.labels.benchmark_classes import imagenet_d
-from counterfoil.models.model_options import prompt_name
+from counterfoil.models.model_options import format_class_name
 from counterfoil.models.two_choice import (
     ParsedAnswer,
     Vocabulary,
-    named,
+    find_named_choices,
+    load_published_synonyms,
     parse_answer,
-    published_synonyms,
-    synonyms_with,
+    read_synonyms,
 )
 
 # Every class of ImageNet-D whose wording holds a wording of another class.
@@ -33,7 +33,7 @@ NESTED = {
 @pytest.fixture(scope="module")
 def vocabulary() -> Vocabulary:
     space = imagenet_d()
-    return Vocabulary({label: space.name_of(label) for label in space.labels}, published_synonyms())
+    return Vocabulary({label: space.name_of(label) for label in space.labels}, load_published_synonyms())
 
 
 def table() -> list[dict[str, str]]:
@@ -61,7 +61,7 @@ def reference(answer: str, truth: frozenset[str], distractor: frozenset[str]) ->
     ],
 )
 def test_a_category_is_named_as_in_the_published_prompts(category: str, name: str) -> None:
-    assert prompt_name(category) == name
+    assert format_class_name(category) == name
 
 
 def test_every_published_synonym_belongs_to_a_class_of_imagenet_d(vocabulary: Vocabulary) -> None:
@@ -79,7 +79,11 @@ def test_every_wording_of_every_class_beats_every_distractor(vocabulary: Vocabul
         for wording in choices[0]:
             for answer in (wording, f"The main object in this image is a {wording.upper()}."):
                 asked += 1
-                assert named(answer, choices) == {0} == reference(answer, *choices), (truth, distractor, answer)
+                assert find_named_choices(answer, choices) == {0} == reference(answer, *choices), (
+                    truth,
+                    distractor,
+                    answer,
+                )
     assert len(pairs) == 113 * 112
     assert asked == 2 * 112 * sum(len(vocabulary.accepted(label)) for label in imagenet_d().labels)
 
@@ -108,10 +112,10 @@ def test_a_synonym_counts_and_without_the_table_does_not(row: dict[str, str]) ->
     label = row["category"]
     other = frozenset({"wok"})
     bare = Vocabulary({label: label})
-    full = Vocabulary({label: label}, published_synonyms())
+    full = Vocabulary({label: label}, load_published_synonyms())
     for synonym in row["accepted_substrings"].split("|"):
         assert parse_answer(f"This is {synonym}!", [full.accepted(label), other]) == ParsedAnswer("scored", 0)
-        same_when_folded = prompt_name(synonym) == label or label in synonym
+        same_when_folded = format_class_name(synonym) == label or label in synonym
         assert same_when_folded or parse_answer(synonym, [bare.accepted(label), other]).outcome == "unparsed"
 
 
@@ -156,7 +160,7 @@ def test_a_wording_that_both_classes_accept_decides_nothing() -> None:
 def test_a_table_of_ones_own_adds_to_the_published_synonyms(tmp_path: Path) -> None:
     file = tmp_path / "own.csv"
     file.write_text("category,accepted_substrings\nT-Shirt,tee\nlorry,truck|van\n")
-    found = synonyms_with(str(file))
+    found = read_synonyms(str(file))
     assert found["t shirt"] == ("t-shirt", "shirt", "tee")
     assert found["lorry"] == ("truck", "van")
     assert found["sandal"] == ("flip flop",)
@@ -167,4 +171,4 @@ def test_a_broken_table_of_synonyms_is_refused(tmp_path: Path, text: str) -> Non
     file = tmp_path / "own.csv"
     file.write_text(text)
     with pytest.raises(UserError, match=r"expected .*own\.csv"):
-        synonyms_with(str(file))
+        read_synonyms(str(file))

@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 
 from counterfoil.errors import UserError
-from counterfoil.models.endpoint import Limits, endpoint_settings
+from counterfoil.models.endpoint import Limits, read_endpoint_settings
 from counterfoil.models.inference import bind_labels, predict, predict_again, should_retry
-from counterfoil.models.request_queue import next_wait
+from counterfoil.models.request_queue import compute_wait
 from counterfoil.models.vlm import VisionLanguageModel, load_vlm
 from counterfoil.types import Prediction, Usage
 from vlm_server import (
@@ -194,14 +194,14 @@ def test_after_an_answer_that_did_not_come_the_next_one_counts(endpoint: FakeEnd
 def test_waits_double_are_bounded_and_not_in_step() -> None:
     limits = Limits()
     for attempt in range(10):
-        waits = [next_wait(limits, attempt, None) for _ in range(200)]
+        waits = [compute_wait(limits, attempt, None) for _ in range(200)]
         bound = min(60, 2**attempt)
         assert bound / 2 <= min(waits) < max(waits) <= bound
         assert max(waits) - min(waits) > bound / 4
 
 
 def test_what_the_endpoint_asks_for_is_waited(endpoint: FakeEndpoint, load: Load) -> None:
-    assert min(next_wait(Limits(), 0, 7.0) for _ in range(100)) >= 7
+    assert min(compute_wait(Limits(), 0, 7.0) for _ in range(100)) >= 7
     soon = format_datetime(datetime.now(timezone.utc) + timedelta(seconds=200), usegmt=True)
     past = format_datetime(datetime.now(timezone.utc) - timedelta(hours=3), usegmt=True)
     endpoint.acts = {
@@ -273,9 +273,9 @@ def test_without_a_key_none_is_sent(endpoint: FakeEndpoint, load: Load) -> None:
 
 def test_the_key_of_one_service_is_not_sent_to_another() -> None:
     openai = {"OPENAI_API_KEY": "openai", "OPENAI_BASE_URL": "https://one.example/v1"}
-    assert endpoint_settings(openai).key == "openai"
-    assert endpoint_settings({**openai, "COUNTERFOIL_VLM_URL": "http://two.example/v1"}).key == ""
-    assert endpoint_settings({**openai, "COUNTERFOIL_VLM_KEY": "own"}).key == "own"
+    assert read_endpoint_settings(openai).key == "openai"
+    assert read_endpoint_settings({**openai, "COUNTERFOIL_VLM_URL": "http://two.example/v1"}).key == ""
+    assert read_endpoint_settings({**openai, "COUNTERFOIL_VLM_KEY": "own"}).key == "own"
 
 
 @pytest.mark.parametrize(
@@ -289,7 +289,7 @@ def test_the_key_of_one_service_is_not_sent_to_another() -> None:
     ],
 )
 def test_the_base_url_may_be_written_in_several_ways(given: str, wanted: str) -> None:
-    assert str(endpoint_settings({"COUNTERFOIL_VLM_URL": given}).url) == wanted
+    assert str(read_endpoint_settings({"COUNTERFOIL_VLM_URL": given}).url) == wanted
 
 
 @pytest.mark.parametrize(
@@ -307,7 +307,7 @@ def test_the_base_url_may_be_written_in_several_ways(given: str, wanted: str) ->
 )
 def test_a_wrong_environment_is_said_without_repeating_secrets(environment: dict[str, str], complaint: str) -> None:
     with pytest.raises(UserError, match=complaint) as refused:
-        endpoint_settings(environment)
+        read_endpoint_settings(environment)
     assert "hid" not in str(refused.value)
 
 

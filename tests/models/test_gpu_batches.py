@@ -16,10 +16,10 @@ from counterfoil.models.gpu_batches import DeviceBatches
 from counterfoil.models.model_loaders import load_model
 from counterfoil.models.model_options import ModelOptions
 from counterfoil.models.preprocessing import (
-    describe_preprocessing,
-    fastest_preparation,
+    accept_description,
     resize_and_crop,
     resize_with_torch,
+    verify_faster_resize,
 )
 from counterfoil.models.shared_device import DeviceService
 from counterfoil.models.thread_batcher import Batcher
@@ -36,7 +36,7 @@ COLOURS = ("red", "green", "blue")
 
 
 def batches(module: Any, wanted: Preprocessing = WANTED) -> DeviceBatches:
-    preparation = fastest_preparation(describe_preprocessing(wanted), resize_with_torch, "torch")
+    preparation = verify_faster_resize(accept_description(wanted), resize_with_torch, "torch")
     return DeviceBatches(TorchNetwork(module, COLOURS, preparation), "cpu")
 
 
@@ -70,8 +70,8 @@ def test_bytes_normalised_on_the_device_give_the_answers_of_prepared_pictures(or
         std=(50.0, 60.0, 70.0),
         colour_order=order,
     )
-    device = DeviceBatches(TorchNetwork(module, COLOURS, describe_preprocessing(wanted)), "cpu")
-    pictures = np.stack([describe_preprocessing(wanted).picture(photo) for photo in PHOTOS])
+    device = DeviceBatches(TorchNetwork(module, COLOURS, accept_description(wanted)), "cpu")
+    pictures = np.stack([accept_description(wanted).picture(photo) for photo in PHOTOS])
     with torch.inference_mode():
         expected = module(torch.from_numpy(pictures)).softmax(1).numpy()
     np.testing.assert_allclose(device([device.ready(PHOTOS)])(), expected, atol=1e-5)

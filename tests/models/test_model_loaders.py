@@ -16,7 +16,7 @@ from counterfoil.assets.onnx_session import read_graph
 from counterfoil.errors import UserError
 from counterfoil.models.model_loaders import load_model
 from counterfoil.models.onnx_classifier import OnnxClassifier
-from counterfoil.models.preprocessing import network_input, resize_and_crop
+from counterfoil.models.preprocessing import prepare_input, resize_and_crop
 from counterfoil.types import Preprocessing
 
 PHOTOS: list[NDArray[np.uint8]] = [data.chelsea(), data.coffee(), data.astronaut(), data.rocket()]
@@ -54,9 +54,9 @@ def test_normalisation_layout_and_colour_order_follow_the_description() -> None:
     )
     levels = resize_and_crop(PHOTOS[0], wanted)[:, :, ::-1].astype(np.float64)
     expected = (levels - np.array([10, 20, 30])) / np.array([2, 4, 8])
-    np.testing.assert_allclose(network_input(PHOTOS[0], wanted), expected, atol=1e-4)
+    np.testing.assert_allclose(prepare_input(PHOTOS[0], wanted), expected, atol=1e-4)
     channels_first = Preprocessing(size=(32, 16), resize=None, mean=(10, 20, 30), std=(2, 4, 8), colour_order="BGR")
-    np.testing.assert_allclose(network_input(PHOTOS[0], channels_first), expected.transpose(2, 0, 1), atol=1e-4)
+    np.testing.assert_allclose(prepare_input(PHOTOS[0], channels_first), expected.transpose(2, 0, 1), atol=1e-4)
 
 
 def test_an_onnx_network_gives_probabilities_of_its_labels(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_an_onnx_network_gives_probabilities_of_its_labels(tmp_path: Path) -> No
     assert scores.shape == (4, 3)
     np.testing.assert_allclose(scores.sum(axis=1), 1, atol=1e-5)
     weights = np.random.default_rng(0).normal(size=(3, 3)).astype(np.float32)
-    means = np.stack([network_input(photo, model.preprocessing).mean(axis=(1, 2)) for photo in PHOTOS])
+    means = np.stack([prepare_input(photo, model.preprocessing).mean(axis=(1, 2)) for photo in PHOTOS])
     raised = np.exp(means @ weights)
     np.testing.assert_allclose(scores, raised / raised.sum(axis=1, keepdims=True), atol=1e-4)
 

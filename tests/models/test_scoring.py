@@ -14,7 +14,7 @@ from counterfoil.contract_checks import check_classifier
 from counterfoil.errors import UserError
 from counterfoil.labels.benchmark_classes import imagenet9, imagenet_d, ximagenet12
 from counterfoil.labels.label_space import LabelSpace, custom_label_space, imagenet1k
-from counterfoil.models.inference import scored
+from counterfoil.models.inference import regroup_columns
 from counterfoil.models.model_protocol import ModelBase
 from counterfoil.types import Preprocessing
 
@@ -50,7 +50,7 @@ def best(model: cf.Classifier) -> str:
 
 def test_a_category_is_right_by_any_of_its_ids() -> None:
     for name in ALARM_CLOCKS:
-        model = scored(thousand(**{name: 0.6}), imagenet_d(), imagenet_d().labels, "all")
+        model = regroup_columns(thousand(**{name: 0.6}), imagenet_d(), imagenet_d().labels, "all")
         assert best(model) == "alarm_clock"
         check_classifier(model, [IMAGE, IMAGE + 9])
 
@@ -59,7 +59,9 @@ def test_two_ids_of_a_category_do_not_outvote_the_single_best_answer() -> None:
     """The published scoring is the arg-max over single ids, not over sums."""
     first, second = ALARM_CLOCKS
     backpack = imagenet_d().ids_of("backpack")[0]
-    model = scored(thousand(**{first: 0.3, second: 0.3, backpack: 0.35}), imagenet_d(), imagenet_d().labels, "all")
+    model = regroup_columns(
+        thousand(**{first: 0.3, second: 0.3, backpack: 0.35}), imagenet_d(), imagenet_d().labels, "all"
+    )
     assert best(model) == "backpack"
     row = dict(zip(model.labels, model([IMAGE])[0].tolist(), strict=True))
     assert row["alarm_clock"] == row["alarm_clock (id 2)"] == pytest.approx(0.3)
@@ -68,8 +70,8 @@ def test_two_ids_of_a_category_do_not_outvote_the_single_best_answer() -> None:
 def test_an_answer_outside_the_benchmark_is_wrong_among_all_columns_and_impossible_in_the_subset() -> None:
     outside, clock = imagenet1k().resolve("tabby"), ALARM_CLOCKS[0]
     model = thousand(**{outside: 0.6, clock: 0.3})
-    everything = scored(model, imagenet_d(), imagenet_d().labels, "all")
-    subset = scored(model, imagenet_d(), imagenet_d().labels, "subset")
+    everything = regroup_columns(model, imagenet_d(), imagenet_d().labels, "all")
+    subset = regroup_columns(model, imagenet_d(), imagenet_d().labels, "subset")
     assert best(everything) == outside
     assert best(subset) == "alarm_clock"
     np.testing.assert_allclose(subset([IMAGE]).sum(), 1, atol=1e-6)
@@ -78,8 +80,10 @@ def test_an_answer_outside_the_benchmark_is_wrong_among_all_columns_and_impossib
 
 def test_the_scoring_is_named() -> None:
     model = thousand()
-    assert scored(model, imagenet_d(), imagenet_d().labels, "subset").name == "python:fixed (subset: 113 classes)"
-    everything = scored(model, imagenet_d(), imagenet_d().labels, "all")
+    assert (
+        regroup_columns(model, imagenet_d(), imagenet_d().labels, "subset").name == "python:fixed (subset: 113 classes)"
+    )
+    everything = regroup_columns(model, imagenet_d(), imagenet_d().labels, "all")
     assert everything.name == "python:fixed"
     assert everything.scoring == "all 1000 columns"
 
@@ -87,20 +91,20 @@ def test_the_scoring_is_named() -> None:
 def test_super_classes_gather_their_ids() -> None:
     tabby, beagle = imagenet1k().resolve("tabby"), imagenet1k().resolve("beagle")
     labels = imagenet9().labels
-    assert best(scored(thousand(**{beagle: 0.5}), imagenet9(), labels, "all")) == "dog"
-    assert best(scored(thousand(**{tabby: 0.5}), imagenet9(), labels, "all")) == tabby
-    assert len(scored(thousand(), imagenet9(), labels, "subset").labels) == 370
+    assert best(regroup_columns(thousand(**{beagle: 0.5}), imagenet9(), labels, "all")) == "dog"
+    assert best(regroup_columns(thousand(**{tabby: 0.5}), imagenet9(), labels, "all")) == tabby
+    assert len(regroup_columns(thousand(), imagenet9(), labels, "subset").labels) == 370
 
 
 def test_columns_in_another_order_give_the_same_answers() -> None:
     likely = {ximagenet12().labels[3]: 0.5}
     for labels in (imagenet1k().labels, tuple(reversed(imagenet1k().labels))):
-        model = scored(Fixed(labels, likely), ximagenet12(), ximagenet12().labels, "subset")
+        model = regroup_columns(Fixed(labels, likely), ximagenet12(), ximagenet12().labels, "subset")
         assert best(model) == ximagenet12().labels[3]
 
 
 def test_a_zero_shot_model_over_the_categories_needs_no_ids() -> None:
-    model = scored(Fixed(imagenet_d().labels, {"banana": 0.5}), imagenet_d(), imagenet_d().labels, "subset")
+    model = regroup_columns(Fixed(imagenet_d().labels, {"banana": 0.5}), imagenet_d(), imagenet_d().labels, "subset")
     assert best(model) == "banana"
     assert set(model.labels) == set(imagenet_d().labels)
 
@@ -108,7 +112,7 @@ def test_a_zero_shot_model_over_the_categories_needs_no_ids() -> None:
 def test_two_hundred_numbered_folders_are_never_scored_by_their_order(tmp_path: Path) -> None:
     folders = [f"{place:03d}" for place in range(200)]
     with pytest.raises(UserError, match=r"expected python:fixed to have a column for '000'.*classes\.json"):
-        scored(thousand(), custom_label_space("the folders", folders), folders, "subset")
+        regroup_columns(thousand(), custom_label_space("the folders", folders), folders, "subset")
     with pytest.raises(UserError, match="expected a label of imagenet1k, got '000'"):
         imagenet1k().resolve("000")
 
@@ -116,6 +120,6 @@ def test_two_hundred_numbered_folders_are_never_scored_by_their_order(tmp_path: 
 def test_a_class_that_hides_a_column_of_its_own_name_is_refused() -> None:
     space = LabelSpace("mine", ("cat", "dog"), ("cat", "dog"), (("tabby",), ("dog",)))
     model = Fixed(("cat", "tabby", "dog"), {"tabby": 0.9})
-    assert best(scored(model, space, ["cat", "dog"], "subset")) == "cat"
+    assert best(regroup_columns(model, space, ["cat", "dog"], "subset")) == "cat"
     with pytest.raises(UserError, match="expected the class 'cat' to accept the column of that name"):
-        scored(model, space, ["cat", "dog"], "all")
+        regroup_columns(model, space, ["cat", "dog"], "all")

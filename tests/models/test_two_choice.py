@@ -11,8 +11,8 @@ from counterfoil.errors import UserError
 from counterfoil.labels.benchmark_classes import imagenet_d
 from counterfoil.labels.label_space import imagenet1k
 from counterfoil.models.endpoint import PREFIX, Limits
-from counterfoil.models.two_choice import Questions, Vocabulary, published_synonyms, read_distractors
-from counterfoil.models.vlm import VlmOptions, label_space, parse_vlm_address
+from counterfoil.models.two_choice import Questions, Vocabulary, load_published_synonyms, read_distractors
+from counterfoil.models.vlm import VlmOptions, choose_label_space, parse_vlm_address
 from counterfoil.types import Variant
 from locations import ROOT
 from vlm_server import variant
@@ -22,7 +22,7 @@ NAMES = {label: imagenet_d().name_of(label) for label in imagenet_d().labels}
 
 @pytest.fixture
 def questions() -> Questions:
-    return Questions(Vocabulary(NAMES, published_synonyms()), tuple(NAMES), {})
+    return Questions(Vocabulary(NAMES, load_published_synonyms()), tuple(NAMES), {})
 
 
 def photos(count: int, label: str = "pen") -> list[Variant]:
@@ -142,11 +142,11 @@ def test_a_misspelt_address_explains_itself(place: str, complaint: str) -> None:
 def test_the_classes_come_from_the_address_then_the_run_then_imagenet(tmp_path: Path) -> None:
     file = tmp_path / "classes.json"
     file.write_text('{"cat": {"name": "house cat"}, "dog": {}}')
-    assert label_space("", None) == imagenet1k()
-    assert label_space("", imagenet_d()) == imagenet_d()
-    assert label_space("cat, dog", imagenet_d()).labels == ("cat", "dog")
-    assert label_space(str(file), None).name_of("cat") == "house cat"
-    assert label_space("imagenet-d", None) == imagenet_d()
+    assert choose_label_space("", None) == imagenet1k()
+    assert choose_label_space("", imagenet_d()) == imagenet_d()
+    assert choose_label_space("cat, dog", imagenet_d()).labels == ("cat", "dog")
+    assert choose_label_space(str(file), None).name_of("cat") == "house cat"
+    assert choose_label_space("imagenet-d", None) == imagenet_d()
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_the_classes_come_from_the_address_then_the_run_then_imagenet(tmp_path: 
 )
 def test_misspelt_classes_explain_themselves(labels: str, complaint: str) -> None:
     with pytest.raises(UserError, match=complaint):
-        label_space(labels, None)
+        choose_label_space(labels, None)
 
 
 def test_every_setting_is_documented() -> None:

@@ -14,7 +14,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from test_background_model import part, scene
 
-from counterfoil.assets.networks import NETWORKS, onnx_file
+from counterfoil.assets.networks import NETWORKS, build_onnx_file
 from counterfoil.errors import UserError
 from counterfoil.models.model_loaders import load_model
 from counterfoil.models.onnx_classifier import OnnxClassifier
@@ -245,6 +245,6 @@ def test_a_network_of_other_operators_is_refused_by_name(assets: Callable[[str],
     from counterfoil.assets.cache import cache_folder
     from counterfoil.painters.guidance import log_probability
 
-    file = onnx_file("pp-lcnetv2", assets, cache_folder())
+    file = build_onnx_file("pp-lcnetv2", assets, cache_folder())
     with pytest.raises(UserError, match="expected a network of Conv"):
         log_probability(file, 0, NETWORKS["pp-lcnetv2"].preprocessing)

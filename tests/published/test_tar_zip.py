@@ -14,7 +14,7 @@ from archives.class_colours import index_of, save
 from counterfoil.errors import Unusable, UserError
 from counterfoil.published.archive import Archive
 from counterfoil.published.catalogue import open_archive
-from counterfoil.sources.webdataset import webdataset_source
+from counterfoil.sources.webdataset import open_webdataset
 
 NAMES = [f"n01440764/sketch_{number}.JPEG" for number in range(3)]
 
@@ -101,7 +101,7 @@ def test_a_member_that_leads_back_or_beyond_is_refused(size: int, kind: bytes, t
         open_archive("imagenet-sketch", file)
     if size < 0:
         with pytest.raises(UserError, match="a size below zero"):
-            webdataset_source(file)
+            open_webdataset(file)
 
 
 def test_tars_joined_in_one_file_are_refused(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from counterfoil.edits.registry import edit_named
 from counterfoil.errors import UserError
-from counterfoil.recipes.edit_recipe import Recipe, load_recipe, recipe_names
+from counterfoil.recipes.edit_recipe import Recipe, list_recipes, load_recipe
 
 
 def written(folder: Path, text: str) -> str:
@@ -26,7 +26,7 @@ def variants(recipe: Recipe) -> list[tuple[str, str]]:
     ]
 
 
-@pytest.mark.parametrize("name", recipe_names())
+@pytest.mark.parametrize("name", list_recipes())
 def test_no_two_steps_of_a_recipe_share_a_row_of_the_table(name: str) -> None:
     found = variants(load_recipe(name))
     assert len(found) == len(set(found))

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from counterfoil.assets.networks import KNOWN_OUTPUTS, NETWORKS, Network, gradient, normalised
+from counterfoil.assets.networks import KNOWN_OUTPUTS, NETWORKS, Network, make_gradient, normalise_picture
 from counterfoil.types import Preprocessing
 
 Predict: TypeAlias = Callable[[NDArray[np.float32]], NDArray[Any]]  # normalised pictures to log-probabilities
@@ -50,7 +50,7 @@ def synthetic_pictures(size: tuple[int, int]) -> list[NDArray[np.uint8]]:
     stripes = np.stack([(rows + columns) % 32 * 8, columns % 16 * 16, rows % 64 * 4], axis=-1).astype(np.uint8)
     grey = np.full((*size, 3), 127, np.uint8)
     noise = np.frombuffer(np.random.PCG64(20).random_raw(grey.size // 8 + 1).tobytes(), np.uint8)
-    return [gradient(size), stripes, grey, noise[: grey.size].reshape(grey.shape)]
+    return [make_gradient(size), stripes, grey, noise[: grey.size].reshape(grey.shape)]
 
 
 def photo_picture(path: Path, preprocessing: Preprocessing) -> NDArray[np.uint8]:
@@ -100,7 +100,7 @@ def paddle_prediction(assets: Sequence[Path]) -> Predict:
 
 def answers(network: Network, pictures: Sequence[NDArray[np.uint8]], predict: Predict) -> NDArray[np.float32]:
     """Log-probabilities, one row per picture."""
-    rows = [predict(normalised(picture, network.preprocessing))[0] for picture in pictures]
+    rows = [predict(normalise_picture(picture, network.preprocessing))[0] for picture in pictures]
     return np.stack(rows).astype(np.float32)
 
 

@@ -23,8 +23,8 @@ from pycocotools.coco import COCO
 from skimage import data
 
 from counterfoil.errors import Unusable, UserError
-from counterfoil.sources.annotations import as_run_lengths, polygon_mask, run_lengths
-from counterfoil.sources.conversion import WRITERS, convert, file_name
+from counterfoil.sources.annotations import decode_run_lengths, draw_polygons, encode_run_lengths
+from counterfoil.sources.conversion import WRITERS, choose_file_name, convert
 from counterfoil.sources.source_loaders import open_source
 from counterfoil.sources.webdataset import write_shard
 from counterfoil.types import Sample, Skipped, Source, SourceBase
@@ -83,11 +83,13 @@ def test_run_lengths_are_those_of_pycocotools_both_ways() -> None:
         mask = np.where(cv2.blur(rng.random((57, 91)), (9, 9)) > 0.5, 255, 0).astype(np.uint8)
         mask[0, 0] = rng.choice([0, 255])
         packed = coco_masks.encode(np.asfortranarray(mask // 255))
-        np.testing.assert_array_equal(run_lengths(packed, (57, 91)), mask)
-        np.testing.assert_array_equal(run_lengths({**packed, "counts": packed["counts"].decode()}, (57, 91)), mask)
-        np.testing.assert_array_equal(run_lengths(as_run_lengths(mask), (57, 91)), mask)
+        np.testing.assert_array_equal(decode_run_lengths(packed, (57, 91)), mask)
         np.testing.assert_array_equal(
-            coco_masks.decode(coco_masks.frPyObjects(as_run_lengths(mask), 57, 91)), mask // 255
+            decode_run_lengths({**packed, "counts": packed["counts"].decode()}, (57, 91)), mask
+        )
+        np.testing.assert_array_equal(decode_run_lengths(encode_run_lengths(mask), (57, 91)), mask)
+        np.testing.assert_array_equal(
+            coco_masks.decode(coco_masks.frPyObjects(encode_run_lengths(mask), 57, 91)), mask // 255
         )
 
 
@@ -98,7 +100,7 @@ def test_polygons_are_filled_as_pycocotools_fills_them_but_for_border_pixels() -
         size = (int(rng.integers(60, 200)), int(rng.integers(60, 200)))
         polygon = star(rng, size)
         theirs = coco_masks.decode(coco_masks.merge(coco_masks.frPyObjects([polygon], *size))) > 0
-        ours = polygon_mask([polygon], size) > 0
+        ours = draw_polygons([polygon], size) > 0
         border = cv2.morphologyEx(theirs.astype(np.uint8), cv2.MORPH_GRADIENT, np.ones((3, 3), np.uint8)) > 0
         assert not (ours ^ theirs)[~border].any()
         shares.append((ours & theirs).sum() / (ours | theirs).sum())
@@ -108,7 +110,7 @@ def test_polygons_are_filled_as_pycocotools_fills_them_but_for_border_pixels() -
 @pytest.mark.parametrize("counts", ["!!", [3, -1], [1, 2], "0" * 5 + "P"])
 def test_broken_run_lengths_are_one_unusable_picture(counts: object) -> None:
     with pytest.raises(Unusable):
-        run_lengths({"size": [4, 4], "counts": counts}, (4, 4))
+        decode_run_lengths({"size": [4, 4], "counts": counts}, (4, 4))
 
 
 @pytest.mark.parametrize("form", [name for name in WRITERS if name != "folder"])
@@ -195,7 +197,7 @@ def test_an_object_in_run_lengths_counts_though_tools_mark_it_as_a_crowd(tmp_pat
     (tmp_path / "images" / "default" / "a.png").write_bytes(png(PHOTOS["tabby"]))
     square = [[10, 10, 110, 10, 110, 110, 10, 110]]
     annotations = [
-        {"id": 1, "image_id": 1, "category_id": 90, "segmentation": as_run_lengths(oval()), "iscrowd": 1},
+        {"id": 1, "image_id": 1, "category_id": 90, "segmentation": encode_run_lengths(oval()), "iscrowd": 1},
         {"id": 2, "image_id": 1, "category_id": 7, "segmentation": square, "area": 10000.0, "iscrowd": 0},
     ]
     said = {
@@ -518,7 +520,7 @@ def test_photos_of_labels_that_share_a_folder_stay_apart(tmp_path: Path) -> None
     samples = [
         Sample(id=f"{label}/x.png", label=label, image="", mask=None, digest="") for label in ("a/b", "a_b", "c")
     ]
-    assert [file_name(sample, used, "folder") for sample in samples] == ["x", "x-2", "x"]
+    assert [choose_file_name(sample, used, "folder") for sample in samples] == ["x", "x-2", "x"]
 
 
 def test_converting_lists_the_photos_once(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from counterfoil.assets.package_index import PackageIndex
 
 
-def asset(name: str) -> Path:
+def fetch_asset(name: str) -> Path:
     """The file or folder of an asset, downloaded if the cache does not hold it."""
     wanted = _shipped(name)
     fetch_assets([wanted], cache_folder())

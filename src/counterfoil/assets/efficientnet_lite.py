@@ -76,7 +76,7 @@ class _Layers:
         return total // 2, total - total // 2
 
 
-def efficientnet_lite(data: bytes, size: int, depth: float) -> bytes:
+def convert_efficientnet_lite(data: bytes, size: int, depth: float) -> bytes:
     """Convert a .pth stream to an ONNX model: normalised NCHW pictures of this size in, probabilities out."""
     weights = {name: array for name, array in read_torch_stream(data).items() if not name.endswith(NO_WEIGHT)}
     layers = _Layers(Graph("efficientnet-lite"), weights, size)

@@ -37,9 +37,9 @@ def _efficientnet_lite(number: int, size: int, depth: float) -> Network:
     )
 
     def build(contents: Sequence[bytes]) -> bytes:
-        from counterfoil.assets.efficientnet_lite import efficientnet_lite
+        from counterfoil.assets.efficientnet_lite import convert_efficientnet_lite
 
-        return efficientnet_lite(contents[0], size, depth)
+        return convert_efficientnet_lite(contents[0], size, depth)
 
     return Network(name, (name,), preprocessing, build)
 
@@ -48,9 +48,9 @@ def _pplcnet() -> Network:
     assets = ("pp-lcnetv2-program", "pp-lcnetv2-weights")
 
     def build(contents: Sequence[bytes]) -> bytes:
-        from counterfoil.assets.pplcnet import pplcnet
+        from counterfoil.assets.pplcnet import convert_pplcnet
 
-        return pplcnet(*contents)
+        return convert_pplcnet(*contents)
 
     return Network("pp-lcnetv2", assets, Preprocessing(size=(224, 224), resize=256), build)
 
@@ -66,7 +66,7 @@ NETWORKS: Mapping[str, Network] = {
 }
 
 
-def onnx_file(name: str, asset_path: Callable[[str], Path], cache: Path) -> Path:
+def build_onnx_file(name: str, asset_path: Callable[[str], Path], cache: Path) -> Path:
     """The network as an ONNX file in the cache; converted and checked on first use."""
     file = cache / "networks" / f"{name}-{CONVERTER_VERSION}.onnx"
     if not file.exists():
@@ -82,14 +82,14 @@ def onnx_file(name: str, asset_path: Callable[[str], Path], cache: Path) -> Path
     return file
 
 
-def gradient(size: tuple[int, int]) -> NDArray[np.uint8]:
+def make_gradient(size: tuple[int, int]) -> NDArray[np.uint8]:
     """A picture made by formula, (height, width, 3): ramps along and across, and rings."""
     rows, columns = np.mgrid[: size[0], : size[1]]
     rings = (rows - size[0] // 2) ** 2 + (columns - size[1] // 2) ** 2
     return np.stack([rows * 255 // size[0], columns * 255 // size[1], rings // 64 % 256], axis=-1).astype(np.uint8)
 
 
-def normalised(picture: NDArray[np.uint8], preprocessing: Preprocessing) -> NDArray[np.float32]:
+def normalise_picture(picture: NDArray[np.uint8], preprocessing: Preprocessing) -> NDArray[np.float32]:
     """A picture of the network's size as its input, (1, 3, height, width)."""
     mean, std = np.array(preprocessing.mean, np.float32), np.array(preprocessing.std, np.float32)
     return np.ascontiguousarray(((picture - mean) / std).transpose(2, 0, 1)[None])
@@ -105,11 +105,11 @@ def _built(network: Network, paths: Sequence[Path]) -> bytes:
 
 def _check(network: Network, model: bytes) -> None:
     """Compare with what the original framework answered to the gradient picture."""
-    from counterfoil.assets.onnx_session import session
+    from counterfoil.assets.onnx_session import open_onnx_session
 
     known = json.loads(resources.files("counterfoil.assets").joinpath(KNOWN_OUTPUTS).read_text())[network.name]
-    pictures = normalised(gradient(network.preprocessing.size), network.preprocessing)
-    (probabilities,) = session(model).run(["probabilities"], {"pictures": pictures})
+    pictures = normalise_picture(make_gradient(network.preprocessing.size), network.preprocessing)
+    (probabilities,) = open_onnx_session(model).run(["probabilities"], {"pictures": pictures})
     answers = np.log(probabilities[0, known["classes"]])
     difference = float(np.abs(answers - known["log_probabilities"]).max())
     if not difference <= TOLERANCE:

@@ -13,7 +13,7 @@ from counterfoil.errors import UserError
 onnxruntime.disable_telemetry_events()  # newer builds would otherwise keep a device id in the user's cache
 
 
-def session(network: Path | bytes) -> Any:
+def open_onnx_session(network: Path | bytes) -> Any:
     """A session with one thread; several threads may run it at once."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1

@@ -153,7 +153,7 @@ SIZE = 224
 CLASSES = 1000
 
 
-def pplcnet(program: bytes, weights: bytes) -> bytes:
+def convert_pplcnet(program: bytes, weights: bytes) -> bytes:
     """Convert program and weights to an ONNX model: normalised NCHW pictures in, probabilities out."""
     conversion = _Conversion(read_program(program, weights))
     for operation in conversion.program.operations:

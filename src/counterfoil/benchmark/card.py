@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from counterfoil.benchmark.layouts import DATA
 from counterfoil.benchmark.manifest import ManifestRow
 from counterfoil.benchmark.metadata import AnnotatorNote, BenchmarkRecord, VerificationNote
-from counterfoil.sources.pixels import decoded
+from counterfoil.sources.pixels import decode_picture
 
 _MEASURES = {
     "percent_agreement": ("same answer, %", 1), "cohen_kappa": ("Cohen's kappa", 2),
@@ -122,7 +122,7 @@ def _thumbnail(entry: ManifestRow | None, read: Callable[[ManifestRow], bytes]) 
     square = np.full((_SIDE + _GAP, _SIDE + _GAP, 3), 255, np.uint8)
     if entry is None:
         return square
-    image = decoded(read(entry), entry.stored.file)
+    image = decode_picture(read(entry), entry.stored.file)
     scale = _SIDE / max(image.shape[:2])
     height, width = (max(1, round(scale * side)) for side in image.shape[:2])
     top, left = (_SIDE - height) // 2, (_SIDE - width) // 2

@@ -16,7 +16,7 @@ from counterfoil.benchmark.manifest import FileLocation, Manifest, read_manifest
 from counterfoil.benchmark.metadata import BenchmarkRecord, read_benchmark_record
 from counterfoil.errors import Unusable, UserError
 from counterfoil.labels.label_space import LabelSpace
-from counterfoil.sources.pixels import decoded, pixel_hash
+from counterfoil.sources.pixels import decode_picture, hash_pixels
 from counterfoil.store.collection import CollectionBase
 from counterfoil.types import Skipped, StoredVariant
 
@@ -79,8 +79,8 @@ class Benchmark(CollectionBase):
             data = read_bytes(self.folder, self._places[stored.variant.id])
         except OSError as error:
             raise Unusable(f"{stored.file} cannot be read: {error.strerror}") from error
-        image = decoded(data, stored.file)
-        if pixel_hash(image) != stored.sha256:
+        image = decode_picture(data, stored.file)
+        if hash_pixels(image) != stored.sha256:
             raise Unusable(f"{stored.file} has other pixels than were frozen")
         return image
 

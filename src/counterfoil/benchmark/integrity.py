@@ -14,7 +14,7 @@ from counterfoil.benchmark.croissant import CROISSANT, format_size
 from counterfoil.benchmark.manifest import FileLocation, Manifest, read_manifest
 from counterfoil.benchmark.metadata import BenchmarkRecord, FileNote, digest_content, read_benchmark_record
 from counterfoil.errors import Unusable
-from counterfoil.sources.pixels import decoded, pixel_hash
+from counterfoil.sources.pixels import decode_picture, hash_pixels
 from counterfoil.store.files import MANIFEST, RECORD
 from counterfoil.store.parquet import open_parquet
 
@@ -226,10 +226,10 @@ def find_pixel_differences(folder: Path) -> list[Difference]:
         place, expected = row
         name = f"{place.file}/{place.member}".rstrip("/")
         try:
-            pixels = decoded(read_bytes(folder, place), name)
+            pixels = decode_picture(read_bytes(folder, place), name)
         except (Unusable, OSError, ValueError) as error:
             return Difference("changed", name, str(error))
-        return None if pixel_hash(pixels) == expected else Difference("changed", name, "other pixels when decoded")
+        return None if hash_pixels(pixels) == expected else Difference("changed", name, "other pixels when decoded")
 
     with ThreadPoolExecutor(THREADS) as pool:
         rows = zip(manifest.places, map(str, manifest.table["pixel_sha256"]), strict=True)

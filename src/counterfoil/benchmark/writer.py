@@ -31,7 +31,7 @@ from counterfoil.benchmark.metadata import (
 )
 from counterfoil.errors import Unusable, UserError
 from counterfoil.labels.label_space import LabelSpace
-from counterfoil.sources.pixels import decoded, pixel_hash
+from counterfoil.sources.pixels import decode_picture, hash_pixels
 from counterfoil.store.atomic_folder import write_folder_atomically
 from counterfoil.store.files import RECORD
 from counterfoil.types import MiningResult, VerificationResult
@@ -241,7 +241,7 @@ def _read_pictures(entries: Sequence[ManifestRow], pictures: Pictures) -> Iterat
 def _check_pixels(entry: ManifestRow, data: bytes) -> bytes:
     """The bytes, if they are the picture that the workspace's manifest names."""
     try:
-        same = pixel_hash(decoded(data, entry.stored.file)) == entry.stored.sha256
+        same = hash_pixels(decode_picture(data, entry.stored.file)) == entry.stored.sha256
     except Unusable as error:
         raise UserError(f"expected a picture in the workspace, but {error}; build the workspace again") from error
     if not same:

@@ -19,24 +19,24 @@ from counterfoil.edits.registry import EDITS
 from counterfoil.errors import UserError
 from counterfoil.labels.benchmark_classes import load_label_space
 from counterfoil.labels.label_space import match_label_space
-from counterfoil.models.model_loaders import load_model, model_schemes
+from counterfoil.models.model_loaders import list_model_schemes, load_model
 from counterfoil.painters.painter_loaders import painter_schemes
-from counterfoil.recipes.edit_recipe import load_recipe, recipe_names
-from counterfoil.recipes.prompt_recipe import load_prompt_recipe, prompt_recipe_names
+from counterfoil.recipes.edit_recipe import list_recipes, load_recipe
+from counterfoil.recipes.prompt_recipe import list_prompt_recipes, load_prompt_recipe
 from counterfoil.sources.demo_photos import DemoSource
-from counterfoil.sources.source_loaders import source_schemes
+from counterfoil.sources.source_loaders import list_source_schemes
 from counterfoil.types import Model, Preprocessing
 from counterfoil.worker_pool import cores
 
 _LISTS: dict[str, Callable[[], list[tuple[str, str]]]] = {
     "edits": lambda: [(name, (edit.__doc__ or "").split("\n")[0]) for name, edit in EDITS.items()],
     "recipes": lambda: [
-        *((name, load_recipe(name).about) for name in recipe_names()),
-        *((name, f"[paint] {load_prompt_recipe(name).about}") for name in prompt_recipe_names()),
+        *((name, load_recipe(name).about) for name in list_recipes()),
+        *((name, f"[paint] {load_prompt_recipe(name).about}") for name in list_prompt_recipes()),
     ],
-    "models": lambda: [(f"{scheme}:", about) for scheme, about in model_schemes().items()],
+    "models": lambda: [(f"{scheme}:", about) for scheme, about in list_model_schemes().items()],
     "painters": lambda: [(f"{scheme}:", about) for scheme, about in painter_schemes().items()],
-    "sources": lambda: list(source_schemes().items()),
+    "sources": lambda: list(list_source_schemes().items()),
 }
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from counterfoil.assets.cache import asset
+from counterfoil.assets.cache import fetch_asset
 from counterfoil.edits.cutout import cover
 from counterfoil.edits.edit_protocol import Edit, Supplied
 from counterfoil.edits.subject import Subject
@@ -48,7 +48,7 @@ def files_of(folder: str | None) -> Sequence[FolderFile]:
 
 
 def _place(folder: str | None) -> Path:
-    return asset(SHIPPED) if folder is None else Path(folder)
+    return fetch_asset(SHIPPED) if folder is None else Path(folder)
 
 
 @lru_cache(maxsize=16)

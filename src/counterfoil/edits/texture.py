@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
 
-from counterfoil.assets.cache import asset
+from counterfoil.assets.cache import fetch_asset
 from counterfoil.edits.cutout import Window, object_window
 from counterfoil.edits.edit_protocol import Edit, Supplied
 from counterfoil.edits.matting import per_channel
@@ -102,7 +102,7 @@ def _read(file: Path) -> Bytes:
 
 @lru_cache(maxsize=len(PHOTOGRAPHED))
 def _photographed(name: str) -> Bytes:
-    gray = _read(asset("textures-scikit-image") / f"{name}.png").astype(np.float32)
+    gray = _read(fetch_asset("textures-scikit-image") / f"{name}.png").astype(np.float32)
     return np.clip(np.rint(gray * np.array(PHOTOGRAPHED[name], np.float32)), 0, 255).astype(np.uint8)
 
 

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.assets.cache import asset, cache_folder
-from counterfoil.assets.networks import NETWORKS, onnx_file
-from counterfoil.assets.onnx_session import session
-from counterfoil.models.preprocessing import network_input
+from counterfoil.assets.cache import cache_folder, fetch_asset
+from counterfoil.assets.networks import NETWORKS, build_onnx_file
+from counterfoil.assets.onnx_session import open_onnx_session
+from counterfoil.models.preprocessing import prepare_input
 from counterfoil.statistics.intervals import Estimate
 from counterfoil.types import Item
 from counterfoil.worker_pool import cores
@@ -66,12 +66,12 @@ class Embedding:
 
     @cached_property
     def _session(self) -> Any:
-        return session(with_features(onnx_file(self.network, asset, cache_folder()).read_bytes()))
+        return open_onnx_session(with_features(build_onnx_file(self.network, fetch_asset, cache_folder()).read_bytes()))
 
     def __call__(self, image: NDArray[np.uint8]) -> NDArray[np.float32]:
         """One picture's embedding."""
         wanted = NETWORKS[self.network].preprocessing
-        *_, features = self._session.run(None, {"pictures": network_input(image, wanted)[None]})
+        *_, features = self._session.run(None, {"pictures": prepare_input(image, wanted)[None]})
         values = np.asarray(features, np.float32).ravel()
         return np.asarray(values / max(float(np.linalg.norm(values)), 1e-12), np.float32)
 

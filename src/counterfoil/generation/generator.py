@@ -27,13 +27,13 @@ from counterfoil.rendering import Renderer
 from counterfoil.report.result_tables import skipped_csv
 from counterfoil.run_config import environment, find_empty_classes
 from counterfoil.segmentation import segmenter_for
-from counterfoil.sources.pixels import pixel_digest
+from counterfoil.sources.pixels import hash_pixels
 from counterfoil.sources.source_loaders import open_source
 from counterfoil.store.files import write_atomically
 from counterfoil.store.folder_lock import MAY_DIFFER, claim_folder
 from counterfoil.store.journal import Journal
 from counterfoil.store.prediction_tables import RenderedVariant, ResultTables
-from counterfoil.store.workspace import picture_file
+from counterfoil.store.workspace import locate_picture
 from counterfoil.types import Picture, Run, Sample, Skipped, Variant
 
 
@@ -221,11 +221,11 @@ def _kept(ready: GenerationPlan, out: Path, order: PlannedPrompt, image: Painted
     variant = replace(order.variant, settings=settings)
     write_atomically(_file(variant, out), encode_png(picture))
     share = float("nan") if ready.studio is None else 100 * float((picture.alpha >= 128).mean())
-    return {"variant": asdict(variant), "sha256": pixel_digest(picture), "object_share": share}
+    return {"variant": asdict(variant), "sha256": hash_pixels(picture.image), "object_share": share}
 
 
 def _file(variant: Variant, out: Path) -> Path:
-    return out / "pictures" / picture_file(variant)
+    return out / "pictures" / locate_picture(variant)
 
 
 def _tables(ready: GenerationPlan, entries: Mapping[str, dict[str, Any]], out: Path) -> list[Skipped]:

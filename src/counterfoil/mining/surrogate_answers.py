@@ -24,7 +24,7 @@ from counterfoil.run_result import ExecutionPlan, Result
 from counterfoil.statistics.answers import encode_labels
 from counterfoil.store.collection import WorkspaceCollection
 from counterfoil.store.folder_lock import FolderClaimedError
-from counterfoil.store.prediction_tables import table_name
+from counterfoil.store.prediction_tables import make_table_name
 from counterfoil.store.workspace import Workspace
 from counterfoil.study.predictions import DETAIL_COLUMNS, Predictions
 from counterfoil.types import Skipped, StoredVariant
@@ -182,7 +182,7 @@ def _evaluate(
         classes=job.classes, options=job.options, address=str(workspace.folder.absolute()), command=job.command,
     )  # fmt: skip
     about = repr((workspace.digest, address, job.classes, job.options))
-    name = f"{table_name(address)}-{hashlib.sha256(about.encode()).hexdigest()[:8]}"
+    name = f"{make_table_name(address)}-{hashlib.sha256(about.encode()).hexdigest()[:8]}"
     folder = workspace.folder / "mining" / "run" / name
     try:
         return run_evaluation(asked, folder, before, thumbnails=False)

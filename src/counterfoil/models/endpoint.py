@@ -27,7 +27,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from counterfoil.errors import UserError
 
 
-def validation_message(error: ValidationError) -> str:
+def describe_validation_error(error: ValidationError) -> str:
     """The first thing that is wrong, by its key and value."""
     fault = error.errors()[0]
     return f"'{fault['loc'][0]}': {fault['msg'].lower()}, got '{fault['input']}'"
@@ -72,7 +72,7 @@ class EndpointSettings:
         return " ".join(told.split())[:300]
 
 
-def endpoint_settings(environment: Mapping[str, str] = os.environ) -> EndpointSettings:
+def read_endpoint_settings(environment: Mapping[str, str] = os.environ) -> EndpointSettings:
     """Read and check; the key of one service is never sent to the address of another."""
     url_name = next((name for name in _URLS if environment.get(name, "").strip()), None)
     if url_name is None:
@@ -107,7 +107,9 @@ def _limits(environment: Mapping[str, str]) -> Limits:
     try:
         return Limits.model_validate({name: value for name, value in given.items() if value})
     except ValidationError as error:
-        raise UserError(f"{PREFIX}{str(error.errors()[0]['loc'][0]).upper()}: {validation_message(error)}") from None
+        raise UserError(
+            f"{PREFIX}{str(error.errors()[0]['loc'][0]).upper()}: {describe_validation_error(error)}"
+        ) from None
 
 
 _FILTER_CODES = {"content_filter", "content_policy_violation", "moderation_blocked"}
@@ -123,7 +125,7 @@ class ChatCompletion(NamedTuple):
     served: str  # the model that the endpoint says it used
 
 
-def body_of(content: bytes) -> Any:
+def parse_body(content: bytes) -> Any:
     """The body as JSON, None where it is cut off or something else."""
     try:
         return json.loads(content)
@@ -131,7 +133,7 @@ def body_of(content: bytes) -> Any:
         return None
 
 
-def reply_in(body: Any) -> ChatCompletion | None:
+def parse_reply(body: Any) -> ChatCompletion | None:
     """The chat completion, None where there is none."""
     try:
         choice = body["choices"][0]
@@ -148,7 +150,7 @@ def reply_in(body: Any) -> ChatCompletion | None:
         return None
 
 
-def error_body(body: Any) -> Mapping[str, Any]:
+def parse_error(body: Any) -> Mapping[str, Any]:
     """The error that a body reports, empty where it reports none."""
     error = body.get("error") if isinstance(body, dict) else None
     if isinstance(error, dict):
@@ -156,13 +158,13 @@ def error_body(body: Any) -> Mapping[str, Any]:
     return {"message": error} if error else {}
 
 
-def status_in(fault: Mapping[str, Any]) -> int:
+def parse_status(fault: Mapping[str, Any]) -> int:
     """The status of a failure that some gateways wrap in status 200."""
     code = str(fault.get("code", ""))
     return int(code) if code.isdecimal() and 300 <= int(code) < 600 else 500
 
 
-def is_filter(fault: Mapping[str, Any]) -> bool:
+def is_content_filter(fault: Mapping[str, Any]) -> bool:
     """Whether a content filter stopped the request."""
     metadata = fault.get("metadata")
     flagged = isinstance(metadata, dict) and "flagged_input" in metadata
@@ -243,20 +245,20 @@ class Endpoint:
         return response, content
 
     def _judged(self, response: httpx2.Response, content: bytes) -> ChatCompletion:
-        body = body_of(content)
-        fault = error_body(body)
+        body = parse_body(content)
+        fault = parse_error(body)
         if not response.is_success:
             raise self._failure(response.status_code, fault, response.headers.get("retry-after"))
         if fault:
-            raise self._failure(status_in(fault), fault, None)
-        reply = reply_in(body)
+            raise self._failure(parse_status(fault), fault, None)
+        reply = parse_reply(body)
         if reply is None:
             raise Transient("the reply is cut off or no chat completion")
         return reply._replace(text=self._reach.without_key(reply.text))
 
     def _failure(self, status: int, fault: Mapping[str, Any], retry_after: str | None) -> Exception:
         said = self._reach.without_secrets(str(fault.get("message", "")))
-        if is_filter(fault):
+        if is_content_filter(fault):
             return Filtered(said)
         if fault.get("code") == "insufficient_quota":
             return self._wrong_door(status, " and said that the quota is spent")
@@ -295,7 +297,7 @@ def _seconds_until(date: str) -> float:
     return (aware - datetime.now(timezone.utc)).total_seconds()
 
 
-def data_url(image: NDArray[np.uint8], form: Literal["jpeg", "png"], longest_side: int) -> str:
+def encode_data_url(image: NDArray[np.uint8], form: Literal["jpeg", "png"], longest_side: int) -> str:
     """The picture, shrunk where its longer side exceeds the bound: raw pixels bound the bytes of either form."""
     picture = Image.fromarray(image)
     scale = longest_side / max(picture.size)

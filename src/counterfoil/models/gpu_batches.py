@@ -31,7 +31,7 @@ Recording = Callable[[Any], Any]  # a batch of at most the recorded size to its 
 _WARM_UP_RUNS = 3  # libraries choose and load their kernels on the first runs, which cannot be recorded
 
 
-def cuda_graph(torch: Any, compute: Compute, example: Any, size: int) -> Recording:
+def record_cuda_graph(torch: Any, compute: Compute, example: Any, size: int) -> Recording:
     """The computation for batches of up to `size`; as it is where it cannot be recorded."""
     held = torch.zeros((size, *example.shape[1:]), dtype=example.dtype, device=example.device)
     for _ in range(_WARM_UP_RUNS):
@@ -161,7 +161,7 @@ class DeviceBatches:
         """The network recorded for batches of this size, rounded up to a power of two."""
         size = max(_SMALLEST_BATCH, 1 << (len(batch) - 1).bit_length())
         if size not in self._recordings:
-            self._recordings[size] = cuda_graph(self._torch, self._scores, batch, size)
+            self._recordings[size] = record_cuda_graph(self._torch, self._scores, batch, size)
         return self._recordings[size]
 
     def _scores(self, batch: Any) -> Any:
@@ -194,7 +194,7 @@ class _Buffer:
         return part
 
 
-def best_batch_size(batches: DeviceBatches) -> int:
+def find_batch_size(batches: DeviceBatches) -> int:
     """Doubled as long as that is faster and there is room."""
     height, width = batches.network.preparation.preprocessing.size
     grey = batches.ready([np.full((height, width, 3), 127, np.uint8)])

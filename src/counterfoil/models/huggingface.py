@@ -13,10 +13,10 @@ from PIL import Image
 from counterfoil.errors import UserError
 from counterfoil.labels.label_space import match_imagenet_columns
 from counterfoil.models.model_options import Request
-from counterfoil.models.preprocessing import Preparation, verified_preparation
-from counterfoil.models.torch_classifier import classifier_of
+from counterfoil.models.preprocessing import Preparation, verify_preparation
+from counterfoil.models.torch_classifier import build_classifier
 from counterfoil.models.torch_network import TorchNetwork
-from counterfoil.models.weight_files import looks_like_a_file, reporting_hub_errors
+from counterfoil.models.weight_files import looks_like_file, report_hub_errors
 from counterfoil.plugins import import_extra
 from counterfoil.types import Model, Preprocessing
 
@@ -38,16 +38,16 @@ class Repository:
         return {"revision": self.revision, "trust_remote_code": False}
 
 
-def repository(request: Request) -> Repository:
+def parse_repository(request: Request) -> Repository:
     """The repository that an address means."""
     place, _, revision = request.place.partition("@")
     if Path(place).expanduser().is_dir():
         return Repository(str(Path(place).expanduser()), None)
-    if looks_like_a_file(place) or place.count("/") != 1:
+    if looks_like_file(place) or place.count("/") != 1:
         kind = request.address.partition(":")[0]
         raise UserError(
             f"expected {kind}:org/name@revision or a folder that is there, got '{request.address}'"
-            + ("; a single file is 'safetensors:ARCH:FILE'" if looks_like_a_file(place) else "")
+            + ("; a single file is 'safetensors:ARCH:FILE'" if looks_like_file(place) else "")
         )
     return Repository(place, revision or "main")
 
@@ -55,13 +55,15 @@ def repository(request: Request) -> Repository:
 def load_huggingface(request: Request) -> Model:
     """An image classifier of transformers."""
     transformers = import_extra("transformers", "torch")
-    at = repository(request)
-    with reporting_hub_errors(request.address, _ADVICE):
+    at = parse_repository(request)
+    with report_hub_errors(request.address, _ADVICE):
         config = transformers.AutoConfig.from_pretrained(at.place, **at.options)
         processor = transformers.AutoImageProcessor.from_pretrained(at.place, **at.options)
         model = transformers.AutoModelForImageClassification.from_pretrained(at.place, weights_only=True, **at.options)
-    network = TorchNetwork(logits_of(model.eval()), _labels(config, request), preparation_of(processor, transformers))
-    return classifier_of(request, network)
+    network = TorchNetwork(
+        wrap_logits(model.eval()), _labels(config, request), verify_processor(processor, transformers)
+    )
+    return build_classifier(request, network)
 
 
 def _labels(config: Any, request: Request) -> tuple[str, ...]:
@@ -74,7 +76,7 @@ def _labels(config: Any, request: Request) -> tuple[str, ...]:
     return match_imagenet_columns(names) or names
 
 
-def logits_of(model: Any) -> Any:
+def wrap_logits(model: Any) -> Any:
     """A model of transformers as a module from pictures to logits."""
     torch = import_extra("torch", "torch")
 
@@ -104,9 +106,9 @@ class ProcessorTransform:
         return np.asarray(self.processor(images=picture, return_tensors="pt")["pixel_values"][0].numpy(), np.float32)
 
 
-def preparation_of(processor: Any, transformers: Any) -> Preparation:
+def verify_processor(processor: Any, transformers: Any) -> Preparation:
     """What an image processor does, by us where that is equal."""
-    return verified_preparation(
+    return verify_preparation(
         ProcessorTransform(processor), _guess(processor), f"transformers {transformers.__version__}"
     )
 

@@ -122,7 +122,7 @@ class ScoredClassifier(ModelWrapper):
             return np.asarray(scores / scores.sum(axis=1, keepdims=True), np.float32)
 
 
-def scored(model: Model, space: LabelSpace, labels: Sequence[str], scoring: Scoring) -> Model:
+def regroup_columns(model: Model, space: LabelSpace, labels: Sequence[str], scoring: Scoring) -> Model:
     """The model over a benchmark's labels; a model that answers variants itself is left as it is."""
     if not model.gives_scores:
         return model

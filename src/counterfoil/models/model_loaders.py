@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.assets.cache import asset, cache_folder
-from counterfoil.assets.networks import NETWORKS, onnx_file
+from counterfoil.assets.cache import cache_folder, fetch_asset
+from counterfoil.assets.networks import NETWORKS, build_onnx_file
 from counterfoil.errors import UserError, did_you_mean
 from counterfoil.labels.label_space import imagenet1k
 from counterfoil.models.huggingface import load_huggingface
-from counterfoil.models.model_options import ModelOptions, Request, describe, labels_of
+from counterfoil.models.model_options import ModelOptions, Request, read_description, read_labels
 from counterfoil.models.model_protocol import ModelBase
 from counterfoil.models.onnx_classifier import ComparedClassifier, OnnxClassifier, OnnxRun
 from counterfoil.models.prediction_file import load_predictions
@@ -111,7 +111,7 @@ def _embedded(request: Request) -> Model:
     if place not in NETWORKS:
         offer = did_you_mean(place, NETWORKS, "embedded:")
         raise UserError(f"expected embedded:{{{', '.join(NETWORKS)}}}, got '{request.address}'{offer}")
-    file = onnx_file(place, asset, cache_folder())
+    file = build_onnx_file(place, fetch_asset, cache_folder())
     labels, wanted = imagenet1k().labels, NETWORKS[place].preprocessing
     return _in_precision(
         OnnxClassifier(name=request.address, path=file, labels=labels, preprocessing=wanted, scores="probabilities"),
@@ -123,8 +123,8 @@ def _onnx(request: Request) -> Model:
     path = Path(request.place)
     if not path.is_file():
         raise UserError(f"expected an ONNX file, got '{request.address}': there is no file '{request.place}'")
-    description = describe(path, request.options.describe)
-    labels = labels_of(description, path.parent)
+    description = read_description(path, request.options.describe)
+    labels = read_labels(description, path.parent)
     network = OnnxClassifier(
         name=request.address,
         path=path,
@@ -175,7 +175,7 @@ _OF_SUFFIX = {
 }  # fmt: skip
 
 
-def model_schemes() -> dict[str, str]:
+def list_model_schemes() -> dict[str, str]:
     """What each scheme loads, ours and those of other packages."""
     others = {scheme: plugin.about for scheme, plugin in list_plugins(ENTRY_POINTS).items() if scheme not in ADDRESSES}
     return {**{scheme: about for scheme, (_, about) in ADDRESSES.items()}, **others}

@@ -38,7 +38,7 @@ class Description(BaseModel):
         return Preprocessing(**self.model_dump(exclude={"labels", "scores"}))
 
 
-def describe(network: Path, flags: str | None) -> Description:
+def read_description(network: Path, flags: str | None) -> Description:
     """The description of a network: the flag (JSON, or the file that holds it) first, else the JSON beside it."""
     beside = network.with_suffix(".json")
     if flags is not None:
@@ -61,13 +61,13 @@ def describe(network: Path, flags: str | None) -> Description:
         raise UserError(f"{where}: '{place}': {fault['msg'].lower()}; expected keys: {expected}") from error
 
 
-def overridden(description: Description, known: Preprocessing) -> Preprocessing:
+def override_preprocessing(description: Description, known: Preprocessing) -> Preprocessing:
     """What is known of the preprocessing, with those keys replaced that the description gives."""
     given = description.model_fields_set - {"labels", "scores"}
     return replace(known, **{name: getattr(description, name) for name in given})
 
 
-def labels_of(description: Description, folder: Path) -> tuple[str, ...]:
+def read_labels(description: Description, folder: Path) -> tuple[str, ...]:
     """The name of each output column."""
     if not isinstance(description.labels, str):
         return description.labels
@@ -134,14 +134,14 @@ class Request:
     options: ModelOptions = field(default_factory=ModelOptions)
 
 
-def prompt_name(name: str) -> str:
+def format_class_name(name: str) -> str:
     """A class name as ImageNet-D's prompts have it: lower case, no dashes or underscores, "a/b" as "a or b"."""
     return " ".join(name.lower().replace("_", " ").replace("-", " ").replace("/", " or ").split())
 
 
-def prompts(space: LabelSpace, templates: Sequence[str]) -> list[list[str]]:
+def fill_templates(space: LabelSpace, templates: Sequence[str]) -> list[list[str]]:
     """Of each class, in the order of the labels, every template filled in."""
-    return [[template.replace("{c}", prompt_name(name)) for template in templates] for name in space.names]
+    return [[template.replace("{c}", format_class_name(name)) for template in templates] for name in space.names]
 
 
 def read_templates(text: str) -> tuple[str, ...]:

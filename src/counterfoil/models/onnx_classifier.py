@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 from onnxruntime.capi import onnxruntime_pybind11_state as faults
 
-from counterfoil.assets.onnx_session import read_graph, session
+from counterfoil.assets.onnx_session import open_onnx_session, read_graph
 from counterfoil.errors import UserError
 from counterfoil.models.model_options import Precision, Runtime
 from counterfoil.models.model_protocol import ModelBase
-from counterfoil.models.preprocessing import Preparation, network_input
+from counterfoil.models.preprocessing import Preparation, prepare_input
 from counterfoil.models.weight_files import check_file
 from counterfoil.plugins import import_extra
 from counterfoil.store.files import hash_file
@@ -92,7 +92,7 @@ class ComparedClassifier(ModelBase):
 _EXTRA = "openvino"
 
 
-def open_request(path: Path, precision: Precision) -> Callable[[NDArray[np.float32]], NDArray[np.float32]]:
+def open_openvino(path: Path, precision: Precision) -> Callable[[NDArray[np.float32]], NDArray[np.float32]]:
     """The network as a function; each thread that calls it gets a request of its own."""
     openvino = import_extra("openvino", _EXTRA)
     core = openvino.Core()
@@ -137,7 +137,7 @@ def open_session(path: Path) -> Any:
     """A session with one thread; several threads may run it at once."""
     check_file(path, "an ONNX network")
     try:
-        return session(path)
+        return open_onnx_session(path)
     except _FAULTS as error:
         line = " ".join(str(error).split())
         raise UserError(f"expected an ONNX network, got {path}, which ONNX Runtime refuses: {line[:200]}") from error
@@ -159,7 +159,7 @@ class OnnxRun:
     def open(self, path: Path) -> Run:
         """The network as a function; several threads may call it at once."""
         if self.runtime == "openvino" or self.precision != "f32":
-            return open_request(path, self.precision)
+            return open_openvino(path, self.precision)
         session = open_session(path)
         return partial(_answer, session, session.get_inputs()[0].name)
 
@@ -234,7 +234,7 @@ class OnnxClassifier(ModelBase):
         return bool(self._probe.min() < 0 or abs(float(self._probe.sum()) - 1) > 1e-3)
 
     def _picture(self, image: NDArray[np.uint8]) -> NDArray[np.float32]:
-        return self.original.preparation.picture(image) if self.original else network_input(image, self.preprocessing)
+        return self.original.preparation.picture(image) if self.original else prepare_input(image, self.preprocessing)
 
     def _run(self, images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
         # One picture at a time: as fast on a CPU as a batch, and the answers cannot depend on the batch.

@@ -28,7 +28,7 @@ _FILTERS = {
 }
 
 
-def resized_size(width: int, height: int, shorter: int) -> tuple[int, int]:
+def compute_resized_size(width: int, height: int, shorter: int) -> tuple[int, int]:
     """Width and height with the shorter side as wanted; the longer is cut to whole pixels, as torchvision does."""
     if width <= height:
         return shorter, int(shorter * height / width)
@@ -41,7 +41,7 @@ def resize_and_crop(image: NDArray[np.uint8], wanted: Preprocessing) -> NDArray[
     picture = Image.fromarray(image)
     if wanted.resize is None:
         return np.asarray(picture.resize((columns, rows), _FILTERS[wanted.interpolation]))
-    width, height = resized_size(picture.width, picture.height, wanted.resize)
+    width, height = compute_resized_size(picture.width, picture.height, wanted.resize)
     resized = np.asarray(picture.resize((width, height), _FILTERS[wanted.interpolation]))
     left, top = round((width - columns) / 2), round((height - rows) / 2)
     return resized[top : top + rows, left : left + columns]
@@ -54,7 +54,7 @@ def _normalised_levels(mean: float, std: float) -> NDArray[np.float32]:
     return np.asarray(scaled - np.float32(mean) / np.float32(std), np.float32)
 
 
-def network_input(image: NDArray[np.uint8], wanted: Preprocessing) -> NDArray[np.float32]:
+def prepare_input(image: NDArray[np.uint8], wanted: Preprocessing) -> NDArray[np.float32]:
     """The network's input: (3, height, width) or (height, width, 3), normalised."""
     levels = resize_and_crop(image, wanted)
     if wanted.colour_order == "BGR":
@@ -72,7 +72,7 @@ Transform = Callable[[Image.Image], NDArray[np.float32]]  # a picture to (3, hei
 Fit = Callable[[Sequence[NDArray[np.uint8]], Preprocessing], NDArray[np.uint8]]  # pictures to (n, height, width, 3)
 
 
-def fitted_one_by_one(images: Sequence[NDArray[np.uint8]], wanted: Preprocessing) -> NDArray[np.uint8]:
+def resize_one_by_one(images: Sequence[NDArray[np.uint8]], wanted: Preprocessing) -> NDArray[np.uint8]:
     """The pictures at the network's size, side by side."""
     return np.stack([resize_and_crop(image, wanted) for image in images])
 
@@ -91,46 +91,46 @@ class Preparation:
     preprocessing: Preprocessing
     how: str
     transform: Transform | None = None  # the library's, where ours is not equal
-    fit: Fit = fitted_one_by_one
+    fit: Fit = resize_one_by_one
 
     def picture(self, image: NDArray[np.uint8]) -> NDArray[np.float32]:
         """The network's input, (3, height, width), normalised."""
         if self.transform is not None:
             return self.transform(Image.fromarray(image))
-        return network_input(image, self.preprocessing)
+        return prepare_input(image, self.preprocessing)
 
     def levels(self, images: Sequence[NDArray[np.uint8]]) -> NDArray[np.uint8]:
         """The pictures at the network's size in levels 0..255, (n, height, width, 3); only where ours is used."""
         return self.fit(images, self.preprocessing)
 
 
-def describe_preprocessing(preprocessing: Preprocessing) -> Preparation:
+def accept_description(preprocessing: Preprocessing) -> Preparation:
     """Preprocessing that the user described: there is no library to ask."""
     return Preparation(preprocessing, "counterfoil, as described")
 
 
-def verified_preparation(transform: Transform, guess: Preprocessing, library: str) -> Preparation:
+def verify_preparation(transform: Transform, guess: Preprocessing, library: str) -> Preparation:
     """Our preparation where it is equal to the library's on every trial picture, else the library's."""
-    difference = largest_difference(transform, guess)
+    difference = measure_difference(transform, guess)
     if difference <= LEVELS_ALLOWED:
         told = f"counterfoil; differs from {library}'s own transform by at most {difference:.2f} levels of 255"
         return Preparation(guess, told)
-    _, height, width = transform(Image.fromarray(trial_pictures()[0])).shape
+    _, height, width = transform(Image.fromarray(make_trial_pictures()[0])).shape
     kept = LibraryTransform(
         **{**asdict(guess), "size": (height, width)}, transform=f"{library}: {_in_one_line(transform)}"
     )
     return Preparation(kept, f"{library}'s own transform; ours would differ by {difference:.1f} levels", transform)
 
 
-def largest_difference(transform: Transform, guess: Preprocessing) -> float:
+def measure_difference(transform: Transform, guess: Preprocessing) -> float:
     """In levels 0..255, over trial pictures of several sizes."""
     scale = np.array(guess.std, np.float32).reshape(3, 1, 1)
     differences = []
-    for image in trial_pictures():
+    for image in make_trial_pictures():
         theirs = transform(Image.fromarray(image))
         if theirs.shape != (3, *guess.size) or not _covers(guess):
             return float("inf")
-        differences.append(float((np.abs(network_input(image, guess) - theirs) * scale).max()))
+        differences.append(float((np.abs(prepare_input(image, guess) - theirs) * scale).max()))
     return max(differences)
 
 
@@ -139,12 +139,12 @@ def _covers(guess: Preprocessing) -> bool:
     return guess.resize is None or guess.resize >= max(guess.size)
 
 
-def fastest_preparation(preparation: Preparation, fit: Fit, name: str) -> Preparation:
+def verify_faster_resize(preparation: Preparation, fit: Fit, name: str) -> Preparation:
     """The same preparation through a faster resize, where that too stays within the levels allowed."""
     wanted = preparation.preprocessing
     if preparation.transform is not None:
         return preparation
-    pairs = ((fit([image], wanted)[0].astype(int), resize_and_crop(image, wanted)) for image in trial_pictures())
+    pairs = ((fit([image], wanted)[0].astype(int), resize_and_crop(image, wanted)) for image in make_trial_pictures())
     difference = max(int(np.abs(swift - exact).max()) for swift, exact in pairs)
     if difference > LEVELS_ALLOWED:
         return preparation
@@ -153,7 +153,7 @@ def fastest_preparation(preparation: Preparation, fit: Fit, name: str) -> Prepar
     )
 
 
-def trial_pictures() -> Sequence[NDArray[np.uint8]]:
+def make_trial_pictures() -> Sequence[NDArray[np.uint8]]:
     """Pictures with structure at every scale, always the same: harder on a resize than photos are."""
     rng = np.random.default_rng(20)
     return [_structured(rng, height, width) for height, width in _SIZES]
@@ -190,7 +190,7 @@ def _fitted(block: NDArray[np.uint8], wanted: Preprocessing) -> NDArray[np.uint8
     height, width = block.shape[1:3]
     if wanted.resize is None:
         return _resized(block, columns, rows, wanted.interpolation)
-    whole = resized_size(width, height, wanted.resize)
+    whole = compute_resized_size(width, height, wanted.resize)
     resized = block if whole == (width, height) else _resized(block, *whole, wanted.interpolation)
     left, top = round((whole[0] - columns) / 2), round((whole[1] - rows) / 2)
     return resized[:, top : top + rows, left : left + columns]

@@ -10,16 +10,16 @@ from typing import Any
 
 from counterfoil.errors import UserError
 from counterfoil.labels.label_space import match_imagenet_columns
-from counterfoil.models.model_options import Request, describe, labels_of, overridden
-from counterfoil.models.preprocessing import describe_preprocessing, verified_preparation
-from counterfoil.models.torch_classifier import classifier_of
+from counterfoil.models.model_options import Request, override_preprocessing, read_description, read_labels
+from counterfoil.models.preprocessing import accept_description, verify_preparation
+from counterfoil.models.torch_classifier import build_classifier
 from counterfoil.models.torch_network import Scores, TorchNetwork, as_transform
 from counterfoil.models.weight_files import (
     check_file,
-    looks_like_a_file,
+    looks_like_file,
     read_weights,
-    reporting_hub_errors,
-    similar_addresses,
+    report_hub_errors,
+    suggest_addresses,
 )
 from counterfoil.plugins import import_extra
 from counterfoil.types import Model, Preprocessing
@@ -32,11 +32,11 @@ def load_timm(request: Request) -> Model:
     if size not in ("", "test"):
         raise UserError(f"expected timm:NAME.TAG, or timm:NAME.TAG@test for its test size, got '{request.address}'")
     name = _exact_name(timm, place)
-    with reporting_hub_errors(request.address, "with the file at hand, use 'safetensors:ARCH:FILE'"):
+    with report_hub_errors(request.address, "with the file at hand, use 'safetensors:ARCH:FILE'"):
         module = timm.create_model(name, pretrained=True).eval()
-    transform, guess = preprocessing_of(module, size == "test")
-    preparation = verified_preparation(as_transform(transform), guess, f"timm {timm.__version__}")
-    return classifier_of(request, TorchNetwork(module, _labels(module, request), preparation))
+    transform, guess = read_timm_preprocessing(module, size == "test")
+    preparation = verify_preparation(as_transform(transform), guess, f"timm {timm.__version__}")
+    return build_classifier(request, TorchNetwork(module, _labels(module, request), preparation))
 
 
 def _exact_name(timm: Any, place: str) -> str:
@@ -45,7 +45,7 @@ def _exact_name(timm: Any, place: str) -> str:
         return place
     if Path(place).is_dir():
         return f"local-dir:{place}"
-    if looks_like_a_file(place):
+    if looks_like_file(place):
         raise UserError(f"expected a name of timm's, got the path '{place}'; use 'safetensors:ARCH:{place}'")
     known = timm.list_pretrained()
     if place in known:
@@ -59,11 +59,11 @@ def _exact_name(timm: Any, place: str) -> str:
             f"expected the tag of the weights too, got 'timm:{place}', which {len(tagged)} sets of weights answer to;"
             f" did you mean 'timm:{exact}'?"
         )
-    offered = similar_addresses(place, tagged or known, "timm")
+    offered = suggest_addresses(place, tagged or known, "timm")
     raise UserError(f"expected a pretrained model of timm's, got 'timm:{place}'; did you mean {offered}?")
 
 
-def preprocessing_of(module: Any, test_size: bool = False) -> tuple[Any, Preprocessing]:
+def read_timm_preprocessing(module: Any, test_size: bool = False) -> tuple[Any, Preprocessing]:
     """timm's transform for these weights, and what its configuration says it does."""
     data = import_extra("timm.data", "torch")
     given = data.resolve_model_data_config(module, use_test_size=test_size)
@@ -110,23 +110,23 @@ def load_safetensors(request: Request) -> Model:
     if not timm.is_model(architecture):
         raise UserError(
             f"expected an architecture of timm's, got '{architecture}'; did you mean"
-            f" {similar_addresses(architecture, timm.list_models(), 'safetensors')}?"
+            f" {suggest_addresses(architecture, timm.list_models(), 'safetensors')}?"
         )
     weights, path = read_weights(Path(file)), Path(file)
-    description = describe(path, request.options.describe)
-    labels = labels_of(description, path.parent)
+    description = read_description(path, request.options.describe)
+    labels = read_labels(description, path.parent)
     module = timm.create_model(architecture, pretrained=False, num_classes=len(labels)).eval()
-    with reporting_hub_errors(request.address, f"check that the file holds {architecture} with {len(labels)} classes"):
+    with report_hub_errors(request.address, f"check that the file holds {architecture} with {len(labels)} classes"):
         module.load_state_dict(weights)
-    transform, guess = preprocessing_of(module)
-    wanted = overridden(description, guess)
+    transform, guess = read_timm_preprocessing(module)
+    wanted = override_preprocessing(description, guess)
     own = wanted != guess
     preparation = (
-        describe_preprocessing(wanted)
+        accept_description(wanted)
         if own
-        else verified_preparation(as_transform(transform), guess, f"timm {timm.__version__}")
+        else verify_preparation(as_transform(transform), guess, f"timm {timm.__version__}")
     )
-    return classifier_of(request, TorchNetwork(module, labels, preparation))
+    return build_classifier(request, TorchNetwork(module, labels, preparation))
 
 
 _REACHES_FILES = re.compile(r"\b(?:torch|aten|ops\.aten)(?:\.|::)(save|load|from_file|_load\w*)\b")
@@ -137,14 +137,14 @@ def load_torchscript(request: Request) -> Model:
     path = Path(request.place)
     check_file(path, "a TorchScript archive")
     _check_code(path)
-    description = describe(path, request.options.describe)
-    with reporting_hub_errors(request.address, "save it with torch.jit.save"):
+    description = read_description(path, request.options.describe)
+    with report_hub_errors(request.address, "save it with torch.jit.save"):
         module = import_extra("torch", "torch").jit.load(path, map_location="cpu").eval()
     scores: Scores = "probabilities" if description.scores == "probabilities" else "logits"
     network = TorchNetwork(
-        module, labels_of(description, path.parent), describe_preprocessing(description.preprocessing), scores, path
+        module, read_labels(description, path.parent), accept_description(description.preprocessing), scores, path
     )  # fmt: skip
-    return classifier_of(request, network)
+    return build_classifier(request, network)
 
 
 def _check_code(path: Path) -> None:
@@ -172,15 +172,15 @@ def load_torchvision(request: Request) -> Model:
     torchvision = import_extra("torchvision", "torch")
     name, _, version = request.place.partition("@")
     weights = _weights(torchvision.models, name, version)
-    with reporting_hub_errors(request.address, "torchvision downloads them when the network is there"):
+    with report_hub_errors(request.address, "torchvision downloads them when the network is there"):
         # First as tensors alone: a file that needs code to be read stops here, before torchvision opens it.
         weights.get_state_dict(progress=False, check_hash=True, map_location="cpu", weights_only=True)
         module = torchvision.models.get_model(name, weights=weights).eval()
     names = tuple(weights.meta["categories"])
-    preparation = verified_preparation(
+    preparation = verify_preparation(
         as_transform(weights.transforms()), _guess(weights.transforms()), f"torchvision {torchvision.__version__}"
     )
-    return classifier_of(request, TorchNetwork(module, match_imagenet_columns(names) or names, preparation))
+    return build_classifier(request, TorchNetwork(module, match_imagenet_columns(names) or names, preparation))
 
 
 def _weights(models: Any, name: str, version: str) -> Any:
@@ -188,7 +188,7 @@ def _weights(models: Any, name: str, version: str) -> Any:
     if name not in known:
         raise UserError(
             f"expected a classifier of torchvision's, got 'torchvision:{name}';"
-            f" did you mean {similar_addresses(name.lower(), known, 'torchvision')}?"
+            f" did you mean {suggest_addresses(name.lower(), known, 'torchvision')}?"
         )
     versions = {entry.name: entry for entry in models.get_model_weights(name)}
     if version not in versions:

@@ -82,7 +82,7 @@ class RequestQueue:
                 return self._asked_once(body)
             except Transient as problem:
                 last = problem
-                wait = next_wait(self._limits, attempt, problem.wait_seconds)
+                wait = compute_wait(self._limits, attempt, problem.wait_seconds)
             if attempt + 1 == self._limits.attempts or waited + wait > self._limits.patience_seconds:
                 break
             waited += self._waited(wait)
@@ -132,7 +132,7 @@ class RequestQueue:
         return RetriesExhausted(f"{problem}, after {attempts} attempts")
 
 
-def next_wait(limits: Limits, attempt: int, asked_for: float | None) -> float:
+def compute_wait(limits: Limits, attempt: int, asked_for: float | None) -> float:
     """Seconds before the next attempt: what the endpoint asked for, else doubled each time; never in step."""
     jitter = random.random()
     if asked_for is not None:

@@ -83,8 +83,10 @@ class DeviceService:
         return self._here(block)
 
     def _make(self) -> None:
-        pictures = shared_array((_ROOM, *self._example.shape[1:]), self._example.dtype)
-        self._next = SharedMemoryClient(pictures, shared_array((_ROOM, self._labels), np.dtype(np.float32)), *Pipe())
+        pictures = allocate_shared_array((_ROOM, *self._example.shape[1:]), self._example.dtype)
+        self._next = SharedMemoryClient(
+            pictures, allocate_shared_array((_ROOM, self._labels), np.dtype(np.float32)), *Pipe()
+        )
 
     def _sit_down(self) -> None:
         if self._next is not None:
@@ -98,7 +100,7 @@ class DeviceService:
             threading.Thread(target=desk.serve, args=(self._ask,), name="counterfoil-desk", daemon=True).start()
 
 
-def shared_array(shape: Sequence[int], kind: np.dtype[Any]) -> NDArray[Any]:
+def allocate_shared_array(shape: Sequence[int], kind: np.dtype[Any]) -> NDArray[Any]:
     """Memory that this process and those forked from it see alike."""
     memory = mmap.mmap(-1, int(np.prod(shape)) * kind.itemsize)
     return np.frombuffer(memory, kind).reshape(shape)

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
-from counterfoil.models.gpu_batches import DeviceBatches, best_batch_size
+from counterfoil.models.gpu_batches import DeviceBatches, find_batch_size
 from counterfoil.models.model_options import ModelOptions, Request
 from counterfoil.models.model_protocol import ModelBase
 from counterfoil.models.onnx_classifier import ComparedClassifier
-from counterfoil.models.preprocessing import Preparation, fastest_preparation, resize_with_torch
+from counterfoil.models.preprocessing import Preparation, resize_with_torch, verify_faster_resize
 from counterfoil.models.shared_device import DeviceService
 from counterfoil.models.thread_batcher import Batcher
-from counterfoil.models.torch_network import TorchNetwork, exported
+from counterfoil.models.torch_network import TorchNetwork, export_classifier
 from counterfoil.plugins import import_extra
 from counterfoil.types import Model, Preprocessing
 
@@ -55,12 +55,12 @@ class TorchClassifier(ModelBase):
         return self.ask(images)
 
 
-def classifier_of(request: Request, network: TorchNetwork) -> Model:
+def build_classifier(request: Request, network: TorchNetwork) -> Model:
     """The classifier that the options ask for."""
-    options, device = request.options, chosen_device(request.options.device)
-    check_width(request.address, network)
+    options, device = request.options, choose_device(request.options.device)
+    check_output_columns(request.address, network)
     if options.runtime != "own" or (device == "cpu" and options.precision != "f32"):
-        return exported(request, network)
+        return export_classifier(request, network)
     if device == "cpu":
         return _on_cpu(request.address, network)
     asked = _on_device(request.address, network, options, device)
@@ -70,7 +70,7 @@ def classifier_of(request: Request, network: TorchNetwork) -> Model:
     return ComparedClassifier(asked, _on_device(request.address, network, full, device), options.precision)
 
 
-def chosen_device(wanted: str) -> str:
+def choose_device(wanted: str) -> str:
     """The device that torch is to use, which must be there."""
     torch = import_extra("torch", "torch")
     if wanted == "auto":
@@ -83,7 +83,7 @@ def chosen_device(wanted: str) -> str:
     return wanted
 
 
-def check_width(address: str, network: TorchNetwork) -> None:
+def check_output_columns(address: str, network: TorchNetwork) -> None:
     """A column without a name, or a name without a column, is refused before anything is scored."""
     torch = import_extra("torch", "torch")
     if network.preparation.preprocessing.layout != "NCHW":
@@ -114,11 +114,11 @@ def _on_cpu(name: str, network: TorchNetwork) -> TorchClassifier:
 
 
 def _on_device(name: str, network: TorchNetwork, options: ModelOptions, device: str) -> TorchClassifier:
-    swift = replace(network, preparation=fastest_preparation(network.preparation, resize_with_torch, "torch"))
+    swift = replace(network, preparation=verify_faster_resize(network.preparation, resize_with_torch, "torch"))
     batches = DeviceBatches(swift, device, options.precision)
     # Resizing runs on the pipeline's threads, each of which is one core's.
     import_extra("torch", "torch").set_num_threads(1)
-    gathering = Batcher(batches, options.batch_size or best_batch_size(batches))
+    gathering = Batcher(batches, options.batch_size or find_batch_size(batches))
     example = batches.ready([np.zeros((*network.preparation.preprocessing.size, 3), np.uint8)])
     service = DeviceService(gathering, example, len(network.labels))
 

@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from counterfoil.assets.cache import asset, cache_folder
+from counterfoil.assets.cache import cache_folder, fetch_asset
 from counterfoil.errors import UserError
 from counterfoil.models.model_options import Request
 from counterfoil.models.onnx_classifier import ComparedClassifier, OnnxClassifier, OnnxRun, Original
 from counterfoil.models.preprocessing import Preparation, Transform
-from counterfoil.models.weight_files import weights_digest
+from counterfoil.models.weight_files import hash_weights
 from counterfoil.plugins import import_extra
 from counterfoil.store.files import hash_file
 from counterfoil.types import Model
@@ -42,7 +42,7 @@ class TorchNetwork:
     @cached_property
     def digest(self) -> str:
         """Hash of the weights as loaded, wherever they came from, or of the archive with their code."""
-        return hash_file(self.file) if self.file else weights_digest(self.module)
+        return hash_file(self.file) if self.file else hash_weights(self.module)
 
     @property
     def parameters(self) -> int:
@@ -74,9 +74,9 @@ _ALLOWED = 1e-3  # of probability; float rounding stays a hundred times below
 _PHOTOS = "photos-foolbox"
 
 
-def exported(request: Request, network: TorchNetwork) -> Model:
+def export_classifier(request: Request, network: TorchNetwork) -> Model:
     """The network out of its ONNX form, in ONNX Runtime or OpenVINO."""
-    path = onnx_of(request.address, network)
+    path = export_to_onnx(request.address, network)
     options = request.options
     exact = _classifier(request.address, path, network, OnnxRun(options.runtime))
     if options.precision == "f32":
@@ -98,7 +98,7 @@ def _classifier(name: str, path: Path, network: TorchNetwork, how: OnnxRun) -> O
     )
 
 
-def onnx_of(address: str, network: TorchNetwork) -> Path:
+def export_to_onnx(address: str, network: TorchNetwork) -> Path:
     """The ONNX file of these weights; a file that differs from the original is never given out."""
     torch = import_extra("torch", "torch")
     about = f"{network.digest} {network.module!r} {network.preparation.preprocessing.size} {torch.__version__}"
@@ -149,7 +149,7 @@ def _verified(address: str, path: Path, network: TorchNetwork) -> float:
 def _photos() -> Sequence[NDArray[np.uint8]]:
     """Real photos: what an export gets wrong shows on them, not on noise."""
     found = []
-    for path in sorted(asset(_PHOTOS).glob("*.jpg")):
+    for path in sorted(fetch_asset(_PHOTOS).glob("*.jpg")):
         with Image.open(path) as photo:
             found.append(np.asarray(photo.convert("RGB")))
     return found

@@ -20,7 +20,7 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from counterfoil.errors import UserError
-from counterfoil.models.model_options import prompt_name
+from counterfoil.models.model_options import format_class_name
 from counterfoil.types import PredictionOutcome, Variant
 
 Match = Literal["substring", "words"]
@@ -40,17 +40,17 @@ class ParsedAnswer(NamedTuple):
     choice: int | None = None  # position among the choices, where the answer names exactly one
 
 
-def folded(text: str) -> str:
+def fold_text(text: str) -> str:
     """Lower case, straight apostrophes, hyphens and underscores as spaces, one space between words."""
     return " ".join(text.lower().replace("’", "'").replace("-", " ").replace("_", " ").split())
 
 
-def named(answer: str, choices: Sequence[Collection[str]], match: Match = "substring") -> set[int]:
+def find_named_choices(answer: str, choices: Sequence[Collection[str]], match: Match = "substring") -> set[int]:
     """Which choices an answer names, by any of their wordings; longer wordings are sought, and taken out, first.
 
     Without that order every "can opener" would name a pen as well, and "drying rack for plates" a plate.
     """
-    text = folded(answer)
+    text = fold_text(answer)
     found: set[int] = set()
     for wording in sorted({wording for choice in choices for wording in choice}, key=lambda name: (-len(name), name)):
         text, times = re.subn(_pattern(wording, match), _TAKEN, text)
@@ -67,10 +67,10 @@ def _pattern(wording: str, match: Match) -> str:
 def parse_answer(answer: str, choices: Sequence[Collection[str]], match: Match = "substring") -> ParsedAnswer:
     """One choice named: scored; several or none: unparsed, or refused where the answer says so."""
     said = _THOUGHT.sub(" ", answer)  # a reasoning model weighs every choice before it answers
-    found = named(said, choices, match)
+    found = find_named_choices(said, choices, match)
     if len(found) == 1:
         return ParsedAnswer("scored", found.pop())
-    if not found and _REFUSAL.search(folded(said)):
+    if not found and _REFUSAL.search(fold_text(said)):
         return ParsedAnswer("refused")
     return ParsedAnswer("unparsed")
 
@@ -89,30 +89,30 @@ class Vocabulary:
 
     def called(self, label: str) -> str:
         """The label's name in a question."""
-        return prompt_name(self.names[label])
+        return format_class_name(self.names[label])
 
     def accepted(self, label: str) -> frozenset[str]:
         """Every wording that counts as this label."""
         name = self.called(label)
-        return frozenset(folded(wording) for wording in (name, *self.synonyms.get(name, ())))
+        return frozenset(fold_text(wording) for wording in (name, *self.synonyms.get(name, ())))
 
 
 @cache
-def published_synonyms() -> Synonyms:
+def load_published_synonyms() -> Synonyms:
     """The synonyms that ImageNet-D's scoring accepts."""
     table = resources.files("counterfoil.models").joinpath("synonyms.csv")
     return _synonyms(table.read_text(encoding="utf-8"), "synonyms.csv")
 
 
-def synonyms_with(own: str) -> Synonyms:
+def read_synonyms(own: str) -> Synonyms:
     """The published synonyms; a table of one's own, where its file is given, adds to them."""
     if not own:
-        return published_synonyms()
+        return load_published_synonyms()
     path = Path(own)
     if not path.is_file():
         raise UserError(f"expected a CSV file of synonyms, got '{own}', which is not there")
     added = _synonyms(path.read_text(encoding="utf-8"), own)
-    known = published_synonyms()
+    known = load_published_synonyms()
     return {name: known.get(name, ()) + added.get(name, ()) for name in {**known, **added}}
 
 
@@ -120,7 +120,7 @@ def _synonyms(text: str, where: str) -> Synonyms:
     table = csv.DictReader(text.splitlines())
     if table.fieldnames != _COLUMNS:
         raise UserError(f"expected the header {','.join(_COLUMNS)} in {where}, got {table.fieldnames}")
-    wordings = {prompt_name(row["category"]): (row["accepted_substrings"] or "").split("|") for row in table}
+    wordings = {format_class_name(row["category"]): (row["accepted_substrings"] or "").split("|") for row in table}
     if any(not wording.strip() for listed in wordings.values() for wording in listed):
         raise UserError(f"expected wordings divided by | in {where}, got an empty one, which every answer would hold")
     return {name: tuple(listed) for name, listed in wordings.items()}
@@ -157,7 +157,7 @@ class Questions:
         if self.order == "random" and self._hash("order", variant, distractor) & 1:
             choices.reverse()
         return TwoChoiceQuestion(
-            question_among([self.vocabulary.called(label) for label in choices]), variant.label, distractor
+            format_question([self.vocabulary.called(label) for label in choices]), variant.label, distractor
         )
 
     def _given(self, variant: Variant) -> str | None:
@@ -179,7 +179,7 @@ class Questions:
         return int.from_bytes(hashlib.sha256(json.dumps(about).encode()).digest(), "big")
 
 
-def question_among(names: Sequence[str]) -> str:
+def format_question(names: Sequence[str]) -> str:
     """The question of ImageNet-D's release, word for word."""
     return f"What is the main object in this image? Choose from the following list: {', '.join(names)}."
 
@@ -197,18 +197,18 @@ def read_distractors(file: str, names: Mapping[str, str]) -> dict[str, str]:
         wrong = {_by_stem(row["image_dir"]): _wrong_answer(row) for row in table}
     else:
         raise UserError(f"expected the header {','.join(_OWN_COLUMNS)} in {file}, got {table.fieldnames}")
-    labels = {**{prompt_name(name): label for label, name in names.items()}, **{label: label for label in names}}
+    labels = {**{format_class_name(name): label for label, name in names.items()}, **{label: label for label in names}}
     return {name: _label(distractor, labels, file) for name, distractor in wrong.items()}
 
 
 def _wrong_answer(row: Mapping[str, str]) -> str:
     """The surrogate's best answer that is not the truth."""
     first, truth = row["top1_pred_cate"], row["gt_category"]
-    return row["top2_pred_cate"] if prompt_name(first) == prompt_name(truth) else first
+    return row["top2_pred_cate"] if format_class_name(first) == format_class_name(truth) else first
 
 
 def _label(distractor: str, labels: Mapping[str, str], file: str) -> str:
-    found = labels.get(distractor) or labels.get(prompt_name(distractor))
+    found = labels.get(distractor) or labels.get(format_class_name(distractor))
     if found is None:
         raise UserError(f"expected a label of the model or its name as a distractor in {file}, got '{distractor}'")
     return found

@@ -21,7 +21,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from counterfoil.errors import UserError
 from counterfoil.labels.benchmark_classes import load_label_space
 from counterfoil.labels.label_space import LabelSpace, custom_label_space, imagenet1k
-from counterfoil.models.endpoint import Filtered, Rejected, data_url, endpoint_settings, validation_message
+from counterfoil.models.endpoint import (
+    Filtered,
+    Rejected,
+    describe_validation_error,
+    encode_data_url,
+    read_endpoint_settings,
+)
 from counterfoil.models.model_protocol import ModelBase
 from counterfoil.models.request_queue import RequestQueue, RetriesExhausted
 from counterfoil.models.two_choice import (
@@ -30,10 +36,10 @@ from counterfoil.models.two_choice import (
     ParsedAnswer,
     Questions,
     Vocabulary,
+    format_question,
     parse_answer,
-    question_among,
     read_distractors,
-    synonyms_with,
+    read_synonyms,
 )
 from counterfoil.store.files import write_atomically
 from counterfoil.types import Model, Prediction, Usage, Variant
@@ -73,11 +79,11 @@ def parse_vlm_address(address: str, place: str) -> tuple[str, VlmOptions]:
         return model, VlmOptions.model_validate(settings)
     except ValidationError as error:
         raise UserError(
-            f"'{address}': {validation_message(error)}; expected keys: {', '.join(VlmOptions.model_fields)}"
+            f"'{address}': {describe_validation_error(error)}; expected keys: {', '.join(VlmOptions.model_fields)}"
         ) from None
 
 
-def label_space(labels: str, classes: LabelSpace | None) -> LabelSpace:
+def choose_label_space(labels: str, classes: LabelSpace | None) -> LabelSpace:
     """The classes that a model is asked about: those of its address, else those of the run, else ImageNet's."""
     if not labels:
         return classes or imagenet1k()
@@ -151,7 +157,7 @@ class VisionLanguageModel(ModelBase):
 
     def __call__(self, images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
         """1 for the label chosen among all of them, (len(images), len(labels)); NaN where none was."""
-        text = question_among([self.vocabulary.called(label) for label in self.labels])
+        text = format_question([self.vocabulary.called(label) for label in self.labels])
         accepted = [self.vocabulary.accepted(label) for label in self.labels]
         scores = np.full((len(images), len(self.labels)), np.nan, np.float32)
         found = self.line.each(lambda image: self._read(text, image, accepted)[0], images)
@@ -192,7 +198,7 @@ class VisionLanguageModel(ModelBase):
         return reading, said[:_TEXT_KEPT]
 
     def _body(self, text: str, image: NDArray[np.uint8]) -> dict[str, Any]:
-        url = data_url(image, self.asking.format, self.asking.longest_side)
+        url = encode_data_url(image, self.asking.format, self.asking.longest_side)
         content = [{"type": "image_url", "image_url": {"url": url}}, {"type": "text", "text": text}]
         body = {"model": self.model, "messages": [{"role": "user", "content": content}]}
         heat = {} if self.asking.temperature == "default" else {"temperature": self.asking.temperature}
@@ -202,10 +208,10 @@ class VisionLanguageModel(ModelBase):
 def load_vlm(address: str, place: str, classes: LabelSpace | None = None) -> VisionLanguageModel:
     """The model that `vlm:NAME?settings` names; the endpoint comes from the environment."""
     model, asking = parse_vlm_address(address, place)
-    space = label_space(asking.labels, classes)
+    space = choose_label_space(asking.labels, classes)
     names = {label: space.name_of(label) for label in space.labels}
     given = read_distractors(asking.distractors, names) if asking.distractors else {}
-    vocabulary = Vocabulary(names, synonyms_with(asking.synonyms))
+    vocabulary = Vocabulary(names, read_synonyms(asking.synonyms))
     return VisionLanguageModel(
         name=address,
         model=model,
@@ -213,7 +219,7 @@ def load_vlm(address: str, place: str, classes: LabelSpace | None = None) -> Vis
         labels=space.labels,
         vocabulary=vocabulary,
         given=given,
-        line=RequestQueue(endpoint_settings()),
+        line=RequestQueue(read_endpoint_settings()),
     )
 
 

@@ -17,7 +17,7 @@ from counterfoil.plugins import import_extra
 
 
 @contextmanager
-def reporting_hub_errors(address: str, advice: str) -> Iterator[None]:
+def report_hub_errors(address: str, advice: str) -> Iterator[None]:
     """Turn a library's failure to fetch or to fit weights into a line that says what to do instead."""
     try:
         yield
@@ -26,13 +26,13 @@ def reporting_hub_errors(address: str, advice: str) -> Iterator[None]:
         raise UserError(f"expected weights for '{address}', but they cannot be loaded: {line}; {advice}") from error
 
 
-def similar_addresses(name: str, known: Iterable[str], kind: str) -> str:
+def suggest_addresses(name: str, known: Iterable[str], kind: str) -> str:
     """The exact addresses that were probably meant."""
     close = difflib.get_close_matches(name, list(known), n=3, cutoff=0.3)
     return " or ".join(f"'{kind}:{match}'" for match in close) or f"one of `counterfoil list models`, {kind}:"
 
 
-def looks_like_a_file(place: str) -> bool:
+def looks_like_file(place: str) -> bool:
     """Whether somebody gave a path where a name belongs."""
     return place.lower().endswith((".pth", ".pt", ".bin", ".ckpt", ".safetensors", ".tar")) or place.startswith(
         ("/", "./", "../", "~")
@@ -105,7 +105,7 @@ def _unwrapped(found: Any, path: Path) -> dict[str, Any]:
     return {name.removeprefix("module."): value for name, value in found.items()}
 
 
-def weights_digest(module: Any) -> str:
+def hash_weights(module: Any) -> str:
     """Hash of the weights that a torch module holds, whatever file or hub they came from."""
     digest = hashlib.sha256()
     for name, tensor in sorted(module.state_dict().items()):

@@ -8,12 +8,12 @@ from typing import Any
 
 from counterfoil.errors import UserError
 from counterfoil.labels.label_space import imagenet1k
-from counterfoil.models.huggingface import preparation_of, repository
-from counterfoil.models.model_options import Request, prompts
-from counterfoil.models.preprocessing import verified_preparation
-from counterfoil.models.torch_classifier import classifier_of
+from counterfoil.models.huggingface import parse_repository, verify_processor
+from counterfoil.models.model_options import Request, fill_templates
+from counterfoil.models.preprocessing import verify_preparation
+from counterfoil.models.torch_classifier import build_classifier
 from counterfoil.models.torch_network import TorchNetwork, as_transform
-from counterfoil.models.weight_files import read_weights, reporting_hub_errors, similar_addresses
+from counterfoil.models.weight_files import read_weights, report_hub_errors, suggest_addresses
 from counterfoil.plugins import import_extra
 from counterfoil.types import Model, Preprocessing
 
@@ -27,7 +27,7 @@ def load_open_clip(request: Request) -> Model:
     open_clip = import_extra("open_clip", "clip")
     architecture, _, pretrained = request.place.partition("/")
     _check_name(open_clip, architecture, pretrained)
-    with reporting_hub_errors(request.address, "with the file at hand, use 'open_clip:ARCH/FILE'"):
+    with report_hub_errors(request.address, "with the file at hand, use 'open_clip:ARCH/FILE'"):
         model, _, transform = open_clip.create_model_and_transforms(
             architecture, pretrained=pretrained, weights_only=True,
             force_quick_gelu=_wants_quick_gelu(open_clip, architecture, pretrained),
@@ -38,8 +38,8 @@ def load_open_clip(request: Request) -> Model:
         request, model.visual, lambda texts: model.encode_text(tokenizer(list(texts))), model.logit_scale
     )
     guess = _guess(open_clip, model)
-    preparation = verified_preparation(as_transform(transform), guess, f"open_clip {open_clip.__version__}")
-    return classifier_of(request, TorchNetwork(module, _classes(request).labels, preparation))
+    preparation = verify_preparation(as_transform(transform), guess, f"open_clip {open_clip.__version__}")
+    return build_classifier(request, TorchNetwork(module, _classes(request).labels, preparation))
 
 
 def _check_name(open_clip: Any, architecture: str, pretrained: str) -> None:
@@ -47,14 +47,14 @@ def _check_name(open_clip: Any, architecture: str, pretrained: str) -> None:
     if architecture not in known:
         raise UserError(
             f"expected open_clip:ARCH/TAG, got the architecture '{architecture}';"
-            f" did you mean {similar_addresses(architecture, known, 'open_clip')}?"
+            f" did you mean {suggest_addresses(architecture, known, 'open_clip')}?"
         )
     if Path(pretrained).is_file():
         read_weights(Path(pretrained))  # refuses what is no weights, or weights that need code
         return
     tags = open_clip.list_pretrained_tags_by_model(architecture)
     if pretrained not in tags:
-        offered = similar_addresses(
+        offered = suggest_addresses(
             f"{architecture}/{pretrained}", [f"{architecture}/{tag}" for tag in tags], "open_clip"
         )
         raise UserError(
@@ -80,10 +80,8 @@ def _guess(open_clip: Any, model: Any) -> Preprocessing:
 def load_clip_huggingface(request: Request) -> Model:
     """A model of transformers with an image and a text encoder."""
     transformers = import_extra("transformers", "torch")
-    at = repository(request)
-    with reporting_hub_errors(
-        request.address, "give clip-hf:org/name@revision, or the folder that save_pretrained made"
-    ):
+    at = parse_repository(request)
+    with report_hub_errors(request.address, "give clip-hf:org/name@revision, or the folder that save_pretrained made"):
         model = transformers.AutoModel.from_pretrained(at.place, weights_only=True, **at.options).eval()
         processor = transformers.AutoImageProcessor.from_pretrained(at.place, **at.options)
         tokenizer = transformers.AutoTokenizer.from_pretrained(at.place, **at.options)
@@ -98,8 +96,8 @@ def load_clip_huggingface(request: Request) -> Model:
         return _features(model.get_text_features(**tokens))
 
     module = _zero_shot(request, _image_encoder(model), encode_text, model.logit_scale)
-    return classifier_of(
-        request, TorchNetwork(module, _classes(request).labels, preparation_of(processor, transformers))
+    return build_classifier(
+        request, TorchNetwork(module, _classes(request).labels, verify_processor(processor, transformers))
     )
 
 
@@ -146,7 +144,7 @@ def _zero_shot(request: Request, encoder: Any, encode_text: EncodeText, logit_sc
 
 def _class_features(torch: Any, request: Request, encode_text: EncodeText) -> Any:
     """One unit vector per class: the mean over its prompts."""
-    texts = prompts(_classes(request), request.options.templates)
+    texts = fill_templates(_classes(request), request.options.templates)
     flat = [text for group in texts for text in group]
     with torch.inference_mode():
         parts = [encode_text(flat[start : start + _AT_ONCE]) for start in range(0, len(flat), _AT_ONCE)]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load
 
-from counterfoil.assets.onnx_session import session
+from counterfoil.assets.onnx_session import open_onnx_session
 from counterfoil.errors import UserError
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ def loaded_model(weights: bytes) -> Predictor:
     """A model of this kind with these weights."""
     pass
 
-    network = session(background_graph(read_background_weights(weights)))
+    network = open_onnx_session(background_graph(read_background_weights(weights)))
 
     def predicted(planes: Floats, log_ratio: float) -> Floats:
         ratios = np.full((len(planes), 1), log_ratio, np.float32)

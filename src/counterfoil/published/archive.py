@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from counterfoil.errors import Unusable
 from counterfoil.labels.label_space import LabelSpace
 from counterfoil.published.file_tree import Tree
-from counterfoil.sources.pixels import pixels
+from counterfoil.sources.pixels import decode_archive_picture
 from counterfoil.store.collection import CollectionBase
 from counterfoil.types import Attribute, Model, Skipped, StoredVariant, Variant
 
@@ -174,7 +174,7 @@ class Archive(CollectionBase):
 
     def read(self, stored: StoredVariant) -> NDArray[np.uint8]:
         """The pixels of one picture, (height, width, 3), RGB; raises `Unusable` where that fails."""
-        image = pixels(self.tree.read(stored.file))
+        image = decode_archive_picture(self.tree.read(stored.file))
         if not self.border:
             return image
         if min(image.shape[:2]) <= 2 * self.border:

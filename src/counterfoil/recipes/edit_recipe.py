@@ -10,7 +10,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from counterfoil.errors import UserError, did_you_mean
-from counterfoil.recipes.prompt_recipe import prompt_recipe_names, shipped_recipes
+from counterfoil.recipes.prompt_recipe import find_shipped_recipes, list_prompt_recipes
 
 
 class Step(BaseModel):
@@ -55,21 +55,21 @@ class Recipe(BaseModel):
         return hashlib.sha256(self.model_dump_json(exclude={"name", "about"}).encode()).hexdigest()
 
 
-def recipe_names() -> list[str]:
+def list_recipes() -> list[str]:
     """The recipes that come with Counterfoil."""
-    return sorted(shipped_recipes())
+    return sorted(find_shipped_recipes())
 
 
 def load_recipe(name_or_file: str) -> Recipe:
     """A shipped recipe by name, or one's own YAML file."""
-    if name_or_file in recipe_names():
-        return _parsed(shipped_recipes()[name_or_file].read_text(encoding="utf-8"), name_or_file)
+    if name_or_file in list_recipes():
+        return _parsed(find_shipped_recipes()[name_or_file].read_text(encoding="utf-8"), name_or_file)
     path = Path(name_or_file)
     if path.suffix in (".yaml", ".yml") and path.is_file():
         return _parsed(_text(path), name_or_file)
-    if name_or_file in prompt_recipe_names():
+    if name_or_file in list_prompt_recipes():
         raise UserError(_for_a_painter(name_or_file))
-    known, painted = recipe_names(), prompt_recipe_names()
+    known, painted = list_recipes(), list_prompt_recipes()
     raise UserError(
         f"expected a recipe ({', '.join(known)}; for `paint` also {', '.join(painted)}) or a YAML file,"
         f" got '{name_or_file}'{did_you_mean(name_or_file, [*known, *painted])}"

@@ -85,25 +85,25 @@ class PromptRecipe(BaseModel):
         return hashlib.sha256(self.model_dump_json(exclude={"name", "about"}).encode()).hexdigest()
 
 
-def prompt_recipe_names() -> list[str]:
+def list_prompt_recipes() -> list[str]:
     """The painting recipes that come with Counterfoil."""
-    return sorted(shipped_recipes(_FOLDER))
+    return sorted(find_shipped_recipes(_FOLDER))
 
 
 def load_prompt_recipe(name_or_file: str) -> PromptRecipe:
     """A shipped painting recipe by name, or one's own YAML file."""
-    if name_or_file in prompt_recipe_names():
-        return _parsed(shipped_recipes(_FOLDER)[name_or_file], name_or_file)
+    if name_or_file in list_prompt_recipes():
+        return _parsed(find_shipped_recipes(_FOLDER)[name_or_file], name_or_file)
     path = Path(name_or_file)
     if path.suffix in (".yaml", ".yml") and path.is_file():
         return _parsed(path, name_or_file)
-    known = ", ".join(prompt_recipe_names())
+    known = ", ".join(list_prompt_recipes())
     raise UserError(f"expected a painting recipe ({known}) or a YAML file, got '{name_or_file}'")
 
 
 def is_prompt_recipe(name_or_file: str) -> bool:
     """Whether a recipe asks for a painter; the others edit photos."""
-    if name_or_file in prompt_recipe_names():
+    if name_or_file in list_prompt_recipes():
         return True
     path = Path(name_or_file)
     if path.suffix not in (".yaml", ".yml") or not path.is_file():
@@ -122,7 +122,7 @@ def _check_placeholders(text: str) -> None:
             raise ValueError(f"the template '{text}' has {{{name}}}; expected {', '.join(PLACEHOLDERS)} as they are")
 
 
-def shipped_recipes(folder: str = "") -> dict[str, Path]:
+def find_shipped_recipes(folder: str = "") -> dict[str, Path]:
     """The recipe files of the package by name: those of no single paper, and those beside their benchmark."""
     package = Path(str(resources.files("counterfoil")))
     places = [package / "recipes", *sorted((package / "published").iterdir())]

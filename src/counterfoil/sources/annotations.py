@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import Unusable, UserError
-from counterfoil.sources.pixels import photo_of
+from counterfoil.sources.pixels import decode_photo
 from counterfoil.types import Sample, Skipped, SourceBase
 
 Mask: TypeAlias = NDArray[np.uint8]  # (height, width), 255 on the object
@@ -88,7 +88,7 @@ class AnnotationSource(SourceBase):
     def read(self, sample: Sample) -> tuple[NDArray[np.uint8], Mask | None]:
         """The photo, upright, and its mask where one is listed."""
         entry = self._entries[sample.id]
-        image = photo_of(entry.photo())
+        image = decode_photo(entry.photo())
         size = (image.shape[0], image.shape[1])
         mask = _drawn(entry.mask, size) if entry.mask else None
         if mask is not None and mask.shape != size:
@@ -124,7 +124,7 @@ def _drawn(draw: Callable[[tuple[int, int]], Mask], size: tuple[int, int]) -> Ma
         raise Unusable(f"the mask's annotation cannot be understood: {error}") from error
 
 
-def file_bytes(path: Path) -> Callable[[], bytes]:
+def make_file_reader(path: Path) -> Callable[[], bytes]:
     """The bytes of a file when asked for."""
 
     def read() -> bytes:
@@ -136,7 +136,7 @@ def file_bytes(path: Path) -> Callable[[], bytes]:
     return read
 
 
-def json_of(path: Path, what: str) -> Any:
+def read_json_file(path: Path, what: str) -> Any:
     """What a JSON file holds; `what` was expected there."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
@@ -148,7 +148,7 @@ def json_of(path: Path, what: str) -> Any:
         raise UserError(f"expected {what} in '{path}', which is no JSON: {error}") from error
 
 
-def lines_of(path: Path) -> list[str]:
+def read_lines(path: Path) -> list[str]:
     """The lines of a text file, without what surrounds them."""
     try:
         return [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
@@ -156,7 +156,7 @@ def lines_of(path: Path) -> list[str]:
         raise UserError(f"expected text in UTF-8 in '{path}', got something else: {error}") from error
 
 
-def photo_under(folders: Sequence[Path], name: str) -> Path | None:
+def find_photo(folders: Sequence[Path], name: str) -> Path | None:
     """Where a listed photo lies; never outside of these folders, whatever the list says."""
     for folder in folders:
         path = folder / name
@@ -168,7 +168,7 @@ def photo_under(folders: Sequence[Path], name: str) -> Path | None:
     return None
 
 
-def largest(areas: Mapping[str, float]) -> str:
+def choose_largest(areas: Mapping[str, float]) -> str:
     """The label whose regions cover most: what the picture is of; of equal ones the first by name."""
     return min(areas, key=lambda label: (-areas[label], label))
 
@@ -180,7 +180,7 @@ _INSIDE = 0.55  # of a pixel; more than half because OpenCV fills the border lin
 _CHARACTER_ZERO = 48
 
 
-def polygon_mask(polygons: Sequence[Sequence[float]], size: tuple[int, int]) -> NDArray[np.uint8]:
+def draw_polygons(polygons: Sequence[Sequence[float]], size: tuple[int, int]) -> NDArray[np.uint8]:
     """The mask, (height, width), 255 inside any of the polygons, each x, y, x, y ... in pixels."""
     height, width = size
     finer = _FINER if height * width <= _MANY_PIXELS else _COARSER
@@ -197,7 +197,7 @@ def polygon_mask(polygons: Sequence[Sequence[float]], size: tuple[int, int]) -> 
     return np.where(inside >= _INSIDE * finer * finer, 255, 0).astype(np.uint8)
 
 
-def run_lengths(said: Mapping[str, Any], size: tuple[int, int]) -> NDArray[np.uint8]:
+def decode_run_lengths(said: Mapping[str, Any], size: tuple[int, int]) -> NDArray[np.uint8]:
     """The mask of COCO's run lengths: column by column, beginning with the background; a text packs the numbers."""
     numbers = _counts(said)
     height, width = size
@@ -207,7 +207,7 @@ def run_lengths(said: Mapping[str, Any], size: tuple[int, int]) -> NDArray[np.ui
     return np.asarray(np.repeat(values, numbers).reshape(width, height).T.copy(), np.uint8)
 
 
-def refuse_other_size(told: tuple[Any, Any], size: tuple[int, int]) -> None:
+def check_photo_size(told: tuple[Any, Any], size: tuple[int, int]) -> None:
     """Regions of a photo that was turned or resized since lie elsewhere in it; files that tell no size are trusted."""
     if all(isinstance(side, int) and side > 0 for side in told) and told != size:
         raise Unusable(
@@ -215,7 +215,7 @@ def refuse_other_size(told: tuple[Any, Any], size: tuple[int, int]) -> None:
         )
 
 
-def area_of(region: Any) -> float:
+def measure_area(region: Any) -> float:
     """How many pixels polygons or run lengths cover; overlaps count twice."""
     if isinstance(region, Mapping):
         return float(sum(_counts(region)[1::2]))
@@ -231,7 +231,7 @@ def _counts(said: Mapping[str, Any]) -> list[int]:
     return numbers
 
 
-def as_run_lengths(mask: NDArray[np.uint8]) -> dict[str, Any]:
+def encode_run_lengths(mask: NDArray[np.uint8]) -> dict[str, Any]:
     """A mask as COCO's run lengths, the numbers unpacked."""
     column_by_column = (mask >= 128).T.ravel()
     edges = np.flatnonzero(np.diff(column_by_column)) + 1
@@ -239,7 +239,7 @@ def as_run_lengths(mask: NDArray[np.uint8]) -> dict[str, Any]:
     return {"size": list(mask.shape), "counts": [0, *counts] if column_by_column[0] else counts}
 
 
-def bounding_box(mask: NDArray[np.uint8]) -> tuple[int, int, int, int]:
+def find_bounding_box(mask: NDArray[np.uint8]) -> tuple[int, int, int, int]:
     """Left, top, width and height of the object; zeros where there is none."""
     rows, columns = (np.flatnonzero((mask >= 128).any(axis=axis)) for axis in (1, 0))
     if not len(rows):

@@ -21,24 +21,24 @@ from counterfoil.sources.annotations import (
     AnnotatedPhoto,
     AnnotationSource,
     Mask,
-    area_of,
-    as_run_lengths,
-    bounding_box,
-    file_bytes,
-    json_of,
-    largest,
-    photo_under,
-    polygon_mask,
-    refuse_other_size,
-    run_lengths,
+    check_photo_size,
+    choose_largest,
+    decode_run_lengths,
+    draw_polygons,
+    encode_run_lengths,
+    find_bounding_box,
+    find_photo,
+    make_file_reader,
+    measure_area,
+    read_json_file,
 )
 from counterfoil.types import Skipped
 
 
-def coco_source(path: Path) -> AnnotationSource:
+def open_coco(path: Path) -> AnnotationSource:
     """Photos and regions of an annotation file, or of a folder that holds one."""
     file = _file(path) if path.is_dir() else path
-    said = json_of(file, "COCO annotations")
+    said = read_json_file(file, "COCO annotations")
     if not isinstance(said, dict) or not all(isinstance(said.get(key), list) for key in _PARTS):
         raise UserError(f"expected COCO annotations with {', '.join(_PARTS)} in '{file}'")
     try:
@@ -81,7 +81,7 @@ def _area(row: Mapping[str, Any]) -> float:
     if row.get("area"):
         return float(row["area"])
     try:
-        return area_of(row["segmentation"])
+        return measure_area(row["segmentation"])
     except (OverflowError, TypeError, ValueError, Unusable):
         return 0.0  # the region cannot be drawn, which is said once its photo is read
 
@@ -100,23 +100,23 @@ def _listed(
     name = str(image["file_name"])
     if not regions:
         return Skipped(name, "source", "", "the photo has no region with a class")
-    path = photo_under(folders, name)
+    path = find_photo(folders, name)
     if path is None:
         return Skipped(name, "source", "", "the photo is not beside the annotations, nor in images/ or data/")
-    label = largest({label: sum(area for area, _ in rows) for label, rows in regions.items()})
+    label = choose_largest({label: sum(area for area, _ in rows) for label, rows in regions.items()})
     parts = [segmentation for _, segmentation in regions[label]]
     drawn = partial(_drawn, parts, (image.get("height"), image.get("width")))
-    return AnnotatedPhoto(f"{label}/{name}", label, str(path), file_bytes(path), drawn, _digest(parts))
+    return AnnotatedPhoto(f"{label}/{name}", label, str(path), make_file_reader(path), drawn, _digest(parts))
 
 
 def _drawn(parts: Sequence[Any], told: tuple[Any, Any], size: tuple[int, int]) -> Mask:
     """All regions together; `told` is the size that the file says."""
-    refuse_other_size(told, size)
+    check_photo_size(told, size)
     mask = np.zeros(size, np.uint8)
     for part in parts:
         if not isinstance(part, list | dict):
             raise Unusable("a region is neither polygons nor run lengths")
-        mask |= run_lengths(part, size) if isinstance(part, dict) else polygon_mask(part, size)
+        mask |= decode_run_lengths(part, size) if isinstance(part, dict) else draw_polygons(part, size)
     return mask
 
 
@@ -124,7 +124,7 @@ def _digest(parts: Sequence[Any]) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-def coco_annotations(rows: Sequence[tuple[str, str, Mask]], labels: Sequence[str]) -> str:
+def format_coco(rows: Sequence[tuple[str, str, Mask]], labels: Sequence[str]) -> str:
     """COCO JSON of photos: file name, label, mask; the masks as run lengths, to the pixel."""
     images, annotations = [], []
     for number, (name, label, mask) in enumerate(rows, 1):
@@ -132,7 +132,8 @@ def coco_annotations(rows: Sequence[tuple[str, str, Mask]], labels: Sequence[str
         images.append({"id": number, "file_name": name, "width": width, "height": height})
         annotations.append({
             "id": number, "image_id": number, "category_id": labels.index(label) + 1, "iscrowd": 0,
-            "area": int((mask >= 128).sum()), "bbox": list(bounding_box(mask)), "segmentation": as_run_lengths(mask),
+            "area": int((mask >= 128).sum()), "bbox": list(find_bounding_box(mask)),
+            "segmentation": encode_run_lengths(mask),
         })  # fmt: skip
     categories = [{"id": number, "name": label} for number, label in enumerate(labels, 1)]
     return json.dumps({"images": images, "annotations": annotations, "categories": categories})

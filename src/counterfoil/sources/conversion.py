@@ -16,13 +16,13 @@ from PIL import Image
 
 from counterfoil.errors import Unusable, UserError
 from counterfoil.sources.annotations import Mask
-from counterfoil.sources.coco import coco_annotations
-from counterfoil.sources.fiftyone import fiftyone_labels
-from counterfoil.sources.labelme import labelme_annotations
-from counterfoil.sources.parquet_dataset import write_pictures
-from counterfoil.sources.voc import voc_classes, voc_mask
+from counterfoil.sources.coco import format_coco
+from counterfoil.sources.fiftyone import format_fiftyone_labels
+from counterfoil.sources.labelme import format_labelme
+from counterfoil.sources.parquet_dataset import write_parquet_dataset
+from counterfoil.sources.voc import encode_voc_mask, list_voc_classes
 from counterfoil.sources.webdataset import write_shard
-from counterfoil.store.files import folder_name
+from counterfoil.store.files import make_folder_name
 from counterfoil.types import Sample, Skipped, Source
 
 _SAMPLES_PER_SHARD = 1000
@@ -51,7 +51,7 @@ def _put(path: Path, data: bytes | str) -> None:
 
 def _folder(photos: Iterable[Photo], labels: Sequence[str], out: Path) -> None:
     for photo in photos:
-        label = folder_name(photo.label)
+        label = make_folder_name(photo.label)
         _put(out / "images" / label / f"{photo.name}.png", _png(photo.image))
         if photo.mask is not None:
             _put(out / "masks" / label / f"{photo.name}.png", _png(photo.mask))
@@ -63,23 +63,23 @@ def _coco(photos: Iterable[Photo], labels: Sequence[str], out: Path) -> None:
         _put(out / "data" / f"{photo.name}.png", _png(photo.image))
         if photo.mask is not None:
             rows.append((f"{photo.name}.png", photo.label, photo.mask))
-    _put(out / "labels.json", coco_annotations(rows, labels))
+    _put(out / "labels.json", format_coco(rows, labels))
 
 
 def _labelme(photos: Iterable[Photo], labels: Sequence[str], out: Path) -> None:
     for photo in photos:
         _put(out / f"{photo.name}.png", _png(photo.image))
         if photo.mask is not None:
-            _put(out / f"{photo.name}.json", labelme_annotations(f"{photo.name}.png", photo.label, photo.mask))
+            _put(out / f"{photo.name}.json", format_labelme(f"{photo.name}.png", photo.label, photo.mask))
 
 
 def _voc(photos: Iterable[Photo], labels: Sequence[str], out: Path) -> None:
-    names = voc_classes(labels)
+    names = list_voc_classes(labels)
     _put(out / "classes.txt", "\n".join(names) + "\n")
     for photo in photos:
         _put(out / "JPEGImages" / f"{photo.name}.png", _png(photo.image))
         if photo.mask is not None:
-            _put(out / "SegmentationClass" / f"{photo.name}.png", voc_mask(photo.mask, names.index(photo.label)))
+            _put(out / "SegmentationClass" / f"{photo.name}.png", encode_voc_mask(photo.mask, names.index(photo.label)))
 
 
 def _webdataset(photos: Iterable[Photo], labels: Sequence[str], out: Path) -> None:
@@ -97,7 +97,7 @@ def _files(photo: Photo) -> dict[str, bytes]:
 def _parquet(photos: Iterable[Photo], labels: Sequence[str], out: Path) -> None:
     for number, batch in enumerate(_batches(photos)):
         rows = [(_png(row.image), row.label, None if row.mask is None else _png(row.mask)) for row in batch]
-        write_pictures(out / f"part-{number:06d}.parquet", rows, labels)
+        write_parquet_dataset(out / f"part-{number:06d}.parquet", rows, labels)
 
 
 def _fiftyone(photos: Iterable[Photo], labels: Sequence[str], out: Path) -> None:
@@ -107,7 +107,7 @@ def _fiftyone(photos: Iterable[Photo], labels: Sequence[str], out: Path) -> None
         if photo.mask is not None:
             _put(out / "labels" / f"{photo.name}.png", _png(photo.mask))
         of_photos[photo.name] = photo.label
-    _put(out / "labels.json", fiftyone_labels(of_photos, labels))
+    _put(out / "labels.json", format_fiftyone_labels(of_photos, labels))
 
 
 def _batches(photos: Iterable[Photo]) -> Iterator[list[Photo]]:
@@ -128,12 +128,12 @@ WRITERS: dict[str, Callable[[Iterable[Photo], Sequence[str], Path], None]] = {  
 NEED_MASKS = ("coco", "labelme", "voc")  # formats in which a photo without a mask has no label either
 
 
-def file_name(sample: Sample, used: set[str], form: str) -> str:
+def choose_file_name(sample: Sample, used: set[str], form: str) -> str:
     """A name that is no other photo's: its own in class folders; with its label before it where all lie together."""
     path = PurePosixPath(sample.id)
     in_folders = form == "folder"
-    folder = f"{folder_name(sample.label)}/" if in_folders else ""
-    plain = folder_name(_stem(path)) if in_folders else _joined(path)
+    folder = f"{make_folder_name(sample.label)}/" if in_folders else ""
+    plain = make_folder_name(_stem(path)) if in_folders else _joined(path)
     name, number = plain, 2
     while f"{folder}{name}".lower() in used:
         name, number = f"{plain}-{number}", number + 1
@@ -144,7 +144,7 @@ def file_name(sample: Sample, used: set[str], form: str) -> str:
 def _joined(path: PurePosixPath) -> str:
     """Label and name; a name that begins with the label, as conversions write it, stays as it is."""
     label, name = (text.replace(" ", "_").replace(".", "_") for text in (path.parent.name, _stem(path)))
-    return folder_name(name if name.startswith(f"{label}-") else f"{label}-{name}".strip("-"))
+    return make_folder_name(name if name.startswith(f"{label}-") else f"{label}-{name}".strip("-"))
 
 
 def _stem(path: PurePosixPath) -> str:
@@ -189,4 +189,4 @@ def _photos(source: Source, samples: Sequence[Sample], form: str, skipped: list[
         if mask is None and form in NEED_MASKS:
             skipped.append(Skipped(sample.id, "source", "", f"the photo has no mask, which {form} needs"))
             continue
-        yield Photo(sample.label, file_name(sample, used, form), image, mask)
+        yield Photo(sample.label, choose_file_name(sample, used, form), image, mask)

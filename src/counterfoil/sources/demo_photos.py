@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from counterfoil.assets.cache import asset
+from counterfoil.assets.cache import fetch_asset
 from counterfoil.sources.pixels import read_photo
 from counterfoil.types import Sample, Skipped, SourceBase
 
@@ -44,7 +44,7 @@ class DemoSource(SourceBase):
     @cached_property
     def _folders(self) -> dict[str, Path]:
         """Where the photos of each bundle lie; every bundle is fetched and verified once."""
-        return {name: asset(bundle) for name, bundle in _BUNDLES.items()}
+        return {name: fetch_asset(bundle) for name, bundle in _BUNDLES.items()}
 
     def samples(self) -> tuple[Sequence[Sample], Sequence[Skipped]]:
         """Every demo photo, and those left out with the reason."""

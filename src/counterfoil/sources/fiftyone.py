@@ -16,14 +16,21 @@ from typing import Any
 import numpy as np
 
 from counterfoil.errors import Unusable, UserError
-from counterfoil.sources.annotations import AnnotatedPhoto, AnnotationSource, Mask, file_bytes, json_of, photo_under
-from counterfoil.sources.pixels import MAX_PIXELS, mask_of
+from counterfoil.sources.annotations import (
+    AnnotatedPhoto,
+    AnnotationSource,
+    Mask,
+    find_photo,
+    make_file_reader,
+    read_json_file,
+)
+from counterfoil.sources.pixels import MAX_PIXELS, decode_mask
 from counterfoil.types import Skipped
 
 _HEADER = 1024  # bytes before the values of NumPy's file format, with room to spare
 
 
-def fiftyone_source(path: Path) -> AnnotationSource:
+def open_fiftyone(path: Path) -> AnnotationSource:
     """Photos of `FiftyOneImageClassificationDataset` (labels.json) or of `FiftyOneDataset` (samples.json)."""
     if (path / "labels.json").is_file():
         found = _classification(path)
@@ -35,7 +42,7 @@ def fiftyone_source(path: Path) -> AnnotationSource:
 
 
 def _classification(path: Path) -> list[AnnotatedPhoto | Skipped]:
-    said = json_of(path / "labels.json", "FiftyOne's labels")
+    said = read_json_file(path / "labels.json", "FiftyOne's labels")
     labels = said.get("labels") if isinstance(said, dict) else None
     if not isinstance(labels, dict):
         raise UserError(f"expected 'labels' by photo in '{path / 'labels.json'}'")
@@ -63,11 +70,11 @@ def _photo(path: Path, photo: Path | None, key: str, label: str | None) -> Annot
     if photo is None:
         return Skipped(key, "source", "", "the photo is not in data/")
     mask = path / "labels" / f"{key}.png"
-    return _listed(label, photo, file_bytes(mask) if mask.is_file() else None, mask_of)
+    return _listed(label, photo, make_file_reader(mask) if mask.is_file() else None, decode_mask)
 
 
 def _dataset(path: Path) -> list[AnnotatedPhoto | Skipped]:
-    said = json_of(path / "samples.json", "FiftyOne's samples")
+    said = read_json_file(path / "samples.json", "FiftyOne's samples")
     rows = said.get("samples") if isinstance(said, dict) else None
     if not isinstance(rows, list):
         raise UserError(f"expected a list of samples in '{path / 'samples.json'}'")
@@ -79,13 +86,13 @@ def _row(path: Path, row: Any) -> AnnotatedPhoto | Skipped:
         return Skipped(str(row)[:80], "source", "", "the sample is no object of JSON")
     name = str(row.get("filepath", ""))
     label = _first(row, "label")
-    photo = photo_under([path, path / "data"], name)
+    photo = find_photo([path, path / "data"], name)
     if label is None or photo is None:
         reason = "the photo has no label" if label is None else "the photo is not in the export"
         return Skipped(name, "source", "", reason)
     drawn = _first(row, "mask_path")
-    if drawn and (file := photo_under([path], drawn)):
-        return _listed(label, photo, file_bytes(file), mask_of)
+    if drawn and (file := find_photo([path], drawn)):
+        return _listed(label, photo, make_file_reader(file), decode_mask)
     inside = _inside(row)
     return _listed(label, photo, partial(_decoded, inside) if inside else None, _from_numpy)
 
@@ -132,15 +139,15 @@ def _listed(
 ) -> AnnotatedPhoto | Skipped:
     name = f"{label}/{photo.name}"
     if mask is None:
-        return AnnotatedPhoto(name, label, photo.name, file_bytes(photo), None)
+        return AnnotatedPhoto(name, label, photo.name, make_file_reader(photo), None)
     try:
         digest = hashlib.sha256(mask()).hexdigest()
     except Unusable as error:
         return Skipped(name, "source", "", str(error))
-    return AnnotatedPhoto(name, label, photo.name, file_bytes(photo), lambda size: decode(mask()), digest)
+    return AnnotatedPhoto(name, label, photo.name, make_file_reader(photo), lambda size: decode(mask()), digest)
 
 
-def fiftyone_labels(of_photos: Mapping[str, str], classes: Sequence[str]) -> str:
+def format_fiftyone_labels(of_photos: Mapping[str, str], classes: Sequence[str]) -> str:
     """labels.json of a classification export: photos by stem, labels as indices of the classes."""
     numbers = {label: number for number, label in enumerate(classes)}
     return json.dumps({"classes": list(classes), "labels": {stem: numbers[of] for stem, of in of_photos.items()}})

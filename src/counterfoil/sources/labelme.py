@@ -21,21 +21,21 @@ from counterfoil.sources.annotations import (
     AnnotatedPhoto,
     AnnotationSource,
     Mask,
-    area_of,
-    bounding_box,
-    file_bytes,
-    json_of,
-    largest,
-    photo_under,
-    polygon_mask,
-    refuse_other_size,
+    check_photo_size,
+    choose_largest,
+    draw_polygons,
+    find_bounding_box,
+    find_photo,
+    make_file_reader,
+    measure_area,
+    read_json_file,
 )
 from counterfoil.types import Skipped
 
 _CIRCLE_POINTS = 128
 
 
-def labelme_source(path: Path) -> AnnotationSource:
+def open_labelme(path: Path) -> AnnotationSource:
     """Photos of a folder of LabelMe files, searched through all its folders."""
     if not path.is_dir():
         raise UserError(f"expected a folder of LabelMe's JSON files, got '{path}', which is none; check the path")
@@ -46,7 +46,7 @@ def labelme_source(path: Path) -> AnnotationSource:
 def _listed(folder: Path, file: Path) -> AnnotatedPhoto | Skipped:
     name = file.relative_to(folder).as_posix()
     try:
-        return _understood(folder, name, json_of(file, "LabelMe's annotations"))
+        return _understood(folder, name, read_json_file(file, "LabelMe's annotations"))
     except (UserError, Unusable) as error:
         return Skipped(name, "source", "", str(error))
     except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
@@ -67,7 +67,7 @@ def _understood(folder: Path, name: str, said: Any) -> AnnotatedPhoto | Skipped:
         return Skipped(
             name, "source", "", f"the photo {said.get('imagePath')} is not where its file says, nor inside it"
         )
-    label = largest({label: sum(map(_area, parts)) for label, parts in shapes.items()})
+    label = choose_largest({label: sum(map(_area, parts)) for label, parts in shapes.items()})
     parts = shapes[label]
     digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
     drawn = partial(_drawn, parts, (said.get("imageHeight"), said.get("imageWidth")))
@@ -77,9 +77,9 @@ def _understood(folder: Path, name: str, said: Any) -> AnnotatedPhoto | Skipped:
 def _photo(folder: Path, place: PurePosixPath, said: Mapping[str, Any]) -> Callable[[], bytes] | None:
     """The photo where the file, which lies in `place`, says or else beside it, or the one inside it."""
     told = PurePosixPath(str(said.get("imagePath", "")).replace("\\", "/"))
-    path = photo_under([folder], str(place / told)) or photo_under([folder / place], told.name)
+    path = find_photo([folder], str(place / told)) or find_photo([folder / place], told.name)
     if path is not None:
-        return file_bytes(path)
+        return make_file_reader(path)
     return partial(_decoded, said["imageData"]) if said.get("imageData") else None
 
 
@@ -111,7 +111,7 @@ _SHAPES = ("polygon", "rectangle", "oriented_rectangle", "circle", "mask")
 def _area(shape: Mapping[str, Any]) -> float:
     if shape.get("shape_type") == "mask":
         return float((_stamp(shape) > 0).sum())
-    return area_of([_polygon(shape)])
+    return measure_area([_polygon(shape)])
 
 
 def _stamp(shape: Mapping[str, Any]) -> Mask:
@@ -125,7 +125,7 @@ def _stamp(shape: Mapping[str, Any]) -> Mask:
 
 def _drawn(parts: Sequence[Mapping[str, Any]], told: tuple[Any, Any], size: tuple[int, int]) -> Mask:
     """All shapes together; `told` is the size that the file says."""
-    refuse_other_size(told, size)
+    check_photo_size(told, size)
     mask = np.zeros(size, np.uint8)
     for part in parts:
         if part.get("shape_type") == "mask":
@@ -134,13 +134,13 @@ def _drawn(parts: Sequence[Mapping[str, Any]], told: tuple[Any, Any], size: tupl
             left, top = max(0, left), max(0, top)
             mask[top : top + stamp.shape[0], left : left + stamp.shape[1]] |= stamp
         else:
-            mask |= polygon_mask([_polygon(part)], size)
+            mask |= draw_polygons([_polygon(part)], size)
     return mask
 
 
-def labelme_annotations(name: str, label: str, mask: Mask) -> str:
+def format_labelme(name: str, label: str, mask: Mask) -> str:
     """LabelMe's JSON of one photo: its mask as a shape of kind "mask", to the pixel, as polygons have no holes."""
-    left, top, width, height = bounding_box(mask)
+    left, top, width, height = find_bounding_box(mask)
     stamp = io.BytesIO()
     Image.fromarray(mask[top : top + height, left : left + width] >= 128).save(stamp, "PNG")
     shape: dict[str, Any] = {

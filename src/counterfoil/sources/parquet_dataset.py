@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from counterfoil.errors import Unusable, UserError
-from counterfoil.sources.annotations import AnnotatedPhoto, AnnotationSource, file_bytes, photo_under
-from counterfoil.sources.pixels import mask_of
+from counterfoil.sources.annotations import AnnotatedPhoto, AnnotationSource, find_photo, make_file_reader
+from counterfoil.sources.pixels import decode_mask
 from counterfoil.store.parquet import open_parquet
 from counterfoil.types import Skipped
 
@@ -20,7 +20,7 @@ _LABELS = ("label", "labels", "class", "class_name", "fine_label")
 _MASKS = ("mask", "annotation", "segmentation")
 
 
-def parquet_source(path: Path) -> AnnotationSource:
+def open_parquet_dataset(path: Path) -> AnnotationSource:
     """The photos of a .parquet file or of a folder of .parquet or .arrow files; pictures are decoded when asked for."""
     files = [path] if path.is_file() else sorted([*path.rglob("*.parquet"), *path.rglob("*.arrow")])
     if not files:
@@ -107,10 +107,10 @@ class _Cell:
         return data
 
     def _named_file(self, name: str) -> bytes:
-        path = photo_under([self.folder], name)
+        path = find_photo([self.folder], name)
         if path is None:
             raise Unusable(f"the row holds no picture but names the file {name}, which is not below the folder given")
-        return file_bytes(path)()
+        return make_file_reader(path)()
 
 
 def _entry(name: str, label: str | None, photo: _Cell, mask: _Cell | None) -> AnnotatedPhoto | Skipped:
@@ -122,10 +122,10 @@ def _entry(name: str, label: str | None, photo: _Cell, mask: _Cell | None) -> An
         digest = hashlib.sha256(mask.read()).hexdigest()
     except Unusable as error:
         return Skipped(name, "source", "", f"the mask cannot be used: {error}")
-    return AnnotatedPhoto(f"{label}/{name}", label, name, photo.read, lambda size: mask_of(mask.read()), digest)
+    return AnnotatedPhoto(f"{label}/{name}", label, name, photo.read, lambda size: decode_mask(mask.read()), digest)
 
 
-def write_pictures(path: Path, rows: list[tuple[bytes, str, bytes | None]], labels: Sequence[str]) -> Path:
+def write_parquet_dataset(path: Path, rows: list[tuple[bytes, str, bytes | None]], labels: Sequence[str]) -> Path:
     """Photo, label and mask as a Parquet file that `datasets` opens as pictures with class names.
 
     All files of a set have the same `labels`: `datasets` takes the names of the first file for all of them.

@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from counterfoil.errors import Unusable
-from counterfoil.types import Picture
 
 
-def decoded(data: bytes, name: str) -> NDArray[np.uint8]:
+def decode_picture(data: bytes, name: str) -> NDArray[np.uint8]:
     """The pixels of a picture, (height, width, 3), RGB."""
     try:
         image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR) if data else None
@@ -28,21 +27,16 @@ def decoded(data: bytes, name: str) -> NDArray[np.uint8]:
     return np.asarray(cv2.cvtColor(image, cv2.COLOR_BGR2RGB), np.uint8)
 
 
-def pixel_hash(image: NDArray[np.uint8]) -> str:
-    """Hash of the pixels, row by row, as the workspace has it."""
+def hash_pixels(image: NDArray[np.uint8]) -> str:
+    """SHA-256 of the pixels, row by row, as the manifest of a workspace holds it."""
     return hashlib.sha256(np.ascontiguousarray(image).data).hexdigest()
-
-
-def pixel_digest(picture: Picture) -> str:
-    """Hash of a picture's pixels, row by row."""
-    return hashlib.sha256(picture.image.tobytes()).hexdigest()
 
 
 MAX_PIXELS = 100_000_000  # past this a file is a decompression bomb, not a picture of a benchmark
 _ARCHIVE_FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF")  # whatever ImageNet's files hold behind the name .JPEG
 
 
-def pixels(data: bytes) -> NDArray[np.uint8]:
+def decode_archive_picture(data: bytes) -> NDArray[np.uint8]:
     """The picture, (height, width, 3), RGB; transparent places are laid on white."""
     try:
         with Image.open(io.BytesIO(data), formats=_ARCHIVE_FORMATS) as picture:
@@ -80,7 +74,7 @@ warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)
 
 def read_photo(path: Path) -> NDArray[np.uint8]:
     """The photo, upright, (height, width, 3), RGB."""
-    return photo_of(_bytes(path))
+    return decode_photo(_bytes(path))
 
 
 def read_as_stored(path: Path) -> NDArray[np.uint8]:
@@ -90,7 +84,7 @@ def read_as_stored(path: Path) -> NDArray[np.uint8]:
         return _colours(picture)
 
 
-def photo_of(data: bytes) -> NDArray[np.uint8]:
+def decode_photo(data: bytes) -> NDArray[np.uint8]:
     """The same from the bytes of a file."""
     with _opened(data) as picture:
         plain = picture.format == "JPEG" and picture.mode == "RGB" and picture.getexif().get(0x0112, 1) == 1
@@ -103,10 +97,10 @@ def photo_of(data: bytes) -> NDArray[np.uint8]:
 
 def read_mask(path: Path) -> NDArray[np.uint8]:
     """The mask, (height, width): 0 off the object, 255 on it, between at soft edges, 128 alone for "unknown"."""
-    return mask_of(_bytes(path))
+    return decode_mask(_bytes(path))
 
 
-def mask_of(data: bytes) -> NDArray[np.uint8]:
+def decode_mask(data: bytes) -> NDArray[np.uint8]:
     """The same from the bytes of a file."""
     with _opened(data) as picture:
         try:

@@ -8,16 +8,16 @@ from pathlib import Path
 from counterfoil.errors import UserError
 from counterfoil.plugins import Plugin, find_plugin, list_plugins, reporting_errors
 from counterfoil.sources.annotations import AnnotationSource
-from counterfoil.sources.coco import coco_source
+from counterfoil.sources.coco import open_coco
 from counterfoil.sources.demo_photos import DemoSource
-from counterfoil.sources.fiftyone import fiftyone_source
+from counterfoil.sources.fiftyone import open_fiftyone
 from counterfoil.sources.folder import FolderSource
 from counterfoil.sources.imagenet_s import PREFIX as IMAGENET_S
 from counterfoil.sources.imagenet_s import ImageNetSSource
-from counterfoil.sources.labelme import labelme_source
-from counterfoil.sources.parquet_dataset import parquet_source
-from counterfoil.sources.voc import voc_source
-from counterfoil.sources.webdataset import webdataset_source
+from counterfoil.sources.labelme import open_labelme
+from counterfoil.sources.parquet_dataset import open_parquet_dataset
+from counterfoil.sources.voc import open_voc
+from counterfoil.sources.webdataset import open_webdataset
 from counterfoil.types import Source
 
 ENTRY_POINTS = "counterfoil.sources"  # the group in which another package names its loaders by scheme
@@ -35,7 +35,7 @@ SOURCES = {
 }
 
 
-def source_schemes() -> dict[str, str]:
+def list_source_schemes() -> dict[str, str]:
     """What each address of photos opens, ours and those of other packages."""
     ours = {name.partition(":")[0] for name in SOURCES}
     plugins = list_plugins(ENTRY_POINTS)
@@ -43,12 +43,12 @@ def source_schemes() -> dict[str, str]:
 
 
 FORMATS: dict[str, Callable[[Path], AnnotationSource]] = {
-    "coco": coco_source,
-    "labelme": labelme_source,
-    "voc": voc_source,
-    "webdataset": webdataset_source,
-    "parquet": parquet_source,
-    "fiftyone": fiftyone_source,
+    "coco": open_coco,
+    "labelme": open_labelme,
+    "voc": open_voc,
+    "webdataset": open_webdataset,
+    "parquet": open_parquet_dataset,
+    "fiftyone": open_fiftyone,
 }
 
 

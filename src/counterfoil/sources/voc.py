@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
 
 from counterfoil.errors import Unusable, UserError
-from counterfoil.sources.annotations import AnnotatedPhoto, AnnotationSource, Mask, file_bytes, largest, lines_of
+from counterfoil.sources.annotations import (
+    AnnotatedPhoto,
+    AnnotationSource,
+    Mask,
+    choose_largest,
+    make_file_reader,
+    read_lines,
+)
 from counterfoil.types import Skipped
 
 CLASSES = (
@@ -27,7 +34,7 @@ _BORDER = 11  # pixels across: void this near to the object is its own doubtful 
 _PICTURES = (".jpg", ".jpeg", ".png")
 
 
-def voc_source(path: Path) -> AnnotationSource:
+def open_voc(path: Path) -> AnnotationSource:
     """The photos of a VOC folder that have a mask; one's own classes stand in classes.txt, background first."""
     photos, masks = path / "JPEGImages", path / "SegmentationClass"
     if not photos.is_dir() or not masks.is_dir():
@@ -56,10 +63,10 @@ def _classes(path: Path) -> _Classes:
     """Our classes.txt, the labelmap.txt of Datumaro and CVAT, or VOC's own."""
     ours, theirs = path / "classes.txt", path / "labelmap.txt"
     if ours.is_file():
-        return _in_order([line for line in lines_of(ours) if line])
+        return _in_order([line for line in read_lines(ours) if line])
     if not theirs.is_file():
         return _in_order(CLASSES)
-    rows = [line.split(":") for line in lines_of(theirs) if line and not line.startswith("#")]
+    rows = [line.split(":") for line in read_lines(theirs) if line and not line.startswith("#")]
     plain = _in_order([row[0] for row in rows])
     colours = [_number(row[1]) if len(row) > 1 and row[1] else plain.colours[index] for index, row in enumerate(rows)]
     return _Classes(plain.names, tuple(colours))
@@ -95,10 +102,12 @@ def _listed(photos: Path, file: Path, classes: _Classes) -> AnnotatedPhoto | Ski
         return Skipped(file.name, "source", "", "the mask shows no object")
     if max(areas) >= len(names):
         return Skipped(file.name, "source", "", f"the mask has the class {max(areas)} of {len(names)}; see classes.txt")
-    label = largest({names[value]: count for value, count in areas.items()})
+    label = choose_largest({names[value]: count for value, count in areas.items()})
     mask = partial(_drawn, data, classes, names.index(label))
     digest = hashlib.sha256(data).hexdigest()
-    return AnnotatedPhoto(f"{label}/{photo.name}", label, f"JPEGImages/{photo.name}", file_bytes(photo), mask, digest)
+    return AnnotatedPhoto(
+        f"{label}/{photo.name}", label, f"JPEGImages/{photo.name}", make_file_reader(photo), mask, digest
+    )
 
 
 def _indices(data: bytes, classes: _Classes) -> Mask:
@@ -135,12 +144,12 @@ def _drawn(data: bytes, classes: _Classes, value: int, size: tuple[int, int]) ->
     return mask
 
 
-def voc_classes(labels: Sequence[str]) -> tuple[str, ...]:
+def list_voc_classes(labels: Sequence[str]) -> tuple[str, ...]:
     """The classes of labels, background first, where one byte has room for them."""
     return _in_order(["background", *labels]).names
 
 
-def voc_mask(mask: Mask, value: int) -> bytes:
+def encode_voc_mask(mask: Mask, value: int) -> bytes:
     """A mask as VOC writes it: a palette whose index is the class, unknown pixels void."""
     indices = np.where(mask >= 128, value, 0).astype(np.uint8)
     graded = len(np.unique(mask)) > 3

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from counterfoil.errors import Unusable, UserError
-from counterfoil.sources.annotations import AnnotatedPhoto, AnnotationSource, lines_of
-from counterfoil.sources.pixels import mask_of
+from counterfoil.sources.annotations import AnnotatedPhoto, AnnotationSource, read_lines
+from counterfoil.sources.pixels import decode_mask
 from counterfoil.store.files import open_atomically
 from counterfoil.types import Skipped
 
@@ -39,7 +39,7 @@ class _Part:
         return data
 
 
-def webdataset_source(path: Path) -> AnnotationSource:
+def open_webdataset(path: Path) -> AnnotationSource:
     """The photos of one shard or of all shards of a folder, read where they lie."""
     shards = sorted(path.glob("*.tar")) if path.is_dir() else [path]
     if not shards or not all(shard.is_file() for shard in shards):
@@ -79,7 +79,7 @@ def _refuse_early_end(shard: Path, end: int) -> None:
 def _class_names(folder: Path) -> list[str]:
     """The names behind numbers, one a line; without them a number has no meaning here."""
     file = folder / "classes.txt"
-    return lines_of(file) if file.is_file() else []
+    return read_lines(file) if file.is_file() else []
 
 
 def _listed(name: str, parts: Mapping[str, _Part], names: list[str]) -> AnnotatedPhoto | Skipped:
@@ -94,7 +94,9 @@ def _listed(name: str, parts: Mapping[str, _Part], names: list[str]) -> Annotate
     entry = AnnotatedPhoto(f"{label}/{PurePosixPath(name).name}", label, f"{photo.shard.name}:{name}", photo.read, None)
     if drawn is None:
         return entry
-    return replace(entry, mask=lambda size: mask_of(drawn.read()), annotation=hashlib.sha256(drawn.read()).hexdigest())
+    return replace(
+        entry, mask=lambda size: decode_mask(drawn.read()), annotation=hashlib.sha256(drawn.read()).hexdigest()
+    )
 
 
 def _label(parts: Mapping[str, _Part], names: list[str]) -> str:

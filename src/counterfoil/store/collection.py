@@ -108,7 +108,7 @@ class LabelledPictures(Sequence[StoredVariant]):
     def _shown(self, stored: StoredVariant) -> StoredVariant:
         variant, label = stored.variant, self.label_of[stored.variant.label]
         named = stored if variant.label == label else replace(stored, variant=replace(variant, label=label))
-        return with_sample(named)
+        return ensure_sample(named)
 
     @cached_property
     def by_id(self) -> PicturesById:
@@ -140,7 +140,7 @@ class PicturesById:
         return (stored for stored in alike if stored.variant.id == variant_id)
 
 
-def with_sample(stored: StoredVariant) -> StoredVariant:
+def ensure_sample(stored: StoredVariant) -> StoredVariant:
     """A picture that is of no sample is one by itself."""
     variant = stored.variant
     return stored if variant.sample_id else replace(stored, variant=replace(variant, sample_id=variant.id))

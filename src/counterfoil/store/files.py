@@ -54,7 +54,7 @@ def hash_file(path: Path) -> str:
     return digest.hexdigest()
 
 
-def folder_name(text: str) -> str:
+def make_folder_name(text: str) -> str:
     """A label as the name of one folder: labels come from strangers' files, and "../x" or "/x" would lead elsewhere."""
     plain = re.sub(r"[/\\\x00-\x1f\x7f]", "_", text).encode("utf-8", "replace")[:_NAME_BYTES].decode("utf-8", "ignore")
     return "_" * max(1, len(plain)) if plain in ("", ".", "..") else plain

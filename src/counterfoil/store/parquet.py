@@ -128,7 +128,7 @@ def open_parquet(path: Path, read_dictionary: bool = False) -> Iterator[Any]:
             raise UserError(f"expected a whole Parquet file, got {path}: it is damaged: {line}") from error
 
 
-def column_names(path: Path) -> list[str]:
+def read_column_names(path: Path) -> list[str]:
     """The columns that a table has: an older counterfoil wrote fewer."""
     with open_parquet(path) as file:
         return list(file.schema_arrow.names)

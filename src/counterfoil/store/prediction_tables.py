@@ -39,7 +39,7 @@ PREDICTION_COLUMNS: dict[str, Kind] = {
 }  # fmt: skip
 
 
-def table_name(model: str) -> str:
+def make_table_name(model: str) -> str:
     """A model's address as a file name that every file system takes."""
     name = re.sub(r"[^A-Za-z0-9.]+", "-", model).strip("-.") or "model"
     return name if len(name) <= 100 else f"{name[:90]}-{hashlib.sha256(model.encode()).hexdigest()[:8]}"
@@ -80,7 +80,7 @@ class ResultTables:
         self._working_size = working_size or 0
         self._stack = ExitStack()
         self._variants = self._open(folder / "variants.parquet", MANIFEST_COLUMNS)
-        files = prediction_files(folder, models)
+        files = locate_predictions(folder, models)
         self._predictions = {model: self._open(path, PREDICTION_COLUMNS) for model, path in files.items()}
 
     def _open(self, path: Path, columns: Mapping[str, Kind]) -> _Table:
@@ -124,7 +124,7 @@ def _distinct_names(models: Sequence[str]) -> Iterator[str]:
     """File names for models, numbered where two addresses fold to the same."""
     used: set[str] = set()
     for model in models:
-        plain = table_name(model)
+        plain = make_table_name(model)
         choices = itertools.chain([plain], (f"{plain}-{number}" for number in itertools.count(2)))
         name = next(choice for choice in choices if choice.lower() not in used)
         used.add(name.lower())
@@ -161,7 +161,7 @@ def read_centres(table: Mapping[str, Any], attributes: Collection[str]) -> dict[
     return {name: (x, y) for name, attribute, x, y in rows if attribute in attributes}
 
 
-def prediction_files(folder: Path, models: Sequence[str]) -> dict[str, Path]:
+def locate_predictions(folder: Path, models: Sequence[str]) -> dict[str, Path]:
     """Where the answers of each model are."""
     names = _distinct_names(models)
     return {model: folder / "predictions" / f"{name}.parquet" for model, name in zip(models, names, strict=True)}

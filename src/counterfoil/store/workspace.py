@@ -17,18 +17,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import Unusable, UserError
-from counterfoil.store.files import folder_name, write_atomically
+from counterfoil.store.files import make_folder_name, write_atomically
 from counterfoil.store.parquet import read_table
 from counterfoil.store.prediction_tables import read_provenance, read_run_record, read_variants
 from counterfoil.types import AnnotatorRecord, Decision, MiningResult, StoredVariant, Variant, VerificationResult
 
 
-def picture_file(variant: Variant) -> PurePosixPath:
+def locate_picture(variant: Variant) -> PurePosixPath:
     """Where a variant lies: edit/level/label/name.png, so that each condition is an image folder of its own."""
     name = PurePosixPath(str(variant.sample_id)).stem[:80]
     tail = f"-{variant.replicate}" if variant.replicate else ""
     level = re.sub(r"[^\w.+-]+", "_", variant.level)
-    return PurePosixPath(variant.edit, level, folder_name(variant.label), f"{name}-{variant.id[:8]}{tail}.png")
+    return PurePosixPath(variant.edit, level, make_folder_name(variant.label), f"{name}-{variant.id[:8]}{tail}.png")
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,9 @@ class Workspace:
         table = read_table(self.folder / "variants.parquet")
         known = (table["sha256"], table["sample_digest"], table["object_share"], read_provenance(table))
         return tuple(
-            StoredVariant(variant, f"pictures/{picture_file(variant)}", str(sha256), str(sample), float(share), photos)
+            StoredVariant(
+                variant, f"pictures/{locate_picture(variant)}", str(sha256), str(sample), float(share), photos
+            )
             for variant, sha256, sample, share, photos in zip(read_variants(table), *known, strict=True)
         )
 

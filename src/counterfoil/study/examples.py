@@ -13,7 +13,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.sources.pixels import pixel_digest
+from counterfoil.sources.pixels import hash_pixels
 from counterfoil.statistics.answers import Answers, Condition
 from counterfoil.statistics.drops import flipped
 from counterfoil.store.files import write_atomically
@@ -93,7 +93,7 @@ class ThumbnailCache:
 
     def _made(self, variant: Variant, pixels: str) -> bytes | None:
         made = self.make(variant)
-        return None if made is None or pixel_digest(made) != pixels else thumbnail_jpeg(made.image)
+        return None if made is None or hash_pixels(made.image) != pixels else thumbnail_jpeg(made.image)
 
 
 def _thumbnail(folder: Path, pixels: str) -> Path:

@@ -20,7 +20,7 @@ from counterfoil.statistics.intervals import RATE, Estimate, estimate, holm
 from counterfoil.statistics.paired import Contrast, compare_drops
 from counterfoil.statistics.power import detectable_drops
 from counterfoil.store.parquet import read_table
-from counterfoil.store.prediction_tables import prediction_files, read_run, read_run_record, read_skipped
+from counterfoil.store.prediction_tables import locate_predictions, read_run, read_run_record, read_skipped
 from counterfoil.study.predictions import Predictions, read_answers, top5_correct
 from counterfoil.types import Drop, Run, Skipped
 
@@ -255,7 +255,7 @@ def _read(folder: Path, name: str) -> tuple[Run, dict[str, Path]]:
     """The record and the tables of one run, its models under the name that was given."""
     run = read_run(folder)
     called = {model: _called(model, name, len(run.models)) for model in run.models}
-    files = {called[model]: path for model, path in prediction_files(folder, run.models).items()}
+    files = {called[model]: path for model, path in locate_predictions(folder, run.models).items()}
     missing = [path for path in files.values() if not path.is_file()]
     if missing:
         raise UserError(f"expected the answers of every model of the run, but {missing[0]} is not there")

@@ -24,7 +24,7 @@ from counterfoil.statistics.answers import encode_labels
 from counterfoil.statistics.intervals import Estimate, estimate
 from counterfoil.statistics.shares import PhotoCounts, estimate_share, mean_share, pooled_share, share_change
 from counterfoil.store.parquet import read_table
-from counterfoil.store.prediction_tables import prediction_files, read_run
+from counterfoil.store.prediction_tables import locate_predictions, read_run
 from counterfoil.store.workspace import Workspace
 from counterfoil.study.runs import find_surrogates
 from counterfoil.types import Run, StoredVariant, VerificationResult
@@ -222,7 +222,7 @@ class _Compared:
         run = read_run(folder)
         chose = find_surrogates(replace(run, surrogates=surrogates))
         self._check_pictures(folder, run)
-        for model, path in prediction_files(folder, run.models).items():
+        for model, path in locate_predictions(folder, run.models).items():
             table = read_table(path, ["variant_id", "sample_id", "attribute", "outcome", "correct"])
             right = self._right(table)
             if not np.isfinite(right).any():

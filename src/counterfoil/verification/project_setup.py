@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from counterfoil.errors import Unusable, UserError
 from counterfoil.labels.label_space import LabelSpace, match_label_space
-from counterfoil.sources.pixels import decoded, pixel_hash
+from counterfoil.sources.pixels import decode_picture, hash_pixels
 from counterfoil.store.workspace import Workspace
 from counterfoil.types import StoredVariant
 from counterfoil.verification.app import create_app, server_of
@@ -80,7 +80,7 @@ class PictureReader:
 
     def _check(self, variant_id: str, data: bytes) -> None:
         stored = self._stored_by_id[variant_id]
-        if stored.sha256 and pixel_hash(decoded(data, stored.file)) != stored.sha256:
+        if stored.sha256 and hash_pixels(decode_picture(data, stored.file)) != stored.sha256:
             raise Unusable(f"{stored.file} was overwritten since it was built")
 
 

@@ -29,7 +29,7 @@ from counterfoil.published.archive import (
 from counterfoil.published.file_tree import Tree
 from counterfoil.published.imagenet_9.reader import SIDE
 from counterfoil.published.layout_detection import MatchedFile, match_layout, note_partial, note_unresized
-from counterfoil.sources.pixels import pixels
+from counterfoil.sources.pixels import decode_archive_picture
 from counterfoil.types import Model, Prediction, Skipped, StoredVariant, Variant
 
 SEPARATOR = "|"  # between the foreground's mask and the background in an picture's file
@@ -66,7 +66,7 @@ class CompositeArchive(Archive):
         return photo, np.repeat(mask[:, :, None], 3, axis=2)  # laid out as the pixels are: three times as fast
 
     def _picture(self, file: str) -> NDArray[np.uint8]:
-        return pixels(self.tree.read(file))
+        return decode_archive_picture(self.tree.read(file))
 
 
 class Composite(NamedTuple):
