@@ -321,8 +321,8 @@ def test_a_source_that_breaks_a_promise_is_caught(promise: str, source: Shelf) -
         check_source(source)
 
 
-def by_seed(wishes: Sequence[PaintRequest]) -> list[Any]:
-    return [np.full((8, 9, 3), wish.seed, np.uint8) for wish in wishes]
+def by_seed(requests: Sequence[PaintRequest]) -> list[Any]:
+    return [np.full((8, 9, 3), request.seed, np.uint8) for request in requests]
 
 
 @dataclass(frozen=True)
@@ -333,11 +333,11 @@ class AnyPainter(PainterBase):
     name: str = "any:"
     settings: Any = field(default_factory=dict)
 
-    def paint(self, wishes: Sequence[PaintRequest]) -> list[Any]:
-        return self.work(wishes)
+    def paint(self, requests: Sequence[PaintRequest]) -> list[Any]:
+        return self.work(requests)
 
 
-WISHES = [
+REQUESTS = [
     PaintRequest("a cat", "", 1),
     PaintRequest("a dog", "", 2),
     PaintRequest("a hat", "", 3, Picture(PHOTO, MASK)),
@@ -345,8 +345,8 @@ WISHES = [
 
 
 def test_a_painter_that_keeps_its_promises_passes_and_counts_what_it_painted() -> None:
-    assert check_painter(AnyPainter(), WISHES) == 3
-    assert check_painter(AnyPainter(lambda wishes: [PaintRefused("no paint") for _ in wishes]), WISHES) == 0
+    assert check_painter(AnyPainter(), REQUESTS) == 3
+    assert check_painter(AnyPainter(lambda requests: [PaintRefused("no paint") for _ in requests]), REQUESTS) == 0
 
 
 @pytest.mark.parametrize(
@@ -354,14 +354,14 @@ def test_a_painter_that_keeps_its_promises_passes_and_counts_what_it_painted() -
     [
         ("a name", AnyPainter(name="")),
         ("ready for JSON", AnyPainter(settings={"side": {1}})),
-        ("one picture or refusal per request", AnyPainter(lambda wishes: by_seed(wishes)[1:])),
-        ("says why", AnyPainter(lambda wishes: [PaintRefused("") for _ in wishes])),
-        ("array of uint8", AnyPainter(lambda wishes: [0.5 * image for image in by_seed(wishes)])),
-        ("height, width, 3", AnyPainter(lambda wishes: [image[:, :, 0] for image in by_seed(wishes)])),
-        ("size of its photo", AnyPainter(lambda wishes: [image[1:] for image in by_seed(wishes)])),
-        ("wishes beside it", AnyPainter(lambda wishes: [image + len(wishes) for image in by_seed(wishes)])),
+        ("one picture or refusal per request", AnyPainter(lambda requests: by_seed(requests)[1:])),
+        ("says why", AnyPainter(lambda requests: [PaintRefused("") for _ in requests])),
+        ("array of uint8", AnyPainter(lambda requests: [0.5 * image for image in by_seed(requests)])),
+        ("height, width, 3", AnyPainter(lambda requests: [image[:, :, 0] for image in by_seed(requests)])),
+        ("size of its photo", AnyPainter(lambda requests: [image[1:] for image in by_seed(requests)])),
+        ("requests beside it", AnyPainter(lambda requests: [image + len(requests) for image in by_seed(requests)])),
     ],
 )
 def test_a_painter_that_breaks_a_promise_is_caught(promise: str, painter: AnyPainter) -> None:
     with pytest.raises(ContractError, match=promise):
-        check_painter(painter, WISHES)
+        check_painter(painter, REQUESTS)

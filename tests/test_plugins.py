@@ -211,7 +211,7 @@ def test_the_examples_of_each_kind_keep_the_contracts(tmp_path: Path, monkeypatc
         "import counterfoil as cf\n"
         "from counterfoil.sources.source_loaders import open_source\n"
         "from counterfoil.painters.painter_loaders import load_painter\n"
-        "print(cf.check_source(source_at('npz:photos.npz', None)))\n"
+        "print(cf.check_source(open_source('npz:photos.npz', None)))\n"
         "cf.check_model(cf.load_model('brightness:night,day'), list(images.astype(np.uint8)))\n"
         "wishes = [cf.Wish('a cat', '', 5), cf.Wish('a dog', '', 6)]\n"
         "print(cf.check_painter(load_painter('noise:16', 'pictures'), wishes))\n"
@@ -229,8 +229,8 @@ def test_the_examples_of_each_kind_keep_the_contracts(tmp_path: Path, monkeypatc
         ("[counterfoil.models]\nbad = broken:nothing\n", "cf.load_model('bad:x')", "a callable with `labels`"),
         ("[counterfoil.models]\nbad = broken:Undigested\n", "cf.load_model('bad:x')", "a model with `digest`"),
         ("[counterfoil.models]\nbad = broken:Misnamed\n", "cf.load_model('bad:x')", "as its name, got 'other'"),
-        ("[counterfoil.sources]\nbad = broken:fails\n", "source_at('bad:x', None)", "ZeroDivisionError"),
-        ("[counterfoil.sources]\nbad = broken:lost\n", "source_at('bad:x', None)", "to be its address, got 'else'"),
+        ("[counterfoil.sources]\nbad = broken:fails\n", "open_source('bad:x', None)", "ZeroDivisionError"),
+        ("[counterfoil.sources]\nbad = broken:lost\n", "open_source('bad:x', None)", "to be its address, got 'else'"),
         ("[counterfoil.painters]\nbad = broken:fails\n", "load_painter('bad:x', 'pictures')", "ZeroDivisionError"),
         ("[counterfoil.painters]\nbad = broken:nothing\n", "load_painter('bad:x', 'pictures')", "`paint(wishes)`"),
     ],

@@ -75,7 +75,7 @@ def load_brightness(request: Any) -> Brightness:
 
 @dataclass(frozen=True)
 class NoisePainter(cf.PainterBase):
-    """Coloured noise, drawn from the wish's own seed."""
+    """Coloured noise, drawn from the request's own seed."""
 
     name: str
     side: int
@@ -90,13 +90,13 @@ class NoisePainter(cf.PainterBase):
         if not prompt.strip():
             raise cf.UserError(f"expected a prompt for {self.name}, got none")
 
-    def paint(self, wishes: Sequence[cf.Wish]) -> list[Pixels | cf.Refusal]:
-        """One picture per wish, of the photo's size where there is one."""
-        return [self._picture(wish) for wish in wishes]
+    def paint(self, requests: Sequence[cf.PaintRequest]) -> list[Pixels | cf.PaintRefused]:
+        """One picture per request, of the photo's size where there is one."""
+        return [self._picture(request) for request in requests]
 
-    def _picture(self, wish: cf.Wish) -> Pixels:
-        shape = (self.side, self.side, 3) if wish.around is None else wish.around.image.shape
-        return np.random.default_rng(wish.seed).integers(0, 256, shape, np.uint8)
+    def _picture(self, request: cf.PaintRequest) -> Pixels:
+        shape = (self.side, self.side, 3) if request.around is None else request.around.image.shape
+        return np.random.default_rng(request.seed).integers(0, 256, shape, np.uint8)
 
 
 def load_noise(address: str, place: str, paints: str, options: Any) -> NoisePainter:
