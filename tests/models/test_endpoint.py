@@ -18,7 +18,7 @@ import pytest
 from counterfoil.errors import UserError
 from counterfoil.models.endpoint import Limits, read_endpoint_settings
 from counterfoil.models.inference import bind_labels, predict, predict_again, should_retry
-from counterfoil.models.request_queue import compute_wait
+from counterfoil.models.request_retry import compute_wait
 from counterfoil.models.vlm import VisionLanguageModel, load_vlm
 from counterfoil.types import Prediction, Usage
 from vlm_server import (

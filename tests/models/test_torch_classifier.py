@@ -172,8 +172,8 @@ def test_an_export_is_made_once_and_made_anew_where_its_file_was_changed(
     built: Callable[[Build], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, assets: Callable[[str], Path]
 ) -> None:
     library("onnxscript")
-    monkeypatch.setattr("counterfoil.models.torch_network.fetch_asset", assets)  # photos from the shared cache
-    monkeypatch.setattr("counterfoil.models.torch_network.cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr("counterfoil.models.onnx_export.fetch_asset", assets)  # photos from the shared cache
+    monkeypatch.setattr("counterfoil.models.onnx_export.cache_folder", lambda: tmp_path / "cache")
     address, wanted = built(networks.safetensors_file), ModelOptions(device="cpu", runtime="onnx")
     first = load_model(address, options=wanted)(PHOTOS)
     (file,) = (tmp_path / "cache" / "exported").glob("*.onnx")

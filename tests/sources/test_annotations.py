@@ -23,7 +23,7 @@ from pycocotools.coco import COCO
 from skimage import data
 
 from counterfoil.errors import Unusable, UserError
-from counterfoil.sources.annotations import decode_run_lengths, draw_polygons, encode_run_lengths
+from counterfoil.sources.coco_masks import decode_run_lengths, draw_polygons, encode_run_lengths
 from counterfoil.sources.conversion import WRITERS, choose_file_name, convert
 from counterfoil.sources.source_loaders import open_source
 from counterfoil.sources.webdataset import write_shard

@@ -1,155 +1,17 @@
-"""Pickles read as data, nothing executed; weights of torch's old stream format.
-
-The standard library's unpickler executes what a file asks for, and a restricted one is only as safe as every class
-that it lets through. Here `pickletools.genops` splits the bytes into opcodes, which runs nothing, and the machine
-below knows just the opcodes of torch's weights files. A function or class of the file stays a name (`Reference`)
-and a call of it a record (`Call`); every other opcode, and every name that the reader did not expect, is refused.
-"""
+"""Weights in torch's old stream format, read without torch and without running code of the file."""
 
 from __future__ import annotations
 
 import io
 import math
-import pickletools
-from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from counterfoil.assets.safe_pickle import Call, Persistent, Reference, read_pickle
 from counterfoil.errors import UserError
-
-
-@dataclass(frozen=True)
-class Reference:
-    """The name of a class or function, "module name", that nothing resolves."""
-
-    name: str
-
-
-@dataclass
-class Call:
-    """The record of a call that did not happen, with the entries meant for its result."""
-
-    function: str
-    arguments: tuple[Any, ...]
-    items: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Persistent:
-    """The identity of an object that the file keeps elsewhere."""
-
-    identity: Any
-
-
-def load_inert(stream: io.BytesIO, allowed: Collection[str]) -> Any:
-    """Read one pickle from the stream; only the names in `allowed` may occur as references."""
-    machine = _Machine(allowed)
-    try:
-        for opcode, argument, _ in pickletools.genops(stream):
-            machine.step(opcode.name, argument)
-        return machine.pop(object)
-    except (ValueError, IndexError, KeyError) as error:  # a damaged number, an empty stack, a missing memo
-        raise UserError(f"expected a whole weights file, got a damaged one (pickle: {error})") from error
-
-
-class _Machine:
-    """The stack, the marks on it and the memo."""
-
-    def __init__(self, allowed: Collection[str]) -> None:
-        self._allowed = allowed
-        self._stack: list[Any] = []
-        self._marks: list[int] = []
-        self._memo: dict[int, Any] = {}
-
-    def step(self, name: str, argument: Any) -> None:
-        """Follow one opcode."""
-        match name:
-            case "PROTO" | "STOP":
-                pass
-            case "MARK":
-                self._marks.append(len(self._stack))
-            case "BINPUT" | "LONG_BINPUT":
-                self._memo[argument] = self._stack[-1]
-            case "SETITEM":
-                self._fill(self._pop_last(2))
-            case "SETITEMS":
-                self._fill(self._pop_to_mark())
-            case "APPEND":
-                self._extend(self._pop_last(1))
-            case "APPENDS":
-                self._extend(self._pop_to_mark())
-            case "BUILD":  # the state of an object, which no weight depends on
-                self.pop(object)
-            case _:
-                self._stack.append(self._made(name, argument))
-
-    def _made(self, name: str, argument: Any) -> Any:
-        """The value that an opcode puts on the stack."""
-        match name:
-            case "BINUNICODE" | "BININT" | "BININT1" | "BININT2" | "LONG1":
-                return argument
-            case "NONE":
-                return None
-            case "NEWTRUE" | "NEWFALSE":
-                return name == "NEWTRUE"
-            case "EMPTY_LIST":
-                return []
-            case "EMPTY_DICT":
-                return {}
-            case "EMPTY_TUPLE":
-                return ()
-            case "TUPLE1" | "TUPLE2" | "TUPLE3":
-                return tuple(self._pop_last(int(name[-1])))
-            case "TUPLE":
-                return tuple(self._pop_to_mark())
-            case "BINGET" | "LONG_BINGET":
-                return self._memo[argument]
-            case "GLOBAL":
-                return self._reference(argument)
-            case "REDUCE":
-                arguments = self.pop(tuple)
-                return Call(self.pop(Reference).name, arguments)
-            case "BINPERSID":
-                return Persistent(self.pop(object))
-        raise UserError(f"expected a weights file, got a pickle with the opcode {name}, which no weights file needs")
-
-    def pop(self, kind: type) -> Any:
-        """Take the top of the stack, which must be of this kind."""
-        return _checked(self._stack.pop(), kind)
-
-    def _pop_last(self, count: int) -> list[Any]:
-        return [self._stack.pop() for _ in range(count)][::-1]
-
-    def _pop_to_mark(self) -> list[Any]:
-        mark = self._marks.pop()
-        items = self._stack[mark:]
-        del self._stack[mark:]
-        return items
-
-    def _extend(self, items: list[Any]) -> None:
-        _checked(self._stack[-1], list).extend(items)
-
-    def _fill(self, flat: list[Any]) -> None:
-        """Put keys and values, one after the other, into the mapping on top of the stack."""
-        target = self._stack[-1]
-        entries = target.items if isinstance(target, Call) else _checked(target, dict)
-        for key, value in zip(flat[::2], flat[1::2], strict=True):
-            entries[_checked(key, str)] = value  # strings only: the hash of nested tuples can take for ever
-
-    def _reference(self, argument: str) -> Reference:
-        if argument not in self._allowed:
-            raise UserError(f"expected a weights file, got a pickle that asks for {argument!r}; do not use this file")
-        return Reference(argument)
-
-
-def _checked(value: Any, kind: type) -> Any:
-    if not isinstance(value, kind):
-        raise ValueError(f"a {type(value).__name__} where a {kind.__name__} belongs")
-    return value
-
 
 MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
 PROTOCOL_VERSION = 1001
@@ -176,7 +38,7 @@ def read_torch_stream(data: bytes) -> dict[str, NDArray[Any]]:
     """The arrays of a state dictionary by name."""
     stream = io.BytesIO(data)  # not a file: there a hostile size would reserve that much memory before it fails
     _check_head(stream)
-    state = load_inert(stream, ALLOWED)
+    state = read_pickle(stream, ALLOWED)
     if not isinstance(state, Call) or state.function != DICTIONARY:
         raise UserError("expected a torch state dictionary, got a pickle of something else")
     tensors = {name: _tensor(name, value) for name, value in state.items.items()}
@@ -186,12 +48,12 @@ def read_torch_stream(data: bytes) -> dict[str, NDArray[Any]]:
 
 
 def _check_head(stream: io.BytesIO) -> None:
-    magic = load_inert(stream, ())
+    magic = read_pickle(stream, ())
     if magic != MAGIC_NUMBER:
         raise UserError("expected weights in torch's old stream format, got a pickle without its magic number")
-    if load_inert(stream, ()) != PROTOCOL_VERSION:
+    if read_pickle(stream, ()) != PROTOCOL_VERSION:
         raise UserError(f"expected torch stream protocol {PROTOCOL_VERSION}, got another")
-    system = load_inert(stream, ())
+    system = read_pickle(stream, ())
     if not isinstance(system, dict) or system.get("little_endian") is not True:
         raise UserError("expected a torch stream from a little-endian machine, got another")
 
@@ -215,7 +77,7 @@ def _tensor(name: str, value: object) -> _Tensor:
 
 
 def _storages(stream: io.BytesIO, element_types: dict[str, str]) -> dict[str, NDArray[Any]]:
-    keys = load_inert(stream, ())
+    keys = read_pickle(stream, ())
     # No str() of what is not a string: the text of nested shared lists can take for ever.
     if not isinstance(keys, list) or sorted(key for key in keys if isinstance(key, str)) != sorted(element_types):
         raise UserError("expected one storage for each tensor of the torch stream, got another list")

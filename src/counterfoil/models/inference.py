@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
 from counterfoil.labels.label_space import LabelSpace
-from counterfoil.models.model_protocol import ModelWrapper, _in_order, identity_hash
+from counterfoil.models.model_protocol import ModelWrapper, identity_hash
 from counterfoil.types import Model, Prediction, Variant
 
 
@@ -43,7 +43,17 @@ def predict(
     predictions: list[Prediction] = []
     for start in range(0, len(images), batch_size):
         stop = start + batch_size
-        predictions += _in_order(model, variants[start:stop], images[start:stop])
+        predictions += _predict_in_order(model, variants[start:stop], images[start:stop])
+    return predictions
+
+
+def _predict_in_order(
+    model: Model, variants: Sequence[Variant], images: Sequence[NDArray[np.uint8]]
+) -> list[Prediction]:
+    predictions = model.predict(variants, images)
+    if [prediction.variant_id for prediction in predictions] != [variant.id for variant in variants]:
+        count = len(predictions)
+        raise ValueError(f"expected one answer per variant, in order, from {type(model).__name__}, got {count}")
     return predictions
 
 
@@ -60,7 +70,7 @@ def predict_again(
 ) -> list[Prediction]:
     """The earlier answers, those that ended in an error asked once more; only their pictures are made again."""
     failed = [variant for variant, told in zip(variants, earlier, strict=True) if told.outcome == "error"]
-    fresh = _in_order(model, failed, [image_of(variant) for variant in failed])
+    fresh = _predict_in_order(model, failed, [image_of(variant) for variant in failed])
     told_now = {prediction.variant_id: prediction for prediction in fresh}
     return [told_now.get(prediction.variant_id, prediction) for prediction in earlier]
 

@@ -19,7 +19,8 @@ from counterfoil.assets.networks import NETWORKS, build_onnx_file
 from counterfoil.errors import UserError, did_you_mean
 from counterfoil.labels.label_space import imagenet1k
 from counterfoil.models.huggingface import load_huggingface
-from counterfoil.models.model_options import ModelOptions, Request, read_description, read_labels
+from counterfoil.models.model_description import read_description, read_labels
+from counterfoil.models.model_options import ModelOptions, Request
 from counterfoil.models.model_protocol import ModelBase
 from counterfoil.models.onnx_classifier import ComparedClassifier, OnnxClassifier, OnnxRun
 from counterfoil.models.prediction_file import load_predictions

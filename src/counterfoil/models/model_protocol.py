@@ -9,9 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from counterfoil.store.prediction_tables import RANKS
 from counterfoil.types import Model, Prediction, Preprocessing, Usage, Variant
-
-RANKS = 5
 
 
 class ModelBase:
@@ -168,14 +167,6 @@ def identity_hash(model: Model, details: list[object]) -> str:
     """Hash of all that makes a model's answers: weights, preprocessing, labels, which columns compete, runtime."""
     about = (model.name, model.digest, repr(model.preprocessing), tuple(model.labels), repr(details))
     return hashlib.sha256(repr(about).encode()).hexdigest()
-
-
-def _in_order(model: Model, variants: Sequence[Variant], images: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
-    predictions = model.predict(variants, images)
-    if [prediction.variant_id for prediction in predictions] != [variant.id for variant in variants]:
-        count = len(predictions)
-        raise ValueError(f"expected one answer per variant, in order, from {type(model).__name__}, got {count}")
-    return predictions
 
 
 def _prediction(labels: Sequence[str], variant: Variant, scores: NDArray[np.float32]) -> Prediction:

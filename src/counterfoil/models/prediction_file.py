@@ -24,9 +24,9 @@ from counterfoil.models.model_protocol import ModelBase
 from counterfoil.models.weight_files import check_file
 from counterfoil.store.files import hash_file
 from counterfoil.store.parquet import open_parquet
+from counterfoil.store.prediction_tables import RANKS
 from counterfoil.types import Model, Prediction, Preprocessing, Variant
 
-RANKS = 5
 _PICTURE = ("variant_id", "file", "filename", "file_name", "image")
 _CLASS = ("class", "label", "prediction")
 _PROBABILITY = ("probability", "score", "confidence")

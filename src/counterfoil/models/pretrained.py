@@ -10,10 +10,11 @@ from typing import Any
 
 from counterfoil.errors import UserError
 from counterfoil.labels.label_space import match_imagenet_columns
-from counterfoil.models.model_options import Request, override_preprocessing, read_description, read_labels
+from counterfoil.models.model_description import override_preprocessing, read_description, read_labels
+from counterfoil.models.model_options import Request
 from counterfoil.models.preprocessing import accept_description, verify_preparation
 from counterfoil.models.torch_classifier import build_classifier
-from counterfoil.models.torch_network import Scores, TorchNetwork, as_transform
+from counterfoil.models.torch_network import Scores, TensorTransform, TorchNetwork
 from counterfoil.models.weight_files import (
     check_file,
     looks_like_file,
@@ -35,7 +36,7 @@ def load_timm(request: Request) -> Model:
     with report_hub_errors(request.address, "with the file at hand, use 'safetensors:ARCH:FILE'"):
         module = timm.create_model(name, pretrained=True).eval()
     transform, guess = read_timm_preprocessing(module, size == "test")
-    preparation = verify_preparation(as_transform(transform), guess, f"timm {timm.__version__}")
+    preparation = verify_preparation(TensorTransform(transform), guess, f"timm {timm.__version__}")
     return build_classifier(request, TorchNetwork(module, _labels(module, request), preparation))
 
 
@@ -124,7 +125,7 @@ def load_safetensors(request: Request) -> Model:
     preparation = (
         accept_description(wanted)
         if own
-        else verify_preparation(as_transform(transform), guess, f"timm {timm.__version__}")
+        else verify_preparation(TensorTransform(transform), guess, f"timm {timm.__version__}")
     )
     return build_classifier(request, TorchNetwork(module, labels, preparation))
 
@@ -178,7 +179,7 @@ def load_torchvision(request: Request) -> Model:
         module = torchvision.models.get_model(name, weights=weights).eval()
     names = tuple(weights.meta["categories"])
     preparation = verify_preparation(
-        as_transform(weights.transforms()), _guess(weights.transforms()), f"torchvision {torchvision.__version__}"
+        TensorTransform(weights.transforms()), _guess(weights.transforms()), f"torchvision {torchvision.__version__}"
     )
     return build_classifier(request, TorchNetwork(module, match_imagenet_columns(names) or names, preparation))
 

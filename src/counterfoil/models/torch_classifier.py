@@ -13,10 +13,11 @@ from counterfoil.models.gpu_batches import DeviceBatches, find_batch_size
 from counterfoil.models.model_options import ModelOptions, Request
 from counterfoil.models.model_protocol import ModelBase
 from counterfoil.models.onnx_classifier import ComparedClassifier
+from counterfoil.models.onnx_export import export_classifier
 from counterfoil.models.preprocessing import Preparation, resize_with_torch, verify_faster_resize
 from counterfoil.models.shared_device import DeviceService
 from counterfoil.models.thread_batcher import Batcher
-from counterfoil.models.torch_network import TorchNetwork, export_classifier
+from counterfoil.models.torch_network import TorchNetwork
 from counterfoil.plugins import import_extra
 from counterfoil.types import Model, Preprocessing
 

@@ -1,12 +1,9 @@
-"""Torch network exported to ONNX and compared; torch module with labels and preprocessing."""
+"""A torch module with its labels and preprocessing, as the adapters of the libraries make it."""
 
 from __future__ import annotations
 
 import hashlib
-import json
-import os
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,15 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from counterfoil.assets.cache import cache_folder, fetch_asset
-from counterfoil.errors import UserError
-from counterfoil.models.model_options import Request
-from counterfoil.models.onnx_classifier import ComparedClassifier, OnnxClassifier, OnnxRun, Original
-from counterfoil.models.preprocessing import Preparation, Transform
-from counterfoil.models.weight_files import hash_weights
+from counterfoil.models.preprocessing import Preparation
 from counterfoil.plugins import import_extra
 from counterfoil.store.files import hash_file
-from counterfoil.types import Model
 
 Scores = Literal["logits", "probabilities"]
 
@@ -65,91 +56,17 @@ class TensorTransform:
         return np.asarray(self.transform(picture).numpy(), np.float32)
 
 
-def as_transform(transform: Callable[[Image.Image], Any]) -> Transform:
-    """A library's transform in the shape that `proven` takes."""
-    return TensorTransform(transform)
+def hash_weights(module: Any) -> str:
+    """Hash of the weights that a torch module holds, whatever file or hub they came from."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(module.state_dict().items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+        digest.update(_raw(tensor))
+    return digest.hexdigest()
 
 
-_ALLOWED = 1e-3  # of probability; float rounding stays a hundred times below
-_PHOTOS = "photos-foolbox"
-
-
-def export_classifier(request: Request, network: TorchNetwork) -> Model:
-    """The network out of its ONNX form, in ONNX Runtime or OpenVINO."""
-    path = export_to_onnx(request.address, network)
-    options = request.options
-    exact = _classifier(request.address, path, network, OnnxRun(options.runtime))
-    if options.precision == "f32":
-        return exact
-    reduced = _classifier(request.address, path, network, OnnxRun("openvino", options.precision))
-    return ComparedClassifier(reduced, exact, options.precision)
-
-
-def _classifier(name: str, path: Path, network: TorchNetwork, how: OnnxRun) -> OnnxClassifier:
-    original = Original(network.digest, network.preparation)
-    return OnnxClassifier(
-        name=name,
-        path=path,
-        labels=network.labels,
-        preprocessing=network.preparation.preprocessing,
-        scores=network.scores,
-        how=how,
-        original=original,
-    )
-
-
-def export_to_onnx(address: str, network: TorchNetwork) -> Path:
-    """The ONNX file of these weights; a file that differs from the original is never given out."""
+def _raw(tensor: Any) -> bytes:
     torch = import_extra("torch", "torch")
-    about = f"{network.digest} {network.module!r} {network.preparation.preprocessing.size} {torch.__version__}"
-    path = cache_folder() / "exported" / f"{hashlib.sha256(about.encode()).hexdigest()[:32]}.onnx"
-    proof = path.with_suffix(".json")
-    if path.is_file() and proof.is_file() and json.loads(proof.read_text())["sha256"] == hash_file(path):
-        return path
-    fresh = _export(torch, network, path)
-    difference = _verified(address, fresh, network)
-    os.replace(fresh, path)
-    proof.write_text(json.dumps({"address": address, "sha256": hash_file(path), "largest_difference": difference}))
-    return path
-
-
-def _export(torch: Any, network: TorchNetwork, path: Path) -> Path:
-    import_extra("onnxscript", "export")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_suffix(f".{os.getpid()}.onnx")
-    height, width = network.preparation.preprocessing.size
-    grey = torch.zeros(1, 3, height, width)
-    with warnings.catch_warnings(), torch.inference_mode():
-        warnings.simplefilter("ignore")  # the exporter speaks of its own internals
-        torch.onnx.export(network.module, (grey,), str(fresh), dynamo=True, external_data=False, verbose=False)
-    return fresh
-
-
-def _verified(address: str, path: Path, network: TorchNetwork) -> float:
-    """The largest difference in probability between file and original, over photos."""
-    torch = import_extra("torch", "torch")
-    ours = _classifier(address, path, network, OnnxRun())
-    differences = []
-    for photo in _photos():
-        picture = torch.from_numpy(network.preparation.picture(photo))[None]
-        with torch.inference_mode():
-            found = network.module(picture).float()
-        theirs = (found.softmax(1) if network.scores == "logits" else found).numpy()
-        answer = ours([photo])
-        if answer.argmax() != theirs.argmax() or float(np.abs(answer - theirs).max()) > _ALLOWED:
-            path.unlink()
-            raise UserError(
-                f"the ONNX form of {address} answers otherwise than the original"
-                f" (by {float(np.abs(answer - theirs).max()):.4f}); run it without --runtime onnx"
-            )
-        differences.append(float(np.abs(answer - theirs).max()))
-    return max(differences)
-
-
-def _photos() -> Sequence[NDArray[np.uint8]]:
-    """Real photos: what an export gets wrong shows on them, not on noise."""
-    found = []
-    for path in sorted(fetch_asset(_PHOTOS).glob("*.jpg")):
-        with Image.open(path) as photo:
-            found.append(np.asarray(photo.convert("RGB")))
-    return found
+    flat = tensor.detach().cpu().contiguous().reshape(-1)
+    raw: bytes = flat.view(torch.uint8).numpy().tobytes()
+    return raw

@@ -29,7 +29,7 @@ from counterfoil.models.endpoint import (
     read_endpoint_settings,
 )
 from counterfoil.models.model_protocol import ModelBase
-from counterfoil.models.request_queue import RequestQueue, RetriesExhausted
+from counterfoil.models.request_retry import RequestQueue, RetriesExhausted
 from counterfoil.models.two_choice import (
     Match,
     Order,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import hashlib
 import pickle
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -103,19 +102,3 @@ def _unwrapped(found: Any, path: Path) -> dict[str, Any]:
     if not isinstance(found, dict) or not all(hasattr(value, "shape") for value in found.values()):
         raise UserError(f"expected tensors by name in {path}, got {type(found).__name__} of something else")
     return {name.removeprefix("module."): value for name, value in found.items()}
-
-
-def hash_weights(module: Any) -> str:
-    """Hash of the weights that a torch module holds, whatever file or hub they came from."""
-    digest = hashlib.sha256()
-    for name, tensor in sorted(module.state_dict().items()):
-        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
-        digest.update(_raw(tensor))
-    return digest.hexdigest()
-
-
-def _raw(tensor: Any) -> bytes:
-    torch = import_extra("torch", "torch")
-    flat = tensor.detach().cpu().contiguous().reshape(-1)
-    raw: bytes = flat.view(torch.uint8).numpy().tobytes()
-    return raw

@@ -12,7 +12,7 @@ from counterfoil.models.huggingface import parse_repository, verify_processor
 from counterfoil.models.model_options import Request, fill_templates
 from counterfoil.models.preprocessing import verify_preparation
 from counterfoil.models.torch_classifier import build_classifier
-from counterfoil.models.torch_network import TorchNetwork, as_transform
+from counterfoil.models.torch_network import TensorTransform, TorchNetwork
 from counterfoil.models.weight_files import read_weights, report_hub_errors, suggest_addresses
 from counterfoil.plugins import import_extra
 from counterfoil.types import Model, Preprocessing
@@ -38,7 +38,7 @@ def load_open_clip(request: Request) -> Model:
         request, model.visual, lambda texts: model.encode_text(tokenizer(list(texts))), model.logit_scale
     )
     guess = _guess(open_clip, model)
-    preparation = verify_preparation(as_transform(transform), guess, f"open_clip {open_clip.__version__}")
+    preparation = verify_preparation(TensorTransform(transform), guess, f"open_clip {open_clip.__version__}")
     return build_classifier(request, TorchNetwork(module, _classes(request).labels, preparation))
 
 

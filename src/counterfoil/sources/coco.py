@@ -20,17 +20,19 @@ from counterfoil.errors import Unusable, UserError
 from counterfoil.sources.annotations import (
     AnnotatedPhoto,
     AnnotationSource,
+    choose_largest,
+    find_photo,
+    make_file_reader,
+    read_json_file,
+)
+from counterfoil.sources.coco_masks import (
     Mask,
     check_photo_size,
-    choose_largest,
     decode_run_lengths,
     draw_polygons,
     encode_run_lengths,
     find_bounding_box,
-    find_photo,
-    make_file_reader,
     measure_area,
-    read_json_file,
 )
 from counterfoil.types import Skipped
 

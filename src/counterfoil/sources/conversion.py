@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from counterfoil.errors import Unusable, UserError
-from counterfoil.sources.annotations import Mask
 from counterfoil.sources.coco import format_coco
+from counterfoil.sources.coco_masks import Mask
 from counterfoil.sources.fiftyone import format_fiftyone_labels
 from counterfoil.sources.labelme import format_labelme
 from counterfoil.sources.parquet_dataset import write_parquet_dataset

@@ -19,11 +19,11 @@ from counterfoil.errors import Unusable, UserError
 from counterfoil.sources.annotations import (
     AnnotatedPhoto,
     AnnotationSource,
-    Mask,
     find_photo,
     make_file_reader,
     read_json_file,
 )
+from counterfoil.sources.coco_masks import Mask
 from counterfoil.sources.pixels import MAX_PIXELS, decode_mask
 from counterfoil.types import Skipped
 

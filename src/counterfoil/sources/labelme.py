@@ -20,16 +20,12 @@ from counterfoil.errors import Unusable, UserError
 from counterfoil.sources.annotations import (
     AnnotatedPhoto,
     AnnotationSource,
-    Mask,
-    check_photo_size,
     choose_largest,
-    draw_polygons,
-    find_bounding_box,
     find_photo,
     make_file_reader,
-    measure_area,
     read_json_file,
 )
+from counterfoil.sources.coco_masks import Mask, check_photo_size, draw_polygons, find_bounding_box, measure_area
 from counterfoil.types import Skipped
 
 _CIRCLE_POINTS = 128

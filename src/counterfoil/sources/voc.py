@@ -18,11 +18,11 @@ from counterfoil.errors import Unusable, UserError
 from counterfoil.sources.annotations import (
     AnnotatedPhoto,
     AnnotationSource,
-    Mask,
     choose_largest,
     make_file_reader,
     read_lines,
 )
+from counterfoil.sources.coco_masks import Mask
 from counterfoil.types import Skipped
 
 CLASSES = (
