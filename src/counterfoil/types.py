@@ -255,15 +255,6 @@ def _sum(mine: Any, theirs: Any) -> Any:
     return dict(Counter(mine) + Counter(theirs)) if isinstance(mine, dict) else mine + theirs
 
 
-class PhotoShare(NamedTuple):
-    """A share of pictures, and what it owes to each photo: pictures of one photo succeed and fail together."""
-
-    value: float  # NaN where there is no picture
-    pulls: NDArray[np.float64]  # (photos,): by how much each photo moves the value, 0 in sum
-    parts: NDArray[np.float64]  # (photos,): how much of the pictures is of each photo, 1 in sum
-    pictures: float  # the share is of; a mean over several sets where it is one of several shares
-
-
 class Source(Protocol):
     """Pictures from anywhere: the samples first, the pixels when asked; `SourceBase` has the defaults."""
 

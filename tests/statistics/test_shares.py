@@ -14,6 +14,7 @@ from counterfoil.mining.rules import AnswerMatrix, Rule, list_subsets
 from counterfoil.statistics.intervals import RateBounds, score_interval
 from counterfoil.statistics.shares import (
     PhotoCounts,
+    PhotoShare,
     effective_photos,
     estimate_share,
     jackknife_interval,
@@ -23,7 +24,6 @@ from counterfoil.statistics.shares import (
     share_change,
     sum_shares,
 )
-from counterfoil.types import PhotoShare
 
 
 def of_own_photos(hits: NDArray[np.bool_], first: int, photos: int) -> PhotoShare:

@@ -41,13 +41,13 @@ from counterfoil.mining.rules import (
 from counterfoil.statistics.intervals import Estimate
 from counterfoil.statistics.shares import (
     PhotoCounts,
+    PhotoShare,
     ShareSum,
     estimate_share,
     mover_interval,
     pooled_share,
     sum_shares,
 )
-from counterfoil.types import PhotoShare
 
 
 class Bias(NamedTuple):

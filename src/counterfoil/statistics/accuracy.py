@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from counterfoil.errors import UserError
 from counterfoil.statistics.answers import APART, Answers, Condition
 from counterfoil.statistics.intervals import Estimate
-from counterfoil.statistics.shares import wilson_interval
+from counterfoil.statistics.shares import PhotoShare, wilson_interval
 from counterfoil.statistics.ties import rank_rows
-from counterfoil.types import PhotoShare
 
 Group: TypeAlias = tuple[str, str, str]  # attribute, edit and level, or "all" of them
 

@@ -15,13 +15,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.statistics.intervals import Estimate, Interval, RateBounds, score_interval
-from counterfoil.types import PhotoShare
 
 _NORMAL = NormalDist()
 _QUANTILE = _NORMAL.inv_cdf(0.975)
 _FEWEST_FOR_A_SHARE = 2.0  # effective photos; below this a share can be anything
 _FEWEST_FOR_A_CHANGE = 3.0
 _NOTHING = 1e-12  # of a pull: what a float leaves where a photo moves nothing
+
+
+class PhotoShare(NamedTuple):
+    """A share of pictures, and what it owes to each photo: pictures of one photo succeed and fail together."""
+
+    value: float  # NaN where there is no picture
+    pulls: NDArray[np.float64]  # (photos,): by how much each photo moves the value, 0 in sum
+    parts: NDArray[np.float64]  # (photos,): how much of the pictures is of each photo, 1 in sum
+    pictures: float  # the share is of; a mean over several sets where it is one of several shares
 
 
 def effective_photos(share: PhotoShare) -> float:
