@@ -85,7 +85,8 @@ def load_predictions(request: Request) -> Model:
 
 def _csv(path: Path) -> Mapping[str, Sequence[Any]]:
     try:
-        rows = list(csv.reader(path.read_text(encoding="utf-8-sig").splitlines()))
+        with path.open(encoding="utf-8-sig", newline="") as file:  # a quoted name may hold a line break
+            rows = list(csv.reader(file))
     except (UnicodeDecodeError, csv.Error) as error:
         raise UserError(f"expected predictions as CSV, got {path}: {error}") from error
     header, body = rows[0], [row for row in rows[1:] if row]

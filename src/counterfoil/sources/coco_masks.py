@@ -31,7 +31,8 @@ def draw_polygons(polygons: Sequence[Sequence[float]], size: tuple[int, int]) ->
         points = np.asarray(polygon, np.float64).reshape(-1, 2)
         if not np.isfinite(points).all():
             raise Unusable("a polygon has a point that is not finite")
-        scaled = np.rint(points * finer - 0.5).clip(-(2**20), 2**20)  # first: what no integer holds turns negative
+        near = points.clip(-(2.0**40), 2.0**40)  # so that no product overflows
+        scaled = np.rint(near * finer - 0.5).clip(-(2**20), 2**20)  # first: what no integer holds turns negative
         cv2.fillPoly(fine, [scaled.astype(np.int32)], 1)
     inside = fine.reshape(height, finer, width, finer).sum(axis=(1, 3), dtype=np.int32)
     return np.where(inside >= _INSIDE * finer * finer, 255, 0).astype(np.uint8)
