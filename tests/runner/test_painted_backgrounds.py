@@ -58,12 +58,11 @@ def test_one_worker_and_small_batches_paint_the_same_pictures(result: Result, tm
 def test_a_gpu_paints_the_same_pictures_for_any_number_of_workers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from counterfoil.painters import background_painter as brush
-    from counterfoil.painters.background_batches import GpuBatcher as Easel
-    from counterfoil.painters.background_batches import torch_model
+    from counterfoil.painters import background_painter
+    from counterfoil.painters.background_batches import GpuBatcher, torch_model
 
-    easel = Easel("cpu", torch_model("cpu"), rows=2)  # torch on the CPU stands in for the card
-    monkeypatch.setattr(brush, "easel_on", lambda device: easel)
+    batcher = GpuBatcher("cpu", torch_model("cpu"), rows=2)  # torch on the CPU stands in for the card
+    monkeypatch.setattr(background_painter, "gpu_batcher", lambda device: batcher)
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     images, masks = write_photos(tmp_path, 3)
     step = "{edit: painted-complexity, settings: {steps: 1, device: DEVICE}, levels: {guidance: [-20, 20]}}"
