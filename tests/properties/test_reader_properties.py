@@ -28,7 +28,7 @@ from counterfoil.assets.torch_weights import (
     Call,
     Persistent,
     Reference,
-    load_inert,
+    ,
     read_torch_stream,
 )
 from counterfoil.errors import Unusable, UserError
@@ -251,7 +251,7 @@ def refused_or_inert(content: bytes) -> bool:
     except UserError:
         pass
     try:
-        refused = not is_inert(load_inert(io.BytesIO(content), ALLOWED))
+        refused = not is_inert((io.BytesIO(content), ALLOWED))
         assert not refused
     except UserError:
         refused = True
