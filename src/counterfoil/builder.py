@@ -12,7 +12,7 @@ import numpy as np
 
 from counterfoil.errors import UserError
 from counterfoil.rendering import Renderer
-from counterfoil.report.result_tables import skipped_csv
+from counterfoil.report.csv_tables import skipped_to_csv
 from counterfoil.run_config import RunConfig, RunPlan, prepare
 from counterfoil.runner import PhotoWork, PictureWriter, process_photos
 from counterfoil.segmentation import segmenter_for
@@ -36,7 +36,7 @@ def build_pictures(config: RunConfig, out: Path, on_prepared: Callable[[RunPlan]
 
     skipped = process_photos(PhotoWork(plan, write), out)
     _match_manifest(plan, out, write)
-    write_atomically(out / "skipped.csv", skipped_csv(skipped))
+    write_atomically(out / "skipped.csv", skipped_to_csv(skipped))
     return len(skipped)
 
 

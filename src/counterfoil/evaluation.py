@@ -28,7 +28,7 @@ from counterfoil.models.inference import Scoring, predict
 from counterfoil.models.model_loaders import load_model
 from counterfoil.models.model_options import ModelOptions
 from counterfoil.models.vlm import record_usage
-from counterfoil.report.page import PapersOf, no_papers
+from counterfoil.report.content import PaperScorer, score_no_paper
 from counterfoil.resumable_work import Image, Observer, Outcome, ResumableWork, finish_work, work_key
 from counterfoil.run_config import bind_models, check_counts, check_distinct, environment, limit_per_class
 from counterfoil.run_result import Result
@@ -165,7 +165,7 @@ def run_evaluation(
     config: EvaluationConfig,
     out: Path | None,
     on_prepared: Callable[[EvaluationPlan], None] | None = None,
-    papers: PapersOf = no_papers,
+    papers: PaperScorer = score_no_paper,
     *,
     thumbnails: bool = True,
 ) -> Result:

@@ -9,8 +9,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
-from counterfoil.report.findings import headline_of
-from counterfoil.report.page import PapersOf, content_of, no_papers, write_study
+from counterfoil.report.content import PaperScorer, build_content, score_no_paper
+from counterfoil.report.headline import write_headline
+from counterfoil.report.page import write_report
 from counterfoil.statistics.answers import Answers
 from counterfoil.store.prediction_tables import locate_predictions
 from counterfoil.study.examples import ThumbnailCache
@@ -51,7 +52,7 @@ class Result:
     folder: Path
     skipped: tuple[Skipped, ...]
     temporary: tempfile.TemporaryDirectory[str] | None = None  # keeps the tables of a run without a folder alive
-    papers: PapersOf = no_papers  # the tables of the paper behind its collection
+    papers: PaperScorer = score_no_paper  # the tables of the paper behind its collection
     thumbnails: ThumbnailCandidates | None = None  # kept while the pictures were in memory
 
     @cached_property
@@ -74,7 +75,7 @@ class Result:
     @property
     def headline(self) -> list[str]:
         """The findings in sentences."""
-        return [finding.text for finding in headline_of(self.study)]
+        return [finding.text for finding in write_headline(self.study)]
 
     def report(self, out: str | Path) -> Path:
         """Write report.html, drops.csv, summary.json, skipped.csv and the tables of answers into a folder."""
@@ -86,4 +87,4 @@ class Result:
                 shutil.copy2(self.folder / name, folder)
         ready = {} if self.thumbnails is None else self.thumbnails.jpegs
         cache = ThumbnailCache((self.folder,), self.plan.picture, keep=self.folder, ready=ready)
-        return write_study(folder, content_of(self.study, cache, self.papers))
+        return write_report(folder, build_content(self.study, cache, self.papers))

@@ -22,7 +22,7 @@ from counterfoil.labels.label_space import imagenet1k
 from counterfoil.models.model_loaders import load_model
 from counterfoil.published.catalogue import RULES, evaluate_collection, open_archive, open_collection
 from counterfoil.published.published_numbers import read_published_numbers
-from counterfoil.report.report_input import PaperTable
+from counterfoil.report.content import PaperTable
 from counterfoil.store.parquet import read_table
 from counterfoil.study.runs import open_runs
 from run_folders import Right, breaks_on, write_run

@@ -14,11 +14,12 @@ import pytest
 import yaml
 from playwright.sync_api import Browser, sync_playwright
 
-from counterfoil.report.exports import exported
-from counterfoil.report.findings import findings_of
-from counterfoil.report.page import render, write_report
-from counterfoil.report.report_input import PaperTable, ReportInput
-from counterfoil.report.result_tables import accuracies_csv, summary
+from counterfoil.report.content import PaperTable, ReportContent
+from counterfoil.report.csv_tables import accuracies_to_csv
+from counterfoil.report.exports import export_files
+from counterfoil.report.headline import write_headline
+from counterfoil.report.page import render_page, write_page
+from counterfoil.report.summary_json import summarize
 from counterfoil.statistics.accuracy import GroupAccuracy
 from counterfoil.statistics.intervals import Estimate
 from counterfoil.study.examples import Example, ModelAnswer
@@ -69,7 +70,7 @@ def accuracy(model: str, group: tuple[str, str, str], percent: float, letters: s
     return GroupAccuracy(model, *group, 40, rate, rate._replace(value=min(100.0, percent + 10)), letters)
 
 
-def content() -> ReportInput:
+def content() -> ReportContent:
     groups = {("all", "all", "all"): 60.0, ("texture", "painted", "bricks"): 40.0, ("background", "scene", "sea"): 80.0}
     letters = {MODELS[0]: "a", MODELS[1]: "b", MODELS[2]: "c"}
     rows = [
@@ -91,7 +92,7 @@ def content() -> ReportInput:
             paired=False,
         )
     ]
-    return ReportInput(
+    return ReportContent(
         title="Title",
         run=RUN,
         drops=[],
@@ -122,7 +123,7 @@ class Tags(HTMLParser):
 
 
 def test_the_findings_tell_accuracy_lowest_kind_marks_and_what_tells_models_apart() -> None:
-    told = [finding.text for finding in findings_of(content())]
+    told = [finding.text for finding in write_headline(content())]
     assert told[0].startswith("onnx:first.onnx is right on 60.0 % [52.0, 68.0] of the 40 pictures; the truth is among")
     assert told[1] == "Lowest on painted bricks: 40.0 % [32.0, 48.0] (n = 40)."
     meaning = "surrogate: chose pictures by failing on them; its accuracy on those is low by construction"
@@ -135,13 +136,15 @@ def test_the_findings_tell_accuracy_lowest_kind_marks_and_what_tells_models_apar
 
 def test_models_that_share_a_letter_are_not_ranked() -> None:
     rows = [row._replace(letters="a") for row in content().accuracies]
-    told = findings_of(replace(content(), accuracies=rows))[-1].text
+    told = write_headline(replace(content(), accuracies=rows))[-1].text
     assert told.startswith("The pictures do not tell the models apart overall")
 
 
 def test_too_few_pictures_are_not_spoken_about() -> None:
     rows = [row._replace(photos=4) for row in content().accuracies]
-    told = [finding.text for finding in findings_of(replace(content(), accuracies=rows)) if finding.kind != "surrogate"]
+    told = [
+        finding.text for finding in write_headline(replace(content(), accuracies=rows)) if finding.kind != "surrogate"
+    ]
     assert told == ["Too few pictures: at most 4 were scored, and 10 are the least."]
 
 
@@ -160,15 +163,15 @@ def test_a_surrogate_is_known_by_name_or_by_weights(surrogates: dict[str, str], 
 
 
 def test_a_papers_tables_stand_on_the_page_in_the_summary_and_in_markdown() -> None:
-    words = Tags(render(content())).words
+    words = Tags(render_page(content())).words
     assert "Scored as the paper does Drop per kind Original minus kind" in words
     assert "onnx:first.onnx 12.3 5.0 onnx:second.onnx – – rec is left out of the mean." in words
     assert "Published numbers beside yours" in words
     assert "ResNet-50 75.04 [1]" in words
-    document = json.loads(json.dumps(summary(content()), allow_nan=False))
+    document = json.loads(json.dumps(summarize(content()), allow_nan=False))
     assert document["papers"][0]["rows"] == [[MODELS[0], 12.34, 5.0], [MODELS[1], None, None]]
     assert document["papers"][1]["own"] == [0]
-    results = str(exported(content(), ["markdown"])["results.md"])
+    results = str(export_files(content(), ["markdown"])["results.md"])
     assert "| **onnx:first.onnx** | **61.50** | **yours** |" in results
     assert "> These are training pictures." in results
     assert "| onnx:chooser.onnx (surrogate) | all | all | all | 40 | 30.0 [22.0, 38.0] |" in results
@@ -181,7 +184,7 @@ def test_a_row_with_a_cell_too_few_is_refused() -> None:
 
 def test_the_summary_keeps_to_its_schema() -> None:
     jsonschema = pytest.importorskip("jsonschema")
-    files = exported(content(), ["json"])
+    files = export_files(content(), ["json"])
     document, schema = (json.loads(str(files[name])) for name in ("summary.json", "summary.schema.json"))
     assert list(jsonschema.Draft202012Validator(schema).iter_errors(document)) == []
 
@@ -189,9 +192,9 @@ def test_the_summary_keeps_to_its_schema() -> None:
 def test_an_answer_alone_has_no_five_best_and_no_number_for_them() -> None:
     nothing = Estimate(float("nan"), float("nan"), float("nan"), 0)
     rows = [row._replace(top5=nothing) for row in content().accuracies[:1]]
-    (line,) = csv.DictReader(io.StringIO(accuracies_csv(rows)))
+    (line,) = csv.DictReader(io.StringIO(accuracies_to_csv(rows)))
     assert (line["top1"], line["top5"]) == ("60.0000", "nan")
-    assert "five best" not in findings_of(replace(content(), accuracies=rows))[0].text
+    assert "five best" not in write_headline(replace(content(), accuracies=rows))[0].text
 
 
 def test_names_of_a_collection_cannot_add_an_element_to_the_page() -> None:
@@ -202,14 +205,14 @@ def test_names_of_a_collection_cannot_add_an_element_to_the_page() -> None:
     )  # fmt: skip
     table = PaperTable(title=HOSTILE, rule=HOSTILE, columns=(HOSTILE,), rows=((HOSTILE,),), footnotes=(HOSTILE,))
     rows = [row._replace(model=HOSTILE, edit=HOSTILE, level=HOSTILE) for row in plain.accuracies[::3]]
-    page = Tags(render(replace(plain, run=run, papers=(table,), accuracies=rows, examples=[])))
+    page = Tags(render_page(replace(plain, run=run, papers=(table,), accuracies=rows, examples=[])))
     assert page.tags.count("script") == 1
     assert page.tags.count("img") == 0
 
 
 def test_commands_in_notes_are_set_as_code_and_lone_backticks_stay_as_they_are() -> None:
     notes = ("see `verify status <all>` first", "a lone ` is no command")
-    page = render(replace(content(), run=replace(RUN, notes=notes)))
+    page = render_page(replace(content(), run=replace(RUN, notes=notes)))
     assert page.count("See <code>verify status &lt;all&gt;</code> first.") == 2  # at the top and at the collection
     assert "A lone ` is no command." in page
 
@@ -229,7 +232,7 @@ def test_the_page_fits_its_window_and_does_not_complain(browser: Browser, tmp_pa
     complaints: list[str] = []
     page.on("console", lambda message: complaints.append(message.text))
     page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.goto(write_report(tmp_path, content()).as_uri())
+    page.goto(write_page(tmp_path, content()).as_uri())
     assert page.evaluate("document.documentElement.scrollWidth") == width
     lanes = page.locator("#accuracies .values li:visible")
     before = lanes.count()
@@ -243,7 +246,7 @@ def test_the_page_fits_its_window_and_does_not_complain(browser: Browser, tmp_pa
 
 
 def test_every_export_of_pictures_without_originals_tells_accuracies_and_marks() -> None:
-    files = exported(content(), ["csv", "latex", "huggingface", "svg"])
+    files = export_files(content(), ["csv", "latex", "huggingface", "svg"])
     overall = list(csv.DictReader(io.StringIO(str(files["timm/results-hard.csv"]))))
     assert [(row["model"], row["top1"], row["top5"]) for row in overall] == [
         (MODELS[0], "60.000", "70.000"), (MODELS[1], "45.000", "55.000"), (MODELS[2], "30.000", "40.000"),
@@ -266,5 +269,5 @@ def test_every_export_of_pictures_without_originals_tells_accuracies_and_marks()
 def test_kinds_that_cannot_be_told_from_the_lowest_are_counted_where_they_are_many() -> None:
     levels = [("texture", "painted", f"stuff {place}") for place in range(40)]
     rows = [accuracy(MODELS[0], group, 50.0, "a") for group in (("all", "all", "all"), *levels)]
-    told = [finding.text for finding in findings_of(replace(content(), accuracies=rows))]
+    told = [finding.text for finding in write_headline(replace(content(), accuracies=rows))]
     assert any("; 39 other kinds may be as low" in text for text in told)

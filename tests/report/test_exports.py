@@ -21,12 +21,10 @@ from PIL import Image
 
 from command_line import counterfoil
 from counterfoil.errors import UserError
-from counterfoil.report.drawing import Drawing, Label
-from counterfoil.report.exports import EXPORTS, export_names, exported
-from counterfoil.report.figure_files import draw, pdf
-from counterfoil.report.figures import drawn
-from counterfoil.report.page import content_of
-from counterfoil.report.report_input import ReportInput
+from counterfoil.report.content import ReportContent, build_content
+from counterfoil.report.drawing import Drawing, Label, to_matplotlib, to_pdf
+from counterfoil.report.exports import EXPORTS, export_files, parse_export_names
+from counterfoil.report.figures import draw_charts
 from counterfoil.study.examples import ThumbnailCache
 from counterfoil.study.runs import open_runs
 from run_folders import breaks_on, write_run
@@ -37,15 +35,15 @@ NAMES = ("onnx:weak_50%.onnx", "strong")
 
 
 @pytest.fixture(scope="module")
-def content(tmp_path_factory: pytest.TempPathFactory) -> ReportInput:
+def content(tmp_path_factory: pytest.TempPathFactory) -> ReportContent:
     run = write_run(tmp_path_factory.mktemp("run"), dict(zip(NAMES, (WEAK, STRONG), strict=True)))
     study = open_runs([run])
-    found = content_of(study, ThumbnailCache((run,), lambda variant: None))
+    found = build_content(study, ThumbnailCache((run,), lambda variant: None))
     return replace(found, top5_drops=study.top5_drops)
 
 
-def test_csv_has_timms_columns_ranks_and_differences(content: ReportInput) -> None:
-    files = exported(content, ["csv"])
+def test_csv_has_timms_columns_ranks_and_differences(content: ReportContent) -> None:
+    files = export_files(content, ["csv"])
     original = list(csv.reader(io.StringIO(str(files["timm/results-original.csv"]))))
     assert original[0][:5] == ["model", "top1", "top1_err", "top5", "top5_err"]
     assert original[1][:5] == [NAMES[0], "90.000", "10.000", "100.000", "0.000"]
@@ -55,9 +53,9 @@ def test_csv_has_timms_columns_ranks_and_differences(content: ReportInput) -> No
     assert [row["top5_diff"] for row in swapped] == ["+0.000", "+0.000"]
 
 
-def test_json_keeps_to_the_schema_that_lies_beside_it(content: ReportInput) -> None:
+def test_json_keeps_to_the_schema_that_lies_beside_it(content: ReportContent) -> None:
     jsonschema = pytest.importorskip("jsonschema")
-    files = exported(content, ["json"])
+    files = export_files(content, ["json"])
     document, schema = (json.loads(str(files[name])) for name in ("summary.json", "summary.schema.json"))
     jsonschema.Draft202012Validator.check_schema(schema)
     validator = jsonschema.Draft202012Validator(schema)
@@ -66,8 +64,8 @@ def test_json_keeps_to_the_schema_that_lies_beside_it(content: ReportInput) -> N
     assert not validator.is_valid({name: value for name, value in document.items() if name != "contrasts"})
 
 
-def test_the_schema_names_every_key_of_the_summary(content: ReportInput) -> None:
-    files = exported(content, ["json"])
+def test_the_schema_names_every_key_of_the_summary(content: ReportContent) -> None:
+    files = export_files(content, ["json"])
     document, schema = (json.loads(str(files[name])) for name in ("summary.json", "summary.schema.json"))
     assert set(document) == set(schema["properties"])
     for name in ("drops", "attributes", "contrasts", "findings"):
@@ -75,8 +73,8 @@ def test_the_schema_names_every_key_of_the_summary(content: ReportInput) -> None
     assert set(document["run"]) == set(schema["$defs"]["run"]["required"])
 
 
-def test_latex_has_as_many_cells_as_columns_and_escapes_names(content: ReportInput) -> None:
-    text = str(exported(content, ["latex"])["results.tex"])
+def test_latex_has_as_many_cells_as_columns_and_escapes_names(content: ReportContent) -> None:
+    text = str(export_files(content, ["latex"])["results.tex"])
     assert r"onnx:weak\_50\%.onnx" in text
     assert r"$\mathbf{50.0}\;[" in text
     columns = len(re.findall(r"begin\{tabular\}\{(\w+)\}", text)[0])
@@ -86,14 +84,14 @@ def test_latex_has_as_many_cells_as_columns_and_escapes_names(content: ReportInp
     assert text.index(r"\toprule") < text.index(r"\midrule") < text.index(r"\bottomrule")
 
 
-def test_markdown_opens_with_the_findings(content: ReportInput) -> None:
-    text = str(exported(content, ["markdown"])["results.md"])
+def test_markdown_opens_with_the_findings(content: ReportContent) -> None:
+    text = str(export_files(content, ["markdown"])["results.md"])
     assert text.startswith("# Which attributes break these classifiers?\n\n- onnx:weak_50%.onnx is right on 90.0 %")
     assert "| strong | background | background-swap | other | 40 | 85.0 | 80.0 | 5.0 [" in text
 
 
-def test_hugging_face_cards_read_back(content: ReportInput) -> None:
-    files = exported(content, ["huggingface"])
+def test_hugging_face_cards_read_back(content: ReportContent) -> None:
+    files = export_files(content, ["huggingface"])
     index = yaml.safe_load(str(files["huggingface/strong/model-index.yaml"]))["model-index"][0]
     assert index["name"] == "strong"
     by_config = {result["dataset"]["config"]: result for result in index["results"]}
@@ -110,10 +108,10 @@ def test_hugging_face_cards_read_back(content: ReportInput) -> None:
 FIGURES = {"drops", "dose-size", "attributes", "scatter"}
 
 
-def test_figures_come_as_svg_pdf_and_png_with_the_same_words_and_size(content: ReportInput) -> None:
+def test_figures_come_as_svg_pdf_and_png_with_the_same_words_and_size(content: ReportContent) -> None:
     pypdf = pytest.importorskip("pypdf")
     pytest.importorskip("matplotlib")
-    files = exported(content, ["svg", "pdf", "png"])
+    files = export_files(content, ["svg", "pdf", "png"])
     assert set(files) == {f"figures/{name}.{form}" for name in FIGURES for form in ("svg", "pdf", "png")}
     for name in FIGURES:
         drawing = ElementTree.fromstring(str(files[f"figures/{name}.svg"]))
@@ -126,10 +124,10 @@ def test_figures_come_as_svg_pdf_and_png_with_the_same_words_and_size(content: R
         assert picture.size == pytest.approx((width * 300 / 72, height * 300 / 72), abs=1)
 
 
-def test_a_pdf_figure_carries_its_fonts_as_truetype(content: ReportInput) -> None:
+def test_a_pdf_figure_carries_its_fonts_as_truetype(content: ReportContent) -> None:
     pypdf = pytest.importorskip("pypdf")
     pytest.importorskip("matplotlib")
-    for name, data in exported(content, ["pdf"]).items():
+    for name, data in export_files(content, ["pdf"]).items():
         (page,) = pypdf.PdfReader(io.BytesIO(bytes(data))).pages  # type: ignore[arg-type]
         fonts = [font.get_object() for font in page["/Resources"]["/Font"].get_object().values()]
         assert fonts, name
@@ -139,14 +137,14 @@ def test_a_pdf_figure_carries_its_fonts_as_truetype(content: ReportInput) -> Non
 
 
 def test_the_same_figure_has_the_same_bytes_whatever_the_clock_and_the_users_matplotlibrc_say(
-    content: ReportInput, monkeypatch: pytest.MonkeyPatch
+    content: ReportContent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     matplotlib = pytest.importorskip("matplotlib")
-    first = exported(content, ["pdf", "png"])
+    first = export_files(content, ["pdf", "png"])
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
     settings = {"savefig.bbox": "tight", "savefig.dpi": 50, "font.family": "serif", "pdf.fonttype": 3}
     with matplotlib.rc_context(settings):
-        assert exported(content, ["pdf", "png"]) == first
+        assert export_files(content, ["pdf", "png"]) == first
     assert not any(b"CreationDate" in data for data in first.values())
 
 
@@ -157,8 +155,8 @@ def test_labels_of_figures_stay_on_the_page_and_apart_from_each_other(tmp_path: 
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     run = write_run(tmp_path, {f"net {place}": (WEAK, STRONG)[place % 2] for place in range(models)})
-    for name, drawing in drawn(content_of(open_runs([run]), ThumbnailCache((run,), lambda variant: None))):
-        figure = draw(drawing)
+    for name, drawing in draw_charts(build_content(open_runs([run]), ThumbnailCache((run,), lambda variant: None))):
+        figure = to_matplotlib(drawing)
         renderer = FigureCanvasAgg(figure).get_renderer()  # type: ignore[no-untyped-call]
         extents = [text.get_window_extent(renderer) for text in figure.axes[0].texts]
         for extent in extents:
@@ -177,7 +175,7 @@ def _overlap(one: Any, other: Any) -> bool:
 def test_a_figure_shows_names_with_dollars_and_foreign_letters(recwarn: pytest.WarningsRecorder) -> None:
     pypdf = pytest.importorskip("pypdf")
     pytest.importorskip("matplotlib")
-    page = pdf(Drawing(200, 40, [Label(4, 20, "−2 Größe $x_1^2$"), Label(4, 36, "猫")]))
+    page = to_pdf(Drawing(200, 40, [Label(4, 20, "−2 Größe $x_1^2$"), Label(4, 36, "猫")]))
     assert "−2 Größe $x_1^2$" in pypdf.PdfReader(io.BytesIO(page)).pages[0].extract_text()
     assert not recwarn.list
 
@@ -205,11 +203,11 @@ def test_pdf_and_png_without_matplotlib_say_what_to_install_before_anything_is_w
 
 
 def test_exports_are_named_or_refused() -> None:
-    assert export_names("all") == list(EXPORTS)
-    assert export_names("csv, latex") == ["csv", "latex"]
+    assert parse_export_names("all") == list(EXPORTS)
+    assert parse_export_names("csv, latex") == ["csv", "latex"]
     for text in ("exel", ","):
         with pytest.raises(UserError, match="expected exports among csv, json"):
-            export_names(text)
+            parse_export_names(text)
 
 
 def test_a_tracker_that_is_not_installed_says_what_to_install(tmp_path: Path) -> None:
@@ -222,7 +220,7 @@ def test_a_tracker_that_is_not_installed_says_what_to_install(tmp_path: Path) ->
 
 
 def test_mlflow_holds_one_run_per_model_with_its_drops(
-    content: ReportInput, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    content: ReportContent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mlflow = pytest.importorskip("mlflow")
     from counterfoil.report.integrations import log_to_mlflow
@@ -240,7 +238,7 @@ def test_mlflow_holds_one_run_per_model_with_its_drops(
 
 
 def test_weights_and_biases_takes_the_numbers_offline(
-    content: ReportInput, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    content: ReportContent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("wandb")
     from counterfoil.report.integrations import log_to_wandb

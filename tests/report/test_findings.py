@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from counterfoil.report.findings import headline
+from counterfoil.report.drop_findings import describe_drops
 from counterfoil.report.words import describe_change
 from counterfoil.statistics.answers import Condition
 from counterfoil.statistics.paired import Contrast
@@ -42,7 +42,7 @@ def row(
 
 
 def texts(drops: list[Drop], kind: str) -> list[str]:
-    return [finding.text for finding in headline(drops) if finding.kind == kind]
+    return [finding.text for finding in describe_drops(drops) if finding.kind == kind]
 
 
 def test_the_costliest_attribute_leads_and_no_other_is_near_where_its_interval_stands_alone() -> None:
@@ -131,7 +131,7 @@ def test_one_model_is_compared_with_nothing() -> None:
 
 def test_nothing_is_said_about_rows_of_too_few_photos() -> None:
     drops = [row("background", "background-swap", 60.0, n=9), row("position", "position", 1.0)]
-    assert all("background" not in finding.text for finding in headline(drops))
+    assert all("background" not in finding.text for finding in describe_drops(drops))
     assert texts(drops, "data") == [
         "Too few photos: 1 of 2 rows of the table rest on fewer than 10 photos; nothing is said about them."
     ]
@@ -140,7 +140,7 @@ def test_nothing_is_said_about_rows_of_too_few_photos() -> None:
 def test_a_table_of_mostly_few_photos_is_called_thin_and_never_a_sign_that_nothing_costs() -> None:
     scattered = [row("background", "background-swap", 90.0, n=9, level=str(place)) for place in range(21)]
     measured = [row("shape", "silhouette", 90.0, 30.0, n=10, level="white", p=0.09), row("position", "position", 1.0)]
-    (thin,) = [finding for finding in headline([*scattered, *measured]) if finding.kind == "weakest"]
+    (thin,) = [finding for finding in describe_drops([*scattered, *measured]) if finding.kind == "weakest"]
     assert thin.text == (
         "The table of drops is too thin to say which attribute costs net most: 21 of its 23 rows rest on fewer than 10 "
         "photos; the largest drop measured, not significant after Holm's correction over 23 rows, is shape: "
@@ -151,14 +151,14 @@ def test_a_table_of_mostly_few_photos_is_called_thin_and_never_a_sign_that_nothi
 
 
 def test_too_few_photos_everywhere_is_all_that_is_said() -> None:
-    (finding,) = headline([row("background", "background-swap", 60.0, n=4)])
+    (finding,) = describe_drops([row("background", "background-swap", 60.0, n=4)])
     assert finding.text == "Too few photos: at most 4 were scored before and after an edit, and 10 are the least."
 
 
 def test_no_data_says_so() -> None:
     nothing = Drop("net", "background", "background-swap", "", 0, *[math.nan] * 9)
     for drops in ([], [nothing]):
-        (finding,) = headline(drops)
+        (finding,) = describe_drops(drops)
         assert finding.text.startswith("No data")
 
 
@@ -192,7 +192,7 @@ TWO_MODELS = [
 
 
 def told(contrasts: list[Contrast], kind: str) -> list[str]:
-    return [finding.text for finding in headline(TWO_MODELS, contrasts) if finding.kind == kind]
+    return [finding.text for finding in describe_drops(TWO_MODELS, contrasts) if finding.kind == kind]
 
 
 def test_a_better_model_is_named_beside_the_weakest_attribute_though_the_intervals_overlap() -> None:
@@ -243,7 +243,7 @@ def test_the_page_has_one_line_per_attribute_and_the_terminal_a_short_sentence()
         row("direction", "flip", 20.0, level="upside-down"),
         row("colour", "object-grayscale", 19.0, level="gray"),
     ]
-    (costly,) = [finding for finding in headline(drops) if finding.kind == "costly"]
+    (costly,) = [finding for finding in describe_drops(drops) if finding.kind == "costly"]
     assert costly.text == f"{costly.heading}: direction 20.0 points [12.0, 28.0]; colour 19.0 [11.0, 27.0]."
     assert costly.lines == (
         ("direction", "20.0 points [12.0, 28.0], turning the object upside down"),
@@ -328,7 +328,7 @@ def test_levels_are_told_in_words(edit: str, level: str, words: str) -> None:
 
 def test_what_could_have_gone_unseen_is_told_beside_what_is_not_significant() -> None:
     drops = [row("background", "background-swap", 30.0), row("direction", "direction", 2.0, level="random", n=40)]
-    findings = headline(drops, unseen={("net", "direction", "random"): 12.4})
+    findings = describe_drops(drops, unseen={("net", "direction", "random"): 12.4})
     (unclear,) = [finding.text for finding in findings if finding.kind == "unclear"]
     assert unclear == (
         "Not significant: direction. With n = 40 a drop of 12 points would go unseen in one run of five."
@@ -341,9 +341,9 @@ def test_under_a_models_name_its_lead_is_short_and_what_qualifies_it_stands_apar
         row("size", "size", 28.0, level="0.05", model="a"),
         row("shape", "silhouette", 80.0, level="white", model="a"),
     ]
-    (lead,) = [finding for finding in headline(drops, [contrast(3.1, 2.1)]) if finding.kind == "weakest"]
+    (lead,) = [finding for finding in describe_drops(drops, [contrast(3.1, 2.1)]) if finding.kind == "weakest"]
     assert lead.brief == "Background costs most: swapping it, 30.0 points [22.0, 38.0]."
-    assert lead.aside == (
+    assert lead.qualification == (
         "Size may cost as much; b is 3.1 points better [1.0, 5.2]; "
         "surface edits, which replace the object's own look, apart."
     )

@@ -9,7 +9,7 @@ import pytest
 
 from command_line import counterfoil
 from counterfoil.errors import UserError
-from counterfoil.report.gate import Bound, judge_accuracies, judge_drops, max_drop, overall
+from counterfoil.report.gate import Bound, combine_verdicts, judge_accuracies, judge_drops, parse_max_drop
 from counterfoil.study.runs import Accuracy
 from counterfoil.types import Drop
 from run_folders import breaks_on, write_run
@@ -47,7 +47,7 @@ def test_the_bound_says_whose_proof_is_asked_for(
     interval: tuple[float, float, float], upper: str, lower: str, point: str
 ) -> None:
     bounds: tuple[Bound, ...] = ("upper", "lower", "point")
-    found = [judge_drops([row(*interval)], [max_drop("background=5")], bound)[0].verdict for bound in bounds]
+    found = [judge_drops([row(*interval)], [parse_max_drop("background=5")], bound)[0].verdict for bound in bounds]
     assert found == [upper, lower, point]
 
 
@@ -60,28 +60,28 @@ def test_accuracy_is_judged_from_the_other_side() -> None:
 
 
 def test_too_few_photos_cannot_tell_whatever_the_numbers() -> None:
-    (check,) = judge_drops([row(0.0, 0.0, 0.0, n=9)], [max_drop("any=5")], "point")
+    (check,) = judge_drops([row(0.0, 0.0, 0.0, n=9)], [parse_max_drop("any=5")], "point")
     assert check.verdict == "cannot tell"
-    assert "too few photos, 9" in check.told
+    assert "too few photos, 9" in check.message
 
 
 def test_a_rule_names_attribute_edit_or_level() -> None:
-    assert max_drop("size:0.05=20").means(Drop("net", "size", "size", "0.05", 60, *[0.0] * 9))
-    assert not max_drop("size:0.05=20").means(Drop("net", "size", "size", "0.1", 60, *[0.0] * 9))
-    assert max_drop("background-swap=1").means(row(0, 0, 0))
-    assert not max_drop("any=1").means(Drop("net", "control", "control", "none", 60, *[0.0] * 9))
+    assert parse_max_drop("size:0.05=20").applies_to(Drop("net", "size", "size", "0.05", 60, *[0.0] * 9))
+    assert not parse_max_drop("size:0.05=20").applies_to(Drop("net", "size", "size", "0.1", 60, *[0.0] * 9))
+    assert parse_max_drop("background-swap=1").applies_to(row(0, 0, 0))
+    assert not parse_max_drop("any=1").applies_to(Drop("net", "control", "control", "none", 60, *[0.0] * 9))
 
 
 @pytest.mark.parametrize("text", ["background", "background=much", "=5", "background=nan"])
 def test_a_rule_that_cannot_be_read_is_refused(text: str) -> None:
     with pytest.raises(UserError, match="expected ATTRIBUTE=POINTS"):
-        max_drop(text)
+        parse_max_drop(text)
 
 
 def test_a_violation_outweighs_doubt_and_doubt_outweighs_success() -> None:
-    checks = judge_drops([row(1, 2, 3), row(2, 4, 9)], [max_drop("any=5")], "upper")
-    assert overall(checks) == "cannot tell"
-    assert overall([*checks, *judge_drops([row(6, 7, 8)], [max_drop("any=5")], "upper")]) == "violated"
+    checks = judge_drops([row(1, 2, 3), row(2, 4, 9)], [parse_max_drop("any=5")], "upper")
+    assert combine_verdicts(checks) == "cannot tell"
+    assert combine_verdicts([*checks, *judge_drops([row(6, 7, 8)], [parse_max_drop("any=5")], "upper")]) == "violated"
 
 
 @pytest.fixture

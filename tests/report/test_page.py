@@ -14,9 +14,9 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Dialog, Page, sync_playwright
 
-from counterfoil.report.attribute_chart import attribute_chart
-from counterfoil.report.page import render, write_report
-from counterfoil.report.report_input import ReportInput
+from counterfoil.report.attribute_chart import build_attribute_chart
+from counterfoil.report.content import ReportContent
+from counterfoil.report.page import render_page, write_page
 from counterfoil.statistics.answers import Condition
 from counterfoil.statistics.calibration import Confidence, ConfidenceChange, MarginChange, ReliabilityPoint
 from counterfoil.statistics.confusion import PositionMap
@@ -95,7 +95,7 @@ def contrasts(drops: list[Drop]) -> list[Contrast]:
     ]
 
 
-def content(title: str = "A small run") -> ReportInput:
+def content(title: str = "A small run") -> ReportContent:
     run = Run(
         command="counterfoil run --images photos",
         images="photos",
@@ -117,7 +117,7 @@ def content(title: str = "A small run") -> ReportInput:
     ]
     drops = [drop(model, edit, 2.0 * place) for place, model in enumerate(MODELS) for edit in EDITS]
     skipped = [Skipped("n01/9", "source", "", "truncated"), Skipped("n01/8", "source", "", "truncated")]
-    return ReportInput(
+    return ReportContent(
         title=title,
         run=run,
         drops=drops,
@@ -132,7 +132,7 @@ def content(title: str = "A small run") -> ReportInput:
     )
 
 
-def hostile_content() -> ReportInput:
+def hostile_content() -> ReportContent:
     plain = content(HOSTILE)
     reply = ModelAnswer(HOSTILE, HOSTILE, 0.9, "other", 0.4)
     examples = [replace(row, label=HOSTILE, sample_id=HOSTILE, replies=(reply,)) for row in plain.examples]
@@ -175,41 +175,41 @@ def outline(page: str) -> Outline:
 
 
 def test_the_page_refers_to_nothing_outside_itself() -> None:
-    page = render(content())
+    page = render_page(content())
     assert all(address.startswith(("data:", "#")) for address in outline(page).addresses)
     assert "url(" not in page
     assert "@import" not in page
 
 
 def test_headings_go_down_one_step_at_a_time() -> None:
-    levels = outline(render(content())).levels
+    levels = outline(render_page(content())).levels
     assert levels[0] == 1
     assert levels.count(1) == 1
     assert all(second - first <= 1 for first, second in pairwise(levels))
 
 
 def test_names_cannot_add_an_element_to_the_page() -> None:
-    found = outline(render(hostile_content())).tags
+    found = outline(render_page(hostile_content())).tags
     assert found.count("script") == 1
     assert found.count("img") == 2 * 4  # one pair per card
 
 
 def test_the_same_content_gives_the_same_bytes_and_no_other_file(tmp_path: Path) -> None:
-    first = write_report(tmp_path / "out", content()).read_bytes()
-    assert write_report(tmp_path / "out", content()).read_bytes() == first
+    first = write_page(tmp_path / "out", content()).read_bytes()
+    assert write_page(tmp_path / "out", content()).read_bytes() == first
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["report.html"]
 
 
 def test_a_page_that_fails_leaves_the_old_one_and_no_half_file(tmp_path: Path) -> None:
-    before = write_report(tmp_path, content()).read_bytes()
+    before = write_page(tmp_path, content()).read_bytes()
     with pytest.raises(TypeError):
-        write_report(tmp_path, replace(content(), drops=None))  # type: ignore[arg-type]
+        write_page(tmp_path, replace(content(), drops=None))  # type: ignore[arg-type]
     assert (tmp_path / "report.html").read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 
 
 def test_an_empty_run_gives_a_page_that_says_so() -> None:
-    page = render(replace(content(), drops=[], examples=[], skipped=[], attribute_drops=[], contrasts=[]))
+    page = render_page(replace(content(), drops=[], examples=[], skipped=[], attribute_drops=[], contrasts=[]))
     assert "No data: no photo was scored" in page
     assert "nothing to draw" in page
     assert "every picture was used" in page
@@ -217,7 +217,7 @@ def test_an_empty_run_gives_a_page_that_says_so() -> None:
 
 
 def test_the_page_tells_answers_reasons_preprocessing_and_command() -> None:
-    words = " ".join(re.sub(r"<[^>]*>", " ", render(content())).replace("&nbsp;", " ").split())
+    words = " ".join(re.sub(r"<[^>]*>", " ", render_page(content())).replace("&nbsp;", " ").split())
     assert f"{MODELS[0]} flipped tench 91 % → goldfish 40 %" in words
     assert f"{MODELS[1]} held tench 91 % → tench 40 %" in words
     assert "2 truncated source n01/9 n01/8" in words
@@ -228,34 +228,34 @@ def test_the_page_tells_answers_reasons_preprocessing_and_command() -> None:
 
 
 def test_both_places_say_which_test_makes_an_attribute_significant() -> None:
-    words = " ".join(re.sub(r"<[^>]*>", "", render(content())).split())
+    words = " ".join(re.sub(r"<[^>]*>", "", render_page(content())).split())
     assert "Points lost by each attribute at its costliest edit" in words
     assert "Its mean over all edits stands side by side; the two can differ." in words
     assert "bold: that mean is significant after Holm's correction (What was found tests the costliest" in words
 
 
 def test_the_first_chart_has_one_row_per_attribute_by_its_costliest_edit() -> None:
-    chart = attribute_chart(content())
+    chart = build_attribute_chart(content())
     assert chart
     assert [row.name for row in chart.rows] == ["Size", "Background", "Position"]
-    told = [[(value.style.model, value.value, value.done, value.clear) for value in row.values] for row in chart.rows]
+    told = [[(value.style.model, value.text, value.change, value.filled) for value in row.values] for row in chart.rows]
     assert told[0] == [
         (MODELS[0], "40.0 [33.0, 47.0]", "the object at 5 % of the picture", True),
         (MODELS[1], "42.0 [35.0, 49.0]", "the object at 5 % of the picture", True),
     ]
-    assert chart.rows[0].done == "the object at 5 % of the picture"  # once, where there is no room at every value
+    assert chart.rows[0].change == "the object at 5 % of the picture"  # once, where there is no room at every value
     assert [clear for *_, clear in told[2]] == [False, False]
     surface = [*content().drops, drop(MODELS[0], ("shape", "silhouette", "white", 70.0), 0.0)]
-    with_surface = attribute_chart(replace(content(), drops=surface))
+    with_surface = build_attribute_chart(replace(content(), drops=surface))
     assert with_surface
     assert [row.name for row in with_surface.rows][-1] == "Shape"  # though it costs most
     few = [replace(row, n=9) for row in content().drops]
-    assert attribute_chart(replace(content(), drops=few)) is None
+    assert build_attribute_chart(replace(content(), drops=few)) is None
 
 
 def test_rows_of_too_few_photos_have_no_numbers_in_the_table() -> None:
     few = [replace(row, n=7) if row.edit == "background-swap" else row for row in content().drops]
-    page = render(replace(content(), drops=few))
+    page = render_page(replace(content(), drops=few))
     rows = re.findall(r'<tr class="few">(.*?)</tr>', page.split('id="all-numbers"')[1], re.S)
     told = [" ".join(re.sub(r"<[^>]*>", " ", row).split()) for row in rows]
     assert told == [f"background-swap other too few 7 {model} background" for model in MODELS]
@@ -276,8 +276,8 @@ def confidences() -> Confidences:
 
 
 def test_confidence_is_told_where_the_models_give_one_and_absent_where_they_do_not() -> None:
-    assert 'id="confidence"' not in render(content())
-    page = render(replace(content(), confidences=confidences()))
+    assert 'id="confidence"' not in render_page(content())
+    page = render_page(replace(content(), confidences=confidences()))
     words = " ".join(re.sub(r"<[^>]*>", " ", page).split())
     assert "Unedited: says 70.0 %, right on 80.0 %: 10.0 points too modest." in words.replace("\u00a0", " ")
     assert "Edited: says 62.0 %, right on 60.0 %: 2.0 points too sure." in words.replace("\u00a0", " ")
@@ -290,57 +290,59 @@ def test_a_map_of_places_shows_numbers_only_where_enough_objects_stood() -> None
     accuracy = np.where(n > 0, 50.0, np.nan)
     accuracy[0, 0] = 100.0
     maps = [ModelPositionMap(MODELS[0], "moved", PositionMap(accuracy, n))]
-    page = render(replace(content(), places=maps))
+    page = render_page(replace(content(), places=maps))
     assert 'title="top left: 100.0 %, n = 12"' in page
     assert 'title="top middle: too few, n = 4"' in page
     assert "Standing there in the unedited photos" not in page
     lonely = PositionMap(np.full((3, 3), 50.0), np.where(n == 30, 30, 1))
-    assert 'id="places"' not in render(replace(content(), places=[ModelPositionMap(MODELS[0], "moved", lonely)]))
+    assert 'id="places"' not in render_page(replace(content(), places=[ModelPositionMap(MODELS[0], "moved", lonely)]))
 
 
 def test_what_is_not_there_is_not_explained() -> None:
     without = [row for row in content().drops if row.attribute != "presence"]
-    assert "Photos without the object" in render(content())
-    assert "Photos without the object" not in render(replace(content(), drops=without))
+    assert "Photos without the object" in render_page(content())
+    assert "Photos without the object" not in render_page(replace(content(), drops=without))
 
 
 def test_the_control_says_what_it_does_not_cover_and_whose_it_is() -> None:
-    assert "not that of the fill behind an object that was moved" in render(content())
+    assert "not that of the fill behind an object that was moved" in render_page(content())
     theirs = [replace(row, level="rec") if row.attribute == "control" else row for row in content().drops]
-    page = render(replace(content(), drops=theirs))
+    page = render_page(replace(content(), drops=theirs))
     assert "The collection's own (rec)" in page
     assert "cut out and pasted back" not in page
 
 
 def test_masks_that_came_with_the_photos_are_not_called_missing() -> None:
-    assert "no folder given: those that came with the photos, else the segmenter's" in render(content())
-    demo = render(replace(content(), run=replace(content().run, images="demo:")))
+    assert "no folder given: those that came with the photos, else the segmenter's" in render_page(content())
+    demo = render_page(replace(content(), run=replace(content().run, images="demo:")))
     assert "<dd>the demo's own</dd>" in demo
 
 
 def test_one_of_a_thing_is_told_in_the_singular_and_notes_are_sentences() -> None:
     run = replace(content().run, notes=("the pictures were chosen",))
-    words = re.sub(r"<[^>]*>", " ", render(replace(content(), photos=1, variants=1, unscored={MODELS[0]: 1}, run=run)))
+    words = re.sub(
+        r"<[^>]*>", " ", render_page(replace(content(), photos=1, variants=1, unscored={MODELS[0]: 1}, run=run))
+    )
     assert "1 photo, 1 picture, 2 models" in words
     assert f"1 answer of {MODELS[0]} could not be scored and counts nowhere." in words
     assert "The pictures were chosen." in words
 
 
 def test_the_dose_curve_needs_two_levels_with_a_share() -> None:
-    assert "object 5.0 % of the picture, accuracy 45.0 %" in render(content())
+    assert "object 5.0 % of the picture, accuracy 45.0 %" in render_page(content())
     one_level = [row for row in content().drops if row.level != "full"]
-    assert 'id="dose"' not in render(replace(content(), drops=one_level))
+    assert 'id="dose"' not in render_page(replace(content(), drops=one_level))
 
 
 def test_an_edit_whose_levels_are_numbers_has_a_dose_curve_in_their_order() -> None:
     levels = [drop(MODELS[0], ("corruption", "fog", level, 8.0 * int(level)), 0.0) for level in ("3", "1", "2")]
-    page = render(replace(content(), drops=[*content().drops, *levels]))
+    page = render_page(replace(content(), drops=[*content().drops, *levels]))
     (curve,) = re.findall(r'aria-label="Dose curve of fog">(.*?)</svg>\s*</div>', page, re.S)
     assert re.findall(rf'aria-label="{MODELS[0]}, (\d):', curve) == ["1", "2", "3"]
 
 
 def test_significance_is_a_filled_mark_with_the_numbers_in_words() -> None:
-    page = render(content())
+    page = render_page(content())
     told = f"{MODELS[0]}, background-swap other: drop 30.0 points, 95 % interval 23.0 to 37.0, significant, n = 60"
     assert f'<g class="m0 filled" data-m="0" role="img" aria-label="{told}">' in page
     assert re.search(
@@ -350,14 +352,14 @@ def test_significance_is_a_filled_mark_with_the_numbers_in_words() -> None:
 
 
 def test_a_picture_has_one_card_with_every_models_answers() -> None:
-    page = render(content())
+    page = render_page(content())
     assert page.count('<figure class="card"') == 4
-    assert page.count('<li class="verdict') == 8
+    assert page.count('<li class="answer') == 8
 
 
 def test_a_photo_that_is_not_at_hand_leaves_its_answers() -> None:
     bare = [replace(row, original=None, edited=None) for row in content().examples]
-    page = render(replace(content(), examples=bare))
+    page = render_page(replace(content(), examples=bare))
     assert page.count("The photo is not at hand.") == 4
     assert "goldfish 40" in page
     assert "<img" not in page
@@ -382,24 +384,24 @@ def test_the_page_stays_below_five_megabytes_however_many_pictures_there_are() -
         for number in range(60)
     ]
     assert sum(len(row.original or b"") + len(row.edited or b"") for row in many) > 5_000_000
-    page = render(replace(content(), examples=many))
+    page = render_page(replace(content(), examples=many))
     assert len(page.encode()) < 5_000_000
     cards = {name: page.split(f'data-attribute="{name}" aria-label')[-1].count("<figure") for name in attributes}
     assert min(cards.values()) > 10
 
 
 def test_models_are_side_by_side_with_letters_and_paired_differences() -> None:
-    page = render(content())
+    page = render_page(content())
     assert page.count('<sup aria-label="group a">a</sup>') == 2 * 4  # control, background, size, position
     words = " ".join(re.sub(r"<[^>]*>", " ", page).split())
     assert f"background-swap other {MODELS[0]} {MODELS[1]} background 60 30.0 32.0" in words
     one = content().drops[: len(EDITS)]
     alone = replace(content(), drops=one, attribute_drops=one, contrasts=[])
-    assert 'id="side-by-side"' not in render(alone)
+    assert 'id="side-by-side"' not in render_page(alone)
 
 
 def test_answers_that_were_not_scored_are_counted_at_their_model() -> None:
-    words = " ".join(re.sub(r"<[^>]*>", " ", render(replace(content(), unscored={MODELS[1]: 3}))).split())
+    words = " ".join(re.sub(r"<[^>]*>", " ", render_page(replace(content(), unscored={MODELS[1]: 3}))).split())
     assert f"3 answers of {MODELS[1]} could not be scored" in words
     assert "3 of 420 answers" in words
 
@@ -442,7 +444,7 @@ def _own(url: str, path: Path) -> bool:
 
 @pytest.mark.browser
 def test_the_page_runs_without_complaint_and_asks_nothing_of_any_network(browser: Browser, tmp_path: Path) -> None:
-    page, complaints = opened(browser, write_report(tmp_path, content()))
+    page, complaints = opened(browser, write_page(tmp_path, content()))
     sizes = page.evaluate("[...document.images].map((image) => image.naturalWidth)")
     page.close()
     assert complaints == []
@@ -451,18 +453,18 @@ def test_the_page_runs_without_complaint_and_asks_nothing_of_any_network(browser
 
 @pytest.mark.browser
 def test_filters_show_only_what_was_chosen(browser: Browser, tmp_path: Path) -> None:
-    page, complaints = opened(browser, write_report(tmp_path, content()))
+    page, complaints = opened(browser, write_page(tmp_path, content()))
     cards = page.locator(".card:visible")
     assert cards.count() == 3  # those that flipped
     page.locator("#filter-attribute").select_option("background")
     assert cards.count() == 2
     page.locator("#filter-model").select_option(label=MODELS[1])
     assert cards.count() == 1
-    assert MODELS[1] in page.locator(".verdict:visible").inner_text()
-    assert page.locator(".shelf:visible").count() == 1
+    assert MODELS[1] in page.locator(".answer:visible").inner_text()
+    assert page.locator(".gallery-section:visible").count() == 1
     assert page.locator("#filter-count").inner_text() == "1 of 4 pictures"
     page.locator("#filter-outcome").select_option("kept")
-    assert "held" in page.locator(".verdict:visible").inner_text()
+    assert "held" in page.locator(".answer:visible").inner_text()
     page.locator("#filter-attribute").select_option("")
     page.locator("#filter-model").select_option("")
     page.locator("#filter-class").select_option("goldfish")
@@ -475,7 +477,7 @@ def test_filters_show_only_what_was_chosen(browser: Browser, tmp_path: Path) -> 
 
 @pytest.mark.browser
 def test_models_and_attributes_are_switched_off_in_all_charts_by_keyboard(browser: Browser, tmp_path: Path) -> None:
-    page, complaints = opened(browser, write_report(tmp_path, content()))
+    page, complaints = opened(browser, write_page(tmp_path, content()))
     lanes = page.locator(".forest .values li:visible")
     before = lanes.count()
     height = page.locator(".forest .track").first.bounding_box()
@@ -496,7 +498,7 @@ def test_models_and_attributes_are_switched_off_in_all_charts_by_keyboard(browse
 
 @pytest.mark.browser
 def test_the_scatter_shows_the_chosen_panel(browser: Browser, tmp_path: Path) -> None:
-    page, _ = opened(browser, write_report(tmp_path, content()))
+    page, _ = opened(browser, write_page(tmp_path, content()))
     assert page.locator(".panel:visible").count() == 1
     page.locator("#scatter-attribute").select_option("size")
     page.locator("#scatter-kind").select_option("accuracy")
@@ -507,7 +509,7 @@ def test_the_scatter_shows_the_chosen_panel(browser: Browser, tmp_path: Path) ->
 
 @pytest.mark.browser
 def test_a_table_is_copied_as_tab_separated_text(browser: Browser, tmp_path: Path) -> None:
-    page, complaints = opened(browser, write_report(tmp_path, content()))
+    page, complaints = opened(browser, write_page(tmp_path, content()))
     page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
     page.locator("button.copy[data-table=all-numbers]").click()
     lines = page.evaluate("window.copied").splitlines()
@@ -521,7 +523,7 @@ def test_a_table_is_copied_as_tab_separated_text(browser: Browser, tmp_path: Pat
 
 @pytest.mark.browser
 def test_every_control_has_a_name_and_can_be_reached_by_tab(browser: Browser, tmp_path: Path) -> None:
-    page, _ = opened(browser, write_report(tmp_path, content()))
+    page, _ = opened(browser, write_page(tmp_path, content()))
     unnamed = page.evaluate(
         "[...document.querySelectorAll('button, select, input')].filter((part) => part.offsetParent"
         " && !(part.labels?.[0]?.innerText || part.innerText || '').trim()).length"
@@ -537,7 +539,7 @@ def test_every_control_has_a_name_and_can_be_reached_by_tab(browser: Browser, tm
 
 @pytest.mark.browser
 def test_the_printed_page_shows_no_control(browser: Browser, tmp_path: Path) -> None:
-    page, _ = opened(browser, write_report(tmp_path, content()))
+    page, _ = opened(browser, write_page(tmp_path, content()))
     page.emulate_media(media="print")
     assert page.locator(".filters:visible, button.copy:visible, nav:visible").count() == 0
     assert len(page.pdf()) > 10_000
@@ -547,7 +549,7 @@ def test_the_printed_page_shows_no_control(browser: Browser, tmp_path: Path) -> 
 @pytest.mark.browser
 def test_the_table_sorts_by_click_and_by_keyboard_with_missing_numbers_last(browser: Browser, tmp_path: Path) -> None:
     drops = [*content().drops, Drop("empty", "size", "size", "0.1", 0, *[float("nan")] * 9)]
-    page, _ = opened(browser, write_report(tmp_path, replace(content(), drops=drops)))
+    page, _ = opened(browser, write_page(tmp_path, replace(content(), drops=drops)))
     expected = sorted(f"{row.drop:.1f}".replace("-", "−") for row in drops[:-1])
     cells = page.locator("#all-numbers td:nth-child(3)")
     expected.sort(key=lambda text: float(text.replace("−", "-")))
@@ -566,7 +568,7 @@ def test_the_table_sorts_by_click_and_by_keyboard_with_missing_numbers_last(brow
 @pytest.mark.parametrize("width", [390, 1280])
 def test_the_page_never_scrolls_sideways(browser: Browser, tmp_path: Path, width: int, make: object) -> None:
     assert callable(make)
-    page, _ = opened(browser, write_report(tmp_path, make()), width)
+    page, _ = opened(browser, write_page(tmp_path, make()), width)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.close()
 
@@ -575,8 +577,10 @@ def test_the_page_never_scrolls_sideways(browser: Browser, tmp_path: Path, width
 @pytest.mark.parametrize("width", [390, 1440])
 def test_the_first_chart_names_the_edits_in_full_at_every_width(browser: Browser, tmp_path: Path, width: int) -> None:
     blur = drop(MODELS[0], ("blur", "object-blur", "15/3", 50.0), 0.0)
-    page, _ = opened(browser, write_report(tmp_path, replace(content(), drops=[blur, *content().drops])), width)
-    named = page.locator(".glance").get_by_text("blurring the object (kernel 15, sigma 3)").locator("visible=true")
+    page, _ = opened(browser, write_page(tmp_path, replace(content(), drops=[blur, *content().drops])), width)
+    named = (
+        page.locator(".attribute-chart").get_by_text("blurring the object (kernel 15, sigma 3)").locator("visible=true")
+    )
     whole = named.evaluate_all(
         "found => found.map((it) => it.closest('li, p').scrollWidth <= it.closest('li, p').clientWidth)"
     )
@@ -589,7 +593,7 @@ def test_the_first_chart_names_the_edits_in_full_at_every_width(browser: Browser
 def test_the_drop_is_on_the_first_screen_of_the_table_and_edit_and_level_stay_beside_it(
     browser: Browser, tmp_path: Path, width: int
 ) -> None:
-    page, _ = opened(browser, write_report(tmp_path, content()), width)
+    page, _ = opened(browser, write_page(tmp_path, content()), width)
     places = """() => {
         const table = document.querySelector('#all-numbers'), row = table.tBodies[0].rows[0];
         const box = (cell) => cell.getBoundingClientRect();
@@ -607,7 +611,7 @@ def test_the_drop_is_on_the_first_screen_of_the_table_and_edit_and_level_stay_be
 
 @pytest.mark.browser
 def test_hostile_names_are_shown_and_never_run(browser: Browser, tmp_path: Path) -> None:
-    page, complaints = opened(browser, write_report(tmp_path, hostile_content()))
+    page, complaints = opened(browser, write_page(tmp_path, hostile_content()))
     assert page.locator("h1").inner_text() == HOSTILE
     assert page.locator("tbody td").first.inner_text() == HOSTILE
     page.locator("#filter-model").select_option(label=" ".join(HOSTILE.split()))
@@ -618,7 +622,7 @@ def test_hostile_names_are_shown_and_never_run(browser: Browser, tmp_path: Path)
 
 @pytest.mark.browser
 def test_light_and_dark_differ_and_both_can_be_read(browser: Browser, tmp_path: Path) -> None:
-    page, _ = opened(browser, write_report(tmp_path, content()))
+    page, _ = opened(browser, write_page(tmp_path, content()))
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
         for selector in ("body", ".scope", ".legend .key", "nav a", ".values li", "button.copy", ".outcome"):

@@ -5,8 +5,10 @@ import io
 import json
 import math
 
-from counterfoil.report.report_input import ReportInput
-from counterfoil.report.result_tables import drops_csv, markdown, skipped_csv, summary
+from counterfoil.report.content import ReportContent
+from counterfoil.report.csv_tables import drops_to_csv, skipped_to_csv
+from counterfoil.report.markdown_tables import drops_to_markdown
+from counterfoil.report.summary_json import summarize
 from counterfoil.types import Drop, Preprocessing, Run, Skipped
 
 HEADER = (
@@ -47,11 +49,11 @@ RUN = Run(
 
 
 def test_the_table_has_the_promised_columns_in_the_promised_order() -> None:
-    assert drops_csv([]).rstrip("\n") == HEADER
+    assert drops_to_csv([]).rstrip("\n") == HEADER
 
 
 def test_numbers_have_fixed_decimals_and_small_p_values_survive() -> None:
-    line = drops_csv([DROP]).splitlines()[1]
+    line = drops_to_csv([DROP]).splitlines()[1]
     assert line == (
         "net,background,background-swap,other,64,81.2500,79.6875,50.0000,31.2500,20.0000,42.5000,0.0000,"
         "3.25e-12,0.0312346,24.4300,nan"
@@ -59,24 +61,24 @@ def test_numbers_have_fixed_decimals_and_small_p_values_survive() -> None:
 
 
 def test_no_data_is_nan_and_never_zero() -> None:
-    (line,) = csv.DictReader(io.StringIO(drops_csv([NOTHING])))
+    (line,) = csv.DictReader(io.StringIO(drops_to_csv([NOTHING])))
     assert line["n"] == "0"
     assert all(math.isnan(float(line[name])) for name in HEADER.split(",")[5:])
 
 
 def test_skipped_pictures_survive_commas_quotes_and_line_breaks() -> None:
     row = Skipped('cat/"a,b"', "source", "", "line one\nline two")
-    (line,) = csv.DictReader(io.StringIO(skipped_csv([row])))
+    (line,) = csv.DictReader(io.StringIO(skipped_to_csv([row])))
     assert line == {"sample_id": 'cat/"a,b"', "stage": "source", "edit": "", "reason": "line one\nline two"}
 
 
 def test_summary_is_valid_json_with_null_where_there_is_no_number() -> None:
     broken = [Skipped(name, "source", "", "broken") for name in ("a", "c")]
     skipped = [broken[0], Skipped("b", "edit", "size", "small"), broken[1]]
-    content = ReportInput(
+    content = ReportContent(
         title="Title", run=RUN, drops=[DROP, NOTHING], photos=64, variants=128, skipped=skipped, unscored={"net": 2}
     )
-    document = json.loads(json.dumps(summary(content), allow_nan=False))
+    document = json.loads(json.dumps(summarize(content), allow_nan=False))
     assert document["format"] == 1
     assert document["drops"][1]["drop"] is None
     assert document["drops"][0]["p_value"] == 3.25e-12
@@ -87,7 +89,7 @@ def test_summary_is_valid_json_with_null_where_there_is_no_number() -> None:
 
 
 def test_markdown_keeps_its_columns_when_a_name_holds_a_bar() -> None:
-    table = markdown(
+    table = drops_to_markdown(
         [
             Drop(
                 model="a|b<i>",

@@ -21,7 +21,7 @@ from skimage import data
 import counterfoil as cf
 from colour_network import mean_colour_network
 from command_line import counterfoil
-from counterfoil.report.page import content_of
+from counterfoil.report.content import build_content
 from counterfoil.study.examples import ThumbnailCache
 from locations import DATA, HELPERS
 from planted import HALT_AT_LINES, LABELS, write_photos
@@ -89,7 +89,7 @@ def test_a_report_makes_no_picture_a_second_time(tmp_path: Path, count: int) -> 
     images, masks = write_photos(tmp_path, count)
     models = [MODEL, "python:planted:answers_by_background"]
     result = cf.run(images, models, masks=masks, recipe=RECIPE, out=tmp_path / "out", workers=2)
-    shown = content_of(
+    shown = build_content(
         result.study,
         ThumbnailCache((), lambda variant: None, ready=result.thumbnails.jpegs if result.thumbnails else {}),
     ).examples

@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 from answer_rows import ORIGINAL, SAME, SMALL, SWAP, details_of
-from counterfoil.report.page import content_of, render
-from counterfoil.report.report_input import ReportInput
+from counterfoil.report.content import ReportContent, build_content
+from counterfoil.report.page import render_page
 from counterfoil.statistics.answers import Details
 from counterfoil.statistics.calibration import confidence_changes, reliability_curve
 from counterfoil.store.parquet import read_table, write_table
@@ -91,8 +91,8 @@ def test_a_curve_goes_by_rising_confidence_in_parts_of_as_many_answers() -> None
     assert reliability_curve(details, "net", {"background"}) == []
 
 
-def told(run: Path) -> ReportInput:
-    return content_of(open_runs([run]), ThumbnailCache((run,), lambda variant: None))
+def told(run: Path) -> ReportContent:
+    return build_content(open_runs([run]), ThumbnailCache((run,), lambda variant: None))
 
 
 def centred(run: Path) -> Path:
@@ -115,7 +115,7 @@ def test_a_run_is_told_by_confidence_and_by_place(tmp_path: Path) -> None:
     (unedited,) = [row for row in content.places if row.kind == "unedited"]
     assert unedited.found.n[1].tolist() == [20, 0, 20]
     assert unedited.found.accuracy[1, [0, 2]].tolist() == [50, 100]
-    page = render(content)
+    page = render_page(content)
     assert 'title="middle left: 50.0 %, n = 20"' in page
     assert "Moved there by the position edits" not in page
 
@@ -126,7 +126,7 @@ def test_a_run_from_before_centres_were_noted_has_no_map_and_is_read_all_the_sam
     write_table(path, VARIANT_COLUMNS, {name: read_table(path)[name] for name in VARIANT_COLUMNS})
     content = told(run)
     assert content.has_drops
-    assert 'id="places"' not in render(content)
+    assert 'id="places"' not in render_page(content)
 
 
 def test_a_photo_is_shown_again_only_where_no_other_is_left(tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ from statsmodels.stats.proportion import proportion_confint
 
 import counterfoil as cf
 from command_line import counterfoil
-from counterfoil.report.findings import headline_of
-from counterfoil.report.page import content_of
+from counterfoil.report.content import build_content
+from counterfoil.report.headline import write_headline
 from counterfoil.store.parquet import read_table
 from counterfoil.study.examples import ThumbnailCache
 from counterfoil.study.runs import open_runs
@@ -64,12 +64,12 @@ def test_what_a_report_needs_is_read_once(finished: Path, tmp_path: Path) -> Non
     shutil.copytree(finished / "background", alone)
     study = open_runs([alone])
     album = ThumbnailCache((alone,), lambda variant: None)
-    before = content_of(study, album)
+    before = build_content(study, album)
     shutil.rmtree(alone / "predictions")
     (alone / "variants.parquet").unlink()
-    after = content_of(study, album)
+    after = build_content(study, album)
     assert (after.examples, after.outcomes, after.names) == (before.examples, before.outcomes, before.names)
-    assert headline_of(study.only(BACKGROUND)) == headline_of(study)  # one model of a study shares what was read
+    assert write_headline(study.only(BACKGROUND)) == write_headline(study)  # one model of a study shares what was read
 
 
 def test_pictures_are_made_again_from_the_photos_and_only_if_they_are_the_same(finished: Path, tmp_path: Path) -> None:

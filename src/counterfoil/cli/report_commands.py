@@ -12,22 +12,27 @@ import click
 
 from counterfoil.errors import UserError
 from counterfoil.published.catalogue import make_paper_tables, picture_reader
-from counterfoil.report.exports import EXPORTS, export_names, exported
-from counterfoil.report.findings import headline_of
+from counterfoil.report.comparison_tables import (
+    comparison_to_csv,
+    comparison_to_json,
+    comparison_to_text,
+    describe_comparison,
+)
+from counterfoil.report.content import ReportContent, build_content
+from counterfoil.report.exports import EXPORTS, export_files, parse_export_names
 from counterfoil.report.gate import (
     EXIT_STATUS,
     SHOWN_FIRST,
     Bound,
+    combine_verdicts,
     judge_accuracies,
     judge_drops,
-    junit,
-    max_drop,
-    overall,
+    parse_max_drop,
+    to_junit,
 )
+from counterfoil.report.headline import write_headline
 from counterfoil.report.integrations import TRACKERS
-from counterfoil.report.page import content_of, write_study
-from counterfoil.report.report_input import ReportInput
-from counterfoil.report.result_tables import comparison_csv, comparison_json, comparison_sentence, comparison_text
+from counterfoil.report.page import write_report
 from counterfoil.report.words import MEANING
 from counterfoil.statistics.power import Discordance, discordance_from_accuracy, discordance_from_total, photos_needed
 from counterfoil.store.files import write_atomically
@@ -113,23 +118,23 @@ names_option = click.option(
 @click.option("--log", "trackers", multiple=True, type=click.Choice(list(TRACKERS)), help="Log to a tracker.")
 def report(runs: tuple[Path, ...], out: Path, names: tuple[str, ...], exports: str, trackers: tuple[str, ...]) -> None:
     """Make the report of a finished run again, or one comparison of several runs over the same pictures."""
-    wanted = export_names(exports) if exports else []
+    wanted = parse_export_names(exports) if exports else []
     study = open_runs(runs, names)
-    content = content_of(study, ThumbnailCache(study.folders, picture_reader(study)), make_paper_tables)
-    page = write_study(out, content)
+    content = build_content(study, ThumbnailCache(study.folders, picture_reader(study)), make_paper_tables)
+    page = write_report(out, content)
     if "csv" in wanted:
         content = replace(content, top5_drops=study.top5_drops)
     _write_exports(out, content, wanted)
     for tracker in trackers:
         TRACKERS[tracker](content, page)
-    for finding in headline_of(study):
+    for finding in write_headline(study):
         click.echo(finding.text)
     click.echo(f"report: {page}")
 
 
-def _write_exports(out: Path, content: ReportInput, wanted: list[str]) -> None:
+def _write_exports(out: Path, content: ReportContent, wanted: list[str]) -> None:
     for name in wanted:
-        files = exported(content, [name])
+        files = export_files(content, [name])
         for path, data in files.items():
             write_atomically(out / path, data)
         if not files:
@@ -152,18 +157,18 @@ def compare(runs: tuple[Path, ...], form: str | None, **options: Any) -> None:
         )
     found = compare_runs(runs, **options)
     if form == "json":
-        document = comparison_json(
+        document = comparison_to_json(
             found.accuracy, found.attributes, found.levels, kind=found.kind, surrogates=found.surrogates
         )
         click.echo(json.dumps(document, indent=1, allow_nan=False))
     elif form == "csv":
-        click.echo(comparison_csv([*found.attributes, *found.levels]), nl=False)
+        click.echo(comparison_to_csv([*found.attributes, *found.levels]), nl=False)
     else:
-        click.echo(comparison_sentence(found.accuracy, found.kind))
+        click.echo(describe_comparison(found.accuracy, found.kind))
         for model in found.surrogates:
             click.echo(f"{model} – {MEANING}.")
         click.echo(f"\nfirst {found.first}, second {found.second}; {_COMPARED[found.kind]}\n")
-        click.echo(comparison_text([*found.attributes, *found.levels]))
+        click.echo(comparison_to_text([*found.attributes, *found.levels]))
 
 
 @click.command()
@@ -178,13 +183,13 @@ def gate(run: Path, drops: tuple[str, ...], min_accuracy: float | None, bound: B
     """Hold a run to bounds: exit 0 where they hold, 1 where one is violated, 3 where the data cannot tell."""
     if not drops and min_accuracy is None:
         raise UserError("expected a bound, got none; give --max-drop background=5 or --min-accuracy 70")
-    rules = [max_drop(text) for text in drops]
+    rules = [parse_max_drop(text) for text in drops]
     study = open_runs([run]).only(options["model"])
     checks = judge_drops(study.drops, rules, bound)
     if min_accuracy is not None:
         checks += judge_accuracies(overall_accuracies(study), min_accuracy, bound)
     if options["xml"]:
-        write_atomically(options["xml"], junit(checks))
+        write_atomically(options["xml"], to_junit(checks))
     for check in sorted(checks, key=lambda check: SHOWN_FIRST.index(check.verdict)):
-        click.echo(f"{check.verdict}: {check.told}")
-    sys.exit(EXIT_STATUS[overall(checks)])
+        click.echo(f"{check.verdict}: {check.message}")
+    sys.exit(EXIT_STATUS[combine_verdicts(checks)])

@@ -24,7 +24,7 @@ from counterfoil.painters.painter_protocol import Painted, Painter, PaintOptions
 from counterfoil.progress import Extent, show_progress
 from counterfoil.recipes.prompt_recipe import PromptRecipe, load_prompt_recipe
 from counterfoil.rendering import Renderer
-from counterfoil.report.result_tables import skipped_csv
+from counterfoil.report.csv_tables import skipped_to_csv
 from counterfoil.run_config import environment, find_empty_classes
 from counterfoil.segmentation import segmenter_for
 from counterfoil.sources.pixels import hash_pixels
@@ -160,7 +160,7 @@ def generate_pictures(job: GenerationConfig, out: Path) -> GenerationResult:
             journal.add(name, entry)
         entries = {order.variant.id: journal.entry(order.variant.id) for order in ready.orders}
     skipped = _tables(ready, entries, out)
-    write_atomically(out / "skipped.csv", skipped_csv([*ready.skipped, *skipped]))
+    write_atomically(out / "skipped.csv", skipped_to_csv([*ready.skipped, *skipped]))
     return GenerationResult(total - len(skipped), (*ready.skipped, *skipped))
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from counterfoil.errors import Unusable, UserError
 from counterfoil.generation.near_duplicates import BITS, blank_fault, near_duplicates, perceptual_hash
-from counterfoil.report.result_tables import skipped_csv
+from counterfoil.report.csv_tables import skipped_to_csv
 from counterfoil.store.files import write_atomically
 from counterfoil.store.parquet import Kind, read_table, write_table
 from counterfoil.store.prediction_tables import MANIFEST_COLUMNS, read_skipped
@@ -183,4 +183,4 @@ def _decide(folder: Path, looked: QualityResult, bounds: QualityBounds) -> None:
     told = [
         Skipped(str(variants[name].sample_id), "edit", variants[name].edit, reason) for name, reason in removed.items()
     ]
-    write_atomically(folder / "skipped.csv", skipped_csv([*kept, *told]))
+    write_atomically(folder / "skipped.csv", skipped_to_csv([*kept, *told]))

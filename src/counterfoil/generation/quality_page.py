@@ -18,7 +18,7 @@ from counterfoil.generation.embedding import Embedding
 from counterfoil.generation.near_duplicates import nearest_pictures
 from counterfoil.generation.quality_control import QualityBounds, QualityResult, Removal
 from counterfoil.painters.painter_protocol import display_name
-from counterfoil.report.page import page_environment
+from counterfoil.report.page import create_environment
 from counterfoil.store.collection import WorkspaceCollection
 from counterfoil.store.files import write_atomically
 from counterfoil.store.workspace import Workspace
@@ -64,7 +64,7 @@ class QualityPage:
 def quality_page(content: QualityPage) -> str:
     """The page as text; it asks nothing of any network."""
     return (
-        page_environment(templates=Path(__file__).parent / "templates")
+        create_environment(templates=Path(__file__).parent / "templates")
         .get_template("quality.html")
         .render(content=content)
     )

@@ -11,10 +11,10 @@ from typing import NamedTuple
 from counterfoil.mining import mining_words
 from counterfoil.mining.mining_results import ALL, Curve, CurvePoint, MiningContent, Transfer, Yield
 from counterfoil.report import words
-from counterfoil.report.charts import Axis, Style, Tick, straight_axis, styles
-from counterfoil.report.gallery import GallerySection, gallery_sections
-from counterfoil.report.page import page_environment, page_script
-from counterfoil.report.report_input import ReportInput
+from counterfoil.report.chart_parts import Axis, Style, Tick, assign_styles
+from counterfoil.report.content import ReportContent
+from counterfoil.report.gallery import GallerySection, build_gallery
+from counterfoil.report.page import create_environment, embed_script
 from counterfoil.report.words import describe_donor_confusion, interval, number
 from counterfoil.statistics.intervals import Estimate
 from counterfoil.types import Run
@@ -30,7 +30,7 @@ class CurveMark(NamedTuple):
     y: float
     low: float
     high: float
-    told: str
+    label: str
 
 
 class CurveLine(NamedTuple):
@@ -63,24 +63,24 @@ class TransferMark(NamedTuple):
     low: float
     high: float
     value: str
-    told: str
+    label: str
 
 
-def draw_size_charts(curves: Sequence[Curve], looks: Mapping[str, Style]) -> list[SizeChart]:
+def draw_size_charts(curves: Sequence[Curve], styles: Mapping[str, Style]) -> list[SizeChart]:
     """Difficulty and transfer, each where there is a number to draw."""
     kinds: list[tuple[str, Callable[[CurvePoint], Estimate]]] = [
         ("Accuracy on what was chosen", lambda point: point.accuracy),
         ("Failures where the original is right", lambda point: point.transfer),
     ]
-    charts = [_chart(title, value, curves, looks) for title, value in kinds]
+    charts = [_chart(title, value, curves, styles) for title, value in kinds]
     return [chart for chart in charts if any(line.marks for line in chart.lines)]
 
 
-def mark_transfers(transfers: Sequence[Transfer], looks: Mapping[str, Style]) -> list[TransferMark]:
+def mark_transfers(transfers: Sequence[Transfer], styles: Mapping[str, Style]) -> list[TransferMark]:
     """One lane per target; nothing where nothing was kept that it answered."""
     return [
         TransferMark(
-            style=looks[row.name],
+            style=styles[row.name],
             name=row.name,
             family=row.family,
             base=_or_zero(row.base.value),
@@ -88,7 +88,7 @@ def mark_transfers(transfers: Sequence[Transfer], looks: Mapping[str, Style]) ->
             low=row.failing.ci_low,
             high=row.failing.ci_high,
             value=f"{number(row.failing.value)} {interval(row.failing)}",
-            told=f"{row.name}: fails on {number(row.failing.value)} % of the kept pictures, 95 % interval "
+            label=f"{row.name}: fails on {number(row.failing.value)} % of the kept pictures, 95 % interval "
             f"{number(row.failing.ci_low)} to {number(row.failing.ci_high)}; on {number(row.base.value)} % of all",
         )
         for row in transfers
@@ -97,28 +97,27 @@ def mark_transfers(transfers: Sequence[Transfer], looks: Mapping[str, Style]) ->
 
 
 def _chart(
-    title: str, value: Callable[[CurvePoint], Estimate], curves: Sequence[Curve], looks: Mapping[str, Style]
+    title: str, value: Callable[[CurvePoint], Estimate], curves: Sequence[Curve], styles: Mapping[str, Style]
 ) -> SizeChart:
     sizes = sorted({point.size for curve in curves for point in curve.points})
     x_axis = Axis(0.5, max(sizes, default=1) + 0.5, tuple(float(size) for size in sizes))
-    y_axis = straight_axis([100.0], most_ticks=5)
+    y_axis = Axis.linear([100.0], most_ticks=5)
     lines = []
     for place, curve in enumerate(curves):
         shift = _DODGE * (place - (len(curves) - 1) / 2)
         marks = [_mark(curve.model, point, value(point), x_axis) for point in curve.points]
         drawn = [mark for mark in marks if not math.isnan(mark.y)]
-        lines.append(CurveLine(looks[curve.model], shift, curve.role == "surrogate", drawn))
-    y_ticks = [Tick(_from_top(tick.value), tick.value) for tick in y_axis.ticks]
-    return SizeChart(title, _HEIGHT, x_axis.ticks, y_ticks, lines)
+        lines.append(CurveLine(styles[curve.model], shift, curve.role == "surrogate", drawn))
+    return SizeChart(title, _HEIGHT, x_axis.ticks, y_axis.ticks_from_top(_HEIGHT), lines)
 
 
 def _mark(model: str, point: CurvePoint, value: Estimate, axis: Axis) -> CurveMark:
-    told = (
+    label = (
         f"{model}, chosen by {point.size}: {number(value.value)} %, 95 % interval {number(value.ci_low)} to "
         f"{number(value.ci_high)}, mean over {point.groups} groups"
     )
     low, high = (_from_top(value.value if math.isnan(end) else end) for end in (value.ci_low, value.ci_high))
-    return CurveMark(axis.at(point.size), _from_top(value.value), low, high, told)
+    return CurveMark(axis.at(point.size), _from_top(value.value), low, high, label)
 
 
 def _from_top(value: float) -> float:
@@ -135,21 +134,21 @@ _MOST_CLASSES = 100  # in the table; all of them are in mining.json
 
 def render_mining(content: MiningContent) -> str:
     """The page as text; what comes from files, labels or models is escaped, and no script but ours may run."""
-    looks = styles([model.name for model in content.models])
+    styles = assign_styles([model.name for model in content.models])
     filters = (words.count, words.number, words.p_value, words.sentence_start, words.unbroken)
     return (
-        page_environment(*filters, words.interval, describe_donor_confusion, templates=_TEMPLATES)
+        create_environment(*filters, words.interval, describe_donor_confusion, templates=_TEMPLATES)
         .get_template("mining.html")
         .render(
             content=content,
-            looks=looks,
+            styles=styles,
             words=mining_words,
             bars=_bars(content),
-            transfer_marks=mark_transfers(content.transfers, looks),
-            size_charts=draw_size_charts(content.curves, looks),
-            shelves=_sections(content),
+            transfer_marks=mark_transfers(content.transfers, styles),
+            size_charts=draw_size_charts(content.curves, styles),
+            gallery=_sections(content),
             classes=content.classes[:_MOST_CLASSES],
-            **page_script("report.js"),
+            **embed_script("report.js"),
         )
     )
 
@@ -175,8 +174,8 @@ def _sections(content: MiningContent) -> list[GallerySection]:
         model_digests={},
         preprocessing={},
     )
-    return gallery_sections(
-        ReportInput(
+    return build_gallery(
+        ReportContent(
             title="",
             run=run,
             drops=[],

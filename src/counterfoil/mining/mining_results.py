@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias
 
 from counterfoil.mining.rules import Spread
-from counterfoil.report.result_tables import csv_text
+from counterfoil.report.csv_tables import to_csv
 from counterfoil.statistics.intervals import Estimate
 from counterfoil.study.examples import Example
 from counterfoil.study.failure_modes import FailureModes
@@ -197,7 +197,7 @@ def render_mining_csv(content: MiningContent) -> str:
         + ["" if math.isnan(value) else int(value) for value in row.right]
         for row in content.pictures
     )
-    return csv_text([*names, "kept", *(f"{model.role} {model.name}" for model in content.models)], lines)
+    return to_csv([*names, "kept", *(f"{model.role} {model.name}" for model in content.models)], lines)
 
 
 def _plain(value: object) -> object:

@@ -37,7 +37,7 @@ from counterfoil.published.published_numbers import list_benchmarks, make_publis
 from counterfoil.published.ximagenet_12 import reader as ximagenet_12_reader
 from counterfoil.published.ximagenet_12 import score as ximagenet_12_score
 from counterfoil.rendering import variant_renderer
-from counterfoil.report.report_input import PaperTable
+from counterfoil.report.content import PaperTable
 from counterfoil.run_result import Result
 from counterfoil.store.collection import Collection, PicturesById, WorkspaceCollection
 from counterfoil.store.workspace import Workspace

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.published.archive import ArchiveCondition
-from counterfoil.report.report_input import PaperTable
+from counterfoil.report.content import PaperTable
 from counterfoil.statistics.answers import Answers, Condition, place_of
 from counterfoil.statistics.intervals import RATE, Estimate, estimate
 from counterfoil.study.predictions import top5_correct

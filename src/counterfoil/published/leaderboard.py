@@ -22,7 +22,7 @@ from counterfoil.published.published_numbers import (
     read_own_numbers,
     read_published_numbers,
 )
-from counterfoil.report.page import TEMPLATES, page_script
+from counterfoil.report.page import TEMPLATES, embed_script
 from counterfoil.study.runs import open_runs
 
 
@@ -148,7 +148,7 @@ def render_html(board: Leaderboard) -> str:
         long=len(board.standings) > MANY,
         origins=list(dict.fromkeys(row.source for row in board.standings)),
         sources=_number_sources(board.standings),
-        **page_script("leaderboard.js", _TEMPLATES),
+        **embed_script("leaderboard.js", _TEMPLATES),
     )
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
 from counterfoil.errors import UserError, did_you_mean
-from counterfoil.report.report_input import PaperTable
+from counterfoil.report.content import PaperTable
 from counterfoil.study.runs import Study
 
 if TYPE_CHECKING:

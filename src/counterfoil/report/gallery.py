@@ -1,4 +1,4 @@
-"""Examples as the page shows them."""
+"""The gallery: pictures before and after an edit, with what every model answered."""
 
 from __future__ import annotations
 
@@ -8,28 +8,20 @@ from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
-from counterfoil.report.charts import Style, styles
-from counterfoil.report.report_input import ReportInput
+from counterfoil.report.chart_parts import Style, assign_styles
+from counterfoil.report.content import ReportContent
 from counterfoil.report.words import attribute_name
 from counterfoil.study.examples import Example
 
 _MOST_BYTES = 2_700_000  # of pictures in one page; Base64 and the rest keep it below 5 MB
-_MOST_CARDS = 400  # pictures or not
-TOLD = {
-    "flipped": "flipped",
-    "held": "held",
-    "gained": "gained",
-    "wrong": "wrong",
-    "right": "right",
-}  # right then wrong, right twice, wrong then right, wrong twice; with no photo before, right
+_MOST_CARDS = 400  # with pictures or without
 
 
-class AnswerOutcome(NamedTuple):
+class Answer(NamedTuple):
     """What one model said before and after the edit."""
 
     style: Style
-    outcome: str
-    told: str
+    outcome: str  # flipped, held, gained or wrong; right or wrong where there is no photo before
     before: str
     before_percent: int
     after: str
@@ -46,7 +38,7 @@ class Card(NamedTuple):
     level: str
     original: str | None  # data address
     edited: str | None
-    verdicts: list[AnswerOutcome]
+    answers: list[Answer]
     paired: bool
 
 
@@ -58,21 +50,21 @@ class GallerySection(NamedTuple):
     cards: list[Card]
 
 
-def gallery_sections(content: ReportInput) -> list[GallerySection]:
+def build_gallery(content: ReportContent) -> list[GallerySection]:
     """The examples to show, by attribute in the order of the table of drops."""
-    shown = _fitting(content.examples)
+    shown = _choose_fitting(content.examples)
     replies = [reply.model for example in shown for reply in example.replies]
-    looks = styles([*(row.model for row in content.drops), *content.run.models, *replies])
+    styles = assign_styles([*(row.model for row in content.drops), *content.run.models, *replies])
     order = dict.fromkeys([*(row.attribute for row in content.drops), *(example.attribute for example in shown)])
     by_attribute = {name: [example for example in shown if example.attribute == name] for name in order}
     return [
-        GallerySection(name, attribute_name(name), [_card(example, looks, content.names) for example in members])
+        GallerySection(name, attribute_name(name), [_card(example, styles, content.names) for example in members])
         for name, members in by_attribute.items()
         if members
     ]
 
 
-def _fitting(examples: Sequence[Example]) -> list[Example]:
+def _choose_fitting(examples: Sequence[Example]) -> list[Example]:
     """As many examples as keep the page small, every attribute in turn."""
     groups: defaultdict[str, list[Example]] = defaultdict(list)
     for example in examples:
@@ -87,7 +79,21 @@ def _fitting(examples: Sequence[Example]) -> list[Example]:
     return chosen
 
 
-def _card(example: Example, looks: Mapping[str, Style], names: Mapping[str, str]) -> Card:
+def _card(example: Example, styles: Mapping[str, Style], names: Mapping[str, str]) -> Card:
+    answers = []
+    for reply in example.replies:
+        outcome = reply.outcome(example.label, example.paired)
+        answers.append(
+            Answer(
+                style=styles[reply.model],
+                outcome=outcome,
+                before=names.get(reply.before, reply.before),
+                before_percent=round(100 * reply.confidence_before),
+                after=names.get(reply.after, reply.after),
+                after_percent=round(100 * reply.confidence_after),
+                failed=outcome == ("flipped" if example.paired else "wrong"),
+            )
+        )
     return Card(
         sample_id=example.sample_id,
         name=names.get(example.label, example.label),
@@ -95,23 +101,8 @@ def _card(example: Example, looks: Mapping[str, Style], names: Mapping[str, str]
         level=example.level,
         original=_data_address(example.original),
         edited=_data_address(example.edited),
-        verdicts=[_verdict(example, place, looks, names) for place in range(len(example.replies))],
+        answers=answers,
         paired=example.paired,
-    )
-
-
-def _verdict(example: Example, place: int, looks: Mapping[str, Style], names: Mapping[str, str]) -> AnswerOutcome:
-    reply = example.replies[place]
-    outcome = reply.outcome(example.label, example.paired)
-    return AnswerOutcome(
-        style=looks[reply.model],
-        outcome=outcome,
-        told=TOLD[outcome],
-        before=names.get(reply.before, reply.before),
-        before_percent=round(100 * reply.confidence_before),
-        after=names.get(reply.after, reply.after),
-        after_percent=round(100 * reply.confidence_after),
-        failed=outcome == ("flipped" if example.paired else "wrong"),
     )
 
 

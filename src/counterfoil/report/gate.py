@@ -1,4 +1,4 @@
-"""Gate: bounds on drops and accuracy, JUnit."""
+"""The gate: bounds on drops and accuracies, the verdicts on them, and their JUnit XML."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from typing import Literal, NamedTuple, TypeAlias
 from xml.etree import ElementTree
 
 from counterfoil.errors import UserError
-from counterfoil.report.words import number
+from counterfoil.report.words import number, points
 from counterfoil.statistics.drops import FEWEST_PHOTOS
 from counterfoil.study.runs import NO_ATTRIBUTE, Accuracy
 from counterfoil.types import Drop
 
 Bound: TypeAlias = Literal["upper", "lower", "point"]
 Verdict: TypeAlias = Literal["holds", "violated", "cannot tell"]
-
 EXIT_STATUS: dict[Verdict, int] = {"holds": 0, "violated": 1, "cannot tell": 3}
 SHOWN_FIRST: tuple[Verdict, ...] = ("violated", "cannot tell", "holds")
 ANY = "any"  # instead of an attribute: every one of them
@@ -24,14 +23,14 @@ ANY = "any"  # instead of an attribute: every one of them
 
 @dataclass(frozen=True)
 class MaxDrop:
-    """No edit that is meant may cost more than `limit` points."""
+    """No edit that the rule applies to may cost more than `limit` points."""
 
     what: str  # an attribute, an edit, or `any`
     level: str  # "" means every level
     limit: float  # points
 
-    def means(self, row: Drop) -> bool:
-        """Whether the rule speaks about this row."""
+    def applies_to(self, row: Drop) -> bool:
+        """Whether the rule is about this row."""
         named = row.attribute not in NO_ATTRIBUTE if self.what == ANY else self.what in (row.attribute, row.edit)
         return named and self.level in ("", row.level)
 
@@ -42,10 +41,10 @@ class Check(NamedTuple):
     model: str
     subject: str
     verdict: Verdict
-    told: str
+    message: str
 
 
-def max_drop(text: str) -> MaxDrop:
+def parse_max_drop(text: str) -> MaxDrop:
     """A rule as it is typed: background=5, size:0.05=20, background-swap=10, any=15."""
     name, _, limit = text.partition("=")
     what, _, level = name.partition(":")
@@ -59,36 +58,36 @@ def max_drop(text: str) -> MaxDrop:
 
 
 def judge_drops(drops: Sequence[Drop], rules: Sequence[MaxDrop], bound: Bound) -> list[Check]:
-    """Every rule over every row that it speaks about; a rule that speaks about none is an error."""
+    """Every rule over every row that it applies to; a rule that applies to none is an error."""
     if rules and not any(row.n for row in drops):
-        told = "the run is empty: no photo was scored both before and after an edit"
-        return [Check("run", "drops", "cannot tell", told)]
+        message = "the run is empty: no photo was scored both before and after an edit"
+        return [Check("run", "drops", "cannot tell", message)]
     checks = []
     for rule in rules:
-        rows = [row for row in drops if rule.means(row)]
+        rows = [row for row in drops if rule.applies_to(row)]
         if not rows:
             known = dict.fromkeys(
                 name for row in drops for name in (row.attribute, row.edit, f"{row.edit}:{row.level}")
             )
             what = f"{rule.what}:{rule.level}" if rule.level else rule.what
             raise UserError(f"expected an attribute or edit of this run, got '{what}'; there are {', '.join(known)}")
-        checks += [_judged_drop(row, rule, bound) for row in rows]
+        checks += [_judge_drop(row, rule, bound) for row in rows]
     return checks
 
 
 def judge_accuracies(accuracies: Sequence[Accuracy], least: float, bound: Bound) -> list[Check]:
     """The accuracy of every model against the least that is allowed, in percent."""
-    return [_judged_accuracy(row, least, bound) for row in accuracies]
+    return [_judge_accuracy(row, least, bound) for row in accuracies]
 
 
-def overall(checks: Sequence[Check]) -> Verdict:
+def combine_verdicts(checks: Sequence[Check]) -> Verdict:
     """Violated where one check is; else cannot tell where one cannot; else holds."""
-    found = {check.verdict for check in checks}
-    return "violated" if "violated" in found else "cannot tell" if "cannot tell" in found else "holds"
+    verdicts = {check.verdict for check in checks}
+    return "violated" if "violated" in verdicts else "cannot tell" if "cannot tell" in verdicts else "holds"
 
 
-def junit(checks: Sequence[Check]) -> str:
-    """The checks as JUnit XML: a violation is a failure, what cannot be told is an error."""
+def to_junit(checks: Sequence[Check]) -> str:
+    """The checks as JUnit XML: a violation is a failure, what cannot be decided is an error."""
     counts = {verdict: sum(check.verdict == verdict for check in checks) for verdict in EXIT_STATUS}
     suite = ElementTree.Element(
         "testsuite", name="counterfoil gate", tests=str(len(checks)),
@@ -98,30 +97,30 @@ def junit(checks: Sequence[Check]) -> str:
         case = ElementTree.SubElement(suite, "testcase", classname=check.model, name=check.subject, time="0")
         if check.verdict != "holds":
             kind = "failure" if check.verdict == "violated" else "error"
-            ElementTree.SubElement(case, kind, type=check.verdict, message=check.told)
+            ElementTree.SubElement(case, kind, type=check.verdict, message=check.message)
     root = ElementTree.Element("testsuites")
     root.append(suite)
     ElementTree.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
-def _judged_drop(row: Drop, rule: MaxDrop, bound: Bound) -> Check:
+def _judge_drop(row: Drop, rule: MaxDrop, bound: Bound) -> Check:
     subject = f"{row.edit} {row.level}".strip()
     if few := _too_few(row.n):
         return Check(row.model, subject, "cannot tell", f"{row.model}, {subject}: {few}")
     verdict = _verdict((row.ci_low, row.drop, row.ci_high), rule.limit, bound)
-    measured = f"drop {number(row.drop)} points [{number(row.ci_low)}, {number(row.ci_high)}], n = {row.n}"
+    measured = f"drop {points(row)}, n = {row.n}"
     return Check(row.model, subject, verdict, f"{row.model}, {subject}: {measured}; at most {rule.limit:g} is allowed")
 
 
-def _judged_accuracy(row: Accuracy, least: float, bound: Bound) -> Check:
+def _judge_accuracy(row: Accuracy, least: float, bound: Bound) -> Check:
     subject = row.subject
     if few := _too_few(row.n):
         return Check(row.model, subject, "cannot tell", f"{row.model}, {subject}: {few}")
     shortfall = (least - row.ci_high, least - row.accuracy, least - row.ci_low)
     measured = f"{number(row.accuracy)} % [{number(row.ci_low)}, {number(row.ci_high)}], n = {row.n}"
-    told = f"{row.model}, {subject}: {measured}; at least {least:g} is asked for"
-    return Check(row.model, subject, _verdict(shortfall, 0.0, bound), told)
+    message = f"{row.model}, {subject}: {measured}; at least {least:g} is asked for"
+    return Check(row.model, subject, _verdict(shortfall, 0.0, bound), message)
 
 
 def _too_few(photos: int) -> str:

@@ -1,4 +1,4 @@
-"""Model-index and eval_results files; MLflow and Weights & Biases."""
+"""Results for other services: Hugging Face model cards, MLflow, Weights & Biases."""
 
 from __future__ import annotations
 
@@ -12,83 +12,77 @@ from typing import Any
 import yaml
 
 from counterfoil.errors import UserError
-from counterfoil.report.report_input import ReportInput
+from counterfoil.report.content import ReportContent
 from counterfoil.report.words import MEANING, interval, number
 from counterfoil.statistics.accuracy import ALL, GroupAccuracy
 from counterfoil.study.runs import find_surrogates
 from counterfoil.types import Drop
 
 _TASK = {"type": "image-classification", "name": "Image Classification"}
-_NAME = "counterfoil"
+_PROJECT = "counterfoil"
 
 
-def hugging_face_files(content: ReportInput) -> dict[str, str]:
+def export_hugging_face(content: ReportContent) -> dict[str, str]:
     """One model-index and one eval_results file per model, since a card is about one model.
 
     The eval_results form asks for the id of a data set on the hub. Only who published one knows it: the recipe's name
     stands in its place, to be replaced.
     """
-    if content.accuracies and not content.has_drops:
-        return _lone_files(content)
     files: dict[str, str] = {}
-    for model in dict.fromkeys(row.model for row in content.drops):
-        rows = [row for row in content.drops if row.model == model and row.n]
-        if rows:
-            files |= _files(model, _model_index(model, rows, content), _eval_results(rows, content))
+    use_accuracies = content.accuracies and not content.has_drops
+    for model in dict.fromkeys(row.model for row in (content.accuracies if use_accuracies else content.drops)):
+        results, entries = _accuracy_results(model, content) if use_accuracies else _drop_results(model, content)
+        if results or use_accuracies:
+            folder = f"huggingface/{re.sub(r'[^A-Za-z0-9.]+', '-', model).strip('-.')}"
+            index = {"model-index": [{"name": model, "results": results}]}
+            files[f"{folder}/model-index.yaml"] = _yaml(index)
+            files[f"{folder}/.eval_results/counterfoil.yaml"] = _yaml(entries)
     return files
 
 
-def _files(model: str, index: dict[str, Any], results: list[dict[str, Any]]) -> dict[str, str]:
-    name = re.sub(r"[^A-Za-z0-9.]+", "-", model).strip("-.")
-    return {
-        f"huggingface/{name}/model-index.yaml": _yaml(index),
-        f"huggingface/{name}/.eval_results/{_NAME}.yaml": _yaml(results),
-    }
+def _drop_results(model: str, content: ReportContent) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """What model-index and eval_results say of a model: its accuracy before and after each edit, and the drops."""
+    rows = [row for row in content.drops if row.model == model and row.n]
+    if not rows:
+        return [], []
+    widest = max(rows, key=lambda row: row.n)
+    before = widest.accuracy_original
+    results = [_result(content, "original", "unedited photos", [_accuracy(before)])]
+    entries = [_entry(content, "original", before, f"top-1 on the unedited photos, n = {widest.n}")]
+    for row in rows:
+        config = f"{row.edit}-{row.level}"
+        results.append(_result(content, config, f"{row.edit} {row.level}".strip(), _metrics(row)))
+        note = f"top-1; drop {number(row.drop)} points {interval(row)}, n = {row.n}"
+        entries.append(_entry(content, config, row.accuracy, note))
+    return results, entries
 
 
-def _lone_files(content: ReportInput) -> dict[str, str]:
-    """The same of a collection without originals: accuracies alone; surrogates say that they are."""
-    files: dict[str, str] = {}
-    surrogates = find_surrogates(content.run)
-    for model in dict.fromkeys(row.model for row in content.accuracies):
-        rows = {_config(row): row for row in content.accuracies if row.model == model and row.top1.n}
-        results = [
-            {**_result(config, config, content), "metrics": [_accuracy(row.top1.value)]} for config, row in rows.items()
-        ]
-        entries = [_entry(content, config, row.top1.value, _lone_note(row, surrogates)) for config, row in rows.items()]
-        files |= _files(model, {"model-index": [{"name": model, "results": results}]}, entries)
-    return files
+def _accuracy_results(model: str, content: ReportContent) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The same of a collection without originals: accuracies alone; a surrogate's say that it is one."""
+    results, entries = [], []
+    for config, row in {_config(row): row for row in content.accuracies if row.model == model and row.top1.n}.items():
+        note = f"top-1 {interval(row.top1)}, n = {row.top1.n}"
+        note += f"; {MEANING}" if model in find_surrogates(content.run) else ""
+        results.append(_result(content, config, config, [_accuracy(row.top1.value)]))
+        entries.append(_entry(content, config, row.top1.value, note))
+    return results, entries
 
 
 def _config(row: GroupAccuracy) -> str:
     return "-".join(name for name in (row.attribute, row.edit, row.level) if name not in (ALL, "")) or ALL
 
 
-def _lone_note(row: GroupAccuracy, surrogates: tuple[str, ...]) -> str:
-    told = f"top-1 {interval(row.top1)}, n = {row.top1.n}"
-    return f"{told}; {MEANING}" if row.model in surrogates else told
-
-
-def _model_index(model: str, rows: list[Drop], content: ReportInput) -> dict[str, Any]:
-    widest = max(rows, key=lambda row: row.n)
-    original = {**_result("original", "unedited photos", content), "metrics": [_accuracy(widest.accuracy_original)]}
-    edited = [
-        {**_result(f"{row.edit}-{row.level}", f"{row.edit} {row.level}".strip(), content), "metrics": _metrics(row)}
-        for row in rows
-    ]
-    return {"model-index": [{"name": model, "results": [original, *edited]}]}
-
-
-def _result(config: str, told: str, content: ReportInput) -> dict[str, Any]:
+def _result(content: ReportContent, config: str, name: str, metrics: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "task": _TASK,
         "dataset": {
-            "name": f"counterfoil {_set_name(content)}: {told}",
+            "name": f"counterfoil {_set_name(content)}: {name}",
             "type": _set_name(content),
             "config": config,
             "split": "test",
             "revision": content.run.collection_digest or content.run.recipe_digest,
         },
+        "metrics": metrics,
     }
 
 
@@ -105,24 +99,13 @@ def _accuracy(value: float) -> dict[str, Any]:
     return {"type": "accuracy", "name": "top-1 accuracy, percent", "value": _rounded(value)}
 
 
-def _eval_results(rows: list[Drop], content: ReportInput) -> list[dict[str, Any]]:
-    widest = max(rows, key=lambda row: row.n)
-    entries = [("original", widest.accuracy_original, f"top-1 on the unedited photos, n = {widest.n}")]
-    entries += [(f"{row.edit}-{row.level}", row.accuracy, _note(row)) for row in rows]
-    return [_entry(content, *entry) for entry in entries]
-
-
-def _entry(content: ReportInput, task: str, value: float, note: str) -> dict[str, Any]:
+def _entry(content: ReportContent, task: str, value: float, note: str) -> dict[str, Any]:
     dataset = {"id": f"OWNER/{_set_name(content)}", "task_id": task}
     return {"dataset": dataset, "value": _rounded(value), "notes": note}
 
 
-def _set_name(content: ReportInput) -> str:
+def _set_name(content: ReportContent) -> str:
     return content.run.collection or content.run.recipe
-
-
-def _note(row: Drop) -> str:
-    return f"top-1; drop {number(row.drop)} points {interval(row)}, n = {row.n}"
 
 
 def _rounded(value: float) -> float:
@@ -133,25 +116,22 @@ def _yaml(document: Any) -> str:
     return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=100)
 
 
-_PROJECT = "counterfoil"
-
-
-def log_to_mlflow(content: ReportInput, report: Path) -> None:
+def log_to_mlflow(content: ReportContent, report: Path) -> None:
     """One MLflow run per model in the experiment `counterfoil`; MLFLOW_TRACKING_URI says where."""
-    mlflow = _package("mlflow")
+    mlflow = _load_tracker("mlflow")
     mlflow.set_experiment(_PROJECT)
     for model in content.run.models:
         with mlflow.start_run(run_name=model):
-            mlflow.log_params(_settings(content, model))
+            mlflow.log_params(_parameters(content, model))
             mlflow.log_metrics(dict(_tracker_metrics(content, model)))
             mlflow.log_artifact(str(report))
 
 
-def log_to_wandb(content: ReportInput, report: Path) -> None:
+def log_to_wandb(content: ReportContent, report: Path) -> None:
     """One Weights & Biases run per model in the project `counterfoil`; WANDB_MODE says whether online."""
-    wandb = _package("wandb")
+    wandb = _load_tracker("wandb")
     for model in content.run.models:
-        run = wandb.init(project=_PROJECT, name=model, config=_settings(content, model))
+        run = wandb.init(project=_PROJECT, name=model, config=_parameters(content, model))
         run.log(dict(_tracker_metrics(content, model)))
         artifact = wandb.Artifact("report", type="report")
         artifact.add_file(str(report))
@@ -159,47 +139,43 @@ def log_to_wandb(content: ReportInput, report: Path) -> None:
         run.finish()
 
 
-TRACKERS: dict[str, Callable[[ReportInput, Path], None]] = {"mlflow": log_to_mlflow, "wandb": log_to_wandb}
+TRACKERS: dict[str, Callable[[ReportContent, Path], None]] = {"mlflow": log_to_mlflow, "wandb": log_to_wandb}
 
 
-def _package(name: str) -> Any:
+def _load_tracker(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
         raise UserError(f"expected the package {name} for --log {name}, got none; run: pip install {name}") from error
 
 
-def _settings(content: ReportInput, model: str) -> dict[str, str]:
+def _parameters(content: ReportContent, model: str) -> dict[str, str]:
     run = content.run
-    told = {
+    parameters = {
         "model": model, "weights": run.model_digests.get(model, ""), "recipe": run.recipe,
         "recipe_digest": run.recipe_digest, "collection": run.collection, "collection_digest": run.collection_digest,
         "surrogate": MEANING if model in find_surrogates(run) else "",
         "seed": str(run.seed), "photos": str(content.photos),
         "counterfoil": run.environment.get("counterfoil", ""),
     }  # fmt: skip
-    return {name: value for name, value in told.items() if value}
+    return {name: value for name, value in parameters.items() if value}
 
 
-def _tracker_metrics(content: ReportInput, model: str) -> Iterator[tuple[str, float]]:
+def _tracker_metrics(content: ReportContent, model: str) -> Iterator[tuple[str, float]]:
     """accuracy/original, then accuracy, drop and interval by edit and level; rows without a number are left out."""
     for group in content.accuracies:
         if group.model == model and group.top1.n and not content.has_drops:
-            yield f"top1/{_lone_key(group)}", group.top1.value
+            yield _metric_name("top1", group.attribute, group.edit, group.level), group.top1.value
     rows = [row for row in content.drops if row.model == model and row.n]
     if rows:
         yield "accuracy/original", max(rows, key=lambda row: row.n).accuracy_original
     for row in rows:
-        for name in ("accuracy", "drop", "ci_low", "ci_high"):
-            value = getattr(row, name)
+        values = {"accuracy": row.accuracy, "drop": row.drop, "ci_low": row.ci_low, "ci_high": row.ci_high}
+        for name, value in values.items():
             if not math.isnan(value):
-                yield f"{name}/{_key(row)}", value
+                yield _metric_name(name, row.edit, row.level), value
 
 
-def _lone_key(row: GroupAccuracy) -> str:
-    return re.sub(r"[^\w\-./]+", "_", "/".join((row.attribute, row.edit, row.level))).rstrip("/.")
-
-
-def _key(row: Drop) -> str:
+def _metric_name(*parts: str) -> str:
     """Trackers allow few signs in a name."""
-    return re.sub(r"[^\w\-./]+", "_", f"{row.edit}/{row.level}").rstrip("/.")
+    return re.sub(r"[^\w\-./]+", "_", "/".join(parts)).rstrip("/.")

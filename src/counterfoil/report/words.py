@@ -30,14 +30,13 @@ def describe_change(edit: str, level: str) -> str:
     return describe_edit(edit, level)
 
 
-def aside(told: str) -> str:
-    """What was done, as it stands inside brackets: brackets of its own become a comma."""
-    return _LAST_BRACKETS.sub(r", \1", told)
+def brackets_to_comma(change: str) -> str:
+    """A change as it stands inside brackets: brackets of its own become a comma."""
+    return _LAST_BRACKETS.sub(r", \1", change)
 
 
 ABSENT = "–"  # stands where there is no number
 MINUS = "−"
-
 _UNBREAKABLE = re.compile(r"\[[^\[\]]{1,30}\]|\d %|n = \d|\d points")
 _NAMES = {"presence": "object presence"}
 

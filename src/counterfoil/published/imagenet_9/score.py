@@ -9,7 +9,7 @@ import numpy as np
 from counterfoil.published.condition_scores import collect_notes, describe_missing, present_kinds, score_top1
 from counterfoil.published.imagenet_9 import composite as imagenet_9_composite
 from counterfoil.published.imagenet_9.reader import KINDS
-from counterfoil.report.report_input import PaperTable
+from counterfoil.report.content import PaperTable
 from counterfoil.statistics.answers import Answers, Condition, count, photo_rates, place_of
 from counterfoil.statistics.intervals import RATE, Estimate, estimate
 from counterfoil.study.runs import Study

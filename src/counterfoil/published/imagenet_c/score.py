@@ -13,7 +13,7 @@ import numpy as np
 from counterfoil.errors import UserError
 from counterfoil.published.condition_scores import Scores, collect_notes, drop_empty, score_top1
 from counterfoil.published.imagenet_c.reader import CORRUPTIONS, corruption_kind
-from counterfoil.report.report_input import PaperTable
+from counterfoil.report.content import PaperTable
 from counterfoil.statistics.answers import Condition
 from counterfoil.study.runs import Study
 

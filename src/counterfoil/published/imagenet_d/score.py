@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from counterfoil.published.archive import ArchiveCondition
 from counterfoil.published.condition_scores import Scores, collect_notes, present_kinds, score_top1, score_top5
 from counterfoil.published.imagenet_d.reader import KINDS
-from counterfoil.report.report_input import PaperTable
+from counterfoil.report.content import PaperTable
 from counterfoil.study.runs import Study
 
 _ZERO_SHOT = ("open_clip:", "clip-hf:")

@@ -14,7 +14,7 @@ from counterfoil.published.condition_scores import (
     score_top1,
 )
 from counterfoil.published.imagenet_e.reader import KINDS
-from counterfoil.report.report_input import PaperTable
+from counterfoil.report.content import PaperTable
 from counterfoil.statistics.drops import mean_drops
 from counterfoil.study.runs import Study
 

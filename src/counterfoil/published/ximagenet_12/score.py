@@ -13,7 +13,7 @@ from counterfoil.labels.benchmark_classes import ximagenet12
 from counterfoil.published.archive import ArchiveCondition
 from counterfoil.published.condition_scores import collect_notes, drop_empty, score_top1
 from counterfoil.published.ximagenet_12.reader import KINDS
-from counterfoil.report.report_input import PaperTable
+from counterfoil.report.content import PaperTable
 from counterfoil.statistics.accuracy import FoldAccuracy, fold_accuracy, stratified_folds
 from counterfoil.statistics.answers import Condition, Details, photo_labels, photo_rates, place_of
 from counterfoil.statistics.regression import (

@@ -61,7 +61,7 @@ const modelSwitches = all(".show-model");
 modelSwitches.forEach((box) => box.addEventListener("change", () => {
   const same = modelSwitches.filter((other) => other.dataset.m === box.dataset.m);
   same.forEach((other) => { other.checked = box.checked; });
-  all(`.glance [data-m="${box.dataset.m}"], #drops [data-m="${box.dataset.m}"], #accuracies [data-m="${box.dataset.m}"], #dose g[data-m="${box.dataset.m}"], #side-by-side [data-m="${box.dataset.m}"]`)
+  all(`.attribute-chart [data-m="${box.dataset.m}"], #drops [data-m="${box.dataset.m}"], #accuracies [data-m="${box.dataset.m}"], #dose g[data-m="${box.dataset.m}"], #side-by-side [data-m="${box.dataset.m}"]`)
     .filter((part) => !part.classList.contains("show-model"))
     .forEach((part) => part.toggleAttribute("hidden", !box.checked));
   all(".forest .edit").forEach(closeRanks);
@@ -92,24 +92,24 @@ if (scatter[0]) {
   })));
 }
 
-// Gallery: a verdict shows if model and answers are chosen, a card if its class is and a verdict shows, a shelf if a card shows.
+// Gallery: an answer shows if its model and outcome are chosen, a card if its class is and an answer shows, a section if a card shows.
 const filters = ["attribute", "model", "class", "outcome"].map((name) => byId(`filter-${name}`));
 
 function applyFilters() {
   const [attribute, model, kind, outcome] = filters.map((choice) => choice.value);
   const fits = (wanted, value) => wanted === "" || wanted === value;
   let count = 0;
-  for (const shelf of all(".shelf")) {
-    let inShelf = 0;
-    for (const card of all(".card", shelf)) {
-      const verdicts = all(".verdict", card);
-      verdicts.forEach((verdict) => { verdict.hidden = !fits(model, verdict.dataset.m) || !fits(outcome, verdict.dataset.outcome); });
-      const flipped = verdicts.some((verdict) => verdict.dataset.outcome === "flipped" && fits(model, verdict.dataset.m));
-      card.hidden = !fits(kind, card.dataset.class) || verdicts.every((verdict) => verdict.hidden) || (outcome === "kept" && flipped);
-      inShelf += card.hidden ? 0 : 1;
+  for (const section of all(".gallery-section")) {
+    let shownCards = 0;
+    for (const card of all(".card", section)) {
+      const answers = all(".answer", card);
+      answers.forEach((answer) => { answer.hidden = !fits(model, answer.dataset.m) || !fits(outcome, answer.dataset.outcome); });
+      const flipped = answers.some((answer) => answer.dataset.outcome === "flipped" && fits(model, answer.dataset.m));
+      card.hidden = !fits(kind, card.dataset.class) || answers.every((answer) => answer.hidden) || (outcome === "kept" && flipped);
+      shownCards += card.hidden ? 0 : 1;
     }
-    shelf.hidden = !fits(attribute, shelf.dataset.attribute) || inShelf === 0;
-    count += shelf.hidden ? 0 : inShelf;
+    section.hidden = !fits(attribute, section.dataset.attribute) || shownCards === 0;
+    count += section.hidden ? 0 : shownCards;
   }
   byId("filter-count").textContent = `${count} of ${all(".card").length} pictures`;
 }

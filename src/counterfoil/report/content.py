@@ -1,0 +1,158 @@
+"""What a report says: the numbers of a study, collected once for the page, the tables and the exports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from counterfoil.labels.label_space import match_label_space
+from counterfoil.statistics.accuracy import GroupAccuracy
+from counterfoil.statistics.drops import mean_drops
+from counterfoil.statistics.intervals import Estimate
+from counterfoil.statistics.paired import Contrast
+from counterfoil.statistics.ties import rank_models
+from counterfoil.study.confidence import Confidences, ModelPositionMap, measure_confidences, position_maps
+from counterfoil.study.examples import Example, ThumbnailCache, choose_examples, choose_unpaired_examples
+from counterfoil.study.failure_modes import FailureModes, find_failure_modes, read_details
+from counterfoil.study.predictions import DETAIL_COLUMNS, REPORT_COLUMNS
+from counterfoil.study.runs import Row, Study
+from counterfoil.types import Drop, Run, Skipped
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaperTable:
+    """A table by a paper's own rule, or of published numbers, as the page, summary.json and Markdown show it.
+
+    `kind` "scored" is shown under "Scored as the paper does", "published" under "Published numbers beside yours".
+    Every row has one cell per column: a text, a number (shown with `decimals`), or None where there is none.
+    `own` holds the indices of the rows that are of this run: they are set off from published ones.
+    """
+
+    title: str
+    rule: str  # in words: how the numbers were scored, or where they were published
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str | float | None, ...], ...]
+    footnotes: tuple[str, ...] = ()
+    kind: Literal["scored", "published"] = "scored"
+    own: frozenset[int] = frozenset()
+    decimals: int = 1
+
+    def __post_init__(self) -> None:
+        wrong = [row for row in self.rows if len(row) != len(self.columns)]
+        if wrong:
+            raise ValueError(f"expected {len(self.columns)} cells in every row of '{self.title}', got {wrong[0]}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportContent:
+    """Everything that the page, the tables and the summary say."""
+
+    title: str
+    run: Run  # of several runs: all of their models in one record
+    drops: Sequence[Drop]
+    photos: int  # that could be used
+    variants: int  # pictures that every model saw, originals included
+    examples: Sequence[Example] = ()
+    skipped: Sequence[Skipped] = ()
+    names: Mapping[str, str] = field(default_factory=dict)  # label to what people call it
+    unscored: Mapping[str, int] = field(default_factory=dict)  # model to answers that count nowhere
+    attribute_drops: Sequence[Drop] = ()  # all edits and levels of an attribute together
+    letters: Mapping[tuple[str, str], str] = field(default_factory=dict)  # attribute and model to the tied group
+    means: Mapping[str, Estimate] = field(default_factory=dict)  # model to the mean of its drops, control left out
+    outcomes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # model to how its answers ended
+    unseen: Mapping[Row, float] = field(default_factory=dict)  # row to the smallest drop it would likely show, points
+    contrasts: Sequence[Contrast] = ()  # every two models, every edit and level
+    runs: Sequence[Run] = ()  # where the report compares several
+    failures: FailureModes = field(default_factory=FailureModes)
+    top5_drops: Sequence[Drop] = ()  # right where the true label is among the five best; only exports need it
+    papers: Sequence[PaperTable] = ()  # by a paper's own rule, and published numbers
+    accuracies: Sequence[GroupAccuracy] = ()  # of a collection's pictures, with or without originals
+    confidences: Confidences = field(default_factory=Confidences)  # empty where the models give none
+    places: Sequence[ModelPositionMap] = ()  # accuracy by where the object stands
+
+    @property
+    def is_mined(self) -> bool:
+        """Whether models chose the pictures by failing on them: accuracy is then the question, and drops are high."""
+        return bool(self.accuracies and self.run.surrogates)
+
+    @property
+    def has_drops(self) -> bool:
+        """Whether any picture could be compared with its original."""
+        return any(row.n for row in self.drops)
+
+
+PaperScorer: TypeAlias = Callable[[Study], Sequence[PaperTable]]
+
+
+def score_no_paper(study: Study) -> Sequence[PaperTable]:
+    """The paper scorer of pictures that come from no known paper."""
+    return ()
+
+
+def build_content(
+    study: Study, thumbnails: ThumbnailCache, score_papers: PaperScorer = score_no_paper
+) -> ReportContent:
+    """Everything that the page says; `score_papers` gives tables by the rules of the paper behind the pictures."""
+    for table in study.predictions.values():  # all that the page needs, in one reading of the file
+        table.columns(REPORT_COLUMNS if study.run.collection else DETAIL_COLUMNS)
+    sample_ids = study.manifest["sample_id"]
+    without_originals = bool(study.accuracies) and not any(row.n for row in study.drops)
+    choose = choose_unpaired_examples if without_originals else choose_examples
+    has_examples = len(sample_ids) and (without_originals or study.has_originals)
+    details = read_details(study)
+    return ReportContent(
+        title=_title(study),
+        run=study.run,
+        drops=study.drops,
+        photos=len(set(sample_ids)),
+        variants=len(sample_ids),
+        examples=list(choose(study, thumbnails)) if has_examples else [],
+        skipped=study.skipped,
+        names=_label_names(study),
+        unscored=study.unscored,
+        attribute_drops=study.attribute_drops,
+        means=_mean_drops(study) if len(sample_ids) and study.has_originals else {},
+        outcomes={model: table.outcomes for model, table in study.predictions.items()},
+        unseen=study.unseen,
+        letters=_tied_groups(study),
+        contrasts=study.contrasts,
+        failures=find_failure_modes(study, details) if study.has_originals else FailureModes(),
+        confidences=measure_confidences(details),
+        places=position_maps(details),
+        runs=study.runs if len(study.runs) > 1 else (),
+        accuracies=study.accuracies,
+        papers=score_papers(study) if len(sample_ids) else (),
+    )
+
+
+def _title(study: Study) -> str:
+    if study.run.collection and (not study.drops or study.run.surrogates):
+        return f"How often {'are these classifiers' if len(study.files) > 1 else 'is this classifier'} right?"
+    return f"Which attributes break {'these classifiers' if len(study.files) > 1 else 'this classifier'}?"
+
+
+def _label_names(study: Study) -> dict[str, str]:
+    """What people call the labels that occur."""
+    labels = sorted({label for table in study.predictions.values() for label in table.labels})
+    space = match_label_space(labels)
+    return {label: space.name_of(label) for label in labels}
+
+
+def _mean_drops(study: Study) -> dict[str, Estimate]:
+    """The mean of each model's drops; its interval is resampled with a fixed seed: the same answers, the same page."""
+    return {row.model: row.drop for row in mean_drops(study.answers, np.random.default_rng(0)) if row.conditions}
+
+
+def _tied_groups(study: Study) -> dict[tuple[str, str], str]:
+    """Models that an attribute's drops cannot tell apart share a letter."""
+    if len(study.files) < 2:
+        return {}
+    attributes = dict.fromkeys(row.attribute for row in study.attribute_drops)
+    return {
+        (attribute, ranked.name): ranked.letters
+        for attribute in attributes
+        for ranked in rank_models(study.answers, attribute)
+    }

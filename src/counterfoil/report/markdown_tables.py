@@ -1,0 +1,87 @@
+"""Markdown: findings, the tables of drops and accuracies, and the tables of papers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from counterfoil.report.content import PaperTable, ReportContent
+from counterfoil.report.headline import write_headline
+from counterfoil.report.words import ABSENT, interval, marked, number, p_value
+from counterfoil.statistics.accuracy import GroupAccuracy
+from counterfoil.statistics.drops import FEWEST_PHOTOS
+from counterfoil.study.runs import find_surrogates
+from counterfoil.types import Drop
+
+PAPER_HEADINGS = {"scored": "Scored as the paper does", "published": "Published numbers beside yours"}
+
+
+def export_markdown(content: ReportContent) -> dict[str, str]:
+    """The findings, the table of drops or of accuracies, and what a paper's own rule gives."""
+    surrogates = find_surrogates(content.run)
+    parts = [f"# {content.title}\n", "\n".join(f"- {finding.text}" for finding in write_headline(content)) + "\n"]
+    parts += [f"> {note}\n" for note in content.run.notes]
+    if content.drops or not content.accuracies:
+        parts.append(drops_to_markdown(content.drops, surrogates))
+    if content.accuracies:
+        parts.append(_accuracies_to_markdown(content.accuracies, surrogates))
+    for kind, heading in PAPER_HEADINGS.items():
+        tables = [table for table in content.papers if table.kind == kind]
+        if tables:
+            parts += [f"## {heading}\n", *(_paper_to_markdown(table) for table in tables)]
+    return {"results.md": "\n".join(parts)}
+
+
+def drops_to_markdown(drops: Sequence[Drop], surrogates: tuple[str, ...] = ()) -> str:
+    """The table of drops for a README or a pull request."""
+    lines = [
+        "| model | attribute | edit | level | n | original | accuracy | drop [95 %] | p (Holm) |",
+        "|---|---|---|---|--:|--:|--:|--:|--:|",
+    ]
+    for row in drops:
+        numbers = [ABSENT, ABSENT, "too few" if row.n else "no data", ABSENT]
+        if row.n >= FEWEST_PHOTOS:
+            drop = f"{number(row.drop)} {interval(row)}"
+            numbers = [number(row.accuracy_original), number(row.accuracy), drop, p_value(row.p_holm)]
+        lines.append(_line([*_row_names(row, surrogates), str(row.n), *numbers]))
+    return "\n".join(lines) + "\n"
+
+
+def _accuracies_to_markdown(rows: Sequence[GroupAccuracy], surrogates: tuple[str, ...]) -> str:
+    lines = [
+        "| model | attribute | edit | level | n | top-1 [95 %] | top-5 [95 %] | tied group |",
+        "|---|---|---|---|--:|--:|--:|---|",
+    ]
+    for row in rows:
+        rates = [f"{number(rate.value)} {interval(rate)}" if rate.n else ABSENT for rate in (row.top1, row.top5)]
+        lines.append(_line([*_row_names(row, surrogates), str(row.top1.n), *rates, row.letters]))
+    return "\n".join(lines) + "\n"
+
+
+def _row_names(row: Drop | GroupAccuracy, surrogates: tuple[str, ...]) -> list[str]:
+    return [_escape(name) for name in (marked(row.model, surrogates), row.attribute, row.edit, row.level)]
+
+
+def _paper_to_markdown(table: PaperTable) -> str:
+    """The table with heading, rule and footnotes; rows of this run in bold."""
+    lines = [f"### {table.title}\n", f"{table.rule}\n"]
+    lines += [_line(table.columns), _line(["---"] * len(table.columns))]
+    for place, row in enumerate(table.rows):
+        cells = [_escape(format_cell(value, table.decimals)) for value in row]
+        lines.append(_line([f"**{cell}**" if place in table.own and cell else cell for cell in cells]))
+    return "\n".join([*lines, "", *(f"{note}\n" for note in table.footnotes)])
+
+
+def format_cell(value: str | float | None, decimals: int) -> str:
+    """A cell of a paper's table as it is read; a dash where there is no number."""
+    if isinstance(value, str):
+        return value
+    return ABSENT if value is None else number(value, decimals)
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _escape(text: str) -> str:
+    """Text that cannot break out of a Markdown table."""
+    return text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")

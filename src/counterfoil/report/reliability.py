@@ -1,0 +1,79 @@
+"""Reliability charts: confidence against accuracy, a small chart per model; and the table of confidences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from counterfoil.report.chart_parts import Style
+from counterfoil.report.words import attribute_name, number
+from counterfoil.statistics.calibration import ConfidenceChange, ReliabilityPoint
+from counterfoil.statistics.drops import FEWEST_PHOTOS
+from counterfoil.statistics.intervals import Estimate
+from counterfoil.study.confidence import Confidences
+
+SIDE = 180  # pixels of a reliability chart
+
+
+class ReliabilityMark(NamedTuple):
+    """Answers of like confidence, in pixels from the top left."""
+
+    x: float
+    y: float
+    label: str
+
+
+class ReliabilityPanel(NamedTuple):
+    """The chart of one model with what it shows in words."""
+
+    style: Style
+    before: list[ReliabilityMark]
+    after: list[ReliabilityMark]
+    sentences: list[str]
+
+
+class ConfidenceRow(NamedTuple):
+    """One attribute of one model, as the table has it."""
+
+    model: str
+    attribute: str
+    change: ConfidenceChange
+    margin: Estimate | None
+
+
+def build_reliability_panels(
+    confidences: Confidences, styles: Mapping[str, Style], edited: str
+) -> list[ReliabilityPanel]:
+    """One small chart per model; `edited` is what the pictures are called that are no unedited photos."""
+    return [
+        ReliabilityPanel(
+            styles[curve.model],
+            [_mark(point, "unedited") for point in curve.before],
+            [_mark(point, edited) for point in curve.after],
+            [_describe(name, points) for name, points in (("unedited", curve.before), (edited, curve.after)) if points],
+        )
+        for curve in confidences.curves
+    ]
+
+
+def list_confidence_rows(confidences: Confidences) -> list[ConfidenceRow]:
+    """The attributes that rest on enough photos, with their margins."""
+    margins = {(row.model, row.condition.attribute): row.loss for row in confidences.margins}
+    return [
+        ConfidenceRow(row.model, attribute_name(row.attribute), row, margins.get((row.model, row.attribute)))
+        for row in confidences.changes
+        if row.excess_rise.n >= FEWEST_PHOTOS
+    ]
+
+
+def _mark(point: ReliabilityPoint, name: str) -> ReliabilityMark:
+    label = f"{name}: says {number(point.said)} %, right on {number(point.right)} % of {point.n} answers"
+    return ReliabilityMark(round(SIDE * point.said / 100, 1), round(SIDE * (1 - point.right / 100), 1), label)
+
+
+def _describe(name: str, points: Sequence[ReliabilityPoint]) -> str:
+    n = sum(point.n for point in points)
+    confidence = sum(point.said * point.n for point in points) / n
+    accuracy = sum(point.right * point.n for point in points) / n
+    excess = f"{number(abs(confidence - accuracy))} points too {'sure' if confidence >= accuracy else 'modest'}"
+    return f"{name.capitalize()}: says {number(confidence)} %, right on {number(accuracy)} %: {excess}."
