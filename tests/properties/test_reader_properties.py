@@ -22,15 +22,8 @@ from hypothesis.extra import numpy as arrays
 from numpy.typing import NDArray
 from pycocotools import mask as coco_masks
 
-from counterfoil.assets.torch_weights import (
-    ALLOWED,
-    MAGIC_NUMBER,
-    Call,
-    Persistent,
-    Reference,
-    ,
-    read_torch_stream,
-)
+from counterfoil.assets.safe_pickle import Call, Persistent, Reference, read_pickle
+from counterfoil.assets.torch_weights import ALLOWED, MAGIC_NUMBER, read_torch_stream
 from counterfoil.errors import Unusable, UserError
 from counterfoil.models.model_loaders import load_model
 from counterfoil.models.prediction_file import SavedPredictions
@@ -251,7 +244,7 @@ def refused_or_inert(content: bytes) -> bool:
     except UserError:
         pass
     try:
-        refused = not is_inert((io.BytesIO(content), ALLOWED))
+        refused = not is_inert(read_pickle(io.BytesIO(content), ALLOWED))
         assert not refused
     except UserError:
         refused = True
