@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlalchemy import func, select
 
-from counterfoil.verification import database_tables
+from counterfoil.verification import schema
 from counterfoil.verification.database import Database
 from verify_site import YES, Site
 
@@ -117,16 +117,13 @@ def check_nothing_lost_or_twice(url: str, told: Acknowledged, most: int) -> int:
     """Everything acknowledged is stored once, no picture has too many people, nobody a picture twice."""
     database = Database(url)
     with database.reading() as connection:
-        submissions, assignments = database_tables.submissions.c, database_tables.assignments.c
+        submissions, assignments = schema.submissions.c, schema.assignments.c
         stored = list(connection.execute(select(submissions.key)).scalars())
-        answers = connection.execute(select(func.count()).select_from(database_tables.answers)).scalar_one()
+        answers = connection.execute(select(func.count()).select_from(schema.answers)).scalar_one()
         held = connection.execute(
             select(assignments.person_id, assignments.picture_id).where(assignments.state.in_(("open", "done")))
         ).all()
-        taken = {
-            row.id: row.taken
-            for row in connection.execute(select(database_tables.pictures.c.id, database_tables.pictures.c.taken))
-        }
+        taken = {row.id: row.taken for row in connection.execute(select(schema.pictures.c.id, schema.pictures.c.taken))}
     database.close()
     per_picture = Counter(picture for _, picture in held)
     assert told.refused == []

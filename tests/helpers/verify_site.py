@@ -19,9 +19,10 @@ import httpx2
 from click.testing import CliRunner, Result
 
 from counterfoil.cli import commands
-from counterfoil.verification.app import create_app, open_listener, server_of
-from counterfoil.verification.project_setup import administrator_link, begin_verification
-from counterfoil.verification.security import address_at
+from counterfoil.verification.app import create_app, create_server
+from counterfoil.verification.project import begin_verification
+from counterfoil.verification.server_address import open_listener, resolve_address
+from counterfoil.verification.service import VerificationService
 from planted import write_photos
 
 RECIPE = """
@@ -185,13 +186,13 @@ def hosted(workspace: Path, questions: Path | None = None) -> Iterator[Site]:
     """The same page on a thread of this process, which takes a second less to come up."""
     verification = begin_verification(workspace, None, questions)
     with open_listener("127.0.0.1", 0) as bound:
-        address = address_at("127.0.0.1", bound.getsockname()[1], None)
-        desk = verification.desk(address)
-        server = server_of(create_app(desk), address)
+        address = resolve_address("127.0.0.1", bound.getsockname()[1], None)
+        service = VerificationService(verification, address)
+        server = create_server(create_app(service), address)
         thread = threading.Thread(target=server.run, args=([bound],))
         thread.start()
         try:
-            yield Site(address.url, administrator_link(desk))
+            yield Site(address.url, service.administrator_link())
         finally:
             server.should_exit = True
             thread.join()

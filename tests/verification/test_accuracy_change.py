@@ -13,7 +13,7 @@ from counterfoil.cli import commands
 from counterfoil.errors import UserError
 from counterfoil.store.workspace import Workspace
 from counterfoil.types import Decision, VerificationResult
-from counterfoil.verification.accuracy_change import Changed, changed_by_verification
+from counterfoil.verification.accuracy_change import AccuracyChange, measure_effect
 from mining_workspace import saved_answers, write_workspace, wrong_on
 
 
@@ -52,14 +52,14 @@ def mined(folder: Path) -> tuple[Workspace, str, str]:
     return Workspace(workspace.folder), surrogate, target
 
 
-def row_of(rows: Collection[Changed], model: str, attribute: str) -> Changed:
+def row_of(rows: Collection[AccuracyChange], model: str, attribute: str) -> AccuracyChange:
     return next(row for row in rows if (row.model, row.attribute) == (model, attribute))
 
 
 def test_yields_accuracies_and_drops_with_and_without_verification(tmp_path: Path) -> None:
     workspace, surrogate, target = mined(tmp_path)
     decide(workspace, "background-swap", kept=[0, 1, 6, 7], undecided=[2])
-    found = changed_by_verification(workspace)
+    found = measure_effect(workspace)
 
     whole, background = found.confirmed
     assert (whole.decided, whole.undecided, whole.kept) == (8, 1, 4)
@@ -93,24 +93,24 @@ def test_a_surrogate_is_known_by_its_weights_under_another_name(tmp_path: Path) 
     copy.write_bytes(Path(surrogate.partition(":")[2]).read_bytes())
     arguments = ["evaluate", str(workspace.folder), "--model", f"predictions:{copy}", "--out", str(tmp_path / "run")]
     assert CliRunner().invoke(commands, arguments, catch_exceptions=False).exit_code == 0
-    assert all(row.surrogate for row in changed_by_verification(workspace, [tmp_path / "run"]).changed)
+    assert all(row.surrogate for row in measure_effect(workspace, [tmp_path / "run"]).changed)
 
 
 def test_where_people_keep_everything_nothing_changes(tmp_path: Path) -> None:
     workspace, _, target = mined(tmp_path)
     decide(workspace, "background-swap", kept=range(8))
-    row = row_of(changed_by_verification(workspace).changed, target, "all")
+    row = row_of(measure_effect(workspace).changed, target, "all")
     for found in (row.accuracy_change, row.drop_change):
         assert found.value == 0
         assert found.ci_low < 0 < found.ci_high  # of other photos people might drop some
-    told = next(line for line in changed_by_verification(workspace).lines if line.startswith(f"{target}, all"))
+    told = next(line for line in measure_effect(workspace).lines if line.startswith(f"{target}, all"))
     assert told.endswith("25.0 % with it (n = 8): nothing changes on these photos.")
 
 
 def test_where_people_keep_nothing_that_is_said_once(tmp_path: Path) -> None:
     workspace, _, target = mined(tmp_path)
     decide(workspace, "background-swap", kept=[])
-    told = changed_by_verification(workspace).lines
+    told = measure_effect(workspace).lines
     assert f"{target}, all: accuracy 25.0 % without verification (n = 8), none with it, since none is kept." in told
     assert not any("fewer than" in line or "–" in line for line in told)
 
@@ -118,7 +118,7 @@ def test_where_people_keep_nothing_that_is_said_once(tmp_path: Path) -> None:
 def test_mined_pictures_that_wait_for_a_decision_are_counted(tmp_path: Path) -> None:
     workspace, _, _ = mined(tmp_path)
     decide(workspace, "size", kept=range(8))
-    found = changed_by_verification(workspace)
+    found = measure_effect(workspace)
     assert found.waiting == 8
     assert found.lines[-1] == "8 mined pictures have no decision yet."
 
@@ -126,10 +126,10 @@ def test_mined_pictures_that_wait_for_a_decision_are_counted(tmp_path: Path) -> 
 def test_without_decisions_or_runs_the_next_command_is_named(tmp_path: Path) -> None:
     workspace = write_workspace(tmp_path / "workspace", 2)
     with pytest.raises(UserError, match="counterfoil verify decide"):
-        changed_by_verification(workspace)
+        measure_effect(workspace)
     decide(workspace, "background-swap", kept=[0])
     with pytest.raises(UserError, match="counterfoil evaluate"):
-        changed_by_verification(workspace)
+        measure_effect(workspace)
 
 
 def test_a_workspace_that_changed_since_is_refused(tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_a_workspace_that_changed_since_is_refused(tmp_path: Path) -> None:
     decide(workspace, "background-swap", kept=[0])
     larger = write_workspace(tmp_path / "workspace", 9)
     with pytest.raises(UserError, match="changed since"):
-        changed_by_verification(larger)
+        measure_effect(larger)
 
 
 def test_decisions_that_are_none_and_runs_over_other_pictures_are_refused(tmp_path: Path) -> None:
@@ -148,12 +148,12 @@ def test_decisions_that_are_none_and_runs_over_other_pictures_are_refused(tmp_pa
         )
     )
     with pytest.raises(UserError, match="got none yet"):
-        changed_by_verification(workspace)
+        measure_effect(workspace)
     decide(workspace, "background-swap", kept=[0, 1])
     with pytest.raises(UserError, match="a run of models over the workspace"):
-        changed_by_verification(workspace, [workspace.folder])
+        measure_effect(workspace, [workspace.folder])
     other = write_workspace(tmp_path / "other", photos=6)  # the same ids, but not all of them
     arguments = ["evaluate", str(other.folder), "--model", target, "--out", str(tmp_path / "run")]
     assert CliRunner().invoke(commands, arguments, catch_exceptions=False).exit_code == 0
     with pytest.raises(UserError, match="a run of models over the workspace"):
-        changed_by_verification(workspace, [tmp_path / "run"])
+        measure_effect(workspace, [tmp_path / "run"])

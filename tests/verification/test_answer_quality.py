@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from counterfoil.cli.verify_commands import decided_lines
+from counterfoil.cli.verify_commands import describe_decisions
 from counterfoil.errors import UserError
 from counterfoil.store.workspace import Workspace
 from counterfoil.types import AnnotatorRecord, VerificationResult
-from counterfoil.verification.decision import quality_warnings
+from counterfoil.verification.answer_quality import find_quality_warnings
 from verify_site import Browser, answer_everything, build_workspace, command, hosted, questions_file
 
 WORK = 14  # edited pictures: seven of each photo
@@ -72,7 +72,7 @@ def test_careful_people_are_not_doubted() -> None:
         AnnotatorRecord(answers=100, controls=30, controls_right=29, repeats=5, repeats_same=5, median_seconds=2.0),
         AnnotatorRecord(answers=100, controls=4, controls_right=2, repeats=0, repeats_same=0, median_seconds=0.0),
     ]  # few controls; imported
-    assert quality_warnings(people, {"seen": {"krippendorff_alpha_low": 0.21}, "only": {}}) == ()
+    assert find_quality_warnings(people, {"seen": {"krippendorff_alpha_low": 0.21}, "only": {}}) == ()
 
 
 def test_people_with_a_few_controls_each_are_judged_together() -> None:
@@ -80,7 +80,7 @@ def test_people_with_a_few_controls_each_are_judged_together() -> None:
         AnnotatorRecord(answers=40, controls=3, controls_right=1, repeats=0, repeats_same=0, median_seconds=2.0),
         AnnotatorRecord(answers=40, controls=3, controls_right=1, repeats=0, repeats_same=0, median_seconds=2.0),
     ]
-    (doubt,) = quality_warnings(people, {})
+    (doubt,) = find_quality_warnings(people, {})
     assert doubt.startswith("2 of 2 annotators judged less than 70 % of the hidden controls rightly (1 of 3, 1 of 3)")
 
 
@@ -105,13 +105,13 @@ def test_people_with_a_few_controls_each_are_judged_together() -> None:
     ],
 )
 def test_each_doubt_is_one_sentence(record: AnnotatorRecord, alpha_low: float, told: str) -> None:
-    found = quality_warnings([record], {"seen": {"krippendorff_alpha_low": alpha_low}})
+    found = find_quality_warnings([record], {"seen": {"krippendorff_alpha_low": alpha_low}})
     assert len(found) == 1
     assert found[0].startswith(told)
     left_out = AnnotatorRecord(
         answers=100, controls=10, controls_right=0, repeats=0, repeats_same=0, median_seconds=0.1, counted=False
     )
-    assert quality_warnings([record, left_out], {"seen": {"krippendorff_alpha_low": alpha_low}}) == found
+    assert find_quality_warnings([record, left_out], {"seen": {"krippendorff_alpha_low": alpha_low}}) == found
 
 
 def test_agreement_over_few_pictures_says_why_it_has_no_interval_and_knows_no_negative_zero() -> None:
@@ -121,7 +121,7 @@ def test_agreement_over_few_pictures_says_why_it_has_no_interval_and_knows_no_ne
         f"{name}{end}": math.nan for name in ("fleiss_kappa", "krippendorff_alpha") for end in ("", "_low", "_high")
     }
     told = list(
-        decided_lines(
+        describe_decisions(
             VerificationResult(
                 rule="majority",
                 questions={},

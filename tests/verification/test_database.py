@@ -12,13 +12,16 @@ from sqlalchemy import insert, inspect, select, update
 from sqlalchemy.exc import IntegrityError
 
 from counterfoil.errors import UserError
-from counterfoil.verification import database_tables
-from counterfoil.verification.assignment import Draw, exclude, include, lease_up_to, release_expired
+from counterfoil.verification import schema
+from counterfoil.verification.accounts import Person, begin_session, invite_person
+from counterfoil.verification.assignment import lease_up_to
 from counterfoil.verification.database import Database, open_database, sqlite_url
-from counterfoil.verification.people import Person, begin_session, invite
-from counterfoil.verification.project import Project, ShownPicture, begin
+from counterfoil.verification.hidden_controls import ShownPicture
+from counterfoil.verification.leases import AnnotatorRequest, exclude_annotator, include_annotator, release_expired
+from counterfoil.verification.project import Project, store_project
 from counterfoil.verification.questionnaire import Questionnaire
-from counterfoil.verification.submissions import Refused, Submission, all_verdicts, counted_verdicts, submit
+from counterfoil.verification.submissions import Refused, Submission, submit
+from counterfoil.verification.verdicts import read_all_verdicts, read_counted_verdicts
 from postgres_server import fresh_database, postgres
 
 YES = {"recognisable": "yes", "only": "yes"}
@@ -49,16 +52,16 @@ def database(url: str) -> Iterator[Database]:
 def begun(database: Database, pictures: int, questionnaire: Questionnaire = PLAIN, people: int = 2) -> list[Person]:
     """A project of pictures, and annotators who are at work."""
     shown = [ShownPicture(f"v{place}", "cat", "work", None) for place in range(pictures)]
-    begin(database, Project("0" * 64, questionnaire), shown, 0.0)
+    store_project(database, Project("0" * 64, questionnaire), shown)
     with database.writing() as connection:
-        found = [invite(connection, f"person {place}", "annotator", 0.0, 1e9) for place in range(people)]
+        found = [invite_person(connection, f"person {place}", "annotator", 0.0, 1e9) for place in range(people)]
         for person in found:
             begin_session(connection, person.id, 0.0, None)
     return found
 
 
 def answer_all(database: Database, person: Person, now: float = 1.0, answers: dict[str, str] = YES) -> int:
-    draw = Draw(person, PLAIN, now)
+    draw = AnnotatorRequest(person, PLAIN, now)
     with database.writing() as connection:
         leases = lease_up_to(connection, draw, 20)
         for lease in leases:
@@ -68,17 +71,13 @@ def answer_all(database: Database, person: Person, now: float = 1.0, answers: di
 
 def taken(database: Database) -> list[int]:
     with database.reading() as connection:
-        return list(
-            connection.execute(
-                select(database_tables.pictures.c.taken).order_by(database_tables.pictures.c.id)
-            ).scalars()
-        )
+        return list(connection.execute(select(schema.pictures.c.taken).order_by(schema.pictures.c.id)).scalars())
 
 
 def test_the_migrations_end_in_the_tables_that_the_code_speaks_of(url: str) -> None:
     database = open_database(url)
     with database.writing() as connection:
-        assert compare_metadata(MigrationContext.configure(connection), database_tables.metadata) == []
+        assert compare_metadata(MigrationContext.configure(connection), schema.metadata) == []
     database.close()
 
 
@@ -92,7 +91,7 @@ def test_a_database_of_the_first_revision_is_brought_up_with_its_answers(url: st
     old.close()
     new = open_database(url)
     with new.reading() as connection:
-        assert len(all_verdicts(connection)) == 6
+        assert len(read_all_verdicts(connection)) == 6
         assert "adjudications" in inspect(connection).get_table_names()
     new.close()
 
@@ -104,7 +103,7 @@ def test_opening_again_changes_nothing(url: str) -> None:
     first.close()
     second = open_database(url)
     with second.reading() as connection:
-        assert len(all_verdicts(connection)) == 4
+        assert len(read_all_verdicts(connection)) == 4
     second.close()
 
 
@@ -112,42 +111,42 @@ def test_the_database_itself_refuses_more_than_n_and_a_picture_twice(database: D
     person = begun(database, 1)[0]
     answer_all(database, person)
     with pytest.raises(IntegrityError), database.writing() as connection:
-        connection.execute(update(database_tables.pictures).values(taken=3))
+        connection.execute(update(schema.pictures).values(taken=3))
     with database.reading() as connection:
-        row = dict(connection.execute(select(database_tables.assignments)).one()._mapping)
+        row = dict(connection.execute(select(schema.assignments)).one()._mapping)
     del row["id"]
     fresh = {"task": "t", "picture_handle": "p", "original_handle": "o"}
     with pytest.raises(IntegrityError), database.writing() as connection:
-        connection.execute(insert(database_tables.assignments).values({**row, **fresh}))
+        connection.execute(insert(schema.assignments).values({**row, **fresh}))
 
 
 def test_corrections_are_new_rows(database: Database) -> None:
     person = begun(database, 1)[0]
-    draw = Draw(person, PLAIN, 1.0)
+    draw = AnnotatorRequest(person, PLAIN, 1.0)
     with database.writing() as connection:
         task = lease_up_to(connection, draw, 1)[0].task
         submit(connection, draw, Submission(task, YES, 1.0, "first-key"))
         submit(connection, draw, Submission(task, {**YES, "only": "no"}, 2.0, "second-key"))
     with database.reading() as connection:
-        rows = [(row.answer, row.version) for row in counted_verdicts(connection) if row.question == "only"]
+        rows = [(row.answer, row.version) for row in read_counted_verdicts(connection) if row.question == "only"]
     assert rows == [("yes", 1), ("no", 2)]
 
 
 def test_a_failed_transaction_leaves_no_trace(database: Database) -> None:
     person = begun(database, 2)[0]
-    draw = Draw(person, PLAIN, 1.0)
+    draw = AnnotatorRequest(person, PLAIN, 1.0)
     with pytest.raises(Refused), database.writing() as connection:
         task = lease_up_to(connection, draw, 2)[0].task
         submit(connection, draw, Submission(task, YES, 1.0, "the-first-key"))
         submit(connection, draw, Submission("no such task", YES, 1.0, "another-key"))
     assert taken(database) == [0, 0]
     with database.reading() as connection:
-        assert all_verdicts(connection) == []
+        assert read_all_verdicts(connection) == []
 
 
 def test_leases_that_ran_out_come_back_and_a_late_answer_needs_a_free_place(database: Database) -> None:
     late, *others = begun(database, 1, PLAIN, people=3)
-    draw = Draw(late, PLAIN, 0.0)
+    draw = AnnotatorRequest(late, PLAIN, 0.0)
     with database.writing() as connection:
         task = lease_up_to(connection, draw, 1)[0].task
     later = 60 * PLAIN.lease_minutes + 1
@@ -157,7 +156,7 @@ def test_leases_that_ran_out_come_back_and_a_late_answer_needs_a_free_place(data
     assert taken(database) == [0]
     assert answer_all(database, others[0], later) == 1
     with database.writing() as connection:
-        assert submit(connection, Draw(late, PLAIN, later), Submission(task, YES, 1.0, "late-key"))
+        assert submit(connection, AnnotatorRequest(late, PLAIN, later), Submission(task, YES, 1.0, "late-key"))
     assert taken(database) == [2]
     assert answer_all(database, others[1], later) == 0
 
@@ -165,8 +164,8 @@ def test_leases_that_ran_out_come_back_and_a_late_answer_needs_a_free_place(data
 def test_leases_of_a_package_are_not_shortened_by_a_visit_to_the_page(database: Database) -> None:
     person = begun(database, 3)[0]
     with database.writing() as connection:
-        lease_up_to(connection, Draw(person, PLAIN, 0.0, minutes=10_000), 2)
-        lease_up_to(connection, Draw(person, PLAIN, 1.0), 3)
+        lease_up_to(connection, AnnotatorRequest(person, PLAIN, 0.0, minutes=10_000), 2)
+        lease_up_to(connection, AnnotatorRequest(person, PLAIN, 1.0), 3)
     with database.writing() as connection:
         assert release_expired(connection, 60 * PLAIN.lease_minutes + 2) == 1
         assert release_expired(connection, 60 * 10_000 + 1) == 2
@@ -178,15 +177,15 @@ def test_leaving_somebody_out_frees_the_places_and_taking_them_back_fills_what_i
         answer_all(database, person, now=1.0)
     before = taken(database)
     with database.writing() as connection:
-        exclude(connection, first.id, "asleep")
-        assert {row.annotator for row in counted_verdicts(connection)} <= {second.name}
+        exclude_annotator(connection, first.id, "asleep")
+        assert {row.annotator for row in read_counted_verdicts(connection)} <= {second.name}
     assert sum(taken(database)) < sum(before)
     answer_all(database, third, now=1.0)
     with database.writing() as connection:
-        include(connection, first.id)
+        include_annotator(connection, first.id)
     assert max(taken(database)) <= 2
     with database.reading() as connection:
-        assert {row.annotator for row in all_verdicts(connection)} >= {first.name, second.name}
+        assert {row.annotator for row in read_all_verdicts(connection)} >= {first.name, second.name}
 
 
 def test_a_database_of_a_later_version_is_refused(url: str) -> None:

@@ -15,20 +15,24 @@ import pytest
 
 from counterfoil.errors import UserError
 from counterfoil.types import Verdict
-from counterfoil.verification.exchange import (
-    PictureTask,
-    check_verdicts,
-    label_studio_setup,
-    label_studio_tasks,
-    read_label_studio,
-    read_verdicts_csv,
-    read_verdicts_json,
-    verdicts_csv,
-    verdicts_json,
+from counterfoil.verification.label_studio import PictureTask, format_setup, format_tasks, read_label_studio
+from counterfoil.verification.offline_package import (
+    Package,
+    PackedTask,
+    Ticket,
+    read_offline_answers,
+    sign_ticket,
+    write_zip,
 )
-from counterfoil.verification.offline_package import Packed, Ticket, read_offline_answers, signature, write_package
 from counterfoil.verification.questionnaire import Question, Questionnaire
-from counterfoil.verification.security import Signer
+from counterfoil.verification.signing import Signer
+from counterfoil.verification.verdict_files import (
+    check_verdicts,
+    format_csv,
+    format_json,
+    read_csv,
+    read_json,
+)
 from locations import DATA
 
 ASKED = Questionnaire(
@@ -70,14 +74,14 @@ TICKET = Ticket("Ann", "digest", "2026-11-15T12:00:00+00:00")
 
 
 def test_csv_and_json_come_back_as_they_went() -> None:
-    assert read_verdicts_csv(verdicts_csv(VERDICTS)) == VERDICTS
-    content = json.loads(verdicts_json(VERDICTS, ASKED, "digest"))
-    assert read_verdicts_json(content, "digest") == VERDICTS
+    assert read_csv(format_csv(VERDICTS)) == VERDICTS
+    content = json.loads(format_json(VERDICTS, ASKED, "digest"))
+    assert read_json(content, "digest") == VERDICTS
     assert [question["id"] for question in content["questions"]] == ["recognisable", "only"]
 
 
 def test_any_csv_reader_understands_the_csv() -> None:
-    rows = list(csv.reader(io.StringIO(verdicts_csv(VERDICTS), newline="")))
+    rows = list(csv.reader(io.StringIO(format_csv(VERDICTS), newline="")))
     assert rows[0] == ["variant_id", "annotator", "question", "answer", "seconds", "time", "version", "control"]
     assert rows[5][1] == 'Ben, "the\nsecond"'
     assert len(rows) == 1 + len(VERDICTS)
@@ -86,16 +90,14 @@ def test_any_csv_reader_understands_the_csv() -> None:
 def test_no_cell_of_the_csv_is_a_formula() -> None:
     names = ("=HYPERLINK(1)", "+1", "-1", "@a", "'=quoted", "'", "plain", "\t=1", "\r=1")
     verdicts = [replace(VERDICTS[0], annotator=name) for name in names]
-    rows = list(csv.reader(io.StringIO(verdicts_csv(verdicts), newline="")))
+    rows = list(csv.reader(io.StringIO(format_csv(verdicts), newline="")))
     assert not any(cell.startswith(("=", "+", "-", "@", "\t", "\r")) for row in rows for cell in row)
-    assert [verdict.annotator for verdict in read_verdicts_csv(verdicts_csv(verdicts))] == list(names)
+    assert [verdict.annotator for verdict in read_csv(format_csv(verdicts))] == list(names)
 
 
 def test_a_spreadsheet_may_drop_columns_and_add_a_mark() -> None:
     text = "\ufeffannotator,variant_id,question,answer,remark\r\nAnn,v1,only,yes,fine\r\n"
-    assert read_verdicts_csv(text) == [
-        Verdict(variant_id="v1", annotator="Ann", question="only", answer="yes", seconds=0.0)
-    ]
+    assert read_csv(text) == [Verdict(variant_id="v1", annotator="Ann", question="only", answer="yes", seconds=0.0)]
 
 
 @pytest.mark.parametrize(
@@ -113,12 +115,12 @@ def test_a_spreadsheet_may_drop_columns_and_add_a_mark() -> None:
 )
 def test_a_faulty_row_is_named(text: str, told: str) -> None:
     with pytest.raises(UserError, match=told):
-        read_verdicts_csv(text)
+        read_csv(text)
 
 
 def test_answers_about_other_pictures_or_questions_are_refused() -> None:
     with pytest.raises(UserError, match="answers about others"):
-        read_verdicts_json(json.loads(verdicts_json(VERDICTS, ASKED, "digest")), "another")
+        read_json(json.loads(format_json(VERDICTS, ASKED, "digest")), "another")
     check_verdicts(VERDICTS, ASKED, {"v1", "v2", "v3"})
     with pytest.raises(UserError, match="'v3', which is none of them"):
         check_verdicts(VERDICTS, ASKED, {"v1", "v2"})
@@ -129,8 +131,8 @@ def test_answers_about_other_pictures_or_questions_are_refused() -> None:
 
 
 def test_label_studio_gets_tasks_whose_results_fit_its_set_up() -> None:
-    tasks = json.loads(label_studio_tasks(PICTURES, VERDICTS, ASKED))
-    view = ElementTree.fromstring(label_studio_setup(ASKED))
+    tasks = json.loads(format_tasks(PICTURES, VERDICTS, ASKED))
+    view = ElementTree.fromstring(format_setup(ASKED))
     offered = {
         choices.attrib["name"]: {choice.attrib["alias"] for choice in choices} for choices in view.iter("Choices")
     }
@@ -147,14 +149,14 @@ def test_label_studio_gets_tasks_whose_results_fit_its_set_up() -> None:
 
 
 def test_label_studio_fills_nothing_into_an_answer() -> None:
-    view = ElementTree.fromstring(label_studio_setup(HOSTILE))
+    view = ElementTree.fromstring(format_setup(HOSTILE))
     choices = [choice.attrib for choice in view.iter("Choice")]
     assert [choice["alias"] for choice in choices][3:] == ["yes", NO, UNSURE]
     assert not any("$" in choice["value"] for choice in choices)
 
 
 def test_label_studio_gets_last_answers_without_controls_and_gives_them_back() -> None:
-    tasks = json.loads(label_studio_tasks(PICTURES, VERDICTS, ASKED))
+    tasks = json.loads(format_tasks(PICTURES, VERDICTS, ASKED))
     expected = [replace(VERDICTS[2], version=1), replace(VERDICTS[3], version=1), VERDICTS[4]]
     assert read_label_studio(tasks) == expected
 
@@ -258,8 +260,12 @@ def saved(**changed: Any) -> dict[str, Any]:
     """The file that a package's page saves."""
     ticket = {"annotator": "Ann", "workspace_digest": "digest", "made": "2026-11-15T12:00:00+00:00"}
     row = {"task": "t1", "answers": {"recognisable": "yes", "only": "yes"}, "seconds": 1.5, "time": TIME}
-    whole = {"format": "counterfoil-offline-answers", "ticket": ticket, "signature": signature(TICKET, SIGNER)}
+    whole = {"format": "counterfoil-offline-answers", "ticket": ticket, "signature": sign_ticket(TICKET, SIGNER)}
     return {**whole, "answers": [row], **changed}
+
+
+def packed(ticket: Ticket, tasks: list[PackedTask]) -> Package:
+    return Package(ticket, sign_ticket(ticket, SIGNER), ASKED, tasks)
 
 
 def test_offline_answers_come_in_under_their_own_ticket_only() -> None:
@@ -286,8 +292,11 @@ def _rows() -> list[dict[str, Any]]:
 
 
 def test_a_package_tells_nothing_of_its_pictures_but_what_is_asked(tmp_path: Path) -> None:
-    tasks = [Packed("t1", "crimson", "variant-1", "original-1"), Packed("t2", "crimson", "variant-1", "original-1")]
-    out = write_package(tmp_path / "p.zip", TICKET, SIGNER, (ASKED, tasks), lambda variant: variant.encode())
+    tasks = [
+        PackedTask("t1", "crimson", "variant-1", "original-1"),
+        PackedTask("t2", "crimson", "variant-1", "original-1"),
+    ]
+    out = write_zip(tmp_path / "p.zip", packed(TICKET, tasks), lambda variant: variant.encode())
     with zipfile.ZipFile(out) as archive:
         names = archive.namelist()
         texts = {name: archive.read(name).decode() for name in names if "/pictures/" not in name}
@@ -302,7 +311,7 @@ def test_a_package_tells_nothing_of_its_pictures_but_what_is_asked(tmp_path: Pat
 
 def test_a_hostile_name_makes_a_harmless_folder(tmp_path: Path) -> None:
     ticket = replace(TICKET, annotator="../../etc/<b>")
-    out = write_package(tmp_path / "p.zip", ticket, SIGNER, (ASKED, [Packed("t", "c", "v", None)]), lambda _: b"")
+    out = write_zip(tmp_path / "p.zip", packed(ticket, [PackedTask("t", "c", "v", None)]), lambda _: b"")
     with zipfile.ZipFile(out) as archive:
         folders = {name.split("/")[0] for name in archive.namelist()}
         page = archive.read(f"{folders.copy().pop()}/index.html").decode()

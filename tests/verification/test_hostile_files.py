@@ -12,10 +12,10 @@ import pytest
 
 from counterfoil.errors import UserError
 from counterfoil.store.workspace import Workspace
-from counterfoil.verification.exchange import read_verdicts_csv
-from counterfoil.verification.project_setup import begin_verification
+from counterfoil.verification.project import begin_verification
 from counterfoil.verification.questionnaire import load_questionnaire
-from counterfoil.verification.security import address_at
+from counterfoil.verification.server_address import resolve_address
+from counterfoil.verification.verdict_files import read_csv
 from postgres_server import postgres
 from verify_site import YES, answer_everything, build_workspace, command, hosted, questions_file, served
 
@@ -77,8 +77,8 @@ def offline(workspace: Path, **changed: object) -> dict[str, Any]:
 
 @pytest.mark.parametrize("time", [BEYOND_THE_CALENDAR, "0001-01-01T00:00:00+23:59", "0001-01-01", "yesterday"])
 def test_a_time_that_no_calendar_holds_spoils_no_later_command(workspace: Path, time: str) -> None:
-    assert "1 answers taken in" in taken_in(workspace, offline(workspace, time=time))
-    assert "1 answers taken in" in taken_in(workspace, label_studio(edited(workspace)[0], created_at=time))
+    assert "1 answers imported" in taken_in(workspace, offline(workspace, time=time))
+    assert "1 answers imported" in taken_in(workspace, label_studio(edited(workspace)[0], created_at=time))
     assert "answers: " in told_by("status", workspace)
     assert told_by("export", workspace, "--out", workspace.parent / "out.csv")
 
@@ -93,7 +93,7 @@ def test_a_span_of_time_that_is_none_is_refused(workspace: Path, seconds: object
 @pytest.mark.parametrize("task", ["\ud800", "\x00", "nobody's"])
 def test_a_task_that_was_never_given_out_takes_nothing_in(workspace: Path, task: str) -> None:
     told = taken_in(workspace, offline(workspace, task=task))
-    assert "expected" in told or "1 left out: they cannot be taken: this task is not yours" in told
+    assert "expected" in told or "1 left out: they cannot be imported: this task is not yours" in told
 
 
 @pytest.mark.parametrize("signature", ["ü", "", None, 1, "0" * 64])
@@ -108,7 +108,7 @@ def test_json_that_is_no_file_of_answers_is_refused(workspace: Path, content: st
 
 def test_a_csv_with_a_field_beyond_all_bounds_is_refused() -> None:
     with pytest.raises(UserError, match="damaged in line 2"):
-        read_verdicts_csv("variant_id,annotator,question,answer\n" + "x" * 200_000 + ",Ada,only,yes\n")
+        read_csv("variant_id,annotator,question,answer\n" + "x" * 200_000 + ",Ada,only,yes\n")
 
 
 @pytest.mark.parametrize("written", [" José  Ada ", "Jose\u0301 Ada"])
@@ -117,7 +117,7 @@ def test_an_import_knows_people_however_their_names_are_written_and_leaves_links
 ) -> None:
     with hosted(workspace) as site:
         link = site.invite("José Ada")
-        assert "1 answers taken in" in taken_in(workspace, label_studio(edited(workspace)[0], written))
+        assert "1 answers imported" in taken_in(workspace, label_studio(edited(workspace)[0], written))
         assert site.visit(link).tasks(1)
         people = site.administrator().http.get("/api/admin/summary").json()["annotators"]
     assert [(person["name"], person["done"]) for person in people] == [("José Ada", 1)]
@@ -138,7 +138,7 @@ def test_an_import_that_is_refused_takes_nobodys_place(built: Path, tmp_path: Pa
         assert "Ada is left out" in taken_in(folder, label_studio(first))
         half = label_studio(second, "Ben")
         half[0]["annotations"][0]["result"].pop()  # type: ignore[index]
-        assert "cannot be taken: expected answers to" in taken_in(folder, half)
+        assert "cannot be imported: expected answers to" in taken_in(folder, half)
         assert len(site.annotator("Cy").tasks(20)) == 2 + len(others)
 
 
@@ -226,22 +226,22 @@ def test_a_rule_that_could_not_do_what_is_asked_is_refused(
     ],
 )
 def test_an_address_is_written_as_browsers_will_say_it(given: str, link: str) -> None:
-    address = address_at("127.0.0.1", 8642, given)
+    address = resolve_address("127.0.0.1", 8642, given)
     assert address.url == link
     assert link.split("//")[1] in address.hosts
     assert link in address.origins
 
 
 def test_the_port_that_browsers_leave_out_is_left_out_of_the_hosts_too() -> None:
-    address = address_at("127.0.0.1", 80, None)
+    address = resolve_address("127.0.0.1", 80, None)
     assert {"127.0.0.1", "localhost", "[::1]"} <= address.hosts
-    assert "127.0.0.1" not in address_at("127.0.0.1", 8642, None).hosts
+    assert "127.0.0.1" not in resolve_address("127.0.0.1", 8642, None).hosts
 
 
 @pytest.mark.parametrize("url", ["https://user:word@host", "https://host:99999", "https://host#x", "https://a..b"])
 def test_an_address_with_more_than_a_host_and_a_port_is_refused(url: str) -> None:
     with pytest.raises(UserError, match="without a path"):
-        address_at("127.0.0.1", 8642, url)
+        resolve_address("127.0.0.1", 8642, url)
 
 
 @pytest.mark.postgres

@@ -500,8 +500,8 @@ def test_an_offline_package_works_from_a_file_and_its_answers_come_in_once(
     with page.expect_download() as download:
         page.click("#download")
     download.value.save_as(tmp_path / "answers.json")
-    assert "6 answers taken in" in verify(["import", str(workspace), str(tmp_path / "answers.json")])
-    assert "0 answers taken in" in verify(["import", str(workspace), str(tmp_path / "answers.json")])
+    assert "6 answers imported" in verify(["import", str(workspace), str(tmp_path / "answers.json")])
+    assert "0 answers imported" in verify(["import", str(workspace), str(tmp_path / "answers.json")])
     answers = sorted(row["answer"] for row in admin.verdicts("Far Away"))
     assert answers == ["no"] * 3 + ["unsure"] * 4 + ["yes"] * 5
 

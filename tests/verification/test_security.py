@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from counterfoil.cli import commands
 from counterfoil.errors import UserError
 from counterfoil.store.parquet import read_table
-from counterfoil.verification.security import address_at
+from counterfoil.verification.server_address import resolve_address
 from verify_site import YES, Browser, Site, build_workspace, command, hosted, questions_file, served
 
 HOSTILE = '<img src=x onerror="alert(1)">'
@@ -298,8 +298,8 @@ def test_the_secret_and_the_answers_belong_to_their_owner_alone(site: Site, work
 def test_the_page_listens_on_this_machine_alone_unless_told_otherwise(site: Site) -> None:
     assert site.url.startswith("http://127.0.0.1:")
     with pytest.raises(UserError, match="expected --url with --host"):
-        address_at("0.0.0.0", 8642, None)
-    assert address_at("0.0.0.0", 8642, "https://verify.example.org").origins >= {"https://verify.example.org"}
+        resolve_address("0.0.0.0", 8642, None)
+    assert resolve_address("0.0.0.0", 8642, "https://verify.example.org").origins >= {"https://verify.example.org"}
 
 
 def test_what_to_do_for_tls_is_said(workspace: Path, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from counterfoil.labels.label_space import imagenet1k
 from counterfoil.store.parquet import read_table
 from counterfoil.store.workspace import Workspace
 from counterfoil.types import MiningResult, StoredVariant, Variant
-from counterfoil.verification.project import confusable_classes, draw
+from counterfoil.verification.hidden_controls import choose_pictures, find_confusable_classes
 from counterfoil.verification.questionnaire import Questionnaire, load_questionnaire
 from verify_site import YES, Site, answer_everything, build_workspace, command, hosted, questions_file, served
 
@@ -141,7 +141,7 @@ def test_a_known_bad_control_is_never_under_a_class_that_somebody_might_mix_up_w
         for attribute in ("original", "size")
     ]
     work = [row.variant.id for row in pictures if row.variant.attribute == "size"]
-    shown = draw(pictures, work, Questionnaire(control_share=0.5), confusable_classes(imagenet1k()))
+    shown = choose_pictures(pictures, work, Questionnaire(control_share=0.5), find_confusable_classes(imagenet1k()))
     own = {row.variant.id: row.variant.label for row in pictures}
     pairs = {frozenset((own[row.variant_id], row.label)) for row in shown if row.role == "bad"}
     fish, balls = (tench, goldfish), (ball, tennis)  # "soccer ball" and "tennis ball" share a word
@@ -418,7 +418,7 @@ def test_import_never_goes_beyond_n(workspace: Path, tmp_path: Path) -> None:
     ]
     (tmp_path / "more.csv").write_text("\n".join(lines))
     told = command("import", workspace, tmp_path / "more.csv")
-    assert "0 answers taken in" in told.output
+    assert "0 answers imported" in told.output
     assert "enough annotators" in told.output
 
 
@@ -438,7 +438,7 @@ def test_an_offline_package_comes_back_in_and_counts_once(workspace: Path, tmp_p
     (tmp_path / "far.json").write_text(
         json.dumps({**saved, "ticket": package["ticket"], "signature": package["signature"]})
     )
-    assert f"{len(answers)} answers taken in" in command("import", workspace, tmp_path / "far.json").output
+    assert f"{len(answers)} answers imported" in command("import", workspace, tmp_path / "far.json").output
     assert f"{len(answers)} left out: they were there already" in (
         command("import", workspace, tmp_path / "far.json").output
     )

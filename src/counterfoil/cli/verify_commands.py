@@ -1,6 +1,6 @@
 """The command `verify` and its subcommands.
 
-The page and its database come with an extra, so the pipeline's part is imported when a command runs.
+The web framework and the database come with the extra `web`, so their modules are imported when a command runs.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from counterfoil.report.words import number, number_of
 from counterfoil.statistics.annotators import RULES, UNDECIDED, DecisionRule, ExclusionRule
 from counterfoil.store.workspace import Workspace
 from counterfoil.types import VerificationResult
-from counterfoil.verification.accuracy_change import changed_by_verification
+from counterfoil.verification.accuracy_change import measure_effect
 
 if TYPE_CHECKING:
-    from counterfoil.verification.security import Address
+    from counterfoil.verification.server_address import Address
 
 
 _MEASURES = {
@@ -31,29 +31,29 @@ _MEASURES = {
 }  # fmt: skip
 
 
-def address_words(address: Address, link: str, counts: Mapping[str, int]) -> Iterator[str]:
-    """What whoever starts the page has to know."""
+def describe_server(address: Address, link: str, counts: Mapping[str, int]) -> Iterator[str]:
+    """What the person who starts the server has to know."""
     yield f"pictures: {counts['work']}; hidden controls: {counts['good']} known good, {counts['bad']} known bad"
     if not counts["good"] or not counts["bad"]:
         yield (
-            "  where a kind of control is 0, the workspace holds no pictures for it: originals make known good"
-            " ones, pictures of a class that nobody takes for the one asked about known bad ones"
+            "  a kind of control is 0 where the workspace holds no pictures for it: known good ones are originals,"
+            " known bad ones pictures of a class that nobody confuses with the one asked about"
         )
-    yield f"administrator (who has this link is let in): {link}"
+    yield f"administrator (whoever has this link is let in): {link}"
     yield "  open it and invite annotators there, or by `counterfoil verify invite WORKSPACE NAME...`"
-    beyond = f", for the TLS proxy of {address.url}" if address.is_encrypted else ""
-    yield f"listening on {address.host}:{address.port}{beyond}"
+    proxy = f", for the TLS proxy of {address.url}" if address.is_encrypted else ""
+    yield f"listening on {address.host}:{address.port}{proxy}"
     if address.is_public and not address.is_encrypted:
         yield f"WARNING: {address.url} is not encrypted: links and answers can be read on the way"
     if not address.is_encrypted:
         yield (
-            "for annotators elsewhere: put a TLS proxy (Caddy, nginx) before this port and give its address, such as"
-            " --url https://verify.example.org; docs/verify.md shows how"
+            "for annotators on other machines: put a TLS proxy (Caddy, nginx) before this port and give its address,"
+            " such as --url https://verify.example.org; docs/verify.md shows how"
         )
-    yield "Ctrl-C stops; the same command goes on"
+    yield "Ctrl-C stops the server; the same command starts it again"
 
 
-def status_lines(summary: Mapping[str, Any]) -> Iterator[str]:
+def describe_status(summary: Mapping[str, Any]) -> Iterator[str]:
     """Progress, agreement, people."""
     progress, decisions = summary["progress"], summary["decisions"]
     yield f"answers: {progress['done']} of {progress['total']}"
@@ -62,77 +62,75 @@ def status_lines(summary: Mapping[str, Any]) -> Iterator[str]:
         f"by majority: kept {decisions['kept']} of {progress['pictures']} pictures; dropped {decisions['dropped']},"
         f" undecided {decisions['undecided']}, too few answers {decisions['too_few']}"
     )
-    yield from _agreement(summary["agreement"])
+    yield from _describe_agreement(summary["agreement"])
     for person in summary["annotators"]:
-        controls = f"controls right {_share(person['control_accuracy'])} of {person['controls']}"
-        repeats = f"repeats same {_share(person['repeat_consistency'])} of {person['repeats']}"
-        median = _ABSENT if person["median_seconds"] is None else _seconds(person["median_seconds"])
+        controls = f"controls right {_format_share(person['control_accuracy'])} of {person['controls']}"
+        repeats = f"repeats same {_format_share(person['repeat_consistency'])} of {person['repeats']}"
+        median = _format_seconds(person["median_seconds"])
         out = f"; left out: {person['reason']}" if person["excluded"] else ""
         yield f"{person['name']}: {person['done']} answered, median {median}, {controls}, {repeats}{out}"
     yield f"disagreements: {summary['disagreement_count']}"
 
 
-def decided_lines(
-    verified: VerificationResult, asked: int, excluded: Mapping[str, str], adjudicated: int
+def describe_decisions(
+    verified: VerificationResult, pictures: int, excluded: Mapping[str, str], adjudicated: int
 ) -> Iterator[str]:
-    """What was decided, and what it stands on."""
+    """What was decided, by which rule and whose answers."""
     kept = sum(decision.kept for decision in verified.decisions)
-    open_ = sum(UNDECIDED in decision.decided.values() for decision in verified.decisions)
+    undecided = sum(UNDECIDED in decision.decided.values() for decision in verified.decisions)
     yield f"rule: {verified.rule}; {number_of(verified.annotators, 'annotator')}"
-    few = asked - len(verified.decisions)
+    decided = len(verified.decisions)
+    few = pictures - decided
     yield (
-        f"kept {kept} of {asked} pictures; dropped {len(verified.decisions) - kept - open_}, undecided {open_},"
+        f"kept {kept} of {pictures} pictures; dropped {decided - kept - undecided}, undecided {undecided},"
         f" too few answers {few}{' (wait for more, or decide on fewer by --fewest N)' if few else ''}"
     )
     if adjudicated:
-        yield f"settled by an administrator: {number_of(adjudicated, 'question')}"
+        yield f"decided by an administrator: {number_of(adjudicated, 'question')}"
     for name, reason in excluded.items():
         yield f"left out: {name}, {reason}"
-    yield from _agreement(verified.agreement)
+    yield from _describe_agreement(verified.agreement)
     for doubt in verified.doubts:
         yield f"WARNING: {doubt}"
 
 
-def _agreement(found: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    for question, values in found.items():
-        told = [f"{words} {_measured(values, name)}" for name, words in _MEASURES.items()]
-        yield f"agreement on '{question}' over {values['pictures']:g} pictures: {', '.join(told)}"
-        if any(line.endswith(_ABSENT) for line in told):
+def _describe_agreement(agreement: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    for question, values in agreement.items():
+        measures = [f"{words} {_format_measure(values, name)}" for name, words in _MEASURES.items()]
+        yield f"agreement on '{question}' over {values['pictures']:g} pictures: {', '.join(measures)}"
+        if any(line.endswith(_ABSENT) for line in measures):
             yield f"  {_ABSENT}: not defined, since all say the same or too few pictures have two answers"
-        if any(line.endswith("(no interval)") for line in told):
-            yield "  no interval: too few pictures, or one of them alone makes the measure what it is"
+        if any(line.endswith("(no interval)") for line in measures):
+            yield "  no interval: too few pictures, or the measure depends on one of them alone"
 
 
-def _measured(values: Mapping[str, Any], name: str) -> str:
+def _format_measure(values: Mapping[str, Any], name: str) -> str:
     """A measure with its interval."""
-    value, low, high = (_number(values[name + end]) for end in ("", "_low", "_high"))
+    ends = (values[name + end] for end in ("", "_low", "_high"))
+    value, low, high = (_ABSENT if end is None else number(end, 2) for end in ends)
     if value == _ABSENT:
         return value
     return f"{value} (no interval)" if _ABSENT in (low, high) else f"{value} [{low}, {high}]"
 
 
-def _number(value: float | None) -> str:
-    return _ABSENT if value is None else number(value, 2)
+def _format_seconds(value: float | None) -> str:
+    return _ABSENT if value is None else f"{value:.1f} s" if value >= 1 else f"{value:.2f} s"
 
 
-def _seconds(value: float) -> str:
-    return f"{value:.1f} s" if value >= 1 else f"{value:.2f} s"
-
-
-def _share(value: float | None) -> str:
+def _format_share(value: float | None) -> str:
     return _ABSENT if value is None or value != value else f"{100 * value:.0f} %"
 
 
-FORMS = ("csv", "json", "label-studio", "label-studio-setup")
+_FORMS = ("csv", "json", "label-studio", "label-studio-setup")
 
 
 class _Days(click.FloatRange):
-    """A span of time; `nan` is below no bound and above none."""
+    """A number of days; unlike `FloatRange`, refuses `nan`."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The number, where it is one."""
-        found = super().convert(value, param, ctx)
-        return found if found == found else self.fail(f"{value} is not in the range {self.min}<x<={self.max}.", param)
+        """The number, if it is one."""
+        days = super().convert(value, param, ctx)
+        return days if days == days else self.fail(f"{value} is not in the range {self.min}<x<={self.max}.", param)
 
 
 _folder = click.argument("workspace", type=click.Path(path_type=Path))
@@ -143,19 +141,19 @@ _url = click.option("--url", help="The address that annotators use, such as http
 
 
 class _Command(click.Command):
-    """A command that needs the extra `web`; its help does not."""
+    """A command that needs the extra `web`, though its help does not."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run it, where everything that it needs is installed."""
+        """Run it if everything that it needs is installed."""
         check_web_extra()
         return super().invoke(ctx)
 
 
-class _Verifying(Commands):
+class _VerifyGroup(Commands):
     command_class = _Command
 
 
-@click.group(cls=_Verifying)
+@click.group(cls=_VerifyGroup)
 def verify() -> None:
     """Let people confirm the pictures of a workspace."""
 
@@ -171,17 +169,18 @@ def verify() -> None:
 @_url
 def serve(workspace: Path, questions: Path | None, database: str | None, host: str, port: int, url: str | None) -> None:
     """Start the web page for annotators."""
-    from counterfoil.verification.app import open_listener as listening
-    from counterfoil.verification.project_setup import administrator_link, begin_verification, serve_verification
-    from counterfoil.verification.security import address_at
+    from counterfoil.verification.app import create_app, create_server
+    from counterfoil.verification.project import begin_verification
+    from counterfoil.verification.server_address import open_listener, resolve_address
+    from counterfoil.verification.service import VerificationService
 
-    address_at(host, port, url)  # a fault in it is told before anything begins
+    resolve_address(host, port, url)  # refuse a bad one before anything begins
     verification = begin_verification(workspace, database, questions)
-    with listening(host, port) as bound:
-        address = address_at(host, bound.getsockname()[1], url)
-        for line in address_words(address, administrator_link(verification.desk(address)), verification.counts):
+    with open_listener(host, port) as listener:
+        service = VerificationService(verification, resolve_address(host, listener.getsockname()[1], url))
+        for line in describe_server(service.address, service.administrator_link(), verification.count_roles()):
             click.echo(line)
-        serve_verification(verification, address, bound)
+        create_server(create_app(service), service.address).run([listener])
 
 
 @verify.command()
@@ -197,13 +196,14 @@ def serve(workspace: Path, questions: Path | None, database: str | None, host: s
 @_database
 def invite(workspace: Path, names: tuple[str, ...], database: str | None, **options: Any) -> None:
     """Make a link for each name; a name that is known gets a new one in place of the old."""
-    from counterfoil.verification.project_setup import open_verification
-    from counterfoil.verification.security import address_at
+    from counterfoil.verification.project import open_verification
+    from counterfoil.verification.server_address import resolve_address
+    from counterfoil.verification.service import VerificationService
 
-    address = address_at("127.0.0.1", options["port"], options["url"])
-    desk = open_verification(workspace, database).desk(address)
+    address = resolve_address("127.0.0.1", options["port"], options["url"])
+    service = VerificationService(open_verification(workspace, database), address)
     for name in names:
-        click.echo(f"{name}: {desk.invite(name, options['role'], options['days'])}")
+        click.echo(f"{name}: {service.invite(name, options['role'], options['days'])}")
 
 
 @verify.command()
@@ -211,9 +211,10 @@ def invite(workspace: Path, names: tuple[str, ...], database: str | None, **opti
 @_database
 def status(workspace: Path, database: str | None) -> None:
     """Say how far verification is, how far people agree, and how each does on the controls."""
-    from counterfoil.verification.project_setup import open_verification, summary_of
+    from counterfoil.verification.admin_summary import summarize
+    from counterfoil.verification.project import open_verification
 
-    for line in status_lines(summary_of(open_verification(workspace, database))):
+    for line in describe_status(summarize(open_verification(workspace, database))):
         click.echo(line)
 
 
@@ -229,25 +230,19 @@ def status(workspace: Path, database: str | None) -> None:
 def decide(
     workspace: Path, database: str | None, rule: Any, fewest: int | None, certainty: float | None, **least: Any
 ) -> None:
-    """Decide which pictures people confirm, and keep that in the workspace."""
+    """Decide which pictures people confirm, and write that to the workspace."""
     from counterfoil.verification.decision import decide
-    from counterfoil.verification.project_setup import open_verification
+    from counterfoil.verification.project import open_verification
 
     if certainty is not None and rule != "dawid-skene":
-        raise UserError(f"expected --certainty with --rule dawid-skene, got it with {rule}, which looks at none")
+        raise UserError(f"expected --certainty with --rule dawid-skene, got it with {rule}, which does not use it")
     verification = open_verification(workspace, database)
-    enough = _enough(fewest, verification.questionnaire.annotators)
-    chosen = DecisionRule(rule, enough, 0.5 if certainty is None else certainty)
-    decided = decide(verification, chosen, ExclusionRule(**least))
-    for line in decided_lines(decided.verified, decided.asked, decided.excluded, decided.adjudicated):
-        click.echo(line)
-
-
-def _enough(fewest: int | None, annotators: int) -> int:
-    """The answers that a picture needs; more than it can get would decide nothing."""
+    annotators = verification.questionnaire.annotators
     if fewest is not None and fewest > annotators:
         raise UserError(f"expected --fewest of at most {annotators}, the annotators per picture, got {fewest}")
-    return annotators if fewest is None else fewest
+    chosen = DecisionRule(rule, annotators if fewest is None else fewest, 0.5 if certainty is None else certainty)
+    for line in describe_decisions(*decide(verification, chosen, ExclusionRule(**least))):
+        click.echo(line)
 
 
 @verify.command()
@@ -255,23 +250,25 @@ def _enough(fewest: int | None, annotators: int) -> int:
 @click.option("--run", "runs", multiple=True, type=click.Path(path_type=Path), help="A run over the workspace.")
 def changed(workspace: Path, runs: tuple[Path, ...]) -> None:
     """Say what verification changed: accuracies and drops with and without it."""
-    for line in changed_by_verification(Workspace(workspace), runs).lines:
+    for line in measure_effect(Workspace(workspace), runs).lines:
         click.echo(line)
 
 
 @verify.command()
 @_folder
-@click.option("--format", "form", type=click.Choice(FORMS), default="csv", show_default=True, help="How to write them.")
+@click.option(
+    "--format", "form", type=click.Choice(_FORMS), default="csv", show_default=True, help="How to write them."
+)
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="The file to write.")
 @_database
 def export(workspace: Path, form: str, out: Path, database: str | None) -> None:
     """Write every answer to a file."""
-    from counterfoil.verification.project_setup import open_verification, recorded_verification
-    from counterfoil.verification.verdict_import import export_verdicts
+    from counterfoil.verification.project import open_recorded_verification, open_verification
+    from counterfoil.verification.verdict_export import export_verdicts
 
-    # Label Studio's tasks name pictures; bare answers come out whatever became of those
-    opened = open_verification if form == "label-studio" else recorded_verification
-    click.echo(export_verdicts(opened(workspace, database), form, out))
+    # Label Studio's tasks name pictures; bare answers can be exported even where the pictures have changed
+    open_any = open_verification if form == "label-studio" else open_recorded_verification
+    click.echo(export_verdicts(open_any(workspace, database), form, out))
 
 
 @verify.command(name="import")
@@ -279,15 +276,15 @@ def export(workspace: Path, form: str, out: Path, database: str | None) -> None:
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @_database
 def import_(workspace: Path, files: tuple[Path, ...], database: str | None) -> None:
-    """Take in answers from CSV, JSON, Label Studio's JSON, or what an offline package saved."""
-    from counterfoil.verification.project_setup import open_verification
+    """Import answers from CSV, JSON, Label Studio's JSON, or what an offline package saved."""
+    from counterfoil.verification.project import open_verification
     from counterfoil.verification.verdict_import import import_file
 
     verification = open_verification(workspace, database)
     for path in files:
-        found = import_file(verification, path)
-        click.echo(f"{path}: {found.taken} answers taken in")
-        for reason, count in found.left_out.items():
+        result = import_file(verification, path)
+        click.echo(f"{path}: {result.imported} answers imported")
+        for reason, count in result.left_out.items():
             click.echo(f"  {count} left out: they {reason}")
 
 
@@ -301,8 +298,8 @@ def import_(workspace: Path, files: tuple[Path, ...], database: str | None) -> N
 @_database
 def package(workspace: Path, name: str, out: Path, database: str | None, **options: Any) -> None:
     """Write a zip for an annotator without access to the page."""
-    from counterfoil.verification.project_setup import open_verification
-    from counterfoil.verification.verdict_import import package
+    from counterfoil.verification.offline_package import write_package
+    from counterfoil.verification.project import open_verification
 
-    count = package(open_verification(workspace, database), name, options["count"], options["days"], out)
-    click.echo(f"{out}: {count} pictures for {name}; take the answers in with `counterfoil verify import`")
+    count = write_package(open_verification(workspace, database), name, options["count"], options["days"], out)
+    click.echo(f"{out}: {count} pictures for {name}; import the answers with `counterfoil verify import`")

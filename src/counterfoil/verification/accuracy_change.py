@@ -32,7 +32,7 @@ from counterfoil.types import Run, StoredVariant, VerificationResult
 _FEWEST = 10  # kept pictures below which an attribute is not told
 
 
-class Confirmed(NamedTuple):
+class KeptShare(NamedTuple):
     """How many pictures of an attribute people confirmed."""
 
     attribute: str  # or "all"
@@ -42,7 +42,7 @@ class Confirmed(NamedTuple):
     share: Estimate  # kept of decided, in percent
 
 
-class Changed(NamedTuple):
+class AccuracyChange(NamedTuple):
     """One model and attribute; accuracies in percent, drops and changes in points."""
 
     model: str
@@ -56,7 +56,7 @@ class Changed(NamedTuple):
     drop_change: Estimate
 
 
-def describe_confirmed(row: Confirmed) -> str:
+def describe_kept(row: KeptShare) -> str:
     """How much people kept."""
     what = "pictures" if row.attribute == ALL else f"pictures of {row.attribute}"
     undecided = f", {row.undecided} undecided" if row.undecided else ""
@@ -65,7 +65,7 @@ def describe_confirmed(row: Confirmed) -> str:
     )
 
 
-def describe_effect(rows: Sequence[Changed]) -> Iterator[str]:
+def describe_changes(rows: Sequence[AccuracyChange]) -> Iterator[str]:
     """Every model that had no say in the choice, then the surrogates together."""
     others = [row for row in rows if not row.surrogate]
     if others:
@@ -74,50 +74,50 @@ def describe_effect(rows: Sequence[Changed]) -> Iterator[str]:
             " they kept (with it); drops are against the originals; in brackets 95 % intervals over photos."
         )
     for model in dict.fromkeys(row.model for row in others):
-        yield from _told_model(model, [row for row in others if row.model == model])
+        yield from _describe_model(model, [row for row in others if row.model == model])
     surrogates = [row for row in rows if row.surrogate and row.attribute == ALL]
     if surrogates:
-        told = "; ".join(f"{row.model} (surrogate) {_sides(row)}" for row in surrogates)
+        told = "; ".join(f"{row.model} (surrogate) {_describe_accuracies(row)}" for row in surrogates)
         yield f"Surrogates chose the pictures, so their accuracies are low by construction: {told}."
 
 
-def _told_model(model: str, rows: Sequence[Changed]) -> Iterator[str]:
+def _describe_model(model: str, rows: Sequence[AccuracyChange]) -> Iterator[str]:
     """All pictures, then the attributes of which enough is kept."""
-    enough = [row for row in rows if row.attribute == ALL or _kept(row) >= _FEWEST]
-    few = [f"{row.attribute} ({_kept(row)})" for row in rows if row not in enough and _kept(rows[0])]
+    enough = [row for row in rows if row.attribute == ALL or _count_kept(row) >= _FEWEST]
+    few = [f"{row.attribute} ({_count_kept(row)})" for row in rows if row not in enough and _count_kept(rows[0])]
     for row in enough:
-        yield f"{model}, {row.attribute}: accuracy {_sides(row)}{_changes(row)}."
+        yield f"{model}, {row.attribute}: accuracy {_describe_accuracies(row)}{_describe_changes(row)}."
     if few:
         yield f"{model}: fewer than {_FEWEST} pictures are kept, too few to say anything, of {', '.join(few)}."
 
 
-def _kept(row: Changed) -> int:
+def _count_kept(row: AccuracyChange) -> int:
     return row.accuracy_change.n
 
 
-def _sides(row: Changed) -> str:
+def _describe_accuracies(row: AccuracyChange) -> str:
     without, with_it = row.accuracy_without, row.accuracy_with
     kept = f"{number(with_it.value)} % with it (n = {with_it.n})" if with_it.n else "none with it, since none is kept"
     return f"{number(without.value)} % without verification (n = {without.n}), {kept}"
 
 
-def _changes(row: Changed) -> str:
+def _describe_changes(row: AccuracyChange) -> str:
     """What became of the accuracy and the drop; nothing where people kept no picture, once where they kept all."""
     if not row.accuracy_with.n:
         return ""
     if row.accuracy_with.n == row.accuracy_without.n:
         return ": nothing changes on these photos"
-    drop = f"; drop {_drops(row)}" if row.drop_without.n else ""
-    return f", change {_change(row.accuracy_change)}{drop}"
+    drop = f"; drop {_describe_drops(row)}" if row.drop_without.n else ""
+    return f", change {_describe_change(row.accuracy_change)}{drop}"
 
 
-def _drops(row: Changed) -> str:
-    change = _change(row.drop_change)
+def _describe_drops(row: AccuracyChange) -> str:
+    change = _describe_change(row.drop_change)
     photos = f"n = {row.drop_without.n} and {row.drop_with.n} photos"
     return f"{number(row.drop_without.value)} and {number(row.drop_with.value)} points ({photos}), change {change}"
 
 
-def _change(found: Estimate) -> str:
+def _describe_change(found: Estimate) -> str:
     """A change with its interval, or why it has none."""
     if math.isnan(found.value):
         return "undefined, since nothing that is kept has an original to compare with"
@@ -129,18 +129,18 @@ def _change(found: Estimate) -> str:
 class VerificationEffect(NamedTuple):
     """What verification did to the pictures and to the models."""
 
-    confirmed: tuple[Confirmed, ...]
-    changed: tuple[Changed, ...]
+    confirmed: tuple[KeptShare, ...]
+    changed: tuple[AccuracyChange, ...]
     waiting: int  # pictures that mining kept and nobody decided on yet
 
     @property
     def lines(self) -> list[str]:
         """The same in sentences."""
-        told = [*map(describe_confirmed, self.confirmed), *describe_effect(self.changed)]
+        told = [*map(describe_kept, self.confirmed), *describe_changes(self.changed)]
         return [*told, f"{self.waiting} mined pictures have no decision yet."] if self.waiting else told
 
 
-def changed_by_verification(workspace: Workspace, runs: Sequence[Path] = ()) -> VerificationEffect:
+def measure_effect(workspace: Workspace, runs: Sequence[Path] = ()) -> VerificationEffect:
     """Over runs that show the workspace to models; over those that mining left there where none are given."""
     verified = workspace.verified
     if verified is None or not verified.decisions:
@@ -148,8 +148,8 @@ def changed_by_verification(workspace: Workspace, runs: Sequence[Path] = ()) -> 
             f"expected people's decisions in {workspace.folder}, got none yet; run `counterfoil verify decide` first"
         )
     workspace.check_unchanged(verified.workspace_digest, "people verified it")
-    folders = list(runs) or _mined_runs(workspace)
-    compared = _Compared(workspace, verified)
+    folders = list(runs) or _find_mined_runs(workspace)
+    compared = _Comparison(workspace, verified)
     mined = workspace.mined
     surrogates = {} if mined is None else mined.surrogates
     waiting = 0 if mined is None else len(set(mined.kept) - {row.variant_id for row in verified.decisions})
@@ -157,10 +157,10 @@ def changed_by_verification(workspace: Workspace, runs: Sequence[Path] = ()) -> 
     return VerificationEffect(tuple(compared.confirmed), tuple(rows), waiting)
 
 
-def _mined_runs(workspace: Workspace) -> list[Path]:
+def _find_mined_runs(workspace: Workspace) -> list[Path]:
     """The runs that mining left and that are over the pictures as they are now."""
     found = sorted(path.parent for path in (workspace.folder / "mining" / "run").glob("*/run.json"))
-    current = [folder for folder in found if _finished(folder) and _digest_of(folder) == workspace.digest]
+    current = [folder for folder in found if _is_finished(folder) and _digest_of(folder) == workspace.digest]
     if not current:
         raise UserError(
             "expected a run over the workspace, got none; give one with --run, made by"
@@ -169,7 +169,7 @@ def _mined_runs(workspace: Workspace) -> list[Path]:
     return current
 
 
-def _finished(folder: Path) -> bool:
+def _is_finished(folder: Path) -> bool:
     return (folder / "variants.parquet").is_file()
 
 
@@ -178,7 +178,7 @@ def _digest_of(folder: Path) -> str:
 
 
 @dataclass(frozen=True)
-class _Compared:
+class _Comparison:
     workspace: Workspace
     verified: VerificationResult
 
@@ -208,16 +208,16 @@ class _Compared:
         return {**found, **{name: names == name for name in dict.fromkeys(names)}}
 
     @property
-    def confirmed(self) -> Iterator[Confirmed]:
+    def confirmed(self) -> Iterator[KeptShare]:
         """How much people kept of each attribute."""
         open_ones = {row.variant_id for row in self.verified.decisions if UNDECIDED in row.decided.values()}
         undecided = np.array([stored.variant.id in open_ones for stored in self.pictures], bool)
         for attribute, among in self.attributes.items():
             found = estimate_share(pooled_share(self.kept, among, self.photos)).scaled(100)
             counts = (int(among.sum()), int((undecided & among).sum()), int((self.kept & among).sum()))
-            yield Confirmed(attribute, *counts, found)
+            yield KeptShare(attribute, *counts, found)
 
-    def of_run(self, folder: Path, surrogates: Mapping[str, str]) -> Iterator[Changed]:
+    def of_run(self, folder: Path, surrogates: Mapping[str, str]) -> Iterator[AccuracyChange]:
         """Every model of a run."""
         run = read_run(folder)
         chose = find_surrogates(replace(run, surrogates=surrogates))
@@ -229,7 +229,7 @@ class _Compared:
                 raise UserError(_other_pictures(folder))
             original = self._originals(table)
             for attribute, among in self.attributes.items():
-                yield Changed(model, model in chose, attribute, *self._accuracies(right, among),
+                yield AccuracyChange(model, model in chose, attribute, *self._accuracies(right, among),
                               *self._drops(right, original, among))  # fmt: skip
 
     def _check_pictures(self, folder: Path, run: Run) -> None:

@@ -9,124 +9,114 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import select
 
 from counterfoil.errors import Unusable, UserError
-from counterfoil.verification import database_tables
-from counterfoil.verification.exchange import FORMATS, exported
-from counterfoil.verification.service import AnAdministrator, TheDesk
-from counterfoil.verification.submissions import Refused, adjudicate, check_answer
-from counterfoil.verification.summary import summary
+from counterfoil.verification.admin_summary import summarize
+from counterfoil.verification.schema import pictures
+from counterfoil.verification.submissions import Refused
+from counterfoil.verification.verdict_export import FORMATS, format_verdicts
+from counterfoil.verification.visitors import CurrentAdministrator, CurrentService
 
 router = APIRouter()
 
-PictureId = Annotated[int, Path(ge=1, lt=2**31)]  # a database takes no larger ones
 
-
-class Invited(BaseModel):
-    """Who is to be let in."""
-
+class _Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
+
+
+class InviteRequest(_Body):
+    """Whom to invite."""
 
     name: str = Field(max_length=200)
     role: Literal["annotator", "admin"] = "annotator"
     days: float = Field(default=30, gt=0, le=366)
 
 
-class Named(BaseModel):
-    """Whose link and sessions are to stop."""
-
-    model_config = ConfigDict(extra="forbid")
+class RevokeRequest(_Body):
+    """Whose link and sessions to stop."""
 
     annotator: str = Field(max_length=200)
 
 
-class Excluded(BaseModel):
-    """Whose answers are to count, or not."""
-
-    model_config = ConfigDict(extra="forbid")
+class ExcludeRequest(_Body):
+    """Whose answers to leave out or to count again."""
 
     annotator: str = Field(max_length=200)
     excluded: bool
     reason: str = Field(default="", max_length=500)
 
 
-class Adjudicated(BaseModel):
-    """The last word on one picture and question."""
+class AdjudicateRequest(_Body):
+    """The administrator's answer to one question about one picture."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    id: int = Field(ge=1, lt=2**31)  # of a disagreement
+    id: int = Field(ge=1, lt=2**31)  # of the picture; a database takes no larger ones
     question: str = Field(max_length=40)
     answer: str = Field(max_length=60)
 
 
 @router.get("/api/admin/summary")
-def the_summary(desk: TheDesk, _: AnAdministrator) -> dict[str, Any]:
+def read_summary(service: CurrentService, _: CurrentAdministrator) -> dict[str, Any]:
     """Progress, agreement, people, disagreements."""
-    return summary(desk)
+    return summarize(service.verification)
 
 
 @router.post("/api/admin/invite")
-def invite(desk: TheDesk, _: AnAdministrator, invited: Invited) -> dict[str, Any]:
-    """A link for somebody; a name that is known gets a new one in place of the old."""
+def invite(service: CurrentService, _: CurrentAdministrator, body: InviteRequest) -> dict[str, Any]:
+    """Make a link for somebody; it replaces the link of a name that is known."""
     try:
-        return {"link": desk.invite(invited.name, invited.role, invited.days)}
+        return {"link": service.invite(body.name, body.role, body.days)}
     except UserError as error:
         raise HTTPException(409, str(error)) from error
 
 
 @router.post("/api/admin/revoke")
-def revoke(desk: TheDesk, _: AnAdministrator, named: Named) -> dict[str, Any]:
+def revoke(service: CurrentService, _: CurrentAdministrator, body: RevokeRequest) -> dict[str, Any]:
     """Stop somebody's link and sessions; their answers stay."""
-    if not desk.revoke(named.annotator):
+    if not service.revoke(body.annotator):
         raise HTTPException(404, "nobody has this name")
     return {"ok": True}
 
 
 @router.post("/api/admin/exclude")
-def exclude(desk: TheDesk, _: AnAdministrator, wanted: Excluded) -> dict[str, Any]:
+def exclude(service: CurrentService, _: CurrentAdministrator, body: ExcludeRequest) -> dict[str, Any]:
     """Leave somebody's answers out, or let them count again."""
-    if not desk.set_excluded(wanted.annotator, wanted.excluded, wanted.reason or "by the administrator"):
+    if not service.set_excluded(body.annotator, body.excluded, body.reason or "by the administrator"):
         raise HTTPException(404, "no annotator has this name")
     return {"ok": True}
 
 
 @router.post("/api/admin/adjudicate")
-def adjudicate_route(desk: TheDesk, visitor: AnAdministrator, word: Adjudicated) -> dict[str, Any]:
-    """Decide between annotators who disagree."""
+def adjudicate(service: CurrentService, visitor: CurrentAdministrator, body: AdjudicateRequest) -> dict[str, Any]:
+    """Decide a question on which annotators disagree."""
     try:
-        check_answer(desk.questionnaire, word.question, word.answer)
+        stored = service.adjudicate(visitor.person, body.id, body.question, body.answer)
     except Refused as error:
         raise HTTPException(409, str(error)) from error
-    work = select(database_tables.pictures.c.id).where(
-        database_tables.pictures.c.id == word.id, database_tables.pictures.c.role == "work"
-    )
-    with desk.database.writing() as connection:
-        if connection.execute(work).first() is None:
-            raise HTTPException(404, "no such picture")
-        adjudicate(connection, word.id, visitor.person.id, [(word.question, word.answer)], desk.clock())
+    if not stored:
+        raise HTTPException(404, "no such picture")
     return {"ok": True}
 
 
 @router.get("/api/admin/{name}")
-def export(desk: TheDesk, _: AnAdministrator, name: str) -> Response:
-    """Every answer as a file: export.csv, export.json, label-studio."""
+def export(service: CurrentService, _: CurrentAdministrator, name: str) -> Response:
+    """Every answer as a file: export.csv, export.json, export.label-studio, export.label-studio-setup."""
     form = name.removeprefix("export.")
     if form not in FORMATS:
         raise HTTPException(404, "no such file")
     headers = {"Content-Disposition": f'attachment; filename="verdicts.{FORMATS[form].ending}"'}
-    content = exported(desk.database, form, desk.class_name, desk.place)
-    return Response(content, media_type=FORMATS[form].media, headers=headers)
+    return Response(format_verdicts(service.verification, form), media_type=FORMATS[form].media_type, headers=headers)
 
 
 @router.get("/admin/picture/{picture_id}")
-def picture(desk: TheDesk, _: AnAdministrator, picture_id: PictureId) -> Response:
+def picture(
+    service: CurrentService, _: CurrentAdministrator, picture_id: Annotated[int, Path(ge=1, lt=2**31)]
+) -> Response:
     """Any picture of the project."""
-    query = select(database_tables.pictures.c.variant_id).where(database_tables.pictures.c.id == picture_id)
-    with desk.database.reading() as connection:
+    query = select(pictures.c.variant_id).where(pictures.c.id == picture_id)
+    with service.database.reading() as connection:
         variant = connection.execute(query).scalar()
     if variant is None:
         raise HTTPException(404, "no such picture")
     try:
-        content = desk.picture(variant)
+        content = service.verification.read_picture(variant)
     except Unusable as error:
         raise HTTPException(404, str(error)) from error
     return Response(content, media_type="image/png", headers={"Cache-Control": "private, max-age=3600"})

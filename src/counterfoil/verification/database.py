@@ -1,4 +1,4 @@
-"""Database opened and migrated."""
+"""The database: opened, migrated to the newest schema, used in short transactions."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from counterfoil.errors import UserError, how_to_install
 
-_AT_ONCE = 20  # connections kept open
-_BUSY_SECONDS = 30  # that a SQLite writer waits for another
+_POOL_SIZE = 20  # connections kept open
+_BUSY_SECONDS = 30  # that a SQLite writer waits for another writer
 
 
 class Database:
-    """Short transactions: `reading` sees one moment, `writing` is whole or not at all."""
+    """Short transactions: `reading` sees one state, `writing` is stored as a whole or not at all."""
 
     def __init__(self, url: str) -> None:
-        self._engine = _engine(url)
+        self._engine = _create_engine(url)
         self._reader = self._engine.execution_options(reads_only=True)
 
     @contextlib.contextmanager
@@ -34,36 +34,36 @@ class Database:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Connection]:
-        """A transaction that is kept when the block ends well, and leaves no trace when it does not."""
+        """A transaction that is committed at the end of the block, and rolled back where the block raises."""
         with self._engine.begin() as connection:
             yield connection
 
     def upgrade(self, revision: str = "head") -> None:
-        """Bring the tables to this revision; one transaction, so a killed upgrade leaves the older ones whole."""
+        """Bring the tables to this revision; one transaction, so a killed upgrade changes nothing."""
         try:
             with self.writing() as connection:
-                command.upgrade(_migrations(connection), revision)
+                command.upgrade(_alembic_config(connection), revision)
         except CommandError as error:
             raise UserError(
                 f"expected a database of this version of Counterfoil, but {error}; install the version that made it"
             ) from error
         except DBAPIError as error:
             raise UserError(
-                f"expected a database at {self}, which cannot be used: {_line(error)}; check the address,"
+                f"expected a database at {self}, which cannot be used: {_first_line(error)}; check the address,"
                 " the permissions and the disk"
             ) from error
 
     def close(self) -> None:
-        """Let go of every connection."""
+        """Close every connection."""
         self._engine.dispose()
 
     def __str__(self) -> str:
-        # without its options: a password may stand there too
+        # without its options, which may hold a password too
         return self._engine.url.set(query={}).render_as_string(hide_password=True)
 
 
 def open_database(url: str) -> Database:
-    """The database at a URL with the newest tables."""
+    """Open the database at a URL, and upgrade its tables."""
     database = Database(url)
     database.upgrade()
     return database
@@ -74,10 +74,10 @@ def sqlite_url(path: Path) -> str:
     return f"sqlite:///{path.resolve()}"
 
 
-def _engine(text: str) -> Engine:
+def _create_engine(text: str) -> Engine:
     try:
         url = make_url(text)
-    except (ArgumentError, ValueError) as error:  # the second where a port is no number
+    except (ArgumentError, ValueError) as error:  # ValueError where the port is not a number
         raise UserError(
             "expected a database URL such as postgresql://user:password@host/name or sqlite:////folder/file.sqlite"
         ) from error
@@ -85,13 +85,13 @@ def _engine(text: str) -> Engine:
         if url.database in (None, "", ":memory:"):
             raise UserError("expected a file in the database URL, such as sqlite:////folder/file.sqlite, got none")
         file = url.set(drivername="sqlite")
-        return _sqlite(create_engine(file, pool_size=_AT_ONCE, max_overflow=_AT_ONCE))
+        return _configure_sqlite(create_engine(file, pool_size=_POOL_SIZE, max_overflow=_POOL_SIZE))
     if url.get_backend_name() != "postgresql":
         raise UserError(f"expected a database of sqlite or postgresql, got {url.get_backend_name()}")
     try:
-        # asked before use: a server that restarted has closed the connections kept open
+        # tested before use: a server that restarted has closed the pooled connections
         return create_engine(
-            url.set(drivername="postgresql+psycopg"), pool_size=_AT_ONCE, max_overflow=_AT_ONCE, pool_pre_ping=True
+            url.set(drivername="postgresql+psycopg"), pool_size=_POOL_SIZE, max_overflow=_POOL_SIZE, pool_pre_ping=True
         )
     except ModuleNotFoundError as error:
         raise UserError(
@@ -99,8 +99,8 @@ def _engine(text: str) -> Engine:
         ) from error
 
 
-def _sqlite(engine: Engine) -> Engine:
-    """Readers beside one writer, writers in a queue, and on the disk before anything is acknowledged."""
+def _configure_sqlite(engine: Engine) -> Engine:
+    """Readers run beside one writer, writers wait for each other, and commits are on the disk when they return."""
 
     @event.listens_for(engine, "connect")
     def _prepare(connection: Any, _record: object) -> None:
@@ -110,19 +110,19 @@ def _sqlite(engine: Engine) -> Engine:
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
-        # a writer takes its turn at once: one that turns from reader to writer may be refused without waiting
+        # a writer locks at once: one that begins as a reader may be refused instead of waiting
         reads_only = connection.get_execution_options().get("reads_only")
         connection.exec_driver_sql("BEGIN" if reads_only else "BEGIN IMMEDIATE")
 
     return engine
 
 
-def _migrations(connection: Connection) -> Config:
+def _alembic_config(connection: Connection) -> Config:
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
     config.attributes["connection"] = connection
     return config
 
 
-def _line(error: DBAPIError) -> str:
+def _first_line(error: DBAPIError) -> str:
     return " ".join(str(error.orig).split())[:200]

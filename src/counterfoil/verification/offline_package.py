@@ -1,7 +1,7 @@
-"""Offline zip and its answers.
+"""The offline package: a zip of pictures and page for one annotator, and the answers that it saves.
 
 Pages that are opened from a file may fetch nothing, so the tasks are a script. The ticket names the person and the
-pictures; it is signed with the project's secret, and answers come in only under a ticket whose signature holds.
+pictures; it is signed with the workspace's secret, and answers are imported only under a ticket whose signature holds.
 """
 
 from __future__ import annotations
@@ -10,19 +10,25 @@ import hashlib
 import hmac
 import json
 import re
+import time
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader
 
-from counterfoil.errors import UserError
+from counterfoil.errors import Unusable, UserError
 from counterfoil.store.files import open_atomically
-from counterfoil.verification.exchange import amount
+from counterfoil.verification.accounts import find_by_name, invite_person, lock_person
+from counterfoil.verification.assignment import lease_up_to
+from counterfoil.verification.leases import AnnotatorRequest, read_task_variants, release_expired
+from counterfoil.verification.project import Verification
 from counterfoil.verification.questionnaire import Questionnaire
-from counterfoil.verification.security import Signer
+from counterfoil.verification.signing import Signer
+from counterfoil.verification.verdict_files import parse_amount
 
 OFFLINE_FORMAT = "counterfoil-offline-answers"
 _PAGES = Path(__file__).parent / "pages"
@@ -32,7 +38,7 @@ _STATIC = ("icon.svg", "style.css", "annotate.css", *(f"{name}.js" for name in _
 
 @dataclass(frozen=True)
 class Ticket:
-    """Whose package it is, about which pictures, and since when."""
+    """Whose package it is, about which pictures, and from when."""
 
     annotator: str
     workspace_digest: str
@@ -40,18 +46,28 @@ class Ticket:
 
 
 @dataclass(frozen=True)
-class Packed:
+class PackedTask:
     """One task of a package."""
 
     task: str
     class_name: str
     picture: str  # variant id
-    original: str | None  # variant id of what is shown beside it, where the protocol shows it
+    original: str | None  # variant id of the original, where it is shown beside the picture
+
+
+@dataclass(frozen=True)
+class Package:
+    """What a zip holds besides the page and the pictures."""
+
+    ticket: Ticket
+    signature: str
+    questionnaire: Questionnaire
+    tasks: Sequence[PackedTask]
 
 
 @dataclass(frozen=True)
 class OfflineAnswer:
-    """One task's answers out of a package."""
+    """The answers to one task of a package."""
 
     task: str
     answers: Mapping[str, str]
@@ -60,46 +76,64 @@ class OfflineAnswer:
 
     @property
     def key(self) -> str:
-        """The same for the same answer, so that a file that is taken in twice counts once."""
+        """The same for the same answer, so that a file that is imported twice counts once."""
         row = json.dumps(asdict(self), sort_keys=True)
         return f"offline-{hashlib.sha256(row.encode()).hexdigest()[:32]}"
 
 
-def write_package(
-    out: Path, ticket: Ticket, signer: Signer, content: tuple[Questionnaire, Sequence[Packed]],
-    picture: Callable[[str], bytes],
-) -> Path:  # fmt: skip
-    """Write the zip; `picture` gives the PNG of a variant."""
-    questionnaire, tasks = content
-    folder = "counterfoil-" + (re.sub(r"[^\w.-]+", "-", ticket.annotator).strip("-.") or "annotator")
+def write_package(verification: Verification, name: str, count: int, days: float, out: Path) -> int:
+    """Write an offline package with up to `count` tasks for somebody; returns how many it holds."""
+    now = time.time()
+    with verification.database.writing() as connection:
+        release_expired(connection, now)
+    with verification.database.writing() as connection:
+        person = find_by_name(connection, name) or invite_person(connection, name, "annotator", now, now)
+        if person.role != "annotator":
+            raise UserError(f"expected the name of an annotator, but '{name}' is an administrator")
+        if not lock_person(connection, person.id):
+            raise UserError(f"expected somebody whose answers count, but '{name}' is left out: {person.reason}")
+        leases = lease_up_to(
+            connection, AnnotatorRequest(person, verification.questionnaire, now, 24 * 60 * days), count
+        )
+        variants = read_task_variants(connection, person.id)
+    if not leases:
+        raise UserError(f"expected pictures for {name}, but none are left that they have not seen")
+    tasks = [PackedTask(lease.task, verification.class_name(lease.label), *variants[lease.task]) for lease in leases]
+    made = datetime.fromtimestamp(now, timezone.utc).isoformat(timespec="seconds")
+    ticket = Ticket(person.name, verification.project.workspace_digest, made)
+    package = Package(ticket, sign_ticket(ticket, verification.signer), verification.questionnaire, tasks)
+    try:
+        write_zip(out, package, verification.read_picture)
+    except Unusable as error:
+        raise UserError(f"expected the pictures of the workspace as they were built, but {error}") from error
+    return len(tasks)
+
+
+def write_zip(out: Path, package: Package, read_picture: Callable[[str], bytes]) -> Path:
+    """Write the zip; `read_picture` gives the PNG of a variant."""
+    folder = "counterfoil-" + (re.sub(r"[^\w.-]+", "-", package.ticket.annotator).strip("-.") or "annotator")
     with open_atomically(out) as file, zipfile.ZipFile(file, "w") as archive:
-        for name, data in _files(ticket, signature(ticket, signer), questionnaire, tasks):
-            archive.writestr(zipfile.ZipInfo(f"{folder}/{name}"), data, zipfile.ZIP_DEFLATED)
-        for name, variant_id in sorted(_pictures(tasks).items()):
-            archive.writestr(zipfile.ZipInfo(f"{folder}/{name}"), picture(variant_id))
+        for name, content in _list_page_files(package):
+            archive.writestr(zipfile.ZipInfo(f"{folder}/{name}"), content, zipfile.ZIP_DEFLATED)
+        for name, variant_id in sorted(_list_picture_files(package.tasks).items()):
+            archive.writestr(zipfile.ZipInfo(f"{folder}/{name}"), read_picture(variant_id))
     return out
 
 
-def signature(ticket: Ticket, signer: Signer) -> str:
-    """What only the holder of the project's secret can put under a ticket."""
-    text = json.dumps(asdict(ticket), sort_keys=True)
-    return hmac.new(signer.secret.encode(), b"offline" + text.encode(), hashlib.sha256).hexdigest()
+def sign_ticket(ticket: Ticket, signer: Signer) -> str:
+    """The signature that only the holder of the workspace's secret can give."""
+    return signer.sign_ticket(json.dumps(asdict(ticket), sort_keys=True))
 
 
 def read_offline_answers(content: Mapping[str, Any], signer: Signer) -> tuple[Ticket, list[OfflineAnswer]]:
     """The ticket and the answers of a file that the package saved; a ticket of another project is refused."""
     try:
         ticket = Ticket(**{name: str(value) for name, value in content["ticket"].items()})
-        signed = str(content["signature"])
-        rows = [
-            OfflineAnswer(
-                _task_name(row), _words(row["answers"]), amount(row["seconds"], f"answer {place}"), str(row["time"])
-            )
-            for place, row in enumerate(content["answers"], 1)
-        ]
+        signature = str(content["signature"])
+        rows = [_read_answer(row, place) for place, row in enumerate(content["answers"], 1)]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UserError(f"expected the file that an offline package saves, got one that is damaged: {error}") from error
-    if not hmac.compare_digest(signed.encode(), signature(ticket, signer).encode()):
+    if not hmac.compare_digest(signature.encode(), sign_ticket(ticket, signer).encode()):
         raise UserError(
             f"expected answers to a package of this project, got a ticket for '{ticket.annotator}' that was not"
             " signed here or was changed since"
@@ -107,56 +141,49 @@ def read_offline_answers(content: Mapping[str, Any], signer: Signer) -> tuple[Ti
     return ticket, rows
 
 
-def _files(
-    ticket: Ticket, signed: str, questionnaire: Questionnaire, tasks: Sequence[Packed]
-) -> Iterator[tuple[str, bytes]]:
+def _list_page_files(package: Package) -> Iterator[tuple[str, bytes]]:
     """The page, its scripts and the tasks."""
     environment = Environment(loader=FileSystemLoader(_PAGES), autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    project = questionnaire.model_dump(mode="json", include={"name", "instructions", "questions", "show_original"})
     page = environment.get_template("annotate.html").render(
-        csrf="", project=project, annotator=ticket.annotator, offline=True, static="page"
-    )
+        csrf="", offline=True, static="page",
+        project=package.questionnaire.page_content(), annotator=package.ticket.annotator,
+    )  # fmt: skip
     yield "index.html", page.encode()
-    package = {
-        "ticket": asdict(ticket),
-        "signature": signed,
-        "tasks": [_task(task, questionnaire) for task in tasks],
+    tasks = {
+        "ticket": asdict(package.ticket),
+        "signature": package.signature,
+        "tasks": [_format_task(task, package.questionnaire) for task in package.tasks],
     }
-    yield "tasks.js", f"window.counterfoilPackage = {json.dumps(package)};\n".encode()
+    yield "tasks.js", f"window.counterfoilPackage = {json.dumps(tasks)};\n".encode()
     for name in _STATIC:
         yield f"page/{name}", (_PAGES / "static" / name).read_bytes()
 
 
-def _task(task: Packed, questionnaire: Questionnaire) -> dict[str, object]:
-    """A task as the page knows it from the server."""
+def _format_task(task: PackedTask, questionnaire: Questionnaire) -> dict[str, object]:
+    """A task as the page gets it from the server."""
     return {
         "task": task.task,
         "class_name": task.class_name,
-        "picture": _place(task.task, "picture"),
-        "original": task.original and _place(task.task, "original"),
-        "questions": [
-            {"id": question.id, "text": question.about(task.class_name)} for question in questionnaire.questions
-        ],
+        "picture": _picture_path(task.task, "picture"),
+        "original": task.original and _picture_path(task.task, "original"),
+        "questions": [{"id": row.id, "text": row.about(task.class_name)} for row in questionnaire.questions],
     }
 
 
-def _pictures(tasks: Sequence[Packed]) -> dict[str, str]:
+def _list_picture_files(tasks: Sequence[PackedTask]) -> dict[str, str]:
     """File to variant; each task has files of its own, so that a repeated picture does not show."""
-    found = {_place(task.task, "picture"): task.picture for task in tasks}
-    return found | {_place(task.task, "original"): task.original for task in tasks if task.original}
+    files = {_picture_path(task.task, "picture"): task.picture for task in tasks}
+    return files | {_picture_path(task.task, "original"): task.original for task in tasks if task.original}
 
 
-def _place(task: str, kind: str) -> str:
-    """A name that tells nothing of the picture, not even whether it is shown twice."""
+def _picture_path(task: str, kind: str) -> str:
+    """A file name that reveals nothing about the picture."""
     return f"pictures/{hashlib.sha256(f'{kind}/{task}'.encode()).hexdigest()[:24]}.png"
 
 
-def _task_name(row: Mapping[str, object]) -> str:
-    name = str(row["task"])
-    if not name.isprintable():
+def _read_answer(row: Mapping[str, Any], place: int) -> OfflineAnswer:
+    task = str(row["task"])
+    if not task.isprintable():
         raise ValueError("a task that was never given out")
-    return name
-
-
-def _words(answers: Mapping[str, object]) -> dict[str, str]:
-    return {str(question): str(answer) for question, answer in answers.items()}
+    answers = {str(question): str(answer) for question, answer in row["answers"].items()}
+    return OfflineAnswer(task, answers, parse_amount(row["seconds"], f"answer {place}"), str(row["time"]))

@@ -1,138 +1,39 @@
-"""Classes easily confused, unfit as controls.
+"""The verification of a workspace: begun with a questionnaire, opened again later.
 
-Work pictures and hidden controls drawn; project: pictures and questions of one workspace; pictures behind an
-annotator's tasks.
+The questionnaire, the pictures and the digest of the workspace are stored when verification begins; a workspace or
+questions that differ from them are refused afterwards.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-import math
-import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import time
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from functools import cached_property
+from pathlib import Path
+from urllib.parse import quote
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import func, insert, select
 
 from counterfoil.errors import UserError
-from counterfoil.labels.label_space import LabelSpace, imagenet1k
-from counterfoil.types import StoredVariant, Variant
-from counterfoil.verification import database_tables
-from counterfoil.verification.database import Database
-from counterfoil.verification.questionnaire import Questionnaire
+from counterfoil.labels.label_space import LabelSpace, match_label_space
+from counterfoil.store.workspace import Workspace
+from counterfoil.verification import schema
+from counterfoil.verification.answer_quality import AnswerStatistics
+from counterfoil.verification.database import Database, open_database, sqlite_url
+from counterfoil.verification.hidden_controls import (
+    ShownPicture,
+    choose_pictures,
+    find_confusable_classes,
+    hash_fraction,
+)
+from counterfoil.verification.picture_reader import PictureReader
+from counterfoil.verification.questionnaire import Questionnaire, load_questionnaire
+from counterfoil.verification.signing import Signer, load_signer
 
-_ANIMALS = 398  # ImageNet's columns begin with them, near ones side by side
-_NEAR = 60  # columns
-
-
-def confusable_classes(space: LabelSpace) -> Callable[[str, str], bool]:
-    """Classes whose names share a word, and animals of ImageNet that stand near one another."""
-    words = {label: _words(space.name_of(label)) for label in space.labels}
-    known = {label: place for place, label in enumerate(imagenet1k().labels[:_ANIMALS])}
-
-    def alike(first: str, second: str) -> bool:
-        near = first in known and second in known and abs(known[first] - known[second]) < _NEAR
-        return near or bool(words[first] & words[second])
-
-    return alike
-
-
-def _words(name: str) -> frozenset[str]:
-    return frozenset(word for word in re.findall(r"\w+", name.lower().replace("_", " ")) if len(word) > 2)
-
-
-Role: TypeAlias = Literal["work", "good", "bad"]
-Alike: TypeAlias = Callable[[str, str], bool]  # whether somebody might take one label's object for the other's
-
-
-@dataclass(frozen=True)
-class ShownPicture:
-    """A picture as annotators get it: under which class, beside which original, and why."""
-
-    variant_id: str
-    label: str
-    role: Role
-    original_id: str | None
-
-
-def draw(
-    pictures: Sequence[StoredVariant], chosen: Collection[str], questionnaire: Questionnaire, alike: Alike
-) -> list[ShownPicture]:
-    """The chosen pictures under their own classes, and controls from the pictures that were not chosen.
-
-    A known bad one gets a class that nobody would take for its own; `alike` says which ones somebody might.
-    """
-    wanted = set(chosen)
-    work = [stored.variant for stored in pictures if stored.variant.id in wanted]
-    if not work:
-        raise UserError("expected pictures to verify, got none; build or mine a workspace that holds edited pictures")
-    spare = [stored.variant for stored in pictures if stored.variant.id not in wanted]
-    originals = _originals(pictures) if questionnaire.show_original else {}
-
-    def shown(variant: Variant, label: str, role: Role) -> ShownPicture:
-        return ShownPicture(variant.id, label, role, originals.get(variant.sample_id))
-
-    wrong = _wrong_labels((*work, *spare), questionnaire.seed, alike)
-    good, bad = _controls(work, spare, questionnaire, wrong)
-    return [
-        *(shown(variant, variant.label, "work") for variant in work),
-        *(shown(variant, variant.label, "good") for variant in good),
-        *(shown(variant, wrong[variant.id], "bad") for variant in bad),
-    ]
-
-
-def fraction(*parts: object) -> float:
-    """A number in [0, 1) that depends on the parts alone: the same in every process and on every machine."""
-    text = "\0".join(str(part) for part in parts)
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:7], "big") / 2**56
-
-
-def _originals(pictures: Iterable[StoredVariant]) -> dict[str | None, str]:
-    return {e.variant.sample_id: e.variant.id for e in pictures if e.variant.attribute == "original"}
-
-
-def _controls(
-    work: Sequence[Variant], spare: Sequence[Variant], questionnaire: Questionnaire, wrong: Mapping[str, str]
-) -> tuple[list[Variant], list[Variant]]:
-    """Known good ones are unchanged photos, known bad ones any other picture, which will get a wrong class."""
-    count = _control_count(len(work), questionnaire)
-    sources = {variant.sample_id for variant in work}
-    unchanged = [variant for variant in spare if variant.attribute in ("original", "control")]
-    # a photo whose edit is the work comes first: mining has found that models know the object in it
-    good = sorted(
-        _shuffled(unchanged, "good", questionnaire.seed), key=lambda variant: variant.sample_id not in sources
-    )
-    half = good[: min(count, math.ceil(len(good) / 2))]
-    taken = {variant.id for variant in half}
-    rest = [variant for variant in spare if variant.id not in taken and variant.id in wrong]
-    # an edited picture under a wrong class gives nothing away; an unchanged photo might
-    bad = sorted(_shuffled(rest, "bad", questionnaire.seed), key=lambda variant: variant.attribute == "original")
-    return half, bad[:count]
-
-
-def _control_count(pictures: int, questionnaire: Questionnaire) -> int:
-    """Enough of each kind for somebody who sees every picture, so that nobody meets a control twice."""
-    return math.ceil(questionnaire.control_share * pictures)
-
-
-def _shuffled(variants: Sequence[Variant], kind: str, seed: int) -> list[Variant]:
-    return sorted(variants, key=lambda variant: fraction(seed, kind, variant.id))
-
-
-def _wrong_labels(variants: Sequence[Variant], seed: int, alike: Alike) -> dict[str, str]:
-    """A class for every picture that it surely does not show, where there is one."""
-    labels = sorted({variant.label for variant in variants})
-    others = {label: [other for other in labels if other != label and not alike(label, other)] for label in labels}
-    return {
-        variant.id: others[variant.label][int(fraction(seed, "label", variant.id) * len(others[variant.label]))]
-        for variant in variants
-        if others[variant.label]
-    }
-
-
-_PRIME = 2**31 - 1  # shuffles and the factors that permute them lie below it
+SHUFFLE_PRIME = 2**31 - 1  # the shuffles of pictures and the factors that permute them lie below it
+_UNCHANGED = ("original", "control")  # drops are measured against them, nobody needs to confirm them
 
 
 @dataclass(frozen=True)
@@ -144,34 +45,153 @@ class Project:
     began_at: float = 0.0  # seconds since 1970
 
 
-def stored_project(database: Database) -> Project | None:
+@dataclass(frozen=True)
+class Verification:
+    """A workspace whose verification has begun."""
+
+    workspace: Workspace
+    database: Database
+    project: Project
+
+    @property
+    def questionnaire(self) -> Questionnaire:
+        """What people are asked."""
+        return self.project.questionnaire
+
+    @property
+    def statistics(self) -> AnswerStatistics:
+        """The statistics over this verification's answers."""
+        return AnswerStatistics(self.questionnaire)
+
+    @cached_property
+    def signer(self) -> Signer:
+        """Signs links and tickets with the secret of the workspace."""
+        return load_signer(_folder(self.workspace))
+
+    def count_roles(self) -> Mapping[str, int]:
+        """How many pictures there are of each role: the work, known good and known bad controls."""
+        query = select(schema.pictures.c.role, func.count().label("times")).group_by(schema.pictures.c.role)
+        with self.database.reading() as connection:
+            counts = {row.role: int(row.times) for row in connection.execute(query)}
+        return {role: counts.get(role, 0) for role in ("work", "good", "bad")}
+
+    def class_name(self, label: str) -> str:
+        """The name that people see for a label."""
+        return self._class_names[label]
+
+    def read_picture(self, variant_id: str) -> bytes:
+        """The PNG of a variant, if it is still the picture that verification began with."""
+        return self._pictures.read(variant_id)
+
+    def check_pictures(self, variant_ids: Iterable[str]) -> None:
+        """Refuse pictures that were overwritten since verification began."""
+        faults = self._pictures.find_changes(self.project.began_at, variant_ids)
+        if faults:
+            more = f" and {len(faults) - 1} more" if len(faults) > 1 else ""
+            raise UserError(
+                f"expected the pictures that verification began with, but {faults[0]}{more}; run the command that"
+                " built the workspace again, which writes the same pictures"
+            )
+
+    def label_studio_url(self, variant_id: str) -> str:
+        """Where Label Studio finds a picture once the workspace is its local storage."""
+        return f"/data/local-files/?d={quote(self._pictures.file(variant_id))}"
+
+    @cached_property
+    def _pictures(self) -> PictureReader:
+        return PictureReader(self.workspace)
+
+    @cached_property
+    def _class_names(self) -> Mapping[str, str]:
+        space = _label_space(self.workspace)
+        return {label: space.name_of(label) for label in space.labels}
+
+
+def begin_verification(folder: Path, url: str | None, questions: Path | None) -> Verification:
+    """Begin the verification of a workspace, or go on with the one that has begun."""
+    workspace = Workspace(folder)
+    questionnaire = load_questionnaire(questions)
+    database = _open_database(workspace, url)
+    if _read_project(database) is None:
+        confusable = find_confusable_classes(_label_space(workspace))
+        shown = choose_pictures(workspace.pictures, _choose_variants(workspace), questionnaire, confusable)
+        store_project(database, Project(workspace.digest, questionnaire, time.time()), shown)
+    verification = _check_unchanged(workspace, database)
+    if questions is not None:
+        _check_same_questions(verification.questionnaire, questionnaire)
+    return verification
+
+
+def open_verification(folder: Path, url: str | None) -> Verification:
+    """Open a verification that has begun, over the pictures that it began with."""
+    return _check_unchanged(*_find_database(folder, url))
+
+
+def open_recorded_verification(folder: Path, url: str | None) -> Verification:
+    """Open it even where the pictures have changed since, so that answers can still be exported."""
+    workspace, database = _find_database(folder, url)
+    return Verification(workspace, database, _require_project(database))
+
+
+def store_project(database: Database, project: Project, shown: Iterable[ShownPicture]) -> None:
+    """Store the questions and the pictures, unless another process did so first."""
+    questionnaire = project.questionnaire
+    with database.writing() as connection:
+        if connection.execute(select(schema.project.c.id)).first() is not None:
+            return
+        row = {"id": 1, "workspace_digest": project.workspace_digest, "began_at": project.began_at}
+        connection.execute(insert(schema.project).values(**row, questionnaire=questionnaire.model_dump_json()))
+        rows = [
+            {
+                "variant_id": picture.variant_id,
+                "original_id": picture.original_id,
+                "label": picture.label,
+                "role": picture.role,
+                "shuffle": 1
+                + int(hash_fraction(questionnaire.seed, "shuffle", picture.variant_id) * (SHUFFLE_PRIME - 1)),
+                "wanted": questionnaire.annotators if picture.role == "work" else 0,
+                "taken": 0,
+            }
+            for picture in shown
+        ]
+        connection.execute(insert(schema.pictures), rows)
+        connection.exec_driver_sql("ANALYZE")  # planners guess badly about tables that were just filled
+
+
+def _read_project(database: Database) -> Project | None:
     """The verification that the database holds; None where none has begun."""
     with database.reading() as connection:
-        row = connection.execute(select(database_tables.project)).first()
+        row = connection.execute(select(schema.project)).first()
     if row is None:
         return None
     return Project(row.workspace_digest, Questionnaire.model_validate_json(row.questionnaire), row.began_at)
 
 
-def begin(database: Database, project: Project, shown: Iterable[ShownPicture], now: float) -> None:
-    """Store the questions and the pictures; whoever begins at the same moment finds it done."""
-    with database.writing() as connection:
-        if connection.execute(select(database_tables.project.c.id)).first() is not None:
-            return
-        connection.execute(
-            insert(database_tables.project).values(
-                id=1, workspace_digest=project.workspace_digest, began_at=now,
-                questionnaire=project.questionnaire.model_dump_json(),
-            )
-        )  # fmt: skip
-        rows = [_row(picture, project.questionnaire) for picture in shown]
-        connection.execute(insert(database_tables.pictures), rows)
-        connection.exec_driver_sql("ANALYZE")  # planners guess badly about tables that were just filled
+def _require_project(database: Database) -> Project:
+    project = _read_project(database)
+    if project is None:
+        raise UserError(f"expected a verification that has begun in {database}, got none; start it with verify serve")
+    return project
 
 
-def check_same(project: Project, questionnaire: Questionnaire) -> None:
-    """Answers to other questions than those that verification began with cannot be put together."""
-    before, now = (json.loads(found.model_dump_json()) for found in (project.questionnaire, questionnaire))
+def _check_unchanged(workspace: Workspace, database: Database) -> Verification:
+    """Refuse a workspace whose pictures, or the choice of them, changed since verification began."""
+    project = _require_project(database)
+    workspace.check_unchanged(project.workspace_digest, "verification began")
+    query = select(schema.pictures.c.variant_id).where(schema.pictures.c.role == "work")
+    with database.reading() as connection:
+        verified = set(connection.execute(query).scalars())
+    if verified != set(_choose_variants(workspace)):
+        raise UserError(
+            "expected the pictures that verification began with, but mining has kept others since; mine again as"
+            " before, or give --database for a verification of its own"
+        )
+    return Verification(workspace, database, project)
+
+
+def _check_same_questions(stored: Questionnaire, given: Questionnaire) -> None:
+    """Refuse other questions than those that verification began with: the answers could not be combined."""
+    before, now = (json.loads(row.model_dump_json()) for row in (stored, given))
     different = [name for name in before if before[name] != now[name]]
     if different:
         raise UserError(
@@ -181,55 +201,36 @@ def check_same(project: Project, questionnaire: Questionnaire) -> None:
         )
 
 
-def work_ids(connection: Connection) -> set[str]:
-    """The variants that people are asked about, controls left out."""
-    query = select(database_tables.pictures.c.variant_id).where(database_tables.pictures.c.role == "work")
-    return set(connection.execute(query).scalars())
+def _choose_variants(workspace: Workspace) -> tuple[str, ...]:
+    """The variants to verify: those that mining kept, or every edited picture of a workspace that was not mined."""
+    if workspace.mined is not None:
+        workspace.check_unchanged(workspace.mined.workspace_digest, "it was mined")
+        return workspace.mined.kept
+    return tuple(row.variant.id for row in workspace.pictures if row.variant.attribute not in _UNCHANGED)
 
 
-def role_counts(database: Database) -> Mapping[str, int]:
-    """How many pictures there are of each role."""
-    with database.reading() as connection:
-        roles = list(connection.execute(select(database_tables.pictures.c.role)).scalars())
-    return {role: roles.count(role) for role in ("work", "good", "bad")}
+def _label_space(workspace: Workspace) -> LabelSpace:
+    return match_label_space(sorted({row.variant.label for row in workspace.pictures}))
 
 
-def _row(picture: ShownPicture, questionnaire: Questionnaire) -> dict[str, object]:
-    return {
-        "variant_id": picture.variant_id,
-        "original_id": picture.original_id,
-        "label": picture.label,
-        "role": picture.role,
-        "shuffle": 1 + int(fraction(questionnaire.seed, "shuffle", picture.variant_id) * (_PRIME - 1)),
-        "wanted": questionnaire.annotators if picture.role == "work" else 0,
-        "taken": 0,
-    }
+def _find_database(folder: Path, url: str | None) -> tuple[Workspace, Database]:
+    workspace = Workspace(folder)
+    if url is None and not _sqlite_path(workspace).is_file():
+        raise UserError(
+            f"expected a verification that has begun in {folder}, got none; start it with"
+            f" `counterfoil verify serve {folder}`, or give its --database"
+        )
+    return workspace, _open_database(workspace, url)
 
 
-_assignments = database_tables.assignments.c
-_pictures = database_tables.pictures.c
+def _open_database(workspace: Workspace, url: str | None) -> Database:
+    _folder(workspace).mkdir(mode=0o700, exist_ok=True)  # it holds the answers and the secret
+    return open_database(url or sqlite_url(_sqlite_path(workspace)))
 
 
-def shown_variants(connection: Connection, person_id: int) -> dict[str, tuple[str, str | None]]:
-    """Of every task of a person the variant that it shows, and the one beside it where there is one."""
-    query = (
-        select(_assignments.task, _pictures.variant_id, _pictures.original_id)
-        .join(database_tables.pictures, _pictures.id == _assignments.picture_id)
-        .where(_assignments.person_id == person_id)
-    )
-    return {task: (variant, original) for task, variant, original in connection.execute(query)}
+def _folder(workspace: Workspace) -> Path:
+    return workspace.folder / "verify"
 
 
-def held_variant(connection: Connection, person_id: int, handle: str) -> str | None:
-    """The variant behind a handle that this person holds; None for everybody else."""
-    query = (
-        select(_pictures.variant_id, _pictures.original_id, _assignments.original_handle)
-        .join(database_tables.pictures, _pictures.id == _assignments.picture_id)
-        .where(_assignments.person_id == person_id, _assignments.state.in_(("open", "done")))
-        .where((_assignments.picture_handle == handle) | (_assignments.original_handle == handle))
-    )
-    found = connection.execute(query).first()
-    if found is None:
-        return None
-    shown: str | None = found.original_id if found.original_handle == handle else found.variant_id
-    return shown
+def _sqlite_path(workspace: Workspace) -> Path:
+    return _folder(workspace) / "verify.sqlite"

@@ -1,4 +1,4 @@
-"""Questionnaire from YAML or JSON."""
+"""The questionnaire of a verification, read from YAML or JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from counterfoil.errors import UserError
 
-CLASS = "{class}"  # stands in a question's words for the class of the picture
+CLASS = "{class}"  # replaced by the class of the picture
 
 
 class Question(BaseModel):
@@ -27,16 +27,16 @@ class Question(BaseModel):
 
     @field_validator("answers", mode="before")
     @classmethod
-    def _words_of_all(cls, found: Any) -> Any:
-        return [_word(value) for value in found] if isinstance(found, list | tuple) else found
+    def _restore_answers(cls, answers: Any) -> Any:
+        return [_restore_word(value) for value in answers] if isinstance(answers, list | tuple) else answers
 
     @field_validator("keep_if", mode="before")
     @classmethod
-    def _words(cls, found: Any) -> Any:
-        return _word(found)
+    def _restore_keep_if(cls, answer: Any) -> Any:
+        return _restore_word(answer)
 
     @model_validator(mode="after")
-    def _can_be_decided(self) -> Question:
+    def _check_answers(self) -> Question:
         if len(self.answers) < 2 or len({answer.strip() for answer in self.answers}) < len(self.answers):
             raise ValueError(f"question '{self.id}' needs at least two different answers, each once")
         if not all(0 < len(answer.strip()) <= 60 for answer in self.answers):
@@ -52,12 +52,12 @@ class Question(BaseModel):
         return self
 
     def about(self, class_name: str) -> str:
-        """The question's words about a picture of this class."""
+        """The text of the question for a picture of this class."""
         return self.text.replace(CLASS, class_name)
 
 
-class ExclusionRule(BaseModel):
-    """When an annotator is left out without anybody's asking; a bound that is not given is not looked at."""
+class ExclusionSettings(BaseModel):
+    """When an annotator is left out automatically; a bound that is not given is not checked."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -67,7 +67,7 @@ class ExclusionRule(BaseModel):
     fewest: int = Field(default=5, ge=1)  # controls, repeats or answers below which nobody is judged
 
     @model_validator(mode="after")
-    def _has_a_bound(self) -> ExclusionRule:
+    def _check_bounds(self) -> ExclusionSettings:
         if self.control_accuracy is None and self.repeat_consistency is None and self.seconds is None:
             raise ValueError("exclude needs a bound: control_accuracy, repeat_consistency or seconds")
         return self
@@ -88,7 +88,7 @@ DEFAULT_QUESTIONS = (
 
 
 class Questionnaire(BaseModel):
-    """Everything a verification is held by; it is stored when it begins and does not change after that."""
+    """All settings of a verification; stored when it begins, and unchanged after that."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -100,10 +100,10 @@ class Questionnaire(BaseModel):
     show_original: bool = False
     seed: int = Field(default=0, ge=0, lt=2**63)
     lease_minutes: float = Field(default=30, gt=0, le=7 * 24 * 60)
-    exclude: ExclusionRule | None = None
+    exclude: ExclusionSettings | None = None
 
     @model_validator(mode="after")
-    def _questions_differ(self) -> Questionnaire:
+    def _check_questions(self) -> Questionnaire:
         for what, values in (
             ("id", [question.id for question in self.questions]),
             ("text", [question.text for question in self.questions]),
@@ -111,10 +111,15 @@ class Questionnaire(BaseModel):
             twice = sorted(value for value in set(values) if values.count(value) > 1)
             if twice:
                 raise ValueError(f"two questions have the same {what} '{twice[0]}'")
+        bounds = self.exclude.model_dump() if self.exclude and not self.control_share else {}
         for bound in ("control_accuracy", "repeat_consistency"):
-            if getattr(self.exclude, bound, None) is not None and not self.control_share:
+            if bounds.get(bound) is not None:
                 raise ValueError(f"exclude asks for {bound}, but control_share is 0: no controls are shown")
         return self
+
+    def page_content(self) -> dict[str, Any]:
+        """What the pages show of it."""
+        return self.model_dump(mode="json", include={"name", "instructions", "questions", "show_original"})
 
     @property
     def keep_if(self) -> dict[str, str]:
@@ -123,25 +128,25 @@ class Questionnaire(BaseModel):
 
 
 def load_questionnaire(path: Path | None) -> Questionnaire:
-    """The questions of a file, or the two that every picture gets unless one is given."""
+    """The questionnaire of a file, or the default one with two questions."""
     if path is None:
         return Questionnaire()
     try:
-        found = yaml.load(path.read_text(encoding="utf-8"), _Loader)  # JSON is YAML
+        content = yaml.load(path.read_text(encoding="utf-8"), _Loader)  # JSON is YAML
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"expected questions in YAML or JSON, got {path}, which cannot be read: {error}") from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:  # the second: a date or number that is none
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: an invalid date or number
         raise UserError(f"expected questions in YAML or JSON, got {path}: {' '.join(str(error).split())}") from error
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise UserError(f"expected questions with the keys {_keys(Questionnaire)}, got {path}, which holds no keys")
     try:
-        return Questionnaire.model_validate(found)
+        return Questionnaire.model_validate(content)
     except ValidationError as error:
-        raise UserError(f"questions {path}: {_first_fault(error)}") from error
+        raise UserError(f"questions {path}: {_describe_fault(error)}") from error
 
 
 class _Loader(yaml.SafeLoader):
-    """A key that stands twice says two things: the last one shall not win unseen."""
+    """Refuses a key that stands twice, of which YAML would keep the last."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         names = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
@@ -151,17 +156,17 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-def _word(value: object) -> object:
-    """YAML reads a bare yes as true: what the author meant is the word."""
+def _restore_word(value: object) -> object:
+    """YAML reads a bare yes as true: turn it back into the word."""
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
 
 
-def _first_fault(error: ValidationError) -> str:
+def _describe_fault(error: ValidationError) -> str:
     """One fault in one line; a misspelt key explains the missing one."""
     fault = min(error.errors(), key=lambda fault: fault["type"] != "extra_forbidden")
     place = ".".join(str(part) for part in fault["loc"])
     if fault["type"] == "extra_forbidden":
-        inner: dict[str, type[BaseModel]] = {"questions": Question, "exclude": ExclusionRule}
+        inner: dict[str, type[BaseModel]] = {"questions": Question, "exclude": ExclusionSettings}
         known = inner.get(str(fault["loc"][0]), Questionnaire) if len(fault["loc"]) > 1 else Questionnaire
         return f"unknown key '{place}'; expected {_keys(known)}"
     if fault["type"] == "value_error":

@@ -1,27 +1,31 @@
-"""Submissions, undo, progress; verdicts and adjudications."""
+"""Answers of annotators: checked, stored, taken back (undo).
+
+Submissions are appended and never changed: a correction is a new version, and undo appends a version without answers.
+"""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from datetime import datetime, timezone
+from collections.abc import Mapping
+from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, Connection, case, func, insert, select, true, update
+from sqlalchemy import Connection, func, insert, select, update
 
-from counterfoil.types import Decision, Verdict
-from counterfoil.verification import database_tables
-from counterfoil.verification.assignment import Draw, Held, Lease, expected_controls, held, lease_of, put, quota
-from counterfoil.verification.people import lock
+from counterfoil.verification.accounts import lock_person
+from counterfoil.verification.leases import (
+    AnnotatorRequest,
+    Assignment,
+    Lease,
+    lock_assignments,
+    read_lease,
+    set_state,
+)
 from counterfoil.verification.questionnaire import Questionnaire
-
-_assignments = database_tables.assignments.c
-_submissions = database_tables.submissions.c
-_pictures = database_tables.pictures.c
+from counterfoil.verification.schema import answers, assignments, submissions
 
 
 class Refused(Exception):
-    """An answer that cannot be taken: what is wrong with it, for the one who gave it."""
+    """An answer that cannot be accepted; the message says why, for the person who gave it."""
 
 
 @dataclass(frozen=True)
@@ -34,229 +38,105 @@ class Submission:
     key: str
 
 
-@dataclass(frozen=True)
-class Progress:
-    """How far one person is; controls are counted like the work, so that they do not show."""
-
-    done: int
-    total: int
-
-
-def check_answers(questionnaire: Questionnaire, answers: Mapping[str, str]) -> None:
-    """Every question has one of its answers, and there are no others."""
-    asked = [question.id for question in questionnaire.questions]
-    if set(answers) != set(asked):
-        raise Refused(f"expected answers to {', '.join(asked)}")
-    for question, answer in answers.items():
+def check_answers(questionnaire: Questionnaire, given: Mapping[str, str]) -> None:
+    """Refuse anything but one of its answers for every question."""
+    questions = [question.id for question in questionnaire.questions]
+    if set(given) != set(questions):
+        raise Refused(f"expected answers to {', '.join(questions)}")
+    for question, answer in given.items():
         check_answer(questionnaire, question, answer)
 
 
 def check_answer(questionnaire: Questionnaire, question: str, answer: str) -> None:
-    """A question that is asked, and one of its answers."""
+    """Refuse a question that is not asked, and an answer that is none of its answers."""
     known = {row.id: row.answers for row in questionnaire.questions}
     if answer not in known.get(question, ()):
         raise Refused(f"expected one of {', '.join(known.get(question, known))} as the answer to {question}")
 
 
-def submit(connection: Connection, draw: Draw, submission: Submission) -> bool:
-    """Append an answer to one of this person's tasks; False where this very submission was stored before."""
-    check_answers(draw.questionnaire, submission.answers)
-    if not lock(connection, draw.person.id):
+def submit(connection: Connection, request: AnnotatorRequest, submission: Submission) -> bool:
+    """Append the answers to one of this annotator's tasks; False where this very submission is stored already."""
+    check_answers(request.questionnaire, submission.answers)
+    if not lock_person(connection, request.person.id):
         raise Refused("no more answers are needed, thank you")
-    assignment = _mine(connection, draw.person.id, submission.task)
-    if _stored(connection, draw.person.id, assignment.id, submission):
+    assignment = _lock_task(connection, request.person.id, submission.task)
+    if _is_stored(connection, request.person.id, assignment.id, submission):
         return False
-    if not put(connection, assignment, "done"):
+    if not set_state(connection, assignment, "done"):
         raise Refused("the time for this picture ran out, and others have answered it since")
-    _append(connection, draw, assignment.id, submission)
+    _append(connection, request, assignment.id, submission)
     return True
 
 
-def undo_submission(connection: Connection, draw: Draw) -> tuple[Lease, dict[str, str]] | None:
-    """Reopen what this person answered last: the answer stays in the history and counts no more."""
-    lock(connection, draw.person.id)
-    first = select(func.min(_submissions.id)).where(_submissions.assignment_id == _assignments.id).scalar_subquery()
-    mine = (_assignments.person_id == draw.person.id, _assignments.state == "done")
-    found = connection.execute(select(_assignments.id).where(*mine).order_by(first.desc()).limit(1)).scalar()
-    if found is None:
+def undo_last_submission(connection: Connection, request: AnnotatorRequest) -> tuple[Lease, dict[str, str]] | None:
+    """Reopen the task answered last, with its answers; they stay in the history and count no more."""
+    lock_person(connection, request.person.id)
+    first = select(func.min(submissions.c.id)).where(submissions.c.assignment_id == assignments.c.id).scalar_subquery()
+    done = (assignments.c.person_id == request.person.id, assignments.c.state == "done")
+    assignment_id = connection.execute(select(assignments.c.id).where(*done).order_by(first.desc()).limit(1)).scalar()
+    if assignment_id is None:
         return None
-    before = latest_answers(connection, found)
-    _append(connection, draw, found, Submission("", {}, 0.0, f"undo-{secrets.token_hex(16)}"))
-    reopened = update(database_tables.assignments).where(_assignments.id == found)
-    connection.execute(reopened.values(state="open", expires_at=draw.expires_at))
-    return lease_of(connection, draw.person.id, found), before
+    last = select(func.max(submissions.c.id)).where(submissions.c.assignment_id == assignment_id).scalar_subquery()
+    before = _read_answers(connection, last)
+    _append(connection, request, assignment_id, Submission("", {}, 0.0, f"undo-{secrets.token_hex(16)}"))
+    reopened = update(assignments).where(assignments.c.id == assignment_id)
+    connection.execute(reopened.values(state="open", expires_at=request.expires_at))
+    return read_lease(connection, assignment_id), before
 
 
-def latest_answers(connection: Connection, assignment_id: int) -> dict[str, str]:
-    """The answers of the last version."""
-    last = select(func.max(_submissions.id)).where(_submissions.assignment_id == assignment_id).scalar_subquery()
-    return _answers(connection, database_tables.answers.c.submission_id == last)
-
-
-def version_answers(connection: Connection, assignment_id: int) -> list[dict[str, str]]:
+def read_version_answers(connection: Connection, assignment_id: int) -> list[dict[str, str]]:
     """The answers of every version, oldest first; versions that took an answer back are passed over."""
     query = (
-        select(_submissions.version, database_tables.answers.c.question, database_tables.answers.c.answer)
-        .join(database_tables.answers, database_tables.answers.c.submission_id == _submissions.id)
-        .where(_submissions.assignment_id == assignment_id)
-        .order_by(_submissions.version)
+        select(submissions.c.version, answers.c.question, answers.c.answer)
+        .join(answers, answers.c.submission_id == submissions.c.id)
+        .where(submissions.c.assignment_id == assignment_id)
+        .order_by(submissions.c.version)
     )
-    found: dict[int, dict[str, str]] = {}
+    versions: dict[int, dict[str, str]] = {}
     for version, question, answer in connection.execute(query):
-        found.setdefault(version, {})[question] = answer
-    return list(found.values())
+        versions.setdefault(version, {})[question] = answer
+    return list(versions.values())
 
 
-def progress_of(connection: Connection, draw: Draw) -> Progress:
-    """What this person has done, and what is left of their share."""
-    counts = select(_assignments.state, func.count().label("times")).where(_assignments.person_id == draw.person.id)
-    states = {row.state: row.times for row in connection.execute(counts.group_by(_assignments.state))}
-    done, in_hand = states.get("done", 0) + states.get("withdrawn", 0), states.get("open", 0)
-    left = 0 if draw.person.excluded else _left(connection, draw)
-    return Progress(done, done + in_hand + left)
+def is_control_task(connection: Connection, person_id: int, task: str) -> bool:
+    """Whether a task measures its annotator rather than its picture."""
+    kind = select(assignments.c.kind).where(assignments.c.person_id == person_id, assignments.c.task == task)
+    return bool(connection.execute(kind).scalar_one() != "work")
 
 
-def _left(connection: Connection, draw: Draw) -> int:
-    """The rest of this person's share as far as there are pictures for it, with the controls among them."""
-    had = select(_assignments.picture_id).where(
-        _assignments.person_id == draw.person.id, _assignments.state != "expired"
-    )
-    free = (_pictures.role == "work", _pictures.taken < _pictures.wanted, _pictures.id.not_in(had))
-    there = connection.execute(select(func.count()).select_from(database_tables.pictures).where(*free)).scalar_one()
-    work = min(there, quota(connection, draw.person.id, draw.now).left)
-    return work + expected_controls(connection, draw, work)
-
-
-def _answers(connection: Connection, condition: ColumnElement[bool]) -> dict[str, str]:
-    query = select(database_tables.answers.c.question, database_tables.answers.c.answer).where(condition)
-    return {row.question: row.answer for row in connection.execute(query)}
-
-
-def _mine(connection: Connection, person_id: int, task: str) -> Held:
-    found = held(connection, (_assignments.person_id == person_id) & (_assignments.task == task))
-    if not found or found[0].state == "withdrawn":
+def _lock_task(connection: Connection, person_id: int, task: str) -> Assignment:
+    rows = lock_assignments(connection, (assignments.c.person_id == person_id) & (assignments.c.task == task))
+    if not rows or rows[0].state == "withdrawn":
         raise Refused("this task is not yours, or not any more")
-    return found[0]
+    return rows[0]
 
 
-def _stored(connection: Connection, person_id: int, assignment_id: int, submission: Submission) -> bool:
-    mine = (_submissions.person_id == person_id, _submissions.key == submission.key)
-    found = connection.execute(select(_submissions.id, _submissions.assignment_id).where(*mine)).first()
-    if found is None:
+def _is_stored(connection: Connection, person_id: int, assignment_id: int, submission: Submission) -> bool:
+    """Whether a submission with this key is stored; a key that was used for other answers is refused."""
+    same = (submissions.c.person_id == person_id, submissions.c.key == submission.key)
+    stored = connection.execute(select(submissions.c.id, submissions.c.assignment_id).where(*same)).first()
+    if stored is None:
         return False
-    if found.assignment_id != assignment_id:
+    if stored.assignment_id != assignment_id:
         raise Refused("this key belongs to the answer to another task")
-    if _answers(connection, database_tables.answers.c.submission_id == found.id) != dict(submission.answers):
+    if _read_answers(connection, stored.id) != dict(submission.answers):
         raise Refused("this key belongs to another answer; a correction needs a key of its own")
     return True
 
 
-def _append(connection: Connection, draw: Draw, assignment_id: int, submission: Submission) -> None:
-    here = _submissions.assignment_id == assignment_id
-    version = connection.execute(select(func.coalesce(func.max(_submissions.version), 0)).where(here)).scalar_one()
+def _read_answers(connection: Connection, submission_id: object) -> dict[str, str]:
+    query = select(answers.c.question, answers.c.answer).where(answers.c.submission_id == submission_id)
+    return {row.question: row.answer for row in connection.execute(query)}
+
+
+def _append(connection: Connection, request: AnnotatorRequest, assignment_id: int, submission: Submission) -> None:
+    version = select(func.coalesce(func.max(submissions.c.version), 0))
+    latest = connection.execute(version.where(submissions.c.assignment_id == assignment_id)).scalar_one()
     row = {
-        "assignment_id": assignment_id, "person_id": draw.person.id, "version": version + 1, "key": submission.key,
-        "seconds": submission.seconds, "given_at": draw.now,
+        "assignment_id": assignment_id, "person_id": request.person.id, "version": latest + 1, "key": submission.key,
+        "seconds": submission.seconds, "given_at": request.now,
     }  # fmt: skip
-    made = connection.execute(insert(database_tables.submissions).values(row).returning(_submissions.id)).scalar_one()
-    rows = [{"submission_id": made, "question": name, "answer": text} for name, text in submission.answers.items()]
+    new_id = connection.execute(insert(submissions).values(row).returning(submissions.c.id)).scalar_one()
+    rows = [{"submission_id": new_id, "question": name, "answer": text} for name, text in submission.answers.items()]
     if rows:
-        connection.execute(insert(database_tables.answers), rows)
-
-
-def is_control(connection: Connection, person_id: int, task: str) -> bool:
-    """Whether a task measures its annotator rather than its picture."""
-    mine = (_assignments.person_id == person_id, _assignments.task == task)
-    return bool(connection.execute(select(_assignments.kind).where(*mine)).scalar_one() != "work")
-
-
-_KEPT = ("done", "withdrawn")  # a withdrawn answer stays in the history; who reads it leaves its annotator out
-
-_answer_rows = database_tables.answers.c
-_people = database_tables.people.c
-
-
-def all_verdicts(connection: Connection, person_id: int | None = None) -> list[Verdict]:
-    """Every version of every answer in the order of giving, controls among them; of one person where an id is given.
-
-    An answer that was taken back and not given again is left out.
-    """
-    mine = true() if person_id is None else _assignments.person_id == person_id
-    return _verdicts(connection, _assignments.state.in_(_KEPT) & mine)
-
-
-def counted_verdicts(connection: Connection) -> list[Verdict]:
-    """What counts: every version of the answers of people who are not left out."""
-    return _verdicts(connection, _assignments.state == "done")
-
-
-def adjudicated(connection: Connection) -> dict[tuple[str, str], str]:
-    """The administrator's last word on a picture and a question."""
-    query = (
-        select(_pictures.variant_id, database_tables.adjudications.c.question, database_tables.adjudications.c.answer)
-        .join(database_tables.pictures, _pictures.id == database_tables.adjudications.c.picture_id)
-        .order_by(database_tables.adjudications.c.id)
-    )
-    return {(variant, question): answer for variant, question, answer in connection.execute(query)}
-
-
-def apply_adjudications(
-    rows: Iterable[Decision], words: Mapping[tuple[str, str], str], keep_if: Mapping[str, str]
-) -> list[Decision]:
-    """Decisions in which the administrator's word stands before people's; it needs none of theirs to decide."""
-    found = list(rows)
-    known = {row.variant_id for row in found}
-    alone = dict.fromkeys(variant for variant, _ in words if variant not in known)
-    found += [Decision(name, False, {question: {} for question in keep_if}, dict.fromkeys(keep_if, "undecided"))
-              for name in alone]  # fmt: skip
-    return [_with_last_word(row, words, keep_if) for row in found]
-
-
-def _with_last_word(row: Decision, words: Mapping[tuple[str, str], str], keep_if: Mapping[str, str]) -> Decision:
-    decided = {question: words.get((row.variant_id, question), answer) for question, answer in row.decided.items()}
-    kept = all(decided[question] == wanted for question, wanted in keep_if.items())
-    return replace(row, decided=decided, kept=kept)
-
-
-def adjudicate(
-    connection: Connection, picture_id: int, person_id: int, answers: Iterable[tuple[str, str]], now: float
-) -> None:
-    """Append an administrator's word."""
-    rows = [
-        {"picture_id": picture_id, "person_id": person_id, "question": question, "answer": answer, "given_at": now}
-        for question, answer in answers
-    ]
-    connection.execute(insert(database_tables.adjudications), rows)
-
-
-def _verdicts(connection: Connection, condition: ColumnElement[bool]) -> list[Verdict]:
-    control = case((_assignments.kind == "work", ""), else_=_assignments.kind)
-    query = (
-        select(
-            _pictures.variant_id, _people.name, _answer_rows.question, _answer_rows.answer, _submissions.seconds,
-            _submissions.given_at, _submissions.version, control.label("control"),
-        )
-        .join(database_tables.submissions, _submissions.id == _answer_rows.submission_id)
-        .join(database_tables.assignments, _assignments.id == _submissions.assignment_id)
-        .join(database_tables.people, _people.id == _assignments.person_id)
-        .join(database_tables.pictures, _pictures.id == _assignments.picture_id)
-        .where(condition)
-        .order_by(_submissions.id, _answer_rows.question)
-    )  # fmt: skip
-    return [
-        Verdict(
-            variant_id=variant,
-            annotator=name,
-            question=question,
-            answer=answer,
-            seconds=seconds,
-            time=_iso(given_at),
-            version=version,
-            control=why,
-        )
-        for variant, name, question, answer, seconds, given_at, version, why in connection.execute(query)
-    ]
-
-
-def _iso(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="milliseconds")
+        connection.execute(insert(answers), rows)

@@ -1,4 +1,4 @@
-"""Tables of the database."""
+"""The database schema: every table and column, as the newest Alembic revision leaves them."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ pictures = Table(
     "pictures", metadata,
     Column("id", Integer, primary_key=True),
     Column("variant_id", String(200), nullable=False),
-    Column("original_id", String(200)),  # the variant shown beside it, where the protocol shows one
+    Column("original_id", String(200)),  # the original shown beside it, where the questionnaire asks for it
     Column("label", Text, nullable=False),  # the class it is shown under: a wrong one for a bad control
     Column("role", String(10), nullable=False),  # work, good, bad
-    Column("shuffle", BigInteger, nullable=False),  # each annotator's order is made of it
+    Column("shuffle", BigInteger, nullable=False),  # each annotator's order follows from it
     Column("wanted", Integer, nullable=False),  # annotators
     Column("taken", Integer, nullable=False),  # assignments of it that are open or done
     UniqueConstraint("variant_id"),
@@ -47,7 +47,7 @@ people = Table(
     Column("id", Integer, primary_key=True),
     Column("name", String(200), nullable=False, unique=True),
     Column("role", String(10), nullable=False),  # annotator, admin
-    Column("nonce", String(64), nullable=False),  # a new one makes every older link worthless
+    Column("nonce", String(64), nullable=False),  # a new one makes older links invalid
     Column("invited_at", Float, nullable=False),
     Column("link_expires_at", Float, nullable=False),
     Column("seen_at", Float),
@@ -71,7 +71,7 @@ assignments = Table(
     Column("person_id", ForeignKey("people.id"), nullable=False),
     Column("picture_id", ForeignKey("pictures.id"), nullable=False),
     Column("kind", String(10), nullable=False),  # work, good, bad, repeat
-    Column("task", String(64), nullable=False, unique=True),  # what the annotator's browser calls it
+    Column("task", String(64), nullable=False, unique=True),  # its name in the annotator's browser
     Column("picture_handle", String(64), nullable=False, unique=True),
     Column("original_handle", String(64), nullable=False, unique=True),
     Column("state", String(10), nullable=False),  # open, done, expired, withdrawn
@@ -87,7 +87,7 @@ submissions = Table(  # appended to, never changed
     Column("assignment_id", ForeignKey("assignments.id"), nullable=False),
     Column("person_id", ForeignKey("people.id"), nullable=False),
     Column("version", Integer, nullable=False),
-    Column("key", String(100), nullable=False),  # the browser's, so that sending twice counts once
+    Column("key", String(100), nullable=False),  # chosen by the browser, so that sending twice counts once
     Column("seconds", Float, nullable=False),
     Column("given_at", Float, nullable=False),
     UniqueConstraint("assignment_id", "version"),
