@@ -61,13 +61,13 @@ def test_yields_accuracies_and_drops_with_and_without_verification(tmp_path: Pat
     decide(workspace, "background-swap", kept=[0, 1, 6, 7], undecided=[2])
     found = measure_effect(workspace)
 
-    whole, background = found.confirmed
+    whole, background = found.kept
     assert (whole.decided, whole.undecided, whole.kept) == (8, 1, 4)
     assert background[1:] == whole[1:]
     low, high = proportion_confint(4, 8, method="wilson")
     assert [whole.share.ci_low, whole.share.ci_high] == pytest.approx([100 * low, 100 * high])
 
-    row = row_of(found.changed, target, "background")
+    row = row_of(found.changes, target, "background")
     assert not row.surrogate
     assert [row.accuracy_without.value, row.accuracy_with.value] == pytest.approx([25, 50])  # 6, 7 of 8 and of 4
     assert row.accuracy_change.value == pytest.approx(25)
@@ -77,7 +77,7 @@ def test_yields_accuracies_and_drops_with_and_without_verification(tmp_path: Pat
     assert row.drop_change.value == pytest.approx(-37.5)
     assert row.drop_with.n == 4
 
-    chose = row_of(found.changed, surrogate, "all")
+    chose = row_of(found.changes, surrogate, "all")
     assert chose.surrogate
     assert [chose.accuracy_without.value, chose.accuracy_change.value] == [0, 0]
     assert [line.count("(surrogate)") for line in found.lines] == [0, 0, 0, 0, 0, 1]
@@ -93,13 +93,13 @@ def test_a_surrogate_is_known_by_its_weights_under_another_name(tmp_path: Path) 
     copy.write_bytes(Path(surrogate.partition(":")[2]).read_bytes())
     arguments = ["evaluate", str(workspace.folder), "--model", f"predictions:{copy}", "--out", str(tmp_path / "run")]
     assert CliRunner().invoke(commands, arguments, catch_exceptions=False).exit_code == 0
-    assert all(row.surrogate for row in measure_effect(workspace, [tmp_path / "run"]).changed)
+    assert all(row.surrogate for row in measure_effect(workspace, [tmp_path / "run"]).changes)
 
 
 def test_where_people_keep_everything_nothing_changes(tmp_path: Path) -> None:
     workspace, _, target = mined(tmp_path)
     decide(workspace, "background-swap", kept=range(8))
-    row = row_of(measure_effect(workspace).changed, target, "all")
+    row = row_of(measure_effect(workspace).changes, target, "all")
     for found in (row.accuracy_change, row.drop_change):
         assert found.value == 0
         assert found.ci_low < 0 < found.ci_high  # of other photos people might drop some

@@ -263,11 +263,11 @@ def changed(workspace: Path, runs: tuple[Path, ...]) -> None:
 @_database
 def export(workspace: Path, form: str, out: Path, database: str | None) -> None:
     """Write every answer to a file."""
-    from counterfoil.verification.project import open_recorded_verification, open_verification
+    from counterfoil.verification.project import open_verification, open_verification_unchecked
     from counterfoil.verification.verdict_export import export_verdicts
 
     # Label Studio's tasks name pictures; bare answers can be exported even where the pictures have changed
-    open_any = open_verification if form == "label-studio" else open_recorded_verification
+    open_any = open_verification if form == "label-studio" else open_verification_unchecked
     click.echo(export_verdicts(open_any(workspace, database), form, out))
 
 

@@ -1,7 +1,6 @@
-"""Accuracies with and without verification; effect of verification in sentences.
+"""What verification changes: accuracies and drops over the pictures that people decided on and those that they kept.
 
-Without verification stand all pictures that people decided on, with it those that they kept. Both are of the same
-photos, so a change has an interval of its own, from what each photo adds to it.
+Both are over the same photos, so a change has an interval of its own, from what each photo adds to it.
 """
 
 from __future__ import annotations
@@ -29,17 +28,23 @@ from counterfoil.store.workspace import Workspace
 from counterfoil.study.runs import find_surrogates
 from counterfoil.types import Run, StoredVariant, VerificationResult
 
-_FEWEST = 10  # kept pictures below which an attribute is not told
+_FEWEST = 10  # kept pictures below which an attribute gets no figures
 
 
 class KeptShare(NamedTuple):
-    """How many pictures of an attribute people confirmed."""
+    """How many pictures of an attribute people kept."""
 
     attribute: str  # or "all"
     decided: int
-    undecided: int  # answered, but the rule came to nothing
+    undecided: int  # enough answers, but the rule did not decide
     kept: int
     share: Estimate  # kept of decided, in percent
+
+    def __str__(self) -> str:
+        what = "pictures" if self.attribute == ALL else f"pictures of {self.attribute}"
+        undecided = f", {self.undecided} undecided" if self.undecided else ""
+        share = f"{number(self.share.value)} % {interval(self.share)}"
+        return f"People keep {self.kept} of {self.decided} {what}: {share}{undecided}."
 
 
 class AccuracyChange(NamedTuple):
@@ -55,18 +60,42 @@ class AccuracyChange(NamedTuple):
     drop_with: Estimate
     drop_change: Estimate
 
+    @property
+    def kept(self) -> int:
+        """How many pictures of the attribute people kept."""
+        return self.accuracy_change.n
 
-def describe_kept(row: KeptShare) -> str:
-    """How much people kept."""
-    what = "pictures" if row.attribute == ALL else f"pictures of {row.attribute}"
-    undecided = f", {row.undecided} undecided" if row.undecided else ""
-    return (
-        f"People keep {row.kept} of {row.decided} {what}: {number(row.share.value)} % {interval(row.share)}{undecided}."
-    )
+    def describe_accuracies(self) -> str:
+        """The accuracy without verification and with it."""
+        without, kept = self.accuracy_without, self.accuracy_with
+        with_it = f"{number(kept.value)} % with it (n = {kept.n})" if kept.n else "none with it, since none is kept"
+        return f"{number(without.value)} % without verification (n = {without.n}), {with_it}"
+
+    def describe_changes(self) -> str:
+        """The changes of accuracy and drop; nothing where people kept no picture."""
+        if not self.accuracy_with.n:
+            return ""
+        if self.accuracy_with.n == self.accuracy_without.n:
+            return ": nothing changes on these photos"
+        without, kept = self.drop_without, self.drop_with
+        drop = (
+            f"; drop {number(without.value)} and {number(kept.value)} points (n = {without.n} and {kept.n} photos),"
+            f" change {_describe_change(self.drop_change)}"
+        )
+        return f", change {_describe_change(self.accuracy_change)}{drop if without.n else ''}"
 
 
-def describe_changes(rows: Sequence[AccuracyChange]) -> Iterator[str]:
-    """Every model that had no say in the choice, then the surrogates together."""
+def _describe_change(change: Estimate) -> str:
+    """A change with its interval, or why it has none."""
+    if math.isnan(change.value):
+        return "undefined, since nothing that is kept has an original to compare with"
+    if math.isnan(change.ci_low):
+        return f"{number(change.value)} points (no interval: too few photos)"
+    return f"{number(change.value)} points {interval(change)}"
+
+
+def _describe_effect(rows: Sequence[AccuracyChange]) -> Iterator[str]:
+    """Every model that had no say in the choice of pictures, then the surrogates in one line."""
     others = [row for row in rows if not row.surrogate]
     if others:
         yield (
@@ -77,71 +106,36 @@ def describe_changes(rows: Sequence[AccuracyChange]) -> Iterator[str]:
         yield from _describe_model(model, [row for row in others if row.model == model])
     surrogates = [row for row in rows if row.surrogate and row.attribute == ALL]
     if surrogates:
-        told = "; ".join(f"{row.model} (surrogate) {_describe_accuracies(row)}" for row in surrogates)
-        yield f"Surrogates chose the pictures, so their accuracies are low by construction: {told}."
+        accuracies = "; ".join(f"{row.model} (surrogate) {row.describe_accuracies()}" for row in surrogates)
+        yield f"Surrogates chose the pictures, so their accuracies are low by construction: {accuracies}."
 
 
 def _describe_model(model: str, rows: Sequence[AccuracyChange]) -> Iterator[str]:
-    """All pictures, then the attributes of which enough is kept."""
-    enough = [row for row in rows if row.attribute == ALL or _count_kept(row) >= _FEWEST]
-    few = [f"{row.attribute} ({_count_kept(row)})" for row in rows if row not in enough and _count_kept(rows[0])]
+    """All pictures, then the attributes with enough kept pictures."""
+    enough = [row for row in rows if row.attribute == ALL or row.kept >= _FEWEST]
+    few = [f"{row.attribute} ({row.kept})" for row in rows if row not in enough and rows[0].kept]
     for row in enough:
-        yield f"{model}, {row.attribute}: accuracy {_describe_accuracies(row)}{_describe_changes(row)}."
+        yield f"{model}, {row.attribute}: accuracy {row.describe_accuracies()}{row.describe_changes()}."
     if few:
         yield f"{model}: fewer than {_FEWEST} pictures are kept, too few to say anything, of {', '.join(few)}."
 
 
-def _count_kept(row: AccuracyChange) -> int:
-    return row.accuracy_change.n
-
-
-def _describe_accuracies(row: AccuracyChange) -> str:
-    without, with_it = row.accuracy_without, row.accuracy_with
-    kept = f"{number(with_it.value)} % with it (n = {with_it.n})" if with_it.n else "none with it, since none is kept"
-    return f"{number(without.value)} % without verification (n = {without.n}), {kept}"
-
-
-def _describe_changes(row: AccuracyChange) -> str:
-    """What became of the accuracy and the drop; nothing where people kept no picture, once where they kept all."""
-    if not row.accuracy_with.n:
-        return ""
-    if row.accuracy_with.n == row.accuracy_without.n:
-        return ": nothing changes on these photos"
-    drop = f"; drop {_describe_drops(row)}" if row.drop_without.n else ""
-    return f", change {_describe_change(row.accuracy_change)}{drop}"
-
-
-def _describe_drops(row: AccuracyChange) -> str:
-    change = _describe_change(row.drop_change)
-    photos = f"n = {row.drop_without.n} and {row.drop_with.n} photos"
-    return f"{number(row.drop_without.value)} and {number(row.drop_with.value)} points ({photos}), change {change}"
-
-
-def _describe_change(found: Estimate) -> str:
-    """A change with its interval, or why it has none."""
-    if math.isnan(found.value):
-        return "undefined, since nothing that is kept has an original to compare with"
-    if math.isnan(found.ci_low):
-        return f"{number(found.value)} points (no interval: too few photos)"
-    return f"{number(found.value)} points {interval(found)}"
-
-
 class VerificationEffect(NamedTuple):
-    """What verification did to the pictures and to the models."""
+    """How many pictures people kept, and what that changes for the models."""
 
-    confirmed: tuple[KeptShare, ...]
-    changed: tuple[AccuracyChange, ...]
-    waiting: int  # pictures that mining kept and nobody decided on yet
+    kept: tuple[KeptShare, ...]
+    changes: tuple[AccuracyChange, ...]
+    waiting: int  # pictures that mining kept and that have no decision yet
 
     @property
     def lines(self) -> list[str]:
         """The same in sentences."""
-        told = [*map(describe_kept, self.confirmed), *describe_changes(self.changed)]
-        return [*told, f"{self.waiting} mined pictures have no decision yet."] if self.waiting else told
+        lines = [*map(str, self.kept), *_describe_effect(self.changes)]
+        return [*lines, f"{self.waiting} mined pictures have no decision yet."] if self.waiting else lines
 
 
 def measure_effect(workspace: Workspace, runs: Sequence[Path] = ()) -> VerificationEffect:
-    """Over runs that show the workspace to models; over those that mining left there where none are given."""
+    """Compare over these runs on the workspace, or over the runs of mining where none are given."""
     verified = workspace.verified
     if verified is None or not verified.decisions:
         raise UserError(
@@ -149,32 +143,25 @@ def measure_effect(workspace: Workspace, runs: Sequence[Path] = ()) -> Verificat
         )
     workspace.check_unchanged(verified.workspace_digest, "people verified it")
     folders = list(runs) or _find_mined_runs(workspace)
-    compared = _Comparison(workspace, verified)
+    comparison = _Comparison(workspace, verified)
     mined = workspace.mined
     surrogates = {} if mined is None else mined.surrogates
     waiting = 0 if mined is None else len(set(mined.kept) - {row.variant_id for row in verified.decisions})
-    rows = [row for folder in folders for row in compared.of_run(folder, surrogates)]
-    return VerificationEffect(tuple(compared.confirmed), tuple(rows), waiting)
+    rows = [row for folder in folders for row in comparison.compare_run(folder, surrogates)]
+    return VerificationEffect(tuple(comparison.count_kept()), tuple(rows), waiting)
 
 
 def _find_mined_runs(workspace: Workspace) -> list[Path]:
-    """The runs that mining left and that are over the pictures as they are now."""
-    found = sorted(path.parent for path in (workspace.folder / "mining" / "run").glob("*/run.json"))
-    current = [folder for folder in found if _is_finished(folder) and _digest_of(folder) == workspace.digest]
+    """The finished runs of mining over the pictures as they are now."""
+    folders = sorted(path.parent for path in (workspace.folder / "mining" / "run").glob("*/run.json"))
+    finished = [folder for folder in folders if (folder / "variants.parquet").is_file()]
+    current = [folder for folder in finished if read_run(folder).collection_digest == workspace.digest]
     if not current:
         raise UserError(
             "expected a run over the workspace, got none; give one with --run, made by"
             f" `counterfoil evaluate {workspace.folder} --model MODEL --out RUN`"
         )
     return current
-
-
-def _is_finished(folder: Path) -> bool:
-    return (folder / "variants.parquet").is_file()
-
-
-def _digest_of(folder: Path) -> str:
-    return read_run(folder).collection_digest
 
 
 @dataclass(frozen=True)
@@ -204,24 +191,23 @@ class _Comparison:
     def attributes(self) -> dict[str, NDArray[np.bool_]]:
         """All pictures, then those of each attribute."""
         names = np.array([stored.variant.attribute for stored in self.pictures], object)
-        found = {ALL: np.ones(len(names), bool)}
-        return {**found, **{name: names == name for name in dict.fromkeys(names)}}
+        everything = {ALL: np.ones(len(names), bool)}
+        return {**everything, **{name: names == name for name in dict.fromkeys(names)}}
 
-    @property
-    def confirmed(self) -> Iterator[KeptShare]:
+    def count_kept(self) -> Iterator[KeptShare]:
         """How much people kept of each attribute."""
-        open_ones = {row.variant_id for row in self.verified.decisions if UNDECIDED in row.decided.values()}
-        undecided = np.array([stored.variant.id in open_ones for stored in self.pictures], bool)
+        undecided_ids = {row.variant_id for row in self.verified.decisions if UNDECIDED in row.decided.values()}
+        undecided = np.array([stored.variant.id in undecided_ids for stored in self.pictures], bool)
         for attribute, among in self.attributes.items():
-            found = estimate_share(pooled_share(self.kept, among, self.photos)).scaled(100)
+            kept = estimate_share(pooled_share(self.kept, among, self.photos)).scaled(100)
             counts = (int(among.sum()), int((undecided & among).sum()), int((self.kept & among).sum()))
-            yield KeptShare(attribute, *counts, found)
+            yield KeptShare(attribute, *counts, kept)
 
-    def of_run(self, folder: Path, surrogates: Mapping[str, str]) -> Iterator[AccuracyChange]:
+    def compare_run(self, folder: Path, surrogates: Mapping[str, str]) -> Iterator[AccuracyChange]:
         """Every model of a run."""
         run = read_run(folder)
         chose = find_surrogates(replace(run, surrogates=surrogates))
-        self._check_pictures(folder, run)
+        self._check_run(folder, run)
         for model, path in locate_predictions(folder, run.models).items():
             table = read_table(path, ["variant_id", "sample_id", "attribute", "outcome", "correct"])
             right = self._right(table)
@@ -232,23 +218,24 @@ class _Comparison:
                 yield AccuracyChange(model, model in chose, attribute, *self._accuracies(right, among),
                               *self._drops(right, original, among))  # fmt: skip
 
-    def _check_pictures(self, folder: Path, run: Run) -> None:
-        """Refuse what shows no model, other pictures, or a choice of them alone, as a benchmark's run does."""
+    def _check_run(self, folder: Path, run: Run) -> None:
+        """Refuse a run without models or over other pictures, such as a benchmark's choice of these."""
         if not run.models or run.collection_digest not in ("", self.workspace.digest):
             raise UserError(_other_pictures(folder))
 
     def _right(self, table: Mapping[str, NDArray[np.generic]]) -> NDArray[np.float64]:
         """1 right, 0 wrong, NaN not scored, by picture."""
         rows = zip(table["variant_id"], table["outcome"], table["correct"], strict=True)
-        said = {name: float(correct) for name, outcome, correct in rows if outcome == "scored"}
-        return np.array([said.get(stored.variant.id, np.nan) for stored in self.pictures])
+        scored = {name: float(correct) for name, outcome, correct in rows if outcome == "scored"}
+        return np.array([scored.get(stored.variant.id, np.nan) for stored in self.pictures])
 
     def _originals(self, table: Mapping[str, NDArray[np.generic]]) -> NDArray[np.float64]:
-        """The same of the unedited pictures, by photo."""
+        """The same for the originals, by photo."""
         names = ("sample_id", "attribute", "outcome", "correct")
         rows = zip(*(table[name] for name in names), strict=True)
-        said = {name: float(right) for name, kind, outcome, right in rows if (kind, outcome) == ("original", "scored")}
-        return np.array([said.get(name, np.nan) for name in self.samples[0]])
+        originals = (row for row in rows if row[1:3] == ("original", "scored"))
+        scored = {name: float(right) for name, _, _, right in originals}
+        return np.array([scored.get(name, np.nan) for name in self.samples[0]])
 
     def _accuracies(self, right: NDArray[np.float64], among: NDArray[np.bool_]) -> Iterator[Estimate]:
         """Without verification, with it, and the change."""
@@ -260,7 +247,7 @@ class _Comparison:
     def _drops(
         self, right: NDArray[np.float64], original: NDArray[np.float64], among: NDArray[np.bool_]
     ) -> Iterator[Estimate]:
-        """The same of the drops: every photo counts once, with the mean of its pictures."""
+        """The same for drops: every photo counts once, with the mean of its pictures."""
         lost = [self._lost(right, original, chosen) for chosen in (among, among & self.kept)]
         yield from (estimate(values).scaled(100) for values in lost)
         yield share_change(*map(mean_share, lost)).scaled(100)

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from counterfoil.errors import Unusable
-from counterfoil.sources.pixels import decoded, pixel_hash
+from counterfoil.sources.pixels import decode_picture, hash_pixels
 from counterfoil.store.workspace import Workspace
 from counterfoil.types import StoredVariant
 
@@ -40,7 +40,7 @@ class PictureReader:
         state = (status.st_mtime_ns, status.st_size)
         if self._checked.get(variant_id) != state:
             stored = self._stored[variant_id]
-            if stored.sha256 and pixel_hash(decoded(content, stored.file)) != stored.sha256:
+            if stored.sha256 and hash_pixels(decode_picture(content, stored.file)) != stored.sha256:
                 raise Unusable(f"{stored.file} was overwritten since it was built")
             self._checked[variant_id] = state
         return content

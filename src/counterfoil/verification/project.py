@@ -127,7 +127,7 @@ def open_verification(folder: Path, url: str | None) -> Verification:
     return _check_unchanged(*_find_database(folder, url))
 
 
-def open_recorded_verification(folder: Path, url: str | None) -> Verification:
+def open_verification_unchecked(folder: Path, url: str | None) -> Verification:
     """Open it even where the pictures have changed since, so that answers can still be exported."""
     workspace, database = _find_database(folder, url)
     return Verification(workspace, database, _require_project(database))
