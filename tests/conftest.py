@@ -9,8 +9,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from counterfoil.assets.cache import fetch_asset
+
+# The same examples every time; `pytest tests/properties --hypothesis-profile search` looks for new ones.
+settings.register_profile("fixed", derandomize=True, database=None, deadline=None, max_examples=50)
+settings.register_profile("search", deadline=None, max_examples=2000)
+settings.load_profile("fixed")
 
 PRESENT: dict[str, Callable[[], bool]] = {
     "browser": lambda: shutil.which("chromium") is not None,
