@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from counterfoil.published.catalogue import ARCHIVES
+from counterfoil.published.catalogue import BENCHMARK_OF
 from counterfoil.published.leaderboard import build_leaderboard, render_markdown
 from counterfoil.published.published_numbers import MANY, Leaderboard, list_benchmarks
 
@@ -64,7 +64,7 @@ def _with_columns(board: Leaderboard) -> Leaderboard:
 def main() -> None:
     """Write every page."""
     for benchmark in list_benchmarks():
-        if benchmark in ARCHIVES:
+        if benchmark in BENCHMARK_OF:
             page = HERE / f"{benchmark}.md"
             before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
             page.write_text(f"{before}{BEGIN}{block(benchmark)}{END}{rest.partition(END)[2]}", encoding="utf-8")

@@ -19,7 +19,7 @@ from playwright.sync_api import Browser, sync_playwright
 from archives import class_archives, edit_archives
 from counterfoil.cli import commands
 from counterfoil.errors import UserError
-from counterfoil.published.catalogue import ARCHIVES, evaluate_collection, make_paper_tables
+from counterfoil.published.catalogue import BENCHMARK_OF, evaluate_collection, make_paper_tables
 from counterfoil.published.leaderboard import build_leaderboard, render_html, render_json, render_markdown, render_text
 from counterfoil.published.published_numbers import (
     MANY,
@@ -152,7 +152,7 @@ def table_rows(markdown: str) -> list[dict[str, str]]:
     return [row | {"source": row["source"].replace(mark := row["source"].split()[0], told[mark])} for row in rows]
 
 
-@pytest.mark.parametrize("benchmark", [name for name in list_benchmarks() if name in ARCHIVES])
+@pytest.mark.parametrize("benchmark", [name for name in list_benchmarks() if name in BENCHMARK_OF])
 def test_the_page_of_a_benchmark_shows_rows_that_are_shipped_and_says_how_many_there_are(benchmark: str) -> None:
     shown, whole = shown_in_page(benchmark), board(benchmark)
     shipped = table_rows(render_markdown(whole))
@@ -173,7 +173,7 @@ def whole_sources(markdown: str) -> set[str]:
     return {line.split("; ")[0] for line in told}
 
 
-@pytest.mark.parametrize("benchmark", [name for name in list_benchmarks() if name in ARCHIVES])
+@pytest.mark.parametrize("benchmark", [name for name in list_benchmarks() if name in BENCHMARK_OF])
 def test_the_pages_are_as_their_script_writes_them(benchmark: str) -> None:
     spec = importlib.util.spec_from_file_location("make_tables", PAGES / "make_tables.py")
     assert spec is not None
@@ -183,7 +183,7 @@ def test_the_pages_are_as_their_script_writes_them(benchmark: str) -> None:
     assert shown_in_page(benchmark) == script.block(benchmark), "python docs/published/make_tables.py writes it again"
 
 
-@pytest.mark.parametrize("archive", ARCHIVES)
+@pytest.mark.parametrize("archive", BENCHMARK_OF)
 def test_every_archive_has_a_page_with_its_command(archive: str) -> None:
     base = archive.partition("-challenge")[0]
     page = (ROOT / "docs" / "published" / f"{base}.md").read_text(encoding="utf-8")

@@ -16,7 +16,7 @@ from archives.tar_files import as_tar, as_zip
 from counterfoil.labels.benchmark_classes import imagenet9, imagenet_a, imagenet_d, ximagenet12
 from counterfoil.labels.label_space import imagenet1k
 from counterfoil.published.archive import Archive
-from counterfoil.published.catalogue import ARCHIVES, open_archive, recognise
+from counterfoil.published.catalogue import BENCHMARK_OF, open_archive, recognise
 from counterfoil.published.file_tree import open_tree
 from counterfoil.published.layout_detection import FolderSample
 from locations import ROOT
@@ -46,7 +46,7 @@ def conditions(archive: Archive) -> Counter[tuple[str, str, str]]:
 
 
 def test_every_archive_has_a_look_alike() -> None:
-    assert set(MAKERS) | {"imagenet-val", "imagenet-9-challenge", "imagenet-9-challenge-all"} == set(ARCHIVES)
+    assert set(MAKERS) | {"imagenet-val", "imagenet-9-challenge", "imagenet-9-challenge-all"} == set(BENCHMARK_OF)
 
 
 @pytest.mark.parametrize("name", MAKERS)
@@ -208,7 +208,7 @@ def test_a_glimpse_of_many_files_still_sees_the_small_folders(tmp_path: Path) ->
 
 def test_every_archive_is_in_the_documentation() -> None:
     text = (ROOT / "docs" / "published.md").read_text(encoding="utf-8")
-    assert [name for name in ARCHIVES if f"`{name}`" not in text] == []
+    assert [name for name in BENCHMARK_OF if f"`{name}`" not in text] == []
 
 
 def test_objectnet_loses_its_border_and_the_classes_that_imagenet_has_not(tmp_path: Path) -> None:

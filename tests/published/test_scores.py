@@ -20,7 +20,7 @@ from counterfoil.evaluation import EvaluationConfig, prepare_evaluation
 from counterfoil.labels.benchmark_classes import imagenet_a
 from counterfoil.labels.label_space import imagenet1k
 from counterfoil.models.model_loaders import load_model
-from counterfoil.published.catalogue import RULES, evaluate_collection, open_archive, open_collection
+from counterfoil.published.catalogue import evaluate_collection, find_paper_rule, open_archive, open_collection
 from counterfoil.published.published_numbers import read_published_numbers
 from counterfoil.report.content import PaperTable
 from counterfoil.store.parquet import read_table
@@ -42,7 +42,7 @@ def results(name: str, folder: Path, models: Sequence[str] = (TELLS,), **asked: 
 def paper_results(folder: Path) -> Sequence[PaperTable]:
     """The tables of one finished run; none where its collection is no published benchmark."""
     study = open_runs([folder])
-    rule = RULES.get(study.run.collection.split(" ")[0])
+    rule = find_paper_rule(study)
     return rule(study) if rule else ()
 
 

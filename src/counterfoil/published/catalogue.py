@@ -1,15 +1,17 @@
-"""Collection of an address.
+"""Every published benchmark by name, and the opening of an address.
 
-Pictures of a recorded run for its report; paper rules by name; questions shipped with an archive; paper tables of a
-study; readers by name, archive recognised by files.
+To add a benchmark, register it in `BENCHMARKS`: its reader recognises and reads the archive, its tables score a run as
+the paper does. Below stand the opening of an archive and of any other collection, their evaluation, and the tables and
+pictures of a finished run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -20,7 +22,7 @@ from counterfoil.models.inference import Scoring
 from counterfoil.models.model_options import ModelOptions
 from counterfoil.published import imagenet_v2, objectnet, validation
 from counterfoil.published.archive import Archive
-from counterfoil.published.class_folders import IMAGENET_A, IMAGENET_R, IMAGENET_SKETCH
+from counterfoil.published.class_folders import IMAGENET_A, IMAGENET_R, IMAGENET_SKETCH, ClassFolders
 from counterfoil.published.condition_scores import accuracy_tables
 from counterfoil.published.file_tree import Tree, open_tree
 from counterfoil.published.imagenet_9 import composite as imagenet_9_composite
@@ -45,49 +47,78 @@ from counterfoil.study.examples import PictureLoader
 from counterfoil.study.runs import Study
 from counterfoil.types import Picture, Variant
 
+PaperRule: TypeAlias = Callable[[Study], Sequence[PaperTable]]
 
-class ArchiveReader(NamedTuple):
-    """How one archive is recognised and read."""
 
-    expected: str  # what it looks for, in words
+class ReaderModule(Protocol):
+    """What the reader module of a benchmark defines."""
+
+    NAME: str
+    EXPECTED: str  # the files that it looks for, in words
+
+    def fits(self, tree: Tree) -> bool:
+        """Whether a tree looks like this archive."""
+
+    def read(self, tree: Tree) -> Archive:
+        """The pictures of the archive with their labels."""
+
+
+@dataclass(frozen=True)
+class PublishedBenchmark:
+    """How the archive of a benchmark is recognised and read, and how a run over it is scored."""
+
+    name: str
+    expected: str  # the files that its reader looks for, in words
     fits: Callable[[Tree], bool]
     read: Callable[[Tree], Archive]
+    make_tables: PaperRule | None = None  # None where the collection goes by another benchmark's name
+    same_files: tuple[str, ...] = ()  # other benchmarks that the same files are recognised as
 
 
-ARCHIVES: dict[str, ArchiveReader] = {  # in the order in which they are recognised: the more telling layouts first
-    imagenet_e_reader.NAME: ArchiveReader(imagenet_e_reader.EXPECTED, imagenet_e_reader.fits, imagenet_e_reader.read),
-    imagenet_d_reader.NAME: ArchiveReader(imagenet_d_reader.EXPECTED, imagenet_d_reader.fits, imagenet_d_reader.read),
-    ximagenet_12_reader.NAME: ArchiveReader(
-        ximagenet_12_reader.EXPECTED, ximagenet_12_reader.fits, ximagenet_12_reader.read
+def _benchmark(reader: ReaderModule, make_tables: PaperRule) -> PublishedBenchmark:
+    return PublishedBenchmark(reader.NAME, reader.EXPECTED, reader.fits, reader.read, make_tables)
+
+
+def _class_folders(reader: ClassFolders, make_tables: PaperRule) -> PublishedBenchmark:
+    return PublishedBenchmark(reader.name, reader.expected, reader.fits, reader.read, make_tables)
+
+
+_CHALLENGE_FILES = (imagenet_9_reader.NAME, imagenet_9_composite.NAME)
+BENCHMARKS = (  # in the order in which they are recognised: those with the most distinctive files first
+    _benchmark(imagenet_e_reader, imagenet_e_score.tables),
+    _benchmark(imagenet_d_reader, imagenet_d_score.tables),
+    _benchmark(ximagenet_12_reader, ximagenet_12_score.tables),
+    _benchmark(imagenet_9_reader, imagenet_9_score.tables),
+    PublishedBenchmark(
+        imagenet_9_composite.NAME, imagenet_9_composite.EXPECTED, imagenet_9_composite.fits,
+        imagenet_9_composite.read, same_files=_CHALLENGE_FILES,
     ),
-    imagenet_9_reader.NAME: ArchiveReader(imagenet_9_reader.EXPECTED, imagenet_9_reader.fits, imagenet_9_reader.read),
-    imagenet_9_composite.NAME: ArchiveReader(
-        imagenet_9_composite.EXPECTED, imagenet_9_composite.fits, imagenet_9_composite.read
+    PublishedBenchmark(
+        imagenet_9_composite.NAME_EVERY, imagenet_9_composite.EXPECTED, imagenet_9_composite.fits,
+        imagenet_9_composite.read_every, same_files=_CHALLENGE_FILES,
     ),
-    imagenet_9_composite.NAME_EVERY: ArchiveReader(
-        imagenet_9_composite.EXPECTED, imagenet_9_composite.fits, imagenet_9_composite.read_every
-    ),
-    imagenet_c_reader.NAME: ArchiveReader(imagenet_c_reader.EXPECTED, imagenet_c_reader.fits, imagenet_c_reader.read),
-    IMAGENET_SKETCH.name: ArchiveReader(IMAGENET_SKETCH.expected, IMAGENET_SKETCH.fits, IMAGENET_SKETCH.read),
-    IMAGENET_A.name: ArchiveReader(IMAGENET_A.expected, IMAGENET_A.fits, IMAGENET_A.read),
-    IMAGENET_R.name: ArchiveReader(IMAGENET_R.expected, IMAGENET_R.fits, IMAGENET_R.read),
-    imagenet_v2.NAME: ArchiveReader(imagenet_v2.EXPECTED, imagenet_v2.fits, imagenet_v2.read),
-    objectnet.NAME: ArchiveReader(objectnet.EXPECTED, objectnet.fits, objectnet.read),
-    validation.NAME: ArchiveReader(validation.EXPECTED, validation.fits, validation.read),
-}
-_SAME_FILES = dict.fromkeys(
-    (imagenet_9_composite.NAME, imagenet_9_composite.NAME_EVERY), (imagenet_9_reader.NAME, imagenet_9_composite.NAME)
-)
+    _benchmark(imagenet_c_reader, imagenet_c_score.tables),
+    _class_folders(IMAGENET_SKETCH, accuracy_tables("ImageNet-Sketch", 1000)),
+    _class_folders(IMAGENET_A, accuracy_tables("ImageNet-A", 200, both=True)),
+    _class_folders(IMAGENET_R, accuracy_tables("ImageNet-R", 200, both=True)),
+    _benchmark(imagenet_v2, accuracy_tables("ImageNet-V2", 1000)),
+    _benchmark(objectnet, accuracy_tables("ObjectNet", 113, both=True)),
+    _benchmark(validation, accuracy_tables("ImageNet validation", 1000)),
+)  # fmt: skip
+BENCHMARK_OF = {benchmark.name: benchmark for benchmark in BENCHMARKS}
 
 
 def open_archive(name: str, path: Path) -> Archive:
     """The archive of this name at a path: a folder, a tar or a zip; another benchmark's is named and refused."""
-    reader = _reader(name)
-    tree = open_tree(path)
+    if name not in BENCHMARK_OF:
+        raise UserError(f"expected one of {', '.join(BENCHMARK_OF)}, got '{name}'{did_you_mean(name, BENCHMARK_OF)}")
+    benchmark, tree = BENCHMARK_OF[name], open_tree(path)
     other = _recognise_tree(FolderSample(tree))
-    if other is not None and other not in (name, *_SAME_FILES.get(name, ())):
-        raise UserError(f"expected {name} with {reader.expected}, but '{path}' looks like {other}; say {other}:{path}")
-    return reader.read(tree)
+    if other is not None and other not in (name, *benchmark.same_files):
+        raise UserError(
+            f"expected {name} with {benchmark.expected}, but '{path}' looks like {other}; say {other}:{path}"
+        )
+    return benchmark.read(tree)
 
 
 def recognise(path: Path) -> str | None:
@@ -95,21 +126,18 @@ def recognise(path: Path) -> str | None:
     return _recognise_tree(FolderSample(open_tree(path)))
 
 
+def _recognise_tree(tree: Tree) -> str | None:
+    return next((benchmark.name for benchmark in BENCHMARKS if benchmark.fits(tree)), None)
+
+
 def list_possible(path: Path) -> list[str]:
-    """Archives that class folders at a path may be of, where the names of the files do not tell which."""
+    """The benchmarks that class folders at a path may be of, where the names of the files do not say which."""
     tree = FolderSample(open_tree(path))
     names = [folders.name for folders in (IMAGENET_A, IMAGENET_R, IMAGENET_SKETCH) if folders.may_fit(tree)]
     return [*names, validation.NAME] if IMAGENET_SKETCH.name in names else names
 
 
-def _recognise_tree(tree: Tree) -> str | None:
-    return next((name for name, reader in ARCHIVES.items() if reader.fits(tree)), None)
-
-
-def _reader(name: str) -> ArchiveReader:
-    if name not in ARCHIVES:
-        raise UserError(f"expected one of {', '.join(ARCHIVES)}, got '{name}'{did_you_mean(name, ARCHIVES)}")
-    return ARCHIVES[name]
+_EXPECTED = "a frozen benchmark, a workspace with pictures, or NAME:PATH of a published archive"
 
 
 def open_collection(text: str) -> Collection:
@@ -121,88 +149,53 @@ def open_collection(text: str) -> Collection:
         return _open_workspace(folder)
     if folder.exists():
         return _open_recognised(folder)
-    name, colon, path = text.partition(":")
-    if colon and path:
+    name, _, path = text.partition(":")
+    if path:
         return open_archive(name, Path(path))
-    raise UserError(f"expected {_expected()}, got '{text}', which is no folder; check its spelling")
-
-
-def full_address(text: str) -> str:
-    """The same address with its path from the root on, so that it is found from anywhere."""
-    name, colon, path = text.partition(":")
-    if Path(text).exists() or not colon:
-        return str(Path(text).absolute())
-    return f"{name}:{Path(path).absolute()}"
+    raise UserError(f"expected {_EXPECTED}, got '{text}', which is no folder; check its spelling")
 
 
 def _open_recognised(path: Path) -> Collection:
-    """The published archive whose files lie there; else it is a workspace that is not whole."""
+    """The published archive at a path; a folder that is none must be a workspace that is not whole."""
     name = recognise(path)
     if name is not None:
         return open_archive(name, path)
     if names := list_possible(path):
         raise UserError(
             f"expected an archive whose files tell which it is, got '{path}', which by its class folders may be"
-            f" {' or '.join(names)}; say which, such as {names[0]}:{path}; {_own_photos(path)}"
+            f" {' or '.join(names)}; say which, such as {names[0]}:{path}; {_advise_run(path)}"
         )
     return _open_workspace(path)
-
-
-def describe_collection(text: str, collection: Collection) -> list[str]:
-    """What a user should know of a collection before it is shown: as what it was recognised, and its notes."""
-    unnamed = isinstance(collection, Archive) and Path(text).exists()
-    return [*([f"recognised as {collection.name}"] if unnamed else []), *collection.notes]
 
 
 def _open_workspace(folder: Path) -> WorkspaceCollection:
     try:
         return WorkspaceCollection(Workspace(folder))
     except UserError as error:
-        own = f"; {_own_photos(folder)}" if folder.is_dir() else ""
+        kind, advice = ("folder", f"; {_advise_run(folder)}") if folder.is_dir() else ("file", "")
         raise UserError(
-            f"expected {_expected()}, got the {_kind(folder)} '{folder}', which holds neither benchmark.json nor"
-            f" variants.parquet with pictures/; a published archive needs its name, such as imagenet-e:{folder}{own}"
+            f"expected {_EXPECTED}, got the {kind} '{folder}', which holds neither benchmark.json nor"
+            f" variants.parquet with pictures/; a published archive needs its name, such as imagenet-e:{folder}{advice}"
         ) from error
 
 
-def _own_photos(folder: Path) -> str:
-    """What to do with photos that are no benchmark."""
+def _advise_run(folder: Path) -> str:
+    """The command for photos that are no benchmark."""
     return f"photos of your own: `counterfoil run --images {folder}`"
 
 
-def _kind(path: Path) -> str:
-    return "folder" if path.is_dir() else "file"
+def full_address(text: str) -> str:
+    """The same address with an absolute path, so that it is found from anywhere."""
+    name, colon, path = text.partition(":")
+    if Path(text).exists() or not colon:
+        return str(Path(text).absolute())
+    return f"{name}:{Path(path).absolute()}"
 
 
-def _expected() -> str:
-    return "a frozen benchmark, a workspace with pictures, or NAME:PATH of a published archive"
-
-
-RULES: dict[str, Callable[[Study], Sequence[PaperTable]]] = {
-    "imagenet-e": imagenet_e_score.tables,
-    "imagenet-d": imagenet_d_score.tables,
-    "ximagenet-12": ximagenet_12_score.tables,
-    "imagenet-9": imagenet_9_score.tables,
-    "imagenet-c": imagenet_c_score.tables,
-    "imagenet-a": accuracy_tables("ImageNet-A", 200, both=True),
-    "imagenet-r": accuracy_tables("ImageNet-R", 200, both=True),
-    "imagenet-sketch": accuracy_tables("ImageNet-Sketch", 1000),
-    "imagenet-v2": accuracy_tables("ImageNet-V2", 1000),
-    "imagenet-val": accuracy_tables("ImageNet validation", 1000),
-    "objectnet": accuracy_tables("ObjectNet", 113, both=True),
-}
-
-
-PaperRule: TypeAlias = Callable[[Study], Sequence[PaperTable]]
-
-PAPERS: dict[str, PaperRule] = {**RULES}
-
-
-def make_paper_tables(study: Study) -> Sequence[PaperTable]:
-    """What the paper behind the study's collection would print; nothing where no paper is known."""
-    name = study.run.collection.split(" ")[0]
-    scored = tuple(PAPERS[name](study)) if name in PAPERS else ()
-    return (*scored, make_published_table(study, scored, name)) if name in list_benchmarks() else scored
+def describe_collection(text: str, collection: Collection) -> list[str]:
+    """What to print before a collection is evaluated: as what its files were recognised, and its notes."""
+    unnamed = isinstance(collection, Archive) and Path(text).exists()
+    return [*([f"recognised as {collection.name}"] if unnamed else []), *collection.notes]
 
 
 def evaluate_collection(
@@ -233,6 +226,19 @@ def evaluate_collection(
         command=f"counterfoil.evaluate_collection({str(collection) if named else opened.name!r}, {list(models)!r})",
     )
     return run_evaluation(asked, Path(out) if out is not None else None, papers=make_paper_tables)
+
+
+def find_paper_rule(study: Study) -> PaperRule | None:
+    """The rule by which the paper behind the study's collection scores; None where no paper is known."""
+    benchmark = BENCHMARK_OF.get(study.run.collection.split(" ")[0])
+    return None if benchmark is None else benchmark.make_tables
+
+
+def make_paper_tables(study: Study) -> Sequence[PaperTable]:
+    """What the paper behind the study's collection would print, and the published numbers; empty for others."""
+    name, rule = study.run.collection.split(" ")[0], find_paper_rule(study)
+    scored = tuple(rule(study)) if rule else ()
+    return (*scored, make_published_table(study, scored, name)) if name in list_benchmarks() else scored
 
 
 def picture_reader(study: Study) -> PictureLoader:
