@@ -15,12 +15,12 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
+from counterfoil.benchmark.benchmark_json import BenchmarkRecord, digest_content, read_benchmark_record
 from counterfoil.benchmark.croissant import CROISSANT, render_croissant
 from counterfoil.benchmark.frozen_benchmark import open_benchmark
 from counterfoil.benchmark.integrity import add_content_hashes, find_differences, hash_file, hash_files
 from counterfoil.benchmark.layouts import LAYOUTS, LayoutName
 from counterfoil.benchmark.manifest import COLUMNS, read_manifest
-from counterfoil.benchmark.metadata import BenchmarkRecord, digest_content, read_benchmark_record
 from counterfoil.cli import commands
 from counterfoil.errors import Unusable, UserError
 from counterfoil.sources.pixels import decode_picture

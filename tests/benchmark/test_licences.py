@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from counterfoil.benchmark.frozen_benchmark import open_benchmark
-from counterfoil.benchmark.picture_selection import is_redistributable
+from counterfoil.benchmark.licences import is_redistributable
 from counterfoil.builder import build_pictures
 from counterfoil.cli import commands
 from counterfoil.errors import UserError

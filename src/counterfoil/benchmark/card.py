@@ -1,4 +1,4 @@
-"""Dataset card; verification tables of the card; contact sheet of examples."""
+"""The dataset card (README.md) of a benchmark, and its contact sheet of examples."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
+from counterfoil.benchmark.benchmark_json import AnnotatorNote, BenchmarkRecord, VerificationNote
 from counterfoil.benchmark.layouts import DATA
 from counterfoil.benchmark.manifest import ManifestRow
-from counterfoil.benchmark.metadata import AnnotatorNote, BenchmarkRecord, VerificationNote
 from counterfoil.sources.pixels import decode_picture
 
 _MEASURES = {
@@ -22,10 +22,10 @@ _MEASURES = {
 _ABSENT = "–"
 
 
-def describe_verification(told: VerificationNote) -> Iterator[str]:
+def describe_verification(verification: VerificationNote) -> Iterator[str]:
     """What was asked with its agreement, then a row per annotator."""
-    yield from _agreement(told)
-    yield from _annotators(told.records)
+    yield from _agreement(verification)
+    yield from _annotators(verification.records)
 
 
 def escape_cell(text: str) -> str:
@@ -222,15 +222,16 @@ def _loading(record: BenchmarkRecord) -> list[str]:
 
 def _verification(record: BenchmarkRecord) -> Iterator[str]:
     yield from ("## How it was verified", "")
-    told = record.verification
-    if told is None:
+    verification = record.verification
+    if verification is None:
         yield from ("No people confirmed the pictures.", "")
         return
     yield (
-        f"{told.annotators} people answered; {told.confirmed:,} of the pictures here are confirmed. Rule: {told.rule}."
+        f"{verification.annotators} people answered; {verification.confirmed:,} of the pictures here are confirmed."
+        f" Rule: {verification.rule}."
     )
     yield ""
-    yield from describe_verification(told)
+    yield from describe_verification(verification)
 
 
 def _biases(record: BenchmarkRecord, entries: Sequence[ManifestRow]) -> Iterator[str]:

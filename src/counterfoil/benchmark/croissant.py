@@ -1,4 +1,4 @@
-"""Croissant.json."""
+"""croissant.json: the description of a benchmark in the Croissant format of MLCommons."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from counterfoil.benchmark.benchmark_json import BenchmarkRecord, FileNote
 from counterfoil.benchmark.layouts import DATA
 from counterfoil.benchmark.manifest import COLUMNS, SHOWN_COLUMNS
-from counterfoil.benchmark.metadata import BenchmarkRecord, FileNote
 from counterfoil.store.files import MANIFEST
 from counterfoil.store.parquet import Kind
 
@@ -63,8 +63,9 @@ def render_croissant(record: BenchmarkRecord, files: Mapping[str, FileNote]) -> 
         "distribution": _distribution(record, files),
         "recordSet": _record_sets(record),
     }
-    told = {"url": record.url, "datePublished": record.published}
-    return json.dumps({**about, **{name: text for name, text in told.items() if text}}, indent=1, ensure_ascii=False)
+    optional = {"url": record.url, "datePublished": record.published}
+    about |= {name: text for name, text in optional.items() if text}
+    return json.dumps(about, indent=1, ensure_ascii=False)
 
 
 def _distribution(record: BenchmarkRecord, files: Mapping[str, FileNote]) -> list[dict[str, Any]]:
@@ -73,10 +74,10 @@ def _distribution(record: BenchmarkRecord, files: Mapping[str, FileNote]) -> lis
     It would show the pictures of one benchmark's data/test-00000.tar for every other's.
     """
     shards = sorted(name for name in files if name.startswith(f"{DATA}/") and name.rsplit(".", 1)[-1] in _FORMATS)
-    found = [_file(name, files[name]) for name in (MANIFEST, *shards)]
+    parts = [_file(name, files[name]) for name in (MANIFEST, *shards)]
     if record.layout in _PICTURES:
-        found.append({"@type": "cr:FileSet", "@id": "pictures", "name": "pictures", **_PICTURES[record.layout]})
-    return found
+        parts.append({"@type": "cr:FileSet", "@id": "pictures", "name": "pictures", **_PICTURES[record.layout]})
+    return parts
 
 
 def format_size(note: FileNote) -> str:
@@ -115,12 +116,12 @@ def _properties() -> list[dict[str, Any]]:
 
 def _columns() -> list[dict[str, Any]]:
     """Pictures that are bytes in a column, with the text columns beside them."""
-    found = [
+    texts = [
         _field("images", name, "sc:Text", {"fileSet": {"@id": "pictures"}, "extract": {"column": name}})
         for name in ("id", *(name for name in SHOWN_COLUMNS if name != "id"))
     ]
     content = {"extract": {"column": "image"}, "transform": {"jsonPath": "bytes"}}
-    return [*found, _field("images", "image", "sc:ImageObject", {"fileSet": {"@id": "pictures"}, **content})]
+    return [*texts, _field("images", "image", "sc:ImageObject", {"fileSet": {"@id": "pictures"}, **content})]
 
 
 def _record_set(name: str, description: str, fields: list[dict[str, Any]]) -> dict[str, Any]:

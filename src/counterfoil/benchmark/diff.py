@@ -1,4 +1,4 @@
-"""Difference of two versions."""
+"""What changed between two versions of a benchmark, which step of the version is due, and CHANGELOG.md."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from counterfoil.benchmark.benchmark_json import BenchmarkRecord, read_benchmark_record
 from counterfoil.benchmark.integrity import is_unchanged
 from counterfoil.benchmark.manifest import Manifest, read_manifest
-from counterfoil.benchmark.metadata import BenchmarkRecord, read_benchmark_record
 from counterfoil.errors import UserError
 from counterfoil.store.files import MANIFEST
 
+CHANGELOG = "CHANGELOG.md"
+_TOP = "# Changelog\n"
 Step: TypeAlias = Literal["none", "patch", "minor", "major"]
 _KEY = ("sample_id", "edit", "level", "replicate")  # an id changes with the settings; these stay
 _ASPECTS = {
@@ -206,3 +208,20 @@ def _advise_step(comparison: BenchmarkDiff) -> str:
     if order.index(made) < order.index(step):
         return f"{now} is too small a step: a {step} one is due, since {why}"
     return f"{now} is a {made} step, {'as is due' if made == step else f'though a {step} one would do'}: {why}"
+
+
+def render_changelog(record: BenchmarkRecord, comparison: BenchmarkDiff | None, previous: Path | None) -> str:
+    """The changelog of a version, on top of the earlier one's where there is one."""
+    counts = record.counts
+    lines = [f"{counts.test} pictures of {len(record.labels.classes)} classes, {counts.reference} for reference."]
+    if comparison is not None:
+        lines += ["", f"Since {comparison.old_version}:", "", *_as_list(describe_diff(comparison)[1:])]
+    elif previous is None:
+        lines += ["", "First version."]
+    earlier = (previous / CHANGELOG).read_text(encoding="utf-8").removeprefix(_TOP) if previous else ""
+    return "\n".join([_TOP, f"## {record.version}", "", *lines, ""]) + earlier
+
+
+def _as_list(lines: list[str]) -> list[str]:
+    """Lines of the comparison as a list; those that stand under another are indented."""
+    return [f"  - {line.strip()}" if line.startswith("  ") else f"- {line}" for line in lines]

@@ -1,4 +1,4 @@
-"""Frozen benchmark as a collection."""
+"""A frozen benchmark opened as a collection: every hash verified, then its pictures read from files or shards."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from counterfoil.benchmark.benchmark_json import BenchmarkRecord, read_benchmark_record
 from counterfoil.benchmark.integrity import find_differences, read_bytes
 from counterfoil.benchmark.manifest import FileLocation, Manifest, read_manifest
-from counterfoil.benchmark.metadata import BenchmarkRecord, read_benchmark_record
 from counterfoil.errors import Unusable, UserError
 from counterfoil.labels.label_space import LabelSpace
 from counterfoil.sources.pixels import decode_picture, hash_pixels
@@ -88,11 +88,11 @@ class Benchmark(CollectionBase):
 def open_benchmark(folder: str | Path) -> Benchmark:
     """The benchmark in a folder, every hash verified; a broken one is refused."""
     path = Path(folder)
-    found = find_differences(path)
-    if found:
-        more = f", and {len(found) - 1} more" if len(found) > 1 else ""
+    differences = find_differences(path)
+    if differences:
+        more = f", and {len(differences) - 1} more" if len(differences) > 1 else ""
         raise UserError(
-            f"expected the benchmark in '{path}' as it was frozen, but it is not: {found[0]}{more};"
+            f"expected the benchmark in '{path}' as it was frozen, but it is not: {differences[0]}{more};"
             f" `counterfoil check {path}` names everything; get it again"
         )
     return Benchmark(path, read_benchmark_record(path), read_manifest(path))

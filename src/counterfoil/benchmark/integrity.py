@@ -1,4 +1,4 @@
-"""Files and pixels against their hashes; digests of a benchmark's files by their content."""
+"""The check of a frozen benchmark: every file, table and picture against the hashes that were frozen."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from counterfoil.benchmark.benchmark_json import BenchmarkRecord, FileNote, digest_content, read_benchmark_record
 from counterfoil.benchmark.croissant import CROISSANT, format_size
 from counterfoil.benchmark.manifest import FileLocation, Manifest, read_manifest
-from counterfoil.benchmark.metadata import BenchmarkRecord, FileNote, digest_content, read_benchmark_record
 from counterfoil.errors import Unusable
 from counterfoil.sources.pixels import decode_picture, hash_pixels
 from counterfoil.store.files import MANIFEST, RECORD

@@ -1,6 +1,4 @@
-"""Layouts by name.
-
-Pictures as files; layout protocol; Parquet shards with pictures; pictures in shards; WebDataset tar shards.
+"""How the pictures of a benchmark lie in its folder: as files, in Parquet shards, or in WebDataset tar shards.
 
 Nothing is compressed, since PNG already is, and nothing is dictionary-encoded: each picture's bytes lie in one piece,
 so that they are read by offset and size without a Parquet reader.

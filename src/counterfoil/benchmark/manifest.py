@@ -1,4 +1,4 @@
-"""Manifest rows of a benchmark."""
+"""manifest.parquet of a benchmark: a row per picture with its provenance and where its bytes lie."""
 
 from __future__ import annotations
 

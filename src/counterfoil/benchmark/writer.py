@@ -1,4 +1,4 @@
-"""CHANGELOG.md of versions; benchmark before it is written; benchmark folder written whole."""
+"""Write a benchmark folder: everything that it consists of as a draft, its record, then all files at once."""
 
 from __future__ import annotations
 
@@ -12,13 +12,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from counterfoil.benchmark.card import CARD, CONTACT, draw_contact_sheet, render_card
-from counterfoil.benchmark.croissant import CROISSANT, render_croissant
-from counterfoil.benchmark.diff import BenchmarkDiff, BenchmarkVersion, compare_versions, describe_diff, read_version
-from counterfoil.benchmark.integrity import THREADS, add_content_hashes, hash_files, list_files
-from counterfoil.benchmark.layouts import LAYOUTS, LayoutFolder, LayoutName
-from counterfoil.benchmark.manifest import Manifest, ManifestRow, read_manifest, sort_rows, write_manifest
-from counterfoil.benchmark.metadata import (
+from counterfoil.benchmark.benchmark_json import (
     VERSION,
     AnnotatorNote,
     BenchmarkRecord,
@@ -29,6 +23,20 @@ from counterfoil.benchmark.metadata import (
     VerificationNote,
     digest_content,
 )
+from counterfoil.benchmark.card import CARD, CONTACT, draw_contact_sheet, render_card
+from counterfoil.benchmark.croissant import CROISSANT, render_croissant
+from counterfoil.benchmark.diff import (
+    CHANGELOG,
+    BenchmarkDiff,
+    BenchmarkVersion,
+    compare_versions,
+    read_version,
+    render_changelog,
+)
+from counterfoil.benchmark.integrity import THREADS, add_content_hashes, hash_files, list_files
+from counterfoil.benchmark.layouts import LAYOUTS, LayoutFolder, LayoutName
+from counterfoil.benchmark.licences import UNKNOWN
+from counterfoil.benchmark.manifest import Manifest, ManifestRow, read_manifest, sort_rows, write_manifest
 from counterfoil.errors import Unusable, UserError
 from counterfoil.labels.label_space import LabelSpace
 from counterfoil.sources.pixels import decode_picture, hash_pixels
@@ -36,28 +44,6 @@ from counterfoil.store.atomic_folder import write_folder_atomically
 from counterfoil.store.files import RECORD
 from counterfoil.types import MiningResult, VerificationResult
 
-CHANGELOG = "CHANGELOG.md"
-_TOP = "# Changelog\n"
-
-
-def render_changelog(record: BenchmarkRecord, comparison: BenchmarkDiff | None, previous: Path | None) -> str:
-    """The changelog of a version, on top of the earlier one's where there is one."""
-    counts = record.counts
-    lines = [f"{counts.test} pictures of {len(record.labels.classes)} classes, {counts.reference} for reference."]
-    if comparison is not None:
-        lines += ["", f"Since {comparison.old_version}:", "", *_as_list(describe_diff(comparison)[1:])]
-    elif previous is None:
-        lines += ["", "First version."]
-    earlier = (previous / CHANGELOG).read_text(encoding="utf-8").removeprefix(_TOP) if previous else ""
-    return "\n".join([_TOP, f"## {record.version}", "", *lines, ""]) + earlier
-
-
-def _as_list(lines: list[str]) -> list[str]:
-    """Lines of the comparison as a list; those that stand under another are indented."""
-    return [f"  - {line.strip()}" if line.startswith("  ") else f"- {line}" for line in lines]
-
-
-UNKNOWN = "unknown"
 IN_DOUBT = "what people said is in doubt"  # begins the notes that a freeze warns of
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 
@@ -132,15 +118,15 @@ class BenchmarkDraft:
     def _verification(self) -> VerificationNote | None:
         if self.verified is None:
             return None
-        told = self.verified
+        verified = self.verified
         agreement = {
             question: {measure: value if math.isfinite(value) else None for measure, value in measures.items()}
-            for question, measures in told.agreement.items()
+            for question, measures in verified.agreement.items()
         }
         return VerificationNote(
-            rule=told.rule, questions=dict(told.questions), annotators=told.annotators, agreement=agreement,
+            rule=verified.rule, questions=dict(verified.questions), annotators=verified.annotators, agreement=agreement,
             confirmed=sum(entry.verdict == "confirmed" for entry in self.entries),
-            records=tuple(AnnotatorNote(**asdict(row)) for row in told.records), doubts=told.doubts,
+            records=tuple(AnnotatorNote(**asdict(row)) for row in verified.records), doubts=verified.doubts,
         )  # fmt: skip
 
     @property

@@ -11,11 +11,12 @@ from typing import Any
 
 import click
 
+from counterfoil.benchmark.benchmark_json import read_benchmark_record
 from counterfoil.benchmark.diff import compare_versions, describe_diff, read_version
 from counterfoil.benchmark.integrity import find_differences, find_pixel_differences
 from counterfoil.benchmark.layouts import LAYOUTS
-from counterfoil.benchmark.metadata import read_benchmark_record
-from counterfoil.benchmark.release import UNKNOWN, FreezeConfig
+from counterfoil.benchmark.licences import UNKNOWN
+from counterfoil.benchmark.release import FreezeConfig
 from counterfoil.benchmark.release import freeze as freeze_workspace
 from counterfoil.benchmark.writer import IN_DOUBT, FreezeResult, Title
 from counterfoil.errors import UserError

@@ -1,4 +1,4 @@
-"""Benchmark.json and digests."""
+"""benchmark.json: the record of a frozen benchmark, and the digests that it is known by."""
 
 from __future__ import annotations
 
