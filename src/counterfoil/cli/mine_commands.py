@@ -14,7 +14,7 @@ from counterfoil.errors import UserError
 from counterfoil.mining.miner import run_mining
 from counterfoil.mining.rules import Rule, RuleKind
 from counterfoil.mining.surrogate_answers import MiningConfig
-from counterfoil.report.words import number_of
+from counterfoil.report.words import pluralize
 
 _WITH: dict[RuleKind, str] = {
     "all": "no number",
@@ -56,7 +56,7 @@ def mine(workspace: Path, surrogates: tuple[str, ...], targets: tuple[str, ...],
     mining = run_mining(job, print_models)
     for line in mining.lines:
         click.echo(line)
-    click.echo(f"kept: {number_of(len(mining.mined.kept), 'picture')}, in {workspace / 'mined.json'}")
+    click.echo(f"kept: {pluralize(len(mining.mined.kept), 'picture')}, in {workspace / 'mined.json'}")
     click.echo(f"report: {mining.page}")
 
 

@@ -33,7 +33,7 @@ from counterfoil.report.gate import (
 from counterfoil.report.headline import write_headline
 from counterfoil.report.integrations import TRACKERS
 from counterfoil.report.page import write_report
-from counterfoil.report.words import MEANING
+from counterfoil.report.words import SURROGATE_MEANING
 from counterfoil.statistics.power import Discordance, discordance_from_accuracy, discordance_from_total, photos_needed
 from counterfoil.store.files import write_atomically
 from counterfoil.study.comparison import compare_runs
@@ -166,7 +166,7 @@ def compare(runs: tuple[Path, ...], form: str | None, **options: Any) -> None:
     else:
         click.echo(describe_comparison(found.accuracy, found.kind))
         for model in found.surrogates:
-            click.echo(f"{model} – {MEANING}.")
+            click.echo(f"{model} – {SURROGATE_MEANING}.")
         click.echo(f"\nfirst {found.first}, second {found.second}; {_COMPARED[found.kind]}\n")
         click.echo(comparison_to_text([*found.attributes, *found.levels]))
 

@@ -15,7 +15,7 @@ from counterfoil.cli.command_group import Commands
 from counterfoil.errors import UserError
 from counterfoil.plugins import check_web_extra
 from counterfoil.report.words import ABSENT as _ABSENT
-from counterfoil.report.words import number, number_of
+from counterfoil.report.words import format_number, pluralize
 from counterfoil.statistics.annotators import RULES, UNDECIDED, DecisionRule, ExclusionRule
 from counterfoil.store.workspace import Workspace
 from counterfoil.types import VerificationResult
@@ -78,7 +78,7 @@ def describe_decisions(
     """What was decided, by which rule and whose answers."""
     kept = sum(decision.kept for decision in verified.decisions)
     undecided = sum(UNDECIDED in decision.decided.values() for decision in verified.decisions)
-    yield f"rule: {verified.rule}; {number_of(verified.annotators, 'annotator')}"
+    yield f"rule: {verified.rule}; {pluralize(verified.annotators, 'annotator')}"
     decided = len(verified.decisions)
     few = pictures - decided
     yield (
@@ -86,7 +86,7 @@ def describe_decisions(
         f" too few answers {few}{' (wait for more, or decide on fewer by --fewest N)' if few else ''}"
     )
     if adjudicated:
-        yield f"decided by an administrator: {number_of(adjudicated, 'question')}"
+        yield f"decided by an administrator: {pluralize(adjudicated, 'question')}"
     for name, reason in excluded.items():
         yield f"left out: {name}, {reason}"
     yield from _describe_agreement(verified.agreement)
@@ -107,7 +107,7 @@ def _describe_agreement(agreement: Mapping[str, Mapping[str, Any]]) -> Iterator[
 def _format_measure(values: Mapping[str, Any], name: str) -> str:
     """A measure with its interval."""
     ends = (values[name + end] for end in ("", "_low", "_high"))
-    value, low, high = (_ABSENT if end is None else number(end, 2) for end in ends)
+    value, low, high = (_ABSENT if end is None else format_number(end, 2) for end in ends)
     if value == _ABSENT:
         return value
     return f"{value} (no interval)" if _ABSENT in (low, high) else f"{value} [{low}, {high}]"

@@ -37,7 +37,7 @@ from counterfoil.mining.mining_results import Candidate, MiningContent, render_m
 from counterfoil.mining.mining_words import describe_mining
 from counterfoil.mining.rules import MOST_SURROGATES_FOR_ALL, count_per_setting
 from counterfoil.mining.surrogate_answers import AskedModel, MiningConfig, SurrogateAnswers, ask_models
-from counterfoil.report.words import listed, number_of
+from counterfoil.report.words import join_words, pluralize
 from counterfoil.run_result import ExecutionPlan
 from counterfoil.statistics.answers import Details
 from counterfoil.statistics.confusion import donor_confusion, find_confusions
@@ -253,7 +253,7 @@ def _notes(picked: MinedAnswers) -> list[str]:
         notes.append(f"{missing} answers of {model} could not be scored: they are no failures and count nowhere.")
     photos = len(set(asked.photo[picked.choice.kept]))
     if photos < _FEWEST_PHOTOS:
-        notes.append(f"What is kept is of {number_of(photos, 'photo')}: too few to say much about other photos.")
+        notes.append(f"What is kept is of {pluralize(photos, 'photo')}: too few to say much about other photos.")
     if not picked.targets and asked.surrogates > 1:
         notes.append("No target was given: whether the failures carry over is told by surrogates left out of choosing.")
     if asked.surrogates == 1:
@@ -261,7 +261,7 @@ def _notes(picked: MinedAnswers) -> list[str]:
         if not picked.targets:
             notes.append("Nothing tells whether its failures carry over; add a model that has no say by --target.")
     notes += [
-        f"{listed(kin)} are of one family ({family}): where one is left out its kin choose, so their selection bias"
+        f"{join_words(kin)} are of one family ({family}): where one is left out its kin choose, so their selection bias"
         " is against an unseen model of that family, and too small against others."
         for family, kin in _shared_families(picked).items()
     ]

@@ -15,7 +15,7 @@ from counterfoil.report.chart_parts import Axis, Style, Tick, assign_styles
 from counterfoil.report.content import ReportContent
 from counterfoil.report.gallery import GallerySection, build_gallery
 from counterfoil.report.page import create_environment, embed_script
-from counterfoil.report.words import describe_donor_confusion, interval, number
+from counterfoil.report.words import describe_donor_confusion, describe_interval, format_interval, format_number
 from counterfoil.statistics.intervals import Estimate
 from counterfoil.types import Run
 
@@ -87,9 +87,10 @@ def mark_transfers(transfers: Sequence[Transfer], styles: Mapping[str, Style]) -
             at=row.failing.value,
             low=row.failing.ci_low,
             high=row.failing.ci_high,
-            value=f"{number(row.failing.value)} {interval(row.failing)}",
-            label=f"{row.name}: fails on {number(row.failing.value)} % of the kept pictures, 95 % interval "
-            f"{number(row.failing.ci_low)} to {number(row.failing.ci_high)}; on {number(row.base.value)} % of all",
+            value=f"{format_number(row.failing.value)} {format_interval(row.failing)}",
+            label=f"{row.name}: fails on {format_number(row.failing.value)} % of the kept pictures, "
+            f"{describe_interval(row.failing.ci_low, row.failing.ci_high)}; "
+            f"on {format_number(row.base.value)} % of all",
         )
         for row in transfers
         if row.failing.n
@@ -113,8 +114,8 @@ def _chart(
 
 def _mark(model: str, point: CurvePoint, value: Estimate, axis: Axis) -> CurveMark:
     label = (
-        f"{model}, chosen by {point.size}: {number(value.value)} %, 95 % interval {number(value.ci_low)} to "
-        f"{number(value.ci_high)}, mean over {point.groups} groups"
+        f"{model}, chosen by {point.size}: {format_number(value.value)} %, "
+        f"{describe_interval(value.ci_low, value.ci_high)}, mean over {point.groups} groups"
     )
     low, high = (_from_top(value.value if math.isnan(end) else end) for end in (value.ci_low, value.ci_high))
     return CurveMark(axis.at(point.size), _from_top(value.value), low, high, label)
@@ -135,9 +136,15 @@ _MOST_CLASSES = 100  # in the table; all of them are in mining.json
 def render_mining(content: MiningContent) -> str:
     """The page as text; what comes from files, labels or models is escaped, and no script but ours may run."""
     styles = assign_styles([model.name for model in content.models])
-    filters = (words.count, words.number, words.p_value, words.sentence_start, words.unbroken)
+    filters = (
+        words.format_count,
+        words.format_number,
+        words.format_p_value,
+        words.capitalize_first,
+        words.keep_together,
+    )
     return (
-        create_environment(*filters, words.interval, describe_donor_confusion, templates=_TEMPLATES)
+        create_environment(*filters, words.format_interval, describe_donor_confusion, templates=_TEMPLATES)
         .get_template("mining.html")
         .render(
             content=content,

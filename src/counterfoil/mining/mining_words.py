@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from counterfoil.mining.mining_results import Curve, MiningContent, SelectionBias, Transfer
-from counterfoil.report.words import interval, listed, number, number_of
+from counterfoil.report.words import format_interval, format_number, join_words, pluralize
 from counterfoil.statistics.intervals import Estimate
 
 
@@ -23,12 +23,12 @@ def describe_mining(content: MiningContent) -> list[str]:
 
 def format_percent(value: Estimate) -> str:
     """A share with its interval."""
-    return f"{number(value.value)} % {interval(value)}"
+    return f"{format_number(value.value)} % {format_interval(value)}"
 
 
 def format_points(value: Estimate) -> str:
     """A difference with its interval."""
-    return f"{number(value.value)} points {interval(value)}"
+    return f"{format_number(value.value)} points {format_interval(value)}"
 
 
 def describe_yield(content: MiningContent) -> str:
@@ -36,7 +36,7 @@ def describe_yield(content: MiningContent) -> str:
     whole = content.yields[0]
     balanced = f", {content.kept} after balancing" if content.kept < content.chosen else ""
     return (
-        f"Of {number_of(whole.candidates, 'picture')} of {number_of(content.photos, 'photo')} {content.chosen} are"
+        f"Of {pluralize(whole.candidates, 'picture')} of {pluralize(content.photos, 'photo')} {content.chosen} are"
         f" chosen ({format_percent(whole.share)}){balanced}: {content.rule}."
     )
 
@@ -49,7 +49,7 @@ def describe_transfer(row: Transfer) -> str:
         return f"{who} has no answer to what is kept that could be scored."
     told = f"{who} fails on {format_percent(row.failing)} of what is kept, "
     if row.more.value == row.more.value:
-        told += f"against {number(row.base.value)} % of all candidates: {format_points(row.more)} more"
+        told += f"against {format_number(row.base.value)} % of all candidates: {format_points(row.more)} more"
     else:
         told += "which is every candidate: there is nothing to compare with"
     if row.lost.n and row.lost.value == row.lost.value:
@@ -64,16 +64,17 @@ def describe_curve(curves: Sequence[Curve]) -> Iterator[str]:
     who = "targets" if targets else "surrogates that were left out of choosing"
     sizes = sorted({point.size for curve in shown for point in curve.points})
     means = {size: _mean_accuracy(shown, size) for size in sizes}
-    told = [f"{number(mean)} % for {size}" for size, mean in means.items() if mean == mean]
+    told = [f"{format_number(mean)} % for {size}" for size, mean in means.items() if mean == mean]
     if told:
-        yield f"By the number of surrogates that choose together, {who} are right on {listed(told)}."
+        yield f"By the number of surrogates that choose together, {who} are right on {join_words(told)}."
 
 
 def describe_bias(row: SelectionBias) -> str:
     """How much of a surrogate's low accuracy is selection."""
     told = (
-        f"{row.model} is right on {number(row.chosen_by_all.value)} % of what all surrogates chose and on "
-        f"{number(row.chosen_by_others.value)} % of what the others chose: choosing costs it {format_points(row.bias)}"
+        f"{row.model} is right on {format_number(row.chosen_by_all.value)} % of what all surrogates chose and on "
+        f"{format_number(row.chosen_by_others.value)} % of what the others chose: choosing costs it "
+        f"{format_points(row.bias)}"
     )
     if row.adjusted.value == row.adjusted.value:
         told += f", {format_points(row.adjusted)} adjusted for how hard the two sets are to the targets"
@@ -86,8 +87,8 @@ def _describe_spread(content: MiningContent) -> Iterator[str]:
             plural = {"class": "classes", "attribute": "attributes"}[row.over]
             yield (
                 f"What is kept comes from {row.spread.filled} of {row.spread.groups} {plural}, as even as "
-                f"{number(row.spread.effective)} equal ones; {content.names.get(row.largest, row.largest)} has most, "
-                f"{number(100 * row.spread.largest)} %."
+                f"{format_number(row.spread.effective)} equal ones; "
+                f"{content.names.get(row.largest, row.largest)} has most, {format_number(100 * row.spread.largest)} %."
             )
 
 

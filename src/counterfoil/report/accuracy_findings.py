@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from counterfoil.report.drop_findings import Finding, make_finding, report_too_few
-from counterfoil.report.words import attribute_name, count, interval, listed, number, number_of
+from counterfoil.report.words import format_count, format_interval, format_number, join_words, name_attribute, pluralize
 from counterfoil.statistics.accuracy import ALL, GroupAccuracy
 from counterfoil.statistics.drops import FEWEST_PHOTOS
 from counterfoil.statistics.intervals import Estimate
@@ -41,10 +41,12 @@ def with_accuracies(findings: Sequence[Finding], rows: Sequence[GroupAccuracy]) 
 
 def _accuracy(row: GroupAccuracy, rows: Sequence[GroupAccuracy]) -> Finding:
     """With the accuracy on the originals, or where there are none, with that of the five best answers."""
-    pictures = number_of(row.top1.n, "picture") if row.photos == row.top1.n else _counted(row)
+    pictures = pluralize(row.top1.n, "picture") if row.photos == row.top1.n else _counted(row)
     sentence = f"right on {_rate(row.top1)} of the {pictures}"
     before = [other for other in rows if other.model == row.model and other.attribute == "original"]
-    qualified = [f"on {_rate(other.top1)} of the unedited photos (n = {count(other.photos)})" for other in before[:1]]
+    qualified = [
+        f"on {_rate(other.top1)} of the unedited photos (n = {format_count(other.photos)})" for other in before[:1]
+    ]
     if not before and row.top5.n:
         qualified = [f"the truth is among its five best answers on {_rate(row.top5)}"]
     return make_finding(row.model, "accuracy", (f"{row.model} is {sentence}", sentence), qualified)
@@ -54,21 +56,21 @@ def _attributes(model: str, rows: Sequence[GroupAccuracy]) -> list[Finding]:
     """Attributes as wholes: a mined set scatters few photos over many edits and levels."""
     whole = sorted((row for row in whole_attributes(rows) if row.model == model), key=lambda row: row.top1.value)
     enough = [row for row in whole if row.photos >= FEWEST_PHOTOS]
-    few = listed([f"{attribute_name(row.attribute)} ({row.photos})" for row in whole if row not in enough])
+    few = join_words([f"{name_attribute(row.attribute)} ({row.photos})" for row in whole if row not in enough])
     if len(whole) < 2 or not enough:
         return []
-    lines = [(attribute_name(row.attribute), f"{_rate(row.top1)} of {_counted(row)}") for row in enough]
+    lines = [(name_attribute(row.attribute), f"{_rate(row.top1)} of {_counted(row)}") for row in enough]
     lines += [("too few photos:", few)] if few else []
     text = f"{_HEADING}: {'; '.join(f'{name} {words}' for name, words in lines)}."
     return [Finding(model=model, kind="by_attribute", text=text, heading=_HEADING, lines=tuple(lines))]
 
 
 def _counted(row: GroupAccuracy) -> str:
-    return f"{number_of(row.top1.n, 'picture')} ({number_of(row.photos, 'photo')})"
+    return f"{pluralize(row.top1.n, 'picture')} ({pluralize(row.photos, 'photo')})"
 
 
 def _rate(rate: Estimate) -> str:
-    return f"{number(rate.value)} % {interval(rate)}"
+    return f"{format_number(rate.value)} % {format_interval(rate)}"
 
 
 def _lowest(rows: Sequence[GroupAccuracy], model: str) -> list[Finding]:
@@ -78,10 +80,10 @@ def _lowest(rows: Sequence[GroupAccuracy], model: str) -> list[Finding]:
         return []
     lowest, *others = sorted(kinds, key=lambda row: row.top1.value)
     near = [row for row in others if row.top1.ci_low <= lowest.top1.ci_high]
-    text = f"Lowest on {kind_name(lowest)}: {_rate(lowest.top1)} (n = {count(lowest.top1.n)})"
+    text = f"Lowest on {kind_name(lowest)}: {_rate(lowest.top1)} (n = {format_count(lowest.top1.n)})"
     if near:
         names = [kind_name(row) for row in near]
-        text += f"; {listed(names) if len(near) <= _MOST_NAMED else f'{len(near)} other kinds'} may be as low"
+        text += f"; {join_words(names) if len(near) <= _MOST_NAMED else f'{len(near)} other kinds'} may be as low"
     return [Finding(model=model, kind="weakest", text=f"{text}.")]
 
 
@@ -112,7 +114,7 @@ def _divided(rows: Sequence[GroupAccuracy], edit: str) -> bool:
 def kind_name(row: GroupAccuracy) -> str:
     """What people call a kind of picture."""
     if row.edit == ALL:
-        return attribute_name(row.attribute)
+        return name_attribute(row.attribute)
     return row.edit if row.level in (ALL, "", row.edit) else f"{row.edit} {row.level}"
 
 
@@ -127,7 +129,8 @@ def _compare_models(overall: Sequence[GroupAccuracy], surrogates: Sequence[str])
         text = "The pictures do not tell the models apart overall: a ranking of them would be noise."
         return [Finding(model="", kind="models", text=text + left_out)]
     tied = [row.model for row in others if row not in clear]
-    text = f"Overall {best.model} is right more often than {listed([row.model for row in clear])}"
-    text += f" ({number(best.top1.value)} % against {listed([f'{number(row.top1.value)} %' for row in clear])})"
-    text += f"; it cannot be told apart from {listed(tied)}" if tied else ""
+    text = f"Overall {best.model} is right more often than {join_words([row.model for row in clear])}"
+    rates = join_words([f"{format_number(row.top1.value)} %" for row in clear])
+    text += f" ({format_number(best.top1.value)} % against {rates})"
+    text += f"; it cannot be told apart from {join_words(tied)}" if tied else ""
     return [Finding(model="", kind="models", text=f"{text}.{left_out}")]

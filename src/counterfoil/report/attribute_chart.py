@@ -10,7 +10,14 @@ from counterfoil.report.chart_parts import PERCENT, Axis, Style, Tick, assign_st
 from counterfoil.report.content import ReportContent
 from counterfoil.report.drop_findings import SURFACE, representative_rows
 from counterfoil.report.forest_chart import ForestMark, Lane, accuracy_lane, drop_lane, group, place_marks
-from counterfoil.report.words import attribute_name, describe_row, interval, number, points, sentence_start
+from counterfoil.report.words import (
+    capitalize_first,
+    describe_row,
+    format_drop,
+    format_interval,
+    format_number,
+    name_attribute,
+)
 from counterfoil.statistics.accuracy import GroupAccuracy
 from counterfoil.statistics.drops import FEWEST_PHOTOS
 from counterfoil.study.runs import find_surrogates
@@ -71,11 +78,11 @@ def _chart_drops(content: ReportContent) -> AttributeChart | None:
         return None
     lanes = []
     for row in sorted(shown, key=lambda row: -row.drop):
-        label = f"{row.model}, {row.attribute}: {describe_row(row)}, drop {points(row)}"
+        label = f"{row.model}, {row.attribute}: {describe_row(row)}, drop {format_drop(row)}"
         lanes.append((row.attribute, (drop_lane(row, styles[row.model], label), describe_row(row))))
     groups = group(lanes)
     rows = [
-        _Row(sentence_start(attribute_name(name)), name in SURFACE, groups[name])
+        _Row(capitalize_first(name_attribute(name)), name in SURFACE, groups[name])
         for name in sorted(groups, key=lambda attribute: attribute in SURFACE)
     ]
     axis = Axis.linear([bound for row in shown for bound in (row.ci_low, row.ci_high, row.drop)])
@@ -89,17 +96,17 @@ def _chart_accuracies(content: ReportContent) -> AttributeChart | None:
     surrogates = find_surrogates(content.run)
 
     def lane(row: GroupAccuracy) -> tuple[Lane, str]:
-        label = f"{row.model}: right on {number(row.top1.value)} % {interval(row.top1)}"
+        label = f"{row.model}: right on {format_number(row.top1.value)} % {format_interval(row.top1)}"
         return accuracy_lane(row, styles[row.model], surrogates, label), ""
 
     enough = sorted((row for row in kinds if row.photos >= FEWEST_PHOTOS), key=lambda row: row.top1.value)
-    groups = group([(attribute_name(row.attribute) if by_attribute else kind_name(row), lane(row)) for row in enough])
+    groups = group([(name_attribute(row.attribute) if by_attribute else kind_name(row), lane(row)) for row in enough])
     overall = [lane(row) for row in content.accuracies if row.overall and row.photos >= FEWEST_PHOTOS]
     shown = {"all pictures": overall} if overall else {}
     shown |= dict(list(groups.items())[:_MOST_KINDS]) if len(groups) > 1 else {}
     if not shown:
         return None
-    rows = [_Row(sentence_start(name), False, lanes) for name, lanes in shown.items()]
+    rows = [_Row(capitalize_first(name), False, lanes) for name, lanes in shown.items()]
     return _lay_out(rows, PERCENT, styles, "percent")._replace(left_out=max(0, len(groups) - _MOST_KINDS))
 
 

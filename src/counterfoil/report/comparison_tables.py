@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from counterfoil.report.csv_tables import to_csv
 from counterfoil.report.drop_findings import differ_significantly
 from counterfoil.report.summary_json import contrast_record
-from counterfoil.report.words import interval, number, p_value
+from counterfoil.report.words import format_interval, format_number, format_p_value
 from counterfoil.statistics.drops import FEWEST_PHOTOS
 from counterfoil.statistics.paired import Contrast
 
@@ -34,8 +34,14 @@ def _cells(row: Contrast) -> tuple[str, ...]:
     names = (row.condition.attribute, row.condition.edit, row.condition.level, str(row.n))
     if row.n < FEWEST_PHOTOS:
         return (*names, "", "", "", "", "", "too few")
-    values = (number(row.value_first), number(row.value_second), number(row.difference))
-    return (*names, *values, interval(row), p_value(row.p_holm), "differ" if differ_significantly(row) else "")
+    values = (format_number(row.value_first), format_number(row.value_second), format_number(row.difference))
+    return (
+        *names,
+        *values,
+        format_interval(row),
+        format_p_value(row.p_holm),
+        "differ" if differ_significantly(row) else "",
+    )
 
 
 def comparison_to_csv(rows: Sequence[Contrast]) -> str:
@@ -69,7 +75,7 @@ def describe_comparison(accuracy: Contrast, kind: str = "drops") -> str:
     """How the two do on the unedited photos, or on all pictures where there are none."""
     pictures = "the unedited photos" if kind == "drops" else "all pictures"
     return (
-        f"On {pictures} {accuracy.first} is right on {number(accuracy.value_first)} % and {accuracy.second} "
-        f"on {number(accuracy.value_second)} %: difference {number(accuracy.difference)} points "
-        f"{interval(accuracy)}, n = {accuracy.n}."
+        f"On {pictures} {accuracy.first} is right on {format_number(accuracy.value_first)} % and {accuracy.second} "
+        f"on {format_number(accuracy.value_second)} %: difference {format_number(accuracy.difference)} points "
+        f"{format_interval(accuracy)}, n = {accuracy.n}."
     )

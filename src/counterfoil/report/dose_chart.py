@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from counterfoil.report.chart_parts import Axis, PointMark, Style, Tick, assign_styles
-from counterfoil.report.words import number
+from counterfoil.report.words import describe_interval, format_number
 from counterfoil.statistics.dose import DosePoint, dose_curve
 from counterfoil.statistics.drops import FEWEST_PHOTOS
 from counterfoil.types import Drop
@@ -82,6 +82,6 @@ def _mark(point: DosePoint, x: float, style: Style) -> PointMark:
         low=_Y_AXIS.from_top(point.low, _HEIGHT),
         high=_Y_AXIS.from_top(point.high, _HEIGHT),
         filled=point.significant,
-        label=f"{point.model}, {point.level}: object {number(point.object_share)} % of the picture, accuracy "
-        f"{number(point.accuracy)} %, 95 % interval {number(point.low)} to {number(point.high)}, n = {point.n}",
+        label=f"{point.model}, {point.level}: object {format_number(point.object_share)} % of the picture, accuracy "
+        f"{format_number(point.accuracy)} %, {describe_interval(point.low, point.high)}, n = {point.n}",
     )

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from counterfoil.report.words import (
-    attribute_name,
     brackets_to_comma,
+    capitalize_first,
     describe_change,
     describe_row,
-    gain,
-    interval,
-    listed,
-    number,
-    number_of,
-    points,
-    sentence_start,
+    format_drop,
+    format_gain,
+    format_interval,
+    format_number,
+    join_words,
+    name_attribute,
+    pluralize,
 )
 from counterfoil.statistics.drops import FEWEST_PHOTOS, is_significant
 from counterfoil.statistics.intervals import Estimate
@@ -60,8 +60,8 @@ def make_finding(model: str, kind: Kind, sentence: tuple[str, str], qualified: S
         model=model,
         kind=kind,
         text=f"{'; '.join([text, *qualified])}.",
-        brief=f"{sentence_start(brief)}.",
-        qualification=sentence_start(f"{'; '.join(qualified)}.") if qualified else "",
+        brief=f"{capitalize_first(brief)}.",
+        qualification=capitalize_first(f"{'; '.join(qualified)}.") if qualified else "",
     )
 
 
@@ -85,7 +85,7 @@ class _Table:
     @property
     def correction(self) -> str:
         """Why a row whose interval leaves out zero is not significant."""
-        return f"after Holm's correction over {number_of(self.tested, 'row')}"
+        return f"after Holm's correction over {pluralize(self.tested, 'row')}"
 
 
 def describe_drops(
@@ -162,7 +162,7 @@ def _describe_model(rows: Sequence[Drop], table: _Table) -> list[Finding]:
 
 def _accuracy(rows: Sequence[Drop]) -> Finding:
     row = max(rows, key=lambda row: row.n)
-    sentence = f"right on {number(row.accuracy_original)} % of the unedited photos (n = {row.n})"
+    sentence = f"right on {format_number(row.accuracy_original)} % of the unedited photos (n = {row.n})"
     return make_finding(row.model, "accuracy", (f"{row.model} is {sentence}", sentence))
 
 
@@ -183,12 +183,12 @@ def _weakest(rows: Sequence[Drop], table: _Table) -> list[Finding]:
 
 
 def _costliest(first: Drop, rivals: Sequence[Drop], apart: str, table: _Table) -> Finding:
-    name = sentence_start(attribute_name(first.attribute))
+    name = capitalize_first(name_attribute(first.attribute))
     others = [row for row in _worst_by_attribute(rivals) if row.attribute != first.attribute]
-    near = [attribute_name(row.attribute) for row in others if row.ci_high > first.ci_low]
-    named = listed(near) if len(near) <= _MOST_NAMED else f"{len(near)} other attributes"
+    near = [name_attribute(row.attribute) for row in others if row.ci_high > first.ci_low]
+    named = join_words(near) if len(near) <= _MOST_NAMED else f"{len(near)} other attributes"
     qualified = [f"{named} may cost as much" if near else "", _better_model(first, table.clear), apart]
-    cost = f"{describe_row(first)}, {points(first)}"
+    cost = f"{describe_row(first)}, {format_drop(first)}"
     sentence = (f"{name} costs {first.model} most: {cost} (n = {first.n})", f"{name} costs most: {cost}")
     return make_finding(first.model, "weakest", sentence, [part for part in qualified if part])
 
@@ -201,7 +201,7 @@ def _better_model(row: Drop, clear: Sequence[Contrast]) -> str:
     if not better:
         return ""
     best = max(better, key=lambda contrast: contrast.difference)
-    return f"{best.second} is {number(best.difference)} points better {interval(best)}"
+    return f"{best.second} is {format_number(best.difference)} points better {format_interval(best)}"
 
 
 def _exchanged(contrast: Contrast) -> Contrast:
@@ -222,9 +222,9 @@ def _list_drops(heading: str, rows: Sequence[Drop]) -> list[Finding]:
     if not rows:
         return []
     first, *others = rows
-    parts = [f"{attribute_name(first.attribute)} {points(first)}"]
-    parts += [f"{attribute_name(row.attribute)} {number(row.drop)} {interval(row)}" for row in others]
-    lines = tuple((attribute_name(row.attribute), f"{points(row)}, {describe_row(row)}") for row in rows)
+    parts = [f"{name_attribute(first.attribute)} {format_drop(first)}"]
+    parts += [f"{name_attribute(row.attribute)} {format_number(row.drop)} {format_interval(row)}" for row in others]
+    lines = tuple((name_attribute(row.attribute), f"{format_drop(row)}, {describe_row(row)}") for row in rows)
     text = f"{heading}: {'; '.join(parts)}."
     return [Finding(model=first.model, kind="costly", text=text, heading=heading, lines=lines)]
 
@@ -240,7 +240,7 @@ def _nothing_costs(rows: Sequence[Drop], table: _Table) -> list[Finding]:
         few = f"{table.few} of its {table.few + len(rows)} rows {rest} on fewer than {FEWEST_PHOTOS} photos"
         start, end = "The table of drops is too thin to say which attribute costs", f"most: {few}"
     corrected = f" {table.correction}" if excludes_zero(largest) else ""
-    most = f"{attribute_name(largest.attribute)}: {describe_row(largest)}, {points(largest)} (n = {largest.n})"
+    most = f"{name_attribute(largest.attribute)}: {describe_row(largest)}, {format_drop(largest)} (n = {largest.n})"
     qualified = [f"the largest drop measured, not significant{corrected}, is {most}"]
     return [make_finding(largest.model, "weakest", (f"{start} {largest.model} {end}", f"{start} {end}"), qualified)]
 
@@ -249,9 +249,9 @@ def _improved(rows: Sequence[Drop]) -> list[Finding]:
     better = [row for row in rows if is_significant(row) and row.drop < 0]
     if not better:
         return []
-    lines = tuple((attribute_name(row.attribute), f"{gain(row)}, {describe_row(row)}") for row in better)
+    lines = tuple((name_attribute(row.attribute), f"{format_gain(row)}, {describe_row(row)}") for row in better)
     heading = "Accuracy rises through"
-    text = f"{heading} {listed([f'{name} ({rise})' for name, rise in lines])}."
+    text = f"{heading} {join_words([f'{name} ({rise})' for name, rise in lines])}."
     return [Finding(model=better[0].model, kind="improved", text=text, heading=heading, lines=lines)]
 
 
@@ -263,11 +263,11 @@ def _unclear(rows: Sequence[Drop], table: _Table) -> list[Finding]:
         return []
     corrected = {row.attribute for row in unclear if excludes_zero(row)}
     attributes = dict.fromkeys(row.attribute for row in unclear)
-    plain = [attribute_name(name) for name in attributes if name not in corrected]
-    text = f"Not significant: {listed(plain)}. " if plain else ""
+    plain = [name_attribute(name) for name in attributes if name not in corrected]
+    text = f"Not significant: {join_words(plain)}. " if plain else ""
     if corrected:
-        close = [attribute_name(name) for name in attributes if name in corrected]
-        text += f"Not significant {table.correction}: {listed(close)}. "
+        close = [name_attribute(name) for name in attributes if name in corrected]
+        text += f"Not significant {table.correction}: {join_words(close)}. "
     text += _power(_worst_by_attribute(unclear), table)
     return [Finding(model=unclear[0].model, kind="unclear", text=text)]
 
@@ -279,7 +279,7 @@ def _power(rows: Sequence[Drop], table: _Table) -> str:
     missed = [table.unseen[key] for key in keys if key in table.unseen]
     if not missed:
         return f"{start} this does not prove that they cost nothing."
-    return f"{start} a drop of {number(max(missed), 0)} points would go unseen in one run of five."
+    return f"{start} a drop of {format_number(max(missed), 0)} points would go unseen in one run of five."
 
 
 def _control(rows: Sequence[Drop], table: _Table) -> list[Finding]:
@@ -292,10 +292,10 @@ def _control_cost(row: Drop, table: _Table) -> str:
     if row.level not in _OWN_CONTROL:
         name = f"The collection's own control ({row.level}), made by its authors with nothing changed"
     if is_significant(row):
-        effect = f"costs {points(row)}" if row.drop >= 0 else f"raises accuracy by {gain(row)}"
+        effect = f"costs {format_drop(row)}" if row.drop >= 0 else f"raises accuracy by {format_gain(row)}"
         return f"{name}: {effect} by itself, so read the other drops against it."
     corrected = f" {table.correction}" if excludes_zero(row) else ""
-    return f"{name}: no significant change{corrected}, drop {points(row)}."
+    return f"{name}: no significant change{corrected}, drop {format_drop(row)}."
 
 
 def _presence(rows: Sequence[Drop]) -> list[Finding]:
@@ -303,8 +303,8 @@ def _presence(rows: Sequence[Drop]) -> list[Finding]:
         Finding(
             model=row.model,
             kind="presence",
-            text=f"Diagnostic: without the object ({row.edit}) still right on {number(row.accuracy)} % (n = {row.n}), "
-            "from the background alone.",
+            text=f"Diagnostic: without the object ({row.edit}) still right on {format_number(row.accuracy)} % "
+            f"(n = {row.n}), from the background alone.",
         )
         for row in rows
         if row.attribute == "presence"
@@ -325,9 +325,9 @@ def _compare_models(clear: Sequence[Contrast]) -> list[Finding]:
 
 
 def _compare_pair(row: Contrast) -> str:
-    name = sentence_start(attribute_name(row.condition.attribute))
+    name = capitalize_first(name_attribute(row.condition.attribute))
     change = brackets_to_comma(describe_change(row.condition.edit, row.condition.level))
     return (
-        f"{name} ({change}): {row.second} loses {number(row.difference)} points less than "
-        f"{row.first} {interval(row)}, paired by photo (n = {row.n})."
+        f"{name} ({change}): {row.second} loses {format_number(row.difference)} points less than "
+        f"{row.first} {format_interval(row)}, paired by photo (n = {row.n})."
     )

@@ -31,7 +31,7 @@ from counterfoil.report.drawing import (
 from counterfoil.report.forest_chart import LANE, ForestChart, ForestRow, build_accuracy_chart, build_drops_chart
 from counterfoil.report.heat_maps import Cell, build_heat_map
 from counterfoil.report.scatter_chart import HEIGHT, Panel, build_scatter_chart
-from counterfoil.report.words import attribute_name, marked, number, sentence_start
+from counterfoil.report.words import capitalize_first, format_number, mark_surrogate, name_attribute
 from counterfoil.study.runs import find_surrogates
 from counterfoil.types import Run
 
@@ -105,12 +105,12 @@ def _draw_forest(chart: ForestChart, styles: Sequence[Style], run: Run, caption:
     for tick in chart.ticks:
         x = _LEFT + width * tick.at / 100
         items.append(DrawnLine(x, top, x, bottom, MUTED if tick.value == 0 else GRID, 0.8 if tick.value == 0 else 0.5))
-        items.append(Label(x, bottom + 11, number(tick.value, 0), 7, "middle", MUTED))
+        items.append(Label(x, bottom + 11, format_number(tick.value, 0), 7, "middle", MUTED))
     items.append(Label(_LEFT + width / 2, bottom + 22, caption, 7, "middle", MUTED))
     y = top
     for name, row in rows:
         if name:
-            items.append(Label(4, y + 8, sentence_start(name), 8, bold=True))
+            items.append(Label(4, y + 8, capitalize_first(name), 8, bold=True))
             y += 10
         items += _draw_forest_row(row, y, width)
         y += _LANE * len(row.values) + _GAP
@@ -136,7 +136,7 @@ def _draw_dose(chart: DoseChart, run: Run) -> Drawing:
     for tick in chart.y_ticks:
         y = frame.top + tick.at * scale
         items.append(DrawnLine(frame.left, y, frame.left + frame.width, y, GRID, 0.5))
-        items.append(Label(frame.left - 5, y + 2.5, number(tick.value, 0), 7, "end", MUTED))
+        items.append(Label(frame.left - 5, y + 2.5, format_number(tick.value, 0), 7, "end", MUTED))
     for tick in chart.x_ticks:
         x = frame.left + frame.width * tick.at / 100
         items.append(Label(x, bottom + 11, f"{tick.value:g}{chart.unit}", 7, "middle", MUTED))
@@ -189,7 +189,7 @@ def _shrink(cells: Sequence[Cell], width: float) -> float:
 
 
 def _cell_text(cell: Cell) -> str:
-    return f"{number(cell.drop)} {cell.letters}".strip()
+    return f"{format_number(cell.drop)} {cell.letters}".strip()
 
 
 def _draw_cell(cell: Cell | None, frame: _Frame, shrink: float) -> Iterator[Item]:
@@ -225,11 +225,11 @@ def _draw_scatter(content: ReportContent) -> Drawing | None:
 def _draw_panel(panel: Panel, frame: _Frame) -> Iterator[Item]:
     left, top, width, height = frame
     scale = height / HEIGHT
-    yield Label(left, top - 5, sentence_start(attribute_name(panel.attribute)), 7.5, bold=True)
+    yield Label(left, top - 5, capitalize_first(name_attribute(panel.attribute)), 7.5, bold=True)
     for tick in panel.y_ticks:
         y = top + tick.at * scale
         yield DrawnLine(left, y, left + width, y, MUTED if tick.value == 0 else GRID, 0.5)
-        yield Label(left - 4, y + 2.5, number(tick.value, 0), 6.5, "end", MUTED)
+        yield Label(left - 4, y + 2.5, format_number(tick.value, 0), 6.5, "end", MUTED)
     for tick in (panel.x_ticks[0], panel.x_ticks[-1]):
         yield Label(left + width * tick.at / 100, top + height + 10, f"{tick.value:g} %", 6.5, "middle", MUTED)
     for mark in panel.marks:
@@ -241,4 +241,4 @@ def _draw_legend(styles: Sequence[Style], run: Run) -> Iterator[Item]:
     for place, style in enumerate(styles):
         y = _TOP + _LEGEND * place
         yield DrawnMark(8, y - 2.6, style.place)
-        yield Label(16, y, marked(style.model, surrogates), 7.5)
+        yield Label(16, y, mark_surrogate(style.model, surrogates), 7.5)

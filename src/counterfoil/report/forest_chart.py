@@ -8,7 +8,7 @@ from collections.abc import Hashable, Sequence
 from typing import NamedTuple, TypeVar
 
 from counterfoil.report.chart_parts import PERCENT, Axis, Style, Tick, assign_styles
-from counterfoil.report.words import MARK, attribute_name, count, number
+from counterfoil.report.words import SURROGATE_MARK, describe_interval, format_count, format_number, name_attribute
 from counterfoil.statistics.accuracy import ALL, GroupAccuracy
 from counterfoil.statistics.drops import FEWEST_PHOTOS, is_significant
 from counterfoil.types import Drop
@@ -66,7 +66,7 @@ class Lane(NamedTuple):
     def text(self) -> str:
         """The number with its interval, or why there is none."""
         if self.has_enough:
-            return f"{number(self.value)} [{number(self.low)}, {number(self.high)}]"
+            return f"{format_number(self.value)} [{format_number(self.low)}, {format_number(self.high)}]"
         return "too few" if self.n else "no data"
 
 
@@ -127,7 +127,7 @@ def build_drops_chart(drops: Sequence[Drop]) -> ForestChart | None:
     axis = Axis.linear(bounds)
     levels = group([((row.attribute, row.edit, row.level), lane) for row, lane in zip(rows, lanes, strict=True)])
     groups = group([(key[0], _row(key[1], key[2], members, axis)) for key, members in levels.items()])
-    named = [(attribute, attribute_name(attribute), members) for attribute, members in groups.items()]
+    named = [(attribute, name_attribute(attribute), members) for attribute, members in groups.items()]
     return ForestChart(axis.ticks, axis.at(0), named)
 
 
@@ -148,7 +148,7 @@ def build_accuracy_chart(rows: Sequence[GroupAccuracy], surrogates: Sequence[str
         ]
     )
     groups = group([(key[0], _row(*_edit_and_level(*key[1:]), members, PERCENT)) for key, members in lanes.items()])
-    named = [(name, "all pictures" if name == ALL else attribute_name(name), lines) for name, lines in groups.items()]
+    named = [(name, "all pictures" if name == ALL else name_attribute(name), lines) for name, lines in groups.items()]
     return ForestChart(PERCENT.ticks, PERCENT.at(0), named)
 
 
@@ -162,7 +162,7 @@ def group(items: Sequence[tuple[_Key, _Item]]) -> dict[_Key, list[_Item]]:
 
 def _row(edit: str, level: str, lanes: Sequence[Lane], axis: Axis) -> ForestRow:
     fewest, most = min(lane.n for lane in lanes), max(lane.n for lane in lanes)
-    photos = f"n = {count(most)}" if fewest == most else f"n = {count(fewest)}–{count(most)}"
+    photos = f"n = {format_count(most)}" if fewest == most else f"n = {format_count(fewest)}–{format_count(most)}"
     values = [(lane.style, lane.text) for lane in lanes]
     return ForestRow(edit, level, photos, LANE * len(lanes), place_marks(lanes, axis, LANE), values)
 
@@ -175,12 +175,12 @@ def _edit_and_level(edit: str, level: str) -> tuple[str, str]:
 
 
 def _drop_label(row: Drop) -> str:
-    bounds = f"95 % interval {number(row.ci_low)} to {number(row.ci_high)}"
-    return f"{row.model}, {row.edit} {row.level}: drop {number(row.drop)} points, {bounds}"
+    bounds = describe_interval(row.ci_low, row.ci_high)
+    return f"{row.model}, {row.edit} {row.level}: drop {format_number(row.drop)} points, {bounds}"
 
 
 def _accuracy_label(row: GroupAccuracy, surrogates: Sequence[str]) -> str:
     kind = " ".join(name for name in (row.attribute, row.edit, row.level) if name not in (ALL, "")) or "all pictures"
-    mark = f", {MARK}" if row.model in surrogates else ""
-    bounds = f"95 % interval {number(row.top1.ci_low)} to {number(row.top1.ci_high)}"
-    return f"{row.model}{mark}, {kind}: right on {number(row.top1.value)} %, {bounds}"
+    mark = f", {SURROGATE_MARK}" if row.model in surrogates else ""
+    bounds = describe_interval(row.top1.ci_low, row.top1.ci_high)
+    return f"{row.model}{mark}, {kind}: right on {format_number(row.top1.value)} %, {bounds}"

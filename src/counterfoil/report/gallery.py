@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from counterfoil.report.chart_parts import Style, assign_styles
 from counterfoil.report.content import ReportContent
-from counterfoil.report.words import attribute_name
+from counterfoil.report.words import name_attribute
 from counterfoil.study.examples import Example
 
 _MOST_BYTES = 2_700_000  # of pictures in one page; Base64 and the rest keep it below 5 MB
@@ -58,7 +58,7 @@ def build_gallery(content: ReportContent) -> list[GallerySection]:
     order = dict.fromkeys([*(row.attribute for row in content.drops), *(example.attribute for example in shown)])
     by_attribute = {name: [example for example in shown if example.attribute == name] for name in order}
     return [
-        GallerySection(name, attribute_name(name), [_card(example, styles, content.names) for example in members])
+        GallerySection(name, name_attribute(name), [_card(example, styles, content.names) for example in members])
         for name, members in by_attribute.items()
         if members
     ]

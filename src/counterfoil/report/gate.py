@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from xml.etree import ElementTree
 
 from counterfoil.errors import UserError
-from counterfoil.report.words import number, points
+from counterfoil.report.words import format_drop, format_number
 from counterfoil.statistics.drops import FEWEST_PHOTOS
 from counterfoil.study.runs import NO_ATTRIBUTE, Accuracy
 from counterfoil.types import Drop
@@ -109,7 +109,7 @@ def _judge_drop(row: Drop, rule: MaxDrop, bound: Bound) -> Check:
     if few := _too_few(row.n):
         return Check(row.model, subject, "cannot tell", f"{row.model}, {subject}: {few}")
     verdict = _verdict((row.ci_low, row.drop, row.ci_high), rule.limit, bound)
-    measured = f"drop {points(row)}, n = {row.n}"
+    measured = f"drop {format_drop(row)}, n = {row.n}"
     return Check(row.model, subject, verdict, f"{row.model}, {subject}: {measured}; at most {rule.limit:g} is allowed")
 
 
@@ -118,7 +118,9 @@ def _judge_accuracy(row: Accuracy, least: float, bound: Bound) -> Check:
     if few := _too_few(row.n):
         return Check(row.model, subject, "cannot tell", f"{row.model}, {subject}: {few}")
     shortfall = (least - row.ci_high, least - row.accuracy, least - row.ci_low)
-    measured = f"{number(row.accuracy)} % [{number(row.ci_low)}, {number(row.ci_high)}], n = {row.n}"
+    measured = (
+        f"{format_number(row.accuracy)} % [{format_number(row.ci_low)}, {format_number(row.ci_high)}], n = {row.n}"
+    )
     message = f"{row.model}, {subject}: {measured}; at least {least:g} is asked for"
     return Check(row.model, subject, _verdict(shortfall, 0.0, bound), message)
 

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from counterfoil.report.accuracy_findings import describe_accuracies, with_accuracies
 from counterfoil.report.drop_findings import Finding, describe_drops
-from counterfoil.report.words import MEANING
+from counterfoil.report.words import SURROGATE_MEANING
 from counterfoil.statistics.accuracy import GroupAccuracy
 from counterfoil.statistics.paired import Contrast
 from counterfoil.study.runs import Row, find_surrogates
@@ -60,4 +60,4 @@ def _with_surrogates(findings: Sequence[Finding], surrogates: Sequence[str]) -> 
 
 
 def _surrogate_finding(model: str) -> Finding:
-    return Finding(model=model, kind="surrogate", text=f"{model} – {MEANING}.")
+    return Finding(model=model, kind="surrogate", text=f"{model} – {SURROGATE_MEANING}.")

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from counterfoil.report.chart_parts import Style, assign_styles
 from counterfoil.report.content import ReportContent
 from counterfoil.report.drop_findings import excludes_zero
-from counterfoil.report.words import attribute_name, interval, number, number_of, sentence_start
+from counterfoil.report.words import capitalize_first, format_interval, format_number, name_attribute, pluralize
 from counterfoil.statistics.drops import FEWEST_PHOTOS, is_significant
 from counterfoil.statistics.intervals import Estimate
 from counterfoil.study.confidence import ModelPositionMap
@@ -56,7 +56,7 @@ def build_heat_map(content: ReportContent) -> HeatMap | None:
     by_cell = {(row.attribute, row.model): row for row in rows}
     lines = [
         (
-            sentence_start(attribute_name(name)),
+            capitalize_first(name_attribute(name)),
             [_cell(by_cell.get((name, style.model)), style, full, content) for style in styles],
         )
         for name in dict.fromkeys(row.attribute for row in rows)
@@ -71,14 +71,14 @@ def _cell(row: Drop | None, style: Style, full: float, content: ReportContent) -
     if row is None or math.isnan(row.drop):
         return None
     letters = content.letters.get((row.attribute, row.model), "")
-    return Cell(style, row.drop, interval(row), letters, is_significant(row), _heat(row.drop, full))
+    return Cell(style, row.drop, format_interval(row), letters, is_significant(row), _heat(row.drop, full))
 
 
 def _mean_cell(row: Estimate | None, style: Style, full: float) -> Cell | None:
     """ImageNet-E's summary: every edit and level counts once, control and diagnostics left out."""
     if row is None or row.n < FEWEST_PHOTOS or math.isnan(row.value):
         return None
-    return Cell(style, row.value, interval(row), "", excludes_zero(row), _heat(row.value, full))
+    return Cell(style, row.value, format_interval(row), "", excludes_zero(row), _heat(row.value, full))
 
 
 def _heat(difference: float, full: float) -> float:
@@ -118,14 +118,14 @@ def _place_grid(row: ModelPositionMap) -> PlaceGrid:
         [_place_cell(float(accuracy[y, x]), int(n[y, x]), mean, _place_name(y, x, cells)) for x in range(cells)]
         for y in range(cells)
     ]
-    return PlaceGrid(row.model, f"right on {number(mean)} % of {number_of(total, 'picture')}", rows)
+    return PlaceGrid(row.model, f"right on {format_number(mean)} % of {pluralize(total, 'picture')}", rows)
 
 
 def _place_cell(accuracy: float, n: int, mean: float, name: str) -> PlaceCell:
     if n < FEWEST_PHOTOS or math.isnan(accuracy):
         return PlaceCell("", n, 0.0, False, f"{name}: too few, n = {n}")
-    label = f"{name}: {number(accuracy)} %, n = {n}"
-    return PlaceCell(number(accuracy, 0), n, _heat(accuracy - mean, _FULL_PLACE_HEAT), accuracy < mean, label)
+    label = f"{name}: {format_number(accuracy)} %, n = {n}"
+    return PlaceCell(format_number(accuracy, 0), n, _heat(accuracy - mean, _FULL_PLACE_HEAT), accuracy < mean, label)
 
 
 def _place_name(row: int, column: int, cells: int) -> str:

@@ -13,7 +13,7 @@ import yaml
 
 from counterfoil.errors import UserError
 from counterfoil.report.content import ReportContent
-from counterfoil.report.words import MEANING, interval, number
+from counterfoil.report.words import SURROGATE_MEANING, format_interval, format_number
 from counterfoil.statistics.accuracy import ALL, GroupAccuracy
 from counterfoil.study.runs import find_surrogates
 from counterfoil.types import Drop
@@ -52,7 +52,7 @@ def _drop_results(model: str, content: ReportContent) -> tuple[list[dict[str, An
     for row in rows:
         config = f"{row.edit}-{row.level}"
         results.append(_result(content, config, f"{row.edit} {row.level}".strip(), _metrics(row)))
-        note = f"top-1; drop {number(row.drop)} points {interval(row)}, n = {row.n}"
+        note = f"top-1; drop {format_number(row.drop)} points {format_interval(row)}, n = {row.n}"
         entries.append(_entry(content, config, row.accuracy, note))
     return results, entries
 
@@ -61,8 +61,8 @@ def _accuracy_results(model: str, content: ReportContent) -> tuple[list[dict[str
     """The same of a collection without originals: accuracies alone; a surrogate's say that it is one."""
     results, entries = [], []
     for config, row in {_config(row): row for row in content.accuracies if row.model == model and row.top1.n}.items():
-        note = f"top-1 {interval(row.top1)}, n = {row.top1.n}"
-        note += f"; {MEANING}" if model in find_surrogates(content.run) else ""
+        note = f"top-1 {format_interval(row.top1)}, n = {row.top1.n}"
+        note += f"; {SURROGATE_MEANING}" if model in find_surrogates(content.run) else ""
         results.append(_result(content, config, config, [_accuracy(row.top1.value)]))
         entries.append(_entry(content, config, row.top1.value, note))
     return results, entries
@@ -154,7 +154,7 @@ def _parameters(content: ReportContent, model: str) -> dict[str, str]:
     parameters = {
         "model": model, "weights": run.model_digests.get(model, ""), "recipe": run.recipe,
         "recipe_digest": run.recipe_digest, "collection": run.collection, "collection_digest": run.collection_digest,
-        "surrogate": MEANING if model in find_surrogates(run) else "",
+        "surrogate": SURROGATE_MEANING if model in find_surrogates(run) else "",
         "seed": str(run.seed), "photos": str(content.photos),
         "counterfoil": run.environment.get("counterfoil", ""),
     }  # fmt: skip

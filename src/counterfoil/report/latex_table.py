@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from counterfoil.report.content import ReportContent
-from counterfoil.report.words import MINUS, attribute_name, marked, number, sentence_start
+from counterfoil.report.words import MINUS, capitalize_first, format_number, mark_surrogate, name_attribute
 from counterfoil.statistics.accuracy import ALL, GroupAccuracy
 from counterfoil.statistics.drops import FEWEST_PHOTOS, is_significant
 from counterfoil.study.runs import find_surrogates
@@ -39,7 +39,7 @@ def _drops_table(content: ReportContent) -> str:
         name = ""
         if attribute != last:
             body.append("\\midrule")
-            name = _escape(sentence_start(attribute_name(attribute)))
+            name = _escape(capitalize_first(name_attribute(attribute)))
         cells = [_drop_cell(by_cell.get((attribute, edit, level, model))) for model in models]
         body.append(_line([name, _edit_name(edit, level), *cells]))
         last = attribute
@@ -88,11 +88,11 @@ def _line(cells: Sequence[str]) -> str:
 def _headings(content: ReportContent, models: list[str]) -> list[str]:
     """The models, those that chose the pictures marked."""
     surrogates = find_surrogates(content.run)
-    return [_escape(marked(model, surrogates)) for model in models]
+    return [_escape(mark_surrogate(model, surrogates)) for model in models]
 
 
 def _group_name(attribute: str, edit: str, level: str) -> str:
-    names = [name for name in dict.fromkeys((attribute_name(attribute), edit, level)) if name not in (ALL, "")]
+    names = [name for name in dict.fromkeys((name_attribute(attribute), edit, level)) if name not in (ALL, "")]
     return " ".join(names) or "all pictures"
 
 
@@ -114,7 +114,7 @@ def _drop_cell(row: Drop | None) -> str:
         return "--"
     if row.n < FEWEST_PHOTOS:
         return "too few"
-    drop, low, high = (number(value).replace(MINUS, "-") for value in (row.drop, row.ci_low, row.ci_high))
+    drop, low, high = (format_number(value).replace(MINUS, "-") for value in (row.drop, row.ci_low, row.ci_high))
     shown = f"\\mathbf{{{drop}}}" if is_significant(row) else drop
     return f"${shown}\\;[{low}, {high}]$"
 

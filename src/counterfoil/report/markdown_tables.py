@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from counterfoil.report.content import PaperTable, ReportContent
 from counterfoil.report.headline import write_headline
-from counterfoil.report.words import ABSENT, interval, marked, number, p_value
+from counterfoil.report.words import ABSENT, format_interval, format_number, format_p_value, mark_surrogate
 from counterfoil.statistics.accuracy import GroupAccuracy
 from counterfoil.statistics.drops import FEWEST_PHOTOS
 from counterfoil.study.runs import find_surrogates
@@ -40,8 +40,13 @@ def drops_to_markdown(drops: Sequence[Drop], surrogates: tuple[str, ...] = ()) -
     for row in drops:
         numbers = [ABSENT, ABSENT, "too few" if row.n else "no data", ABSENT]
         if row.n >= FEWEST_PHOTOS:
-            drop = f"{number(row.drop)} {interval(row)}"
-            numbers = [number(row.accuracy_original), number(row.accuracy), drop, p_value(row.p_holm)]
+            drop = f"{format_number(row.drop)} {format_interval(row)}"
+            numbers = [
+                format_number(row.accuracy_original),
+                format_number(row.accuracy),
+                drop,
+                format_p_value(row.p_holm),
+            ]
         lines.append(_line([*_row_names(row, surrogates), str(row.n), *numbers]))
     return "\n".join(lines) + "\n"
 
@@ -52,13 +57,16 @@ def _accuracies_to_markdown(rows: Sequence[GroupAccuracy], surrogates: tuple[str
         "|---|---|---|---|--:|--:|--:|---|",
     ]
     for row in rows:
-        rates = [f"{number(rate.value)} {interval(rate)}" if rate.n else ABSENT for rate in (row.top1, row.top5)]
+        rates = [
+            f"{format_number(rate.value)} {format_interval(rate)}" if rate.n else ABSENT
+            for rate in (row.top1, row.top5)
+        ]
         lines.append(_line([*_row_names(row, surrogates), str(row.top1.n), *rates, row.letters]))
     return "\n".join(lines) + "\n"
 
 
 def _row_names(row: Drop | GroupAccuracy, surrogates: tuple[str, ...]) -> list[str]:
-    return [_escape(name) for name in (marked(row.model, surrogates), row.attribute, row.edit, row.level)]
+    return [_escape(name) for name in (mark_surrogate(row.model, surrogates), row.attribute, row.edit, row.level)]
 
 
 def _paper_to_markdown(table: PaperTable) -> str:
@@ -75,7 +83,7 @@ def format_cell(value: str | float | None, decimals: int) -> str:
     """A cell of a paper's table as it is read; a dash where there is no number."""
     if isinstance(value, str):
         return value
-    return ABSENT if value is None else number(value, decimals)
+    return ABSENT if value is None else format_number(value, decimals)
 
 
 def _line(cells: Sequence[str]) -> str:

@@ -33,6 +33,10 @@ from counterfoil.study.runs import MOST_PHOTOS_FOR_POWER, find_surrogates
 from counterfoil.types import Skipped
 
 TEMPLATES = Path(__file__).parent / "templates"
+_FILTERS = (
+    words.format_count, words.format_number, words.format_p_value, words.pluralize, words.capitalize_first,
+    words.keep_together, words.complete_sentence, words.describe_threshold, words.describe_donor_confusion,
+)  # fmt: skip
 _MOST_CONTRASTS = 400  # rows of differences between models; all of them are in summary.json
 _MOST_NAMES = 200  # of skipped pictures under one reason; the rest is in skipped.csv
 
@@ -57,10 +61,7 @@ def write_page(folder: Path, content: ReportContent) -> Path:
 def render_page(content: ReportContent) -> str:
     """The page as text; what comes from files, labels or models is escaped, and no script but ours may run."""
     contrasts = sorted(content.contrasts, key=lambda row: row.p_value if row.p_value == row.p_value else 2.0)
-    environment = create_environment(
-        words.count, words.number, words.p_value, words.sentence_start, words.unbroken, words.whole_sentence,
-        words.number_of, words.describe_threshold, words.describe_donor_confusion, mark_code,
-    )  # fmt: skip
+    environment = create_environment(*_FILTERS, mark_code)
     environment.globals |= _globals(content)
     return environment.get_template("report.html").render(
         content=content,
@@ -89,8 +90,10 @@ def _globals(content: ReportContent) -> dict[str, object]:
         "differ_significantly": differ_significantly,
         "excludes_zero": excludes_zero,
         "surrogates": find_surrogates(content.run),
-        "surrogate_meaning": words.MEANING,
-        "surrogate_mark": Markup('<span class="badge" title="{}">{}</span>').format(words.MEANING, words.MARK),
+        "surrogate_meaning": words.SURROGATE_MEANING,
+        "surrogate_mark": Markup('<span class="badge" title="{}">{}</span>').format(
+            words.SURROGATE_MEANING, words.SURROGATE_MARK
+        ),
     }
 
 

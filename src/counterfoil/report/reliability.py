@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from counterfoil.report.chart_parts import Style
-from counterfoil.report.words import attribute_name, number
+from counterfoil.report.words import format_number, name_attribute
 from counterfoil.statistics.calibration import ConfidenceChange, ReliabilityPoint
 from counterfoil.statistics.drops import FEWEST_PHOTOS
 from counterfoil.statistics.intervals import Estimate
@@ -60,14 +60,14 @@ def list_confidence_rows(confidences: Confidences) -> list[ConfidenceRow]:
     """The attributes that rest on enough photos, with their margins."""
     margins = {(row.model, row.condition.attribute): row.loss for row in confidences.margins}
     return [
-        ConfidenceRow(row.model, attribute_name(row.attribute), row, margins.get((row.model, row.attribute)))
+        ConfidenceRow(row.model, name_attribute(row.attribute), row, margins.get((row.model, row.attribute)))
         for row in confidences.changes
         if row.excess_rise.n >= FEWEST_PHOTOS
     ]
 
 
 def _mark(point: ReliabilityPoint, name: str) -> ReliabilityMark:
-    label = f"{name}: says {number(point.said)} %, right on {number(point.right)} % of {point.n} answers"
+    label = f"{name}: says {format_number(point.said)} %, right on {format_number(point.right)} % of {point.n} answers"
     return ReliabilityMark(round(SIDE * point.said / 100, 1), round(SIDE * (1 - point.right / 100), 1), label)
 
 
@@ -75,5 +75,5 @@ def _describe(name: str, points: Sequence[ReliabilityPoint]) -> str:
     n = sum(point.n for point in points)
     confidence = sum(point.said * point.n for point in points) / n
     accuracy = sum(point.right * point.n for point in points) / n
-    excess = f"{number(abs(confidence - accuracy))} points too {'sure' if confidence >= accuracy else 'modest'}"
-    return f"{name.capitalize()}: says {number(confidence)} %, right on {number(accuracy)} %: {excess}."
+    excess = f"{format_number(abs(confidence - accuracy))} points too {'sure' if confidence >= accuracy else 'modest'}"
+    return f"{name.capitalize()}: says {format_number(confidence)} %, right on {format_number(accuracy)} %: {excess}."

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from counterfoil.report.chart_parts import Axis, PointMark, Style, Tick, assign_styles
 from counterfoil.report.content import ReportContent
-from counterfoil.report.words import attribute_name, number
+from counterfoil.report.words import describe_interval, format_number, name_attribute
 from counterfoil.statistics.drops import FEWEST_PHOTOS, is_significant
 from counterfoil.types import Drop
 
@@ -50,7 +50,7 @@ def build_scatter_chart(content: ReportContent) -> ScatterChart | None:
         for name in names
         for measure in _MEASURES
     ]
-    return ScatterChart(HEIGHT, [(name, attribute_name(name)) for name in names], panels)
+    return ScatterChart(HEIGHT, [(name, name_attribute(name)) for name in names], panels)
 
 
 def _panel(rows: Sequence[Drop], measure: _Measure, x_axis: Axis, styles: Mapping[str, Style]) -> Panel:
@@ -58,7 +58,7 @@ def _panel(rows: Sequence[Drop], measure: _Measure, x_axis: Axis, styles: Mappin
     y_axis = Axis.linear([bound for bounds in values for bound in bounds], most_ticks=5)
     marks = []
     for row, (value, low, high) in zip(rows, values, strict=True):
-        label = f"{row.model}: {number(row.accuracy_original)} % right before, {measure} {number(value)}, "
+        label = f"{row.model}: {format_number(row.accuracy_original)} % right before"
         marks.append(
             PointMark(
                 style=styles[row.model],
@@ -67,7 +67,7 @@ def _panel(rows: Sequence[Drop], measure: _Measure, x_axis: Axis, styles: Mappin
                 low=y_axis.from_top(low, HEIGHT),
                 high=y_axis.from_top(high, HEIGHT),
                 filled=is_significant(row),
-                label=f"{label}95 % interval {number(low)} to {number(high)}",
+                label=f"{label}, {measure} {format_number(value)}, {describe_interval(low, high)}",
             )
         )
     return Panel(rows[0].attribute, measure, x_axis.ticks, y_axis.ticks_from_top(HEIGHT), marks)

@@ -41,7 +41,7 @@ _UNBREAKABLE = re.compile(r"\[[^\[\]]{1,30}\]|\d %|n = \d|\d points")
 _NAMES = {"presence": "object presence"}
 
 
-def number(value: float, decimals: int = 1) -> str:
+def format_number(value: float, decimals: int = 1) -> str:
     """A number with a true minus sign and no negative zero; a dash where there is none."""
     if math.isnan(value):
         return ABSENT
@@ -49,64 +49,69 @@ def number(value: float, decimals: int = 1) -> str:
     return text.replace("-", MINUS)
 
 
-def p_value(p: float) -> str:
+def format_p_value(p: float) -> str:
     """A p value that stays readable when it is small."""
     if math.isnan(p):
         return ABSENT
     return f"{p:.3f}" if p >= 0.001 else f"{p:.1e}".replace("e-0", "e-").replace("-", MINUS)
 
 
-def interval(row: Drop | Contrast | Estimate) -> str:
+def format_interval(row: Drop | Contrast | Estimate) -> str:
     """The 95 % interval."""
-    return f"[{number(row.ci_low)}, {number(row.ci_high)}]"
+    return f"[{format_number(row.ci_low)}, {format_number(row.ci_high)}]"
 
 
-def points(row: Drop) -> str:
+def describe_interval(low: float, high: float) -> str:
+    """The 95 % interval in words, for screen readers."""
+    return f"95 % interval {format_number(low)} to {format_number(high)}"
+
+
+def format_drop(row: Drop) -> str:
     """A drop with its interval."""
-    return f"{number(row.drop)} points {interval(row)}"
+    return f"{format_number(row.drop)} points {format_interval(row)}"
 
 
-def gain(row: Drop) -> str:
-    """A negative drop, told as what it gives."""
-    return f"{number(-row.drop)} points [{number(-row.ci_high)}, {number(-row.ci_low)}]"
+def format_gain(row: Drop) -> str:
+    """A negative drop as a gain, with its interval."""
+    return f"{format_number(-row.drop)} points [{format_number(-row.ci_high)}, {format_number(-row.ci_low)}]"
 
 
-def attribute_name(attribute: str) -> str:
+def name_attribute(attribute: str) -> str:
     """What people call an attribute."""
     return _NAMES.get(attribute, attribute)
 
 
-def count(number_of: int) -> str:
+def format_count(things: int) -> str:
     """A number of things, readable when it is large."""
-    return f"{number_of:,}"
+    return f"{things:,}"
 
 
-def sentence_start(text: str) -> str:
+def capitalize_first(text: str) -> str:
     """The text with a capital first letter; the rest is left as it is, since it may hold names."""
     return text[:1].upper() + text[1:]
 
 
-def number_of(things: int, name: str) -> str:
+def pluralize(things: int, name: str) -> str:
     """So many things, in the singular where there is one."""
-    return f"{count(things)} {name}{'' if things == 1 else 's'}"
+    return f"{format_count(things)} {name}{'' if things == 1 else 's'}"
 
 
-def whole_sentence(text: str) -> str:
+def complete_sentence(text: str) -> str:
     """A note as a sentence: a capital first letter and a full stop."""
-    return sentence_start(text) + ("" if text.endswith((".", "!", "?")) else ".")
+    return capitalize_first(text) + ("" if text.endswith((".", "!", "?")) else ".")
 
 
-def unbroken(text: str) -> str:
+def keep_together(text: str) -> str:
     """The text with spaces that no line may break at: within intervals, before %, around =."""
     return _UNBREAKABLE.sub(lambda match: match[0].replace(" ", "\u00a0"), text)
 
 
-def listed(items: Sequence[str]) -> str:
+def join_words(items: Sequence[str]) -> str:
     """Items joined as in a sentence."""
     return " and ".join([", ".join(items[:-1]), items[-1]]) if len(items) > 1 else "".join(items)
 
 
-def preprocessing(applied: Preprocessing | None) -> str:
+def describe_preprocessing(applied: Preprocessing | None) -> str:
     """What is done to a picture before the network sees it."""
     if applied is None:
         return "done inside the model, not seen from here"
@@ -122,31 +127,32 @@ def preprocessing(applied: Preprocessing | None) -> str:
 
 def describe_threshold(fall: DropThreshold) -> str:
     """How small the object may be before so many points are lost, in a sentence; an open end is named."""
-    lost = f"{number(fall.points, 0)} points"
+    lost = f"{format_number(fall.points, 0)} points"
     if fall.reached == "not reached":
         return f"{fall.model} does not lose {lost} at any of these sizes (n = {fall.n})."
     if fall.reached == "before the first level":
         return f"{fall.model} has lost {lost} before the first size (n = {fall.n})."
-    low = "below the smallest size" if math.isnan(fall.ci_low) else f"{number(fall.ci_low)} %"
-    high = "above the largest size" if math.isnan(fall.ci_high) else f"{number(fall.ci_high)} %"
+    low = "below the smallest size" if math.isnan(fall.ci_low) else f"{format_number(fall.ci_low)} %"
+    high = "above the largest size" if math.isnan(fall.ci_high) else f"{format_number(fall.ci_high)} %"
     return (
-        f"{fall.model} has lost {lost} where the object covers {number(fall.level)} % of the picture "
+        f"{fall.model} has lost {lost} where the object covers {format_number(fall.level)} % of the picture "
         f"(95 % interval from {low} to {high}, n = {fall.n})."
     )
 
 
 def describe_donor_confusion(row: DonorConfusion) -> str:
     """Whether wrong answers name what lent the background, in a sentence."""
+    share = f"{format_number(row.share.value)} % {format_interval(row.share)}"
     return (
-        f"{row.model}: of {row.share.n} wrong answers on another photo's background, {number(row.share.value)} % "
-        f"{interval(row.share)} name the class of that photo; {number(row.chance)} % would by chance."
+        f"{row.model}: of {row.share.n} wrong answers on another photo's background, {share} name the class of that "
+        f"photo; {format_number(row.chance)} % would by chance."
     )
 
 
-MARK = "surrogate"
-MEANING = "surrogate: chose pictures by failing on them; its accuracy on those is low by construction"
+SURROGATE_MARK = "surrogate"
+SURROGATE_MEANING = "surrogate: chose pictures by failing on them; its accuracy on those is low by construction"
 
 
-def marked(model: str, surrogates: tuple[str, ...]) -> str:
+def mark_surrogate(model: str, surrogates: tuple[str, ...]) -> str:
     """A model's name in plain text, with its mark where it has one."""
-    return f"{model} ({MARK})" if model in surrogates else model
+    return f"{model} ({SURROGATE_MARK})" if model in surrogates else model

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
-from counterfoil.report.words import interval, number
+from counterfoil.report.words import format_interval, format_number
 from counterfoil.statistics.accuracy import ALL
 from counterfoil.statistics.annotators import UNDECIDED
 from counterfoil.statistics.answers import encode_labels
@@ -43,7 +43,7 @@ class KeptShare(NamedTuple):
     def __str__(self) -> str:
         what = "pictures" if self.attribute == ALL else f"pictures of {self.attribute}"
         undecided = f", {self.undecided} undecided" if self.undecided else ""
-        share = f"{number(self.share.value)} % {interval(self.share)}"
+        share = f"{format_number(self.share.value)} % {format_interval(self.share)}"
         return f"People keep {self.kept} of {self.decided} {what}: {share}{undecided}."
 
 
@@ -68,8 +68,10 @@ class AccuracyChange(NamedTuple):
     def describe_accuracies(self) -> str:
         """The accuracy without verification and with it."""
         without, kept = self.accuracy_without, self.accuracy_with
-        with_it = f"{number(kept.value)} % with it (n = {kept.n})" if kept.n else "none with it, since none is kept"
-        return f"{number(without.value)} % without verification (n = {without.n}), {with_it}"
+        with_it = (
+            f"{format_number(kept.value)} % with it (n = {kept.n})" if kept.n else "none with it, since none is kept"
+        )
+        return f"{format_number(without.value)} % without verification (n = {without.n}), {with_it}"
 
     def describe_changes(self) -> str:
         """The changes of accuracy and drop; nothing where people kept no picture."""
@@ -79,8 +81,8 @@ class AccuracyChange(NamedTuple):
             return ": nothing changes on these photos"
         without, kept = self.drop_without, self.drop_with
         drop = (
-            f"; drop {number(without.value)} and {number(kept.value)} points (n = {without.n} and {kept.n} photos),"
-            f" change {_describe_change(self.drop_change)}"
+            f"; drop {format_number(without.value)} and {format_number(kept.value)} points"
+            f" (n = {without.n} and {kept.n} photos), change {_describe_change(self.drop_change)}"
         )
         return f", change {_describe_change(self.accuracy_change)}{drop if without.n else ''}"
 
@@ -90,8 +92,8 @@ def _describe_change(change: Estimate) -> str:
     if math.isnan(change.value):
         return "undefined, since nothing that is kept has an original to compare with"
     if math.isnan(change.ci_low):
-        return f"{number(change.value)} points (no interval: too few photos)"
-    return f"{number(change.value)} points {interval(change)}"
+        return f"{format_number(change.value)} points (no interval: too few photos)"
+    return f"{format_number(change.value)} points {format_interval(change)}"
 
 
 def _describe_effect(rows: Sequence[AccuracyChange]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterfoil.report.words import number
+from counterfoil.report.words import format_number
 from counterfoil.statistics.agreement import collect_ratings, measure_agreement
 from counterfoil.statistics.annotators import (
     AnnotatorQuality,
@@ -106,8 +106,9 @@ def _check_agreement(agreement: Mapping[str, Mapping[str, float]]) -> Iterator[s
         alpha, low, high = (values.get(f"krippendorff_alpha{end}", math.nan) for end in ("", "_low", "_high"))
         if low <= _LEAST_AGREEMENT:  # never where it is NaN: all say the same, or too few pictures
             yield (
-                f"agreement on '{question}' may be no better than chance (Krippendorff's alpha {number(alpha, 2)}"
-                f" [{number(low, 2)}, {number(high, 2)}], where 0 is chance): see `verify status` for who to leave out,"
+                f"agreement on '{question}' may be no better than chance (Krippendorff's alpha"
+                f" {format_number(alpha, 2)} [{format_number(low, 2)}, {format_number(high, 2)}], where 0 is chance):"
+                " see `verify status` for who to leave out,"
                 " by `verify decide --least-control-accuracy` or on the administrator's page"
             )
 
