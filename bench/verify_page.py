@@ -27,7 +27,7 @@ WATCH = """() => {
   const shown = () => document.querySelector("#pictures figure:last-child img");
   addEventListener("keydown", (event) => {
     [pressed, before] = [event.timeStamp, shown()];
-    ready = shelf.length > 0 && shelf.isReady(shelf.tasks[0].task);
+    ready = upcoming.length > 0 && upcoming.isReady(upcoming.tasks[0].task);
   }, true);
   new MutationObserver(() => {
     if (pressed === null || shown() === before) return;

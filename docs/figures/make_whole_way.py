@@ -122,7 +122,7 @@ def _answer(page: Page, name: str, variants: Mapping[str, Variant], watch: Watch
         watch(page, variant)
         page.keyboard.press(_opinion(name, variant, page.inner_text("#class-name")))
         page.keyboard.press("y")
-    page.wait_for_function("() => desk.queue.length === 0")
+    page.wait_for_function("() => client.queue.length === 0")
     page.context.close()
 
 
@@ -146,7 +146,7 @@ def screens(page: Page, variant: Variant) -> None:
     """The first annotator's page before a picture that a network takes for something else, wide and narrow."""
     if variant.edit not in ("background-swap", "position", "flip") or page.evaluate("answered.length") < 3:
         return
-    page.wait_for_function("() => shelf.isReady(current.task.task)")
+    page.wait_for_function("() => upcoming.isReady(current.task.task)")
     page.keyboard.press("y")
     shoot(page, "verify_annotate")
     page.set_viewport_size(NARROW)

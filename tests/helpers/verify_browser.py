@@ -94,7 +94,7 @@ def at_work(browser: Browser, link: str, **screen: Any) -> Page:
     page = opened(browser, **screen)
     page.goto(link)
     page.click("#start")
-    page.wait_for_function("() => current !== null && shelf.isReady(current.task.task)")
+    page.wait_for_function("() => current !== null && upcoming.isReady(current.task.task)")
     return page
 
 
@@ -104,7 +104,7 @@ def press(page: Page, keys: str) -> None:
 
 
 def all_sent(page: Page) -> None:
-    page.wait_for_function("() => desk.queue.length === 0")
+    page.wait_for_function("() => client.queue.length === 0")
 
 
 def answer_everything(page: Page, keys: str) -> None:

@@ -142,9 +142,9 @@ def test_the_next_picture_was_decoded_before_the_key(browser: Browser, admin: Ad
     page = at_work(browser, admin.invite("Ahead"))
     for _ in range(6):
         page.wait_for_function(
-            "() => shelf.length >= 4 && shelf.tasks.slice(0, 4).every((task) => shelf.isReady(task.task))"
+            "() => upcoming.length >= 4 && upcoming.tasks.slice(0, 4).every((task) => upcoming.isReady(task.task))"
         )
-        page.evaluate("window.expected = shelf.pictures.get(shelf.tasks[0].task).edited.image")
+        page.evaluate("window.expected = upcoming.pictures.get(upcoming.tasks[0].task).edited.image")
         press(page, "yn")
         assert page.evaluate("document.querySelector('#pictures img') === window.expected && expected.complete")
 
@@ -199,14 +199,14 @@ def test_a_held_key_answers_one_question_only(browser: Browser, admin: Administr
 
 def test_answers_without_a_connection_are_sent_once_it_is_back(browser: Browser, admin: Administrator) -> None:
     page = at_work(browser, admin.invite("Away"))
-    page.wait_for_function("() => shelf.length >= 4 && shelf.tasks.every((task) => shelf.isReady(task.task))")
+    page.wait_for_function("() => upcoming.length >= 4 && upcoming.tasks.every((task) => upcoming.isReady(task.task))")
     page.context.set_offline(True)
     press(page, "yy")
     page.wait_for_function("() => document.getElementById('banner').textContent.includes('1 answer is kept')")
-    page.evaluate("void (desk.sending = new Promise(() => {}))")  # an attempt under way, which says nothing for long
+    page.evaluate("void (client.sending = new Promise(() => {}))")  # an attempt under way, which says nothing for long
     press(page, "ny")
     assert "2 answers are kept in this browser" in page.inner_text("#banner")
-    page.evaluate("desk.sending = null")
+    page.evaluate("client.sending = null")
     assert page.inner_text("#count").startswith("2 of ")
     page.context.set_offline(False)
     all_sent(page)
@@ -249,7 +249,7 @@ def test_a_killed_and_restarted_server_loses_and_doubles_nothing(
     browser: Browser, admin: Administrator, server: Server
 ) -> None:
     page = at_work(browser, admin.invite("Restart"))
-    page.wait_for_function("() => shelf.length >= 4 && shelf.tasks.every((task) => shelf.isReady(task.task))")
+    page.wait_for_function("() => upcoming.length >= 4 && upcoming.tasks.every((task) => upcoming.isReady(task.task))")
     press(page, "yy")
     server.kill()
     press(page, "nnuu")
@@ -270,7 +270,7 @@ def test_a_revoked_annotator_is_told_so_and_gets_no_more_pictures(browser: Brows
     admin.page.wait_for_selector("button[aria-label='Revoke: Revoked'][disabled]")
     press(page, "yy")
     page.wait_for_function("() => document.getElementById('banner').textContent.includes('session has ended')")
-    address = page.evaluate("shelf.tasks[0].picture")
+    address = page.evaluate("upcoming.tasks[0].picture")
     assert page.context.request.get(admin.server.url + address).status == 401
 
 
@@ -292,7 +292,7 @@ def test_the_page_knows_nothing_of_other_people_or_of_models(
     press(busy, "yyyy")
     all_sent(busy)
     page = at_work(browser, admin.invite("Blind"), record_har_path=tmp_path / "told.har")
-    tasks = page.evaluate("[current.task, ...shelf.tasks]")
+    tasks = page.evaluate("[current.task, ...upcoming.tasks]")
     page.context.close()  # writes down everything that the server said
     told = (tmp_path / "told.har").read_text(encoding="utf-8")
     assert tasks[0]["task"] in told
@@ -467,9 +467,9 @@ def test_somebody_left_out_is_marked_with_the_reason_and_let_back(browser: Brows
     board = administrator(browser, admin.server)
     board.page.once("dialog", lambda dialog: dialog.accept("too fast"))
     board.page.click("button[aria-label='Leave out: Left-Out']")
-    board.page.wait_for_selector("button[aria-label='Let count: Left-Out']")
+    board.page.wait_for_selector("button[aria-label='Count again: Left-Out']")
     assert "too fast" in board.page.locator("#annotators tr", has_text="Left-Out").inner_text()
-    board.page.click("button[aria-label='Let count: Left-Out']")
+    board.page.click("button[aria-label='Count again: Left-Out']")
     board.page.wait_for_selector("button[aria-label='Leave out: Left-Out']")
 
 
@@ -488,7 +488,7 @@ def test_an_offline_package_works_from_a_file_and_its_answers_come_in_once(
     page = opened(browser, accept_downloads=True)
     page.goto((tmp_path / "counterfoil-Far-Away" / "index.html").as_uri())
     page.click("#start")
-    page.wait_for_selector("#desk .frame img")
+    page.wait_for_selector("#task .frame img")
     press(page, "yn" * 3)
     page.reload()  # the browser keeps them
     page.click("#start")

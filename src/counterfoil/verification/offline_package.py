@@ -32,7 +32,7 @@ from counterfoil.verification.verdict_files import parse_amount
 
 OFFLINE_FORMAT = "counterfoil-offline-answers"
 _PAGES = Path(__file__).parent / "pages"
-_SCRIPTS = ("words", "keys", "picture_cache", "zoom", "offline_client", "pictures", "annotate", "keyboard")
+_SCRIPTS = ("messages", "keys", "upcoming_tasks", "zoom", "offline_client", "pictures", "annotate", "keyboard")
 _STATIC = ("icon.svg", "style.css", "annotate.css", *(f"{name}.js" for name in _SCRIPTS))
 
 

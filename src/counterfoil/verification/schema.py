@@ -2,112 +2,99 @@
 
 from __future__ import annotations
 
-from sqlalchemy import (
-    BigInteger,
-    CheckConstraint,
-    Column,
-    Float,
-    ForeignKey,
-    Index,
-    Integer,
-    MetaData,
-    String,
-    Table,
-    Text,
-    UniqueConstraint,
-)
+import sqlalchemy as sa
 
-metadata = MetaData()
+metadata = sa.MetaData()
 
-project = Table(
+project = sa.Table(
     "project", metadata,
-    Column("id", Integer, primary_key=True),
-    Column("workspace_digest", String(64), nullable=False),
-    Column("questionnaire", Text, nullable=False),  # JSON
-    Column("began_at", Float, nullable=False),
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("workspace_digest", sa.String(64), nullable=False),
+    sa.Column("questionnaire", sa.Text, nullable=False),  # JSON
+    sa.Column("began_at", sa.Float, nullable=False),
 )  # fmt: skip
 
-pictures = Table(
+pictures = sa.Table(
     "pictures", metadata,
-    Column("id", Integer, primary_key=True),
-    Column("variant_id", String(200), nullable=False),
-    Column("original_id", String(200)),  # the original shown beside it, where the questionnaire asks for it
-    Column("label", Text, nullable=False),  # the class it is shown under: a wrong one for a bad control
-    Column("role", String(10), nullable=False),  # work, good, bad
-    Column("shuffle", BigInteger, nullable=False),  # each annotator's order follows from it
-    Column("wanted", Integer, nullable=False),  # annotators
-    Column("taken", Integer, nullable=False),  # assignments of it that are open or done
-    UniqueConstraint("variant_id"),
-    CheckConstraint("taken >= 0 AND taken <= wanted", name="never_beyond_n"),
-    Index("pictures_open", "role", "taken"),
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("variant_id", sa.String(200), nullable=False),
+    sa.Column("original_id", sa.String(200)),  # the original shown beside it, where the questionnaire asks for it
+    sa.Column("label", sa.Text, nullable=False),  # the class it is shown under: a wrong one for a bad control
+    sa.Column("role", sa.String(10), nullable=False),  # work, good, bad
+    sa.Column("shuffle", sa.BigInteger, nullable=False),  # each annotator's order follows from it
+    sa.Column("wanted", sa.Integer, nullable=False),  # annotators
+    sa.Column("taken", sa.Integer, nullable=False),  # assignments of it that are open or done
+    sa.UniqueConstraint("variant_id"),
+    sa.CheckConstraint("taken >= 0 AND taken <= wanted", name="never_beyond_n"),
+    sa.Index("pictures_open", "role", "taken"),
 )  # fmt: skip
 
-people = Table(
+people = sa.Table(
     "people", metadata,
-    Column("id", Integer, primary_key=True),
-    Column("name", String(200), nullable=False, unique=True),
-    Column("role", String(10), nullable=False),  # annotator, admin
-    Column("nonce", String(64), nullable=False),  # a new one makes older links invalid
-    Column("invited_at", Float, nullable=False),
-    Column("link_expires_at", Float, nullable=False),
-    Column("seen_at", Float),
-    Column("revoked_at", Float),
-    Column("excluded", Integer, nullable=False),  # 1 where the answers do not count
-    Column("reason", Text, nullable=False),
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("name", sa.String(200), nullable=False, unique=True),
+    sa.Column("role", sa.String(10), nullable=False),  # annotator, admin
+    sa.Column("nonce", sa.String(64), nullable=False),  # a new one makes older links invalid
+    sa.Column("invited_at", sa.Float, nullable=False),
+    sa.Column("link_expires_at", sa.Float, nullable=False),
+    sa.Column("seen_at", sa.Float),
+    sa.Column("revoked_at", sa.Float),
+    sa.Column("excluded", sa.Integer, nullable=False),  # 1 where the answers do not count
+    sa.Column("reason", sa.Text, nullable=False),
 )  # fmt: skip
 
-sessions = Table(
+sessions = sa.Table(
     "sessions", metadata,
-    Column("token_hash", String(64), primary_key=True),
-    Column("person_id", ForeignKey("people.id"), nullable=False),
-    Column("began_at", Float, nullable=False),
-    Column("expires_at", Float, nullable=False),
-    Column("ended_at", Float),
+    sa.Column("token_hash", sa.String(64), primary_key=True),
+    sa.Column("person_id", sa.ForeignKey("people.id"), nullable=False),
+    sa.Column("began_at", sa.Float, nullable=False),
+    sa.Column("expires_at", sa.Float, nullable=False),
+    sa.Column("ended_at", sa.Float),
 )  # fmt: skip
 
-assignments = Table(
+assignments = sa.Table(
     "assignments", metadata,
-    Column("id", Integer, primary_key=True),
-    Column("person_id", ForeignKey("people.id"), nullable=False),
-    Column("picture_id", ForeignKey("pictures.id"), nullable=False),
-    Column("kind", String(10), nullable=False),  # work, good, bad, repeat
-    Column("task", String(64), nullable=False, unique=True),  # its name in the annotator's browser
-    Column("picture_handle", String(64), nullable=False, unique=True),
-    Column("original_handle", String(64), nullable=False, unique=True),
-    Column("state", String(10), nullable=False),  # open, done, expired, withdrawn
-    Column("expires_at", Float, nullable=False),
-    UniqueConstraint("person_id", "picture_id", "kind"),
-    Index("assignments_expiring", "state", "expires_at"),
-    Index("assignments_of_picture", "picture_id"),
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("person_id", sa.ForeignKey("people.id"), nullable=False),
+    sa.Column("picture_id", sa.ForeignKey("pictures.id"), nullable=False),
+    sa.Column("kind", sa.String(10), nullable=False),  # work, good, bad, repeat
+    sa.Column("task", sa.String(64), nullable=False, unique=True),  # its name in the annotator's browser
+    sa.Column("picture_handle", sa.String(64), nullable=False, unique=True),
+    sa.Column("original_handle", sa.String(64), nullable=False, unique=True),
+    sa.Column("state", sa.String(10), nullable=False),  # open, done, expired, withdrawn
+    sa.Column("expires_at", sa.Float, nullable=False),
+    sa.UniqueConstraint("person_id", "picture_id", "kind"),
+    sa.Index("assignments_expiring", "state", "expires_at"),
+    sa.Index("assignments_of_picture", "picture_id"),
 )  # fmt: skip
 
-submissions = Table(  # appended to, never changed
+submissions = sa.Table(  # appended to, never changed
     "submissions", metadata,
-    Column("id", Integer, primary_key=True),
-    Column("assignment_id", ForeignKey("assignments.id"), nullable=False),
-    Column("person_id", ForeignKey("people.id"), nullable=False),
-    Column("version", Integer, nullable=False),
-    Column("key", String(100), nullable=False),  # chosen by the browser, so that sending twice counts once
-    Column("seconds", Float, nullable=False),
-    Column("given_at", Float, nullable=False),
-    UniqueConstraint("assignment_id", "version"),
-    UniqueConstraint("person_id", "key"),
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("assignment_id", sa.ForeignKey("assignments.id"), nullable=False),
+    sa.Column("person_id", sa.ForeignKey("people.id"), nullable=False),
+    sa.Column("version", sa.Integer, nullable=False),
+    sa.Column("key", sa.String(100), nullable=False),  # chosen by the browser, so that sending twice counts once
+    sa.Column("seconds", sa.Float, nullable=False),
+    sa.Column("given_at", sa.Float, nullable=False),
+    sa.UniqueConstraint("assignment_id", "version"),
+    sa.UniqueConstraint("person_id", "key"),
 )  # fmt: skip
 
-answers = Table(  # appended to, never changed
+answers = sa.Table(  # appended to, never changed
     "answers", metadata,
-    Column("submission_id", ForeignKey("submissions.id"), primary_key=True),
-    Column("question", String(40), primary_key=True),
-    Column("answer", String(60), nullable=False),
+    sa.Column("submission_id", sa.ForeignKey("submissions.id"), primary_key=True),
+    sa.Column("question", sa.String(40), primary_key=True),
+    sa.Column("answer", sa.String(60), nullable=False),
 )  # fmt: skip
 
-adjudications = Table(  # appended to, never changed: the last one counts
+adjudications = sa.Table(  # appended to, never changed: the last one counts
     "adjudications", metadata,
-    Column("id", Integer, primary_key=True),
-    Column("picture_id", ForeignKey("pictures.id"), nullable=False),
-    Column("person_id", ForeignKey("people.id"), nullable=False),
-    Column("question", String(40), nullable=False),
-    Column("answer", String(60), nullable=False),
-    Column("given_at", Float, nullable=False),
-    Index("adjudications_of_picture", "picture_id"),
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("picture_id", sa.ForeignKey("pictures.id"), nullable=False),
+    sa.Column("person_id", sa.ForeignKey("people.id"), nullable=False),
+    sa.Column("question", sa.String(40), nullable=False),
+    sa.Column("answer", sa.String(60), nullable=False),
+    sa.Column("given_at", sa.Float, nullable=False),
+    sa.Index("adjudications_of_picture", "picture_id"),
 )  # fmt: skip

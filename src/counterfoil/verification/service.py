@@ -6,42 +6,17 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from counterfoil.verification.accounts import (
-    Person,
-    PersonRole,
-    begin_session,
-    end_session,
-    find_by_id,
-    find_by_name,
-    find_by_session,
-    invite_person,
-    list_people,
-    lock_person,
-    revoke_access,
-    update_person,
-)
+from counterfoil.verification import accounts, leases, submissions
+from counterfoil.verification.accounts import Person, PersonRole
 from counterfoil.verification.adjudication import store_adjudication
 from counterfoil.verification.assignment import Progress, lease_up_to, measure_progress
 from counterfoil.verification.database import Database
-from counterfoil.verification.leases import (
-    AnnotatorRequest,
-    Lease,
-    exclude_annotator,
-    find_variant,
-    include_annotator,
-    release_expired,
-)
+from counterfoil.verification.leases import AnnotatorRequest, Lease
 from counterfoil.verification.project import Verification
 from counterfoil.verification.questionnaire import Questionnaire
 from counterfoil.verification.server_address import Address
 from counterfoil.verification.signing import Invitation
-from counterfoil.verification.submissions import (
-    Submission,
-    check_answer,
-    is_control_task,
-    submit,
-    undo_last_submission,
-)
+from counterfoil.verification.submissions import Submission
 from counterfoil.verification.verdicts import read_all_verdicts
 
 _ADMINISTRATOR = "administrator"
@@ -73,13 +48,13 @@ class VerificationService:
         now = self.clock()
         _ = self.verification.signer  # refuse a damaged secret before anything is written
         with self.database.writing() as connection:
-            person = invite_person(connection, name, role, now, now + days * 24 * 3600)
+            person = accounts.invite_person(connection, name, role, now, now + days * 24 * 3600)
         return self._link(person)
 
     def administrator_link(self) -> str:
         """The administrator's link: the valid one if there is one, else a new one."""
         with self.database.reading() as connection:
-            for person in list_people(connection, "admin"):
+            for person in accounts.list_people(connection, "admin"):
                 if person.name == _ADMINISTRATOR and not person.revoked and person.link_expires_at > self.clock():
                     return self._link(person)
         return self.invite(_ADMINISTRATOR, "admin")
@@ -91,27 +66,27 @@ class VerificationService:
             return None
         now = self.clock()
         with self.database.writing() as connection:
-            person = find_by_id(connection, invitation.person_id)
+            person = accounts.find_by_id(connection, invitation.person_id)
             if person is None or person.revoked or person.nonce != invitation.nonce or person.link_expires_at < now:
                 return None
-            return person, begin_session(connection, person.id, now, earlier_session)
+            return person, accounts.begin_session(connection, person.id, now, earlier_session)
 
     def find_person(self, session: str) -> Person | None:
         """The person of a session."""
         with self.database.reading() as connection:
-            return find_by_session(connection, session, self.clock())
+            return accounts.find_by_session(connection, session, self.clock())
 
     def leave(self, session: str) -> None:
         """End a session."""
         with self.database.writing() as connection:
-            end_session(connection, session, self.clock())
+            accounts.end_session(connection, session, self.clock())
 
     def revoke(self, name: str) -> bool:
         """Stop somebody's link and sessions; False where the name is unknown."""
         with self.database.writing() as connection:
-            person = find_by_name(connection, name)
+            person = accounts.find_by_name(connection, name)
             if person is not None:
-                revoke_access(connection, person.id, self.clock())
+                accounts.revoke_access(connection, person.id, self.clock())
             return person is not None
 
     # Annotators
@@ -120,17 +95,17 @@ class VerificationService:
         """The tasks of an annotator, new ones leased until there are `count`."""
         request = self._request(person)
         with self.database.writing() as connection:
-            release_expired(connection, request.now)
+            leases.release_expired(connection, request.now)
         with self.database.writing() as connection:
-            answers_count = lock_person(connection, person.id)
-            update_person(connection, person.id, seen_at=request.now)
-            leases = lease_up_to(connection, request, count if answers_count else 0)
-        return leases, self.progress(person)
+            answers_count = accounts.lock_person(connection, person.id)
+            accounts.update_person(connection, person.id, seen_at=request.now)
+            tasks = lease_up_to(connection, request, count if answers_count else 0)
+        return tasks, self.progress(person)
 
     def answer(self, person: Person, submission: Submission) -> Progress:
         """Store an answer; it is on the disk when this returns."""
         with self.database.writing() as connection:
-            submit(connection, self._request(person), submission)
+            submissions.submit(connection, self._request(person), submission)
         if self.questionnaire.exclude is not None:
             self._apply_exclusion_rule(person, submission.task)
         return self.progress(person)
@@ -138,7 +113,7 @@ class VerificationService:
     def undo(self, person: Person) -> tuple[Lease, dict[str, str]] | None:
         """Take the last answer back: the task is open again, with what was answered before."""
         with self.database.writing() as connection:
-            return undo_last_submission(connection, self._request(person))
+            return submissions.undo_last_submission(connection, self._request(person))
 
     def progress(self, person: Person) -> Progress:
         """How far an annotator is."""
@@ -148,7 +123,7 @@ class VerificationService:
     def read_picture(self, person: Person, handle: str) -> bytes | None:
         """The PNG behind a handle that this annotator holds; None for anybody else's."""
         with self.database.reading() as connection:
-            variant = find_variant(connection, person.id, handle)
+            variant = leases.find_variant(connection, person.id, handle)
         return None if variant is None else self.verification.read_picture(variant)
 
     # Administrators
@@ -156,18 +131,18 @@ class VerificationService:
     def set_excluded(self, name: str, excluded: bool, reason: str) -> bool:
         """Leave somebody's answers out, or let them count again; False where no annotator has this name."""
         with self.database.writing() as connection:
-            person = find_by_name(connection, name)
+            person = accounts.find_by_name(connection, name)
             if person is None or person.role != "annotator":
                 return False
             if excluded:
-                exclude_annotator(connection, person.id, reason)
+                leases.exclude_annotator(connection, person.id, reason)
             elif person.excluded:
-                include_annotator(connection, person.id)
+                leases.include_annotator(connection, person.id)
             return True
 
     def adjudicate(self, person: Person, picture_id: int, question: str, answer: str) -> bool:
         """Store an administrator's answer about a picture; False where no such picture is verified."""
-        check_answer(self.questionnaire, question, answer)
+        submissions.check_answer(self.questionnaire, question, answer)
         with self.database.writing() as connection:
             return store_adjudication(connection, picture_id, person.id, (question, answer), self.clock())
 
@@ -182,7 +157,7 @@ class VerificationService:
     def _apply_exclusion_rule(self, person: Person, task: str) -> None:
         """Leave an annotator out once an answer to a control shows that they fall short of the rule."""
         with self.database.reading() as connection:
-            if self.questionnaire.control_share and not is_control_task(connection, person.id, task):
+            if self.questionnaire.control_share and not submissions.is_control_task(connection, person.id, task):
                 return  # without controls, any answer may show that somebody is too quick
             verdicts = read_all_verdicts(connection, person.id)
         reason = self.verification.statistics.excluded(verdicts).get(person.name)

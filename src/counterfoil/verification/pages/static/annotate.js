@@ -1,62 +1,62 @@
 "use strict";
 
-const AHEAD = 8; // tasks that lie ready, their pictures decoded
-const shelf = new Shelf();
+const AHEAD = 8; // tasks fetched ahead, their pictures decoded
+const upcoming = new UpcomingTasks();
 const zoom = new Zoom(byId("zoom"), byId("zoom-plane"), byId("zoom-close"));
-const desk = makeDesk({ owner: `${project.name}/${annotator}`, onState: showState, onProgress: showProgress });
+const client = createClient({ owner: `${project.name}/${annotator}`, onState: showState, onProgress: showProgress });
 const questionOf = new Map(project.questions.map((question) => [question.id, { ...question, keys: keysOf(question.answers) }]));
 const answered = []; // ids, the latest last
 let current = null; // {task, answers, earlier, active, since, away}
 let started = false;
 let filling = false;
 let undoing = false;
-let tried = 0;
+let refillTimer = 0;
 
-// The flow: fill the shelf, show a task, take its answers, go on.
+// The loop: fetch tasks ahead, show one, take its answers, go on.
 async function refill() {
   if (filling) return;
   filling = true;
   try {
-    const reply = await desk.next(AHEAD + (current ? 1 : 0));
-    reply.tasks.filter(isNew).forEach((task) => shelf.add(task));
+    const reply = await client.next(AHEAD + (current ? 1 : 0));
+    reply.tasks.filter(isNew).forEach((task) => upcoming.add(task));
     if (started && !current) advance();
-    if (!current && shelf.length === 0) {
-      if (reply.finished) rest();
-      else later(0.3); // all of them were answered while the reply was on its way
+    if (!current && upcoming.length === 0) {
+      if (reply.finished) showFinished();
+      else refillLater(0.3); // all of them were answered while the reply was on its way
     }
   } catch (error) {
     if (!error.kind) throw error;
-    if (!current && started) showWaiting("Waiting for the server", "The next pictures will come as soon as it can be reached again.");
-    if (error.kind !== "ended") later(2);
+    if (!current && started) showWaiting("Waiting for the server", "The next pictures come as soon as it can be reached again.");
+    if (error.kind !== "ended") refillLater(2);
   } finally {
     filling = false;
   }
 }
 
 function isNew(task) {
-  return !shelf.holds(task.task) && !desk.isWaiting(task.task) && !answered.includes(task.task)
+  return !upcoming.holds(task.task) && !client.isWaiting(task.task) && !answered.includes(task.task)
     && !(current && current.task.task === task.task);
 }
 
-function later(seconds) {
-  clearTimeout(tried);
-  tried = setTimeout(refill, seconds * 1000);
+function refillLater(seconds) {
+  clearTimeout(refillTimer);
+  refillTimer = setTimeout(refill, seconds * 1000);
 }
 
-function rest() {
+function showFinished() {
   if (!started) return;
   showWaiting("That was all. Thank you!", byId("download")
     ? "Now press Save answers and send the file back. Undo still takes back your last answer."
     : "All your answers are saved and you may close this page. Undo still takes back your last answer.");
-  later(60); // somebody else's pictures may come back
+  refillLater(60); // somebody else's pictures may come back
 }
 
 function advance() {
-  const task = shelf.take();
+  const task = upcoming.take();
   current = null;
   if (task) show(task, {});
   else showWaiting("Loading", "The next pictures are on their way.");
-  if (shelf.length < AHEAD / 2 + 1) refill();
+  if (upcoming.length < AHEAD / 2 + 1) refill();
 }
 
 function show(task, earlier) {
@@ -65,7 +65,7 @@ function show(task, earlier) {
   zoom.close();
   byId("waiting").hidden = true;
   byId("intro").hidden = true;
-  byId("desk").hidden = false;
+  byId("task").hidden = false;
   byId("class-name").textContent = task.class_name;
   showPictures(task);
   byId("questions").replaceChildren(...task.questions.map(fieldset));
@@ -78,21 +78,21 @@ function show(task, earlier) {
 // The questions of one task.
 function fieldset(asked, place) {
   const question = questionOf.get(asked.id);
-  const field = made("fieldset", "question");
-  field.append(made("legend", "", asked.text));
-  if (question.help) field.append(made("p", "help", question.help));
-  const answers = made("div", "answers");
+  const field = element("fieldset", "question");
+  field.append(element("legend", "", asked.text));
+  if (question.help) field.append(element("p", "help", question.help));
+  const answers = element("div", "answers");
   question.answers.forEach((answer) => answers.append(answerButton(place, question, answer)));
   field.append(answers);
   return field;
 }
 
 function answerButton(place, question, answer) {
-  const button = made("button", "", answer);
+  const button = element("button", "", answer);
   button.type = "button";
   button.dataset.answer = answer;
   const key = keyFor(answer, question.keys);
-  button.append(made("kbd", "", key));
+  button.append(element("kbd", "", key));
   button.lastChild.setAttribute("aria-hidden", "true");
   button.setAttribute("aria-keyshortcuts", key);
   button.setAttribute("aria-pressed", String(current.earlier[question.id] === answer));
@@ -109,7 +109,7 @@ function activate(place) {
 }
 
 function choose(place, answer) {
-  if (undoing) return; // what is shown is about to go: the answer would be to another picture
+  if (undoing) return; // the picture shown is about to change: the answer would be to another one
   const asked = current.task.questions[place];
   current.answers[asked.id] = answer;
   byId("questions").children[place].querySelectorAll("button").forEach((button) => {
@@ -126,10 +126,10 @@ function choose(place, answer) {
 
 function submit() {
   const { task, answers } = current;
-  desk.answer(task, answers, secondsSpent());
+  client.answer(task, answers, secondsSpent());
   answered.push(task.task);
   showUndo();
-  shelf.forgetAllBut(answered.slice(-4));
+  upcoming.forgetAllBut(answered.slice(-4));
   advance();
 }
 
@@ -148,7 +148,7 @@ async function undo() {
   }
   undoing = true;
   try {
-    takeBack(await desk.undo());
+    reopen(await client.undo());
   } catch (error) {
     if (!error.kind) throw error;
     if (error.kind === "refused") announce("There is nothing to take back.");
@@ -157,12 +157,12 @@ async function undo() {
   }
 }
 
-function takeBack(task) {
+function reopen(task) {
   if (!task) { announce("There is nothing to take back."); return; }
-  if (current) shelf.putBack(current.task);
+  if (current) upcoming.putBack(current.task);
   const place = answered.lastIndexOf(task.task);
   if (place !== -1) answered.splice(place, 1);
-  shelf.tasks = shelf.tasks.filter((other) => other.task !== task.task);
+  upcoming.tasks = upcoming.tasks.filter((other) => other.task !== task.task);
   show(task, task.answers || {});
   announce(`Taken back: ${task.class_name}. ${task.questions[0].text}`);
 }

@@ -1,6 +1,6 @@
 "use strict";
 
-// What keys do, the help that lists them, and the start.
+// Keyboard shortcuts, the help that lists them, and the start button.
 function focusAnswer(step) {
   const buttons = [...byId("questions").children[current.active].querySelectorAll(".answers button")];
   const here = buttons.indexOf(document.activeElement);
@@ -16,7 +16,7 @@ function moveQuestion(step) {
 
 function toggleZoom() {
   if (zoom.isOpen) zoom.close();
-  else zoom.open(shelf.picturesOf(current.task).edited.image);
+  else zoom.open(upcoming.picturesOf(current.task).edited.image);
 }
 
 function keepEarlier() {
@@ -24,7 +24,7 @@ function keepEarlier() {
   if (asked.id in current.earlier) choose(current.active, current.earlier[asked.id]);
 }
 
-const onDesk = {
+const taskKeys = {
   z: undo, Backspace: undo, " ": toggleZoom, Enter: keepEarlier,
   ArrowUp: () => moveQuestion(-1), ArrowDown: () => moveQuestion(1), ArrowLeft: () => focusAnswer(-1), ArrowRight: () => focusAnswer(1),
   "+": () => zoom.isOpen && zoom.enlarge(1.5), "=": () => zoom.isOpen && zoom.enlarge(1.5), "-": () => zoom.isOpen && zoom.enlarge(1 / 1.5),
@@ -39,10 +39,10 @@ document.addEventListener("keydown", (event) => {
   if (!started) return;
   if (!current) { if (key === "z" || key === "Backspace") undo(); return; }
   const answer = questionOf.get(current.task.questions[current.active].id).keys.get(key);
-  if (!answer && !onDesk[key]) return;
+  if (!answer && !taskKeys[key]) return;
   event.preventDefault();
   if (answer) choose(current.active, answer);
-  else onDesk[key]();
+  else taskKeys[key]();
 });
 
 function openHelp() {
@@ -56,9 +56,9 @@ function listKeys() {
     ["↑ ↓", "step through the questions"], ["Z", "take back the last answer (or Backspace)"], ["Enter", "after taking back: keep what was answered"],
     ["Space", "enlarge the picture; then drag, wheel or + and −"], ["?", "this help"]];
   byId("keys").replaceChildren(...rows.flatMap(([keys, meaning]) => {
-    const term = made("dt");
-    term.append(...keys.split(" ").map((key) => made("kbd", "", key)));
-    return [term, made("dd", "", meaning)];
+    const term = element("dt");
+    term.append(...keys.split(" ").map((key) => element("kbd", "", key)));
+    return [term, element("dd", "", meaning)];
   }));
 }
 
@@ -68,7 +68,7 @@ byId("start").addEventListener("click", () => {
   started = true;
   byId("start").blur(); // a hidden button keeps the focus for a while, and would take Enter and the space bar
   byId("intro").hidden = true;
-  if (shelf.length > 0) advance();
+  if (upcoming.length > 0) advance();
   else { showWaiting("Loading", "The first pictures are on their way."); refill(); }
 });
 

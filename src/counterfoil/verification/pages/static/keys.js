@@ -1,6 +1,6 @@
 "use strict";
 
-// Which key gives which answer: its place among the answers, and its first letter where that is nobody else's.
+// Which key gives which answer: its place among the answers, and its first letter where no other answer has it.
 const RESERVED = new Set(["z"]);
 
 function keysOf(answers) {

@@ -1,11 +1,11 @@
 "use strict";
 
-// The desk of the offline package: tasks out of tasks.js, answers into this browser, from there into a file.
-class OfflineDesk {
+// The offline package: tasks come from tasks.js, answers are kept in this browser and saved to a file.
+class OfflineClient {
   constructor({ onState, onProgress }) {
-    this.box = window.counterfoilPackage;
-    this.name = `counterfoil-offline/${this.box.signature}`;
-    this.given = this.kept();
+    this.package = window.counterfoilPackage;
+    this.name = `counterfoil-offline/${this.package.signature}`;
+    this.given = this.readStored();
     this.onState = onState;
     this.onProgress = onProgress;
     document.getElementById("download").addEventListener("click", () => this.download());
@@ -17,29 +17,29 @@ class OfflineDesk {
 
   async next(count) {
     const done = this.answered;
-    const open = this.box.tasks.filter((task) => !done.has(task.task));
-    this.tell();
+    const open = this.package.tasks.filter((task) => !done.has(task.task));
+    this.reportProgress();
     return { tasks: open.slice(0, count), finished: open.length === 0 };
   }
 
   answer(task, answers, seconds) {
     this.given.push({ task: task.task, answers, seconds, time: new Date().toISOString() });
-    this.keep();
-    this.tell();
+    this.store();
+    this.reportProgress();
   }
 
   async undo() {
     const last = this.given[this.given.length - 1];
     if (!last) return null;
     this.given = this.given.filter((row) => row.task !== last.task);
-    this.keep();
-    this.tell();
-    return { ...this.box.tasks.find((task) => task.task === last.task), answers: last.answers };
+    this.store();
+    this.reportProgress();
+    return { ...this.package.tasks.find((task) => task.task === last.task), answers: last.answers };
   }
 
-  tell() { this.onProgress({ done: this.answered.size, total: this.box.tasks.length }); }
+  reportProgress() { this.onProgress({ done: this.answered.size, total: this.package.tasks.length }); }
 
-  kept() {
+  readStored() {
     try {
       return JSON.parse(localStorage.getItem(this.name)) || [];
     } catch {
@@ -47,7 +47,7 @@ class OfflineDesk {
     }
   }
 
-  keep() {
+  store() {
     try {
       localStorage.setItem(this.name, JSON.stringify(this.given));
     } catch {
@@ -56,7 +56,7 @@ class OfflineDesk {
   }
 
   download() {
-    const { ticket, signature } = this.box;
+    const { ticket, signature } = this.package;
     const content = JSON.stringify({ format: "counterfoil-offline-answers", ticket, signature, answers: this.given }, null, 1);
     const link = document.createElement("a");
     link.href = URL.createObjectURL(new Blob([content], { type: "application/json" }));
@@ -66,4 +66,4 @@ class OfflineDesk {
   }
 }
 
-const makeDesk = (wiring) => new OfflineDesk(wiring);
+const createClient = (wiring) => new OfflineClient(wiring);

@@ -2,20 +2,20 @@
 
 // The pictures of a task, and the time that they are looked at.
 function showPictures(task) {
-  const { edited, original } = shelf.picturesOf(task);
+  const { edited, original } = upcoming.picturesOf(task);
   const shown = original ? [[original, "Original photo"], [edited, "Picture to judge"]] : [[edited, "Picture to judge"]];
   byId("pictures").replaceChildren(...shown.map(([picture, caption]) => {
-    const frame = made("button", "frame");
+    const frame = element("button", "frame");
     frame.type = "button";
     frame.setAttribute("aria-label", `Enlarge: ${picture.image.alt}`);
     frame.append(picture.image);
     frame.addEventListener("click", () => zoom.open(picture.image));
-    const figure = made("figure");
-    figure.append(made("figcaption", "", caption), frame);
+    const figure = element("figure");
+    figure.append(element("figcaption", "", caption), frame);
     shape(frame, picture.image);
     picture.loaded.then(() => {
       shape(frame, picture.image);
-      if (picture.lost) frame.append(made("span", "lost", "This picture could not be loaded. Load the page again, or answer unsure."));
+      if (picture.lost) frame.append(element("span", "lost", "This picture could not be loaded. Load the page again, or answer unsure."));
     });
     return figure;
   }));

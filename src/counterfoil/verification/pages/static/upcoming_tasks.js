@@ -1,7 +1,7 @@
 "use strict";
 
-// The tasks that come next, their pictures loaded and decoded before anybody asks for them.
-class Shelf {
+// The tasks that come next, their pictures loaded and decoded ahead.
+class UpcomingTasks {
   constructor() {
     this.tasks = [];
     this.pictures = new Map(); // task id -> {edited, original}, each an <img> with its promise
@@ -27,14 +27,14 @@ class Shelf {
   picturesOf(task) {
     if (!this.pictures.has(task.task)) {
       this.pictures.set(task.task, {
-        edited: Shelf.load(task.picture, `${task.class_name}: the picture to judge`),
-        original: task.original ? Shelf.load(task.original, `${task.class_name}: the original photo`) : null,
+        edited: UpcomingTasks.load(task.picture, `${task.class_name}: the picture to judge`),
+        original: task.original ? UpcomingTasks.load(task.original, `${task.class_name}: the original photo`) : null,
       });
     }
     return this.pictures.get(task.task);
   }
 
-  // What was answered long ago need not stay in memory.
+  // Frees the pictures of tasks answered long ago.
   forgetAllBut(ids) {
     const wanted = new Set([...ids, ...this.tasks.map((task) => task.task)]);
     [...this.pictures.keys()].filter((id) => !wanted.has(id)).forEach((id) => this.pictures.delete(id));
@@ -48,7 +48,7 @@ class Shelf {
   static load(address, description) {
     const image = new Image();
     image.alt = description;
-    image.decoding = "sync"; // it was decoded ahead: show it in the very frame in which it is put on the page
+    image.decoding = "sync"; // decoded ahead: shown in the frame in which it is put on the page
     image.draggable = false;
     const picture = { image, ready: false, lost: false };
     const attempt = (left) => {

@@ -2,13 +2,13 @@
 
 const { annotator, project } = JSON.parse(document.getElementById("project").textContent);
 const byId = (name) => document.getElementById(name);
-const made = (tag, name = "", text = "") => Object.assign(document.createElement(tag), { className: name, textContent: text });
+const element = (tag, name = "", text = "") => Object.assign(document.createElement(tag), { className: name, textContent: text });
 
 let doneSoFar = 0; // by this person, in earlier sessions too
 
-// Words and marks around the desk.
+// Messages around the task: waiting, progress, the banner.
 function showWaiting(title, text) {
-  byId("desk").hidden = true;
+  byId("task").hidden = true;
   byId("waiting").hidden = false;
   byId("waiting-title").textContent = title;
   byId("waiting-text").textContent = text;
@@ -25,7 +25,7 @@ function showProgress({ done, total }) {
   showUndo();
 }
 
-// Undo is there only while something can be taken back: an answer of this picture, or an earlier one.
+// Undo is enabled only while something can be taken back: an answer of this picture, or an earlier one.
 function showUndo() {
   const begun = current !== null && Object.keys(current.answers).length > 0;
   byId("undo").disabled = !started || (doneSoFar === 0 && answered.length === 0 && !begun);
