@@ -17,6 +17,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from counterfoil.statistics.answers import Answers, count
+from counterfoil.statistics.answers import Answers
 from counterfoil.statistics.drops import measure_drops
 from counterfoil.store.parquet import DictionaryColumn, Kind, TableWriter, dictionary_encode, read_dictionary_table
 from counterfoil.study.predictions import answers_from_tables
@@ -112,8 +113,8 @@ def write_rows(folder: Path, frames: dict[str, pd.DataFrame]) -> None:
 def grouping(folder: Path, tables: Mapping[str, Table], repeats: int) -> None:
     """Accuracy by model and level: from columns in memory, and from the files."""
     answers = answers_from_tables(tables)
-    in_memory = median_seconds(lambda: count(answers), repeats)
-    by_photo = median_seconds(lambda: count(read_answers(folder, list(tables))), repeats)
+    in_memory = median_seconds(lambda: replace(answers).tally, repeats)
+    by_photo = median_seconds(lambda: read_answers(folder, list(tables)).tally, repeats)
     print(f"group {len(answers.model):,} predictions by model, condition and photo: {in_memory:.2f} s in memory, "
           f"{by_photo:.2f} s from files")  # fmt: skip
     ours = median_seconds(lambda: group_tables(folder, list(tables)), repeats)
@@ -156,7 +157,7 @@ def group_rows(folder: Path) -> list[tuple[str, str, float]]:
 
 
 def check(answers: Answers, grouped: dict[str, dict[str, float]], reference: pd.Series) -> None:
-    tally = count(answers)
+    tally = answers.tally
     rates = tally.right.sum(axis=2) / tally.scored.sum(axis=2)
     for place, model in enumerate(answers.models):
         theirs = [reference[model, condition.level] for condition in answers.conditions]

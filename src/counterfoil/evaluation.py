@@ -36,7 +36,7 @@ from counterfoil.store.collection import Collection, LabelledPictures, ensure_sa
 from counterfoil.store.folder_lock import MAY_DIFFER, claim_folder
 from counterfoil.store.journal import Journal
 from counterfoil.store.prediction_tables import RenderedVariant, ResultTables
-from counterfoil.study.thumbnail_candidates import ThumbnailCandidates
+from counterfoil.study.thumbnails import ThumbnailCandidates
 from counterfoil.types import Model, Picture, Provenance, Run, Sample, Skipped, StoredVariant, Variant
 
 

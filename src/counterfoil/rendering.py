@@ -26,8 +26,8 @@ from counterfoil.errors import Unusable, UserError
 from counterfoil.models.model_loaders import load_model
 from counterfoil.segmentation import Segmenter, segmenter_for
 from counterfoil.sources.source_loaders import open_source
-from counterfoil.study.examples import PictureLoader
 from counterfoil.study.runs import Study
+from counterfoil.study.thumbnails import PictureLoader
 from counterfoil.types import DonorRule, Model, Picture, Run, Sample, Source, Variant
 
 _BYTES_IN_MEMORY = 768 * 2**20  # of samples and donors with their cut-outs; bounds memory whatever the number of photos

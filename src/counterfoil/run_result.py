@@ -14,10 +14,9 @@ from counterfoil.report.headline import write_headline
 from counterfoil.report.page import write_report
 from counterfoil.statistics.answers import Answers
 from counterfoil.store.prediction_tables import locate_predictions
-from counterfoil.study.examples import ThumbnailCache
 from counterfoil.study.predictions import Predictions
 from counterfoil.study.runs import Study
-from counterfoil.study.thumbnail_candidates import ThumbnailCandidates
+from counterfoil.study.thumbnails import ThumbnailCache, ThumbnailCandidates
 from counterfoil.types import Drop, Model, Picture, Run, Skipped, Variant
 
 

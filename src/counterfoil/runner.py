@@ -35,7 +35,7 @@ from counterfoil.sources.source_loaders import open_source
 from counterfoil.store.folder_lock import claim_folder
 from counterfoil.store.journal import Journal
 from counterfoil.store.prediction_tables import RenderedVariant, ResultTables
-from counterfoil.study.thumbnail_candidates import ThumbnailCandidates
+from counterfoil.study.thumbnails import ThumbnailCandidates
 from counterfoil.types import Engine, Picture, Provenance, Sample, Skipped, Variant
 from counterfoil.worker_pool import LocalEngine, cores
 

@@ -87,6 +87,6 @@ def details_of(
         true_score=np.where(right, pairs[:, 0], pairs[:, 1]),
         top_score=pairs[:, 0],
         other_score=np.where(right, pairs[:, 1], pairs[:, 0]),
-        lender=places(lent),
+        donor=places(lent),
         centre=np.full((len(rows), 2), np.nan),
     )

@@ -18,17 +18,10 @@ from counterfoil.statistics.accuracy import clustered_wilson
 from counterfoil.statistics.agreement import collect_ratings, measure_agreement
 from counterfoil.statistics.answers import Answers
 from counterfoil.statistics.confusion import error_consistency
+from counterfoil.statistics.contrasts import compare_accuracies, compare_drops
 from counterfoil.statistics.drops import mean_drops, measure_drops
-from counterfoil.statistics.intervals import (
-    RATE,
-    benjamini_hochberg,
-    estimate,
-    holm,
-    percentile_interval,
-    score_interval,
-    score_test,
-)
-from counterfoil.statistics.paired import compare_accuracies, compare_drops, mcnemar
+from counterfoil.statistics.intervals import RATE, estimate, percentile_interval, score_interval, score_test
+from counterfoil.statistics.significance import benjamini_hochberg, holm, mcnemar
 from counterfoil.types import Drop, Verdict
 
 changes = arrays.arrays(np.float64, st.integers(1, 30), elements=st.sampled_from([-1.0, -0.5, 0.0, 0.25, 1.0]))

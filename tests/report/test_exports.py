@@ -25,8 +25,8 @@ from counterfoil.report.content import ReportContent, build_content
 from counterfoil.report.drawing import Drawing, Label, to_matplotlib, to_pdf
 from counterfoil.report.exports import EXPORTS, export_files, parse_export_names
 from counterfoil.report.figures import draw_charts
-from counterfoil.study.examples import ThumbnailCache
 from counterfoil.study.runs import open_runs
+from counterfoil.study.thumbnails import ThumbnailCache
 from run_folders import breaks_on, write_run
 
 WEAK = breaks_on({"original": 4, "background-swap": 24, "size:0.05": 10, "size:0.2": 6})

@@ -7,7 +7,7 @@ import pytest
 from counterfoil.report.drop_findings import describe_drops
 from counterfoil.report.words import describe_change
 from counterfoil.statistics.answers import Condition
-from counterfoil.statistics.paired import Contrast
+from counterfoil.statistics.contrasts import Contrast
 from counterfoil.types import Attribute, Drop
 
 
@@ -328,7 +328,7 @@ def test_levels_are_told_in_words(edit: str, level: str, words: str) -> None:
 
 def test_what_could_have_gone_unseen_is_told_beside_what_is_not_significant() -> None:
     drops = [row("background", "background-swap", 30.0), row("direction", "direction", 2.0, level="random", n=40)]
-    findings = describe_drops(drops, unseen={("net", "direction", "random"): 12.4})
+    findings = describe_drops(drops, detectable_drops={("net", "direction", "random"): 12.4})
     (unclear,) = [finding.text for finding in findings if finding.kind == "unclear"]
     assert unclear == (
         "Not significant: direction. With n = 40 a drop of 12 points would go unseen in one run of five."

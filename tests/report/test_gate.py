@@ -10,7 +10,7 @@ import pytest
 from command_line import counterfoil
 from counterfoil.errors import UserError
 from counterfoil.report.gate import Bound, combine_verdicts, judge_accuracies, judge_drops, parse_max_drop
-from counterfoil.study.runs import Accuracy
+from counterfoil.study.runs import OverallAccuracy
 from counterfoil.types import Drop
 from run_folders import breaks_on, write_run
 
@@ -53,10 +53,10 @@ def test_the_bound_says_whose_proof_is_asked_for(
 
 def test_accuracy_is_judged_from_the_other_side() -> None:
     bounds: tuple[Bound, ...] = ("upper", "lower", "point")
-    found = [judge_accuracies([Accuracy("net", 60, 72.0, 65.0, 78.0)], 70, bound)[0].verdict for bound in bounds]
+    found = [judge_accuracies([OverallAccuracy("net", 60, 72.0, 65.0, 78.0)], 70, bound)[0].verdict for bound in bounds]
     assert found == ["cannot tell", "holds", "holds"]
-    assert judge_accuracies([Accuracy("net", 60, 60.0, 50.0, 69.0)], 70, "upper")[0].verdict == "violated"
-    assert judge_accuracies([Accuracy("net", 60, 80.0, 71.0, 88.0)], 70, "upper")[0].verdict == "holds"
+    assert judge_accuracies([OverallAccuracy("net", 60, 60.0, 50.0, 69.0)], 70, "upper")[0].verdict == "violated"
+    assert judge_accuracies([OverallAccuracy("net", 60, 80.0, 71.0, 88.0)], 70, "upper")[0].verdict == "holds"
 
 
 def test_too_few_photos_cannot_tell_whatever_the_numbers() -> None:

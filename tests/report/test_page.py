@@ -20,8 +20,8 @@ from counterfoil.report.page import render_page, write_page
 from counterfoil.statistics.answers import Condition
 from counterfoil.statistics.calibration import Confidence, ConfidenceChange, MarginChange, ReliabilityPoint
 from counterfoil.statistics.confusion import PositionMap
+from counterfoil.statistics.contrasts import Contrast
 from counterfoil.statistics.intervals import Estimate
-from counterfoil.statistics.paired import Contrast
 from counterfoil.study.confidence import Confidences, ModelPositionMap, Reliability
 from counterfoil.study.examples import Example, ModelAnswer
 from counterfoil.types import Attribute, Drop, Preprocessing, Run, Skipped

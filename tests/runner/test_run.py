@@ -22,7 +22,7 @@ import counterfoil as cf
 from colour_network import mean_colour_network
 from command_line import counterfoil
 from counterfoil.report.content import build_content
-from counterfoil.study.examples import ThumbnailCache
+from counterfoil.study.thumbnails import ThumbnailCache
 from locations import DATA, HELPERS
 from planted import HALT_AT_LINES, LABELS, write_photos
 

@@ -60,12 +60,12 @@ def test_answers_from_tables_are_those_collected_row_by_row() -> None:
 
 def test_details_from_tables_know_labels_scores_lenders_and_centres() -> None:
     details = details_from_tables(
-        {"a": prediction_table(), "b": prediction_table()}, lenders={"v4": "dog"}, centres={"v5": (0.25, 0.75)}
+        {"a": prediction_table(), "b": prediction_table()}, donors={"v4": "dog"}, centres={"v5": (0.25, 0.75)}
     )
     assert details.labels == ("cat", "dog")
     assert details.answer.tolist() == [0, 0, 0, 0, 1, 1, 1, -1] * 2
     assert details.other_score[[0, 4]].tolist() == [pytest.approx(0.1), pytest.approx(0.5)]
-    assert details.lender.tolist() == ([-1] * 4 + [1] + [-1] * 3) * 2
+    assert details.donor.tolist() == ([-1] * 4 + [1] + [-1] * 3) * 2
     assert details.centre[5].tolist() == [0.25, 0.75]
     assert details.answers.models == ("a", "b")
 

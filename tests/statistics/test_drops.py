@@ -9,9 +9,9 @@ import pytest
 from scipy import stats
 
 from answer_rows import Answer, collect
-from counterfoil.statistics.answers import Condition, unscored
+from counterfoil.statistics.answers import Condition
 from counterfoil.statistics.dose import dose_curve
-from counterfoil.statistics.drops import flipped, is_significant, measure_drops
+from counterfoil.statistics.drops import is_significant, measure_drops
 from counterfoil.types import Drop, PredictionOutcome
 
 ORIGINAL = Condition("original", "original", "")
@@ -64,7 +64,7 @@ def test_unscored_answers_are_counted_and_left_out(outcome: PredictionOutcome) -
     rows = [*answers_to(ORIGINAL, [1, 1]), Answer("net", "cat/0", SWAP, correct=False, outcome=outcome)]
     answers = collect(rows)
     row = measure_drops(answers)[0]
-    assert unscored(answers) == {"net": 1}
+    assert answers.unscored == {"net": 1}
     assert row.n == 0
     assert all(
         math.isnan(value) for value in (row.accuracy, row.drop, row.ci_low, row.ci_high, row.p_value, row.p_holm)
@@ -181,21 +181,3 @@ def test_dose_curve_goes_from_small_to_large_and_carries_the_interval() -> None:
 def test_dose_curve_leaves_out_rows_without_share() -> None:
     rows = [*answers_to(ORIGINAL, [1]), *answers_to(SMALL, [0], share=math.nan)]
     assert dose_curve(measure_drops(collect(rows))) == []
-
-
-def test_flips_are_what_was_right_and_became_wrong() -> None:
-    rows = [*answers_to(ORIGINAL, [1, 1, 0, 0]), *answers_to(SWAP, [1, 0, 1, 0])]
-    assert [(flip.sample_id, flip.condition) for flip in flipped(collect(rows))] == [("cat/1", SWAP)]
-
-
-def test_flips_are_limited_by_model_and_attribute_and_do_not_depend_on_order() -> None:
-    rows = [
-        *answers_to(ORIGINAL, [1] * 30),
-        *answers_to(SWAP, [0] * 30),
-        *answers_to(SMALL, [0] * 2 + [1] * 28),
-        *answers_to(LARGE, [0] * 1 + [1] * 29),
-    ]
-    names = (ORIGINAL, SWAP, SMALL, LARGE)
-    chosen = flipped(collect(rows, conditions=names), limit=4)
-    assert [flip.condition.attribute for flip in chosen] == ["background"] * 4 + ["size"] * 3
-    assert flipped(collect(rows[::-1], conditions=names), limit=4) == chosen

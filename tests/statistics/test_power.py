@@ -10,7 +10,6 @@ from scipy import stats
 from answer_rows import ORIGINAL, SMALL, SWAP, answers_of
 from counterfoil.cli import commands
 from counterfoil.errors import UserError
-from counterfoil.statistics.paired import mcnemar
 from counterfoil.statistics.power import (
     Discordance,
     detectable_drops,
@@ -20,6 +19,7 @@ from counterfoil.statistics.power import (
     minimum_detectable_drop,
     photos_needed,
 )
+from counterfoil.statistics.significance import mcnemar
 
 
 @pytest.mark.parametrize(("n", "lost", "gained"), [(30, 0.3, 0.05), (60, 0.15, 0.05), (12, 0.5, 0.0)])

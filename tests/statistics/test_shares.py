@@ -11,13 +11,12 @@ from statsmodels.stats.proportion import confint_proportions_2indep, proportion_
 
 from counterfoil.mining.estimates import cross_fit_bias, trace_curves
 from counterfoil.mining.rules import AnswerMatrix, Rule, list_subsets
-from counterfoil.statistics.intervals import RateBounds, score_interval
+from counterfoil.statistics.intervals import RateBounds, jackknife_interval, score_interval
 from counterfoil.statistics.shares import (
     PhotoCounts,
     PhotoShare,
     effective_photos,
     estimate_share,
-    jackknife_interval,
     mean_share,
     mover_interval,
     pooled_share,
@@ -36,8 +35,8 @@ def test_a_share_tells_what_it_owes_to_each_photo() -> None:
     hits, everything = np.array([True, False, True, False]), np.ones(4, bool)
     found = pooled_share(hits, everything, photos)
     assert (found.value, found.pictures) == (0.5, 4)
-    assert found.parts == pytest.approx([2 / 4, 1 / 4, 1 / 4])
-    assert found.pulls == pytest.approx([0, 0.5 / 4, -0.5 / 4])  # hits beyond the share, over the pictures
+    assert found.weights == pytest.approx([2 / 4, 1 / 4, 1 / 4])
+    assert found.influences == pytest.approx([0, 0.5 / 4, -0.5 / 4])  # hits beyond the share, over the pictures
     pairs = pooled_share(np.stack([hits, ~hits]), np.stack([everything, everything]), photos)
     assert (pairs.value, pairs.pictures) == (0.5, 8)
     nothing = pooled_share(hits, ~everything, photos)
@@ -55,7 +54,7 @@ def test_what_a_mean_of_shares_owes_to_a_photo_is_how_it_moves_when_the_photo_we
         weights = np.ones(9)
         weights[photo] += step
         moved = ((weights @ hits) / (weights @ among)).mean()
-        assert (moved - found.value) / step == pytest.approx(found.pulls[photo], abs=1e-5)
+        assert (moved - found.value) / step == pytest.approx(found.influences[photo], abs=1e-5)
     halves = sum_shares(hits[:, :2], among[:, :2]).joined(sum_shares(hits[:, 2:], among[:, 2:])).mean
     for one, other in zip(found, halves, strict=True):
         assert other == pytest.approx(one)

@@ -15,8 +15,8 @@ from counterfoil.statistics.answers import Details
 from counterfoil.statistics.calibration import confidence_changes, reliability_curve
 from counterfoil.store.parquet import read_table, write_table
 from counterfoil.store.prediction_tables import CENTRE_COLUMNS, VARIANT_COLUMNS
-from counterfoil.study.examples import ThumbnailCache
 from counterfoil.study.runs import open_runs
+from counterfoil.study.thumbnails import ThumbnailCache
 from run_folders import breaks_on, write_run
 
 
@@ -113,8 +113,8 @@ def test_a_run_is_told_by_confidence_and_by_place(tmp_path: Path) -> None:
     assert by_attribute["background"].after == pytest.approx((80, 25, 55))
     assert {row.condition.attribute for row in content.confidences.margins} == {"control", "background", "size"}
     (unedited,) = [row for row in content.places if row.kind == "unedited"]
-    assert unedited.found.n[1].tolist() == [20, 0, 20]
-    assert unedited.found.accuracy[1, [0, 2]].tolist() == [50, 100]
+    assert unedited.positions.n[1].tolist() == [20, 0, 20]
+    assert unedited.positions.accuracy[1, [0, 2]].tolist() == [50, 100]
     page = render_page(content)
     assert 'title="middle left: 50.0 %, n = 20"' in page
     assert "Moved there by the position edits" not in page
@@ -127,12 +127,3 @@ def test_a_run_from_before_centres_were_noted_has_no_map_and_is_read_all_the_sam
     content = told(run)
     assert content.has_drops
     assert 'id="places"' not in render_page(content)
-
-
-def test_a_photo_is_shown_again_only_where_no_other_is_left(tmp_path: Path) -> None:
-    everywhere = breaks_on({"background-swap": 40, "size": 40})
-    shown = [example.sample_id for example in told(write_run(tmp_path / "run", {"net": everywhere})).examples]
-    flips = shown[: len(shown) - 4]  # the last four are of the control, which held
-    assert len(flips) == 36
-    assert len(set(flips)) == 36
-    assert len(set(shown)) == 40

@@ -19,8 +19,8 @@ from command_line import counterfoil
 from counterfoil.report.content import build_content
 from counterfoil.report.headline import write_headline
 from counterfoil.store.parquet import read_table
-from counterfoil.study.examples import ThumbnailCache
 from counterfoil.study.runs import open_runs
+from counterfoil.study.thumbnails import ThumbnailCache
 from planted import write_photos
 from run_folders import breaks_on, write_run
 
@@ -69,7 +69,7 @@ def test_what_a_report_needs_is_read_once(finished: Path, tmp_path: Path) -> Non
     (alone / "variants.parquet").unlink()
     after = build_content(study, album)
     assert (after.examples, after.outcomes, after.names) == (before.examples, before.outcomes, before.names)
-    assert write_headline(study.only(BACKGROUND)) == write_headline(study)  # one model of a study shares what was read
+    assert write_headline(study.select_model(BACKGROUND)) == write_headline(study)
 
 
 def test_pictures_are_made_again_from_the_photos_and_only_if_they_are_the_same(finished: Path, tmp_path: Path) -> None:

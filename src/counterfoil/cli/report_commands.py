@@ -37,8 +37,8 @@ from counterfoil.report.words import SURROGATE_MEANING
 from counterfoil.statistics.power import Discordance, discordance_from_accuracy, discordance_from_total, photos_needed
 from counterfoil.store.files import write_atomically
 from counterfoil.study.comparison import compare_runs
-from counterfoil.study.examples import ThumbnailCache
-from counterfoil.study.runs import open_runs, overall_accuracies
+from counterfoil.study.runs import open_runs
+from counterfoil.study.thumbnails import ThumbnailCache
 
 _ALPHA = 0.05
 
@@ -184,10 +184,10 @@ def gate(run: Path, drops: tuple[str, ...], min_accuracy: float | None, bound: B
     if not drops and min_accuracy is None:
         raise UserError("expected a bound, got none; give --max-drop background=5 or --min-accuracy 70")
     rules = [parse_max_drop(text) for text in drops]
-    study = open_runs([run]).only(options["model"])
+    study = open_runs([run]).select_model(options["model"])
     checks = judge_drops(study.drops, rules, bound)
     if min_accuracy is not None:
-        checks += judge_accuracies(overall_accuracies(study), min_accuracy, bound)
+        checks += judge_accuracies(study.overall_accuracies, min_accuracy, bound)
     if options["xml"]:
         write_atomically(options["xml"], to_junit(checks))
     for check in sorted(checks, key=lambda check: SHOWN_FIRST.index(check.verdict)):

@@ -22,7 +22,7 @@ from counterfoil.report.page import create_environment
 from counterfoil.store.collection import WorkspaceCollection
 from counterfoil.store.files import write_atomically
 from counterfoil.store.workspace import Workspace
-from counterfoil.study.examples import small_jpeg
+from counterfoil.study.thumbnails import small_jpeg
 from counterfoil.types import StoredVariant
 
 _SIDE = 160  # pixels of the longer side of a thumbnail

@@ -43,9 +43,10 @@ from counterfoil.statistics.answers import Details
 from counterfoil.statistics.confusion import donor_confusion, find_confusions
 from counterfoil.statistics.drops import FEWEST_PHOTOS
 from counterfoil.store.files import write_atomically
-from counterfoil.study.examples import Example, ModelAnswer, PictureLoader, ThumbnailCache
+from counterfoil.study.examples import Example, ModelAnswer
 from counterfoil.study.failure_modes import FailureModes, ModelConfusion
 from counterfoil.study.predictions import DETAIL_COLUMNS, details_from_tables
+from counterfoil.study.thumbnails import PictureLoader, ThumbnailCache
 from counterfoil.types import MiningResult, Picture, StoredVariant, Variant
 
 _MOST = 6  # of an attribute
@@ -83,7 +84,7 @@ def _example(
         for model, answers in said.items()
         if first.id in answers and variant.id in answers
     )
-    original = None if before is None else album.picture(before.variant, before.sha256)
+    original = None if before is None else album.read(before.variant, before.sha256)
     return Example(
         attribute=variant.attribute,
         edit=variant.edit,
@@ -91,7 +92,7 @@ def _example(
         sample_id=str(variant.sample_id),
         label=variant.label,
         original=original,
-        edited=album.picture(variant, after.sha256),
+        edited=album.read(variant, after.sha256),
         replies=replies,
     )
 
@@ -123,12 +124,12 @@ def find_failures(picked: MinedAnswers) -> FailureModes:
     found: list[ModelConfusion] = []
     lending = []
     for model in picked.asked.models:
-        details = details_from_tables({model.name: _kept_rows(picked, model)}, lenders=lenders)
+        details = details_from_tables({model.name: _kept_rows(picked, model)}, donors=lenders)
         found += _confusions(details, model.name)
         lender = donor_confusion(details, model.name, "background")
         lending += [lender] if lender.share.n >= FEWEST_PHOTOS else []
     found.sort(key=lambda row: row.confusion.p_value)
-    return FailureModes(confusions=found[:_MOST_CONFUSIONS], lenders=lending)
+    return FailureModes(confusions=found[:_MOST_CONFUSIONS], donors=lending)
 
 
 def _kept_rows(picked: MinedAnswers, model: AskedModel) -> dict[str, NDArray[Any]]:

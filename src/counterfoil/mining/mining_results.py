@@ -184,7 +184,7 @@ def render_mining_json(content: MiningContent) -> dict[str, object]:
         "classes": [{"label": label, "candidates": n, "kept": kept} for label, n, kept in content.classes],
         "wrong_answers": _plain(content.wrong_answers),
         "confusions": _plain(content.failures.confusions),
-        "lenders": _plain(content.failures.lenders),
+        "lenders": _plain(content.failures.donors),
         "kept_ids": [row.variant_id for row in content.pictures if row.kept],
     }
 

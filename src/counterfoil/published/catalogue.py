@@ -43,8 +43,8 @@ from counterfoil.report.content import PaperTable
 from counterfoil.run_result import Result
 from counterfoil.store.collection import Collection, PicturesById, WorkspaceCollection
 from counterfoil.store.workspace import Workspace
-from counterfoil.study.examples import PictureLoader
 from counterfoil.study.runs import Study
+from counterfoil.study.thumbnails import PictureLoader
 from counterfoil.types import Picture, Variant
 
 PaperRule: TypeAlias = Callable[[Study], Sequence[PaperTable]]

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from counterfoil.published.archive import ArchiveCondition
 from counterfoil.report.content import PaperTable
-from counterfoil.statistics.answers import Answers, Condition, place_of
+from counterfoil.statistics.answers import Answers, Condition
 from counterfoil.statistics.intervals import RATE, Estimate, estimate
-from counterfoil.study.predictions import top5_correct
 from counterfoil.study.runs import Study
 
 
@@ -37,7 +36,7 @@ class Scores:
         return int(self._rows(model, None).sum())
 
     def _rows(self, model: str, kinds: Collection[ArchiveCondition] | None) -> NDArray[np.bool_]:
-        rows = (self.answers.model == place_of(self.answers, model)) & self.answers.scored
+        rows = (self.answers.model == self.answers.model_index(model)) & self.answers.scored
         if kinds is not None:
             wanted = {Condition(*kind) for kind in kinds}
             chosen = np.array([condition in wanted for condition in self.answers.conditions], dtype=bool)
@@ -52,7 +51,7 @@ def score_top1(study: Study) -> Scores:
 
 def score_top5(study: Study) -> Scores:
     """Right where the true class is among the five best, once, however many of its ids are there."""
-    return Scores(study.answers, top5_correct(study.predictions))
+    return Scores(study.answers, study.top5_correct)
 
 
 def present_kinds(study: Study, kinds: dict[str, ArchiveCondition]) -> dict[str, ArchiveCondition]:
@@ -64,7 +63,7 @@ def collect_notes(study: Study, *more: str) -> tuple[str, ...]:
     """What must stand below a table: the collection's notes, what could not be scored, and more."""
     lost = [
         f"{model}: {n:,} answers could not be scored and count nowhere."
-        for model, n in study.unscored.items()
+        for model, n in study.answers.unscored.items()
         if n and not model.startswith("vlm:")
     ]
     return (*study.run.notes, *lost, *drop_empty(*more))

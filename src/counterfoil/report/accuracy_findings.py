@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from counterfoil.report.drop_findings import Finding, make_finding, report_too_few
 from counterfoil.report.words import format_count, format_interval, format_number, join_words, name_attribute, pluralize
-from counterfoil.statistics.accuracy import ALL, GroupAccuracy
+from counterfoil.statistics.accuracy import GroupAccuracy
+from counterfoil.statistics.answers import ALL, NO_ATTRIBUTE
 from counterfoil.statistics.drops import FEWEST_PHOTOS
 from counterfoil.statistics.intervals import Estimate
-from counterfoil.study.runs import NO_ATTRIBUTE
 
 _HEADING = "Right by attribute, all of its edits and levels together"
 _MOST_NAMED = 6  # kinds in a sentence; nuisances come by the hundred

@@ -8,8 +8,8 @@ from counterfoil.report.csv_tables import to_csv
 from counterfoil.report.drop_findings import differ_significantly
 from counterfoil.report.summary_json import contrast_record
 from counterfoil.report.words import format_interval, format_number, format_p_value
+from counterfoil.statistics.contrasts import Contrast
 from counterfoil.statistics.drops import FEWEST_PHOTOS
-from counterfoil.statistics.paired import Contrast
 
 COMPARISON_FORMAT = 1  # raised when a key changes its meaning or goes
 

@@ -10,15 +10,15 @@ import numpy as np
 
 from counterfoil.labels.label_space import match_label_space
 from counterfoil.statistics.accuracy import GroupAccuracy
+from counterfoil.statistics.contrasts import Contrast, rank_models
 from counterfoil.statistics.drops import mean_drops
 from counterfoil.statistics.intervals import Estimate
-from counterfoil.statistics.paired import Contrast
-from counterfoil.statistics.ties import rank_models
 from counterfoil.study.confidence import Confidences, ModelPositionMap, measure_confidences, position_maps
-from counterfoil.study.examples import Example, ThumbnailCache, choose_examples, choose_unpaired_examples
-from counterfoil.study.failure_modes import FailureModes, find_failure_modes, read_details
+from counterfoil.study.examples import Example, choose_examples, choose_unpaired_examples
+from counterfoil.study.failure_modes import FailureModes, find_failure_modes
 from counterfoil.study.predictions import DETAIL_COLUMNS, REPORT_COLUMNS
-from counterfoil.study.runs import Row, Study
+from counterfoil.study.runs import DropKey, Study
+from counterfoil.study.thumbnails import ThumbnailCache
 from counterfoil.types import Drop, Run, Skipped
 
 
@@ -63,7 +63,7 @@ class ReportContent:
     letters: Mapping[tuple[str, str], str] = field(default_factory=dict)  # attribute and model to the tied group
     means: Mapping[str, Estimate] = field(default_factory=dict)  # model to the mean of its drops, control left out
     outcomes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # model to how its answers ended
-    unseen: Mapping[Row, float] = field(default_factory=dict)  # row to the smallest drop it would likely show, points
+    detectable_drops: Mapping[DropKey, float] = field(default_factory=dict)  # smallest that a row would likely show
     contrasts: Sequence[Contrast] = ()  # every two models, every edit and level
     runs: Sequence[Run] = ()  # where the report compares several
     failures: FailureModes = field(default_factory=FailureModes)
@@ -102,26 +102,25 @@ def build_content(
     without_originals = bool(study.accuracies) and not any(row.n for row in study.drops)
     choose = choose_unpaired_examples if without_originals else choose_examples
     has_examples = len(sample_ids) and (without_originals or study.has_originals)
-    details = read_details(study)
     return ReportContent(
         title=_title(study),
         run=study.run,
         drops=study.drops,
         photos=len(set(sample_ids)),
         variants=len(sample_ids),
-        examples=list(choose(study, thumbnails)) if has_examples else [],
+        examples=list(choose(study, thumbnails.read)) if has_examples else [],
         skipped=study.skipped,
         names=_label_names(study),
-        unscored=study.unscored,
+        unscored=study.answers.unscored,
         attribute_drops=study.attribute_drops,
         means=_mean_drops(study) if len(sample_ids) and study.has_originals else {},
         outcomes={model: table.outcomes for model, table in study.predictions.items()},
-        unseen=study.unseen,
+        detectable_drops=study.detectable_drops,
         letters=_tied_groups(study),
         contrasts=study.contrasts,
-        failures=find_failure_modes(study, details) if study.has_originals else FailureModes(),
-        confidences=measure_confidences(details),
-        places=position_maps(details),
+        failures=find_failure_modes(study) if study.has_originals else FailureModes(),
+        confidences=measure_confidences(study.details),
+        places=position_maps(study.details),
         runs=study.runs if len(study.runs) > 1 else (),
         accuracies=study.accuracies,
         papers=score_papers(study) if len(sample_ids) else (),

@@ -11,7 +11,8 @@ from dataclasses import asdict, fields
 from typing import NamedTuple
 
 from counterfoil.report.content import ReportContent
-from counterfoil.statistics.accuracy import ALL, GroupAccuracy
+from counterfoil.statistics.accuracy import GroupAccuracy
+from counterfoil.statistics.answers import ALL
 from counterfoil.types import Drop, Preprocessing, Skipped
 
 _PROBABILITIES = {"p_value", "p_holm", "p_bh"}

@@ -20,10 +20,11 @@ from counterfoil.report.words import (
     name_attribute,
     pluralize,
 )
+from counterfoil.statistics.answers import NO_ATTRIBUTE
+from counterfoil.statistics.contrasts import Contrast
 from counterfoil.statistics.drops import FEWEST_PHOTOS, is_significant
 from counterfoil.statistics.intervals import Estimate
-from counterfoil.statistics.paired import Contrast
-from counterfoil.study.runs import NO_ATTRIBUTE, Row
+from counterfoil.study.runs import DropKey
 from counterfoil.types import Drop
 
 SURFACE = {"texture", "material", "shape"}  # the object's own look is gone: every model loses, so these come second
@@ -79,7 +80,7 @@ class _Table:
 
     tested: int  # rows that Holm's method corrects for
     clear: Sequence[Contrast]  # significant differences between models
-    unseen: Mapping[Row, float]
+    detectable_drops: Mapping[DropKey, float]
     few: int  # rows of the model's attributes that rest on too few photos to say anything
 
     @property
@@ -89,12 +90,12 @@ class _Table:
 
 
 def describe_drops(
-    drops: Sequence[Drop], contrasts: Sequence[Contrast] = (), unseen: Mapping[Row, float] | None = None
+    drops: Sequence[Drop], contrasts: Sequence[Contrast] = (), detectable_drops: Mapping[DropKey, float] | None = None
 ) -> list[Finding]:
     """The findings of each model in the order of the table, then what tells the models apart.
 
     Models are compared photo by photo where their contrasts are given.
-    `unseen` says how large a drop may be without being noticed.
+    `detectable_drops` says how large a drop may be without being noticed.
     """
     enough = [row for row in drops if row.n >= FEWEST_PHOTOS]
     few = [row for row in drops if row.n < FEWEST_PHOTOS]
@@ -106,7 +107,7 @@ def describe_drops(
         table = _Table(
             tested=sum(not math.isnan(row.p_value) for row in drops),
             clear=clear,
-            unseen=unseen or {},
+            detectable_drops=detectable_drops or {},
             few=sum(row.model == model and row.attribute not in NO_ATTRIBUTE for row in few),
         )
         findings += _describe_model([row for row in enough if row.model == model], table)
@@ -276,7 +277,7 @@ def _power(rows: Sequence[Drop], table: _Table) -> str:
     """How large a drop so few photos would miss."""
     start = f"With n = {min(row.n for row in rows)}"
     keys = [(row.model, row.edit, row.level) for row in rows]
-    missed = [table.unseen[key] for key in keys if key in table.unseen]
+    missed = [table.detectable_drops[key] for key in keys if key in table.detectable_drops]
     if not missed:
         return f"{start} this does not prove that they cost nothing."
     return f"{start} a drop of {format_number(max(missed), 0)} points would go unseen in one run of five."

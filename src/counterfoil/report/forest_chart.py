@@ -9,7 +9,8 @@ from typing import NamedTuple, TypeVar
 
 from counterfoil.report.chart_parts import PERCENT, Axis, Style, Tick, assign_styles
 from counterfoil.report.words import SURROGATE_MARK, describe_interval, format_count, format_number, name_attribute
-from counterfoil.statistics.accuracy import ALL, GroupAccuracy
+from counterfoil.statistics.accuracy import GroupAccuracy
+from counterfoil.statistics.answers import ALL
 from counterfoil.statistics.drops import FEWEST_PHOTOS, is_significant
 from counterfoil.types import Drop
 

@@ -10,8 +10,9 @@ from xml.etree import ElementTree
 
 from counterfoil.errors import UserError
 from counterfoil.report.words import format_drop, format_number
+from counterfoil.statistics.answers import NO_ATTRIBUTE
 from counterfoil.statistics.drops import FEWEST_PHOTOS
-from counterfoil.study.runs import NO_ATTRIBUTE, Accuracy
+from counterfoil.study.runs import OverallAccuracy
 from counterfoil.types import Drop
 
 Bound: TypeAlias = Literal["upper", "lower", "point"]
@@ -75,7 +76,7 @@ def judge_drops(drops: Sequence[Drop], rules: Sequence[MaxDrop], bound: Bound) -
     return checks
 
 
-def judge_accuracies(accuracies: Sequence[Accuracy], least: float, bound: Bound) -> list[Check]:
+def judge_accuracies(accuracies: Sequence[OverallAccuracy], least: float, bound: Bound) -> list[Check]:
     """The accuracy of every model against the least that is allowed, in percent."""
     return [_judge_accuracy(row, least, bound) for row in accuracies]
 
@@ -113,7 +114,7 @@ def _judge_drop(row: Drop, rule: MaxDrop, bound: Bound) -> Check:
     return Check(row.model, subject, verdict, f"{row.model}, {subject}: {measured}; at most {rule.limit:g} is allowed")
 
 
-def _judge_accuracy(row: Accuracy, least: float, bound: Bound) -> Check:
+def _judge_accuracy(row: OverallAccuracy, least: float, bound: Bound) -> Check:
     subject = row.subject
     if few := _too_few(row.n):
         return Check(row.model, subject, "cannot tell", f"{row.model}, {subject}: {few}")

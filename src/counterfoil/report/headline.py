@@ -9,8 +9,8 @@ from counterfoil.report.accuracy_findings import describe_accuracies, with_accur
 from counterfoil.report.drop_findings import Finding, describe_drops
 from counterfoil.report.words import SURROGATE_MEANING
 from counterfoil.statistics.accuracy import GroupAccuracy
-from counterfoil.statistics.paired import Contrast
-from counterfoil.study.runs import Row, find_surrogates
+from counterfoil.statistics.contrasts import Contrast
+from counterfoil.study.runs import DropKey, find_surrogates
 from counterfoil.types import Drop, Run
 
 
@@ -34,7 +34,7 @@ class Summarised(Protocol):
         """How far every two models lie apart."""
 
     @property
-    def unseen(self) -> Mapping[Row, float]:
+    def detectable_drops(self) -> Mapping[DropKey, float]:
         """How large a drop may be in each row without being noticed."""
 
 
@@ -44,7 +44,9 @@ def write_headline(study: Summarised) -> tuple[Finding, ...]:
     if study.accuracies and not any(row.n for row in study.drops):
         findings = describe_accuracies(study.accuracies, surrogates)
     else:
-        findings = with_accuracies(describe_drops(study.drops, study.contrasts, study.unseen), study.accuracies)
+        findings = with_accuracies(
+            describe_drops(study.drops, study.contrasts, study.detectable_drops), study.accuracies
+        )
     return tuple(_with_surrogates(findings, surrogates))
 
 

@@ -106,11 +106,11 @@ class PlaceGrid(NamedTuple):
 
 def build_place_grids(maps: Sequence[ModelPositionMap], kind: str) -> list[PlaceGrid]:
     """The maps of one kind that have a number for two places or more."""
-    return [_place_grid(row) for row in maps if row.kind == kind and (row.found.n >= FEWEST_PHOTOS).sum() > 1]
+    return [_place_grid(row) for row in maps if row.kind == kind and (row.positions.n >= FEWEST_PHOTOS).sum() > 1]
 
 
 def _place_grid(row: ModelPositionMap) -> PlaceGrid:
-    accuracy, n = row.found
+    accuracy, n = row.positions
     total = int(n.sum())
     mean = float((accuracy * n)[n > 0].sum() / total)
     cells = len(n)

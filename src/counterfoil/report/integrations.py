@@ -14,7 +14,8 @@ import yaml
 from counterfoil.errors import UserError
 from counterfoil.report.content import ReportContent
 from counterfoil.report.words import SURROGATE_MEANING, format_interval, format_number
-from counterfoil.statistics.accuracy import ALL, GroupAccuracy
+from counterfoil.statistics.accuracy import GroupAccuracy
+from counterfoil.statistics.answers import ALL
 from counterfoil.study.runs import find_surrogates
 from counterfoil.types import Drop
 

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 from counterfoil.report.content import ReportContent
 from counterfoil.report.words import MINUS, capitalize_first, format_number, mark_surrogate, name_attribute
-from counterfoil.statistics.accuracy import ALL, GroupAccuracy
+from counterfoil.statistics.accuracy import GroupAccuracy
+from counterfoil.statistics.answers import ALL
 from counterfoil.statistics.drops import FEWEST_PHOTOS, is_significant
 from counterfoil.study.runs import find_surrogates
 from counterfoil.types import Drop

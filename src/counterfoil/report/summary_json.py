@@ -12,7 +12,7 @@ from counterfoil.report.content import PaperTable, ReportContent
 from counterfoil.report.csv_tables import accuracy_values, round_value
 from counterfoil.report.headline import write_headline
 from counterfoil.report.reliability import ConfidenceRow, list_confidence_rows
-from counterfoil.statistics.paired import Contrast
+from counterfoil.statistics.contrasts import Contrast
 from counterfoil.study.confidence import ModelPositionMap
 from counterfoil.study.runs import find_surrogates
 
@@ -52,7 +52,7 @@ def summarize(content: ReportContent) -> dict[str, object]:
         ],
         "accuracies": [_plain(accuracy_values(row, surrogates)) for row in content.accuracies],
         "confidences": [_confidence_record(row) for row in list_confidence_rows(content.confidences)],
-        "places": [_place_record(row) for row in content.places if row.found.n.any()],
+        "places": [_place_record(row) for row in content.places if row.positions.n.any()],
         "surrogates": list(surrogates),
         "papers": [_paper_record(table) for table in content.papers],
         "run": asdict(content.run),
@@ -96,9 +96,9 @@ def _confidence_record(row: ConfidenceRow) -> dict[str, object]:
 def _place_record(row: ModelPositionMap) -> dict[str, object]:
     """One map, rows from the top; null where no object stood."""
     accuracy = [
-        [None if math.isnan(value) else round(value, 4) for value in line] for line in row.found.accuracy.tolist()
+        [None if math.isnan(value) else round(value, 4) for value in line] for line in row.positions.accuracy.tolist()
     ]
-    return {"model": row.model, "pictures": row.kind, "accuracy": accuracy, "n": row.found.n.tolist()}
+    return {"model": row.model, "pictures": row.kind, "accuracy": accuracy, "n": row.positions.n.tolist()}
 
 
 def _paper_record(table: PaperTable) -> dict[str, object]:

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from counterfoil.edits.corruptions.severity import Corruption
 from counterfoil.edits.registry import EDITS, describe_edit
 from counterfoil.statistics.confusion import DonorConfusion
+from counterfoil.statistics.contrasts import Contrast
 from counterfoil.statistics.dose import DropThreshold
 from counterfoil.statistics.intervals import Estimate
-from counterfoil.statistics.paired import Contrast
 from counterfoil.types import Drop, Preprocessing
 
 _CORRUPTION = "corruption-"  # ImageNet-C's archive has corruptions that are no edit of ours

@@ -1,7 +1,4 @@
-"""Accuracies by attribute, edit and level.
-
-Effective robustness beyond a baseline; ImageNet-X's error ratio; accuracy over stratified folds; shape bias.
-"""
+"""Accuracy by attribute, edit and level; effective robustness; accuracy over stratified folds."""
 
 from __future__ import annotations
 
@@ -13,14 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
-from counterfoil.statistics.answers import APART, Answers, Condition
+from counterfoil.statistics.answers import ALL, REFERENCES, Answers
+from counterfoil.statistics.contrasts import rank_rows
 from counterfoil.statistics.intervals import Estimate
 from counterfoil.statistics.shares import PhotoShare, wilson_interval
-from counterfoil.statistics.ties import rank_rows
 
 Group: TypeAlias = tuple[str, str, str]  # attribute, edit and level, or "all" of them
-
-ALL = "all"  # instead of an attribute, edit or level: all of them together
 
 
 class GroupAccuracy(NamedTuple):
@@ -33,7 +28,7 @@ class GroupAccuracy(NamedTuple):
     photos: int  # behind the pictures that were scored
     top1: Estimate  # its n counts pictures
     top5: Estimate
-    letters: str  # of the tied group; models that share one cannot be told apart
+    letters: str  # models that share one do not differ significantly
 
     @property
     def overall(self) -> bool:
@@ -43,29 +38,29 @@ class GroupAccuracy(NamedTuple):
 
 def group_accuracies(answers: Answers, top5: NDArray[np.bool_]) -> list[GroupAccuracy]:
     """One row per group and model, the overall first; `top5` says of every row whether the five best hold its label."""
-    return [row for group, chosen in _groups(answers) for row in _of_group(answers, top5, group, chosen)]
+    return [row for group, conditions in _groups(answers) for row in _measure_group(answers, top5, group, conditions)]
 
 
 def clustered_wilson(right: NDArray[np.bool_], photo: NDArray[np.intp]) -> Estimate:
     """The share of right pictures with Wilson's interval, widened where several pictures are of one photo.
 
     The interval is that of as many independent pictures as carry the same variance (Kish's design effect, between
-    photos); a picture that is there twice tells nothing new. Where all are right or all wrong, photos count. A variance
-    that few photos show is itself uncertain, and widens the interval by Student's quantile (Korn and Graubard).
+    photos). Where all are right or all wrong, photos count. A variance that few photos show is itself uncertain, and
+    widens the interval by Student's quantile (Korn and Graubard).
     """
     n = len(right)
     if n == 0:
         return Estimate(math.nan, math.nan, math.nan, 0)
     share = int(right.sum()) / n
     _, place, sizes = np.unique(photo, return_inverse=True, return_counts=True)
-    pulls = np.bincount(place, right - share) / n
-    return Estimate(share, *wilson_interval(PhotoShare(share, pulls, sizes / n, n)), n)
+    influences = np.bincount(place, right - share) / n
+    return Estimate(share, *wilson_interval(PhotoShare(share, influences, sizes / n, n)), n)
 
 
-def _of_group(
-    answers: Answers, top5: NDArray[np.bool_], group: Group, chosen: NDArray[np.bool_]
+def _measure_group(
+    answers: Answers, top5: NDArray[np.bool_], group: Group, conditions: NDArray[np.bool_]
 ) -> Iterator[GroupAccuracy]:
-    inside = answers.scored & chosen[answers.condition]
+    inside = answers.scored & conditions[answers.condition]
     letters = _letters(answers, inside)
     for place, model in enumerate(answers.models):
         rows = inside & (answers.model == place)
@@ -75,29 +70,25 @@ def _of_group(
 
 
 def _groups(answers: Answers) -> Iterator[tuple[Group, NDArray[np.bool_]]]:
-    """The groups from coarse to fine, each with the conditions in it; none says the same as another of its kind."""
+    """The groups from coarse to fine with their conditions; a group of one condition stands once, as that condition."""
     conditions = answers.conditions
-    telling = [condition.attribute not in APART for condition in conditions]
-    yield (ALL, ALL, ALL), np.array(telling if any(telling) else [True] * len(conditions), bool)
+    edited = ~answers.conditions_of(REFERENCES)
+    yield (ALL, ALL, ALL), edited if edited.any() else np.ones(len(conditions), bool)
     for attribute in dict.fromkeys(condition.attribute for condition in conditions):
-        members = [condition for condition in conditions if condition.attribute == attribute]
-        edits = dict.fromkeys(condition.edit for condition in members)
+        inside = answers.conditions_of({attribute})
+        edits = dict.fromkeys(condition.edit for condition in conditions if condition.attribute == attribute)
         if len(edits) > 1:
-            yield (attribute, ALL, ALL), _where(conditions, members)
+            yield (attribute, ALL, ALL), inside
         for edit in edits:
-            levels = [condition for condition in members if condition.edit == edit]
-            if len(levels) > 1:
-                yield (attribute, edit, ALL), _where(conditions, levels)
-            for condition in levels:
-                yield condition, _where(conditions, [condition])
-
-
-def _where(conditions: tuple[Condition, ...], members: list[Condition]) -> NDArray[np.bool_]:
-    return np.array([condition in members for condition in conditions], bool)
+            levels = inside & np.array([condition.edit == edit for condition in conditions], bool)
+            if levels.sum() > 1:
+                yield (attribute, edit, ALL), levels
+            for place in np.flatnonzero(levels):
+                yield conditions[place], np.arange(len(conditions)) == place
 
 
 def _letters(answers: Answers, inside: NDArray[np.bool_]) -> dict[str, str]:
-    """Models that the pictures cannot tell apart share a letter; compared on the photos that both answered."""
+    """Models that do not differ significantly share a letter; compared on the photos that both answered."""
     shape = (len(answers.models), len(answers.samples))
     if shape[0] < 2:
         return {}
@@ -107,7 +98,7 @@ def _letters(answers: Answers, inside: NDArray[np.bool_]) -> dict[str, str]:
         for weights in (None, ~answers.correct[inside])
     )
     with np.errstate(invalid="ignore"):  # 0 / 0 is the NaN that says "unanswered"
-        return {ranked.name: ranked.letters for ranked in rank_rows(answers.models, wrong / asked)}
+        return {rank.name: rank.letters for rank in rank_rows(answers.models, wrong / asked)}
 
 
 class Baseline(NamedTuple):

@@ -1,4 +1,4 @@
-"""Percent agreement, Fleiss, Krippendorff; Cohen's kappa of pairs; verdicts as table of pictures and annotators.
+"""Agreement of annotators: percent, Cohen's and Fleiss' kappa, Krippendorff's alpha, with intervals.
 
 Every measure is a function of sums over pictures, so a bootstrap resamples pictures by weighing those sums, many
 resamples at once; the tests hold the values against the libraries that compute one measure at a time. A bootstrap of
@@ -15,11 +15,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.statistics.answers import encode_labels
-from counterfoil.statistics.intervals import RESAMPLES, Estimate, Interval, RateBounds, percentile_interval
-from counterfoil.statistics.shares import jackknife_interval
+from counterfoil.statistics.intervals import (
+    RATE,
+    RESAMPLES,
+    Estimate,
+    Interval,
+    RateBounds,
+    jackknife_interval,
+    percentile_interval,
+)
 from counterfoil.types import Verdict
 
 NO_ANSWER = -1
+_BLOCK = 100  # resamples held in memory at once
+_KAPPA = RateBounds(-1.0, 1.0)
+_BOUNDS = (RATE, _KAPPA, _KAPPA, _KAPPA)  # of percent, Cohen's and Fleiss' kappa, alpha
+_MOSTLY = 0.95  # of the resamples must have a value
 
 
 class Ratings(NamedTuple):
@@ -43,12 +54,12 @@ class Ratings(NamedTuple):
 
 def latest_verdicts(verdicts: Iterable[Verdict]) -> list[Verdict]:
     """The verdicts that count: of an answer and its corrections the last."""
-    found: dict[tuple[str, str, str, str], Verdict] = {}
+    latest: dict[tuple[str, str, str, str], Verdict] = {}
     for verdict in verdicts:
         key = (verdict.variant_id, verdict.annotator, verdict.question, verdict.control)
-        if key not in found or found[key].version <= verdict.version:
-            found[key] = verdict
-    return list(found.values())
+        if key not in latest or latest[key].version <= verdict.version:
+            latest[key] = verdict
+    return list(latest.values())
 
 
 def collect_ratings(verdicts: Iterable[Verdict], question: str, *, answers: Sequence[str] = ()) -> Ratings:
@@ -62,13 +73,55 @@ def collect_ratings(verdicts: Iterable[Verdict], question: str, *, answers: Sequ
     return Ratings(pictures, annotators, known, codes)
 
 
-class AnnotatorPair(NamedTuple):
+class Agreement(NamedTuple):
+    """How far annotators agree on one question; n counts the pictures that two annotators answered at least."""
+
+    percent: Estimate  # of the pairs of answers to a picture, mean over pictures
+    cohen: Estimate  # mean over the pairs of annotators (Light's kappa)
+    fleiss: Estimate
+    krippendorff: Estimate  # alpha for nominal data, missing answers allowed
+
+    @property
+    def summary(self) -> dict[str, float]:
+        """Each measure with its interval under plain names, as `Verified` keeps them."""
+        measures = {
+            "percent_agreement": self.percent, "cohen_kappa": self.cohen, "fleiss_kappa": self.fleiss,
+            "krippendorff_alpha": self.krippendorff,
+        }  # fmt: skip
+        rows = {
+            name + suffix: value
+            for name, measure in measures.items()
+            for suffix, value in zip(("", "_low", "_high"), measure[:3], strict=True)
+        }
+        return {**rows, "pictures": float(self.percent.n)}
+
+
+def measure_agreement(ratings: Ratings, rng: np.random.Generator, *, resamples: int = RESAMPLES) -> Agreement:
+    """Every measure with its 95 % interval, pictures resampled; NaN where there is nothing to disagree about."""
+    codes = ratings.codes[(ratings.codes >= 0).sum(axis=1) > 1]
+    shared = ratings._replace(codes=codes)
+    sums = _count_features(shared.counts)
+    pairs = _annotator_pairs(shared)
+    whole = _measures(sums, pairs, np.ones((1, len(codes))))
+    drawn, without = _bootstrap(sums, pairs, rng, resamples), _leave_one_out(sums, pairs)
+    percent, cohen, fleiss, alpha = (
+        Estimate(
+            value,
+            *_wider(_centred_interval(value, column, bounds), jackknife_interval(value, left, bounds)),
+            len(codes),
+        )
+        for value, column, left, bounds in zip(np.ravel(whole).tolist(), drawn.T, without, _BOUNDS, strict=True)
+    )
+    return Agreement(percent.scaled(100), cohen, fleiss, alpha)
+
+
+class _AnnotatorPair(NamedTuple):
     """What two annotators answered to the pictures that both answered."""
 
     both: NDArray[np.bool_]  # (pictures,)
     features: NDArray[np.float64]  # (pictures of both, 2 + 2 * answers)
 
-    def weighed(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    def resampled(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """Their kappa for every row of weights (rows, pictures)."""
         return _cohen(weights[:, self.both] @ self.features)
 
@@ -80,26 +133,26 @@ class AnnotatorPair(NamedTuple):
         return _cohen(own.sum(axis=0) - own)
 
 
-def pairs_of(ratings: Ratings) -> list[AnnotatorPair]:
+def _annotator_pairs(ratings: Ratings) -> list[_AnnotatorPair]:
     """The pairs of annotators that answered a picture in common."""
-    found = []
+    pairs = []
     for first, second in itertools.combinations(range(len(ratings.annotators)), 2):
         codes = ratings.codes[:, first], ratings.codes[:, second]
         features, both = _pair_features(*codes, len(ratings.answers))
         if both.any():
-            found.append(AnnotatorPair(both, features))
-    return found
+            pairs.append(_AnnotatorPair(both, features))
+    return pairs
 
 
-def mean_kappa(kappas: list[NDArray[np.float64]], rows: int) -> NDArray[np.float64]:
+def _mean_kappa(kappas: list[NDArray[np.float64]], rows: int) -> NDArray[np.float64]:
     """The mean over the pairs that have a kappa, (rows,)."""
-    found = np.array(kappas).reshape(len(kappas), rows)
-    defined = np.isfinite(found)
+    table = np.array(kappas).reshape(len(kappas), rows)
+    defined = np.isfinite(table)
     with np.errstate(invalid="ignore"):  # 0 / 0: no pair has a kappa
-        return np.asarray(np.where(defined, found, 0.0).sum(axis=0) / defined.sum(axis=0), np.float64)
+        return np.asarray(np.where(defined, table, 0.0).sum(axis=0) / defined.sum(axis=0), np.float64)
 
 
-def beyond_chance(observed: NDArray[np.float64], by_chance: NDArray[np.float64]) -> NDArray[np.float64]:
+def _beyond_chance(observed: NDArray[np.float64], by_chance: NDArray[np.float64]) -> NDArray[np.float64]:
     """Agreement beyond chance; NaN where chance agrees always, up to what a float adds."""
     room = np.where(1.0 - by_chance < 1e-12, np.nan, 1.0 - by_chance)
     return np.asarray((observed - by_chance) / room, np.float64)
@@ -124,47 +177,7 @@ def _cohen(sums: NDArray[np.float64]) -> NDArray[np.float64]:
     pictures, agreeing = sums[:, 0], sums[:, 1]
     first, second = np.split(sums[:, 2:], 2, axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):  # 0 / 0: no picture of both was drawn
-        return beyond_chance(agreeing / pictures, (first * second).sum(axis=1) / pictures**2)
-
-
-_BLOCK = 100  # resamples held in memory at once
-_SHARE, _KAPPA = RateBounds(0.0, 1.0), RateBounds(-1.0, 1.0)
-_BOUNDS = (_SHARE, _KAPPA, _KAPPA, _KAPPA)  # of percent, Cohen's and Fleiss' kappa, alpha
-_MOSTLY = 0.95  # of the resamples must have a value
-
-
-class Agreement(NamedTuple):
-    """How far annotators agree on one question; n counts the pictures that two annotators answered at least."""
-
-    percent: Estimate  # of the pairs of answers to a picture, mean over pictures
-    cohen: Estimate  # mean over the pairs of annotators (Light's kappa)
-    fleiss: Estimate
-    krippendorff: Estimate  # alpha for nominal data, missing answers allowed
-
-    @property
-    def summary(self) -> dict[str, float]:
-        """Each measure with its interval under plain names, as `Verified` keeps them."""
-        named = {
-            "percent_agreement": self.percent, "cohen_kappa": self.cohen, "fleiss_kappa": self.fleiss,
-            "krippendorff_alpha": self.krippendorff,
-        }  # fmt: skip
-        told = {name + end: value for name, found in named.items() for end, value in _ends(found)}
-        return {**told, "pictures": float(self.percent.n)}
-
-
-def measure_agreement(ratings: Ratings, rng: np.random.Generator, *, resamples: int = RESAMPLES) -> Agreement:
-    """Every measure with its 95 % interval, pictures resampled; NaN where there is nothing to disagree about."""
-    codes = ratings.codes[(ratings.codes >= 0).sum(axis=1) > 1]
-    shared = ratings._replace(codes=codes)
-    sums = _count_features(shared.counts)
-    pairs = pairs_of(shared)
-    whole = _measures(sums, pairs, np.ones((1, len(codes))))
-    drawn, without = _resampled(sums, pairs, rng, resamples), _left_out(sums, pairs)
-    percent, cohen, fleiss, alpha = (
-        Estimate(value, *_wider(_bootstrap(value, column, bounds), jackknife_interval(value, left, bounds)), len(codes))
-        for value, column, left, bounds in zip(np.ravel(whole).tolist(), drawn.T, without, _BOUNDS, strict=True)
-    )
-    return Agreement(percent.scaled(100), cohen, fleiss, alpha)
+        return _beyond_chance(agreeing / pictures, (first * second).sum(axis=1) / pictures**2)
 
 
 def _count_features(counts: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -183,30 +196,25 @@ def _from_counts(sums: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArra
         by_chance = ((by_answer / total[:, None]) ** 2).sum(axis=1)
         disagreement = 1.0 - (by_answer * (by_answer - 1)).sum(axis=1) / (total * (total - 1))
         alpha = 1.0 - (1.0 - matched / total) / disagreement
-        return observed, beyond_chance(observed, by_chance), alpha
+        return observed, _beyond_chance(observed, by_chance), alpha
 
 
 def _measures(
-    sums: NDArray[np.float64], pairs: list[AnnotatorPair], weights: NDArray[np.float64]
+    sums: NDArray[np.float64], pairs: list[_AnnotatorPair], weights: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], ...]:
     """Percent, mean Cohen, Fleiss, alpha of every row of weights (resamples, pictures)."""
     percent, fleiss, alpha = _from_counts(weights @ sums)
-    return (
-        percent,
-        mean_kappa([pair.weighed(weights) for pair in pairs], len(weights)),
-        fleiss,
-        alpha,
-    )
+    return percent, _mean_kappa([pair.resampled(weights) for pair in pairs], len(weights)), fleiss, alpha
 
 
-def _left_out(sums: NDArray[np.float64], pairs: list[AnnotatorPair]) -> tuple[NDArray[np.float64], ...]:
+def _leave_one_out(sums: NDArray[np.float64], pairs: list[_AnnotatorPair]) -> tuple[NDArray[np.float64], ...]:
     """The measures without each picture, (pictures,) each."""
     percent, fleiss, alpha = _from_counts(sums.sum(axis=0) - sums)
-    return percent, mean_kappa([pair.left_out for pair in pairs], len(sums)), fleiss, alpha
+    return percent, _mean_kappa([pair.left_out for pair in pairs], len(sums)), fleiss, alpha
 
 
-def _resampled(
-    sums: NDArray[np.float64], pairs: list[AnnotatorPair], rng: np.random.Generator, resamples: int
+def _bootstrap(
+    sums: NDArray[np.float64], pairs: list[_AnnotatorPair], rng: np.random.Generator, resamples: int
 ) -> NDArray[np.float64]:
     """The measures of every resample, (resamples, 4)."""
     if not len(sums):
@@ -223,7 +231,7 @@ def _drawn(pictures: int, resamples: int, rng: np.random.Generator) -> NDArray[n
     return counts.reshape(resamples, pictures).astype(np.float64)
 
 
-def _bootstrap(value: float, drawn: NDArray[np.float64], bounds: RateBounds) -> Interval:
+def _centred_interval(value: float, drawn: NDArray[np.float64], bounds: RateBounds) -> Interval:
     """The percentile interval, moved by the bootstrap's own bias: kappas of few pictures come out low resampled.
 
     A resample in which all say the same has no value. Where few have disagreed some such are drawn, and are left out;
@@ -240,7 +248,3 @@ def _bootstrap(value: float, drawn: NDArray[np.float64], bounds: RateBounds) -> 
 def _wider(first: Interval, second: Interval) -> Interval:
     """From the lower to the higher end of both; none where one of them has none."""
     return Interval(float(np.minimum(first.low, second.low)), float(np.maximum(first.high, second.high)))
-
-
-def _ends(found: Estimate) -> tuple[tuple[str, float], ...]:
-    return ("", found.value), ("_low", found.ci_low), ("_high", found.ci_high)

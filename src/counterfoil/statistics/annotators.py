@@ -1,4 +1,4 @@
-"""Annotator quality and exclusion; Dawid-Skene model by EM; decisions by majority, unanimity, model."""
+"""From verdicts to decisions: annotators rated by controls, excluded by a rule; majority, unanimity, Dawid-Skene."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class AnnotatorQuality(NamedTuple):
 
 @dataclass(frozen=True)
 class ExclusionRule:
-    """Whose answers do not count; a bound that is None is not looked at."""
+    """Whose answers do not count; a bound of None is not applied."""
 
     control_accuracy: float | None = None  # least share of controls judged rightly
     repeat_consistency: float | None = None  # least share of repeats answered as before
@@ -57,9 +57,8 @@ class ExclusionRule:
 
 def rate_annotators(verdicts: Iterable[Verdict], keep_if: Mapping[str, str]) -> list[AnnotatorQuality]:
     """Every annotator's record, by name; `keep_if` holds the answer to each question that keeps a picture."""
-    counted = latest_verdicts(verdicts)
     by_name: dict[str, list[Verdict]] = {}
-    for verdict in counted:
+    for verdict in latest_verdicts(verdicts):
         by_name.setdefault(verdict.annotator, []).append(verdict)
     return [_quality(name, by_name[name], keep_if) for name in sorted(by_name)]
 
@@ -72,13 +71,12 @@ def exclude_annotators(qualities: Sequence[AnnotatorQuality], rule: ExclusionRul
 
 def _quality(name: str, verdicts: Sequence[Verdict], keep_if: Mapping[str, str]) -> AnnotatorQuality:
     work = [verdict for verdict in verdicts if not verdict.control]
-    judged = _judged(verdicts, keep_if)
+    judged = _judge_controls(verdicts, keep_if)
     first = {(verdict.variant_id, verdict.question): verdict.answer for verdict in work}
     again = [verdict for verdict in verdicts if verdict.control == "repeat"]
     pairs = [
         (first[key], verdict.answer) for verdict in again if (key := (verdict.variant_id, verdict.question)) in first
     ]
-    seconds = [verdict.seconds for verdict in verdicts]
     return AnnotatorQuality(
         annotator=name,
         answers=len(work),
@@ -86,11 +84,11 @@ def _quality(name: str, verdicts: Sequence[Verdict], keep_if: Mapping[str, str])
         controls_right=sum(judged),
         repeats=len(pairs),
         repeats_same=sum(a == b for a, b in pairs),
-        median_seconds=statistics.median(seconds),
+        median_seconds=statistics.median(verdict.seconds for verdict in verdicts),
     )
 
 
-def _judged(verdicts: Sequence[Verdict], keep_if: Mapping[str, str]) -> list[bool]:
+def _judge_controls(verdicts: Sequence[Verdict], keep_if: Mapping[str, str]) -> list[bool]:
     """Per known picture whether it was judged rightly: a good one kept by every answer, a bad one by not all."""
     keeps: dict[tuple[str, str], bool] = {}
     for verdict in verdicts:
@@ -140,24 +138,24 @@ def dawid_skene(ratings: Ratings) -> NDArray[np.float64]:
     beliefs = _shares(ratings.counts)
     before = -np.inf
     for _ in range(_MOST_ROUNDS):
-        errors, frequencies = _maximised(given, beliefs)
-        beliefs, likelihood = _expected(given, errors, frequencies)
+        errors, frequencies = _maximise(given, beliefs)
+        beliefs, likelihood = _expect(given, errors, frequencies)
         if likelihood - before < _TOLERANCE:
             break
         before = likelihood
-    return _named(given, beliefs)
+    return _match_names(given, beliefs)
 
 
-def _named(given: _Given, beliefs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The beliefs under the names of answers that most of the answers given bear out.
+def _match_names(given: _Given, beliefs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The beliefs under those names of answers with which most of the given answers agree.
 
-    To the likelihood names mean nothing: with many careless annotators EM may settle where everybody is believed to say
-    the opposite of what is true.
+    The likelihood is the same under any names: with many careless annotators EM may end where everybody is believed to
+    say the opposite of what is true.
     """
     answers = given.shape[2]
-    borne_out = [np.bincount(given.answer, beliefs[given.picture, true], answers) for true in range(answers)]
+    agreeing = [np.bincount(given.answer, beliefs[given.picture, true], answers) for true in range(answers)]
     orders = itertools.permutations(range(answers)) if answers <= _MOST_RENAMED else [tuple(range(answers))]
-    best = max(orders, key=lambda order: sum(borne_out[true][answer] for answer, true in enumerate(order)))
+    best = max(orders, key=lambda order: sum(agreeing[true][answer] for answer, true in enumerate(order)))
     return np.ascontiguousarray(beliefs[:, best])
 
 
@@ -165,7 +163,7 @@ def _shares(counts: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(counts / np.maximum(counts.sum(axis=-1, keepdims=True), _SMALLEST), np.float64)
 
 
-def _maximised(given: _Given, beliefs: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _maximise(given: _Given, beliefs: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Errors and frequencies that make the answers likeliest, given the beliefs."""
     _, annotators, answers = given.shape
     cell = given.annotator * answers + given.answer
@@ -174,7 +172,7 @@ def _maximised(given: _Given, beliefs: NDArray[np.float64]) -> tuple[NDArray[np.
     return _shares(joint.transpose(1, 0, 2)), beliefs.mean(axis=0)
 
 
-def _expected(
+def _expect(
     given: _Given, errors: NDArray[np.float64], frequencies: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], float]:
     """Beliefs given errors and frequencies, and the log-likelihood per picture."""
@@ -213,12 +211,12 @@ class DecisionRule:
     @property
     def words(self) -> str:
         """The rule as it is recorded."""
-        told = {
+        words = {
             "majority": "the answer of more than half of the annotators",
             "unanimity": "the answer that all annotators gave",
             "dawid-skene": f"the answer that Dawid and Skene's model believes by more than {self.certainty:g}",
         }[self.name]
-        return f"{told}, from {self.fewest} answer{'s' if self.fewest > 1 else ''} on"
+        return f"{words}, from {self.fewest} answer{'s' if self.fewest > 1 else ''} on"
 
 
 def decide_pictures(
@@ -233,8 +231,8 @@ def decide_pictures(
     pictures = tuple(dict.fromkeys(verdict.variant_id for verdict in work))
     questions = dict.fromkeys((*keep_if, *(verdict.question for verdict in work)))
     tables = {question: collect_ratings(work, question) for question in questions}
-    decided = {question: _decided(table, rule) for question, table in tables.items()}
-    given = {question: _given(table) for question, table in tables.items()}
+    decided = {question: _decide_question(table, rule) for question, table in tables.items()}
+    given = {question: _count_answers(table) for question, table in tables.items()}
     return tuple(_decision(picture, keep_if, decided, given) for picture in pictures)
 
 
@@ -244,12 +242,12 @@ def _decision(
     decided: Mapping[str, Mapping[str, str]],
     given: Mapping[str, Mapping[str, dict[str, int]]],
 ) -> Decision:
-    told = {question: answers.get(picture, UNDECIDED) for question, answers in decided.items()}
+    own = {question: answers.get(picture, UNDECIDED) for question, answers in decided.items()}
     counts = {question: answers.get(picture, {}) for question, answers in given.items()}
-    return Decision(picture, all(told[question] == wanted for question, wanted in keep_if.items()), counts, told)
+    return Decision(picture, all(own[question] == wanted for question, wanted in keep_if.items()), counts, own)
 
 
-def _given(table: Ratings) -> dict[str, dict[str, int]]:
+def _count_answers(table: Ratings) -> dict[str, dict[str, int]]:
     """How often each answer was given to each picture."""
     return {
         picture: {answer: int(times) for answer, times in zip(table.answers, row, strict=True) if times}
@@ -257,7 +255,7 @@ def _given(table: Ratings) -> dict[str, dict[str, int]]:
     }
 
 
-def _decided(table: Ratings, rule: DecisionRule) -> dict[str, str]:
+def _decide_question(table: Ratings, rule: DecisionRule) -> dict[str, str]:
     """The answer to one question that the rule gives each picture."""
     if not table.pictures:
         return {}
@@ -267,8 +265,8 @@ def _decided(table: Ratings, rule: DecisionRule) -> dict[str, str]:
     best = support.argmax(axis=1)
     clear = (support.max(axis=1) > least) & (given >= rule.fewest)
     return {
-        picture: table.answers[place] if told else UNDECIDED
-        for picture, place, told in zip(table.pictures, best, clear, strict=True)
+        picture: table.answers[place] if is_clear else UNDECIDED
+        for picture, place, is_clear in zip(table.pictures, best, clear, strict=True)
     }
 
 

@@ -1,9 +1,10 @@
-"""Answers in columns, tally by condition and photo; labels and confidences in columns; answers pooled by attribute."""
+"""Every model's answers in columns, with the rates of right answers by model, condition and photo."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -14,6 +15,11 @@ from counterfoil.types import Attribute
 
 Key = TypeVar("Key")
 
+ALL = "all"  # instead of an attribute, edit or level: all of them together
+NO_LABEL = -1
+REFERENCES: frozenset[Attribute] = frozenset({"original", "control", "presence"})  # no part of an overall accuracy
+NO_ATTRIBUTE: frozenset[Attribute] = REFERENCES | {"combination"}  # never ranked among the attributes
+NO_FAILURE: frozenset[Attribute] = frozenset({"original", "presence"})  # without the object, wrong is no failure
 _SHARE_UNITS = 1_000_000  # shares are added as whole millionths of a percent: the order of rows cannot move the sum
 
 
@@ -23,6 +29,14 @@ class Condition(NamedTuple):
     attribute: Attribute
     edit: str
     level: str
+
+
+class Tally(NamedTuple):
+    """Answers counted by model, condition and photo."""
+
+    right: NDArray[np.int64]  # (models, conditions, samples)
+    scored: NDArray[np.int64]  # (models, conditions, samples)
+    object_share: NDArray[np.float64]  # (models, conditions, samples), mean over replicates, NaN where unknown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,101 +54,94 @@ class Answers:
     scored: NDArray[np.bool_]
     object_share: NDArray[np.float64]  # percent, NaN where unknown
 
+    def model_index(self, model: str) -> int:
+        """The position of a model; a name that is not there is the caller's error."""
+        if model not in self.models:
+            raise UserError(f"expected one of the models {', '.join(self.models)}, got {model}")
+        return self.models.index(model)
 
-class Photos(NamedTuple):
-    """Right and scored answers of one model under one condition, photo by photo."""
+    def conditions_of(self, attributes: Collection[str]) -> NDArray[np.bool_]:
+        """Which conditions belong to these attributes, (conditions,)."""
+        return np.array([condition.attribute in attributes for condition in self.conditions], bool)
 
-    right: NDArray[np.int64]  # (samples,)
-    scored: NDArray[np.int64]  # (samples,)
+    def scored_rows(self, model: str, attributes: Collection[str]) -> NDArray[np.bool_]:
+        """Which rows are scored answers of a model under these attributes, (rows,)."""
+        rows: NDArray[np.bool_] = self.scored & (self.model == self.model_index(model))
+        return rows & self.conditions_of(attributes)[self.condition]
 
-    def rates(self, chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """The share of right answers on each chosen photo, over its replicates."""
-        return self.right[chosen] / self.scored[chosen]
+    @cached_property
+    def picture(self) -> NDArray[np.intp]:
+        """A number for the picture of each row, the same whichever model answered, (rows,)."""
+        shape = (len(self.conditions), len(self.samples), int(self.replicate.max(initial=0)) + 1)
+        return np.ravel_multi_index((self.condition, self.sample, self.replicate), shape)
 
+    @cached_property
+    def cell(self) -> NDArray[np.intp]:
+        """The position of each row in an array (models, conditions, samples) laid flat, (rows,)."""
+        return np.ravel_multi_index((self.model, self.condition, self.sample), self.shape)
 
-class Tally(NamedTuple):
-    """Answers counted by model, condition and photo."""
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """How many models, conditions and samples there are."""
+        return len(self.models), len(self.conditions), len(self.samples)
 
-    right: NDArray[np.int64]  # (models, conditions, samples)
-    scored: NDArray[np.int64]  # (models, conditions, samples)
-    object_share: NDArray[np.float64]  # (models, conditions, samples), mean over replicates, NaN where unknown
-
-
-def encode_labels(values: Iterable[Key], known: Sequence[Key] = ()) -> tuple[tuple[Key, ...], NDArray[np.intp]]:
-    """The distinct values, known ones first, and the position of each value among them."""
-    kept = list(values)
-    codes = {value: position for position, value in enumerate(dict.fromkeys((*known, *kept)))}
-    return tuple(codes), np.fromiter(map(codes.__getitem__, kept), np.intp, len(kept))
-
-
-def count(answers: Answers) -> Tally:
-    """Count right and scored answers; raise where one answer is there twice."""
-    shape = (len(answers.models), len(answers.conditions), len(answers.samples))
-    cell = np.ravel_multi_index((answers.model, answers.condition, answers.sample), shape)
-    _refuse_doubles(answers, cell)
-    scored = answers.scored
-    known = scored & np.isfinite(answers.object_share)
-    units = np.rint(answers.object_share[known] * _SHARE_UNITS)
-    with np.errstate(invalid="ignore"):  # 0 / 0 is the NaN that says "unknown"
-        share = _sum(cell[known], shape, units) / _SHARE_UNITS / _sum(cell[known], shape)
-    return Tally(
-        right=_sum(cell[scored & answers.correct], shape).astype(np.int64),
-        scored=_sum(cell[scored], shape).astype(np.int64),
-        object_share=share,
-    )
-
-
-def place_of(answers: Answers, model: str) -> int:
-    """The position of a model; a name that is not there is the caller's error."""
-    if model not in answers.models:
-        raise UserError(f"expected one of the models {', '.join(answers.models)}, got {model}")
-    return answers.models.index(model)
-
-
-def photo_rates(answers: Answers) -> NDArray[np.float64]:
-    """The share of right answers over the replicates, (models, conditions, photos); NaN where none was scored."""
-    tally = count(answers)
-    with np.errstate(invalid="ignore"):  # 0 / 0 is the NaN that says "unanswered"
-        return tally.right / tally.scored
-
-
-def original_rates(answers: Answers) -> NDArray[np.float64]:
-    """The share of right answers to the original, (models, photos); NaN where there is none."""
-    tally = count(answers)
-    originals = [condition.attribute == "original" for condition in answers.conditions]
-    with np.errstate(invalid="ignore"):  # 0 / 0 is the NaN that says "unanswered"
-        rates: NDArray[np.float64] = tally.right[:, originals].sum(axis=1) / tally.scored[:, originals].sum(axis=1)
-    return rates
-
-
-def unscored(answers: Answers) -> dict[str, int]:
-    """How many answers of each model could not be scored, and so count nowhere."""
-    counts = np.bincount(answers.model[~answers.scored], minlength=len(answers.models))
-    return {model: int(n) for model, n in zip(answers.models, counts, strict=True)}
-
-
-def _sum(
-    cell: NDArray[np.intp], shape: tuple[int, int, int], weights: NDArray[np.float64] | None = None
-) -> NDArray[np.float64]:
-    return np.bincount(cell, weights, minlength=int(np.prod(shape))).reshape(shape).astype(np.float64)
-
-
-def _refuse_doubles(answers: Answers, cell: NDArray[np.intp]) -> None:
-    replicates = int(answers.replicate.max(initial=0)) + 1
-    times = np.bincount(cell * replicates + answers.replicate)
-    if times.max(initial=0) > 1:
-        row = int(np.argmax(times[cell * replicates + answers.replicate]))
-        condition = answers.conditions[answers.condition[row]]
-        raise ValueError(
-            f"expected one answer per variant, got {times.max()} of {answers.models[answers.model[row]]} to "
-            f"{answers.samples[answers.sample[row]]}, {condition.edit} {condition.level}"
+    @cached_property
+    def tally(self) -> Tally:
+        """Right and scored answers counted; raises where one answer is there twice."""
+        _refuse_doubles(self)
+        cell, scored = self.cell, self.scored
+        known = scored & np.isfinite(self.object_share)
+        units = np.rint(self.object_share[known] * _SHARE_UNITS)
+        with np.errstate(invalid="ignore"):  # 0 / 0 is the NaN that says "unknown"
+            share = self._sum(cell[known], units) / _SHARE_UNITS / self._sum(cell[known])
+        return Tally(
+            right=self._sum(cell[scored & self.correct]).astype(np.int64),
+            scored=self._sum(cell[scored]).astype(np.int64),
+            object_share=share,
         )
 
+    @cached_property
+    def rates(self) -> NDArray[np.float64]:
+        """The share of right answers over the replicates, (models, conditions, samples); NaN where none was scored."""
+        with np.errstate(invalid="ignore"):  # 0 / 0 is the NaN that says "unanswered"
+            return self.tally.right / self.tally.scored
 
-APART = {"original", "control", "presence"}  # references, and pictures whose object is gone: no part of the overall
+    @cached_property
+    def original_rates(self) -> NDArray[np.float64]:
+        """The share of right answers to the original, (models, samples); NaN where there is none."""
+        return self._attribute_rates("original")
 
+    @cached_property
+    def control_rates(self) -> NDArray[np.float64]:
+        """The share of right answers to the control, (models, samples); NaN where there is none."""
+        return self._attribute_rates("control")
 
-NO_LABEL = -1
+    @cached_property
+    def losses(self) -> NDArray[np.float64]:
+        """What each photo loses under each condition, (models, conditions, samples); NaN where either is unanswered."""
+        return self.original_rates[:, None, :] - self.rates
+
+    def mean_losses(self, conditions: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """What each photo loses, mean over those of the conditions that were answered, (models, samples)."""
+        rates = self.rates[:, conditions]
+        with np.errstate(invalid="ignore"):  # 0 / 0 is the NaN that says "unanswered"
+            return np.asarray(self.original_rates - np.nansum(rates, axis=1) / np.isfinite(rates).sum(axis=1))
+
+    @property
+    def unscored(self) -> dict[str, int]:
+        """How many answers of each model could not be scored, and so count nowhere."""
+        counts = np.bincount(self.model[~self.scored], minlength=len(self.models))
+        return {model: int(n) for model, n in zip(self.models, counts, strict=True)}
+
+    def _attribute_rates(self, attribute: Attribute) -> NDArray[np.float64]:
+        chosen = self.conditions_of({attribute})
+        right, scored = (counts[:, chosen].sum(axis=1) for counts in self.tally[:2])
+        with np.errstate(invalid="ignore"):  # 0 / 0 is the NaN that says "unanswered"
+            return np.asarray(right / scored, np.float64)
+
+    def _sum(self, cell: NDArray[np.intp], weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        sums = np.bincount(cell, weights, minlength=int(np.prod(self.shape)))
+        return sums.reshape(self.shape).astype(np.float64)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,40 +155,55 @@ class Details:
     true_score: NDArray[np.float64]  # probability of the true class
     top_score: NDArray[np.float64]  # probability of the answer
     other_score: NDArray[np.float64]  # highest probability of a class that is not the true one
-    lender: NDArray[np.intp]  # the class of the photo or texture that lent background or texture
+    donor: NDArray[np.intp]  # the class of the photo or texture that gave the background or the texture
     centre: NDArray[np.float64]  # (rows, 2), object's centre as x and y shares of the picture, NaN where unknown
 
+    @property
+    def photo_labels(self) -> NDArray[np.intp]:
+        """The true class of each photo, (samples,)."""
+        labels = np.full(len(self.answers.samples), NO_LABEL, np.intp)
+        labels[self.answers.sample] = self.label
+        return labels
 
-def photo_labels(details: Details) -> NDArray[np.intp]:
-    """The true class of each photo, (photos,)."""
-    labels = np.full(len(details.answers.samples), NO_LABEL, np.intp)
-    labels[details.answers.sample] = details.label
-    return labels
 
-
-ALL = "all"  # instead of an edit: all of an attribute together
+def encode_labels(values: Iterable[Key], known: Sequence[Key] = ()) -> tuple[tuple[Key, ...], NDArray[np.intp]]:
+    """The distinct values, known ones first, and the position of each value among them."""
+    kept = list(values)
+    codes = {value: position for position, value in enumerate(dict.fromkeys((*known, *kept)))}
+    return tuple(codes), np.fromiter(map(codes.__getitem__, kept), np.intp, len(kept))
 
 
 def pool_by_attribute(answers: Answers) -> Answers:
     """The same answers with all edits and levels of an attribute as replicates of one condition."""
-    return _merged_conditions(answers, [Condition(row.attribute, ALL, "") for row in answers.conditions])
+    return _pool(answers, [Condition(row.attribute, ALL, "") for row in answers.conditions])
 
 
 def pool_conditions(answers: Answers) -> Answers:
     """The same answers with all pictures as replicates of one condition; a report's overall is of the same ones."""
-    telling = np.array([condition.attribute not in APART for condition in answers.conditions], bool)
-    counted = telling[answers.condition] if telling.any() else True
-    merged = _merged_conditions(answers, [Condition("original", ALL, "")] * len(answers.conditions))
-    return replace(merged, scored=answers.scored & counted)
+    counted = ~answers.conditions_of(REFERENCES)
+    pooled = _pool(answers, [Condition("original", ALL, "")] * len(answers.conditions))
+    return replace(pooled, scored=answers.scored & (counted[answers.condition] if counted.any() else True))
 
 
-def _merged_conditions(answers: Answers, whole: Sequence[Condition]) -> Answers:
-    distinct = list(dict.fromkeys(whole))
-    place = [distinct.index(condition) for condition in whole]
+def _pool(answers: Answers, pooled: Sequence[Condition]) -> Answers:
+    conditions, position = encode_labels(pooled)
     replicates = int(answers.replicate.max(initial=0)) + 1
     return replace(
         answers,
-        conditions=tuple(distinct),
-        condition=np.array(place, np.intp)[answers.condition],
+        conditions=conditions,
+        condition=position[answers.condition],
         replicate=answers.condition * replicates + answers.replicate,
     )
+
+
+def _refuse_doubles(answers: Answers) -> None:
+    replicates = int(answers.replicate.max(initial=0)) + 1
+    variant = answers.cell * replicates + answers.replicate
+    times = np.bincount(variant)
+    if times.max(initial=0) > 1:
+        row = int(np.argmax(times[variant]))
+        condition = answers.conditions[answers.condition[row]]
+        raise ValueError(
+            f"expected one answer per variant, got {times.max()} of {answers.models[answers.model[row]]} to "
+            f"{answers.samples[answers.sample[row]]}, {condition.edit} {condition.level}"
+        )

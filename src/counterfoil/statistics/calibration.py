@@ -1,25 +1,27 @@
-"""Expected calibration error and its change.
-
-Confidence against accuracy, reliability curve; margin of the true class and its change.
-"""
+"""Calibration: reliability curves, and how edits change confidence, calibration error and margin."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.statistics.answers import Condition, Details, place_of
-from counterfoil.statistics.intervals import Estimate, Interval, percentile_interval, resample_counts
+from counterfoil.statistics.answers import Condition, Details
+from counterfoil.statistics.intervals import (
+    NORMAL_QUANTILE,
+    Estimate,
+    Interval,
+    percentile_interval,
+    resample_counts,
+    resampled_means,
+)
 from counterfoil.types import Attribute
 
-_QUANTILE = NormalDist().inv_cdf(0.975)
 _RESAMPLES = 1_000
 _BINS = 15  # of confidence, of equal width, (low, high]
-_MOST_GROUPS = 500  # more photos than this are resampled in so many groups, drawn by lot: the same width, in less time
+_MOST_GROUPS = 500  # more photos than this are resampled in so many random groups: the same width, in less time
 
 
 class Confidence(NamedTuple):
@@ -72,23 +74,14 @@ def reliability_curve(
     details: Details, model: str, attributes: Collection[str], *, parts: int = 5
 ) -> list[ReliabilityPoint]:
     """The answers under these attributes by rising confidence, in parts of as many answers each."""
-    answers = details.answers
-    wanted = np.array([condition.attribute in attributes for condition in answers.conditions], bool)
-    own = (answers.model == place_of(answers, model)) & _told(details)
-    rows = np.flatnonzero(own & wanted[answers.condition])
-    rows = rows[np.argsort(details.top_score[rows], kind="stable")]
-    cut = [part for part in np.array_split(rows, parts) if len(part)]
+    answers, confidence = details.answers, details.top_score
+    rows = np.flatnonzero(answers.scored_rows(model, attributes) & np.isfinite(confidence))
+    rows = rows[np.argsort(confidence[rows], kind="stable")]
     return [
-        ReliabilityPoint(
-            100 * float(details.top_score[part].mean()), 100 * float(answers.correct[part].mean()), len(part)
-        )
-        for part in cut
+        ReliabilityPoint(100 * float(confidence[part].mean()), 100 * float(answers.correct[part].mean()), len(part))
+        for part in np.array_split(rows, parts)
+        if len(part)
     ]
-
-
-def _told(details: Details) -> NDArray[np.bool_]:
-    """The answers that count and come with a confidence."""
-    return details.answers.scored & np.isfinite(details.top_score)
 
 
 class _Sides(NamedTuple):
@@ -116,7 +109,7 @@ def _changes(details: Details, model: int, sides: _Sides) -> Iterator[Confidence
             before,
             after,
             Estimate(float(excess[0]), *percentile_interval(excess[1:]), photos),
-            Estimate(float(errors[0]), *_about(float(errors[0]), errors[1:]), photos),
+            Estimate(float(errors[0]), *_normal_interval(float(errors[0]), errors[1:]), photos),
         )
 
 
@@ -126,18 +119,18 @@ def _rises(part: NDArray[np.float64], own: Sequence[int]) -> NDArray[np.float64]
     return rises
 
 
-def _about(value: float, drawn: NDArray[np.float64]) -> Interval:
+def _normal_interval(value: float, drawn: NDArray[np.float64]) -> Interval:
     """The normal interval about a value: draws of an error lie above it, so their percentiles would be off."""
-    reach = _QUANTILE * float(drawn.std())
+    reach = NORMAL_QUANTILE * float(drawn.std())
     return Interval(value - reach, value + reach)
 
 
 def _errors(details: Details, model: int, groups: NDArray[np.intp], drawn: NDArray[np.float64]) -> _Sides:
     answers = details.answers
-    rows = np.flatnonzero((answers.model == model) & _told(details))
+    rows = np.flatnonzero((answers.model == model) & answers.scored & np.isfinite(details.top_score))
     answered = np.zeros((len(answers.conditions), len(answers.samples)), bool)
     answered[answers.condition[rows], answers.sample[rows]] = True
-    original = np.array([condition.attribute == "original" for condition in answers.conditions], bool)
+    original = answers.conditions_of({"original"})
     both = answered & answered[original].any(axis=0)
     unedited = rows[original[answers.condition[rows]]]
     after = [rows[answers.condition[rows] == c] for c in range(len(both))]
@@ -146,8 +139,8 @@ def _errors(details: Details, model: int, groups: NDArray[np.intp], drawn: NDArr
         for side in ([unedited] * len(both), after)
     ]
     with np.errstate(invalid="ignore"):  # a condition, or a draw, without answers has no mean
-        told = np.array([_measured(np.hstack(side), drawn) for side in sums])
-    return _Sides(told[:, 0], told[:, 1], told[:, 2], both.sum(axis=1))
+        said, right, error = np.array([_measure_sums(np.hstack(side), drawn) for side in sums]).swapaxes(0, 1)
+    return _Sides(said, right, error, both.sum(axis=1))
 
 
 def _sums(details: Details, rows: NDArray[np.intp], groups: NDArray[np.intp], most: int) -> NDArray[np.float64]:
@@ -160,7 +153,7 @@ def _sums(details: Details, rows: NDArray[np.intp], groups: NDArray[np.intp], mo
     return np.column_stack([gaps, *totals])
 
 
-def _measured(sums: NDArray[np.float64], drawn: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+def _measure_sums(sums: NDArray[np.float64], drawn: NDArray[np.float64]) -> list[NDArray[np.float64]]:
     """Confidence, accuracy and calibration error, each (draws, conditions), of groups drawn so often."""
     totals = (drawn @ sums).reshape(len(drawn), -1, _BINS + 3)
     n = totals[:, :, -1]
@@ -182,53 +175,39 @@ def margin_changes(details: Details, rng: np.random.Generator) -> list[MarginCha
     answers = details.answers
     counts = resample_counts(len(answers.samples), rng)
     margins = _photo_margins(details)
-    original = [condition.attribute == "original" for condition in answers.conditions]
-    if not any(original):
+    original = answers.conditions_of({"original"})
+    if not original.any():
         return []
+    edited = np.flatnonzero(~original)
     return [
-        row
+        MarginChange(model, answers.conditions[c], *change)
         for model, own in zip(answers.models, margins, strict=True)
-        for condition, row in zip(
-            answers.conditions, _margin_changes(model, answers.conditions, own, own[original][0], counts), strict=True
-        )
-        if condition.attribute != "original"
+        for c, change in zip(edited, _margin_losses(own[original][0], own[edited], counts), strict=True)
     ]
 
 
-def _margin_changes(
-    model: str,
-    conditions: tuple[Condition, ...],
-    after: NDArray[np.float64],
-    before: NDArray[np.float64],
-    counts: NDArray[np.float64],
-) -> list[MarginChange]:
-    """The changes under all conditions at once, (conditions, photos): one product with the resamples."""
+def _margin_losses(
+    before: NDArray[np.float64], after: NDArray[np.float64], counts: NDArray[np.float64]
+) -> list[tuple[float, float, Estimate]]:
+    """The mean margin before and after, and the loss, under all conditions at once, (conditions, photos)."""
     losses = before - after
     both = np.isfinite(losses)
-    with np.errstate(invalid="ignore"):  # a condition, or a resample, without answers has no mean
-        means = (counts @ np.where(both, losses, 0.0).T) / (counts @ both.T.astype(np.float64))
-        value, was, became = (
-            100 * np.where(both, part, 0.0).sum(axis=1) / both.sum(axis=1) for part in (losses, before, after)
-        )
-    rows = zip(conditions, was, became, value, means.T, both.sum(axis=1), strict=True)
+    n = both.sum(axis=1)
+    with np.errstate(invalid="ignore"):  # a condition without answers has no mean
+        value, was, became = (100 * np.where(both, part, 0.0).sum(axis=1) / n for part in (losses, before, after))
+    intervals = [percentile_interval(100 * means) for means in resampled_means(losses, counts).T]
     return [
-        MarginChange(model, condition, float(a), float(b), Estimate(float(v), *_percent(resampled), int(n)))
-        for condition, a, b, v, resampled, n in rows
+        (float(was[c]), float(became[c]), Estimate(float(value[c]), *interval, int(n[c])))
+        for c, interval in enumerate(intervals)
     ]
-
-
-def _percent(resampled: NDArray[np.float64]) -> Interval:
-    return percentile_interval(100 * resampled)
 
 
 def _photo_margins(details: Details) -> NDArray[np.float64]:
     """Mean margin over replicates, (models, conditions, photos); NaN where none was scored."""
     answers = details.answers
-    shape = (len(answers.models), len(answers.conditions), len(answers.samples))
     margin = details.true_score - details.other_score
     known = answers.scored & np.isfinite(margin)
-    cell = np.ravel_multi_index((answers.model, answers.condition, answers.sample), shape)[known]
-    size = int(np.prod(shape))
+    cell, size = answers.cell[known], int(np.prod(answers.shape))
     with np.errstate(invalid="ignore"):  # 0 / 0 is the NaN that says "unanswered"
         means = np.bincount(cell, margin[known], minlength=size) / np.bincount(cell, minlength=size)
-    return means.reshape(shape)
+    return means.reshape(answers.shape)

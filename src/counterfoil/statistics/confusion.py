@@ -1,4 +1,4 @@
-"""Confusions beyond chance, worst classes and photos, positions, error consistency of two models."""
+"""Where failures gather: confusions of classes, worst classes and photos, positions, errors that two models share."""
 
 from __future__ import annotations
 
@@ -10,27 +10,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.statistics.answers import (
-    Answers,
-    Condition,
-    Details,
-    count,
-    original_rates,
-    photo_labels,
-    photo_rates,
-    place_of,
-)
-from counterfoil.statistics.drops import NO_ATTRIBUTE
+from counterfoil.statistics.answers import NO_ATTRIBUTE, Answers, Condition, Details
 from counterfoil.statistics.intervals import (
     RATE,
     Estimate,
     RateBounds,
-    benjamini_hochberg,
     estimate,
     percentile_interval,
     resample_counts,
     score_interval,
 )
+from counterfoil.statistics.significance import benjamini_hochberg
 from counterfoil.types import Attribute
 
 _LOSS = RateBounds(-1.0, 1.0)  # given, since a class may have too few photos to show how far it can go
@@ -60,17 +50,16 @@ class PositionMap(NamedTuple):
 
 def worst_classes(details: Details, model: str) -> list[ClassDrop]:
     """The classes by what the edits cost them, most first; control and diagnostics left out."""
-    losses = _mean_losses(details.answers)[place_of(details.answers, model)]
-    label = photo_labels(details)
+    answers, label = details.answers, details.photo_labels
+    losses = answers.mean_losses(~answers.conditions_of(NO_ATTRIBUTE))[answers.model_index(model)]
     rows = [ClassDrop(details.labels[c], estimate(losses[label == c], _LOSS).scaled(100)) for c in np.unique(label)]
     return sorted((row for row in rows if row.drop.n), key=lambda row: -row.drop.value)
 
 
 def worst_photos(answers: Answers, *, limit: int = 20) -> list[PhotoErrorRate]:
     """The photos that most often go wrong under an edit, over the models that have the original right."""
-    chosen = _attribute_conditions(answers)
-    rates = photo_rates(answers)[:, chosen]
-    was_right = (original_rates(answers) == 1.0)[:, None, :]
+    rates = answers.rates[:, ~answers.conditions_of(NO_ATTRIBUTE)]
+    was_right = (answers.original_rates == 1.0)[:, None, :]
     known = was_right & np.isfinite(rates)
     wrong = np.where(known, 1.0 - rates, 0.0).sum(axis=(0, 1))
     times = known.sum(axis=(0, 1))
@@ -84,27 +73,13 @@ def worst_photos(answers: Answers, *, limit: int = 20) -> list[PhotoErrorRate]:
 def position_map(details: Details, model: str, *, cells: int = 5) -> PositionMap:
     """Accuracy over a grid of cells x cells; pictures whose object's centre is unknown are left out."""
     answers = details.answers
-    rows = answers.scored & (answers.model == place_of(answers, model)) & np.isfinite(details.centre).all(axis=1)
+    rows = answers.scored & (answers.model == answers.model_index(model)) & np.isfinite(details.centre).all(axis=1)
     places = np.clip((details.centre[rows] * cells).astype(np.intp), 0, cells - 1)
     cell = places[:, 1] * cells + places[:, 0]
     n = np.bincount(cell, minlength=cells**2)
     with np.errstate(invalid="ignore"):  # 0 / 0 is the NaN of an empty cell
         accuracy = 100 * np.bincount(cell, answers.correct[rows].astype(float), minlength=cells**2) / n
     return PositionMap(accuracy.reshape(cells, cells), n.reshape(cells, cells).astype(np.int64))
-
-
-def _mean_losses(answers: Answers) -> NDArray[np.float64]:
-    """What each photo loses, mean over the conditions answered, (models, photos)."""
-    rates = photo_rates(answers)[:, _attribute_conditions(answers)]
-    with np.errstate(invalid="ignore"):  # 0 / 0 is the NaN that says "unanswered"
-        losses: NDArray[np.float64] = original_rates(answers) - np.nansum(rates, axis=1) / np.isfinite(rates).sum(
-            axis=1
-        )
-    return losses
-
-
-def _attribute_conditions(answers: Answers) -> list[int]:
-    return [c for c, condition in enumerate(answers.conditions) if condition.attribute not in NO_ATTRIBUTE]
 
 
 class Confusion(NamedTuple):
@@ -119,12 +94,12 @@ class Confusion(NamedTuple):
 
 
 class DonorConfusion(NamedTuple):
-    """How often a wrong answer is the class that lent the background or the texture."""
+    """How often a wrong answer is the class of the donor, the photo that gave the background or the texture."""
 
     model: str
     attribute: Attribute
     share: Estimate  # percent of the wrong answers
-    chance: float  # percent, were the lenders dealt anew among the same wrong answers
+    chance: float  # percent, were the donors shuffled among the same wrong answers
     before: float  # percent of the same photos whose original was already taken for that class
     p_value: float  # one-sided
 
@@ -133,10 +108,10 @@ def find_confusions(details: Details, model: str, attribute: Attribute) -> list[
     """The confusions that an attribute's edits create, the least likely by chance first.
 
     A confusion is created where the edited photo is taken for a wrong class that its original was not taken for. A
-    photo counts once per wrong class. Chance deals the wrong answers over the classes as they are dealt overall.
+    photo counts once per wrong class. By chance, wrong answers are independent of the true class.
     """
-    photo, answer = _created(details, model, attribute)
-    label = photo_labels(details)[photo]
+    photo, answer = _new_wrong_answers(details, model, attribute)
+    label = details.photo_labels[photo]
     pairs, photos = np.unique(np.stack([label, answer]), axis=1, return_counts=True)
     of_class, so_answered = (np.bincount(column, minlength=len(details.labels)).tolist() for column in (label, answer))
     rows = [
@@ -152,27 +127,34 @@ def find_confusions(details: Details, model: str, attribute: Attribute) -> list[
 
 
 def donor_confusion(details: Details, model: str, attribute: Attribute) -> DonorConfusion:
-    """Wrong answers that name the lender's class, against lenders dealt at random among the other classes."""
-    rows = _answered(details, model, attribute) & ~details.answers.correct & (details.lender >= 0)
-    rows &= details.lender != details.label
-    label, answer, lender = details.label[rows], details.answer[rows], details.lender[rows]
-    hits = (answer == lender).astype(np.float64)
-    chances = _lender_chances(label, answer, lender)
+    """Wrong answers that name the donor's class, against donors shuffled among the other classes."""
+    answers = details.answers
+    rows = answers.scored_rows(model, {attribute}) & ~answers.correct & (details.donor >= 0)
+    rows &= details.donor != details.label
+    label, answer, donor = details.label[rows], details.answer[rows], details.donor[rows]
+    hits = (answer == donor).astype(np.float64)
+    chances = _donor_chances(label, answer, donor)
     value = float(hits.mean()) if len(hits) else math.nan
-    share = Estimate(value, *score_interval(_by_photo(details, rows, hits), bounds=RATE), len(hits)).scaled(100)
-    before = _original_answers(details, model)[details.answers.sample[rows]] == lender
+    by_photo = _photo_means(answers.sample[rows], hits)
+    share = Estimate(value, *score_interval(by_photo, bounds=RATE), len(hits)).scaled(100)
+    before = _original_answers(details, model)[answers.sample[rows]] == donor
     return DonorConfusion(
-        model, attribute, share, 100 * _mean(chances), 100 * _mean(before), _tail(chances, int(hits.sum()))
+        model,
+        attribute,
+        share,
+        100 * _mean(chances),
+        100 * _mean(before),
+        _poisson_binomial_tail(chances, int(hits.sum())),
     )
 
 
-def _created(details: Details, model: str, attribute: Attribute) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Photos and the wrong classes they are newly taken for, each pair once."""
-    rows = _answered(details, model, attribute) & ~details.answers.correct & (details.answer >= 0)
-    photo, answer = details.answers.sample[rows], details.answer[rows]
+def _new_wrong_answers(details: Details, model: str, attribute: Attribute) -> NDArray[np.intp]:
+    """Photos, and the wrong classes they are newly taken for, (2, pairs); each pair once."""
+    answers = details.answers
+    rows = answers.scored_rows(model, {attribute}) & ~answers.correct & (details.answer >= 0)
+    photo, answer = answers.sample[rows], details.answer[rows]
     new = _original_answers(details, model)[photo] != answer
-    photo, answer = np.unique(np.stack([photo[new], answer[new]]), axis=1)
-    return photo, answer
+    return np.unique(np.stack([photo[new], answer[new]]), axis=1)
 
 
 def _confusion(details: Details, pair: tuple[int, int], photos: int, margins: tuple[int, int, int]) -> Confusion:
@@ -187,19 +169,19 @@ def _confusion(details: Details, pair: tuple[int, int], photos: int, margins: tu
 def _hypergeometric_tail(least: int, total: int, marked: int, drawn: int) -> float:
     """P(at least `least` marked among `drawn` of `total` without replacement)."""
     hits = range(least, min(marked, drawn) + 1)
-    ways = sum(math.comb(marked, k) * math.comb(total - marked, drawn - k) for k in hits if drawn - k <= total - marked)
-    return ways / math.comb(total, drawn)  # whole numbers of any size, so exact
+    draws = sum(math.comb(marked, k) * math.comb(total - marked, drawn - k) for k in hits)
+    return draws / math.comb(total, drawn)  # whole numbers of any size, so exact
 
 
-def _lender_chances(label: NDArray[np.intp], answer: NDArray[np.intp], lender: NDArray[np.intp]) -> NDArray[np.float64]:
-    """For each wrong answer, the chance that a lender of another class than the photo's has the answered class."""
-    size = int(max(label.max(initial=0), answer.max(initial=0), lender.max(initial=0))) + 1
-    lent = np.bincount(lender, minlength=size)
-    others = len(lender) - lent[label]
-    return np.where(answer >= 0, lent[answer], 0) / np.maximum(others, 1)
+def _donor_chances(label: NDArray[np.intp], answer: NDArray[np.intp], donor: NDArray[np.intp]) -> NDArray[np.float64]:
+    """For each wrong answer, the chance that a donor of another class than the photo's has the answered class."""
+    size = int(max(label.max(initial=0), answer.max(initial=0), donor.max(initial=0))) + 1
+    donors = np.bincount(donor, minlength=size)
+    others = len(donor) - donors[label]
+    return np.where(answer >= 0, donors[answer], 0) / np.maximum(others, 1)
 
 
-def _tail(chances: NDArray[np.float64], hits: int) -> float:
+def _poisson_binomial_tail(chances: NDArray[np.float64], hits: int) -> float:
     """P(at least so many hits) of independent trials with these chances; NaN where there is no trial."""
     if len(chances) == 0:
         return math.nan
@@ -209,24 +191,16 @@ def _tail(chances: NDArray[np.float64], hits: int) -> float:
     return float(min(1.0, distribution[hits:].sum()))
 
 
-def _answered(details: Details, model: str, attribute: str) -> NDArray[np.bool_]:
-    answers = details.answers
-    wanted = np.array([condition.attribute == attribute for condition in answers.conditions], dtype=bool)
-    rows: NDArray[np.bool_] = answers.scored & (answers.model == place_of(answers, model)) & wanted[answers.condition]
-    return rows
-
-
 def _original_answers(details: Details, model: str) -> NDArray[np.intp]:
     """The class each photo's original was taken for; -1 where it was not answered."""
-    rows = _answered(details, model, "original")
+    rows = details.answers.scored_rows(model, {"original"})
     taken_for = np.full(len(details.answers.samples), -1, np.intp)
     taken_for[details.answers.sample[rows]] = details.answer[rows]
     return taken_for
 
 
-def _by_photo(details: Details, rows: NDArray[np.bool_], values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _photo_means(photo: NDArray[np.intp], values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Mean of the values of each photo, for the photos that have any."""
-    photo = details.answers.sample[rows]
     sums, times = np.bincount(photo, values), np.bincount(photo)
     return sums[times > 0] / times[times > 0]
 
@@ -250,15 +224,15 @@ def error_consistency(
     answers: Answers, rng: np.random.Generator, *, conditions: Collection[Condition] | None = None
 ) -> list[ErrorConsistency]:
     """Kappa of every pair of models over the pictures that both answered; interval by photos resampled."""
-    correct = _by_picture(answers, answers.conditions if conditions is None else conditions)
+    correct = _picture_table(answers, answers.conditions if conditions is None else conditions)
     counts = resample_counts(len(answers.samples), rng)
     pairs = itertools.combinations(range(len(answers.models)), 2)
     return [_consistency((answers.models[a], answers.models[b]), correct[a], correct[b], counts) for a, b in pairs]
 
 
-def _by_picture(answers: Answers, conditions: Collection[Condition]) -> NDArray[np.float64]:
+def _picture_table(answers: Answers, conditions: Collection[Condition]) -> NDArray[np.float64]:
     """1 right, 0 wrong, NaN unanswered, (models, pictures of a photo, photos)."""
-    count(answers)  # refuses an answer that is there twice
+    _ = answers.tally  # refuses an answer that is there twice
     replicates = int(answers.replicate.max(initial=0)) + 1
     wanted = np.array([condition in conditions for condition in answers.conditions], dtype=bool)
     table = np.full((len(answers.models), len(answers.conditions) * replicates, len(answers.samples)), np.nan)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.statistics.answers import Answers, count, original_rates, photo_rates
+from counterfoil.statistics.answers import Answers
 from counterfoil.statistics.drops import is_significant
 from counterfoil.statistics.intervals import percentile_interval, resample_counts
 from counterfoil.types import Drop
@@ -33,22 +33,20 @@ def dose_curve(drops: Iterable[Drop], edit: str = "size") -> list[DosePoint]:
     """The points of one edit, models in the order of the table, small objects first; rows without share left out."""
     rows = [row for row in drops if row.edit == edit and row.n > 0 and not math.isnan(row.object_share)]
     models = list(dict.fromkeys(row.model for row in rows))
-    return [_point(row) for row in sorted(rows, key=lambda row: (models.index(row.model), row.object_share))]
-
-
-def _point(row: Drop) -> DosePoint:
-    low, high = max(0.0, row.accuracy_original - row.ci_high), min(100.0, row.accuracy_original - row.ci_low)
-    return DosePoint(
-        model=row.model,
-        level=row.level,
-        object_share=row.object_share,
-        n=row.n,
-        accuracy=row.accuracy,
-        low=low,
-        high=high,
-        accuracy_original=row.accuracy_original,
-        significant=is_significant(row),
-    )
+    return [
+        DosePoint(
+            model=row.model,
+            level=row.level,
+            object_share=row.object_share,
+            n=row.n,
+            accuracy=row.accuracy,
+            low=max(0.0, row.accuracy_original - row.ci_high),
+            high=min(100.0, row.accuracy_original - row.ci_low),
+            accuracy_original=row.accuracy_original,
+            significant=is_significant(row),
+        )
+        for row in sorted(rows, key=lambda row: (models.index(row.model), row.object_share))
+    ]
 
 
 Reached: TypeAlias = Literal["between levels", "before the first level", "not reached"]
@@ -66,22 +64,16 @@ class DropThreshold(NamedTuple):
     n: int
 
 
-class _Ladder(NamedTuple):
-    doses: NDArray[np.float64]  # (steps,), weakest first
-    losses: NDArray[np.float64]  # (models, steps, photos), NaN where unanswered
-
-
 def size_thresholds(answers: Answers, rng: np.random.Generator, *, points: float = 10.0) -> list[DropThreshold]:
     """The object's share of the picture, in percent, at which shrinking it from the original costs so many points."""
     share = _mean_shares(answers)
-    start = [c for c, condition in enumerate(answers.conditions) if condition.attribute == "original"]
-    if not start or math.isnan(share[start[0]]):
+    originals = np.flatnonzero(answers.conditions_of({"original"})).tolist()
+    if not originals or math.isnan(share[originals[0]]):
         return []
-    smaller = [
-        c for c, condition in enumerate(answers.conditions) if condition.edit == "size" and share[c] < share[start[0]]
-    ]
-    order = [start[0], *sorted(smaller, key=lambda c: -share[c])]
-    return _falls(answers, _ladder(answers, order, share[order]), rng, points)
+    largest = share[originals[0]]
+    smaller = [c for c, condition in enumerate(answers.conditions) if condition.edit == "size" and share[c] < largest]
+    doses = {c: float(share[c]) for c in (originals[0], *sorted(smaller, key=lambda c: -share[c]))}
+    return _thresholds(answers, doses, rng, points)
 
 
 def edit_thresholds(
@@ -90,7 +82,7 @@ def edit_thresholds(
     """The level of an edit whose levels are numbers at which it costs so many points; levels ascending in strength."""
     doses = {c: _number(condition.level) for c, condition in enumerate(answers.conditions) if condition.edit == edit}
     order = sorted((c for c, dose in doses.items() if not math.isnan(dose)), key=doses.__getitem__)
-    return _falls(answers, _ladder(answers, order, np.array([doses[c] for c in order])), rng, points)
+    return _thresholds(answers, {c: doses[c] for c in order}, rng, points)
 
 
 def first_crossing(losses: NDArray[np.float64], points: float) -> NDArray[np.float64]:
@@ -105,14 +97,19 @@ def first_crossing(losses: NDArray[np.float64], points: float) -> NDArray[np.flo
     return np.where(reached.any(axis=1), position, np.inf)
 
 
-def _falls(answers: Answers, ladder: _Ladder, rng: np.random.Generator, points: float) -> list[DropThreshold]:
-    if len(ladder.doses) < 2:
+def _thresholds(
+    answers: Answers, doses: Mapping[int, float], rng: np.random.Generator, points: float
+) -> list[DropThreshold]:
+    """The threshold of each model; doses are by condition, weakest first."""
+    if len(doses) < 2:
         return []
     counts = resample_counts(len(answers.samples), rng)
-    return [_fall(model, ladder.doses, ladder.losses[m], counts, points) for m, model in enumerate(answers.models)]
+    losses = answers.losses[:, list(doses)]
+    levels = np.array(list(doses.values()))
+    return [_threshold(model, levels, losses[m], counts, points) for m, model in enumerate(answers.models)]
 
 
-def _fall(
+def _threshold(
     model: str, doses: NDArray[np.float64], losses: NDArray[np.float64], counts: NDArray[np.float64], points: float
 ) -> DropThreshold:
     known = np.isfinite(losses).all(axis=0)  # the same photos at every step, or the curve bends by who is missing
@@ -149,13 +146,9 @@ def _dose(doses: NDArray[np.float64], position: float) -> float:
     return math.nan if math.isinf(position) else float(np.interp(position, np.arange(len(doses)), doses))
 
 
-def _ladder(answers: Answers, order: list[int], doses: NDArray[np.float64]) -> _Ladder:
-    return _Ladder(doses, original_rates(answers)[:, None, :] - photo_rates(answers)[:, order])
-
-
 def _mean_shares(answers: Answers) -> NDArray[np.float64]:
     """Mean share of the picture by condition, over models and photos; NaN where unknown."""
-    shares = count(answers).object_share
+    shares = answers.tally.object_share
     known = np.isfinite(shares)
     with np.errstate(invalid="ignore"):  # 0 / 0 is the NaN that says "unknown"
         means: NDArray[np.float64] = np.where(known, shares, 0.0).sum(axis=(0, 2)) / known.sum(axis=(0, 2))

@@ -1,39 +1,27 @@
-"""Intervals for means and differences of photos, resampling, Holm and Benjamini-Hochberg."""
+"""Confidence intervals of means over photos: score interval and its test, jackknife, percentile bootstrap."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-
-class Interval(NamedTuple):
-    """A confidence interval."""
-
-    low: float
-    high: float
-
-
-def _fair_coin_tail(successes: int, tosses: int) -> float:
-    """P(at most `successes` heads in `tosses` of a fair coin)."""
-    k = np.arange(1, successes + 1, dtype=np.float64)
-    logarithms = np.concatenate(([0.0], np.cumsum(np.log((tosses - k + 1.0) / k)))) - tosses * math.log(2.0)
-    return float(np.sum(np.exp(logarithms)))
-
-
 INTERVAL_NAME = "score interval over photos (Tango's for paired proportions, carried over to replicates)"
+RESAMPLES = 2_000
+NORMAL_QUANTILE = NormalDist().inv_cdf(0.975)
 
 _NORMAL = NormalDist()
 _DECIMALS = 10  # differences of rates are rounded to these: what a float adds to them is no change of an answer
 _HALVINGS = 44  # of the bracket of a bound, which is then known to 1e-13
+_FEWEST_LEFT_OUT = 3  # units of a jackknife; two say nothing about their variance
 
 
-class RateBounds(NamedTuple):
-    """Between which values a photo's number can lie at all."""
+class Interval(NamedTuple):
+    """A confidence interval."""
 
     low: float
     high: float
@@ -52,7 +40,26 @@ class Estimate(NamedTuple):
         return Estimate(factor * self.value, factor * self.ci_low, factor * self.ci_high, self.n)
 
 
+class RateBounds(NamedTuple):
+    """The lowest and the highest value that a photo's number can have."""
+
+    low: float
+    high: float
+
+
 RATE = RateBounds(0.0, 1.0)
+
+
+def exact_mean(values: NDArray[np.float64]) -> float:
+    """The mean over the numbers among the values, the same to the bit in any order; NaN where there is none."""
+    numbers = values[np.isfinite(values)].tolist()
+    return math.fsum(numbers) / len(numbers) if numbers else math.nan
+
+
+def estimate(values: NDArray[np.float64], bounds: RateBounds | None = None) -> Estimate:
+    """The mean over photos with its score interval; NaN among the values are photos without answer, left out."""
+    known = values[np.isfinite(values)]
+    return Estimate(exact_mean(known), *score_interval(known, bounds=bounds), len(known))
 
 
 def score_interval(
@@ -67,9 +74,9 @@ def score_interval(
     if len(values) == 0:
         return Interval(math.nan, math.nan)
     quantile = _NORMAL.inv_cdf(0.5 + confidence / 2.0)
-    clean = np.round(values, _DECIMALS)
-    floor, ceiling = bounds or _mirrored(clean)
-    return Interval(_lower_bound(clean, floor, quantile), -_lower_bound(-clean, -ceiling, quantile))
+    rounded = np.round(values, _DECIMALS)
+    floor, ceiling = bounds or _mirrored_bounds(rounded)
+    return Interval(_lower_bound(rounded, floor, quantile), -_lower_bound(-rounded, -ceiling, quantile))
 
 
 def score_test(values: NDArray[np.float64]) -> float:
@@ -81,17 +88,69 @@ def score_test(values: NDArray[np.float64]) -> float:
     if total == 0.0:
         return 1.0
     sign = math.copysign(1.0, total)
-    return math.erfc(math.sqrt(abs(total) * _multiplier(sign * observed, times, _mirrored(observed).low) / 2.0))
+    return math.erfc(math.sqrt(abs(total) * _multiplier(sign * observed, times, _mirrored_bounds(observed).low) / 2.0))
 
 
-def estimate(values: NDArray[np.float64], bounds: RateBounds | None = None) -> Estimate:
-    """The mean over photos with its score interval; NaN among the values are photos without answer, left out."""
-    known = values[np.isfinite(values)]
-    mean = math.fsum(known.tolist()) / len(known) if len(known) else math.nan
-    return Estimate(mean, *score_interval(known, bounds=bounds), len(known))
+def jackknife_interval(value: float, left_out: NDArray[np.float64], bounds: RateBounds) -> Interval:
+    """The score interval of the pseudo-values, with Student's quantile; it has a width where all units agree.
+
+    `left_out` holds the measure without each unit. Where it has no value without one of them, that unit alone carries
+    the measure, and there is no interval.
+    """
+    n = len(left_out)
+    if n < _FEWEST_LEFT_OUT or not np.isfinite([value, *left_out]).all():
+        return Interval(math.nan, math.nan)
+    pseudo = n * value - (n - 1) * left_out
+    possible = RateBounds(min(bounds.low, float(pseudo.min())), max(bounds.high, float(pseudo.max())))
+    low, high = score_interval(pseudo, bounds=possible, confidence=student_confidence(n - 1))
+    return Interval(max(bounds.low, min(low, value)), min(bounds.high, max(high, value)))
 
 
-def _mirrored(values: NDArray[np.float64]) -> RateBounds:
+def resample_counts(
+    n: int, rng: np.random.Generator, *, resamples: int = RESAMPLES, strata: NDArray[np.intp] | None = None
+) -> NDArray[np.float64]:
+    """How often each of n photos is drawn, (resamples, n); within strata, each stratum keeps its size."""
+    groups = np.zeros(n, np.intp) if strata is None else strata
+    order = np.argsort(groups, kind="stable")
+    _, first, inverse, sizes = np.unique(groups[order], return_index=True, return_inverse=True, return_counts=True)
+    start, size = first[inverse], sizes[inverse]  # where each photo's stratum begins, and how many photos it has
+    counts = np.empty((resamples, n))
+    for row in counts:
+        row[order] = np.bincount(start + rng.integers(0, size), minlength=n)
+    return counts
+
+
+def resampled_means(values: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The mean of each row of values (rows, photos) in each resample, (resamples, rows); NaN values are left out."""
+    known = np.isfinite(values)
+    with np.errstate(invalid="ignore"):  # a row, or a resample, without values has no mean
+        means: NDArray[np.float64] = (counts @ np.where(known, values, 0.0).T) / (counts @ known.T.astype(np.float64))
+    return means
+
+
+def percentile_interval(values: NDArray[np.float64], *, confidence: float = 0.95) -> Interval:
+    """The middle share of the resampled values; NaN where a resample had no value, since the share is then unknown."""
+    if len(values) == 0 or np.isnan(values).any():
+        return Interval(math.nan, math.nan)
+    ordered, n = np.sort(values), len(values)
+    # ranks, not interpolation: a value may be infinite, and infinity times zero is no number
+    low, high = (math.ceil(round(share * n, 6)) - 1 for share in ((1 - confidence) / 2, (1 + confidence) / 2))
+    return Interval(float(ordered[max(low, 0)]), float(ordered[high]))
+
+
+def student_quantile(freedom: float) -> float:
+    """Student's 97.5 % quantile by Fisher's expansion in 1 / freedom; below 3 it is too small, but so are the sets."""
+    z, few = NORMAL_QUANTILE, max(1.0, freedom)
+    terms = (z, (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96, (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384)
+    return math.fsum(term / few**power for power, term in enumerate(terms))
+
+
+def student_confidence(freedom: float) -> float:
+    """The confidence at which the normal quantile is Student's of 95 %."""
+    return 2 * _NORMAL.cdf(student_quantile(freedom)) - 1
+
+
+def _mirrored_bounds(values: NDArray[np.float64]) -> RateBounds:
     reach = float(np.abs(values).max()) or 1.0
     return RateBounds(-reach, reach)
 
@@ -120,14 +179,7 @@ def _lower_bound(values: NDArray[np.float64], floor: float, quantile: float) -> 
 
     if observed[0] > floor and shortfall(edge) <= 0.0:
         return edge
-    return _root(shortfall, floor, edge)
-
-
-def _root(rising: Callable[[float], float], low: float, high: float) -> float:
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2.0
-        low, high = (middle, high) if rising(middle) < 0.0 else (low, middle)
-    return high
+    return _bisect(shortfall, floor, edge)
 
 
 def _multiplier(observed: NDArray[np.float64], times: NDArray[np.intp], floor: float) -> float:
@@ -139,53 +191,11 @@ def _multiplier(observed: NDArray[np.float64], times: NDArray[np.intp], floor: f
     limit = -1.0 / floor
     if observed.min() > floor and deficit(limit) <= 0.0:
         return limit
-    return _root(deficit, 0.0, limit)
+    return _bisect(deficit, 0.0, limit)
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's step-down adjustment over all p values that are numbers; NaN stays NaN and counts for nothing."""
-    order = sorted((p, position) for position, p in enumerate(p_values) if not math.isnan(p))
-    adjusted = [math.nan] * len(p_values)
-    largest = 0.0
-    for rank, (p, position) in enumerate(order):
-        largest = max(largest, min(1.0, p * (len(order) - rank)))
-        adjusted[position] = largest
-    return adjusted
-
-
-def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
-    """The step-up adjustment that bounds the share of false findings; NaN stays NaN and counts for nothing."""
-    order = sorted((p, position) for position, p in enumerate(p_values) if not math.isnan(p))
-    adjusted = [math.nan] * len(p_values)
-    smallest = 1.0
-    for rank, (p, position) in reversed(list(enumerate(order, start=1))):
-        smallest = min(smallest, p * len(order) / rank)
-        adjusted[position] = smallest
-    return adjusted
-
-
-RESAMPLES = 2_000
-
-
-def resample_counts(
-    n: int, rng: np.random.Generator, *, resamples: int = RESAMPLES, strata: NDArray[np.intp] | None = None
-) -> NDArray[np.float64]:
-    """How often each of n photos is drawn, (resamples, n); within strata, each stratum keeps its size."""
-    groups = np.zeros(n, np.intp) if strata is None else strata
-    order = np.argsort(groups, kind="stable")
-    _, first, inverse, sizes = np.unique(groups[order], return_index=True, return_inverse=True, return_counts=True)
-    start, size = first[inverse], sizes[inverse]  # where each photo's stratum begins, and how many photos it has
-    counts = np.empty((resamples, n))
-    for row in counts:
-        row[order] = np.bincount(start + rng.integers(0, size), minlength=n)
-    return counts
-
-
-def percentile_interval(values: NDArray[np.float64], *, confidence: float = 0.95) -> Interval:
-    """The middle share of the resampled values; NaN where a resample had no value, since the share is then unknown."""
-    if len(values) == 0 or np.isnan(values).any():
-        return Interval(math.nan, math.nan)
-    ordered, n = np.sort(values), len(values)
-    # ranks, not interpolation: a value may be infinite, and infinity times zero is no number
-    low, high = (math.ceil(round(share * n, 6)) - 1 for share in ((1 - confidence) / 2, (1 + confidence) / 2))
-    return Interval(float(ordered[max(low, 0)]), float(ordered[high]))
+def _bisect(rising: Callable[[float], float], low: float, high: float) -> float:
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if rising(middle) < 0.0 else (low, middle)
+    return high

@@ -1,4 +1,4 @@
-"""Photos needed, minimum detectable drop."""
+"""Power of McNemar's test: photos needed for a drop, and the smallest drop that photos could have shown."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
-from counterfoil.statistics.answers import Answers, Condition, original_rates, photo_rates
+from counterfoil.statistics.answers import Answers, Condition
 
 _NORMAL = NormalDist()
 _EXACT_UP_TO = 200  # changed photos; above, the normal approximation is within a hundredth
@@ -95,21 +95,19 @@ def minimum_detectable_drop(n: int, discordance: float, *, power: float = 0.8, a
 
 def detectable_drops(answers: Answers) -> list[DetectableDrop]:
     """For every model and condition, the smallest drop its photos could have shown with power 0.8 at 5 %."""
-    losses = original_rates(answers)[:, None, :] - photo_rates(answers)
     return [
-        _detectable_row(model, condition, losses[m, c])
+        DetectableDrop(model, condition, 100 * _smallest_drop(answers.losses[m, c]))
         for m, model in enumerate(answers.models)
         for c, condition in enumerate(answers.conditions)
         if condition.attribute != "original"
     ]
 
 
-def _detectable_row(model: str, condition: Condition, losses: NDArray[np.float64]) -> DetectableDrop:
+def _smallest_drop(losses: NDArray[np.float64]) -> float:
     known = losses[np.isfinite(losses)]
     changed, n = int(np.count_nonzero(known)), len(known)
     # one photo more on either side: where nothing changed, the next photo still may
-    drop = minimum_detectable_drop(n, (changed + 1) / (n + 2))
-    return DetectableDrop(model, condition, 100 * drop)
+    return minimum_detectable_drop(n, (changed + 1) / (n + 2))
 
 
 def _exact_power(n: int, change: Discordance, alpha: float) -> float:

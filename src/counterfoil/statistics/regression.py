@@ -1,4 +1,4 @@
-"""Accuracies by model, scenario and class; least squares and logistic regression."""
+"""Accuracy regressed on model, scenario and class by least squares; right answers on model and scenario by logit."""
 
 from __future__ import annotations
 
@@ -12,15 +12,8 @@ from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
 from counterfoil.plugins import import_extra
-from counterfoil.statistics.answers import Condition, Details, photo_labels, photo_rates, place_of
-from counterfoil.statistics.intervals import Interval
-from counterfoil.statistics.variance_score import (
-    ScoreDefinition,
-    VarianceScore,
-    class_accuracies,
-    variance_score,
-    variance_score_interval,
-)
+from counterfoil.statistics.answers import Condition, Details
+from counterfoil.statistics.variance_score import NO_SCENARIO, scenario_accuracies
 
 _NOTHING = 1e-12  # of a sum of squares: what a float leaves of zero
 
@@ -65,6 +58,33 @@ class _Design(NamedTuple):
     matrix: NDArray[np.float64]  # (rows, 1 + columns), the constant first
     columns: dict[str, list[int]]  # by factor
     levels: dict[str, list[str]]  # by factor; the first is the reference and has no column
+
+
+def regress_accuracy(details: Details) -> Regression:
+    """Accuracy (percent) ~ model + scenario + class by least squares, over the cells of all models."""
+    rows: list[tuple[float, str, str, str]] = []
+    for model in details.answers.models:
+        table = scenario_accuracies(details, model)
+        names = [details.labels[c] for c in np.unique(table.label)]
+        rows += [
+            (100 * float(table.accuracies[s, k]), model, _scenario(scenario), name)
+            for s, scenario in enumerate(table.scenarios)
+            for k, name in enumerate(names)
+        ]
+    accuracy, *columns = zip(*rows, strict=True)
+    return fit_least_squares(accuracy, _factors(*(list(column) for column in columns)))
+
+
+def regress_pictures(details: Details) -> Regression:
+    """Log odds of a right answer ~ model + scenario, over all scored pictures, errors clustered by photo.
+
+    Class is no factor here: with a few photos of a class most classes have levels that are all right or all wrong.
+    """
+    answers = details.answers
+    rows = np.flatnonzero(answers.scored & ~answers.conditions_of(NO_SCENARIO)[answers.condition])
+    model = [answers.models[m] for m in answers.model[rows]]
+    scenario = [_scenario(answers.conditions[c]) for c in answers.condition[rows]]
+    return fit_logistic(answers.correct[rows], _factors(model, scenario), answers.sample[rows])
 
 
 def fit_least_squares(accuracy: Sequence[float], factors: Mapping[str, Sequence[str]]) -> Regression:
@@ -186,68 +206,6 @@ def _refuse_certain_levels(correct: NDArray[np.bool_], factors: Mapping[str, Seq
                     f"expected right and wrong answers at every level, got only {'right' if share else 'wrong'} ones "
                     f"at {name} = {level}; leave that level out"
                 )
-
-
-NO_SCENARIO = frozenset({"control", "presence"})  # the original is a scenario, the tool's own control is none
-
-
-class ScenarioAccuracies(NamedTuple):
-    """One model's answers where every photo has every scenario."""
-
-    scenarios: tuple[Condition, ...]
-    accuracies: NDArray[np.float64]  # (scenarios, classes), shares
-    correct: NDArray[np.float64]  # (scenarios, photos), mean over replicates
-    label: NDArray[np.intp]  # (photos,)
-
-
-def scenario_accuracies(details: Details, model: str) -> ScenarioAccuracies:
-    """Accuracies by scenario and class, over the photos that were answered in every scenario."""
-    answers = details.answers
-    chosen = [c for c, condition in enumerate(answers.conditions) if condition.attribute not in NO_SCENARIO]
-    rates = photo_rates(answers)[place_of(answers, model), chosen]
-    whole = np.isfinite(rates).all(axis=0)
-    if not whole.any() or not chosen:
-        raise UserError(f"expected photos answered in every scenario, got none of {model}")
-    label = photo_labels(details)[whole]
-    scenarios = tuple(answers.conditions[c] for c in chosen)
-    return ScenarioAccuracies(scenarios, class_accuracies(rates[:, whole], label), rates[:, whole], label)
-
-
-def model_variance_score(
-    details: Details, model: str, rng: np.random.Generator, *, definition: ScoreDefinition | None = None
-) -> tuple[VarianceScore, Interval]:
-    """XImageNet-12's score of one model, with its bootstrap interval."""
-    table = scenario_accuracies(details, model)
-    score = variance_score(table.accuracies, definition)
-    return score, variance_score_interval(table.correct, table.label, rng, definition=definition)
-
-
-def regress_accuracy(details: Details) -> Regression:
-    """Accuracy (percent) ~ model + scenario + class by least squares, over the cells of all models."""
-    rows: list[tuple[float, str, str, str]] = []
-    for model in details.answers.models:
-        table = scenario_accuracies(details, model)
-        names = [details.labels[c] for c in np.unique(table.label)]
-        rows += [
-            (100 * float(table.accuracies[s, k]), model, _scenario(scenario), name)
-            for s, scenario in enumerate(table.scenarios)
-            for k, name in enumerate(names)
-        ]
-    accuracy, *columns = zip(*rows, strict=True)
-    return fit_least_squares(accuracy, _factors(*(list(column) for column in columns)))
-
-
-def regress_pictures(details: Details) -> Regression:
-    """Log odds of a right answer ~ model + scenario, over all scored pictures, errors clustered by photo.
-
-    Class is no factor here: with a few photos of a class most classes have levels that are all right or all wrong.
-    """
-    answers = details.answers
-    wanted = np.array([condition.attribute not in NO_SCENARIO for condition in answers.conditions], dtype=bool)
-    rows = np.flatnonzero(answers.scored & wanted[answers.condition])
-    model = [answers.models[m] for m in answers.model[rows]]
-    scenario = [_scenario(answers.conditions[c]) for c in answers.condition[rows]]
-    return fit_logistic(answers.correct[rows], _factors(model, scenario), answers.sample[rows])
 
 
 def _factors(model: list[str], scenario: list[str], label: list[str] | None = None) -> dict[str, list[str]]:

@@ -1,4 +1,4 @@
-"""Jackknife interval; shares clustered by photo, their intervals; shares of pictures and what photos contribute.
+"""Shares of pictures clustered by photo, and the intervals of a share, of a change and of a sum of shares.
 
 No resampling: what a share owes to each photo gives its variance, and how few photos there are widens the interval. A
 bootstrap of few photos is sure of itself, the more so where all fail (bench/mining_coverage.py).
@@ -8,148 +8,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.statistics.intervals import Estimate, Interval, RateBounds, score_interval
+from counterfoil.statistics.intervals import (
+    NORMAL_QUANTILE,
+    Estimate,
+    Interval,
+    score_interval,
+    student_confidence,
+    student_quantile,
+)
 
-_NORMAL = NormalDist()
-_QUANTILE = _NORMAL.inv_cdf(0.975)
 _FEWEST_FOR_A_SHARE = 2.0  # effective photos; below this a share can be anything
 _FEWEST_FOR_A_CHANGE = 3.0
-_NOTHING = 1e-12  # of a pull: what a float leaves where a photo moves nothing
+_NOTHING = 1e-12  # of an influence: what a float leaves where a photo moves nothing
 
 
 class PhotoShare(NamedTuple):
     """A share of pictures, and what it owes to each photo: pictures of one photo succeed and fail together."""
 
     value: float  # NaN where there is no picture
-    pulls: NDArray[np.float64]  # (photos,): by how much each photo moves the value, 0 in sum
-    parts: NDArray[np.float64]  # (photos,): how much of the pictures is of each photo, 1 in sum
+    influences: NDArray[np.float64]  # (photos,): by how much each photo moves the value, 0 in sum
+    weights: NDArray[np.float64]  # (photos,): how much of the pictures is of each photo, 1 in sum
     pictures: float  # the share is of; a mean over several sets where it is one of several shares
-
-
-def effective_photos(share: PhotoShare) -> float:
-    """How many photos of equally many pictures would tell as much (Kish); 0 where there is no picture."""
-    squares = float((share.parts**2).sum())
-    return 1.0 / squares if squares > 0 else 0.0
-
-
-def estimate_share(share: PhotoShare) -> Estimate:
-    """The share with its interval: Wilson's, or everything from 0 to 1 where one photo carries it."""
-    few = 0 < effective_photos(share) < _FEWEST_FOR_A_SHARE
-    return Estimate(share.value, *(Interval(0.0, 1.0) if few else wilson_interval(share)), round(share.pictures))
-
-
-def wilson_interval(share: PhotoShare) -> Interval:
-    """Wilson's interval for as many independent pictures as carry the same variance (Korn and Graubard)."""
-    if math.isnan(share.value):
-        return Interval(math.nan, math.nan)
-    effective = _effective_pictures(share)
-    spread = _QUANTILE**2 / effective
-    centre = (share.value + spread / 2) / (1 + spread)
-    reach = _QUANTILE * math.sqrt(share.value * (1 - share.value) / effective + spread / (4 * effective)) / (1 + spread)
-    return Interval(max(0.0, centre - reach), min(1.0, centre + reach))
-
-
-def mover_interval(terms: Sequence[tuple[float, PhotoShare]], value: float) -> Interval:
-    """The interval of how much higher one share is than another, as a sum of shares that are each times a factor.
-
-    From their own intervals and how they vary together: Newcombe's for two independent shares, Zou and Donner's (MOVER)
-    for shares over the same photos. The value is given, as it need not be linear: the factors are then its derivatives.
-    """
-    if any(0 < effective_photos(share) < _FEWEST_FOR_A_CHANGE for _, share in terms):
-        return Interval(-1.0, 1.0)  # two photos always vary together, and what they say would cancel to certainty
-    factors = np.array([factor for factor, _ in terms])
-    ends = np.array([estimate_share(share)[:3] for _, share in terms])  # value, low, high
-    below, above = ends[:, 0] - ends[:, 1], ends[:, 2] - ends[:, 0]
-    down = factors * np.where(factors > 0, below, above)
-    up = factors * np.where(factors > 0, above, below)
-    together = _correlations(np.stack([share.pulls for _, share in terms]))
-    low, high = value - _length(down, together), value + _length(up, together)
-    return Interval(max(min(-1.0, value), low), min(max(1.0, value), high))  # lengths add up to more than all there is
-
-
-def share_change(before: PhotoShare, after: PhotoShare) -> Estimate:
-    """How much higher a share, or a mean over photos, is on other pictures of the same photos.
-
-    The score interval of what every photo adds to the change, with Student's quantile for the photos of the smaller
-    side; none where that rests on fewer than three.
-    """
-    value, n = after.value - before.value, round(after.pictures)
-    photos = min(effective_photos(before), effective_photos(after))
-    if photos < _FEWEST_FOR_A_CHANGE:
-        return Estimate(value, math.nan, math.nan, n)
-    there = (before.parts > 0) | (after.parts > 0)
-    added = value + int(there.sum()) * (after.pulls - before.pulls)[there]
-    confidence = 2 * _NORMAL.cdf(student_quantile(photos - 1)) - 1
-    return Estimate(value, *score_interval(added, confidence=confidence), n)
-
-
-def mean_share(values: NDArray[np.float64]) -> PhotoShare:
-    """The mean of one number per photo, as a share that every photo has an equal part of; NaN are photos without."""
-    known = np.isfinite(values)
-    n = int(known.sum())
-    mean = float(values[known].mean()) if n else math.nan
-    return PhotoShare(mean, np.where(known, values - mean, 0.0) / max(n, 1), known / max(n, 1), n)
-
-
-def student_quantile(freedom: float) -> float:
-    """Student's 97.5 % quantile by Fisher's expansion in 1 / freedom; below 3 it is too small, but so are the sets."""
-    z, few = _QUANTILE, max(1.0, freedom)
-    terms = (z, (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96, (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384)
-    return math.fsum(term / few**power for power, term in enumerate(terms))
-
-
-def _effective_pictures(share: PhotoShare) -> float:
-    """How many independent pictures tell as much: all of them at most, at least what photos of one answer each tell.
-
-    The variance is the jackknife's, photo by photo. Few photos show it badly, which Student's quantile pays for; where
-    all succeed or all fail it shows nothing, and photos count.
-    """
-    photos = int((share.parts > 0).sum())
-    fewest = effective_photos(share)
-    if photos < 2 or share.value in (0.0, 1.0):
-        return fewest
-    moved = share.pulls / np.maximum(1.0 - share.parts, _NOTHING)
-    variance = float((moved**2).sum()) * (photos - 1) / photos * (student_quantile(fewest - 1) / _QUANTILE) ** 2
-    most = float(share.pictures)
-    return max(fewest, min(most, share.value * (1 - share.value) / variance)) if variance > 0 else most
-
-
-def _correlations(pulls: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How shares vary together over photos, (shares, shares); one that does not vary goes with no other."""
-    lengths = np.sqrt((pulls**2).sum(axis=1))
-    units = np.where(lengths[:, None] > _NOTHING, pulls, 0.0) / np.maximum(lengths, _NOTHING)[:, None]
-    found = units @ units.T
-    np.fill_diagonal(found, 1.0)
-    return np.asarray(found, np.float64)
-
-
-def _length(parts: NDArray[np.float64], together: NDArray[np.float64]) -> float:
-    return math.sqrt(max(0.0, float(parts @ together @ parts)))
-
-
-_FEWEST = 3  # units; the variance of two is anybody's guess
-
-
-def jackknife_interval(value: float, left_out: NDArray[np.float64], bounds: RateBounds) -> Interval:
-    """The score interval of the pseudo-values, with Student's quantile; it has a width where all units agree.
-
-    A pseudo-value is what one unit makes of the measure. Where the measure has no value without one of the units, that
-    one carries it, and there is no interval.
-    """
-    n = len(left_out)
-    if n < _FEWEST or not np.isfinite([value, *left_out]).all():
-        return Interval(math.nan, math.nan)
-    pseudo = n * value - (n - 1) * left_out
-    possible = RateBounds(min(bounds.low, float(pseudo.min())), max(bounds.high, float(pseudo.max())))
-    confidence = 2 * _NORMAL.cdf(student_quantile(n - 1)) - 1
-    low, high = score_interval(pseudo, bounds=possible, confidence=confidence)
-    return Interval(max(bounds.low, min(low, value)), min(bounds.high, max(high, value)))
 
 
 class PhotoCounts(NamedTuple):
@@ -169,8 +53,8 @@ class PhotoCounts(NamedTuple):
         question, picture = np.nonzero(hits)
         cell = self.photo[picture] * questions + question
         for kind in [np.ones(hits.shape[1], bool)] if kinds is None else kinds:
-            found = np.bincount(cell, kind[picture], self.many * questions)
-            yield np.asarray(found.reshape(self.many, questions), np.float64)
+            counts = np.bincount(cell, kind[picture], self.many * questions)
+            yield np.asarray(counts.reshape(self.many, questions), np.float64)
 
 
 class ShareSum(NamedTuple):
@@ -184,17 +68,26 @@ class ShareSum(NamedTuple):
 
     def joined(self, other: ShareSum) -> ShareSum:
         """Both together."""
-        lowest, highest = np.fmin(self.lowest, other.lowest), np.fmax(self.highest, other.highest)
-        total = _added(self.total, other.total)
-        return ShareSum(self.sets + other.sets, self.empty + other.empty, total, float(lowest), float(highest))
+        return ShareSum(
+            self.sets + other.sets,
+            self.empty + other.empty,
+            PhotoShare(
+                self.total.value + other.total.value,
+                self.total.influences + other.total.influences,
+                self.total.weights + other.total.weights,
+                self.total.pictures + other.total.pictures,
+            ),
+            float(np.fmin(self.lowest, other.lowest)),
+            float(np.fmax(self.highest, other.highest)),
+        )
 
     @property
     def mean(self) -> PhotoShare:
         """The mean share over the sets that have one."""
         if not self.sets:
             return self.total._replace(value=np.nan)
-        value, pulls, parts, pictures = self.total
-        return PhotoShare(value / self.sets, pulls / self.sets, parts / self.sets, pictures / self.sets)
+        value, influences, weights, pictures = self.total
+        return PhotoShare(value / self.sets, influences / self.sets, weights / self.sets, pictures / self.sets)
 
 
 def sum_shares(hits: NDArray[np.float64], among: NDArray[np.float64]) -> ShareSum:
@@ -203,11 +96,11 @@ def sum_shares(hits: NDArray[np.float64], among: NDArray[np.float64]) -> ShareSu
     own, every = hits[:, filled], among[:, filled]
     sizes = every.sum(axis=0)
     values = own.sum(axis=0) / sizes
-    parts = every / sizes
+    weights = every / sizes
     # where all succeed or all fail, pictures of one photo may be one picture for all that is seen
-    pictures = np.where((values == 0) | (values == 1), 1 / (parts**2).sum(axis=0), sizes)
-    pulls = ((own - values * every) / sizes).sum(axis=1)
-    total = PhotoShare(float(values.sum()), pulls, parts.sum(axis=1), float(pictures.sum()))
+    pictures = np.where((values == 0) | (values == 1), 1 / (weights**2).sum(axis=0), sizes)
+    influences = ((own - values * every) / sizes).sum(axis=1)
+    total = PhotoShare(float(values.sum()), influences, weights.sum(axis=1), float(pictures.sum()))
     ends = (float(values.min()), float(values.max())) if filled.any() else (np.nan, np.nan)
     return ShareSum(int(filled.sum()), int((~filled).sum()), total, *ends)
 
@@ -219,10 +112,95 @@ def pooled_share(hits: NDArray[np.bool_], among: NDArray[np.bool_], photos: Phot
     return sum_shares(own, every).mean._replace(pictures=float(len(photo)))
 
 
-def _added(first: PhotoShare, second: PhotoShare) -> PhotoShare:
-    return PhotoShare(
-        first.value + second.value,
-        first.pulls + second.pulls,
-        first.parts + second.parts,
-        first.pictures + second.pictures,
-    )
+def mean_share(values: NDArray[np.float64]) -> PhotoShare:
+    """The mean of one number per photo, as a share that every photo has an equal part of; NaN are photos without."""
+    known = np.isfinite(values)
+    n = int(known.sum())
+    mean = float(values[known].mean()) if n else math.nan
+    return PhotoShare(mean, np.where(known, values - mean, 0.0) / max(n, 1), known / max(n, 1), n)
+
+
+def effective_photos(share: PhotoShare) -> float:
+    """How many photos of equally many pictures would tell as much (Kish); 0 where there is no picture."""
+    squares = float((share.weights**2).sum())
+    return 1.0 / squares if squares > 0 else 0.0
+
+
+def estimate_share(share: PhotoShare) -> Estimate:
+    """The share with its interval: Wilson's, or everything from 0 to 1 where one photo carries it."""
+    few = 0 < effective_photos(share) < _FEWEST_FOR_A_SHARE
+    return Estimate(share.value, *(Interval(0.0, 1.0) if few else wilson_interval(share)), round(share.pictures))
+
+
+def wilson_interval(share: PhotoShare) -> Interval:
+    """Wilson's interval for as many independent pictures as carry the same variance (Korn and Graubard)."""
+    if math.isnan(share.value):
+        return Interval(math.nan, math.nan)
+    effective = _effective_pictures(share)
+    spread = NORMAL_QUANTILE**2 / effective
+    centre = (share.value + spread / 2) / (1 + spread)
+    variance = share.value * (1 - share.value) / effective
+    reach = NORMAL_QUANTILE * math.sqrt(variance + spread / (4 * effective)) / (1 + spread)
+    return Interval(max(0.0, centre - reach), min(1.0, centre + reach))
+
+
+def mover_interval(terms: Sequence[tuple[float, PhotoShare]], value: float) -> Interval:
+    """The interval of how much higher one share is than another, as a sum of shares that are each times a factor.
+
+    From their own intervals and how they vary together: Newcombe's for two independent shares, Zou and Donner's (MOVER)
+    for shares over the same photos. The value is given, as it need not be linear: the factors are then its derivatives.
+    """
+    if any(0 < effective_photos(share) < _FEWEST_FOR_A_CHANGE for _, share in terms):
+        return Interval(-1.0, 1.0)  # two photos always vary together, and what they say would cancel to certainty
+    factors = np.array([factor for factor, _ in terms])
+    ends = np.array([estimate_share(share)[:3] for _, share in terms])  # value, low, high
+    below, above = ends[:, 0] - ends[:, 1], ends[:, 2] - ends[:, 0]
+    down = factors * np.where(factors > 0, below, above)
+    up = factors * np.where(factors > 0, above, below)
+    correlations = _correlations(np.stack([share.influences for _, share in terms]))
+    low, high = value - _length(down, correlations), value + _length(up, correlations)
+    return Interval(max(min(-1.0, value), low), min(max(1.0, value), high))  # lengths add up to more than all there is
+
+
+def share_change(before: PhotoShare, after: PhotoShare) -> Estimate:
+    """How much higher a share, or a mean over photos, is on other pictures of the same photos.
+
+    The score interval of what every photo adds to the change, with Student's quantile for the photos of the smaller
+    side; none where that rests on fewer than three.
+    """
+    value, n = after.value - before.value, round(after.pictures)
+    photos = min(effective_photos(before), effective_photos(after))
+    if photos < _FEWEST_FOR_A_CHANGE:
+        return Estimate(value, math.nan, math.nan, n)
+    there = (before.weights > 0) | (after.weights > 0)
+    added = value + int(there.sum()) * (after.influences - before.influences)[there]
+    return Estimate(value, *score_interval(added, confidence=student_confidence(photos - 1)), n)
+
+
+def _effective_pictures(share: PhotoShare) -> float:
+    """How many independent pictures tell as much: all of them at most, at least what photos of one answer each tell.
+
+    The variance is the jackknife's, photo by photo. Few photos show it badly, which Student's quantile pays for; where
+    all succeed or all fail it shows nothing, and photos count.
+    """
+    photos = int((share.weights > 0).sum())
+    fewest = effective_photos(share)
+    if photos < 2 or share.value in (0.0, 1.0):
+        return fewest
+    moved = share.influences / np.maximum(1.0 - share.weights, _NOTHING)
+    variance = float((moved**2).sum()) * (photos - 1) / photos * (student_quantile(fewest - 1) / NORMAL_QUANTILE) ** 2
+    most = float(share.pictures)
+    return max(fewest, min(most, share.value * (1 - share.value) / variance)) if variance > 0 else most
+
+
+def _correlations(influences: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How shares vary together over photos, (shares, shares); one that does not vary goes with no other."""
+    lengths = np.sqrt((influences**2).sum(axis=1))
+    units = np.where(lengths[:, None] > _NOTHING, influences, 0.0) / np.maximum(lengths, _NOTHING)[:, None]
+    correlations = np.asarray(units @ units.T, np.float64)
+    np.fill_diagonal(correlations, 1.0)
+    return correlations
+
+
+def _length(distances: NDArray[np.float64], correlations: NDArray[np.float64]) -> float:
+    return math.sqrt(max(0.0, float(distances @ correlations @ distances)))

@@ -1,4 +1,4 @@
-"""XImageNet-12's variance score."""
+"""XImageNet-12's variance score S over scenarios and classes, its bootstrap interval, and the Shapiro-Wilk test."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
 from counterfoil.plugins import import_extra
+from counterfoil.statistics.answers import Condition, Details
 from counterfoil.statistics.intervals import RESAMPLES, Interval, percentile_interval, resample_counts
 
+NO_SCENARIO = frozenset({"control", "presence"})  # the original is a scenario, the tool's own control is none
 _AT_ONCE = 20  # resamples, so that thousands of photos in dozens of scenarios fit into memory
 
 
@@ -52,6 +54,37 @@ class ShapiroWilk(NamedTuple):
     statistic: float
     p_value: float
     n: int
+
+
+class ScenarioAccuracies(NamedTuple):
+    """One model's answers where every photo has every scenario."""
+
+    scenarios: tuple[Condition, ...]
+    accuracies: NDArray[np.float64]  # (scenarios, classes), shares
+    correct: NDArray[np.float64]  # (scenarios, photos), mean over replicates
+    label: NDArray[np.intp]  # (photos,)
+
+
+def scenario_accuracies(details: Details, model: str) -> ScenarioAccuracies:
+    """Accuracies by scenario and class, over the photos that were answered in every scenario."""
+    answers = details.answers
+    chosen = np.flatnonzero(~answers.conditions_of(NO_SCENARIO))
+    rates = answers.rates[answers.model_index(model), chosen]
+    whole = np.isfinite(rates).all(axis=0)
+    if not whole.any() or not len(chosen):
+        raise UserError(f"expected photos answered in every scenario, got none of {model}")
+    label = details.photo_labels[whole]
+    scenarios = tuple(answers.conditions[c] for c in chosen)
+    return ScenarioAccuracies(scenarios, class_accuracies(rates[:, whole], label), rates[:, whole], label)
+
+
+def model_variance_score(
+    details: Details, model: str, rng: np.random.Generator, *, definition: ScoreDefinition | None = None
+) -> tuple[VarianceScore, Interval]:
+    """XImageNet-12's score of one model, with its bootstrap interval."""
+    table = scenario_accuracies(details, model)
+    score = variance_score(table.accuracies, definition)
+    return score, variance_score_interval(table.correct, table.label, rng, definition=definition)
 
 
 def variance_score(accuracies: NDArray[np.float64], definition: ScoreDefinition | None = None) -> VarianceScore:

@@ -1,4 +1,4 @@
-"""Two models photo by photo."""
+"""Two models of one run or of two, compared photo by photo."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal
 
 from counterfoil.errors import UserError
 from counterfoil.statistics.answers import pool_by_attribute, pool_conditions
-from counterfoil.statistics.paired import Contrast, compare_accuracies, compare_drops
+from counterfoil.statistics.contrasts import Contrast, compare_accuracies, compare_drops
 from counterfoil.study.runs import Study, find_surrogates, open_runs
 
 
@@ -32,15 +32,17 @@ def compare_runs(
     """Compare a model of one run with a model of another, or of the same; both must be over the same pictures."""
     same = folders[0].resolve() == folders[1].resolve()
     study = open_runs(folders[:1] if same else folders, () if same else names)
-    models = _chosen(study, 0, first, "--first"), _chosen(study, -1, second, "--second")
+    models = _choose_model(study, 0, first, "--first"), _choose_model(study, -1, second, "--second")
     if models[0] == models[1]:
         raise UserError(
             f"expected two models, got {models[0]} with the same weights twice; choose with --first, --second"
         )
-    return _comparison(study, *models)
+    surrogates = tuple(model for model in find_surrogates(study.run) if model in models)
+    compare = _compare_drops if any(row.n for row in study.drops) or not study.run.collection else _compare_accuracies
+    return replace(compare(study, *models), surrogates=surrogates)
 
 
-def _chosen(study: Study, place: int, wanted: str | None, option: str) -> str:
+def _choose_model(study: Study, place: int, wanted: str | None, option: str) -> str:
     models = study.runs[place].models
     if wanted in models:
         return wanted
@@ -50,13 +52,7 @@ def _chosen(study: Study, place: int, wanted: str | None, option: str) -> str:
     raise UserError(f"expected {option} to name one of {', '.join(models)}, got {got}")
 
 
-def _comparison(study: Study, first: str, second: str) -> RunComparison:
-    surrogates = tuple(model for model in find_surrogates(study.run) if model in (first, second))
-    compared = _drops if any(row.n for row in study.drops) or not study.run.collection else _accuracies
-    return replace(compared(study, first, second), surrogates=surrogates)
-
-
-def _accuracies(study: Study, first: str, second: str) -> RunComparison:
+def _compare_accuracies(study: Study, first: str, second: str) -> RunComparison:
     (overall,) = compare_accuracies(pool_conditions(study.answers), first, second)
     if overall.n == 0:
         raise UserError("the runs are empty: no picture was answered by both models, so nothing can be compared")
@@ -68,7 +64,7 @@ def _accuracies(study: Study, first: str, second: str) -> RunComparison:
     )
 
 
-def _drops(study: Study, first: str, second: str) -> RunComparison:
+def _compare_drops(study: Study, first: str, second: str) -> RunComparison:
     originals = [
         row for row in compare_accuracies(study.answers, first, second) if row.condition.attribute == "original"
     ]

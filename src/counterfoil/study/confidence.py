@@ -1,4 +1,4 @@
-"""Confidences and position maps of a study."""
+"""How sure the models of a study are, and where in the picture they are right."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from counterfoil.statistics.answers import Details, place_of, pool_by_attribute
+from counterfoil.statistics.answers import NO_ATTRIBUTE, Details, pool_by_attribute
 from counterfoil.statistics.calibration import (
     ConfidenceChange,
     MarginChange,
@@ -18,7 +18,6 @@ from counterfoil.statistics.calibration import (
     reliability_curve,
 )
 from counterfoil.statistics.confusion import PositionMap, position_map
-from counterfoil.study.runs import NO_ATTRIBUTE
 from counterfoil.types import Attribute
 
 
@@ -43,41 +42,36 @@ class Confidences:
         return bool(self.curves)
 
 
-Kind: TypeAlias = Literal["moved", "unedited"]
+PictureKind: TypeAlias = Literal["moved", "unedited"]
 
 
 class ModelPositionMap(NamedTuple):
     """Where one model is right: objects that were moved there, or that stood there in the unedited photos."""
 
     model: str
-    kind: Kind
-    found: PositionMap
+    kind: PictureKind
+    positions: PositionMap
 
 
 _MOST_MODELS = 12  # whose curves and maps are drawn
 _FEWEST_ANSWERS = 50  # behind a curve: five parts of ten
 _SEED = 0  # of the resampled intervals: the same answers give the same page
 _COARSE, _FINE, _PICTURES_FOR_FINE = 3, 5, 500  # parts of a map each way
-PLACED: tuple[tuple[Kind, Attribute], ...] = (
-    ("moved", "position"),
-    ("unedited", "original"),
-)  # maps, of which pictures
+_MAPPED: tuple[tuple[PictureKind, Attribute], ...] = (("moved", "position"), ("unedited", "original"))
 
 
 def measure_confidences(details: Details) -> Confidences:
     """Curves, changes by attribute and margins; nothing where the models say no confidence."""
     curves = [_reliability(details, model) for model in details.answers.models[:_MOST_MODELS]]
-    told = [curve for curve in curves if sum(point.n for point in curve.after) >= _FEWEST_ANSWERS]
-    if not told:
-        return Confidences()
-    known = {curve.model for curve in told}
-    if all(condition.attribute != "original" for condition in details.answers.conditions):
-        return Confidences(told)
-    merged = replace(details, answers=pool_by_attribute(details.answers))
+    curves = [curve for curve in curves if sum(point.n for point in curve.after) >= _FEWEST_ANSWERS]
+    if not curves or not details.answers.conditions_of({"original"}).any():
+        return Confidences(curves)
+    known = {curve.model for curve in curves}
+    pooled = replace(details, answers=pool_by_attribute(details.answers))
     return Confidences(
-        told,
+        curves,
         [row for row in confidence_changes(details, np.random.default_rng(_SEED)) if row.model in known],
-        [row for row in margin_changes(merged, np.random.default_rng(_SEED)) if row.model in known],
+        [row for row in margin_changes(pooled, np.random.default_rng(_SEED)) if row.model in known],
     )
 
 
@@ -95,7 +89,7 @@ def position_maps(details: Details) -> list[ModelPositionMap]:
     """Where each model is right: for objects moved by an edit, and for those of the unedited photos."""
     return [
         ModelPositionMap(model, kind, position_map(only, model, cells=_cells(only, model)))
-        for kind, attribute in PLACED
+        for kind, attribute in _MAPPED
         for only in [_only(details, attribute)]
         for model in details.answers.models[:_MOST_MODELS]
     ]
@@ -103,11 +97,11 @@ def position_maps(details: Details) -> list[ModelPositionMap]:
 
 def _only(details: Details, attribute: str) -> Details:
     answers = details.answers
-    wanted = np.array([condition.attribute == attribute for condition in answers.conditions], bool)
-    return replace(details, answers=replace(answers, scored=answers.scored & wanted[answers.condition]))
+    inside = answers.conditions_of({attribute})[answers.condition]
+    return replace(details, answers=replace(answers, scored=answers.scored & inside))
 
 
 def _cells(details: Details, model: str) -> int:
     answers = details.answers
-    own = answers.scored & (answers.model == place_of(answers, model)) & np.isfinite(details.centre).all(axis=1)
+    own = answers.scored & (answers.model == answers.model_index(model)) & np.isfinite(details.centre).all(axis=1)
     return _FINE if int(own.sum()) >= _PICTURES_FOR_FINE else _COARSE

@@ -1,4 +1,4 @@
-"""The prediction tables of a run, read once: answers, details, outcomes.
+"""The table of one model's predictions, read once; answers and details of several models from such tables.
 
 A text column is an array of texts, or a pair (words, codes) as a dictionary-coded file holds it: that is 10x faster.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -21,23 +21,65 @@ from counterfoil.statistics.answers import NO_LABEL, Answers, Condition, Details
 from counterfoil.store.parquet import read_table
 from counterfoil.store.prediction_tables import RANKS
 
-DETAIL_COLUMNS = (  # what `details_from_tables` reads
-    "variant_id", "sample_id", "label", "attribute", "edit", "level", "replicate", "object_share", "outcome", "correct",
-    "true_score", "rank_1", "score_1", "score_2",
-)  # fmt: skip
+_RANK_COLUMNS = tuple(f"rank_{place + 1}" for place in range(RANKS))
+ANSWER_COLUMNS = ("sample_id", "attribute", "edit", "level", "replicate", "object_share", "outcome", "correct")
+DETAIL_COLUMNS = (*ANSWER_COLUMNS, "variant_id", "label", "true_score", "rank_1", "score_1", "score_2")
+REPORT_COLUMNS = (*DETAIL_COLUMNS, *_RANK_COLUMNS[1:])
 
-TextColumn: TypeAlias = "NDArray[Any] | tuple[NDArray[Any], NDArray[Any]]"
 Tables: TypeAlias = Mapping[str, Mapping[str, Any]]  # by model, then by column
 
 
-class _Text(NamedTuple):
-    words: tuple[str, ...]
-    codes: NDArray[np.intp]
+@dataclass(frozen=True)
+class Predictions:
+    """One model's table of answers; a column is read when it is first asked for, and kept."""
+
+    path: Path
+    _columns: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False, compare=False)
+
+    def columns(self, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+        """These columns; those that were not read yet are read together."""
+        missing = [name for name in names if name not in self._columns]
+        if missing:
+            self._columns.update(read_table(self.path, missing))
+        return {name: self._columns[name] for name in names}
+
+    @cached_property
+    def top5_correct(self) -> NDArray[np.bool_]:
+        """Of each answer whether the true label is among the five best."""
+        table = self.columns(["label", *_RANK_COLUMNS])
+        matches = [np.asarray(table[rank] == table["label"], bool) for rank in _RANK_COLUMNS]
+        return np.asarray(np.logical_or.reduce(matches), bool)
+
+    @cached_property
+    def ranks_five(self) -> bool:
+        """Whether the model ever ranks five answers: one that says one alone, or knows but four classes, does not."""
+        return any(self.columns(_RANK_COLUMNS[-1:])[_RANK_COLUMNS[-1]])
+
+    @cached_property
+    def outcomes(self) -> dict[str, int]:
+        """How often an answer ended otherwise than scored, by outcome."""
+        outcomes = Counter(self.columns(["outcome"])["outcome"])
+        return {name: times for name, times in outcomes.items() if name != "scored"}
+
+    @cached_property
+    def labels(self) -> set[str]:
+        """The labels that occur, true or answered."""
+        return {label for column in self.columns(["label", "rank_1"]).values() for label in set(column)} - {""}
+
+    def first_answers(self, wanted: set[str]) -> dict[str, tuple[str, float]]:
+        """The first answer and its confidence, of the wanted variants that were scored."""
+        table = self.columns(["variant_id", "outcome", "rank_1", "score_1"])
+        return {
+            name: (table["rank_1"][row], float(table["score_1"][row]))
+            for row, name in enumerate(table["variant_id"])
+            if name in wanted and table["outcome"][row] == "scored"
+        }
 
 
 def answers_from_tables(tables: Tables, *, conditions: Sequence[Condition] = ()) -> Answers:
     """Prediction tables, by model, as answers; conditions that are not given come in the order of first appearance."""
-    _refuse_nothing(tables)
+    if not tables:
+        raise UserError("expected the predictions of one model at least, got none")
     known_conditions, condition = _conditions(tables, conditions)
     samples, sample = _text(tables, "sample_id")
     outcomes, outcome = _text(tables, "outcome")
@@ -58,14 +100,14 @@ def answers_from_tables(tables: Tables, *, conditions: Sequence[Condition] = ())
 def details_from_tables(
     tables: Tables,
     *,
-    lenders: Mapping[str, str] | None = None,
+    donors: Mapping[str, str] | None = None,
     centres: Mapping[str, tuple[float, float]] | None = None,
 ) -> Details:
-    """Prediction tables, by model, with all they say; lenders' classes and objects' centres by variant id."""
+    """Prediction tables, by model, with labels and scores; donors' classes and objects' centres by variant id."""
     answers = answers_from_tables(tables)
     variants = _text(tables, "variant_id")
-    lent = _Text(tuple((lenders or {}).get(word, "") for word in variants.words), variants.codes)
-    labels, (label, answer, lender) = _labels([_text(tables, "label"), _text(tables, "rank_1"), lent])
+    donor_labels = _Text(tuple((donors or {}).get(word, "") for word in variants.words), variants.codes)
+    labels, (label, answer, donor) = _labels([_text(tables, "label"), _text(tables, "rank_1"), donor_labels])
     first, second = (_numbers(tables, name).astype(np.float64) for name in ("score_1", "score_2"))
     places = np.array([(centres or {}).get(word, (np.nan, np.nan)) for word in variants.words]).reshape(-1, 2)
     return Details(
@@ -76,14 +118,16 @@ def details_from_tables(
         true_score=_numbers(tables, "true_score").astype(np.float64),
         top_score=first,
         other_score=np.where(label == answer, second, first),
-        lender=lender,
+        donor=donor,
         centre=places[variants.codes],
     )
 
 
-def _refuse_nothing(tables: Tables) -> None:
-    if not tables:
-        raise UserError("expected the predictions of one model at least, got none")
+class _Text(NamedTuple):
+    """A column of texts: the distinct words, and the position of each row's word among them."""
+
+    words: tuple[str, ...]
+    codes: NDArray[np.intp]
 
 
 def _numbers(tables: Tables, name: str) -> NDArray[Any]:
@@ -91,14 +135,11 @@ def _numbers(tables: Tables, name: str) -> NDArray[Any]:
 
 
 def _text(tables: Tables, name: str) -> _Text:
-    return _merged(table[name] for table in tables.values())
-
-
-def _merged(columns: Iterable[TextColumn]) -> _Text:
-    """One coding of several columns, words in the order of first appearance in their dictionaries."""
+    """A column of all tables under one coding, words in the order of first appearance in their dictionaries."""
     places: dict[str, int] = {}
     parts = []
-    for column in columns:
+    for table in tables.values():
+        column = table[name]
         words, codes = column if isinstance(column, tuple) else encode_labels(column)
         own = np.array([places.setdefault(word, len(places)) for word in words], dtype=np.intp)
         parts.append(own[codes] if len(own) else np.zeros(0, np.intp))
@@ -109,10 +150,9 @@ def _labels(columns: Sequence[_Text]) -> tuple[tuple[str, ...], list[NDArray[np.
     """The labels that occur, sorted, and each column's positions among them; the empty text is no label."""
     known = sorted({word for column in columns for word in column.words} - {""})
     places = {"": NO_LABEL, **{word: place for place, word in enumerate(known)}}
-    coded_columns = [
+    return tuple(known), [
         np.array([places[word] for word in column.words], dtype=np.intp)[column.codes] for column in columns
     ]
-    return tuple(known), coded_columns
 
 
 def _conditions(tables: Tables, known: Sequence[Condition]) -> tuple[tuple[Condition, ...], NDArray[np.intp]]:
@@ -123,73 +163,8 @@ def _conditions(tables: Tables, known: Sequence[Condition]) -> tuple[tuple[Condi
     first = np.full(math.prod(shape), len(triple), np.intp)
     np.minimum.at(first, triple, np.arange(len(triple)))
     present = np.argsort(first, kind="stable")[: int((first < len(triple)).sum())]
-    found = [Condition(*(part.words[part.codes[first[place]]] for part in parts)) for place in present]
-    order, positions = encode_labels([*known, *found])
+    conditions = [Condition(*(part.words[part.codes[first[place]]] for part in parts)) for place in present]
+    order, positions = encode_labels([*known, *conditions])
     lookup = np.zeros(math.prod(shape), np.intp)
     lookup[present] = positions[len(known) :]
     return order, lookup[triple]
-
-
-_ANSWER_COLUMNS = ("sample_id", "attribute", "edit", "level", "replicate", "object_share", "outcome", "correct")
-_RANK_COLUMNS = tuple(f"rank_{place + 1}" for place in range(RANKS))
-REPORT_COLUMNS = (*DETAIL_COLUMNS, *_RANK_COLUMNS[1:])
-
-
-@dataclass(frozen=True)
-class Predictions:
-    """One model's table of answers; a column is read when it is first asked for, and kept."""
-
-    path: Path
-    _columns: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False, compare=False)
-
-    def columns(self, names: Sequence[str]) -> dict[str, NDArray[Any]]:
-        """These columns; those that were not read yet are read together."""
-        missing = [name for name in names if name not in self._columns]
-        if missing:
-            self._columns.update(read_table(self.path, missing))
-        return {name: self._columns[name] for name in names}
-
-    @cached_property
-    def among_five(self) -> NDArray[np.bool_]:
-        """Of each answer whether the true label is among the five best."""
-        table = self.columns(["label", *_RANK_COLUMNS])
-        among = np.zeros(len(table["label"]), bool)
-        for rank in _RANK_COLUMNS:
-            among |= np.asarray(table[rank] == table["label"], bool)
-        return among
-
-    @cached_property
-    def ranks_five(self) -> bool:
-        """Whether the model ever ranks five answers: one that says one alone, or knows but four classes, does not."""
-        return any(self.columns(_RANK_COLUMNS[-1:])[_RANK_COLUMNS[-1]])
-
-    @cached_property
-    def outcomes(self) -> dict[str, int]:
-        """How often an answer ended otherwise than scored, by how."""
-        outcomes = Counter(self.columns(["outcome"])["outcome"])
-        return {name: times for name, times in outcomes.items() if name != "scored"}
-
-    @cached_property
-    def labels(self) -> set[str]:
-        """The labels that occur, true or answered."""
-        return {label for column in self.columns(["label", "rank_1"]).values() for label in set(column)} - {""}
-
-    def first_answers(self, wanted: set[str]) -> dict[str, tuple[str, float]]:
-        """The first answer and its confidence, of the wanted variants that were scored."""
-        table = self.columns(["variant_id", "outcome", "rank_1", "score_1"])
-        rows = [row for row, name in enumerate(table["variant_id"]) if name in wanted]
-        return {
-            table["variant_id"][row]: (table["rank_1"][row], float(table["score_1"][row]))
-            for row in rows
-            if table["outcome"][row] == "scored"
-        }
-
-
-def read_answers(predictions: Mapping[str, Predictions]) -> Answers:
-    """Every answer of every model, in the order of the models."""
-    return answers_from_tables({model: table.columns(_ANSWER_COLUMNS) for model, table in predictions.items()})
-
-
-def top5_correct(predictions: Mapping[str, Predictions]) -> NDArray[np.bool_]:
-    """Whether the true label is among the five best, row by row as in `answers_of`."""
-    return np.concatenate([table.among_five for table in predictions.values()])

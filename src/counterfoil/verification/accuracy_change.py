@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
 from counterfoil.report.words import format_interval, format_number
-from counterfoil.statistics.accuracy import ALL
 from counterfoil.statistics.annotators import UNDECIDED
-from counterfoil.statistics.answers import encode_labels
+from counterfoil.statistics.answers import ALL, encode_labels
 from counterfoil.statistics.intervals import Estimate, estimate
 from counterfoil.statistics.shares import PhotoCounts, estimate_share, mean_share, pooled_share, share_change
 from counterfoil.store.parquet import read_table

@@ -10,23 +10,23 @@ from counterfoil.published.condition_scores import collect_notes, describe_missi
 from counterfoil.published.imagenet_9 import composite as imagenet_9_composite
 from counterfoil.published.imagenet_9.reader import KINDS
 from counterfoil.report.content import PaperTable
-from counterfoil.statistics.answers import Answers, Condition, count, photo_rates, place_of
+from counterfoil.statistics.answers import Answers, Condition
 from counterfoil.statistics.intervals import RATE, Estimate, estimate
 from counterfoil.study.runs import Study
 
 
 def background_gap(answers: Answers, model: str, *, same: Condition, other: Condition) -> Estimate:
     """BG-gap in points: accuracy on backgrounds of the same class minus accuracy on other classes', paired by photo."""
-    rates = photo_rates(answers)[place_of(answers, model)]
+    rates = answers.rates[answers.model_index(model)]
     gaps = rates[answers.conditions.index(same)] - rates[answers.conditions.index(other)]
     return estimate(gaps).scaled(100)
 
 
 def survive_all(answers: Answers, model: str, conditions: Sequence[Condition]) -> Estimate:
     """Percent of photos that are right under every one of the conditions and replicates; incomplete photos left out."""
-    tally = count(answers)
+    tally = answers.tally
     chosen = [answers.conditions.index(condition) for condition in conditions]
-    place = place_of(answers, model)
+    place = answers.model_index(model)
     right, scored = tally.right[place, chosen], tally.scored[place, chosen]
     survived = np.where((scored > 0).all(axis=0), (right == scored).all(axis=0), np.nan)
     return estimate(survived, RATE).scaled(100)

@@ -15,16 +15,15 @@ from counterfoil.published.condition_scores import collect_notes, drop_empty, sc
 from counterfoil.published.ximagenet_12.reader import KINDS
 from counterfoil.report.content import PaperTable
 from counterfoil.statistics.accuracy import FoldAccuracy, fold_accuracy, stratified_folds
-from counterfoil.statistics.answers import Condition, Details, photo_labels, photo_rates, place_of
-from counterfoil.statistics.regression import (
-    Coefficient,
-    Regression,
+from counterfoil.statistics.answers import Condition, Details
+from counterfoil.statistics.regression import Coefficient, Regression, regress_accuracy, regress_pictures
+from counterfoil.statistics.variance_score import (
+    SCORE_DEFINITIONS,
     model_variance_score,
-    regress_accuracy,
-    regress_pictures,
     scenario_accuracies,
+    shapiro_wilk,
+    variance_score,
 )
-from counterfoil.statistics.variance_score import SCORE_DEFINITIONS, shapiro_wilk, variance_score
 from counterfoil.study.predictions import DETAIL_COLUMNS, details_from_tables
 from counterfoil.study.runs import Study
 
@@ -106,9 +105,9 @@ def _folds(details: Details, model: str, kind: ArchiveCondition) -> FoldAccuracy
 
 def _right(details: Details, model: str, kind: ArchiveCondition) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
     answers = details.answers
-    rates = photo_rates(answers)[place_of(answers, model)][answers.conditions.index(Condition(*kind))]
+    rates = answers.rates[answers.model_index(model)][answers.conditions.index(Condition(*kind))]
     known = np.isfinite(rates)
-    return rates[known] > 0.5, photo_labels(details)[known]
+    return rates[known] > 0.5, details.photo_labels[known]
 
 
 def _cells(folds: FoldAccuracy | None) -> tuple[float | None, float | None]:

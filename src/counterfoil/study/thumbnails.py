@@ -1,8 +1,8 @@
-"""Thumbnails of pictures that the report may show, kept while their pixels are there.
+"""Thumbnails of a report: kept while the pixels are there, read back from a folder, or made again from the photos.
 
-Which pictures the report shows is known when every answer is in, but it draws them by lot from a pool whose size is
-known before: of each attribute the flips and the pictures that held with the lowest lots. So the lowest lots seen so
-far are kept, a bounded number. This saves work and decides nothing: a picture that is not here, since another process
+Which pictures the report shows is known when every answer is in, but it chooses them from a pool whose size is known
+before: of each attribute the flips and the pictures that held with the lowest ranks. So the lowest ranks seen so far
+are kept, a bounded number. This saves work and decides nothing: a picture that is not here, since another process
 or an earlier session made it, is made once more and gives the same bytes.
 """
 
@@ -12,32 +12,72 @@ import heapq
 import os
 import threading
 from collections import OrderedDict, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from counterfoil.sources.pixels import hash_pixels
+from counterfoil.statistics.answers import NO_FAILURE
+from counterfoil.store.files import write_atomically
 from counterfoil.store.prediction_tables import RenderedVariant
-from counterfoil.study.examples import (
-    FEW_PHOTOS,
-    NO_EXAMPLES,
-    POOL,
-    example_rank,
-    flips_per_model,
-    picture_key,
-    thumbnail_jpeg,
-)
-from counterfoil.types import Prediction
+from counterfoil.study.examples import FEW_PHOTOS, POOL, example_rank, flips_per_model, picture_key
+from counterfoil.types import Picture, Prediction, Variant
 
+PictureLoader: TypeAlias = Callable[[Variant], "Picture | None"]
 Image: TypeAlias = NDArray[np.uint8]  # (height, width, 3), RGB
 
+_SIDE = 192  # pixels of the longer side
+_QUALITY = 82
 _MOST_BYTES = 64 << 20  # of JPEGs; a thumbnail has about 6 KB
 _ORIGINALS = 256  # photos whose original is remembered: those being worked on, and some before
 
 
+def small_jpeg(image: Image, side: int, quality: int) -> bytes:
+    """The picture as a JPEG whose longer side has at most so many pixels."""
+    scale = min(1.0, side / max(image.shape[:2]))
+    size = (max(1, round(image.shape[1] * scale)), max(1, round(image.shape[0] * scale)))
+    small = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
+    _, jpeg = cv2.imencode(".jpg", cv2.cvtColor(small, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, quality])
+    return jpeg.tobytes()
+
+
+def thumbnail_jpeg(image: Image) -> bytes:
+    """A picture at the size and quality of the page."""
+    return small_jpeg(image, _SIDE, _QUALITY)
+
+
+@dataclass(frozen=True)
+class ThumbnailCache:
+    """Reads the thumbnails of a report; those that had to be made are written to `keep`, for the next report."""
+
+    folders: tuple[Path, ...]
+    load: PictureLoader
+    keep: Path | None = None
+    ready: Mapping[str, bytes] = field(default_factory=dict, repr=False)  # JPEGs made before, by hash of the pixels
+
+    def read(self, variant: Variant, pixels: str) -> bytes | None:
+        """A JPEG of the variant whose pixels have this hash; None where neither it nor its photo is at hand."""
+        for folder in self.folders:
+            path = _path(folder, pixels)
+            if path.is_file():
+                return path.read_bytes()
+        jpeg = self.ready.get(pixels) or self._make(variant, pixels)
+        if jpeg is not None and self.keep is not None:
+            write_atomically(_path(self.keep, pixels), jpeg)
+        return jpeg
+
+    def _make(self, variant: Variant, pixels: str) -> bytes | None:
+        picture = self.load(variant)
+        return None if picture is None or hash_pixels(picture.image) != pixels else thumbnail_jpeg(picture.image)
+
+
 class _Group(NamedTuple):
-    """Pictures among which the report draws by lot."""
+    """Pictures among which the report chooses."""
 
     kind: str
     attribute: str
@@ -51,7 +91,7 @@ class _Original(NamedTuple):
 
 
 class _Kept(NamedTuple):
-    order: int  # the lot, negated: of a heap the first goes first
+    order: int  # the rank, negated: the heap gives up its smallest first
     jpegs: tuple[tuple[str, bytes], ...]  # by hash of the pixels: the picture, and its original
 
 
@@ -73,12 +113,12 @@ class ThumbnailCandidates:
         return {name: jpeg for kept in self._groups.values() for row in kept for name, jpeg in row.jpegs}
 
     def add(
-        self, made: Sequence[RenderedVariant], images: Sequence[Image], predictions: Mapping[str, Sequence[Prediction]]
+        self, rows: Sequence[RenderedVariant], images: Sequence[Image], predictions: Mapping[str, Sequence[Prediction]]
     ) -> None:
         """Pictures with every model's answers, in one order; originals come before what was made of them."""
         if os.getpid() != self._process:
             return  # what a forked process keeps never comes back
-        for place, (row, image) in enumerate(zip(made, images, strict=True)):
+        for place, (row, image) in enumerate(zip(rows, images, strict=True)):
             self._consider(row, image, {model: answers[place] for model, answers in predictions.items()})
 
     def _consider(self, row: RenderedVariant, image: Image, answers: Mapping[str, Prediction]) -> None:
@@ -107,7 +147,7 @@ class ThumbnailCandidates:
             if scored:
                 yield _Group("right" if right == scored else "wrong", attribute)
             return
-        if attribute in NO_EXAMPLES:
+        if attribute in NO_FAILURE:
             return
         flips = original.right & (scored - right)
         for model in flips:
@@ -139,6 +179,11 @@ class ThumbnailCandidates:
             heapq.heappush(self._groups[group], kept)
             if len(self._groups[group]) > self._limit(group):
                 self._bytes -= _size(heapq.heappop(self._groups[group]))
+
+
+def _path(folder: Path, pixels: str) -> Path:
+    """Named by the hash of the pixels: an older picture of the same variant is never taken for it."""
+    return folder / "thumbnails" / f"{pixels[:20]}.jpg"
 
 
 def _size(kept: _Kept) -> int:

@@ -7,8 +7,14 @@ import pytest
 
 from answer_rows import CONTROL, ORIGINAL, SMALL, SWAP, TURN, answers_of
 from counterfoil.errors import UserError
-from counterfoil.statistics.paired import compare_accuracies, compare_drops
-from counterfoil.statistics.ties import compact_letters, rank_attributes, rank_models, rank_rows
+from counterfoil.statistics.contrasts import (
+    compact_letters,
+    compare_accuracies,
+    compare_drops,
+    rank_attributes,
+    rank_models,
+    rank_rows,
+)
 
 
 def test_letters_worked_by_hand() -> None:
