@@ -37,14 +37,16 @@ class AnnotationSource(SourceBase):
     """Photos as an annotation file lists them."""
 
     images: str  # the address, such as "coco:annotations.json"
-    found: tuple[AnnotatedPhoto | Skipped, ...]  # in the order of the list
+    listed: tuple[AnnotatedPhoto | Skipped, ...]  # in the order of the list
 
     def samples(self) -> tuple[Sequence[Sample], Sequence[Skipped]]:
         """Every photo in the order of its id, and what had to be left out."""
-        found = _once([self._sample(entry) for entry in sorted(self._entries.values(), key=lambda entry: entry.id)])
-        samples = [item for item in found if isinstance(item, Sample)]
-        unlisted = [row for row in self.found if isinstance(row, Skipped)]
-        left_out = [*map(_written, unlisted), *(item for item in found if isinstance(item, Skipped))]
+        checked = _skip_duplicates(
+            [self._sample(entry) for entry in sorted(self._entries.values(), key=lambda entry: entry.id)]
+        )
+        samples = [item for item in checked if isinstance(item, Sample)]
+        unlisted = [row for row in self.listed if isinstance(row, Skipped)]
+        left_out = [*map(_make_readable, unlisted), *(item for item in checked if isinstance(item, Skipped))]
         if not samples:
             first = f"; the first was left out because {left_out[0].reason}" if left_out else ""
             raise UserError(f"expected photos with a label in {self.images}, found none{first}")
@@ -71,37 +73,37 @@ class AnnotationSource(SourceBase):
     @cached_property
     def _entries(self) -> dict[str, AnnotatedPhoto]:
         """The photos by id; those of one name in several folders or shards are numbered, in the order of the list."""
-        found: dict[str, AnnotatedPhoto] = {}
+        entries: dict[str, AnnotatedPhoto] = {}
         times: Counter[str] = Counter()
-        for entry in self.found:
+        for entry in self.listed:
             if isinstance(entry, Skipped):
                 continue
             name = entry.id
-            while name in found:
+            while name in entries:
                 times[entry.id] += 1
                 name = f"{entry.id}-{times[entry.id] + 1}"
-            found[name] = replace(entry, id=name)
-        return found
+            entries[name] = replace(entry, id=name)
+        return entries
 
     def read(self, sample: Sample) -> tuple[NDArray[np.uint8], Mask | None]:
         """The photo, upright, and its mask where one is listed."""
         entry = self._entries[sample.id]
         image = decode_photo(entry.photo())
         size = (image.shape[0], image.shape[1])
-        mask = _drawn(entry.mask, size) if entry.mask else None
+        mask = _draw_mask(entry.mask, size) if entry.mask else None
         if mask is not None and mask.shape != size:
             raise Unusable(f"the mask is {mask.shape[1]} x {mask.shape[0]} pixels, the photo {size[1]} x {size[0]}")
         return image, mask
 
 
-def _once(found: Sequence[Sample | Skipped]) -> list[Sample | Skipped]:
+def _skip_duplicates(samples: Sequence[Sample | Skipped]) -> list[Sample | Skipped]:
     """The same photo twice, as in two splits, would count twice in every mean: the first one stays."""
     first: dict[tuple[str, str], str] = {}
     return [
         item
         if isinstance(item, Skipped) or first.setdefault((item.digest, item.label), item.id) == item.id
         else Skipped(item.id, "source", "", f"the same photo as {first[item.digest, item.label]}")
-        for item in found
+        for item in samples
     ]
 
 
@@ -110,11 +112,11 @@ def _readable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def _written(row: Skipped) -> Skipped:
+def _make_readable(row: Skipped) -> Skipped:
     return replace(row, sample_id=_readable(row.sample_id), reason=_readable(row.reason))
 
 
-def _drawn(draw: Callable[[tuple[int, int]], Mask], size: tuple[int, int]) -> Mask:
+def _draw_mask(draw: Callable[[tuple[int, int]], Mask], size: tuple[int, int]) -> Mask:
     """The mask; a list may hold anything where numbers should be, and only drawing finds out."""
     try:
         return draw(size)

@@ -39,43 +39,47 @@ from counterfoil.types import Skipped
 
 def open_coco(path: Path) -> AnnotationSource:
     """Photos and regions of an annotation file, or of a folder that holds one."""
-    file = _file(path) if path.is_dir() else path
-    said = read_json_file(file, "COCO annotations")
-    if not isinstance(said, dict) or not all(isinstance(said.get(key), list) for key in _PARTS):
+    file = _find_file(path) if path.is_dir() else path
+    annotations = read_json_file(file, "COCO annotations")
+    if not isinstance(annotations, dict) or not all(isinstance(annotations.get(key), list) for key in _PARTS):
         raise UserError(f"expected COCO annotations with {', '.join(_PARTS)} in '{file}'")
     try:
-        names = {row["id"]: str(row["name"]) for row in said["categories"]}
-        regions = _regions(said["annotations"], names)
-        found = [_listed(image, regions.get(image["id"], {}), _folders(file)) for image in said["images"]]
+        names = {row["id"]: str(row["name"]) for row in annotations["categories"]}
+        regions = _group_regions(annotations["annotations"], names)
+        listed = [
+            _list_photo(image, regions.get(image["id"], {}), _photo_folders(file)) for image in annotations["images"]
+        ]
     except KeyError as error:
         raise UserError(f"expected COCO annotations in '{file}', but an entry lacks {error}") from error
     except (AttributeError, TypeError, ValueError) as error:
         raise UserError(f"expected COCO annotations in '{file}', but an entry cannot be understood: {error}") from error
-    return AnnotationSource(f"coco:{path}", tuple(found))
+    return AnnotationSource(f"coco:{path}", tuple(listed))
 
 
 _PARTS = ("images", "annotations", "categories")
 _FILES = ("labels.json", "_annotations.coco.json", "annotations.json", "annotations/instances_*.json", "*.json")
 
 
-def _file(folder: Path) -> Path:
+def _find_file(folder: Path) -> Path:
     """The annotations of a folder, where tools put them: FiftyOne, Roboflow, Label Studio, CVAT."""
-    found = next((files for pattern in _FILES if (files := sorted(folder.glob(pattern)))), [])
-    if len(found) != 1:
-        told = ", ".join(file.relative_to(folder).as_posix() for file in found) or "none"
-        raise UserError(f"expected one file of COCO annotations in '{folder}', got {told}; give the file itself")
-    return found[0]
+    files = next((matches for pattern in _FILES if (matches := sorted(folder.glob(pattern)))), [])
+    if len(files) != 1:
+        names = ", ".join(file.relative_to(folder).as_posix() for file in files) or "none"
+        raise UserError(f"expected one file of COCO annotations in '{folder}', got {names}; give the file itself")
+    return files[0]
 
 
-def _regions(annotations: Sequence[Mapping[str, Any]], names: Mapping[Any, str]) -> dict[Any, dict[str, list[Any]]]:
+def _group_regions(
+    annotations: Sequence[Mapping[str, Any]], names: Mapping[Any, str]
+) -> dict[Any, dict[str, list[Any]]]:
     """Of each photo, the regions of each class; crowds too, as which tools mark every object in run lengths."""
-    found: dict[Any, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
+    regions: dict[Any, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
     for row in annotations:
         if row["category_id"] not in names:
             raise UserError(f"expected a category of the file, got the id {row['category_id']}, which it does not list")
         if row.get("segmentation"):
-            found[row["image_id"]][names[row["category_id"]]].append((_area(row), row["segmentation"]))
-    return found
+            regions[row["image_id"]][names[row["category_id"]]].append((_area(row), row["segmentation"]))
+    return regions
 
 
 def _area(row: Mapping[str, Any]) -> float:
@@ -88,7 +92,7 @@ def _area(row: Mapping[str, Any]) -> float:
         return 0.0  # the region cannot be drawn, which is said once its photo is read
 
 
-def _folders(file: Path) -> list[Path]:
+def _photo_folders(file: Path) -> list[Path]:
     """Where people put the photos of an annotation file: beside it, in images/ or data/, or by the split's name."""
     split = file.stem.removeprefix("instances_")
     here, above = file.parent, file.parent.parent
@@ -96,7 +100,7 @@ def _folders(file: Path) -> list[Path]:
     return [*inside, above / split, above / "images" / split, above / "images", here]
 
 
-def _listed(
+def _list_photo(
     image: Mapping[str, Any], regions: Mapping[str, list[Any]], folders: Sequence[Path]
 ) -> AnnotatedPhoto | Skipped:
     name = str(image["file_name"])
@@ -107,13 +111,13 @@ def _listed(
         return Skipped(name, "source", "", "the photo is not beside the annotations, nor in images/ or data/")
     label = choose_largest({label: sum(area for area, _ in rows) for label, rows in regions.items()})
     parts = [segmentation for _, segmentation in regions[label]]
-    drawn = partial(_drawn, parts, (image.get("height"), image.get("width")))
-    return AnnotatedPhoto(f"{label}/{name}", label, str(path), make_file_reader(path), drawn, _digest(parts))
+    drawn = partial(_draw_mask, parts, (image.get("height"), image.get("width")))
+    return AnnotatedPhoto(f"{label}/{name}", label, str(path), make_file_reader(path), drawn, _hash_regions(parts))
 
 
-def _drawn(parts: Sequence[Any], told: tuple[Any, Any], size: tuple[int, int]) -> Mask:
+def _draw_mask(parts: Sequence[Any], annotated: tuple[Any, Any], size: tuple[int, int]) -> Mask:
     """All regions together; `told` is the size that the file says."""
-    check_photo_size(told, size)
+    check_photo_size(annotated, size)
     mask = np.zeros(size, np.uint8)
     for part in parts:
         if not isinstance(part, list | dict):
@@ -122,7 +126,7 @@ def _drawn(parts: Sequence[Any], told: tuple[Any, Any], size: tuple[int, int]) -
     return mask
 
 
-def _digest(parts: Sequence[Any]) -> str:
+def _hash_regions(parts: Sequence[Any]) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 

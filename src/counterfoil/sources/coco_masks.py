@@ -38,35 +38,36 @@ def draw_polygons(polygons: Sequence[Sequence[float]], size: tuple[int, int]) ->
     return np.where(inside >= _INSIDE * finer * finer, 255, 0).astype(np.uint8)
 
 
-def decode_run_lengths(said: Mapping[str, Any], size: tuple[int, int]) -> NDArray[np.uint8]:
+def decode_run_lengths(encoded: Mapping[str, Any], size: tuple[int, int]) -> NDArray[np.uint8]:
     """The mask of COCO's run lengths: column by column, beginning with the background; a text packs the numbers."""
-    numbers = _counts(said)
+    numbers = _read_counts(encoded)
     height, width = size
-    if list(said.get("size", size)) != [height, width] or sum(numbers) != height * width:
+    if list(encoded.get("size", size)) != [height, width] or sum(numbers) != height * width:
         raise Unusable(f"the run lengths do not fill {width} x {height} pixels")
     values = np.resize(np.array([0, 255], np.uint8), len(numbers))
     return np.asarray(np.repeat(values, numbers).reshape(width, height).T.copy(), np.uint8)
 
 
-def check_photo_size(told: tuple[Any, Any], size: tuple[int, int]) -> None:
+def check_photo_size(annotated: tuple[Any, Any], size: tuple[int, int]) -> None:
     """Regions of a photo that was turned or resized since lie elsewhere in it; files that tell no size are trusted."""
-    if all(isinstance(side, int) and side > 0 for side in told) and told != size:
+    if all(isinstance(side, int) and side > 0 for side in annotated) and annotated != size:
         raise Unusable(
-            f"its regions were drawn on {told[1]} x {told[0]} pixels, the photo has {size[1]} x {size[0]} (upright)"
+            f"its regions were drawn on {annotated[1]} x {annotated[0]} pixels,"
+            f" the photo has {size[1]} x {size[0]} (upright)"
         )
 
 
 def measure_area(region: Any) -> float:
     """How many pixels polygons or run lengths cover; overlaps count twice."""
     if isinstance(region, Mapping):
-        return float(sum(_counts(region)[1::2]))
+        return float(sum(_read_counts(region)[1::2]))
     points = [np.asarray(polygon, np.float64).reshape(-1, 2).T for polygon in region]
     return sum(0.5 * abs(float(np.dot(x, np.roll(y, 1)) - np.dot(y, np.roll(x, 1)))) for x, y in points)
 
 
-def _counts(said: Mapping[str, Any]) -> list[int]:
-    counts = said.get("counts")
-    numbers = _unpacked(counts) if isinstance(counts, str | bytes) else counts
+def _read_counts(encoded: Mapping[str, Any]) -> list[int]:
+    counts = encoded.get("counts")
+    numbers = _unpack_numbers(counts) if isinstance(counts, str | bytes) else counts
     if not isinstance(numbers, list) or any(not isinstance(number, int) or number < 0 for number in numbers):
         raise Unusable("the run lengths are no list of numbers")
     return numbers
@@ -89,21 +90,21 @@ def find_bounding_box(mask: NDArray[np.uint8]) -> tuple[int, int, int, int]:
     return left, top, int(columns[-1]) - left + 1, int(rows[-1]) - top + 1
 
 
-def _unpacked(text: str | bytes) -> list[int]:
+def _unpack_numbers(text: str | bytes) -> list[int]:
     """Numbers of six bits a character, five of them digits, the lowest first; from the third on as differences."""
-    data = text.encode("ascii", "replace") if isinstance(text, str) else text
+    packed = text.encode("ascii", "replace") if isinstance(text, str) else text
     numbers: list[int] = []
     place = 0
-    while place < len(data):
-        value, place = _one_number(data, place)
+    while place < len(packed):
+        value, place = _unpack_number(packed, place)
         numbers.append(value + (numbers[-2] if len(numbers) > 2 else 0))
     return numbers
 
 
-def _one_number(data: bytes, place: int) -> tuple[int, int]:
+def _unpack_number(packed: bytes, place: int) -> tuple[int, int]:
     value, shift = 0, 0
-    while place < len(data):
-        digits = data[place] - _CHARACTER_ZERO
+    while place < len(packed):
+        digits = packed[place] - _CHARACTER_ZERO
         if not 0 <= digits < 64:
             raise Unusable("the packed run lengths hold a character that means nothing there")
         value |= (digits & 31) << shift

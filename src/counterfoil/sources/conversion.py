@@ -38,79 +38,83 @@ class Photo(NamedTuple):
     mask: Mask | None
 
 
-def _png(pixels: NDArray[np.uint8]) -> bytes:
+def _encode_png(pixels: NDArray[np.uint8]) -> bytes:
     file = io.BytesIO()
     Image.fromarray(pixels).save(file, "PNG", compress_level=3)
     return file.getvalue()
 
 
-def _put(path: Path, data: bytes | str) -> None:
+def _write(path: Path, content: bytes | str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data.encode() if isinstance(data, str) else data)
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
-def _folder(photos: Iterable[Photo], labels: Sequence[str], out: Path) -> None:
+def _write_folder(photos: Iterable[Photo], labels: Sequence[str], out: Path) -> None:
     for photo in photos:
         label = make_folder_name(photo.label)
-        _put(out / "images" / label / f"{photo.name}.png", _png(photo.image))
+        _write(out / "images" / label / f"{photo.name}.png", _encode_png(photo.image))
         if photo.mask is not None:
-            _put(out / "masks" / label / f"{photo.name}.png", _png(photo.mask))
+            _write(out / "masks" / label / f"{photo.name}.png", _encode_png(photo.mask))
 
 
-def _coco(photos: Iterable[Photo], labels: Sequence[str], out: Path) -> None:
+def _write_coco(photos: Iterable[Photo], labels: Sequence[str], out: Path) -> None:
     rows = []
     for photo in photos:
-        _put(out / "data" / f"{photo.name}.png", _png(photo.image))
+        _write(out / "data" / f"{photo.name}.png", _encode_png(photo.image))
         if photo.mask is not None:
             rows.append((f"{photo.name}.png", photo.label, photo.mask))
-    _put(out / "labels.json", format_coco(rows, labels))
+    _write(out / "labels.json", format_coco(rows, labels))
 
 
-def _labelme(photos: Iterable[Photo], labels: Sequence[str], out: Path) -> None:
+def _write_labelme(photos: Iterable[Photo], labels: Sequence[str], out: Path) -> None:
     for photo in photos:
-        _put(out / f"{photo.name}.png", _png(photo.image))
+        _write(out / f"{photo.name}.png", _encode_png(photo.image))
         if photo.mask is not None:
-            _put(out / f"{photo.name}.json", format_labelme(f"{photo.name}.png", photo.label, photo.mask))
+            _write(out / f"{photo.name}.json", format_labelme(f"{photo.name}.png", photo.label, photo.mask))
 
 
-def _voc(photos: Iterable[Photo], labels: Sequence[str], out: Path) -> None:
+def _write_voc(photos: Iterable[Photo], labels: Sequence[str], out: Path) -> None:
     names = list_voc_classes(labels)
-    _put(out / "classes.txt", "\n".join(names) + "\n")
+    _write(out / "classes.txt", "\n".join(names) + "\n")
     for photo in photos:
-        _put(out / "JPEGImages" / f"{photo.name}.png", _png(photo.image))
+        _write(out / "JPEGImages" / f"{photo.name}.png", _encode_png(photo.image))
         if photo.mask is not None:
-            _put(out / "SegmentationClass" / f"{photo.name}.png", encode_voc_mask(photo.mask, names.index(photo.label)))
+            _write(
+                out / "SegmentationClass" / f"{photo.name}.png", encode_voc_mask(photo.mask, names.index(photo.label))
+            )
 
 
-def _webdataset(photos: Iterable[Photo], labels: Sequence[str], out: Path) -> None:
-    for number, batch in enumerate(_batches(photos)):
-        parts = ((photo.name, _files(photo)) for photo in batch)
+def _write_webdataset(photos: Iterable[Photo], labels: Sequence[str], out: Path) -> None:
+    for number, batch in enumerate(_split_shards(photos)):
+        parts = ((photo.name, _encode_files(photo)) for photo in batch)
         write_shard(out / f"shard-{number:06d}.tar", parts)
 
 
-def _files(photo: Photo) -> dict[str, bytes]:
-    mask = {} if photo.mask is None else {"mask.png": _png(photo.mask)}
+def _encode_files(photo: Photo) -> dict[str, bytes]:
+    mask = {} if photo.mask is None else {"mask.png": _encode_png(photo.mask)}
     label = json.dumps({"label": photo.label}, ensure_ascii=False).encode()  # in a text 7 would be a number
-    return {"png": _png(photo.image), "json": label, **mask}
+    return {"png": _encode_png(photo.image), "json": label, **mask}
 
 
-def _parquet(photos: Iterable[Photo], labels: Sequence[str], out: Path) -> None:
-    for number, batch in enumerate(_batches(photos)):
-        rows = [(_png(row.image), row.label, None if row.mask is None else _png(row.mask)) for row in batch]
+def _write_parquet(photos: Iterable[Photo], labels: Sequence[str], out: Path) -> None:
+    for number, batch in enumerate(_split_shards(photos)):
+        rows = [
+            (_encode_png(row.image), row.label, None if row.mask is None else _encode_png(row.mask)) for row in batch
+        ]
         write_parquet_dataset(out / f"part-{number:06d}.parquet", rows, labels)
 
 
-def _fiftyone(photos: Iterable[Photo], labels: Sequence[str], out: Path) -> None:
+def _write_fiftyone(photos: Iterable[Photo], labels: Sequence[str], out: Path) -> None:
     of_photos = {}
     for photo in photos:
-        _put(out / "data" / f"{photo.name}.png", _png(photo.image))
+        _write(out / "data" / f"{photo.name}.png", _encode_png(photo.image))
         if photo.mask is not None:
-            _put(out / "labels" / f"{photo.name}.png", _png(photo.mask))
+            _write(out / "labels" / f"{photo.name}.png", _encode_png(photo.mask))
         of_photos[photo.name] = photo.label
-    _put(out / "labels.json", format_fiftyone_labels(of_photos, labels))
+    _write(out / "labels.json", format_fiftyone_labels(of_photos, labels))
 
 
-def _batches(photos: Iterable[Photo]) -> Iterator[list[Photo]]:
+def _split_shards(photos: Iterable[Photo]) -> Iterator[list[Photo]]:
     batch: list[Photo] = []
     for photo in photos:
         batch.append(photo)
@@ -122,8 +126,8 @@ def _batches(photos: Iterable[Photo]) -> Iterator[list[Photo]]:
 
 
 WRITERS: dict[str, Callable[[Iterable[Photo], Sequence[str], Path], None]] = {  # photos, all their labels, where to
-    "folder": _folder, "coco": _coco, "labelme": _labelme, "voc": _voc, "webdataset": _webdataset,
-    "parquet": _parquet, "fiftyone": _fiftyone,
+    "folder": _write_folder, "coco": _write_coco, "labelme": _write_labelme, "voc": _write_voc,
+    "webdataset": _write_webdataset, "parquet": _write_parquet, "fiftyone": _write_fiftyone,
 }  # fmt: skip
 NEED_MASKS = ("coco", "labelme", "voc")  # formats in which a photo without a mask has no label either
 
@@ -133,7 +137,7 @@ def choose_file_name(sample: Sample, used: set[str], form: str) -> str:
     path = PurePosixPath(sample.id)
     in_folders = form == "folder"
     folder = f"{make_folder_name(sample.label)}/" if in_folders else ""
-    plain = make_folder_name(_stem(path)) if in_folders else _joined(path)
+    plain = make_folder_name(_stem(path)) if in_folders else _join_label(path)
     name, number = plain, 2
     while f"{folder}{name}".lower() in used:
         name, number = f"{plain}-{number}", number + 1
@@ -141,7 +145,7 @@ def choose_file_name(sample: Sample, used: set[str], form: str) -> str:
     return name
 
 
-def _joined(path: PurePosixPath) -> str:
+def _join_label(path: PurePosixPath) -> str:
     """Label and name; a name that begins with the label, as conversions write it, stays as it is."""
     label, name = (text.replace(" ", "_").replace(".", "_") for text in (path.parent.name, _stem(path)))
     return make_folder_name(name if name.startswith(f"{label}-") else f"{label}-{name}".strip("-"))
@@ -165,7 +169,7 @@ def convert(source: Source, out: Path, form: str) -> tuple[int, list[Skipped]]:
     temporary.mkdir(parents=True)
     try:
         labels = sorted({sample.label for sample in samples})
-        WRITERS[form](_photos(source, samples, form, skipped), labels, temporary)
+        WRITERS[form](_read_photos(source, samples, form, skipped), labels, temporary)
         if out.exists():
             out.rmdir()
         os.replace(temporary, out)
@@ -178,7 +182,7 @@ def convert(source: Source, out: Path, form: str) -> tuple[int, list[Skipped]]:
     return len(samples) + len(left_out) - len(skipped), skipped
 
 
-def _photos(source: Source, samples: Sequence[Sample], form: str, skipped: list[Skipped]) -> Iterator[Photo]:
+def _read_photos(source: Source, samples: Sequence[Sample], form: str, skipped: list[Skipped]) -> Iterator[Photo]:
     used: set[str] = set()
     for sample in samples:
         try:

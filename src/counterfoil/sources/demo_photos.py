@@ -37,8 +37,8 @@ class DemoSource(SourceBase):
 
     @cached_property
     def _masks(self) -> dict[str, bytes]:
-        data = resources.files("counterfoil.assets").joinpath("masks.zip").read_bytes()
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        archive_bytes = resources.files("counterfoil.assets").joinpath("masks.zip").read_bytes()
+        with zipfile.ZipFile(io.BytesIO(archive_bytes)) as archive:
             return {PurePosixPath(name).stem: archive.read(name) for name in archive.namelist()}
 
     @cached_property

@@ -33,29 +33,31 @@ _HEADER = 1024  # bytes before the values of NumPy's file format, with room to s
 def open_fiftyone(path: Path) -> AnnotationSource:
     """Photos of `FiftyOneImageClassificationDataset` (labels.json) or of `FiftyOneDataset` (samples.json)."""
     if (path / "labels.json").is_file():
-        found = _classification(path)
+        listed = _classification(path)
     elif (path / "samples.json").is_file():
-        found = _dataset(path)
+        listed = _dataset(path)
     else:
         raise UserError(f"expected labels.json or samples.json of a FiftyOne export in '{path}', found neither")
-    return AnnotationSource(f"fiftyone:{path}", tuple(found))
+    return AnnotationSource(f"fiftyone:{path}", tuple(listed))
 
 
 def _classification(path: Path) -> list[AnnotatedPhoto | Skipped]:
-    said = read_json_file(path / "labels.json", "FiftyOne's labels")
-    labels = said.get("labels") if isinstance(said, dict) else None
+    export = read_json_file(path / "labels.json", "FiftyOne's labels")
+    labels = export.get("labels") if isinstance(export, dict) else None
     if not isinstance(labels, dict):
         raise UserError(f"expected 'labels' by photo in '{path / 'labels.json'}'")
-    photos = {_key(path, file): file for file in sorted((path / "data").rglob("*")) if file.is_file()}
-    return [_photo(path, photos.get(key), key, _named(label, said.get("classes"))) for key, label in labels.items()]
+    photos = {_photo_key(path, file): file for file in sorted((path / "data").rglob("*")) if file.is_file()}
+    return [
+        _photo(path, photos.get(key), key, _name_label(label, export.get("classes"))) for key, label in labels.items()
+    ]
 
 
-def _key(path: Path, file: Path) -> str:
+def _photo_key(path: Path, file: Path) -> str:
     """How labels.json calls a photo: its path below data/ without the ending."""
     return file.relative_to(path / "data").with_suffix("").as_posix()
 
 
-def _named(label: Any, classes: Any) -> str | None:
+def _name_label(label: Any, classes: Any) -> str | None:
     """The class in words; FiftyOne writes the index where the classes are listed."""
     if isinstance(label, Mapping):
         label = label.get("label")
@@ -70,41 +72,41 @@ def _photo(path: Path, photo: Path | None, key: str, label: str | None) -> Annot
     if photo is None:
         return Skipped(key, "source", "", "the photo is not in data/")
     mask = path / "labels" / f"{key}.png"
-    return _listed(label, photo, make_file_reader(mask) if mask.is_file() else None, decode_mask)
+    return _list_photo(label, photo, make_file_reader(mask) if mask.is_file() else None, decode_mask)
 
 
 def _dataset(path: Path) -> list[AnnotatedPhoto | Skipped]:
-    said = read_json_file(path / "samples.json", "FiftyOne's samples")
-    rows = said.get("samples") if isinstance(said, dict) else None
+    export = read_json_file(path / "samples.json", "FiftyOne's samples")
+    rows = export.get("samples") if isinstance(export, dict) else None
     if not isinstance(rows, list):
         raise UserError(f"expected a list of samples in '{path / 'samples.json'}'")
-    return [_row(path, row) for row in rows]
+    return [_read_sample(path, row) for row in rows]
 
 
-def _row(path: Path, row: Any) -> AnnotatedPhoto | Skipped:
+def _read_sample(path: Path, row: Any) -> AnnotatedPhoto | Skipped:
     if not isinstance(row, Mapping):
         return Skipped(str(row)[:80], "source", "", "the sample is no object of JSON")
     name = str(row.get("filepath", ""))
-    label = _first(row, "label")
+    label = _first_value(row, "label")
     photo = find_photo([path, path / "data"], name)
     if label is None or photo is None:
         reason = "the photo has no label" if label is None else "the photo is not in the export"
         return Skipped(name, "source", "", reason)
-    drawn = _first(row, "mask_path")
+    drawn = _first_value(row, "mask_path")
     if drawn and (file := find_photo([path], drawn)):
-        return _listed(label, photo, make_file_reader(file), decode_mask)
-    inside = _inside(row)
-    return _listed(label, photo, partial(_decoded, inside) if inside else None, _from_numpy)
+        return _list_photo(label, photo, make_file_reader(file), decode_mask)
+    inside = _find_embedded_mask(row)
+    return _list_photo(label, photo, partial(_unpack_mask, inside) if inside else None, _decode_numpy_mask)
 
 
-def _first(row: Mapping[str, Any], key: str) -> str | None:
+def _first_value(row: Mapping[str, Any], key: str) -> str | None:
     """The first field of a sample that says it: `ground_truth` before the others."""
     fields = sorted(row.items(), key=lambda item: (item[0] != "ground_truth", item[0]))
-    found = (value[key] for _, value in fields if isinstance(value, Mapping) and value.get(key))
-    return next((str(value) for value in found), None)
+    values = (value[key] for _, value in fields if isinstance(value, Mapping) and value.get(key))
+    return next((str(value) for value in values), None)
 
 
-def _inside(row: Mapping[str, Any]) -> str | None:
+def _find_embedded_mask(row: Mapping[str, Any]) -> str | None:
     """A mask that lies in the sample itself, as text; masks of single boxes are not meant."""
     try:
         return str(next(value["mask"]["$binary"]["base64"] for _, value in sorted(row.items()) if _has_mask(value)))
@@ -116,7 +118,7 @@ def _has_mask(value: Any) -> bool:
     return isinstance(value, Mapping) and value.get("_cls") == "Segmentation" and bool(value.get("mask"))
 
 
-def _decoded(text: str) -> bytes:
+def _unpack_mask(text: str) -> bytes:
     """The bytes of NumPy's file format, which FiftyOne packs."""
     try:
         return zlib.decompressobj().decompress(base64.b64decode(text), 2 * MAX_PIXELS + _HEADER)
@@ -124,9 +126,9 @@ def _decoded(text: str) -> bytes:
         raise Unusable(f"the mask inside samples.json cannot be unpacked: {error}") from error
 
 
-def _from_numpy(data: bytes) -> Mask:
+def _decode_numpy_mask(encoded: bytes) -> Mask:
     try:
-        values = np.load(io.BytesIO(data), allow_pickle=False)
+        values = np.load(io.BytesIO(encoded), allow_pickle=False)
     except (EOFError, MemoryError, ValueError) as error:  # a header may claim any size
         raise Unusable(f"the mask inside samples.json is no array of NumPy: {error}") from error
     if not isinstance(values, np.ndarray) or values.ndim != 2:
@@ -134,7 +136,7 @@ def _from_numpy(data: bytes) -> Mask:
     return np.where(values > 0, 255, 0).astype(np.uint8)
 
 
-def _listed(
+def _list_photo(
     label: str, photo: Path, mask: Callable[[], bytes] | None, decode: Callable[[bytes], Mask]
 ) -> AnnotatedPhoto | Skipped:
     name = f"{label}/{photo.name}"

@@ -31,12 +31,12 @@ def read_licences(path: Path) -> dict[str, tuple[str, str]]:
             missing = [name for name in _COLUMNS[:2] if name not in (reader.fieldnames or ())]
             if missing:
                 raise UserError(f"expected the columns {', '.join(_COLUMNS)} in {path}, found no {missing[0]}")
-            return {_text(row, "file"): (_text(row, "origin"), _text(row, "licence")) for row in reader}
+            return {_read_cell(row, "file"): (_read_cell(row, "origin"), _read_cell(row, "licence")) for row in reader}
     except (UnicodeDecodeError, csv.Error) as error:
         raise UserError(f"expected a CSV file in UTF-8, got {path}, which cannot be read: {error}") from error
 
 
-def _text(row: dict[str, str | None], column: str) -> str:
+def _read_cell(row: dict[str, str | None], column: str) -> str:
     return (row.get(column) or "").strip()
 
 
@@ -52,15 +52,15 @@ class FolderSource:
 
     def samples(self) -> tuple[Sequence[Sample], Sequence[Skipped]]:
         """Every sample in the order of its path, and what had to be left out."""
-        found = list(self._files())
-        if not found:
+        files = list(self._files())
+        if not files:
             raise UserError(
                 f"expected pictures as <label>/<name>.jpg (.png, .webp) under {self.images}, found none;"
                 f" give the folder that holds the class folders"
             )
         with ThreadPoolExecutor(8) as pool:
-            samples = list(pool.map(self._sample, found))
-        return _without_duplicates(samples, self._strays())
+            samples = list(pool.map(self._sample, files))
+        return _skip_duplicates(samples, self._list_strays())
 
     @property
     def labels(self) -> Sequence[str]:
@@ -80,7 +80,7 @@ class FolderSource:
                 raise UserError(f"expected a folder, got '{folder}', which {what}; check the path")
         return sorted(path for path in self.images.iterdir() if path.is_dir() and not path.name.startswith("."))
 
-    def _strays(self) -> list[Skipped]:
+    def _list_strays(self) -> list[Skipped]:
         """Pictures that lie beside the class folders instead of in one, and files that are no pictures."""
         loose = [path for path in sorted(self.images.iterdir()) if path.suffix.lower() in _PICTURES and path.is_file()]
         others = [
@@ -137,12 +137,12 @@ def _readable(name: str) -> str:
     return name.encode("utf-8", "backslashreplace").decode()
 
 
-def _without_duplicates(
-    found: Sequence[Sample | Skipped], skipped: list[Skipped]
+def _skip_duplicates(
+    samples: Sequence[Sample | Skipped], skipped: list[Skipped]
 ) -> tuple[Sequence[Sample], Sequence[Skipped]]:
     """The same photo twice would count twice in every mean: the first one stays."""
     first: dict[tuple[str, str], Sample] = {}
-    for item in found:
+    for item in samples:
         if isinstance(item, Skipped):
             skipped.append(item)
         elif (earlier := first.setdefault((item.digest, item.label), item)) is not item:

@@ -45,7 +45,7 @@ class ImageNetSSource(SourceBase):
         tops = (self.folder, *(self.folder / name for name in ("ImageNetS919", *_SMALLER)))
         places = [self.folder, *(top / split for top in tops for split in _SPLITS)]
         for place in places:
-            if place.is_dir() and _masks_of(place).is_dir():
+            if place.is_dir() and _mask_folder(place).is_dir():
                 return place
         raise UserError(
             f"expected ImageNet-S with validation and validation-segmentation (or train-semi) at '{self.folder}',"
@@ -69,11 +69,11 @@ class ImageNetSSource(SourceBase):
     def samples(self) -> tuple[Sequence[Sample], Sequence[Skipped]]:
         """Every photo that has a mask, in the order of its path, and what had to be left out."""
         with ThreadPoolExecutor(8) as pool:
-            found = list(pool.map(self._sample, self._files()))
-        samples = [item for item in found if isinstance(item, Sample)]
+            checked = list(pool.map(self._sample, self._files()))
+        samples = [item for item in checked if isinstance(item, Sample)]
         if not samples:
             raise UserError(f"expected photos as <wnid>/<name>.JPEG with masks in '{self._split}', found none")
-        return samples, [item for item in found if isinstance(item, Skipped)]
+        return samples, [item for item in checked if isinstance(item, Skipped)]
 
     def _files(self) -> Iterator[Path]:
         for folder in sorted(path for path in self._split.iterdir() if path.is_dir()):
@@ -85,7 +85,7 @@ class ImageNetSSource(SourceBase):
             return Skipped(readable, "source", "", "the file's name is not UTF-8 text")
         if path.suffix.lower() not in _PICTURES or path.parent.name not in self._number_of:
             return Skipped(name, "source", "", "the file is no part of ImageNet-S")
-        mask = _masks_of(self._split) / path.parent.name / f"{path.stem}.png"
+        mask = _mask_folder(self._split) / path.parent.name / f"{path.stem}.png"
         if not mask.is_file():
             return Skipped(name, "source", "", f"there is no mask {path.parent.name}/{mask.name}")
         try:
@@ -104,7 +104,7 @@ class ImageNetSSource(SourceBase):
     def read(self, sample: Sample) -> tuple[NDArray[np.uint8], NDArray[np.uint8] | None]:
         """The photo's pixels and the mask of its own class."""
         image = read_as_stored(self._split / sample.image)
-        numbers = _numbers(_masks_of(self._split) / str(sample.mask))
+        numbers = _read_class_numbers(_mask_folder(self._split) / str(sample.mask))
         if numbers.shape != image.shape[:2]:
             (height, width), (rows, columns) = image.shape[:2], numbers.shape
             raise Unusable(f"the mask is {columns} x {rows} pixels, the photo {width} x {height}")
@@ -114,15 +114,15 @@ class ImageNetSSource(SourceBase):
         return image, mask
 
 
-def _masks_of(split: Path) -> Path:
+def _mask_folder(split: Path) -> Path:
     return split.with_name(f"{split.name}-segmentation")
 
 
-def _numbers(path: Path) -> NDArray[np.int64]:
+def _read_class_numbers(path: Path) -> NDArray[np.int64]:
     """The class number of every pixel."""
     try:
-        data = np.fromfile(path, np.uint8)
-        picture = cv2.imdecode(data, cv2.IMREAD_COLOR_RGB) if data.size else None
+        encoded = np.fromfile(path, np.uint8)
+        picture = cv2.imdecode(encoded, cv2.IMREAD_COLOR_RGB) if encoded.size else None
     except (OSError, cv2.error):  # gone, or of more pixels than OpenCV takes
         picture = None
     if picture is None:

@@ -35,58 +35,58 @@ def open_labelme(path: Path) -> AnnotationSource:
     """Photos of a folder of LabelMe files, searched through all its folders."""
     if not path.is_dir():
         raise UserError(f"expected a folder of LabelMe's JSON files, got '{path}', which is none; check the path")
-    found = [_listed(path, file) for file in sorted(path.rglob("*.json"))]
-    return AnnotationSource(f"labelme:{path}", tuple(found))
+    listed = [_list_photo(path, file) for file in sorted(path.rglob("*.json"))]
+    return AnnotationSource(f"labelme:{path}", tuple(listed))
 
 
-def _listed(folder: Path, file: Path) -> AnnotatedPhoto | Skipped:
+def _list_photo(folder: Path, file: Path) -> AnnotatedPhoto | Skipped:
     name = file.relative_to(folder).as_posix()
     try:
-        return _understood(folder, name, read_json_file(file, "LabelMe's annotations"))
+        return _read_annotation(folder, name, read_json_file(file, "LabelMe's annotations"))
     except (UserError, Unusable) as error:
         return Skipped(name, "source", "", str(error))
     except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
         return Skipped(name, "source", "", f"a shape of the file cannot be understood: {error}")
 
 
-def _understood(folder: Path, name: str, said: Any) -> AnnotatedPhoto | Skipped:
-    if not isinstance(said, dict) or not isinstance(said.get("shapes"), list):
+def _read_annotation(folder: Path, name: str, annotation: Any) -> AnnotatedPhoto | Skipped:
+    if not isinstance(annotation, dict) or not isinstance(annotation.get("shapes"), list):
         return Skipped(name, "source", "", "the file holds no shapes of LabelMe")
     shapes: dict[str, list[Any]] = defaultdict(list)
-    for shape in said["shapes"]:
+    for shape in annotation["shapes"]:
         if shape.get("shape_type", "polygon") in _SHAPES and shape.get("label"):
             shapes[str(shape["label"])].append(shape)
     if not shapes:
         return Skipped(name, "source", "", "the file holds no shape with an area and a label")
-    photo = _photo(folder, PurePosixPath(name).parent, said)
+    photo = _find_photo(folder, PurePosixPath(name).parent, annotation)
     if photo is None:
         return Skipped(
-            name, "source", "", f"the photo {said.get('imagePath')} is not where its file says, nor inside it"
+            name, "source", "", f"the photo {annotation.get('imagePath')} is not where its file says, nor inside it"
         )
-    label = choose_largest({label: sum(map(_area, parts)) for label, parts in shapes.items()})
+    label = choose_largest({label: sum(map(_measure_area, parts)) for label, parts in shapes.items()})
     parts = shapes[label]
     digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
-    drawn = partial(_drawn, parts, (said.get("imageHeight"), said.get("imageWidth")))
+    drawn = partial(_draw_mask, parts, (annotation.get("imageHeight"), annotation.get("imageWidth")))
     return AnnotatedPhoto(f"{label}/{PurePosixPath(name).stem}", label, name, photo, drawn, digest)
 
 
-def _photo(folder: Path, place: PurePosixPath, said: Mapping[str, Any]) -> Callable[[], bytes] | None:
+def _find_photo(folder: Path, place: PurePosixPath, annotation: Mapping[str, Any]) -> Callable[[], bytes] | None:
     """The photo where the file, which lies in `place`, says or else beside it, or the one inside it."""
-    told = PurePosixPath(str(said.get("imagePath", "")).replace("\\", "/"))
-    path = find_photo([folder], str(place / told)) or find_photo([folder / place], told.name)
+    name = PurePosixPath(str(annotation.get("imagePath", "")).replace("\\", "/"))
+    path = find_photo([folder], str(place / name)) or find_photo([folder / place], name.name)
     if path is not None:
         return make_file_reader(path)
-    return partial(_decoded, said["imageData"]) if said.get("imageData") else None
+    return partial(_decode_base64, annotation["imageData"]) if annotation.get("imageData") else None
 
 
-def _decoded(text: str) -> bytes:
+def _decode_base64(text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=False)
     except (binascii.Error, TypeError, ValueError) as error:
         raise Unusable(f"the data inside the file is no base64: {error}") from error
 
 
-def _polygon(shape: Mapping[str, Any]) -> list[float]:
+def _outline(shape: Mapping[str, Any]) -> list[float]:
     """The shape's border as x, y, x, y ..."""
     points = np.asarray(shape["points"], np.float64).reshape(-1, 2)
     kind = shape.get("shape_type", "polygon")
@@ -104,33 +104,33 @@ def _polygon(shape: Mapping[str, Any]) -> list[float]:
 _SHAPES = ("polygon", "rectangle", "oriented_rectangle", "circle", "mask")
 
 
-def _area(shape: Mapping[str, Any]) -> float:
+def _measure_area(shape: Mapping[str, Any]) -> float:
     if shape.get("shape_type") == "mask":
-        return float((_stamp(shape) > 0).sum())
-    return measure_area([_polygon(shape)])
+        return float((_decode_stamp(shape) > 0).sum())
+    return measure_area([_outline(shape)])
 
 
-def _stamp(shape: Mapping[str, Any]) -> Mask:
+def _decode_stamp(shape: Mapping[str, Any]) -> Mask:
     """The small picture that a shape of kind "mask" carries."""
     try:
-        with Image.open(io.BytesIO(_decoded(shape["mask"])), formats=("PNG",)) as picture:
+        with Image.open(io.BytesIO(_decode_base64(shape["mask"])), formats=("PNG",)) as picture:
             return np.where(np.array(picture.convert("L")) > 0, 255, 0).astype(np.uint8)
     except (UnidentifiedImageError, OSError, SyntaxError, KeyError, Image.DecompressionBombError) as error:
         raise Unusable(f"a shape of kind mask cannot be read: {error}") from error
 
 
-def _drawn(parts: Sequence[Mapping[str, Any]], told: tuple[Any, Any], size: tuple[int, int]) -> Mask:
+def _draw_mask(parts: Sequence[Mapping[str, Any]], annotated: tuple[Any, Any], size: tuple[int, int]) -> Mask:
     """All shapes together; `told` is the size that the file says."""
-    check_photo_size(told, size)
+    check_photo_size(annotated, size)
     mask = np.zeros(size, np.uint8)
     for part in parts:
         if part.get("shape_type") == "mask":
             left, top = (round(value) for value in part["points"][0])
-            stamp = _stamp(part)[max(0, -top) : max(0, size[0] - top), max(0, -left) : max(0, size[1] - left)]
+            stamp = _decode_stamp(part)[max(0, -top) : max(0, size[0] - top), max(0, -left) : max(0, size[1] - left)]
             left, top = max(0, left), max(0, top)
             mask[top : top + stamp.shape[0], left : left + stamp.shape[1]] |= stamp
         else:
-            mask |= draw_polygons([_polygon(part)], size)
+            mask |= draw_polygons([_outline(part)], size)
     return mask
 
 

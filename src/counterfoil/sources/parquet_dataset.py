@@ -26,11 +26,11 @@ def open_parquet_dataset(path: Path) -> AnnotationSource:
     if not files:
         raise UserError(f"expected a .parquet file or a folder with .parquet or .arrow files, got '{path}'")
     folder = path if path.is_dir() else path.parent
-    found = [entry for file in files for entry in _entries(file, folder)]
-    return AnnotationSource(f"parquet:{path}", tuple(found))
+    listed = [entry for file in files for entry in _list_photos(file, folder)]
+    return AnnotationSource(f"parquet:{path}", tuple(listed))
 
 
-def _table(file: Path) -> Any:
+def _read_table(file: Path) -> Any:
     """The file's table, mapped into memory where the format allows it."""
     import pyarrow as pa
 
@@ -44,23 +44,23 @@ def _table(file: Path) -> Any:
         raise UserError(f"expected a Parquet or Arrow file, got '{file}': {' '.join(str(error).split())}") from error
 
 
-def _entries(file: Path, folder: Path) -> Iterator[AnnotatedPhoto | Skipped]:
-    table = _table(file)
-    picture, label = _column(table, _PICTURES), _column(table, _LABELS)
+def _list_photos(file: Path, folder: Path) -> Iterator[AnnotatedPhoto | Skipped]:
+    table = _read_table(file)
+    picture, label = _find_column(table, _PICTURES), _find_column(table, _LABELS)
     if picture is None or label is None:
         raise UserError(
             f"expected a column {' or '.join(_PICTURES[:2])} and a column {' or '.join(_LABELS[:3])} in '{file}',"
             f" got {', '.join(table.column_names)}"
         )
-    names = _class_names(table, label)
-    drawn = _column(table, [name for name in _MASKS if _holds_pictures(table, name)])
+    names = _read_class_names(table, label)
+    drawn = _find_column(table, [name for name in _MASKS if _holds_pictures(table, name)])
     for row in range(table.num_rows):
         photo = _Cell(table, picture, row, folder)
         mask = _Cell(table, drawn, row, folder) if drawn and table[drawn][row].is_valid else None
-        yield _entry(f"{file.stem}-{row:06d}", _named(table[label][row].as_py(), names), photo, mask)
+        yield _list_photo(f"{file.stem}-{row:06d}", _name_label(table[label][row].as_py(), names), photo, mask)
 
 
-def _column(table: Any, names: Sequence[str]) -> str | None:
+def _find_column(table: Any, names: Sequence[str]) -> str | None:
     return next((name for name in names if name in table.column_names), None)
 
 
@@ -72,19 +72,19 @@ def _holds_pictures(table: Any, name: str) -> bool:
     return kind is not None and any(is_it(kind) for is_it in (types.is_struct, types.is_binary, types.is_large_binary))
 
 
-def _class_names(table: Any, label: str) -> list[str]:
+def _read_class_names(table: Any, label: str) -> list[str]:
     """The names behind numbers, which `datasets` keeps in the file's metadata."""
     try:
-        said = json.loads((table.schema.metadata or {}).get(b"huggingface", b"{}"))
-        return list(said.get("info", {}).get("features", {}).get(label, {}).get("names", []))
+        metadata = json.loads((table.schema.metadata or {}).get(b"huggingface", b"{}"))
+        return list(metadata.get("info", {}).get("features", {}).get(label, {}).get("names", []))
     except (AttributeError, TypeError, ValueError, RecursionError) as error:
         raise UserError(f"expected metadata as Hugging Face's datasets writes it, got damaged one: {error}") from error
 
 
-def _named(told: Any, names: list[str]) -> str | None:
-    if isinstance(told, int):
-        return names[told] if 0 <= told < len(names) else None
-    return told if isinstance(told, str) else None  # a list names several classes
+def _name_label(value: Any, names: list[str]) -> str | None:
+    if isinstance(value, int):
+        return names[value] if 0 <= value < len(names) else None
+    return value if isinstance(value, str) else None  # a list names several classes
 
 
 @dataclass(frozen=True)
@@ -99,12 +99,12 @@ class _Cell:
     def read(self) -> bytes:
         """The picture's bytes."""
         value = self.table[self.column][self.row].as_py()
-        data, name = (value.get("bytes"), value.get("path")) if isinstance(value, Mapping) else (value, None)
-        if data is None and name:
+        content, name = (value.get("bytes"), value.get("path")) if isinstance(value, Mapping) else (value, None)
+        if content is None and name:
             return self._named_file(str(name))
-        if not isinstance(data, bytes):
+        if not isinstance(content, bytes):
             raise Unusable("the row holds no bytes of a picture")
-        return data
+        return content
 
     def _named_file(self, name: str) -> bytes:
         path = find_photo([self.folder], name)
@@ -113,7 +113,7 @@ class _Cell:
         return make_file_reader(path)()
 
 
-def _entry(name: str, label: str | None, photo: _Cell, mask: _Cell | None) -> AnnotatedPhoto | Skipped:
+def _list_photo(name: str, label: str | None, photo: _Cell, mask: _Cell | None) -> AnnotatedPhoto | Skipped:
     if label is None:
         return Skipped(name, "source", "", "the row's label is empty, a list, or a number without a name")
     if mask is None:

@@ -16,10 +16,10 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from counterfoil.errors import Unusable
 
 
-def decode_picture(data: bytes, name: str) -> NDArray[np.uint8]:
+def decode_picture(encoded: bytes, name: str) -> NDArray[np.uint8]:
     """The pixels of a picture, (height, width, 3), RGB."""
     try:
-        image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR) if data else None
+        image = cv2.imdecode(np.frombuffer(encoded, np.uint8), cv2.IMREAD_COLOR) if encoded else None
     except cv2.error:  # more pixels than OpenCV takes
         image = None
     if image is None:
@@ -36,24 +36,24 @@ MAX_PIXELS = 100_000_000  # past this a file is a decompression bomb, not a pict
 _ARCHIVE_FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF")  # whatever ImageNet's files hold behind the name .JPEG
 
 
-def decode_archive_picture(data: bytes) -> NDArray[np.uint8]:
+def decode_archive_picture(encoded: bytes) -> NDArray[np.uint8]:
     """The picture, (height, width, 3), RGB; transparent places are laid on white."""
     try:
-        with Image.open(io.BytesIO(data), formats=_ARCHIVE_FORMATS) as picture:
-            return _plain(picture, data)
+        with Image.open(io.BytesIO(encoded), formats=_ARCHIVE_FORMATS) as picture:
+            return _decode_plain(picture, encoded)
     except UnidentifiedImageError:
         raise Unusable("the file is no picture") from None
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         raise Unusable(f"the picture is broken: {' '.join(str(error).split()) or type(error).__name__}") from error
 
 
-def _plain(picture: Image.Image, data: bytes) -> NDArray[np.uint8]:
+def _decode_plain(picture: Image.Image, encoded: bytes) -> NDArray[np.uint8]:
     if picture.width * picture.height > MAX_PIXELS:
         raise Unusable(f"{picture.width} x {picture.height} pixels are more than {MAX_PIXELS:,} allowed")
-    whole = data.rstrip(b"\0")[-2:] == b"\xff\xd9"  # OpenCV pads a truncated JPEG with grey and says nothing
+    whole = encoded.rstrip(b"\0")[-2:] == b"\xff\xd9"  # OpenCV pads a truncated JPEG with grey and says nothing
     if picture.format == "JPEG" and picture.mode == "RGB" and whole:
         flags = cv2.IMREAD_COLOR_RGB | cv2.IMREAD_IGNORE_ORIENTATION  # twice as fast, to the same pixels as Pillow
-        fast = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
+        fast = cv2.imdecode(np.frombuffer(encoded, np.uint8), flags)
         if fast is not None:
             return np.asarray(fast, np.uint8)
     picture.load()
@@ -74,82 +74,82 @@ warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)
 
 def read_photo(path: Path) -> NDArray[np.uint8]:
     """The photo, upright, (height, width, 3), RGB."""
-    return decode_photo(_bytes(path))
+    return decode_photo(_read_bytes(path))
 
 
 def read_as_stored(path: Path) -> NDArray[np.uint8]:
     """The photo without turning, for masks that were drawn on its pixels as they lie in the file."""
-    with _opened(_bytes(path)) as picture:
-        _load(picture)
-        return _colours(picture)
+    with _open_picture(_read_bytes(path)) as picture:
+        _load_picture(picture)
+        return _convert_to_rgb(picture)
 
 
-def decode_photo(data: bytes) -> NDArray[np.uint8]:
+def decode_photo(encoded: bytes) -> NDArray[np.uint8]:
     """The same from the bytes of a file."""
-    with _opened(data) as picture:
+    with _open_picture(encoded) as picture:
         plain = picture.format == "JPEG" and picture.mode == "RGB" and picture.getexif().get(0x0112, 1) == 1
         if not plain:
-            return _converted(picture)
+            return _turn_upright(picture)
     # a plain JPEG decodes twice as fast here, to the same pixels as Pillow
-    fast = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR_RGB | cv2.IMREAD_IGNORE_ORIENTATION)
-    return _checked(fast, data)
+    fast = cv2.imdecode(np.frombuffer(encoded, np.uint8), cv2.IMREAD_COLOR_RGB | cv2.IMREAD_IGNORE_ORIENTATION)
+    return _check_whole(fast, encoded)
 
 
 def read_mask(path: Path) -> NDArray[np.uint8]:
     """The mask, (height, width): 0 off the object, 255 on it, between at soft edges, 128 alone for "unknown"."""
-    return decode_mask(_bytes(path))
+    return decode_mask(_read_bytes(path))
 
 
-def decode_mask(data: bytes) -> NDArray[np.uint8]:
+def decode_mask(encoded: bytes) -> NDArray[np.uint8]:
     """The same from the bytes of a file."""
-    with _opened(data) as picture:
+    with _open_picture(encoded) as picture:
         try:
             picture.load()
         except (OSError, SyntaxError, ValueError) as error:
-            raise Unusable(f"the mask is broken: {_line(error)}") from error
-        values = _one_channel(picture)
-    return _graded(values)
+            raise Unusable(f"the mask is broken: {_describe_error(error)}") from error
+        values = _choose_channel(picture)
+    return _grade_mask(values)
 
 
-def _bytes(path: Path) -> bytes:
+def _read_bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
         raise Unusable(f"the file cannot be read: {error.strerror}") from error
 
 
-def _opened(data: bytes) -> Image.Image:
+def _open_picture(encoded: bytes) -> Image.Image:
     try:
-        picture = Image.open(io.BytesIO(data), formats=_FORMATS)
+        picture = Image.open(io.BytesIO(encoded), formats=_FORMATS)
     except UnidentifiedImageError:
         raise Unusable("the file is not a JPEG, PNG or WebP picture") from None
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        raise Unusable(f"the picture cannot be opened: {_line(error)}") from error
+        raise Unusable(f"the picture cannot be opened: {_describe_error(error)}") from error
     if picture.width * picture.height > MAX_PIXELS:
         raise Unusable(f"{picture.width} x {picture.height} pixels are more than {MAX_PIXELS:,} allowed")
     return picture
 
 
-def _converted(picture: Image.Image) -> NDArray[np.uint8]:
-    _load(picture)
+def _turn_upright(picture: Image.Image) -> NDArray[np.uint8]:
+    _load_picture(picture)
     try:
         upright = ImageOps.exif_transpose(picture)
     except (OSError, SyntaxError, ValueError) as error:
-        raise Unusable(f"the picture is broken: {_line(error)}") from error
-    return _colours(upright)
+        raise Unusable(f"the picture is broken: {_describe_error(error)}") from error
+    return _convert_to_rgb(upright)
 
 
-def _load(picture: Image.Image) -> None:
+def _load_picture(picture: Image.Image) -> None:
     try:
         picture.load()
     except (OSError, SyntaxError, ValueError) as error:
-        raise Unusable(f"the picture is broken: {_line(error)}") from error
+        raise Unusable(f"the picture is broken: {_describe_error(error)}") from error
 
 
-def _colours(picture: Image.Image) -> NDArray[np.uint8]:
+def _convert_to_rgb(picture: Image.Image) -> NDArray[np.uint8]:
     """Any mode as RGB of eight bits."""
     if picture.mode.startswith("I;16") or picture.mode in ("I", "F"):
-        return np.repeat(_eight_bits(np.asarray(picture))[:, :, None], 3, axis=2)
+        return np.repeat(_convert_to_8_bits(np.asarray(picture))[:, :, None], 3, axis=2)
     if "A" in picture.getbands() or "transparency" in picture.info:
         picture = _on_white(picture.convert("RGBA"))
     return np.array(picture.convert("RGB"))
@@ -161,20 +161,20 @@ def _on_white(picture: Image.Image) -> Image.Image:
     return Image.alpha_composite(ground, picture)
 
 
-def _eight_bits(values: NDArray[np.generic]) -> NDArray[np.uint8]:
+def _convert_to_8_bits(values: NDArray[np.generic]) -> NDArray[np.uint8]:
     return np.clip(np.rint(values.astype(np.float64) / 257), 0, 255).astype(np.uint8)
 
 
-def _checked(image: Any, data: bytes) -> NDArray[np.uint8]:
+def _check_whole(image: Any, encoded: bytes) -> NDArray[np.uint8]:
     """OpenCV pads a truncated JPEG with grey and says nothing: Pillow has the last word on such files."""
-    whole = data.rstrip(b"\0")[-2:] == b"\xff\xd9"
+    whole = encoded.rstrip(b"\0")[-2:] == b"\xff\xd9"
     if image is not None and whole:
         return np.asarray(image, np.uint8)
-    with _opened(data) as picture:
-        return _converted(picture)
+    with _open_picture(encoded) as picture:
+        return _turn_upright(picture)
 
 
-def _one_channel(picture: Image.Image) -> NDArray[np.uint8]:
+def _choose_channel(picture: Image.Image) -> NDArray[np.uint8]:
     """The channel that says what is object: a varying alpha, else the brightest colour channel."""
     if picture.mode.startswith("I;16") or picture.mode == "I":
         return _sixteen_bit_mask(np.asarray(picture))
@@ -189,10 +189,10 @@ def _one_channel(picture: Image.Image) -> NDArray[np.uint8]:
 
 def _sixteen_bit_mask(values: NDArray[np.generic]) -> NDArray[np.uint8]:
     levels = values.astype(np.int64)
-    return _eight_bits(levels) if levels.max() > 255 else levels.clip(0, 255).astype(np.uint8)
+    return _convert_to_8_bits(levels) if levels.max() > 255 else levels.clip(0, 255).astype(np.uint8)
 
 
-def _graded(values: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def _grade_mask(values: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Keep a graded alpha and a trimap as they are; for labels and flat colours any nonzero is object."""
     used = np.unique(values)
     trimap = set(used.tolist()) == {0, 128, 255}
@@ -200,5 +200,5 @@ def _graded(values: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return values if trimap or graded else np.where(values > 0, 255, 0).astype(np.uint8)
 
 
-def _line(error: BaseException) -> str:
+def _describe_error(error: BaseException) -> str:
     return " ".join(str(error).split()) or type(error).__name__

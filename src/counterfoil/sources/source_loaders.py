@@ -63,11 +63,11 @@ def open_source(images: str | Path, masks: str | Path | None) -> Source:
         return ImageNetSSource(Path(place).absolute())
     plugin = find_plugin(ENTRY_POINTS, form) if place else None
     if plugin is not None:
-        return _opened(plugin, form, place)
+        return _open_plugin(plugin, form, place)
     return FolderSource(Path(images).absolute(), Path(masks).absolute() if masks else None)
 
 
-def _opened(plugin: Plugin, scheme: str, place: str) -> Source:
+def _open_plugin(plugin: Plugin, scheme: str, place: str) -> Source:
     """The source of another package, which must be found again by what the run's record says."""
     with reporting_errors(f"expected '{scheme}:{place}' to open, but it fails"):
         source: Source = plugin.load(place)

@@ -41,9 +41,9 @@ def open_voc(path: Path) -> AnnotationSource:
         raise UserError(
             f"expected JPEGImages/ and SegmentationClass/ in '{path}', as PASCAL VOC has them; check the path"
         )
-    classes = _classes(path)
-    found = [_listed(photos, file, classes) for file in sorted(masks.glob("*.png"))]
-    return AnnotationSource(f"voc:{path}", tuple(found))
+    classes = _read_classes(path)
+    listed = [_list_photo(photos, file, classes) for file in sorted(masks.glob("*.png"))]
+    return AnnotationSource(f"voc:{path}", tuple(listed))
 
 
 @dataclass(frozen=True)
@@ -59,26 +59,28 @@ class _Classes:
         return self.names.index(CLASSES[0]) if CLASSES[0] in self.names else 0
 
 
-def _classes(path: Path) -> _Classes:
+def _read_classes(path: Path) -> _Classes:
     """Our classes.txt, the labelmap.txt of Datumaro and CVAT, or VOC's own."""
     ours, theirs = path / "classes.txt", path / "labelmap.txt"
     if ours.is_file():
-        return _in_order([line for line in read_lines(ours) if line])
+        return _number_classes([line for line in read_lines(ours) if line])
     if not theirs.is_file():
-        return _in_order(CLASSES)
+        return _number_classes(CLASSES)
     rows = [line.split(":") for line in read_lines(theirs) if line and not line.startswith("#")]
-    plain = _in_order([row[0] for row in rows])
-    colours = [_number(row[1]) if len(row) > 1 and row[1] else plain.colours[index] for index, row in enumerate(rows)]
+    plain = _number_classes([row[0] for row in rows])
+    colours = [
+        _parse_colour(row[1]) if len(row) > 1 and row[1] else plain.colours[index] for index, row in enumerate(rows)
+    ]
     return _Classes(plain.names, tuple(colours))
 
 
-def _in_order(names: Sequence[str]) -> _Classes:
+def _number_classes(names: Sequence[str]) -> _Classes:
     if len(names) > _VOID:
         raise UserError(f"expected at most {_VOID} classes, background included, as VOC's masks have, got {len(names)}")
-    return _Classes(tuple(names), tuple(int(colour) for colour in _packed(_colours())[: len(names)]))
+    return _Classes(tuple(names), tuple(int(colour) for colour in _pack_colours(_make_palette())[: len(names)]))
 
 
-def _number(text: str) -> int:
+def _parse_colour(text: str) -> int:
     try:
         red, green, blue = map(int, text.split(","))
     except ValueError as error:
@@ -86,14 +88,14 @@ def _number(text: str) -> int:
     return red << 16 | green << 8 | blue
 
 
-def _listed(photos: Path, file: Path, classes: _Classes) -> AnnotatedPhoto | Skipped:
+def _list_photo(photos: Path, file: Path, classes: _Classes) -> AnnotatedPhoto | Skipped:
     names = classes.names
     photo = next((path for ending in _PICTURES if (path := photos / f"{file.stem}{ending}").is_file()), None)
     if photo is None:
         return Skipped(file.name, "source", "", f"there is no photo {file.stem}.jpg in JPEGImages")
     try:
-        data = file.read_bytes()
-        values, counts = np.unique(_indices(data, classes), return_counts=True)
+        encoded = file.read_bytes()
+        values, counts = np.unique(_decode_indices(encoded, classes), return_counts=True)
     except (OSError, Unusable) as error:
         return Skipped(file.name, "source", "", f"the mask cannot be used: {error}")
     nothing = (classes.background, _VOID)
@@ -103,19 +105,19 @@ def _listed(photos: Path, file: Path, classes: _Classes) -> AnnotatedPhoto | Ski
     if max(areas) >= len(names):
         return Skipped(file.name, "source", "", f"the mask has the class {max(areas)} of {len(names)}; see classes.txt")
     label = choose_largest({names[value]: count for value, count in areas.items()})
-    mask = partial(_drawn, data, classes, names.index(label))
-    digest = hashlib.sha256(data).hexdigest()
+    mask = partial(_draw_mask, encoded, classes, names.index(label))
+    digest = hashlib.sha256(encoded).hexdigest()
     return AnnotatedPhoto(
         f"{label}/{photo.name}", label, f"JPEGImages/{photo.name}", make_file_reader(photo), mask, digest
     )
 
 
-def _indices(data: bytes, classes: _Classes) -> Mask:
+def _decode_indices(encoded: bytes, classes: _Classes) -> Mask:
     """The indices of the classes: a palette's own, whose colours mean nothing, or those of true colours."""
     try:
-        with Image.open(io.BytesIO(data), formats=("PNG",)) as picture:
+        with Image.open(io.BytesIO(encoded), formats=("PNG",)) as picture:
             if picture.mode == "RGB":
-                return _of_colours(np.array(picture, np.int64), classes)
+                return _match_colours(np.array(picture, np.int64), classes)
             if picture.mode not in ("P", "L"):
                 raise Unusable(f"it is a PNG of mode {picture.mode}, where a palette, gray or colours were expected")
             return np.array(picture, np.uint8)
@@ -125,9 +127,12 @@ def _indices(data: bytes, classes: _Classes) -> Mask:
         raise Unusable(f"it is no PNG that can be read: {error}") from error
 
 
-def _of_colours(pixels: NDArray[np.int64], classes: _Classes) -> Mask:
-    known = {**{int(_packed(_colours())[_VOID]): _VOID}, **{colour: at for at, colour in enumerate(classes.colours)}}
-    used, places = np.unique(_packed(pixels), return_inverse=True)
+def _match_colours(pixels: NDArray[np.int64], classes: _Classes) -> Mask:
+    known = {
+        **{int(_pack_colours(_make_palette())[_VOID]): _VOID},
+        **{colour: at for at, colour in enumerate(classes.colours)},
+    }
+    used, places = np.unique(_pack_colours(pixels), return_inverse=True)
     strange = [colour for colour in used.tolist() if colour not in known]
     if strange:
         red, green, blue = strange[0] >> 16, strange[0] >> 8 & 255, strange[0] & 255
@@ -135,9 +140,9 @@ def _of_colours(pixels: NDArray[np.int64], classes: _Classes) -> Mask:
     return np.array([known[colour] for colour in used.tolist()], np.uint8)[places.reshape(pixels.shape[:2])]
 
 
-def _drawn(data: bytes, classes: _Classes, value: int, size: tuple[int, int]) -> Mask:
+def _draw_mask(encoded: bytes, classes: _Classes, value: int, size: tuple[int, int]) -> Mask:
     """The class's pixels; the void around them is unknown, 128, to be estimated."""
-    indices = _indices(data, classes)
+    indices = _decode_indices(encoded, classes)
     mask = np.where(indices == value, 255, 0).astype(np.uint8)
     near = cv2.dilate(mask, np.ones((_BORDER, _BORDER), np.uint8)) > 0
     mask[near & (indices == _VOID)] = 128
@@ -146,7 +151,7 @@ def _drawn(data: bytes, classes: _Classes, value: int, size: tuple[int, int]) ->
 
 def list_voc_classes(labels: Sequence[str]) -> tuple[str, ...]:
     """The classes of labels, background first, where one byte has room for them."""
-    return _in_order(["background", *labels]).names
+    return _number_classes(["background", *labels]).names
 
 
 def encode_voc_mask(mask: Mask, value: int) -> bytes:
@@ -155,13 +160,13 @@ def encode_voc_mask(mask: Mask, value: int) -> bytes:
     graded = len(np.unique(mask)) > 3
     indices[(mask > 0) & (mask < 255) & (not graded)] = _VOID
     picture = Image.fromarray(indices, mode="P")
-    picture.putpalette(_colours().ravel().tolist())
+    picture.putpalette(_make_palette().ravel().tolist())
     file = io.BytesIO()
     picture.save(file, "PNG")
     return file.getvalue()
 
 
-def _colours() -> NDArray[np.int64]:
+def _make_palette() -> NDArray[np.int64]:
     """VOC's colours, (256, 3): the bits of the index, three by three, from the highest bit of each channel down."""
     colours = np.zeros((256, 3), np.int64)
     for bit in range(8):
@@ -170,5 +175,5 @@ def _colours() -> NDArray[np.int64]:
     return colours
 
 
-def _packed(colours: NDArray[np.int64]) -> NDArray[np.int64]:
+def _pack_colours(colours: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.asarray(colours @ np.array([1 << 16, 1 << 8, 1]), np.int64)

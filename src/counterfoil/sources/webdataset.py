@@ -33,10 +33,10 @@ class _Part:
     def read(self) -> bytes:
         with self.shard.open("rb") as file:
             file.seek(self.start)
-            data = file.read(self.size)
-        if len(data) < self.size:
+            content = file.read(self.size)
+        if len(content) < self.size:
             raise Unusable(f"the shard {self.shard.name} ends in the middle of the file")
-        return data
+        return content
 
 
 def open_webdataset(path: Path) -> AnnotationSource:
@@ -44,14 +44,14 @@ def open_webdataset(path: Path) -> AnnotationSource:
     shards = sorted(path.glob("*.tar")) if path.is_dir() else [path]
     if not shards or not all(shard.is_file() for shard in shards):
         raise UserError(f"expected a .tar shard or a folder of them, got '{path}'; check the path")
-    names = _class_names(path if path.is_dir() else path.parent)
-    found = [_listed(name, parts, names) for shard in shards for name, parts in _samples(shard).items()]
-    return AnnotationSource(f"webdataset:{path}", tuple(found))
+    names = _read_class_names(path if path.is_dir() else path.parent)
+    listed = [_list_sample(name, parts, names) for shard in shards for name, parts in _index_shard(shard).items()]
+    return AnnotationSource(f"webdataset:{path}", tuple(listed))
 
 
-def _samples(shard: Path) -> dict[str, dict[str, _Part]]:
+def _index_shard(shard: Path) -> dict[str, dict[str, _Part]]:
     """Of each sample of a shard, its files by ending; nothing is unpacked."""
-    found: dict[str, dict[str, _Part]] = {}
+    samples: dict[str, dict[str, _Part]] = {}
     try:
         with tarfile.open(shard, "r:") as archive:
             for member in archive:
@@ -61,11 +61,11 @@ def _samples(shard: Path) -> dict[str, dict[str, _Part]]:
                 stem, _, ending = name.name.partition(".")
                 if member.isfile() and stem:
                     part = _Part(shard, member.offset_data, member.size)
-                    found.setdefault(f"{name.parent}/{stem}".removeprefix("./"), {})[ending.lower()] = part
+                    samples.setdefault(f"{name.parent}/{stem}".removeprefix("./"), {})[ending.lower()] = part
             _refuse_early_end(shard, archive.offset)
     except (tarfile.TarError, OSError) as error:
         raise UserError(f"expected an uncompressed tar shard, got '{shard}': {error}; is it whole?") from error
-    return found
+    return samples
 
 
 def _refuse_early_end(shard: Path, end: int) -> None:
@@ -76,18 +76,18 @@ def _refuse_early_end(shard: Path, end: int) -> None:
             raise tarfile.ReadError(f"no header at byte {end:,}")
 
 
-def _class_names(folder: Path) -> list[str]:
+def _read_class_names(folder: Path) -> list[str]:
     """The names behind numbers, one a line; without them a number has no meaning here."""
     file = folder / "classes.txt"
     return read_lines(file) if file.is_file() else []
 
 
-def _listed(name: str, parts: Mapping[str, _Part], names: list[str]) -> AnnotatedPhoto | Skipped:
+def _list_sample(name: str, parts: Mapping[str, _Part], names: list[str]) -> AnnotatedPhoto | Skipped:
     photo = next((parts[ending] for ending in _PHOTOS if ending in parts), None)
     if photo is None:
         return Skipped(name, "source", "", "the sample holds no picture")
     try:
-        label = _label(parts, names)
+        label = _read_label(parts, names)
     except Unusable as error:
         return Skipped(name, "source", "", str(error))
     drawn = next((parts[ending] for ending in _MASKS if ending in parts), None)
@@ -99,11 +99,11 @@ def _listed(name: str, parts: Mapping[str, _Part], names: list[str]) -> Annotate
     )
 
 
-def _label(parts: Mapping[str, _Part], names: list[str]) -> str:
+def _read_label(parts: Mapping[str, _Part], names: list[str]) -> str:
     """The class in words: the first that is a name, or a number that classes.txt explains."""
-    told = (_told(parts[ending].read(), ending) for ending in _LABELS if ending in parts)
+    labels = (_parse_label(parts[ending].read(), ending) for ending in _LABELS if ending in parts)
     last: str | int | None = None
-    for last in told:
+    for last in labels:
         if isinstance(last, str):
             return last
         if 0 <= last < len(names):
@@ -113,25 +113,28 @@ def _label(parts: Mapping[str, _Part], names: list[str]) -> str:
     raise Unusable(f"the label is the number {last}, and classes.txt beside the shards does not name it")
 
 
-def _told(data: bytes, ending: str) -> str | int:
+def _parse_label(content: bytes, ending: str) -> str | int:
     """A name or a number."""
-    text = data.decode("utf-8", "replace").strip()
+    text = content.decode("utf-8", "replace").strip()
     if ending == "json":
-        return _from_json(text)
+        return _parse_json_label(text)
     if not text.isdecimal():
         return text
     return int(text) if len(text) <= _DIGITS else 10**_DIGITS  # no class has so large a number
 
 
-def _from_json(text: str) -> str | int:
+def _parse_json_label(text: str) -> str | int:
     try:
-        said = json.loads(text)
+        annotation = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise Unusable(f"the label's JSON cannot be read: {error}") from error
-    found = next((said[key] for key in ("label", "class", "cls") if isinstance(said, dict) and key in said), None)
-    if found is None:
+    label = next(
+        (annotation[key] for key in ("label", "class", "cls") if isinstance(annotation, dict) and key in annotation),
+        None,
+    )
+    if label is None:
         raise Unusable("the label's JSON has neither label, class nor cls")
-    return found if isinstance(found, int) else str(found)
+    return label if isinstance(label, int) else str(label)
 
 
 def write_shard(path: Path, samples: Iterable[tuple[str, Mapping[str, bytes]]]) -> Path:
