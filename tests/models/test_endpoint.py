@@ -259,7 +259,7 @@ def test_the_key_appears_nowhere(endpoint: FakeEndpoint, load: Load, caplog: pyt
     found = ask(model, 3)
     with pytest.raises(UserError) as stopped:
         model.predict([variant(3)], [picture(3)])
-    seen = [repr(found), repr(model), str(vars(model.asking)), model.digest, model.usage.sentence, caplog.text,
+    seen = [repr(found), repr(model), str(vars(model.options)), model.digest, model.usage.sentence, caplog.text,
             "".join(traceback.format_exception(stopped.value))]  # fmt: skip
     assert endpoint.keys == {f"Bearer {KEY}"}
     assert not [text for text in seen if KEY in text or KEY[:9] in text]

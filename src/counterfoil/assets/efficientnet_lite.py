@@ -1,4 +1,4 @@
-"""EfficientNet-Lite as ONNX graph.
+"""EfficientNet-Lite converted from torch weights to an ONNX graph.
 
 EfficientNet without squeeze-and-excitation, with ReLU6 for swish, and with stem, first stage, last stage and head
 left unscaled. The weights come from TensorFlow, hence its batch-norm epsilon and its padding: "same", with the odd
@@ -76,9 +76,9 @@ class _Layers:
         return total // 2, total - total // 2
 
 
-def convert_efficientnet_lite(data: bytes, size: int, depth: float) -> bytes:
+def convert_efficientnet_lite(stream: bytes, size: int, depth: float) -> bytes:
     """Convert a .pth stream to an ONNX model: normalised NCHW pictures of this size in, probabilities out."""
-    weights = {name: array for name, array in read_torch_stream(data).items() if not name.endswith(NO_WEIGHT)}
+    weights = {name: array for name, array in read_torch_stream(stream).items() if not name.endswith(NO_WEIGHT)}
     layers = _Layers(Graph("efficientnet-lite"), weights, size)
     value = layers.relu6(layers.convolution("pictures", "_conv_stem", "_bn0", stride=2))
     for index, (stride, repeats) in enumerate(_blocks(depth)):

@@ -1,4 +1,4 @@
-"""Embedded networks: parts, preprocessing, ONNX file."""
+"""The embedded networks: their assets, preprocessing and conversion to ONNX, checked against known outputs."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ def build_onnx_file(name: str, asset_path: Callable[[str], Path], cache: Path) -
     file = cache / "networks" / f"{name}-{CONVERTER_VERSION}.onnx"
     if not file.exists():
         network = NETWORKS[name]
-        model = _built(network, [asset_path(asset) for asset in network.assets])
-        _check(network, model)
+        model = _build_model(network, [asset_path(asset) for asset in network.assets])
+        _check_known_outputs(network, model)
         try:
             write_atomically(file, model)
         except OSError as error:
@@ -95,7 +95,7 @@ def normalise_picture(picture: NDArray[np.uint8], preprocessing: Preprocessing) 
     return np.ascontiguousarray(((picture - mean) / std).transpose(2, 0, 1)[None])
 
 
-def _built(network: Network, paths: Sequence[Path]) -> bytes:
+def _build_model(network: Network, paths: Sequence[Path]) -> bytes:
     try:
         return network.build([path.read_bytes() for path in paths])
     except UserError as error:
@@ -103,7 +103,7 @@ def _built(network: Network, paths: Sequence[Path]) -> bytes:
         raise UserError(f"{network.name}: {error}; delete {files} and fetch it again") from error
 
 
-def _check(network: Network, model: bytes) -> None:
+def _check_known_outputs(network: Network, model: bytes) -> None:
     """Compare with what the original framework answered to the gradient picture."""
     from counterfoil.assets.onnx_session import open_onnx_session
 

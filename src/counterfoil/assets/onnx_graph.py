@@ -1,4 +1,4 @@
-"""Small builder of ONNX models; protobuf wire format both ways.
+"""A small builder of ONNX models.
 
 Import this module where a graph is built, not at the head of a module: a network in the cache needs no `onnx`.
 """

@@ -1,4 +1,4 @@
-"""ONNX Runtime session, one thread a call."""
+"""The ONNX Runtime session, one thread a call, and the graph of an ONNX file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Package index: file addresses and HTTP session; pip's settings of this machine."""
+"""The package index as pip would use it: pip's settings, the address of a file, the HTTP client."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ def _warnings_into(reasons: list[str]) -> Iterator[None]:
 
 
 def _open_session(settings: PipSettings) -> PyPIClient:
-    session = PyPIClient(
+    client = PyPIClient(
         trusted_hosts=settings.trusted_hosts,
         verify=_tls(settings, verify=True),
         proxy=settings.proxy,
@@ -226,8 +226,8 @@ def _open_session(settings: PipSettings) -> PyPIClient:
         mounts=_ways_to_trusted_hosts(settings),
     )
     indexes = [url for url in (settings.index_url, *settings.extra_index_urls) if url]
-    session.auth = MultiDomainBasicAuth(prompting=False, index_urls=indexes)
-    return session
+    client.auth = MultiDomainBasicAuth(prompting=False, index_urls=indexes)
+    return client
 
 
 def _ways_to_trusted_hosts(settings: PipSettings) -> dict[str, httpx2.HTTPTransport]:

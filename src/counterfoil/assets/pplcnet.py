@@ -1,4 +1,4 @@
-"""Paddle inference program and weights as data; PP-LCNetV2 as ONNX graph."""
+"""PP-LCNetV2 converted from Paddle's inference program and weights to an ONNX graph."""
 
 from __future__ import annotations
 
@@ -80,10 +80,10 @@ def read_program(program: bytes, weights: bytes) -> Program:
     return Program(operations, shapes, _read_weights(weights, sorted(persistent), shapes))
 
 
-def _parse(kind: str, data: bytes) -> Any:
+def _parse(kind: str, encoded: bytes) -> Any:
     """A message of Paddle's; bytes that are none are refused."""
     try:
-        return _messages()[kind].FromString(data)
+        return _messages()[kind].FromString(encoded)
     except DecodeError as error:
         raise UserError(f"expected Paddle's {kind} as a protobuf message, got other or damaged bytes") from error
 
@@ -122,31 +122,33 @@ def _value(attribute: Any, field: str) -> ProgramValue:
     return tuple(attribute.ints) if field == "ints" else value
 
 
-def _read_weights(data: bytes, names: Sequence[str], shapes: Mapping[str, tuple[int, ...]]) -> dict[str, NDArray[Any]]:
+def _read_weights(
+    encoded: bytes, names: Sequence[str], shapes: Mapping[str, tuple[int, ...]]
+) -> dict[str, NDArray[Any]]:
     """The weights, which lie one after the other in the order of their names."""
     arrays: dict[str, NDArray[Any]] = {}
     position = 0
     for name in names:
-        arrays[name], position = _read_tensor(data, position, shapes[name])
-    if position != len(data):
-        raise UserError(f"expected Paddle weights of {position} bytes for this program, got {len(data)}")
+        arrays[name], position = _read_tensor(encoded, position, shapes[name])
+    if position != len(encoded):
+        raise UserError(f"expected Paddle weights of {position} bytes for this program, got {len(encoded)}")
     return arrays
 
 
-def _read_tensor(data: bytes, position: int, shape: tuple[int, ...]) -> tuple[NDArray[Any], int]:
+def _read_tensor(encoded: bytes, position: int, shape: tuple[int, ...]) -> tuple[NDArray[Any], int]:
     """One tensor: version, levels of detail (none), version, size of its description, description, elements."""
     head = struct.Struct("<IQIi")
     start = position + head.size
-    if start > len(data):
+    if start > len(encoded):
         raise UserError("expected Paddle weights for the whole program, got fewer")
-    *zeros, size = head.unpack_from(data, position)
-    description = _parse("TensorDesc", data[start : start + max(size, 0)])
+    *zeros, size = head.unpack_from(encoded, position)
+    description = _parse("TensorDesc", encoded[start : start + max(size, 0)])
     if any(zeros) or description.data_type != FLOAT32 or tuple(description.dims) != shape:
         raise UserError(f"expected a float32 tensor of shape {shape} in the Paddle weights, got something else")
     count, first = math.prod(shape), start + size
-    if min(shape, default=1) < 0 or first + 4 * count > len(data):
+    if min(shape, default=1) < 0 or first + 4 * count > len(encoded):
         raise UserError("expected Paddle weights for the whole program, got fewer")
-    return np.frombuffer(data, "<f4", count, first).reshape(shape), first + 4 * count
+    return np.frombuffer(encoded, "<f4", count, first).reshape(shape), first + 4 * count
 
 
 SIZE = 224

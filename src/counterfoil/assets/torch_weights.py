@@ -34,9 +34,9 @@ class _Tensor:
     strides: tuple[int, ...]
 
 
-def read_torch_stream(data: bytes) -> dict[str, NDArray[Any]]:
+def read_torch_stream(content: bytes) -> dict[str, NDArray[Any]]:
     """The arrays of a state dictionary by name."""
-    stream = io.BytesIO(data)  # not a file: there a hostile size would reserve that much memory before it fails
+    stream = io.BytesIO(content)  # not a file: there a hostile size would reserve that much memory before it fails
     _check_head(stream)
     state = read_pickle(stream, ALLOWED)
     if not isinstance(state, Call) or state.function != DICTIONARY:

@@ -1,8 +1,4 @@
-"""One HTTP exchange with the endpoint.
-
-Picture as a data URL; endpoint address and limits from the environment; chat completion or error in a response
-body.
-"""
+"""An OpenAI-compatible HTTP endpoint: its settings from the environment, one request, and what its answer means."""
 
 from __future__ import annotations
 
@@ -40,7 +36,7 @@ _PATH = "/chat/completions"
 
 
 class Limits(BaseModel):
-    """How hard the endpoint is asked, and what it charges; none of it changes an answer."""
+    """How many requests are sent at once, how long they may take and what they cost; no answer depends on it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
@@ -68,8 +64,8 @@ class EndpointSettings:
 
     def without_secrets(self, text: str) -> str:
         """A server's reason in one line, without key and host."""
-        told = self.without_key(text).replace(str(self.url), "...").replace(self.url.host, "...")
-        return " ".join(told.split())[:300]
+        hidden = self.without_key(text).replace(str(self.url), "...").replace(self.url.host, "...")
+        return " ".join(hidden.split())[:300]
 
 
 def read_endpoint_settings(environment: Mapping[str, str] = os.environ) -> EndpointSettings:
@@ -116,7 +112,7 @@ _FILTER_CODES = {"content_filter", "content_policy_violation", "moderation_block
 
 
 class ChatCompletion(NamedTuple):
-    """What came back."""
+    """The endpoint's answer to one question."""
 
     text: str
     refused: bool
@@ -140,10 +136,10 @@ def parse_reply(body: Any) -> ChatCompletion | None:
         message = choice["message"]
         usage = body.get("usage") or {}
         return ChatCompletion(
-            text=_text(message.get("refusal") or message.get("content") or ""),
+            text=_join_text(message.get("refusal") or message.get("content") or ""),
             refused=bool(message.get("refusal")) or choice.get("finish_reason") == "content_filter",
-            input_tokens=_whole(usage.get("prompt_tokens")),
-            output_tokens=_whole(usage.get("completion_tokens")),
+            input_tokens=_parse_count(usage.get("prompt_tokens")),
+            output_tokens=_parse_count(usage.get("completion_tokens")),
             served=str(body.get("model") or ""),
         )
     except (KeyError, IndexError, TypeError, AttributeError):
@@ -171,20 +167,20 @@ def is_content_filter(fault: Mapping[str, Any]) -> bool:
     return flagged or bool({str(fault.get("code")), str(fault.get("type"))} & _FILTER_CODES)
 
 
-def _text(content: Any) -> str:
+def _join_text(content: Any) -> str:
     """Content is a text, or a list of parts some of which hold text."""
     if isinstance(content, str):
         return content
     return " ".join(str(part.get("text", "")) for part in content)
 
 
-def _whole(number: Any) -> int | None:
+def _parse_count(number: Any) -> int | None:
     return number if isinstance(number, int) and number >= 0 else None
 
 
 _LONGEST_BODY = 4 << 20  # bytes: an answer of one word has hundreds
-_MAY_PASS = {408, 409, 425, 429}
-_WRONG_DOOR = {401, 402, 403, 404, 405, 407}
+_TRANSIENT_STATUSES = {408, 409, 425, 429}
+_REFUSED_STATUSES = {401, 402, 403, 404, 405, 407}
 
 
 class Transient(Exception):
@@ -207,35 +203,35 @@ class Filtered(Exception):
 class Endpoint:
     """An OpenAI-compatible endpoint for chat completions."""
 
-    def __init__(self, reach: EndpointSettings) -> None:
-        self._reach = reach
-        headers = {"Authorization": f"Bearer {reach.key}"} if reach.key else {}
-        connections = httpx2.Limits(max_connections=reach.limits.concurrency)
-        self._client = httpx2.Client(headers=headers, timeout=reach.limits.timeout_seconds, limits=connections)
+    def __init__(self, settings: EndpointSettings) -> None:
+        self._settings = settings
+        headers = {"Authorization": f"Bearer {settings.key}"} if settings.key else {}
+        connections = httpx2.Limits(max_connections=settings.limits.concurrency)
+        self._client = httpx2.Client(headers=headers, timeout=settings.limits.timeout_seconds, limits=connections)
 
     def close(self) -> None:
-        """Let the connections go."""
+        """Close the connections."""
         self._client.close()
 
     def ask(self, body: Mapping[str, Any]) -> ChatCompletion:
         """Send a request; raises `Transient`, `Rejected`, `Filtered`, or `UserError` where all requests must fail."""
         # Causes are cut off: a traceback through the HTTP client could show the address.
         try:
-            response, content = self._exchanged(body)
+            response, content = self._exchange(body)
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as problem:
             raise Transient(f"no connection ({type(problem).__name__})", reached=False) from None
         except httpx2.TimeoutException:
-            raise Transient(f"no answer within {self._reach.limits.timeout_seconds:g} s") from None
+            raise Transient(f"no answer within {self._settings.limits.timeout_seconds:g} s") from None
         except httpx2.RequestError as problem:
             raise Transient(f"the connection broke off ({type(problem).__name__})") from None
-        return self._judged(response, content)
+        return self._parse_response(response, content)
 
-    def _exchanged(self, body: Mapping[str, Any]) -> tuple[httpx2.Response, bytes]:
+    def _exchange(self, body: Mapping[str, Any]) -> tuple[httpx2.Response, bytes]:
         """The response and its whole body, within the time limit."""
         # The client's own time-out begins anew with every byte, so an answer that dribbles is stopped here.
-        deadline = time.monotonic() + self._reach.limits.timeout_seconds
+        deadline = time.monotonic() + self._settings.limits.timeout_seconds
         content = b""
-        with self._client.stream("POST", self._reach.url, json=body) as response:
+        with self._client.stream("POST", self._settings.url, json=body) as response:
             for chunk in response.iter_bytes():
                 content += chunk
                 if time.monotonic() > deadline:
@@ -244,7 +240,7 @@ class Endpoint:
                     raise Transient(f"the reply is longer than {_LONGEST_BODY} bytes")
         return response, content
 
-    def _judged(self, response: httpx2.Response, content: bytes) -> ChatCompletion:
+    def _parse_response(self, response: httpx2.Response, content: bytes) -> ChatCompletion:
         body = parse_body(content)
         fault = parse_error(body)
         if not response.is_success:
@@ -254,30 +250,30 @@ class Endpoint:
         reply = parse_reply(body)
         if reply is None:
             raise Transient("the reply is cut off or no chat completion")
-        return reply._replace(text=self._reach.without_key(reply.text))
+        return reply._replace(text=self._settings.without_key(reply.text))
 
     def _failure(self, status: int, fault: Mapping[str, Any], retry_after: str | None) -> Exception:
-        said = self._reach.without_secrets(str(fault.get("message", "")))
+        message = self._settings.without_secrets(str(fault.get("message", "")))
         if is_content_filter(fault):
-            return Filtered(said)
+            return Filtered(message)
         if fault.get("code") == "insufficient_quota":
-            return self._wrong_door(status, " and said that the quota is spent")
-        if status in _MAY_PASS or status >= 500:
-            return Transient(f"status {status} {said}".strip(), _seconds(retry_after))
-        if status in _WRONG_DOOR or 300 <= status < 400:
-            return self._wrong_door(status, "")
-        return Rejected(f"status {status} {said}".strip())
+            return self._refused_error(status, " and said that the quota is spent")
+        if status in _TRANSIENT_STATUSES or status >= 500:
+            return Transient(f"status {status} {message}".strip(), _parse_retry_after(retry_after))
+        if status in _REFUSED_STATUSES or 300 <= status < 400:
+            return self._refused_error(status, "")
+        return Rejected(f"status {status} {message}".strip())
 
-    def _wrong_door(self, status: int, addition: str) -> UserError:
+    def _refused_error(self, status: int, addition: str) -> UserError:
         # The server's words are left out: some repeat a part of the key.
         return UserError(
             f"expected the endpoint to take requests, but it answered {status}"
-            f" {httpx2.codes.get_reason_phrase(status)}{addition}; check the URL, the key in {self._reach.key_name} and"
-            f" the model's name, then run the same command again: what is answered is kept"
+            f" {httpx2.codes.get_reason_phrase(status)}{addition}; check the URL, the key in"
+            f" {self._settings.key_name} and the model's name, then run the same command again: what is answered is kept"
         )
 
 
-def _seconds(retry_after: str | None) -> float | None:
+def _parse_retry_after(retry_after: str | None) -> float | None:
     """`Retry-After` in seconds; it may be a number or a date."""
     if retry_after is None:
         return None
@@ -304,9 +300,9 @@ def encode_data_url(image: NDArray[np.uint8], form: Literal["jpeg", "png"], long
     if scale < 1:
         size = (max(1, round(picture.width * scale)), max(1, round(picture.height * scale)))
         picture = picture.resize(size, Image.Resampling.LANCZOS)
-    held = io.BytesIO()
+    buffer = io.BytesIO()
     if form == "jpeg":
-        picture.save(held, "JPEG", quality=95, subsampling=0)  # full colour: edits of colour must arrive
+        picture.save(buffer, "JPEG", quality=95, subsampling=0)  # full colour: edits of colour must arrive
     else:
-        picture.save(held, "PNG")
-    return f"data:image/{form};base64,{base64.b64encode(held.getvalue()).decode('ascii')}"
+        picture.save(buffer, "PNG")
+    return f"data:image/{form};base64,{base64.b64encode(buffer.getvalue()).decode('ascii')}"

@@ -1,4 +1,4 @@
-"""Batches on a GPU through pinned memory; CUDA graph recorded and replayed.
+"""Batches on a GPU: copied through pinned memory, computed as a recorded CUDA graph.
 
 Each batch is one replay of a recorded graph. Launching the hundreds of kernels of a network one by one would need
 Python's lock as often, and the threads that decode and edit pictures hold it most of the time.
@@ -33,15 +33,15 @@ _WARM_UP_RUNS = 3  # libraries choose and load their kernels on the first runs, 
 
 def record_cuda_graph(torch: Any, compute: Compute, example: Any, size: int) -> Recording:
     """The computation for batches of up to `size`; as it is where it cannot be recorded."""
-    held = torch.zeros((size, *example.shape[1:]), dtype=example.dtype, device=example.device)
+    padded = torch.zeros((size, *example.shape[1:]), dtype=example.dtype, device=example.device)
     for _ in range(_WARM_UP_RUNS):
-        compute(held)
+        compute(padded)
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
     try:
         # other threads may work on the device meanwhile, for another model
         with torch.cuda.graph(graph, stream=torch.cuda.current_stream(), capture_error_mode="thread_local"):
-            answer = compute(held)
+            answer = compute(padded)
     except torch.OutOfMemoryError:
         raise
     except RuntimeError as error:
@@ -50,7 +50,7 @@ def record_cuda_graph(torch: Any, compute: Compute, example: Any, size: int) -> 
         return compute
 
     def replay(batch: Any) -> Any:
-        held[: len(batch)].copy_(batch)  # rows behind are those of an earlier batch; their answers are not read
+        padded[: len(batch)].copy_(batch)  # rows behind are those of an earlier batch; their answers are not read
         graph.replay()
         return answer[: len(batch)]
 
@@ -172,8 +172,8 @@ class DeviceBatches:
                 batch = batch.flip(3)
             batch = (batch.permute(0, 3, 1, 2).float() - mean) / std
         pictures = batch.to(self._dtype, memory_format=self._torch.channels_last)
-        found = self._module(pictures).float()
-        return found.softmax(1) if self.network.scores == "logits" else found
+        outputs = self._module(pictures).float()
+        return outputs.softmax(1) if self.network.scores == "logits" else outputs
 
 
 class _Buffer:
@@ -201,16 +201,16 @@ def find_batch_size(batches: DeviceBatches) -> int:
     best, rate, size = 1, 0.0, _SMALLEST_BATCH
     while size <= _LARGEST_BATCH:
         try:
-            found = _rate(batches, np.repeat(grey, size, axis=0))
+            measured = _measure_rate(batches, np.repeat(grey, size, axis=0))
         except TooLarge:
             break
-        if found < _GAIN * rate:
+        if measured < _GAIN * rate:
             break
-        best, rate, size = size, found, 2 * size
+        best, rate, size = size, measured, 2 * size
     return best
 
 
-def _rate(batches: DeviceBatches, block: Block) -> float:
+def _measure_rate(batches: DeviceBatches, block: Block) -> float:
     """Pictures a second with a batch copied while one computes, once the device is warm."""
     batches([block])()
     rounds = max(6, _LARGEST_BATCH // len(block))

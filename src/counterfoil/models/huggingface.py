@@ -1,4 +1,4 @@
-"""Transformers image classifiers."""
+"""Image classifiers of Hugging Face's transformers, from the hub or a folder."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ def load_huggingface(request: Request) -> Model:
         processor = transformers.AutoImageProcessor.from_pretrained(at.place, **at.options)
         model = transformers.AutoModelForImageClassification.from_pretrained(at.place, weights_only=True, **at.options)
     network = TorchNetwork(
-        wrap_logits(model.eval()), _labels(config, request), verify_processor(processor, transformers)
+        wrap_logits(model.eval()), _read_labels(config, request), verify_processor(processor, transformers)
     )
     return build_classifier(request, network)
 
 
-def _labels(config: Any, request: Request) -> tuple[str, ...]:
+def _read_labels(config: Any, request: Request) -> tuple[str, ...]:
     names = tuple(config.id2label[place] for place in range(len(config.id2label)))
     if all(name == f"LABEL_{place}" for place, name in enumerate(names)):
         raise UserError(
@@ -109,11 +109,11 @@ class ProcessorTransform:
 def verify_processor(processor: Any, transformers: Any) -> Preparation:
     """What an image processor does, by us where that is equal."""
     return verify_preparation(
-        ProcessorTransform(processor), _guess(processor), f"transformers {transformers.__version__}"
+        ProcessorTransform(processor), _read_preprocessing(processor), f"transformers {transformers.__version__}"
     )
 
 
-def _guess(processor: Any) -> Preprocessing:
+def _read_preprocessing(processor: Any) -> Preprocessing:
     """What the processor's configuration says; where this misreads it, the comparison with the processor shows it."""
     size, crop = (dict(getattr(processor, name, None) or {}) for name in ("size", "crop_size"))
     shorter = size.get("shortest_edge") or 0
@@ -122,12 +122,12 @@ def _guess(processor: Any) -> Preprocessing:
         crop, shorter = {"height": shorter, "width": shorter}, int(shorter / fraction)
     final = crop if crop and getattr(processor, "do_center_crop", True) else size
     height, width = final.get("height") or shorter, final.get("width") or shorter
-    mean, std = _levels(processor)
+    mean, std = _read_levels(processor)
     interpolation = _FILTERS.get(int(getattr(processor, "resample", None) or 2), "bilinear")
     return Preprocessing(size=(height, width), resize=shorter or None, interpolation=interpolation, mean=mean, std=std)  # type: ignore[arg-type]
 
 
-def _levels(processor: Any) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
+def _read_levels(processor: Any) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
     scale = 1 / getattr(processor, "rescale_factor", 1 / 255) if getattr(processor, "do_rescale", True) else 1.0
     if not getattr(processor, "do_normalize", True):
         return (0.0, 0.0, 0.0), (scale, scale, scale)

@@ -1,4 +1,4 @@
-"""Model columns as a benchmark's classes.
+"""Predictions of a model in batches, and its columns regrouped as a benchmark's classes.
 
 *all*: every column of the model competes, so an answer outside the benchmark's classes is wrong. *subset*: only the
 columns of the benchmark's classes compete. The two give different accuracies, so the choice is part of the name.
@@ -69,10 +69,10 @@ def predict_again(
     image_of: Callable[[Variant], NDArray[np.uint8]],
 ) -> list[Prediction]:
     """The earlier answers, those that ended in an error asked once more; only their pictures are made again."""
-    failed = [variant for variant, told in zip(variants, earlier, strict=True) if told.outcome == "error"]
+    failed = [variant for variant, described in zip(variants, earlier, strict=True) if described.outcome == "error"]
     fresh = _predict_in_order(model, failed, [image_of(variant) for variant in failed])
-    told_now = {prediction.variant_id: prediction for prediction in fresh}
-    return [told_now.get(prediction.variant_id, prediction) for prediction in earlier]
+    fresh_by_id = {prediction.variant_id: prediction for prediction in fresh}
+    return [fresh_by_id.get(prediction.variant_id, prediction) for prediction in earlier]
 
 
 Scoring: TypeAlias = Literal["all", "subset"]
@@ -89,17 +89,17 @@ class ScoredClassifier(ModelWrapper):
     model: Model
     groups: tuple[tuple[str, tuple[int, ...]], ...]  # class, and the columns that count as it
     others: tuple[int, ...]  # columns of no class, where they compete
-    told: str
+    described: str
 
     @property
     def name(self) -> str:
         """The address, with the scoring where columns were left out."""
-        return f"{self.model.name} ({self.told})" if self.told.startswith("subset") else self.model.name
+        return f"{self.model.name} ({self.described})" if self.described.startswith("subset") else self.model.name
 
     @property
     def scoring(self) -> str:
         """How the columns compete, in words."""
-        return self.told
+        return self.described
 
     @cached_property
     def labels(self) -> tuple[str, ...]:

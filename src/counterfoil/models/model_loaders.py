@@ -1,4 +1,4 @@
-"""Model addresses and their loaders; model of one's own: python:module:factory."""
+"""Models loaded by address, such as timm:NAME.TAG, onnx:FILE or python:module:factory."""
 
 from __future__ import annotations
 
@@ -74,40 +74,40 @@ def _check_probabilities(name: str, scores: NDArray[np.float32]) -> None:
 
 def load_python(address: str, place: str) -> Model:
     """Import the module and call its factory."""
-    made, module = load_factory(address, place)
-    return _as_model(address, made, module)
+    model, module = load_factory(address, place)
+    return _as_model(address, model, module)
 
 
 def load_plugin(address: str, plugin: Plugin, request: object) -> Model:
     """What another package's loader makes of the request."""
     with reporting_errors(f"expected '{address}' to load, but it fails"):
-        made = plugin.load(request)
-    return _as_model(address, made, plugin.module)
+        model = plugin.load(request)
+    return _as_model(address, model, plugin.module)
 
 
-def _checked(address: str, made: Any) -> Model:
+def _check_model(address: str, model: Any) -> Model:
     """A model that has what its author has to write; its name tells its table from others."""
-    missing = [name for name in ("name", "preprocessing", "digest") if not hasattr(made, name)]
+    missing = [name for name in ("name", "preprocessing", "digest") if not hasattr(model, name)]
     if missing:
-        raise UserError(f"expected {address} to return a model with `{missing[0]}`, {type(made).__name__} has none")
-    if not str(made.name).startswith(address):
-        raise UserError(f"expected the model of {address} to have the address as its name, got '{made.name}'")
-    model: Model = made
-    return model
+        raise UserError(f"expected {address} to return a model with `{missing[0]}`, {type(model).__name__} has none")
+    if not str(model.name).startswith(address):
+        raise UserError(f"expected the model of {address} to have the address as its name, got '{model.name}'")
+    checked: Model = model
+    return checked
 
 
-def _as_model(address: str, made: Any, module: ModuleType) -> Model:
+def _as_model(address: str, model: Any, module: ModuleType) -> Model:
     """A model as it is; a callable with labels as a model."""
-    labels = tuple(str(label) for label in read_optional(made, "labels", ()))
-    if not callable(made) or not labels:
-        raise UserError(f"expected {address} to return a callable with `labels`, got {type(made).__name__}")
-    if isinstance(made, ModelBase):
-        return _checked(address, made)
-    digest = read_optional(made, "digest", None) or source_digest(module)
-    return PythonClassifier(address, labels, read_optional(made, "preprocessing", None), str(digest), made)
+    labels = tuple(str(label) for label in read_optional(model, "labels", ()))
+    if not callable(model) or not labels:
+        raise UserError(f"expected {address} to return a callable with `labels`, got {type(model).__name__}")
+    if isinstance(model, ModelBase):
+        return _check_model(address, model)
+    digest = read_optional(model, "digest", None) or source_digest(module)
+    return PythonClassifier(address, labels, read_optional(model, "preprocessing", None), str(digest), model)
 
 
-def _embedded(request: Request) -> Model:
+def _load_embedded(request: Request) -> Model:
     place = request.place
     if place not in NETWORKS:
         offer = did_you_mean(place, NETWORKS, "embedded:")
@@ -120,7 +120,7 @@ def _embedded(request: Request) -> Model:
     )
 
 
-def _onnx(request: Request) -> Model:
+def _load_onnx(request: Request) -> Model:
     path = Path(request.place)
     if not path.is_file():
         raise UserError(f"expected an ONNX file, got '{request.address}': there is no file '{request.place}'")
@@ -145,19 +145,19 @@ def _in_precision(network: OnnxClassifier, options: ModelOptions) -> Model:
     return ComparedClassifier(replace(network, how=OnnxRun("openvino", options.precision)), exact, options.precision)
 
 
-def _python(request: Request) -> Model:
+def _load_python(request: Request) -> Model:
     return load_python(request.address, request.place)
 
 
-def _vlm(request: Request) -> Model:
+def _load_vlm(request: Request) -> Model:
     return load_vlm(request.address, request.place, request.options.classes)
 
 
 ENTRY_POINTS = "counterfoil.models"  # the group in which another package names its loaders by scheme
 
 ADDRESSES: dict[str, tuple[Callable[[Request], Model], str]] = {
-    "embedded": (_embedded, "networks that install from PyPI alone: " + ", ".join(NETWORKS)),
-    "onnx": (_onnx, "onnx:FILE, with FILE.json beside it or --describe for labels and preprocessing"),
+    "embedded": (_load_embedded, "networks that install from PyPI alone: " + ", ".join(NETWORKS)),
+    "onnx": (_load_onnx, "onnx:FILE, with FILE.json beside it or --describe for labels and preprocessing"),
     "timm": (load_timm, "timm:NAME.TAG, such as timm:resnet50.a1_in1k, or a folder that timm saved"),
     "torchvision": (load_torchvision, "torchvision:NAME@WEIGHTS, such as torchvision:resnet50@IMAGENET1K_V2"),
     "hf": (load_huggingface, "hf:org/name@revision or a folder: image classifiers of transformers"),
@@ -165,8 +165,8 @@ ADDRESSES: dict[str, tuple[Callable[[Request], Model], str]] = {
     "clip-hf": (load_clip_huggingface, "clip-hf:org/name@revision or a folder: zero-shot models of transformers"),
     "torchscript": (load_torchscript, "torchscript:FILE, with FILE.json beside it or --describe"),
     "safetensors": (load_safetensors, "safetensors:ARCH:FILE: your weights in an architecture of timm's"),
-    "vlm": (_vlm, "vlm:NAME: any OpenAI-compatible endpoint; base URL and key from the environment"),
-    "python": (_python, "python:module:factory, where factory() returns a callable with `labels`"),
+    "vlm": (_load_vlm, "vlm:NAME: any OpenAI-compatible endpoint; base URL and key from the environment"),
+    "python": (_load_python, "python:module:factory, where factory() returns a callable with `labels`"),
     "predictions": (load_predictions, "predictions:FILE: answers made elsewhere, as CSV or Parquet"),
 }
 _OF_SUFFIX = {
@@ -188,16 +188,16 @@ def load_model(address: str, describe: str | None = None, options: ModelOptions 
     chosen = chosen if describe is None else replace(chosen, describe=describe)
     kind, colon, place = address.partition(":")
     if colon and kind in ADDRESSES:
-        return _with_distinct_labels(ADDRESSES[kind][0](Request(address, place, chosen)))
+        return _check_distinct_labels(ADDRESSES[kind][0](Request(address, place, chosen)))
     plugin = find_plugin(ENTRY_POINTS, kind) if colon else None
     if plugin is not None:
-        return _with_distinct_labels(load_plugin(address, plugin, Request(address, place, chosen)))
+        return _check_distinct_labels(load_plugin(address, plugin, Request(address, place, chosen)))
     raise UserError(
-        f"expected a model address such as {_offer(address)}, got '{address}'; see `counterfoil list models`"
+        f"expected a model address such as {_suggest_address(address)}, got '{address}'; see `counterfoil list models`"
     )
 
 
-def _with_distinct_labels(model: Model) -> Model:
+def _check_distinct_labels(model: Model) -> Model:
     """Two columns of one name cannot be told apart: which of them is right would be chance."""
     twice = [label for label, count in Counter(model.labels).items() if count > 1]
     if twice:
@@ -207,7 +207,7 @@ def _with_distinct_labels(model: Model) -> Model:
     return model
 
 
-def _offer(address: str) -> str:
+def _suggest_address(address: str) -> str:
     """The exact string that was probably meant."""
     kind, colon, place = address.partition(":")
     suffix = Path(address).suffix.lower()
@@ -225,10 +225,10 @@ def _offer(address: str) -> str:
         return f"'hf:{address}'"
     if not address.replace("_", "").replace(".", "").isalnum():
         return "'embedded:efficientnet-lite0' or 'onnx:FILE'"
-    return f"'timm:{address}'" if "." in address else _with_weights(address)
+    return f"'timm:{address}'" if "." in address else _suggest_weights(address)
 
 
-def _with_weights(name: str) -> str:
+def _suggest_weights(name: str) -> str:
     """A network's bare name stands for many sets of weights, so that both libraries want to hear which."""
     return (
         f"'timm:{name}.TAG' or 'torchvision:{name}@WEIGHTS' (in full: 'timm:resnet50.a1_in1k',"

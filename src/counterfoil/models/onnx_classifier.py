@@ -1,4 +1,4 @@
-"""Reduced precision compared with full precision; ONNX networks on the CPU; ONNX networks in OpenVINO.
+"""ONNX networks as classifiers, in ONNX Runtime or OpenVINO; reduced precision is compared with full precision.
 
 The engine's threads call one session at the same time, so every core works on its own pictures: faster than
 many threads on one picture.
@@ -33,7 +33,7 @@ from counterfoil.types import Model, Preprocessing
 COMPARED = 256  # pictures asked twice; enough to see a percent of changed answers
 
 
-def _counts() -> Any:
+def _make_counter() -> Any:
     """Pictures compared and answers changed, counted by threads and by forked processes alike."""
     return multiprocessing.Array("q", 2)
 
@@ -45,7 +45,7 @@ class ComparedClassifier(ModelBase):
     reduced: Model
     exact: Model
     precision: str
-    _counted: Any = field(default_factory=_counts, repr=False, compare=False)
+    _counted: Any = field(default_factory=_make_counter, repr=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -161,10 +161,10 @@ class OnnxRun:
         if self.runtime == "openvino" or self.precision != "f32":
             return open_openvino(path, self.precision)
         session = open_session(path)
-        return partial(_answer, session, session.get_inputs()[0].name)
+        return partial(_run_session, session, session.get_inputs()[0].name)
 
 
-def _answer(session: Any, name: str, pictures: NDArray[np.float32]) -> NDArray[np.float32]:
+def _run_session(session: Any, name: str, pictures: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.asarray(session.run(None, {name: pictures})[0], np.float32)
 
 
@@ -206,11 +206,11 @@ class OnnxClassifier(ModelBase):
         height, width = self.preprocessing.size
         grey = np.full((height, width, 3), 127, np.uint8)
         try:
-            found = self._run([grey])
+            scores = self._run([grey])
         except _FAULTS as error:
             line = " ".join(str(error).split())
             raise UserError(f"{self.name} does not take the input {self.preprocessing.size}: {line[:200]}") from error
-        return found
+        return scores
 
     @property
     def details(self) -> tuple[object, ...]:

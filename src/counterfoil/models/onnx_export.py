@@ -59,14 +59,14 @@ def export_to_onnx(address: str, network: TorchNetwork) -> Path:
     proof = path.with_suffix(".json")
     if path.is_file() and proof.is_file() and json.loads(proof.read_text())["sha256"] == hash_file(path):
         return path
-    fresh = _export(torch, network, path)
-    difference = _verified(address, fresh, network)
+    fresh = _export_file(torch, network, path)
+    difference = _compare_with_original(address, fresh, network)
     os.replace(fresh, path)
     proof.write_text(json.dumps({"address": address, "sha256": hash_file(path), "largest_difference": difference}))
     return path
 
 
-def _export(torch: Any, network: TorchNetwork, path: Path) -> Path:
+def _export_file(torch: Any, network: TorchNetwork, path: Path) -> Path:
     import_extra("onnxscript", "export")
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_suffix(f".{os.getpid()}.onnx")
@@ -78,16 +78,16 @@ def _export(torch: Any, network: TorchNetwork, path: Path) -> Path:
     return fresh
 
 
-def _verified(address: str, path: Path, network: TorchNetwork) -> float:
+def _compare_with_original(address: str, path: Path, network: TorchNetwork) -> float:
     """The largest difference in probability between file and original, over photos."""
     torch = import_extra("torch", "torch")
     ours = _classifier(address, path, network, OnnxRun())
     differences = []
-    for photo in _photos():
+    for photo in _read_photos():
         picture = torch.from_numpy(network.preparation.picture(photo))[None]
         with torch.inference_mode():
-            found = network.module(picture).float()
-        theirs = (found.softmax(1) if network.scores == "logits" else found).numpy()
+            output = network.module(picture).float()
+        theirs = (output.softmax(1) if network.scores == "logits" else output).numpy()
         answer = ours([photo])
         if answer.argmax() != theirs.argmax() or float(np.abs(answer - theirs).max()) > _ALLOWED:
             path.unlink()
@@ -99,10 +99,10 @@ def _verified(address: str, path: Path, network: TorchNetwork) -> float:
     return max(differences)
 
 
-def _photos() -> Sequence[NDArray[np.uint8]]:
+def _read_photos() -> Sequence[NDArray[np.uint8]]:
     """Real photos: what an export gets wrong shows on them, not on noise."""
-    found = []
+    photos = []
     for path in sorted(fetch_asset(_PHOTOS).glob("*.jpg")):
         with Image.open(path) as photo:
-            found.append(np.asarray(photo.convert("RGB")))
-    return found
+            photos.append(np.asarray(photo.convert("RGB")))
+    return photos

@@ -1,4 +1,4 @@
-"""Predictions made elsewhere, CSV or Parquet.
+"""Predictions that another program made, read from CSV or Parquet.
 
 Each row names a picture (`variant_id`, or `file` for unedited photos), a `class` and, where known, its `probability`;
 several rows of one picture are its ranking, and in Parquet a row may hold lists of both. A picture without a row is
@@ -30,7 +30,7 @@ from counterfoil.types import Model, Prediction, Preprocessing, Variant
 _PICTURE = ("variant_id", "file", "filename", "file_name", "image")
 _CLASS = ("class", "label", "prediction")
 _PROBABILITY = ("probability", "score", "confidence")
-_OF_A_RUN = {"variant_id", "outcome", *(f"{name}_{rank + 1}" for name in ("rank", "score") for rank in range(RANKS))}
+_RUN_COLUMNS = {"variant_id", "outcome", *(f"{name}_{rank + 1}" for name in ("rank", "score") for rank in range(RANKS))}
 
 Ranking = list[tuple[str, float]]  # class and probability, best first
 
@@ -74,8 +74,8 @@ def load_predictions(request: Request) -> Model:
     """Saved answers by the file they stand in."""
     path = Path(request.place)
     check_file(path, "predictions as CSV or Parquet")
-    columns = _parquet(path) if path.suffix.lower() in (".parquet", ".pq") else _csv(path)
-    rankings = _of_a_run(columns) if columns.keys() >= _OF_A_RUN else _rankings(path, columns)
+    columns = _read_parquet(path) if path.suffix.lower() in (".parquet", ".pq") else _read_csv(path)
+    rankings = _read_run_table(columns) if columns.keys() >= _RUN_COLUMNS else _read_rankings(path, columns)
     space = request.options.classes
     known = space.labels if space else imagenet1k().labels
     answered = dict.fromkeys(label for ranking in rankings.values() for label, _ in ranking)
@@ -83,7 +83,7 @@ def load_predictions(request: Request) -> Model:
     return SavedPredictions(request.address, tuple(labels), hash_file(path), rankings)
 
 
-def _csv(path: Path) -> Mapping[str, Sequence[Any]]:
+def _read_csv(path: Path) -> Mapping[str, Sequence[Any]]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:  # a quoted name may hold a line break
             rows = list(csv.reader(file))
@@ -96,14 +96,14 @@ def _csv(path: Path) -> Mapping[str, Sequence[Any]]:
     return {name: [row[place] for row in body] for place, name in enumerate(header)}
 
 
-def _parquet(path: Path) -> Mapping[str, Sequence[Any]]:
+def _read_parquet(path: Path) -> Mapping[str, Sequence[Any]]:
     """The columns of a Parquet file, whichever program wrote it."""
     with open_parquet(path) as file:
         columns: Mapping[str, Sequence[Any]] = file.read().to_pydict()
     return columns
 
 
-def _of_a_run(columns: Mapping[str, Sequence[Any]]) -> dict[str, Ranking]:
+def _read_run_table(columns: Mapping[str, Sequence[Any]]) -> dict[str, Ranking]:
     """The rankings of a run's own table of predictions, where the model gave one."""
     ranks = range(1, RANKS + 1)
     labels, scores = (
@@ -120,22 +120,24 @@ def _of_a_run(columns: Mapping[str, Sequence[Any]]) -> dict[str, Ranking]:
     }
 
 
-def _rankings(path: Path, columns: Mapping[str, Sequence[Any]]) -> dict[str, Ranking]:
-    pictures = _column(path, columns, _PICTURE)
-    classes = _column(path, columns, _CLASS)
+def _read_rankings(path: Path, columns: Mapping[str, Sequence[Any]]) -> dict[str, Ranking]:
+    pictures = _find_column(path, columns, _PICTURE)
+    classes = _find_column(path, columns, _CLASS)
     there = any(name in columns for name in _PROBABILITY)
-    probabilities = _column(path, columns, _PROBABILITY) if there else ["1"] * len(pictures)
-    found: dict[str, Ranking] = {}
+    probabilities = _find_column(path, columns, _PROBABILITY) if there else ["1"] * len(pictures)
+    rankings: dict[str, Ranking] = {}
     for number, (picture, label, given) in enumerate(zip(pictures, classes, probabilities, strict=True), 2):
-        ranking = found.setdefault(_text(path, number, picture), [])
-        for one, probability in _answers(path, number, label, given):
-            ranking.append((_label(_text(path, number, one)), _probability(path, number, probability)))
-    if not found:
+        ranking = rankings.setdefault(_decode_text(path, number, picture), [])
+        for one, probability in _split_answers(path, number, label, given):
+            ranking.append(
+                (_resolve_class(_decode_text(path, number, one)), _parse_probability(path, number, probability))
+            )
+    if not rankings:
         raise UserError(f"expected predictions in {path}, got none")
-    return {picture: _ranked(path, picture, ranking) for picture, ranking in found.items()}
+    return {picture: _sort_ranking(path, picture, ranking) for picture, ranking in rankings.items()}
 
 
-def _answers(path: Path, number: int, label: Any, given: Any) -> list[tuple[Any, Any]]:
+def _split_answers(path: Path, number: int, label: Any, given: Any) -> list[tuple[Any, Any]]:
     """The answers of one row: one class, or a list of classes with a list of as many probabilities."""
     if not isinstance(label, list):
         return [(label, given)]
@@ -148,7 +150,7 @@ def _answers(path: Path, number: int, label: Any, given: Any) -> list[tuple[Any,
     return list(zip(label, probabilities, strict=True))
 
 
-def _text(path: Path, number: int, value: Any) -> str:
+def _decode_text(path: Path, number: int, value: Any) -> str:
     """A picture's or a class's name; some programs write texts as bytes."""
     if value is None:
         raise UserError(f"expected a picture and a class in row {number} of {path}, got an empty cell")
@@ -158,19 +160,19 @@ def _text(path: Path, number: int, value: Any) -> str:
         raise UserError(f"expected text in UTF-8 in row {number} of {path}, got other bytes") from error
 
 
-def _ranked(path: Path, picture: str, ranking: Ranking) -> Ranking:
+def _sort_ranking(path: Path, picture: str, ranking: Ranking) -> Ranking:
     if len({label for label, _ in ranking}) < len(ranking):
         raise UserError(f"expected each class once for '{picture}' in {path}, got one twice")
     return sorted(ranking, key=lambda answer: -answer[1])
 
 
-def _label(text: str) -> str:
+def _resolve_class(text: str) -> str:
     """ImageNet classes may be given by an unambiguous name."""
-    found = imagenet1k().lookup(text)
-    return found[0] if len(found) == 1 else text
+    labels = imagenet1k().lookup(text)
+    return labels[0] if len(labels) == 1 else text
 
 
-def _probability(path: Path, number: int, given: Any) -> float:
+def _parse_probability(path: Path, number: int, given: Any) -> float:
     try:
         value = float(given)
     except (TypeError, ValueError):
@@ -180,7 +182,7 @@ def _probability(path: Path, number: int, given: Any) -> float:
     return value
 
 
-def _column(path: Path, columns: Mapping[str, Sequence[Any]], names: Iterable[str]) -> Sequence[Any]:
+def _find_column(path: Path, columns: Mapping[str, Sequence[Any]], names: Iterable[str]) -> Sequence[Any]:
     for name in names:
         if name in columns:
             return columns[name]

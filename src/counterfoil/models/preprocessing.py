@@ -1,6 +1,4 @@
-"""Library transform compared with our own.
-
-Picture resized and normalised for a network; torch's antialiased centre resize.
+"""The resize, crop and normalisation before a network, compared with the library's own transform.
 
 Preprocessing that is almost right moves accuracy by a point and says nothing. So the library's own transform is
 asked about trial pictures when a model is loaded, and only where ours agrees within two levels of 255 does the fast
@@ -113,8 +111,8 @@ def verify_preparation(transform: Transform, guess: Preprocessing, library: str)
     """Our preparation where it is equal to the library's on every trial picture, else the library's."""
     difference = measure_difference(transform, guess)
     if difference <= LEVELS_ALLOWED:
-        told = f"counterfoil; differs from {library}'s own transform by at most {difference:.2f} levels of 255"
-        return Preparation(guess, told)
+        description = f"counterfoil; differs from {library}'s own transform by at most {difference:.2f} levels of 255"
+        return Preparation(guess, description)
     _, height, width = transform(Image.fromarray(make_trial_pictures()[0])).shape
     kept = LibraryTransform(
         **{**asdict(guess), "size": (height, width)}, transform=f"{library}: {_in_one_line(transform)}"
@@ -128,13 +126,13 @@ def measure_difference(transform: Transform, guess: Preprocessing) -> float:
     differences = []
     for image in make_trial_pictures():
         theirs = transform(Image.fromarray(image))
-        if theirs.shape != (3, *guess.size) or not _covers(guess):
+        if theirs.shape != (3, *guess.size) or not _crop_fits(guess):
             return float("inf")
         differences.append(float((np.abs(prepare_input(image, guess) - theirs) * scale).max()))
     return max(differences)
 
 
-def _covers(guess: Preprocessing) -> bool:
+def _crop_fits(guess: Preprocessing) -> bool:
     """A crop larger than the resized picture would need padding, which is the library's affair."""
     return guess.resize is None or guess.resize >= max(guess.size)
 
@@ -156,10 +154,10 @@ def verify_faster_resize(preparation: Preparation, fit: Fit, name: str) -> Prepa
 def make_trial_pictures() -> Sequence[NDArray[np.uint8]]:
     """Pictures with structure at every scale, always the same: harder on a resize than photos are."""
     rng = np.random.default_rng(20)
-    return [_structured(rng, height, width) for height, width in _SIZES]
+    return [_make_trial_picture(rng, height, width) for height, width in _SIZES]
 
 
-def _structured(rng: np.random.Generator, height: int, width: int) -> NDArray[np.uint8]:
+def _make_trial_picture(rng: np.random.Generator, height: int, width: int) -> NDArray[np.uint8]:
     picture = np.zeros((height, width, 3))
     for cells in (4, 16, 64, 256):
         grid = rng.uniform(-1, 1, (cells, cells, 3))
@@ -180,25 +178,25 @@ def resize_with_torch(images: Sequence[NDArray[np.uint8]], wanted: Preprocessing
     if wanted.interpolation == "lanczos":  # torch has no such filter
         return np.stack([resize_and_crop(image, wanted) for image in images])
     if len({image.shape for image in images}) > 1:
-        return np.concatenate([_fitted(image[None], wanted) for image in images])
-    return _fitted(np.stack(images), wanted)
+        return np.concatenate([_resize_block(image[None], wanted) for image in images])
+    return _resize_block(np.stack(images), wanted)
 
 
-def _fitted(block: NDArray[np.uint8], wanted: Preprocessing) -> NDArray[np.uint8]:
+def _resize_block(block: NDArray[np.uint8], wanted: Preprocessing) -> NDArray[np.uint8]:
     """Pictures of one size, (n, height, width, 3)."""
     rows, columns = wanted.size
     height, width = block.shape[1:3]
     if wanted.resize is None:
-        return _resized(block, columns, rows, wanted.interpolation)
+        return _interpolate(block, columns, rows, wanted.interpolation)
     whole = compute_resized_size(width, height, wanted.resize)
-    resized = block if whole == (width, height) else _resized(block, *whole, wanted.interpolation)
+    resized = block if whole == (width, height) else _interpolate(block, *whole, wanted.interpolation)
     left, top = round((whole[0] - columns) / 2), round((whole[1] - rows) / 2)
     return resized[:, top : top + rows, left : left + columns]
 
 
-def _resized(block: NDArray[np.uint8], width: int, height: int, interpolation: str) -> NDArray[np.uint8]:
+def _interpolate(block: NDArray[np.uint8], width: int, height: int, interpolation: str) -> NDArray[np.uint8]:
     torch = import_extra("torch", "torch")
     tensor = torch.from_numpy(block).permute(0, 3, 1, 2)
-    found = torch.nn.functional.interpolate(tensor, size=(height, width), mode=interpolation, antialias=True)
-    levels: NDArray[np.uint8] = found.permute(0, 2, 3, 1).numpy()
+    resized = torch.nn.functional.interpolate(tensor, size=(height, width), mode=interpolation, antialias=True)
+    levels: NDArray[np.uint8] = resized.permute(0, 2, 3, 1).numpy()
     return levels

@@ -1,4 +1,4 @@
-"""Timm and safetensors models; TorchScript archives; torchvision models."""
+"""Models of timm and torchvision, weights in safetensors files, and TorchScript archives."""
 
 from __future__ import annotations
 
@@ -66,17 +66,17 @@ def _exact_name(timm: Any, place: str) -> str:
 
 def read_timm_preprocessing(module: Any, test_size: bool = False) -> tuple[Any, Preprocessing]:
     """timm's transform for these weights, and what its configuration says it does."""
-    data = import_extra("timm.data", "torch")
-    given = data.resolve_model_data_config(module, use_test_size=test_size)
-    height, width = given["input_size"][1:]
-    squash = given["crop_mode"] == "squash" and given["crop_pct"] == 1
-    resize = None if squash else math.floor(min(height, width) / given["crop_pct"])
-    known = given["interpolation"] in ("bilinear", "bicubic", "lanczos")
+    timm_data = import_extra("timm.data", "torch")
+    config = timm_data.resolve_model_data_config(module, use_test_size=test_size)
+    height, width = config["input_size"][1:]
+    squash = config["crop_mode"] == "squash" and config["crop_pct"] == 1
+    resize = None if squash else math.floor(min(height, width) / config["crop_pct"])
+    known = config["interpolation"] in ("bilinear", "bicubic", "lanczos")
     guess = Preprocessing(
-        size=(height, width), resize=resize, interpolation=given["interpolation"] if known else "bilinear",
-        mean=_in_levels(given["mean"]), std=_in_levels(given["std"]),
+        size=(height, width), resize=resize, interpolation=config["interpolation"] if known else "bilinear",
+        mean=_in_levels(config["mean"]), std=_in_levels(config["std"]),
     )  # fmt: skip
-    return data.create_transform(**given, is_training=False), guess
+    return timm_data.create_transform(**config, is_training=False), guess
 
 
 def _in_levels(values: Any) -> tuple[float, float, float]:
@@ -86,17 +86,17 @@ def _in_levels(values: Any) -> tuple[float, float, float]:
 
 def _labels(module: Any, request: Request) -> tuple[str, ...]:
     """The names in the weights' configuration, else the ImageNet set that timm knows they were trained on."""
-    data = import_extra("timm.data", "torch")
+    timm_data = import_extra("timm.data", "torch")
     names = module.pretrained_cfg.get("label_names")
     if names:
         return tuple(names.values() if isinstance(names, dict) else names)
-    subset = data.infer_imagenet_subset(module)
+    subset = timm_data.infer_imagenet_subset(module)
     if subset is None:
         raise UserError(
             f"expected names for the {module.num_classes} columns of '{request.address}', timm has none;"
             f" use 'safetensors:ARCH:FILE' with the labels in FILE's .json"
         )
-    return tuple(data.ImageNetInfo(subset).label_names())
+    return tuple(timm_data.ImageNetInfo(subset).label_names())
 
 
 def load_safetensors(request: Request) -> Model:
@@ -161,10 +161,10 @@ def _check_code(path: Path) -> None:
                 f"expected a TorchScript archive, got {path}, which holds weights alone; use 'safetensors:ARCH:{path}'"
             )
         for name in code:
-            found = _REACHES_FILES.search(archive.read(name).decode("utf-8", "replace"))
-            if found:
+            match = _REACHES_FILES.search(archive.read(name).decode("utf-8", "replace"))
+            if match:
                 raise UserError(
-                    f"expected a TorchScript archive that only computes, got {path}: its code calls {found[0]}"
+                    f"expected a TorchScript archive that only computes, got {path}: its code calls {match[0]}"
                 )
 
 

@@ -1,4 +1,4 @@
-"""Concurrent requests with retries and waits; questions, requests, tokens, cost and time."""
+"""Failed HTTP requests tried again: concurrent requests, waits between attempts, and the usage they add up to."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ class Meter:
     """Adds up usage from several threads."""
 
     def __init__(self) -> None:
-        self._one_at_a_time = threading.Lock()
+        self._lock = threading.Lock()
         self._usage = Usage(cost=0.0)
 
     def add(self, more: Usage) -> None:
         """Count something; whoever has no price adds NaN to the cost."""
-        with self._one_at_a_time:
+        with self._lock:
             self._usage = self._usage.plus(more)
 
     @property
     def usage(self) -> Usage:
         """The count so far."""
-        with self._one_at_a_time:
+        with self._lock:
             return self._usage
 
 
@@ -46,17 +46,17 @@ class RetriesExhausted(Exception):
 class RequestQueue:
     """Shared by all threads of a run, so that its bound holds for the run and not for a thread."""
 
-    def __init__(self, reach: EndpointSettings) -> None:
-        self._limits = reach.limits
-        self._endpoint = Endpoint(reach)
+    def __init__(self, settings: EndpointSettings) -> None:
+        self._limits = settings.limits
+        self._endpoint = Endpoint(settings)
         self._meter = Meter()
         self._closed = threading.Event()
-        self._wrong_door: UserError | None = None  # once every request must fail, no thread sends another
-        self._pool = ThreadPoolExecutor(reach.limits.concurrency, thread_name_prefix="counterfoil-vlm")
+        self._refused: UserError | None = None  # once every request must fail, no thread sends another
+        self._pool = ThreadPoolExecutor(settings.limits.concurrency, thread_name_prefix="counterfoil-vlm")
 
     @property
     def usage(self) -> Usage:
-        """What was asked through this line so far."""
+        """What was asked so far."""
         return self._meter.usage
 
     def count(self, outcome: str) -> None:
@@ -68,43 +68,43 @@ class RequestQueue:
         return list(self._pool.map(work, items))
 
     def close(self) -> None:
-        """End every wait, drop what has not begun, let the connections go."""
+        """End every wait, drop what has not begun, close the connections."""
         self._closed.set()
         self._pool.shutdown(wait=True, cancel_futures=True)
         self._endpoint.close()
 
     def ask(self, body: Mapping[str, Any]) -> ChatCompletion:
-        """The reply to a request, tried again while that may help; raises `GaveUp` where it did not."""
+        """The reply to a request, tried again while that may help; raises `RetriesExhausted` where it did not."""
         # The waiting thread keeps its place, so an endpoint that is overrun gets fewer requests, not the same number.
         waited = 0.0
         for attempt in range(self._limits.attempts):
             try:
-                return self._asked_once(body)
+                return self._ask_once(body)
             except Transient as problem:
                 last = problem
                 wait = compute_wait(self._limits, attempt, problem.wait_seconds)
             if attempt + 1 == self._limits.attempts or waited + wait > self._limits.patience_seconds:
                 break
-            waited += self._waited(wait)
-        raise self._given_up(last, attempt + 1)
+            waited += self._wait(wait)
+        raise self._give_up(last, attempt + 1)
 
-    def _asked_once(self, body: Mapping[str, Any]) -> ChatCompletion:
+    def _ask_once(self, body: Mapping[str, Any]) -> ChatCompletion:
         if self._closed.is_set():
             raise RetriesExhausted("the run was stopped")
-        if self._wrong_door is not None:
-            raise UserError(str(self._wrong_door))
+        if self._refused is not None:
+            raise UserError(str(self._refused))
         begun = time.monotonic()
         try:
             reply = self._endpoint.ask(body)
         except UserError as problem:
-            self._wrong_door = problem
+            self._refused = problem
             raise
         finally:
             self._meter.add(Usage(requests=1, request_seconds=time.monotonic() - begun, cost=0.0))
-        self._meter.add(self._taken(reply))
+        self._meter.add(self._count_tokens(reply))
         return reply
 
-    def _taken(self, reply: ChatCompletion) -> Usage:
+    def _count_tokens(self, reply: ChatCompletion) -> Usage:
         tokens_in, tokens_out = reply.input_tokens or 0, reply.output_tokens or 0
         price_in, price_out = self._limits.input_price, self._limits.output_price
         priced = price_in is not None and price_out is not None
@@ -116,14 +116,14 @@ class RequestQueue:
             served={reply.served: 1} if reply.served else {},
         )
 
-    def _waited(self, seconds: float) -> float:
+    def _wait(self, seconds: float) -> float:
         begun = time.monotonic()
         self._closed.wait(seconds)
         taken = time.monotonic() - begun
         self._meter.add(Usage(waited_seconds=taken, cost=0.0))
         return taken
 
-    def _given_up(self, problem: Transient, attempts: int) -> Exception:
+    def _give_up(self, problem: Transient, attempts: int) -> Exception:
         if not problem.reached and not self.usage.outcomes:
             return UserError(
                 f"expected an endpoint at the URL in the environment, got {problem} in {attempts} attempts;"

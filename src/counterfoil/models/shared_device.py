@@ -1,8 +1,8 @@
-"""One device shared by forked processes, shared memory.
+"""One device shared by forked processes through shared memory.
 
 Threads that decode and edit pictures pass Python's lock from hand to hand, which on a machine of many cores costs
-more than the work; forked processes do not. A forked process cannot use the device, so each is given a desk when it
-is forked: memory that it shares with its parent, and a line to a thread there that asks the device in its name.
+more than the work; forked processes do not. A forked process cannot use the device, so each gets a client when it is
+forked: memory that it shares with its parent, and a pipe to a thread there that asks the device in its name.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from counterfoil.models.thread_batcher import Block
 
-_ROOM = 64  # pictures on a desk
+_CAPACITY = 64  # pictures that fit into the shared memory of one client
 
 AskBlock = Callable[[Block], NDArray[np.float32]]
 
@@ -39,7 +39,7 @@ class SharedMemoryClient:
     def ask(self, block: Block) -> NDArray[np.float32]:
         """In the child: have the parent ask the device."""
         with self.lock:
-            parts = [self._ask(block[start : start + _ROOM]) for start in range(0, len(block), _ROOM)]
+            parts = [self._ask(block[start : start + _CAPACITY]) for start in range(0, len(block), _CAPACITY)]
         return np.concatenate(parts)
 
     def _ask(self, block: Block) -> NDArray[np.float32]:
@@ -72,32 +72,36 @@ class DeviceService:
 
     def __init__(self, ask: AskBlock, example: Block, labels: int) -> None:
         self._ask, self._example, self._labels = ask, example, labels
-        self._here = ask
+        self._ask_here = ask
         self._next: SharedMemoryClient | None = None
-        # The fork is where a desk can be made: earlier nobody knows how many there will be, later it cannot be shared.
+        # Before a fork is the time to make a client: earlier their number is not known, later memory cannot be shared.
         if hasattr(os, "register_at_fork"):
-            os.register_at_fork(before=self._make, after_in_child=self._sit_down, after_in_parent=self._attend)
+            os.register_at_fork(
+                before=self._prepare_client, after_in_child=self._use_client, after_in_parent=self._serve_client
+            )
 
     def __call__(self, block: Block) -> NDArray[np.float32]:
         """The scores of the pictures, in order."""
-        return self._here(block)
+        return self._ask_here(block)
 
-    def _make(self) -> None:
-        pictures = allocate_shared_array((_ROOM, *self._example.shape[1:]), self._example.dtype)
+    def _prepare_client(self) -> None:
+        pictures = allocate_shared_array((_CAPACITY, *self._example.shape[1:]), self._example.dtype)
         self._next = SharedMemoryClient(
-            pictures, allocate_shared_array((_ROOM, self._labels), np.dtype(np.float32)), *Pipe()
+            pictures, allocate_shared_array((_CAPACITY, self._labels), np.dtype(np.float32)), *Pipe()
         )
 
-    def _sit_down(self) -> None:
+    def _use_client(self) -> None:
         if self._next is not None:
             self._next.parent_end.close()
-            self._here = self._next.ask
+            self._ask_here = self._next.ask
 
-    def _attend(self) -> None:
-        desk, self._next = self._next, None
-        if desk is not None:
-            desk.child_end.close()  # now the line breaks when the child ends, and the thread with it
-            threading.Thread(target=desk.serve, args=(self._ask,), name="counterfoil-desk", daemon=True).start()
+    def _serve_client(self) -> None:
+        client, self._next = self._next, None
+        if client is not None:
+            client.child_end.close()  # now the line breaks when the child ends, and the thread with it
+            threading.Thread(
+                target=client.serve, args=(self._ask,), name="counterfoil-device-client", daemon=True
+            ).start()
 
 
 def allocate_shared_array(shape: Sequence[int], kind: np.dtype[Any]) -> NDArray[Any]:

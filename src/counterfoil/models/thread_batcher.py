@@ -1,4 +1,4 @@
-"""Pictures of many threads in batches.
+"""Pictures of many threads gathered into batches.
 
 The pipeline's threads each ask about the pictures of one photo and wait; a GPU wants hundreds at once. So one thread
 gathers what is waiting, up to the batch size or for a few milliseconds, and starts it; a second thread waits for the
@@ -31,7 +31,7 @@ class TooLarge(Exception):
 
 
 @dataclass(eq=False)
-class _Asked:
+class _Call:
     """The pictures of one call, and the answers so far."""
 
     pictures: Block
@@ -53,11 +53,11 @@ class _Asked:
 class _Part:
     """Neighbouring pictures of one call that travel in one batch."""
 
-    asked: _Asked
+    call: _Call
     pictures: Block
 
     def split(self, count: int) -> tuple[_Part, _Part]:
-        return _Part(self.asked, self.pictures[:count]), _Part(self.asked, self.pictures[count:])
+        return _Part(self.call, self.pictures[:count]), _Part(self.call, self.pictures[count:])
 
 
 class Batcher:
@@ -67,35 +67,35 @@ class Batcher:
         self.batch_size = batch_size
         self._start, self._wait_seconds = start, wait_seconds
         self._waiting: deque[_Part] = deque()
-        self._changed = threading.Condition()
+        self._queue_changed = threading.Condition()
         self._running: queue.Queue[tuple[list[_Part], Callable[[], Answers]]] = queue.Queue(_BATCHES_IN_FLIGHT - 1)
-        for work in (self._gather, self._hand_out):
+        for work in (self._collect, self._distribute):
             threading.Thread(target=work, name=f"counterfoil-device{work.__name__}", daemon=True).start()
 
     def __call__(self, pictures: Block) -> Answers:
         """The answers, in order; the caller has put its pictures side by side, which costs this thread nothing."""
-        asked = _Asked(pictures)
-        with self._changed:
-            self._waiting.append(_Part(asked, pictures))
-            self._changed.notify_all()
-        asked.whole.wait()
-        if asked.fault is not None:
-            raise asked.fault
-        return np.concatenate(asked.rows)
+        call = _Call(pictures)
+        with self._queue_changed:
+            self._waiting.append(_Part(call, pictures))
+            self._queue_changed.notify_all()
+        call.whole.wait()
+        if call.fault is not None:
+            raise call.fault
+        return np.concatenate(call.rows)
 
-    def _gather(self) -> None:
+    def _collect(self) -> None:
         while True:
             parts = self._next_batch()
             try:
-                self._begin(parts)
+                self._start_batch(parts)
             except BaseException as fault:  # noqa: BLE001  handed to the threads that wait, who raise it
                 _fail(parts, fault)
 
     def _next_batch(self) -> list[_Part]:
         """A full batch, or what came within the wait."""
-        with self._changed:
-            self._changed.wait_for(lambda: bool(self._waiting))
-            self._changed.wait_for(lambda: _count(self._waiting) >= self.batch_size, self._wait_seconds)
+        with self._queue_changed:
+            self._queue_changed.wait_for(lambda: bool(self._waiting))
+            self._queue_changed.wait_for(lambda: _count(self._waiting) >= self.batch_size, self._wait_seconds)
             taken: list[_Part] = []
             room = self.batch_size
             while self._waiting and room > 0:
@@ -106,7 +106,7 @@ class Batcher:
                     self._waiting.appendleft(rest)
             return taken
 
-    def _begin(self, parts: list[_Part]) -> None:
+    def _start_batch(self, parts: list[_Part]) -> None:
         """Start a batch; where the device has no room for it, its halves, and smaller batches from then on."""
         count = _count(parts)
         try:
@@ -118,9 +118,9 @@ class Batcher:
             raise UserError(f"the device has no room for a single picture: {refused}")
         self.batch_size = max(1, count // 2)
         for half in _halves(parts, self.batch_size):
-            self._begin(half)
+            self._start_batch(half)
 
-    def _hand_out(self) -> None:
+    def _distribute(self) -> None:
         while True:
             parts, answers = self._running.get()
             try:
@@ -130,7 +130,7 @@ class Batcher:
                 continue
             start = 0
             for part in parts:
-                part.asked.take(rows[start : start + len(part.pictures)])
+                part.call.take(rows[start : start + len(part.pictures)])
                 start += len(part.pictures)
 
 
@@ -140,7 +140,7 @@ def _count(parts: Sequence[_Part] | deque[_Part]) -> int:
 
 def _fail(parts: Sequence[_Part], fault: BaseException) -> None:
     for part in parts:
-        part.asked.fail(fault)
+        part.call.fail(fault)
 
 
 def _halves(parts: Sequence[_Part], count: int) -> tuple[list[_Part], list[_Part]]:

@@ -1,4 +1,4 @@
-"""Torch network as a classifier."""
+"""Torch networks as classifiers, on the CPU or in batches on a GPU."""
 
 from __future__ import annotations
 
@@ -64,11 +64,11 @@ def build_classifier(request: Request, network: TorchNetwork) -> Model:
         return export_classifier(request, network)
     if device == "cpu":
         return _on_cpu(request.address, network)
-    asked = _on_device(request.address, network, options, device)
+    classifier = _on_device(request.address, network, options, device)
     if options.precision == "f32":
-        return asked
+        return classifier
     full = replace(options, precision="f32", batch_size=_COMPARED_AT_ONCE)
-    return ComparedClassifier(asked, _on_device(request.address, network, full, device), options.precision)
+    return ComparedClassifier(classifier, _on_device(request.address, network, full, device), options.precision)
 
 
 def choose_device(wanted: str) -> str:
@@ -92,8 +92,8 @@ def check_output_columns(address: str, network: TorchNetwork) -> None:
     height, width = network.preparation.preprocessing.size
     grey = network.preparation.picture(np.full((height, width, 3), 127, np.uint8))
     with torch.inference_mode():
-        found = network.module(torch.from_numpy(grey)[None])
-    columns = tuple(getattr(found, "shape", ()))
+        output = network.module(torch.from_numpy(grey)[None])
+    columns = tuple(getattr(output, "shape", ()))
     if columns != (1, len(network.labels)):
         raise UserError(
             f"expected {len(network.labels)} output columns, one per label, got an output of shape {columns} from"
@@ -115,18 +115,18 @@ def _on_cpu(name: str, network: TorchNetwork) -> TorchClassifier:
 
 
 def _on_device(name: str, network: TorchNetwork, options: ModelOptions, device: str) -> TorchClassifier:
-    swift = replace(network, preparation=verify_faster_resize(network.preparation, resize_with_torch, "torch"))
-    batches = DeviceBatches(swift, device, options.precision)
+    faster = replace(network, preparation=verify_faster_resize(network.preparation, resize_with_torch, "torch"))
+    batches = DeviceBatches(faster, device, options.precision)
     # Resizing runs on the pipeline's threads, each of which is one core's.
     import_extra("torch", "torch").set_num_threads(1)
-    gathering = Batcher(batches, options.batch_size or find_batch_size(batches))
+    batcher = Batcher(batches, options.batch_size or find_batch_size(batches))
     example = batches.ready([np.zeros((*network.preparation.preprocessing.size, 3), np.uint8)])
-    service = DeviceService(gathering, example, len(network.labels))
+    service = DeviceService(batcher, example, len(network.labels))
 
     def ask(images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
         return service(batches.ready(images))
 
-    return _classifier(name, swift, ask, device, gathering.batch_size)
+    return _classifier(name, faster, ask, device, batcher.batch_size)
 
 
 def _classifier(name: str, network: TorchNetwork, ask: Ask, device: str, batch_size: int = 1) -> TorchClassifier:

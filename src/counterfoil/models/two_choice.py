@@ -1,8 +1,8 @@
-"""Two-choice question and distractor of a variant; free-text answer parsed; class names and synonyms in questions.
+"""Two-choice questions: the distractor of a variant, the class names in a question, and the parsed answer.
 
-Both are drawn from the content, once per photo: every variant of a photo gets the same question, so that the edit is
-the only thing that differs between two answers. The distractor is the label with the highest hash, so a new class
-takes over only the questions that it wins.
+Distractor and order are drawn from the content, once per photo: every variant of a photo gets the same question, so
+that the edit is the only thing that differs between two answers. The distractor is the label with the highest hash,
+so a new class takes over only the questions that it wins.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ def find_named_choices(answer: str, choices: Sequence[Collection[str]], match: M
     Without that order every "can opener" would name a pen as well, and "drying rack for plates" a plate.
     """
     text = fold_text(answer)
-    found: set[int] = set()
+    named: set[int] = set()
     for wording in sorted({wording for choice in choices for wording in choice}, key=lambda name: (-len(name), name)):
         text, times = re.subn(_pattern(wording, match), _TAKEN, text)
         if times:
-            found |= {place for place, choice in enumerate(choices) if wording in choice}
-    return found
+            named |= {place for place, choice in enumerate(choices) if wording in choice}
+    return named
 
 
 def _pattern(wording: str, match: Match) -> str:
@@ -66,11 +66,11 @@ def _pattern(wording: str, match: Match) -> str:
 
 def parse_answer(answer: str, choices: Sequence[Collection[str]], match: Match = "substring") -> ParsedAnswer:
     """One choice named: scored; several or none: unparsed, or refused where the answer says so."""
-    said = _THOUGHT.sub(" ", answer)  # a reasoning model weighs every choice before it answers
-    found = find_named_choices(said, choices, match)
-    if len(found) == 1:
-        return ParsedAnswer("scored", found.pop())
-    if not found and _REFUSAL.search(fold_text(said)):
+    text = _THOUGHT.sub(" ", answer)  # a reasoning model weighs every choice before it answers
+    named = find_named_choices(text, choices, match)
+    if len(named) == 1:
+        return ParsedAnswer("scored", named.pop())
+    if not named and _REFUSAL.search(fold_text(text)):
         return ParsedAnswer("refused")
     return ParsedAnswer("unparsed")
 
@@ -101,7 +101,7 @@ class Vocabulary:
 def load_published_synonyms() -> Synonyms:
     """The synonyms that ImageNet-D's scoring accepts."""
     table = resources.files("counterfoil.models").joinpath("synonyms.csv")
-    return _synonyms(table.read_text(encoding="utf-8"), "synonyms.csv")
+    return _parse_synonyms(table.read_text(encoding="utf-8"), "synonyms.csv")
 
 
 def read_synonyms(own: str) -> Synonyms:
@@ -111,12 +111,12 @@ def read_synonyms(own: str) -> Synonyms:
     path = Path(own)
     if not path.is_file():
         raise UserError(f"expected a CSV file of synonyms, got '{own}', which is not there")
-    added = _synonyms(path.read_text(encoding="utf-8"), own)
+    added = _parse_synonyms(path.read_text(encoding="utf-8"), own)
     known = load_published_synonyms()
     return {name: known.get(name, ()) + added.get(name, ()) for name in {**known, **added}}
 
 
-def _synonyms(text: str, where: str) -> Synonyms:
+def _parse_synonyms(text: str, where: str) -> Synonyms:
     table = csv.DictReader(text.splitlines())
     if table.fieldnames != _COLUMNS:
         raise UserError(f"expected the header {','.join(_COLUMNS)} in {where}, got {table.fieldnames}")
@@ -152,7 +152,7 @@ class Questions:
 
     def about(self, variant: Variant) -> TwoChoiceQuestion:
         """The question, with the truth's place drawn, or first as in the release of ImageNet-D."""
-        distractor = self._given(variant) or self._drawn(variant)
+        distractor = self._given_distractor(variant) or self._draw_distractor(variant)
         choices = [variant.label, distractor]
         if self.order == "random" and self._hash("order", variant, distractor) & 1:
             choices.reverse()
@@ -160,14 +160,14 @@ class Questions:
             format_question([self.vocabulary.called(label) for label in choices]), variant.label, distractor
         )
 
-    def _given(self, variant: Variant) -> str | None:
-        ids = (variant.id, variant.sample_id or "", _by_stem(variant.sample_id or variant.id))
-        found = next((self.given[name] for name in ids if name in self.given), None)
-        if found == variant.label:
-            raise UserError(f"expected a wrong class as the distractor of '{variant.id}', got its own, '{found}'")
-        return found
+    def _given_distractor(self, variant: Variant) -> str | None:
+        ids = (variant.id, variant.sample_id or "", _stem_key(variant.sample_id or variant.id))
+        distractor = next((self.given[name] for name in ids if name in self.given), None)
+        if distractor == variant.label:
+            raise UserError(f"expected a wrong class as the distractor of '{variant.id}', got its own, '{distractor}'")
+        return distractor
 
-    def _drawn(self, variant: Variant) -> str:
+    def _draw_distractor(self, variant: Variant) -> str:
         accepted = self.vocabulary.accepted(variant.label)
         others = [label for label in self.labels if not accepted & self.vocabulary.accepted(label)]
         if not others:
@@ -194,11 +194,11 @@ def read_distractors(file: str, names: Mapping[str, str]) -> dict[str, str]:
     if table.fieldnames == _OWN_COLUMNS:
         wrong = {row["id"]: row["distractor"] for row in table}
     elif table.fieldnames == _PUBLISHED_COLUMNS:
-        wrong = {_by_stem(row["image_dir"]): _wrong_answer(row) for row in table}
+        wrong = {_stem_key(row["image_dir"]): _wrong_answer(row) for row in table}
     else:
         raise UserError(f"expected the header {','.join(_OWN_COLUMNS)} in {file}, got {table.fieldnames}")
     labels = {**{format_class_name(name): label for label, name in names.items()}, **{label: label for label in names}}
-    return {name: _label(distractor, labels, file) for name, distractor in wrong.items()}
+    return {name: _find_label(distractor, labels, file) for name, distractor in wrong.items()}
 
 
 def _wrong_answer(row: Mapping[str, str]) -> str:
@@ -207,13 +207,13 @@ def _wrong_answer(row: Mapping[str, str]) -> str:
     return row["top2_pred_cate"] if format_class_name(first) == format_class_name(truth) else first
 
 
-def _label(distractor: str, labels: Mapping[str, str], file: str) -> str:
-    found = labels.get(distractor) or labels.get(format_class_name(distractor))
-    if found is None:
+def _find_label(distractor: str, labels: Mapping[str, str], file: str) -> str:
+    label = labels.get(distractor) or labels.get(format_class_name(distractor))
+    if label is None:
         raise UserError(f"expected a label of the model or its name as a distractor in {file}, got '{distractor}'")
-    return found
+    return label
 
 
-def _by_stem(path: str) -> str:
+def _stem_key(path: str) -> str:
     """ImageNet-D's pictures have names that are unique in themselves, wherever the archive was unpacked."""
     return f"*/{PurePosixPath(path).stem}"

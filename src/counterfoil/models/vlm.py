@@ -1,7 +1,4 @@
-"""Query part of a VLM address.
-
-Vision-language model behind an HTTP endpoint; usage of endpoints kept in usage.json.
-"""
+"""Vision-language models behind an HTTP endpoint: their address and options, their answers, and usage.json."""
 
 from __future__ import annotations
 
@@ -104,18 +101,18 @@ class VisionLanguageModel(ModelBase):
 
     name: str
     model: str  # as the endpoint knows it
-    asking: VlmOptions
+    options: VlmOptions
     labels: tuple[str, ...]
     vocabulary: Vocabulary = field(repr=False)
-    given: Mapping[str, str] = field(repr=False)  # distractors by id
-    line: RequestQueue = field(repr=False)
+    distractors: Mapping[str, str] = field(repr=False)  # distractors by id
+    requests: RequestQueue = field(repr=False)
     preprocessing: None = None  # the endpoint does it, unseen
 
     @cached_property
     def digest(self) -> str:
         """Hash of all that is known to shape an answer; what the endpoint computes with cannot be seen from here."""
         about = [
-            self.model, self.asking.model_dump(), sorted(self.given.items()),
+            self.model, self.options.model_dump(), sorted(self.distractors.items()),
             [(label, self.vocabulary.called(label), sorted(self.vocabulary.accepted(label))) for label in self.labels],
         ]  # fmt: skip
         return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
@@ -123,7 +120,7 @@ class VisionLanguageModel(ModelBase):
     @property
     def usage(self) -> Usage:
         """What was asked since the model was loaded."""
-        return self.line.usage
+        return self.requests.usage
 
     @property
     def retryable(self) -> bool:
@@ -137,7 +134,7 @@ class VisionLanguageModel(ModelBase):
 
     def close(self) -> None:
         """End every wait and let the connections go."""
-        self.line.close()
+        self.requests.close()
 
     def among(self, labels: Sequence[str]) -> VisionLanguageModel:
         """The same model, whose wrong choices come from these labels alone; of one class there is no wrong choice."""
@@ -148,27 +145,27 @@ class VisionLanguageModel(ModelBase):
         """The same model with these wrong answers, where it knows them; those that the user gave come first."""
         known = set(self.labels)
         offered = {sample: label for sample, label in distractors.items() if label in known}
-        return replace(self, given={**offered, **self.given})
+        return replace(self, distractors={**offered, **self.distractors})
 
     def predict(self, variants: Sequence[Variant], images: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
         """One prediction per variant, in order; whatever could not be scored says so in its outcome."""
         pairs = list(zip(variants, images, strict=True))
-        return self.line.each(lambda pair: self._answer(*pair), pairs)
+        return self.requests.each(lambda pair: self._answer(*pair), pairs)
 
     def __call__(self, images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
         """1 for the label chosen among all of them, (len(images), len(labels)); NaN where none was."""
         text = format_question([self.vocabulary.called(label) for label in self.labels])
         accepted = [self.vocabulary.accepted(label) for label in self.labels]
         scores = np.full((len(images), len(self.labels)), np.nan, np.float32)
-        found = self.line.each(lambda image: self._read(text, image, accepted)[0], images)
-        for row, reading in enumerate(found):
+        readings = self.requests.each(lambda image: self._read(text, image, accepted)[0], images)
+        for row, reading in enumerate(readings):
             if reading.choice is not None:
                 scores[row] = np.arange(len(self.labels)) == reading.choice
         return scores
 
     @cached_property
     def _questions(self) -> Questions:
-        return Questions(self.vocabulary, self.labels, self.given, self.asking.order, self.asking.seed)
+        return Questions(self.vocabulary, self.labels, self.distractors, self.options.order, self.options.seed)
 
     def _answer(self, variant: Variant, image: NDArray[np.uint8]) -> Prediction:
         question = self._questions.about(variant)
@@ -184,52 +181,52 @@ class VisionLanguageModel(ModelBase):
     ) -> tuple[ParsedAnswer, str]:
         """Ask, and read the answer; also what was said, or why nothing was."""
         try:
-            reply = self.line.ask(self._body(text, image))
+            reply = self.requests.ask(self._body(text, image))
         except (RetriesExhausted, Rejected) as problem:
-            reading, said = ParsedAnswer("error"), str(problem)
+            reading, text_kept = ParsedAnswer("error"), str(problem)
         except Filtered as problem:
-            reading, said = ParsedAnswer("refused"), str(problem)
+            reading, text_kept = ParsedAnswer("refused"), str(problem)
         else:
             reading = (
-                ParsedAnswer("refused") if reply.refused else parse_answer(reply.text, accepted, self.asking.match)
+                ParsedAnswer("refused") if reply.refused else parse_answer(reply.text, accepted, self.options.match)
             )
-            said = reply.text
-        self.line.count(reading.outcome)
-        return reading, said[:_TEXT_KEPT]
+            text_kept = reply.text
+        self.requests.count(reading.outcome)
+        return reading, text_kept[:_TEXT_KEPT]
 
     def _body(self, text: str, image: NDArray[np.uint8]) -> dict[str, Any]:
-        url = encode_data_url(image, self.asking.format, self.asking.longest_side)
+        url = encode_data_url(image, self.options.format, self.options.longest_side)
         content = [{"type": "image_url", "image_url": {"url": url}}, {"type": "text", "text": text}]
         body = {"model": self.model, "messages": [{"role": "user", "content": content}]}
-        heat = {} if self.asking.temperature == "default" else {"temperature": self.asking.temperature}
-        return {**body, self.asking.token_key: self.asking.answer_tokens, **heat}
+        heat = {} if self.options.temperature == "default" else {"temperature": self.options.temperature}
+        return {**body, self.options.token_key: self.options.answer_tokens, **heat}
 
 
 def load_vlm(address: str, place: str, classes: LabelSpace | None = None) -> VisionLanguageModel:
     """The model that `vlm:NAME?settings` names; the endpoint comes from the environment."""
-    model, asking = parse_vlm_address(address, place)
-    space = choose_label_space(asking.labels, classes)
+    model, options = parse_vlm_address(address, place)
+    space = choose_label_space(options.labels, classes)
     names = {label: space.name_of(label) for label in space.labels}
-    given = read_distractors(asking.distractors, names) if asking.distractors else {}
-    vocabulary = Vocabulary(names, read_synonyms(asking.synonyms))
+    distractors = read_distractors(options.distractors, names) if options.distractors else {}
+    vocabulary = Vocabulary(names, read_synonyms(options.synonyms))
     return VisionLanguageModel(
         name=address,
         model=model,
-        asking=asking,
+        options=options,
         labels=space.labels,
         vocabulary=vocabulary,
-        given=given,
-        line=RequestQueue(read_endpoint_settings()),
+        distractors=distractors,
+        requests=RequestQueue(read_endpoint_settings()),
     )
 
 
 def record_usage(folder: Path, classifiers: Iterable[Model]) -> None:
     """Add what this session asked to what earlier ones did."""
-    asked = {model.name: usage for model in classifiers if (usage := model.usage) is not None}
-    if not asked:
+    session = {model.name: usage for model in classifiers if (usage := model.usage) is not None}
+    if not session:
         return
     earlier = read_usage(folder)
-    total = {name: usage.plus(earlier[name]) if name in earlier else usage for name, usage in asked.items()}
+    total = {name: usage.plus(earlier[name]) if name in earlier else usage for name, usage in session.items()}
     records = {name: usage.record() for name, usage in total.items()}
     write_atomically(folder / "usage.json", json.dumps(records, indent=1, allow_nan=False))
 

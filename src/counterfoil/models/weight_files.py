@@ -1,4 +1,4 @@
-"""Errors of hub downloads in one line; weight files read safely, their digests."""
+"""Files of weights read without running code from them, and errors of hub downloads in one line."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def check_file(path: Path, expected: str) -> None:
 def read_weights(path: Path) -> dict[str, Any]:
     """Tensors by name, from safetensors or from a torch file that holds nothing but tensors."""
     check_file(path, "a file of weights")
-    return _safetensors_file(path) if _is_safetensors(path) else _unwrapped(_torch_file(path), path)
+    return _read_safetensors(path) if _is_safetensors(path) else _unwrap_weights(_read_torch_file(path), path)
 
 
 def _is_safetensors(path: Path) -> bool:
@@ -72,7 +72,7 @@ def _is_safetensors(path: Path) -> bool:
     return len(head) == 9 and head[8:9] == b"{"
 
 
-def _safetensors_file(path: Path) -> dict[str, Any]:
+def _read_safetensors(path: Path) -> dict[str, Any]:
     import_extra("torch", "torch")
     from safetensors.torch import load_file  # imports torch
 
@@ -83,7 +83,7 @@ def _safetensors_file(path: Path) -> dict[str, Any]:
     return weights
 
 
-def _torch_file(path: Path) -> Any:
+def _read_torch_file(path: Path) -> Any:
     torch = import_extra("torch", "torch")
     try:
         return torch.load(path, map_location="cpu", weights_only=True)
@@ -95,10 +95,10 @@ def _torch_file(path: Path) -> Any:
         ) from error
 
 
-def _unwrapped(found: Any, path: Path) -> dict[str, Any]:
+def _unwrap_weights(content: Any, path: Path) -> dict[str, Any]:
     for wrapper in _WRAPPERS:
-        if isinstance(found, dict) and isinstance(found.get(wrapper), dict):
-            found = found[wrapper]
-    if not isinstance(found, dict) or not all(hasattr(value, "shape") for value in found.values()):
-        raise UserError(f"expected tensors by name in {path}, got {type(found).__name__} of something else")
-    return {name.removeprefix("module."): value for name, value in found.items()}
+        if isinstance(content, dict) and isinstance(content.get(wrapper), dict):
+            content = content[wrapper]
+    if not isinstance(content, dict) or not all(hasattr(value, "shape") for value in content.values()):
+        raise UserError(f"expected tensors by name in {path}, got {type(content).__name__} of something else")
+    return {name.removeprefix("module."): value for name, value in content.items()}

@@ -1,4 +1,4 @@
-"""Zero-shot classifiers: OpenCLIP and CLIP."""
+"""Zero-shot classifiers of OpenCLIP and of transformers: class prompts compared with the picture."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from counterfoil.models.weight_files import read_weights, report_hub_errors, sug
 from counterfoil.plugins import import_extra
 from counterfoil.types import Model, Preprocessing
 
-_AT_ONCE = 64  # prompts through the text encoder together
+_PROMPT_BATCH = 64  # prompts through the text encoder together
 
 EncodeText = Callable[[Sequence[str]], Any]  # prompts to features, one row each
 
@@ -37,9 +37,9 @@ def load_open_clip(request: Request) -> Model:
     module = _zero_shot(
         request, model.visual, lambda texts: model.encode_text(tokenizer(list(texts))), model.logit_scale
     )
-    guess = _guess(open_clip, model)
+    guess = _read_preprocessing(open_clip, model)
     preparation = verify_preparation(TensorTransform(transform), guess, f"open_clip {open_clip.__version__}")
-    return build_classifier(request, TorchNetwork(module, _classes(request).labels, preparation))
+    return build_classifier(request, TorchNetwork(module, _label_space(request).labels, preparation))
 
 
 def _check_name(open_clip: Any, architecture: str, pretrained: str) -> None:
@@ -67,7 +67,7 @@ def _wants_quick_gelu(open_clip: Any, architecture: str, pretrained: str) -> boo
     return bool((open_clip.get_pretrained_cfg(architecture, pretrained) or {}).get("quick_gelu", False))
 
 
-def _guess(open_clip: Any, model: Any) -> Preprocessing:
+def _read_preprocessing(open_clip: Any, model: Any) -> Preprocessing:
     given = open_clip.get_model_preprocess_cfg(model)
     size = given.get("size", 224)
     height, width = (size, size) if isinstance(size, int) else size
@@ -93,20 +93,20 @@ def load_clip_huggingface(request: Request) -> Model:
     def encode_text(texts: Sequence[str]) -> Any:
         # SigLIP was trained with prompts padded to the full length; for CLIP padding changes nothing
         tokens = tokenizer(list(texts), padding="max_length", truncation=True, return_tensors="pt")
-        return _features(model.get_text_features(**tokens))
+        return _unwrap_features(model.get_text_features(**tokens))
 
     module = _zero_shot(request, _image_encoder(model), encode_text, model.logit_scale)
     return build_classifier(
-        request, TorchNetwork(module, _classes(request).labels, verify_processor(processor, transformers))
+        request, TorchNetwork(module, _label_space(request).labels, verify_processor(processor, transformers))
     )
 
 
-def _features(found: Any) -> Any:
+def _unwrap_features(output: Any) -> Any:
     """The features themselves: newer versions of transformers wrap them."""
-    return getattr(found, "pooler_output", found)
+    return getattr(output, "pooler_output", output)
 
 
-def _classes(request: Request) -> Any:
+def _label_space(request: Request) -> Any:
     return request.options.classes or imagenet1k()
 
 
@@ -119,7 +119,7 @@ def _image_encoder(model: Any) -> Any:
             self.model = model
 
         def forward(self, pictures: Any) -> Any:
-            return _features(self.model.get_image_features(pixel_values=pictures))
+            return _unwrap_features(self.model.get_image_features(pixel_values=pictures))
 
     return ImageEncoder()
 
@@ -136,18 +136,18 @@ def _zero_shot(request: Request, encoder: Any, encode_text: EncodeText, logit_sc
             self.register_buffer("classes", logit_scale.exp().detach() * classes)
 
         def forward(self, pictures: Any) -> Any:
-            found = torch.nn.functional.normalize(self.encoder(pictures), dim=-1)
-            return found @ self.classes.T
+            features = torch.nn.functional.normalize(self.encoder(pictures), dim=-1)
+            return features @ self.classes.T
 
     return ZeroShot().eval()
 
 
 def _class_features(torch: Any, request: Request, encode_text: EncodeText) -> Any:
     """One unit vector per class: the mean over its prompts."""
-    texts = fill_templates(_classes(request), request.options.templates)
+    texts = fill_templates(_label_space(request), request.options.templates)
     flat = [text for group in texts for text in group]
     with torch.inference_mode():
-        parts = [encode_text(flat[start : start + _AT_ONCE]) for start in range(0, len(flat), _AT_ONCE)]
+        parts = [encode_text(flat[start : start + _PROMPT_BATCH]) for start in range(0, len(flat), _PROMPT_BATCH)]
         features = torch.nn.functional.normalize(torch.cat(parts), dim=-1)
         means = features.view(len(texts), len(request.options.templates), -1).mean(dim=1)
         return torch.nn.functional.normalize(means, dim=-1).clone()

@@ -1,4 +1,4 @@
-"""Recipe of edits and levels, read and checked."""
+"""Recipes of edits: which edits at which levels, read from YAML and checked."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ def list_recipes() -> list[str]:
 def load_recipe(name_or_file: str) -> Recipe:
     """A shipped recipe by name, or one's own YAML file."""
     if name_or_file in list_recipes():
-        return _parsed(find_shipped_recipes()[name_or_file].read_text(encoding="utf-8"), name_or_file)
+        return _parse_recipe(find_shipped_recipes()[name_or_file].read_text(encoding="utf-8"), name_or_file)
     path = Path(name_or_file)
     if path.suffix in (".yaml", ".yml") and path.is_file():
-        return _parsed(_text(path), name_or_file)
+        return _parse_recipe(_read_text(path), name_or_file)
     if name_or_file in list_prompt_recipes():
-        raise UserError(_for_a_painter(name_or_file))
+        raise UserError(_refuse_prompt_recipe(name_or_file))
     known, painted = list_recipes(), list_prompt_recipes()
     raise UserError(
         f"expected a recipe ({', '.join(known)}; for `paint` also {', '.join(painted)}) or a YAML file,"
@@ -76,44 +76,44 @@ def load_recipe(name_or_file: str) -> Recipe:
     )
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"expected a recipe in YAML, got {path}, which cannot be read: {error}") from error
 
 
-def _parsed(text: str, where: str) -> Recipe:
+def _parse_recipe(text: str, where: str) -> Recipe:
     try:
-        data = yaml.safe_load(text)
+        content = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise UserError(f"expected a recipe in YAML, got {where}: {' '.join(str(error).split())}") from error
-    if not isinstance(data, dict):
-        raise UserError(f"expected a recipe with the keys {_keys(Recipe)}, got {where}, which holds no keys")
-    if "paints" in data:
-        raise UserError(_for_a_painter(where))
+    if not isinstance(content, dict):
+        raise UserError(f"expected a recipe with the keys {_list_keys(Recipe)}, got {where}, which holds no keys")
+    if "paints" in content:
+        raise UserError(_refuse_prompt_recipe(where))
     try:
-        return Recipe.model_validate({"name": Path(where).stem, **data})
+        return Recipe.model_validate({"name": Path(where).stem, **content})
     except ValidationError as error:
-        raise UserError(f"recipe {where}: {_first_fault(error)}") from error
+        raise UserError(f"recipe {where}: {_describe_fault(error)}") from error
 
 
-def _for_a_painter(where: str) -> str:
+def _refuse_prompt_recipe(where: str) -> str:
     return (
         f"expected a recipe of edits, got {where}, which asks a painter for pictures;"
         f" `counterfoil paint --recipe {where} --painter ADDRESS --out WORKSPACE` paints them"
     )
 
 
-def _first_fault(error: ValidationError) -> str:
+def _describe_fault(error: ValidationError) -> str:
     """One fault in one line: where, what was expected, what came; a misspelt key explains the missing one."""
     fault = min(error.errors(), key=lambda fault: fault["type"] != "extra_forbidden")
     place = ".".join(str(part) for part in fault["loc"])
     if fault["type"] == "extra_forbidden":
         model = Recipe if len(fault["loc"]) == 1 else Step
-        return f"unknown key '{place}'; expected {_keys(model)}"
+        return f"unknown key '{place}'; expected {_list_keys(model)}"
     return f"'{place}': {fault['msg'][0].lower()}{fault['msg'][1:]}, got {fault['input']!r}"
 
 
-def _keys(model: type[BaseModel]) -> str:
+def _list_keys(model: type[BaseModel]) -> str:
     return ", ".join(model.model_fields)

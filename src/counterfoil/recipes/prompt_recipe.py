@@ -1,4 +1,4 @@
-"""Recipe of categories, nuisances and prompt templates."""
+"""Recipes of prompts: the values of an attribute and the templates that put them into words."""
 
 from __future__ import annotations
 
@@ -93,10 +93,10 @@ def list_prompt_recipes() -> list[str]:
 def load_prompt_recipe(name_or_file: str) -> PromptRecipe:
     """A shipped painting recipe by name, or one's own YAML file."""
     if name_or_file in list_prompt_recipes():
-        return _parsed(find_shipped_recipes(_FOLDER)[name_or_file], name_or_file)
+        return _parse_recipe(find_shipped_recipes(_FOLDER)[name_or_file], name_or_file)
     path = Path(name_or_file)
     if path.suffix in (".yaml", ".yml") and path.is_file():
-        return _parsed(path, name_or_file)
+        return _parse_recipe(path, name_or_file)
     known = ", ".join(list_prompt_recipes())
     raise UserError(f"expected a painting recipe ({known}) or a YAML file, got '{name_or_file}'")
 
@@ -108,8 +108,8 @@ def is_prompt_recipe(name_or_file: str) -> bool:
     path = Path(name_or_file)
     if path.suffix not in (".yaml", ".yml") or not path.is_file():
         return False
-    found = _yaml(path, name_or_file)
-    return isinstance(found, dict) and "paints" in found
+    content = _read_yaml(path, name_or_file)
+    return isinstance(content, dict) and "paints" in content
 
 
 def _check_placeholders(text: str) -> None:
@@ -129,7 +129,7 @@ def find_shipped_recipes(folder: str = "") -> dict[str, Path]:
     return {path.stem: path for place in places for path in sorted((place / folder).glob("*.yaml"))}
 
 
-def _yaml(path: Any, where: str) -> Any:
+def _read_yaml(path: Any, where: str) -> Any:
     try:
         return yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, OSError, UnicodeDecodeError) as error:
@@ -138,21 +138,21 @@ def _yaml(path: Any, where: str) -> Any:
         ) from error
 
 
-def _parsed(path: Any, where: str) -> PromptRecipe:
-    data = _yaml(path, where)
-    if not isinstance(data, dict):
+def _parse_recipe(path: Any, where: str) -> PromptRecipe:
+    content = _read_yaml(path, where)
+    if not isinstance(content, dict):
         raise UserError(f"expected a painting recipe with the keys {_keys()}, got {where}, which holds no keys")
     try:
-        found = PromptRecipe.model_validate({"name": Path(where).stem, **data})
+        recipe = PromptRecipe.model_validate({"name": Path(where).stem, **content})
     except ValidationError as error:
         raise UserError(f"painting recipe {where}: {_first_fault(error)}") from error
     folder = path.parent
-    return found.model_copy(update={"attributes": tuple(_with_values(one, folder) for one in found.attributes)})
+    return recipe.model_copy(update={"attributes": tuple(_read_values(one, folder) for one in recipe.attributes)})
 
 
-def _with_values(attribute: PaintedAttribute, folder: Any) -> PaintedAttribute:
+def _read_values(attribute: PaintedAttribute, folder: Any) -> PaintedAttribute:
     if not isinstance(attribute.values, str):
-        return _checked(attribute)
+        return _check_values(attribute)
     file = folder.joinpath(attribute.values)
     try:
         rows = list(csv.DictReader(file.read_text(encoding="utf-8").splitlines()))
@@ -161,10 +161,10 @@ def _with_values(attribute: PaintedAttribute, folder: Any) -> PaintedAttribute:
         raise UserError(
             f"expected a CSV file with the column 'value' for {attribute.attribute}, got {file}: {error}"
         ) from error
-    return _checked(attribute.model_copy(update={"values": values}))
+    return _check_values(attribute.model_copy(update={"values": values}))
 
 
-def _checked(attribute: PaintedAttribute) -> PaintedAttribute:
+def _check_values(attribute: PaintedAttribute) -> PaintedAttribute:
     """Values are told apart in the tables, and each is the name of a folder."""
     lists = attribute.values.values() if isinstance(attribute.values, dict) else [attribute.values]
     for values in lists:
@@ -173,8 +173,8 @@ def _checked(attribute: PaintedAttribute) -> PaintedAttribute:
             raise UserError(f"expected each value of {attribute.attribute} once, got '{twice[0]}' twice")
         for value in values:
             if not re.search(r"\w", value) or len(value.encode()) > _LONGEST_VALUE:
-                told = f"expected values of 1 to {_LONGEST_VALUE} bytes with a letter or digit"
-                raise UserError(f"{told} for {attribute.attribute}, got '{value[:60]}'")
+                expected = f"expected values of 1 to {_LONGEST_VALUE} bytes with a letter or digit"
+                raise UserError(f"{expected} for {attribute.attribute}, got '{value[:60]}'")
             if _LAMBDA in attribute.templates.values() and not _is_number(value):
                 raise UserError(f"expected numbers for the template '{_LAMBDA}', got '{value[:60]}'")
     return attribute
@@ -193,9 +193,9 @@ def _first_fault(error: ValidationError) -> str:
     place = ".".join(str(part) for part in fault["loc"])
     if fault["type"] == "extra_forbidden":
         return f"unknown key '{place}'; expected {_keys()}"
-    told = fault["msg"].removeprefix("Value error, ")
+    message = fault["msg"].removeprefix("Value error, ")
     where = f"'{place}': " if place else ""
-    return f"{where}{told[0].lower()}{told[1:]}"
+    return f"{where}{message[0].lower()}{message[1:]}"
 
 
 def _keys() -> str:

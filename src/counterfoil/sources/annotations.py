@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from counterfoil.errors import Unusable, UserError
 from counterfoil.sources.coco_masks import Mask
-from counterfoil.sources.pixels import decode_photo
+from counterfoil.sources.pixels import check_mask_size, decode_photo
 from counterfoil.types import Sample, Skipped, SourceBase
 
 
@@ -41,19 +41,22 @@ class AnnotationSource(SourceBase):
 
     def samples(self) -> tuple[Sequence[Sample], Sequence[Skipped]]:
         """Every photo in the order of its id, and what had to be left out."""
-        checked = _skip_duplicates(
+        checked = skip_duplicates(
             [self._sample(entry) for entry in sorted(self._entries.values(), key=lambda entry: entry.id)]
         )
         samples = [item for item in checked if isinstance(item, Sample)]
         unlisted = [row for row in self.listed if isinstance(row, Skipped)]
-        left_out = [*map(_make_readable, unlisted), *(item for item in checked if isinstance(item, Skipped))]
+        readable = [
+            replace(row, sample_id=make_readable(row.sample_id), reason=make_readable(row.reason)) for row in unlisted
+        ]
+        left_out = [*readable, *(item for item in checked if isinstance(item, Skipped))]
         if not samples:
             first = f"; the first was left out because {left_out[0].reason}" if left_out else ""
             raise UserError(f"expected photos with a label in {self.images}, found none{first}")
         return samples, left_out
 
     def _sample(self, entry: AnnotatedPhoto) -> Sample | Skipped:
-        if entry.id != (readable := _readable(entry.id)):
+        if entry.id != (readable := make_readable(entry.id)):
             return Skipped(readable, "source", "", "its name or label is not UTF-8 text")
         if not entry.label.strip():
             return Skipped(entry.id, "source", "", "its label is empty")
@@ -89,14 +92,14 @@ class AnnotationSource(SourceBase):
         """The photo, upright, and its mask where one is listed."""
         entry = self._entries[sample.id]
         image = decode_photo(entry.photo())
-        size = (image.shape[0], image.shape[1])
-        mask = _draw_mask(entry.mask, size) if entry.mask else None
-        if mask is not None and mask.shape != size:
-            raise Unusable(f"the mask is {mask.shape[1]} x {mask.shape[0]} pixels, the photo {size[1]} x {size[0]}")
+        if entry.mask is None:
+            return image, None
+        mask = _draw_mask(entry.mask, (image.shape[0], image.shape[1]))
+        check_mask_size(mask, image)
         return image, mask
 
 
-def _skip_duplicates(samples: Sequence[Sample | Skipped]) -> list[Sample | Skipped]:
+def skip_duplicates(samples: Sequence[Sample | Skipped]) -> list[Sample | Skipped]:
     """The same photo twice, as in two splits, would count twice in every mean: the first one stays."""
     first: dict[tuple[str, str], str] = {}
     return [
@@ -107,13 +110,9 @@ def _skip_duplicates(samples: Sequence[Sample | Skipped]) -> list[Sample | Skipp
     ]
 
 
-def _readable(text: str) -> str:
+def make_readable(text: str) -> str:
     """The text as UTF-8 has it: JSON may hold halves of characters, which no file takes."""
     return text.encode("utf-8", "backslashreplace").decode()
-
-
-def _make_readable(row: Skipped) -> Skipped:
-    return replace(row, sample_id=_readable(row.sample_id), reason=_readable(row.reason))
 
 
 def _draw_mask(draw: Callable[[tuple[int, int]], Mask], size: tuple[int, int]) -> Mask:

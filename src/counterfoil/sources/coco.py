@@ -1,4 +1,4 @@
-"""COCO JSON source.
+"""Photos and masks of a COCO annotation file, read and written.
 
 A classifier is asked for one class per photo, so a photo counts as the class whose regions cover most of it, and its
 mask is the union of that class's regions; the other objects stay part of the background.

@@ -1,4 +1,4 @@
-"""Photos and masks from format to format; samples written in another format."""
+"""Photos and masks converted from one dataset format to another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Demo photos from PyPI distributions."""
+"""The photos of `counterfoil demo`, taken out of distributions on PyPI, with their masks."""
 
 from __future__ import annotations
 

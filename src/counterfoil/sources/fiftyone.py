@@ -1,4 +1,4 @@
-"""FiftyOne export source."""
+"""Photos of a FiftyOne export, and labels written as one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Folder of class folders with masks; licences.csv of a photo folder."""
+"""Photos in class folders, masks in a second folder, and the licences of photos from licences.csv."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import Unusable, UserError
-from counterfoil.sources.pixels import read_mask, read_photo
+from counterfoil.sources.annotations import make_readable, skip_duplicates
+from counterfoil.sources.pixels import check_mask_size, read_mask, read_photo
 from counterfoil.types import Sample, Skipped
 
 LICENCES = "licences.csv"
@@ -59,13 +60,16 @@ class FolderSource:
                 f" give the folder that holds the class folders"
             )
         with ThreadPoolExecutor(8) as pool:
-            samples = list(pool.map(self._sample, files))
-        return _skip_duplicates(samples, self._list_strays())
+            checked = skip_duplicates(list(pool.map(self._sample, files)))
+        samples = [item for item in checked if isinstance(item, Sample)]
+        return samples, [*self._list_strays(), *(item for item in checked if isinstance(item, Skipped))]
 
     @property
     def labels(self) -> Sequence[str]:
         """The class folders that hold pictures, whether or not these can be used."""
-        return sorted({path.parent.name for path in self._files() if _readable(path.parent.name) == path.parent.name})
+        return sorted(
+            {path.parent.name for path in self._files() if make_readable(path.parent.name) == path.parent.name}
+        )
 
     def _files(self) -> Iterator[Path]:
         for folder in self._folders():
@@ -97,7 +101,7 @@ class FolderSource:
     def _sample(self, path: Path) -> Sample | Skipped:
         label = path.parent.name
         name = f"{label}/{path.name}"
-        if name != (readable := _readable(name)):
+        if name != (readable := make_readable(name)):
             return Skipped(readable, "source", "", "the file's name is not UTF-8 text")
         mask = self.masks / label / f"{path.stem}.png" if self.masks else None
         if mask and not mask.is_file():
@@ -126,25 +130,5 @@ class FolderSource:
             mask = read_mask(self.masks / sample.mask)
         except Unusable as error:
             raise Unusable(f"the mask cannot be used: {error}") from error
-        if mask.shape != image.shape[:2]:
-            (height, width), (rows, columns) = image.shape[:2], mask.shape
-            raise Unusable(f"the mask is {columns} x {rows} pixels, the photo {width} x {height}")
+        check_mask_size(mask, image)
         return image, mask
-
-
-def _readable(name: str) -> str:
-    """The name as UTF-8 has it; one in other bytes can stand in no table."""
-    return name.encode("utf-8", "backslashreplace").decode()
-
-
-def _skip_duplicates(
-    samples: Sequence[Sample | Skipped], skipped: list[Skipped]
-) -> tuple[Sequence[Sample], Sequence[Skipped]]:
-    """The same photo twice would count twice in every mean: the first one stays."""
-    first: dict[tuple[str, str], Sample] = {}
-    for item in samples:
-        if isinstance(item, Skipped):
-            skipped.append(item)
-        elif (earlier := first.setdefault((item.digest, item.label), item)) is not item:
-            skipped.append(Skipped(item.id, "source", "", f"the same photo as {earlier.id}"))
-    return list(first.values()), skipped

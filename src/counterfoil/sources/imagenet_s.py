@@ -1,4 +1,4 @@
-"""ImageNet-S photos with class masks."""
+"""Photos of ImageNet-S with the masks of their classes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from counterfoil.errors import Unusable, UserError
 from counterfoil.labels.benchmark_classes import imagenet_s_ids
-from counterfoil.sources.pixels import read_as_stored
+from counterfoil.sources.annotations import make_readable
+from counterfoil.sources.pixels import check_mask_size, read_as_stored
 from counterfoil.types import Sample, Skipped, SourceBase
 
 PREFIX = "imagenet-s:"
@@ -81,7 +82,7 @@ class ImageNetSSource(SourceBase):
 
     def _sample(self, path: Path) -> Sample | Skipped:
         name = f"{path.parent.name}/{path.name}"
-        if name != (readable := name.encode("utf-8", "backslashreplace").decode()):
+        if name != (readable := make_readable(name)):
             return Skipped(readable, "source", "", "the file's name is not UTF-8 text")
         if path.suffix.lower() not in _PICTURES or path.parent.name not in self._number_of:
             return Skipped(name, "source", "", "the file is no part of ImageNet-S")
@@ -105,9 +106,7 @@ class ImageNetSSource(SourceBase):
         """The photo's pixels and the mask of its own class."""
         image = read_as_stored(self._split / sample.image)
         numbers = _read_class_numbers(_mask_folder(self._split) / str(sample.mask))
-        if numbers.shape != image.shape[:2]:
-            (height, width), (rows, columns) = image.shape[:2], numbers.shape
-            raise Unusable(f"the mask is {columns} x {rows} pixels, the photo {width} x {height}")
+        check_mask_size(numbers, image)
         mask = np.where(numbers == self._number_of[Path(sample.image).parent.name], 255, 0).astype(np.uint8)
         if not mask.any():
             raise Unusable("the mask has no pixel of the photo's class")

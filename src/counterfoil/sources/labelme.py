@@ -1,4 +1,4 @@
-"""LabelMe source."""
+"""Photos annotated in LabelMe, and masks written as LabelMe's JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parquet and Arrow datasets as source."""
+"""Photos in Parquet and Arrow files of Hugging Face datasets, read and written."""
 
 from __future__ import annotations
 

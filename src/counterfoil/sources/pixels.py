@@ -1,4 +1,4 @@
-"""Archive bytes to pixels as papers' loaders do; bytes to upright RGB pixels and masks."""
+"""Files decoded to pixels: photos turned upright by their EXIF rotation, masks, and pictures of archives as stored."""
 
 from __future__ import annotations
 
@@ -50,20 +50,15 @@ def decode_archive_picture(encoded: bytes) -> NDArray[np.uint8]:
 def _decode_plain(picture: Image.Image, encoded: bytes) -> NDArray[np.uint8]:
     if picture.width * picture.height > MAX_PIXELS:
         raise Unusable(f"{picture.width} x {picture.height} pixels are more than {MAX_PIXELS:,} allowed")
-    whole = encoded.rstrip(b"\0")[-2:] == b"\xff\xd9"  # OpenCV pads a truncated JPEG with grey and says nothing
-    if picture.format == "JPEG" and picture.mode == "RGB" and whole:
+    if picture.format == "JPEG" and picture.mode == "RGB" and _is_whole_jpeg(encoded):
         flags = cv2.IMREAD_COLOR_RGB | cv2.IMREAD_IGNORE_ORIENTATION  # twice as fast, to the same pixels as Pillow
         fast = cv2.imdecode(np.frombuffer(encoded, np.uint8), flags)
         if fast is not None:
             return np.asarray(fast, np.uint8)
     picture.load()
     if "A" in picture.getbands() or "transparency" in picture.info:
-        return np.array(_archive_on_white(picture.convert("RGBA")).convert("RGB"))
+        return np.array(_on_white(picture.convert("RGBA")).convert("RGB"))
     return np.array(picture.convert("RGB"))
-
-
-def _archive_on_white(picture: Image.Image) -> Image.Image:
-    return Image.alpha_composite(Image.new("RGBA", picture.size, "white"), picture)
 
 
 _FORMATS = ("JPEG", "PNG", "WEBP")
@@ -109,6 +104,13 @@ def decode_mask(encoded: bytes) -> NDArray[np.uint8]:
             raise Unusable(f"the mask is broken: {_describe_error(error)}") from error
         values = _choose_channel(picture)
     return _grade_mask(values)
+
+
+def check_mask_size(mask: NDArray[Any], image: NDArray[np.uint8]) -> None:
+    """Refuse a mask that is not as large as its photo."""
+    if mask.shape != image.shape[:2]:
+        (height, width), (rows, columns) = image.shape[:2], mask.shape
+        raise Unusable(f"the mask is {columns} x {rows} pixels, the photo {width} x {height}")
 
 
 def _read_bytes(path: Path) -> bytes:
@@ -157,8 +159,7 @@ def _convert_to_rgb(picture: Image.Image) -> NDArray[np.uint8]:
 
 def _on_white(picture: Image.Image) -> Image.Image:
     """Transparent places become white, as picture viewers show them."""
-    ground = Image.new("RGBA", picture.size, "white")
-    return Image.alpha_composite(ground, picture)
+    return Image.alpha_composite(Image.new("RGBA", picture.size, "white"), picture)
 
 
 def _convert_to_8_bits(values: NDArray[np.generic]) -> NDArray[np.uint8]:
@@ -166,12 +167,16 @@ def _convert_to_8_bits(values: NDArray[np.generic]) -> NDArray[np.uint8]:
 
 
 def _check_whole(image: Any, encoded: bytes) -> NDArray[np.uint8]:
-    """OpenCV pads a truncated JPEG with grey and says nothing: Pillow has the last word on such files."""
-    whole = encoded.rstrip(b"\0")[-2:] == b"\xff\xd9"
-    if image is not None and whole:
+    """What OpenCV decoded; Pillow decodes again what it could not, and what is truncated."""
+    if image is not None and _is_whole_jpeg(encoded):
         return np.asarray(image, np.uint8)
     with _open_picture(encoded) as picture:
         return _turn_upright(picture)
+
+
+def _is_whole_jpeg(encoded: bytes) -> bool:
+    """OpenCV pads a truncated JPEG with grey and says nothing."""
+    return encoded.rstrip(b"\0")[-2:] == b"\xff\xd9"
 
 
 def _choose_channel(picture: Image.Image) -> NDArray[np.uint8]:

@@ -1,4 +1,4 @@
-"""Names of the sources; annotation formats by address."""
+"""Sources opened by address: class folders, annotation formats, demo photos, and those of other packages."""
 
 from __future__ import annotations
 

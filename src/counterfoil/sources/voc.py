@@ -1,4 +1,4 @@
-"""PASCAL VOC source."""
+"""Photos and masks in the folders of PASCAL VOC, read and written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""WebDataset shards as source."""
+"""Photos in WebDataset shards, read where they lie in the tar files, and shards written."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Collections of finished pictures: the protocol, a workspace as one, the labels of the models.
-
-`ModelBase` makes predictions of a row of scores per picture; a vision-language model knows the question behind each
-variant and gives predictions itself. An answer that ended in an error is no answer: a rerun asks it again where the
-model is retryable.
-"""
+"""Collections of finished pictures that are shown to models: the protocol, and a workspace as one."""
 
 from __future__ import annotations
 
@@ -85,11 +80,11 @@ class LabelledPictures(Sequence[StoredVariant]):
     """Some pictures of a collection; each is made when it is looked at, since a collection may hold millions."""
 
     pictures: Sequence[StoredVariant]
-    places: Sequence[int]
+    positions: Sequence[int]
     label_of: Mapping[str, str]
 
     def __len__(self) -> int:
-        return len(self.places)
+        return len(self.positions)
 
     @overload
     def __getitem__(self, which: int) -> StoredVariant: ...
@@ -97,15 +92,15 @@ class LabelledPictures(Sequence[StoredVariant]):
     def __getitem__(self, which: slice) -> LabelledPictures: ...
     def __getitem__(self, which: int | slice) -> StoredVariant | LabelledPictures:
         if isinstance(which, slice):
-            return LabelledPictures(self.pictures, self.places[which], self.label_of)
-        return self._shown(self.pictures[self.places[which]])
+            return LabelledPictures(self.pictures, self.positions[which], self.label_of)
+        return self._relabel(self.pictures[self.positions[which]])
 
     def __iter__(self) -> Iterator[StoredVariant]:
-        if isinstance(self.places, range):  # a part of the collection in one piece: it is gone through faster
-            return map(self._shown, self.pictures[self.places.start : self.places.stop : self.places.step])
-        return (self._shown(self.pictures[place]) for place in self.places)
+        if isinstance(self.positions, range):  # a part of the collection in one piece: it is gone through faster
+            return map(self._relabel, self.pictures[self.positions.start : self.positions.stop : self.positions.step])
+        return (self._relabel(self.pictures[position]) for position in self.positions)
 
-    def _shown(self, stored: StoredVariant) -> StoredVariant:
+    def _relabel(self, stored: StoredVariant) -> StoredVariant:
         variant, label = stored.variant, self.label_of[stored.variant.label]
         named = stored if variant.label == label else replace(stored, variant=replace(variant, label=label))
         return ensure_sample(named)
@@ -127,16 +122,16 @@ class PicturesById:
         return np.fromiter((hash(stored.variant.id) for stored in self.pictures), np.int64, len(self.pictures))
 
     def __contains__(self, variant_id: str) -> bool:
-        return any(True for _ in self._called(variant_id))
+        return any(True for _ in self._find(variant_id))
 
     def __getitem__(self, variant_id: str) -> StoredVariant:
-        for stored in self._called(variant_id):
+        for stored in self._find(variant_id):
             return stored
         raise KeyError(variant_id)
 
-    def _called(self, variant_id: str) -> Iterator[StoredVariant]:
-        places = np.flatnonzero(self._hashes == hash(variant_id))
-        alike = (self.pictures[int(place)] for place in places)
+    def _find(self, variant_id: str) -> Iterator[StoredVariant]:
+        positions = np.flatnonzero(self._hashes == hash(variant_id))
+        alike = (self.pictures[int(position)] for position in positions)
         return (stored for stored in alike if stored.variant.id == variant_id)
 
 

@@ -37,7 +37,7 @@ class FolderClaimedError(UserError):
         self.different = different
 
 
-def claim_folder(folder: Path, asked: Mapping[str, object], may_differ: frozenset[str] = MAY_DIFFER) -> None:
+def claim_folder(folder: Path, requested: Mapping[str, object], may_differ: frozenset[str] = MAY_DIFFER) -> None:
     """Mark the folder as this run's; one that holds another run's results, or a benchmark, is refused."""
     refuse_benchmark(folder)
     try:
@@ -46,7 +46,7 @@ def claim_folder(folder: Path, asked: Mapping[str, object], may_differ: frozense
         raise UserError(
             f"expected a folder to write into, got '{folder}': {error.strerror}; choose another --out"
         ) from error
-    record = json.loads(json.dumps(asked))
+    record = json.loads(json.dumps(requested))
     path = folder / "run.json"
     if path.is_file():
         earlier = _read_record(path)

@@ -1,4 +1,4 @@
-"""Append-only journal of finished work."""
+"""The append-only journal of finished work, from which a run is resumed."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ class Journal:
         line = json.loads(self._file.readline())
         if line["key"] != key:
             raise UserError(f"the journal {self._path} was changed by another program: remove its folder and run again")
-        found: dict[str, Any] = line["entry"]
-        return found
+        entry: dict[str, Any] = line["entry"]
+        return entry
 
     def __enter__(self) -> Journal:
         return self

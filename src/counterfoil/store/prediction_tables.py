@@ -1,4 +1,4 @@
-"""Variants and predictions tables of a run."""
+"""The result tables of a run: variants.parquet and a table of predictions per model, written and read back."""
 
 from __future__ import annotations
 
@@ -86,26 +86,26 @@ class ResultTables:
     def _open(self, path: Path, columns: Mapping[str, Kind]) -> _Table:
         return _Table(self._stack.enter_context(TableWriter(path, columns)), columns)
 
-    def add_variant(self, sample: Sample, made: RenderedVariant, donor: Provenance = _NO_DONOR) -> None:
+    def add_variant(self, sample: Sample, rendered: RenderedVariant, donor: Provenance = _NO_DONOR) -> None:
         """One row of the manifest; `donor` tells of the photo that lent its background, where one did."""
-        variant = made.variant
+        variant = rendered.variant
         self._variants.add((
             variant.id, sample.id, variant.label, sample.image, sample.mask or "", sample.digest, variant.attribute,
             variant.edit, variant.level, variant.settings, variant.seed, variant.donor_id or "", variant.replicate,
-            self._working_size, made.sha256, made.object_share, made.centre_x, made.centre_y,
+            self._working_size, rendered.sha256, rendered.object_share, rendered.centre_x, rendered.centre_y,
             *sample.provenance, *donor,
         ))  # fmt: skip
 
-    def add_prediction(self, model: str, made: RenderedVariant, prediction: Prediction) -> None:
+    def add_prediction(self, model: str, rendered: RenderedVariant, prediction: Prediction) -> None:
         """One model's answer to one variant."""
-        variant = made.variant
+        variant = rendered.variant
         missing = RANKS - len(prediction.ranked)
         ranked, scores = (*prediction.ranked, *[""] * missing), (*prediction.scores, *[float("nan")] * missing)
         correct = bool(prediction.ranked) and prediction.ranked[0] == variant.label
         self._predictions[model].add((
             variant.id, variant.sample_id, variant.label, variant.attribute, variant.edit, variant.level,
-            variant.replicate, made.object_share, prediction.outcome, correct, prediction.true_score, *ranked, *scores,
-            prediction.text,
+            variant.replicate, rendered.object_share, prediction.outcome, correct, prediction.true_score,
+            *ranked, *scores, prediction.text,
         ))  # fmt: skip
 
     def __enter__(self) -> ResultTables:
@@ -120,7 +120,7 @@ class ResultTables:
         self._stack.__exit__(kind, error, trace)
 
 
-def _distinct_names(models: Sequence[str]) -> Iterator[str]:
+def _make_distinct_names(models: Sequence[str]) -> Iterator[str]:
     """File names for models, numbered where two addresses fold to the same."""
     used: set[str] = set()
     for model in models:
@@ -163,7 +163,7 @@ def read_centres(table: Mapping[str, Any], attributes: Collection[str]) -> dict[
 
 def locate_predictions(folder: Path, models: Sequence[str]) -> dict[str, Path]:
     """Where the answers of each model are."""
-    names = _distinct_names(models)
+    names = _make_distinct_names(models)
     return {model: folder / "predictions" / f"{name}.parquet" for model, name in zip(models, names, strict=True)}
 
 
@@ -177,8 +177,8 @@ def read_run_record(folder: Path) -> dict[str, Any]:
     record: dict[str, Any] = {}
     for name in ("run.json", "summary.json"):
         if (folder / name).is_file():
-            found = _json(folder / name)
-            record |= found.get("run", {}) if name == "summary.json" else found
+            content = _read_record(folder / name)
+            record |= content.get("run", {}) if name == "summary.json" else content
     if not record:
         raise UserError(f"expected run.json or summary.json in '{folder}', found neither")
     return record
@@ -188,7 +188,7 @@ def read_run(folder: Path) -> Run:
     """The record of the run in a folder; what an older run did not note is empty."""
     record = {"command": "", "environment": {}, "samples": 0, "masks": None, **read_run_record(folder)}
     known = {item.name: record[item.name] for item in fields(Run) if item.name in record}
-    applied = {model: _preprocessing(said) for model, said in known.get("preprocessing", {}).items()}
+    applied = {model: _parse_preprocessing(recorded) for model, recorded in known.get("preprocessing", {}).items()}
     lists = {name: tuple(known.get(name, ())) for name in ("models", "notes")}
     return Run(**{**known, **lists, "preprocessing": applied})
 
@@ -202,16 +202,18 @@ def read_skipped(folder: Path) -> list[Skipped]:
         return [Skipped(**row) for row in csv.DictReader(file)]  # type: ignore[arg-type]  # text in, text out
 
 
-def _json(path: Path) -> dict[str, Any]:
+def _read_record(path: Path) -> dict[str, Any]:
     try:
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, OSError) as error:
         raise UserError(f"expected a run's record, got {path}, which cannot be read: {error}") from error
-    return found
+    return content
 
 
-def _preprocessing(said: Mapping[str, Any] | None) -> Preprocessing | None:
-    if said is None:
+def _parse_preprocessing(recorded: Mapping[str, Any] | None) -> Preprocessing | None:
+    if recorded is None:
         return None
-    values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in said.items()}
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in recorded.items()
+    }
     return Preprocessing(**values)

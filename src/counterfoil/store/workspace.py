@@ -1,4 +1,4 @@
-"""Workspace: pictures, manifest, mined, verified."""
+"""The workspace: a folder of pictures with its manifest, and what mining and verification left in it."""
 
 from __future__ import annotations
 
@@ -70,10 +70,10 @@ class Workspace:
     def read(self, stored: StoredVariant) -> NDArray[np.uint8]:
         """The pixels of one picture, (height, width, 3), RGB; raises `Unusable` where that fails."""
         try:
-            data = np.fromfile(self.folder / stored.file, np.uint8)
+            encoded = np.fromfile(self.folder / stored.file, np.uint8)
         except OSError as error:
             raise Unusable(f"{stored.file} cannot be read: {error.strerror}") from error
-        image = cv2.imdecode(data, cv2.IMREAD_COLOR) if data.size else None
+        image = cv2.imdecode(encoded, cv2.IMREAD_COLOR) if encoded.size else None
         if image is None:
             raise Unusable(f"{stored.file} is no picture")
         return np.asarray(cv2.cvtColor(image, cv2.COLOR_BGR2RGB), np.uint8)
@@ -85,23 +85,23 @@ class Workspace:
     @property
     def mined(self) -> MiningResult | None:
         """What mining kept; None where nothing was mined yet."""
-        found = _json(self.folder / "mined.json")
-        return None if found is None else _understood(_mined, found, self.folder / "mined.json")
+        content = _read_json(self.folder / "mined.json")
+        return None if content is None else _parse(_parse_mined, content, self.folder / "mined.json")
 
     def keep_verified(self, verified: VerificationResult) -> Path:
         """Write people's decisions; a measure that is undefined stands as null."""
-        told = asdict(verified)
-        told["agreement"] = {
+        content = asdict(verified)
+        content["agreement"] = {
             question: {measure: None if math.isnan(value) else value for measure, value in measures.items()}
             for question, measures in verified.agreement.items()
         }
-        return write_atomically(self.folder / "verified.json", json.dumps(told, indent=1, allow_nan=False))
+        return write_atomically(self.folder / "verified.json", json.dumps(content, indent=1, allow_nan=False))
 
     @property
     def verified(self) -> VerificationResult | None:
         """People's decisions; None where there are none yet."""
-        found = _json(self.folder / "verified.json")
-        return None if found is None else _understood(_verified, found, self.folder / "verified.json")
+        content = _read_json(self.folder / "verified.json")
+        return None if content is None else _parse(_parse_verified, content, self.folder / "verified.json")
 
     def check_unchanged(self, digest: str, since: str) -> None:
         """Refuse work that was done on other pictures than those that lie here now."""
@@ -120,34 +120,34 @@ class Workspace:
 _T = TypeVar("_T")
 
 
-def _understood(read: Callable[[dict[str, Any]], _T], found: dict[str, Any], path: Path) -> _T:
+def _parse(read: Callable[[dict[str, Any]], _T], content: dict[str, Any], path: Path) -> _T:
     try:
-        return read(found)
+        return read(content)
     except (KeyError, TypeError, AttributeError) as error:
         raise UserError(f"expected {path} as counterfoil writes it, which it is not: {error}; make it again") from error
 
 
-def _mined(found: dict[str, Any]) -> MiningResult:
-    return MiningResult(**{**found, "kept": tuple(found["kept"])})
+def _parse_mined(content: dict[str, Any]) -> MiningResult:
+    return MiningResult(**{**content, "kept": tuple(content["kept"])})
 
 
-def _verified(found: dict[str, Any]) -> VerificationResult:
+def _parse_verified(content: dict[str, Any]) -> VerificationResult:
     agreement = {
         question: {measure: math.nan if value is None else value for measure, value in measures.items()}
-        for question, measures in found["agreement"].items()
+        for question, measures in content["agreement"].items()
     }
-    decisions = tuple(Decision(**row) for row in found["decisions"])
-    records = tuple(AnnotatorRecord(**row) for row in found.get("records", ()))
-    doubts = tuple(found.get("doubts", ()))
-    told = {**found, "agreement": agreement, "decisions": decisions, "records": records, "doubts": doubts}
-    return VerificationResult(**told)
+    decisions = tuple(Decision(**row) for row in content["decisions"])
+    records = tuple(AnnotatorRecord(**row) for row in content.get("records", ()))
+    doubts = tuple(content.get("doubts", ()))
+    fields = {**content, "agreement": agreement, "decisions": decisions, "records": records, "doubts": doubts}
+    return VerificationResult(**fields)
 
 
-def _json(path: Path) -> dict[str, Any] | None:
+def _read_json(path: Path) -> dict[str, Any] | None:
     if not path.is_file():
         return None
     try:
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise UserError(f"expected JSON in {path}, which is damaged: {error}; make it again") from error
-    return found
+    return content
