@@ -12,7 +12,7 @@ from PIL import Image
 from skimage import data
 from torchvision.transforms import v2
 
-from counterfoil.edits.background_colour import with_hue_turned
+from counterfoil.edits.background_colour import turn_hue
 from counterfoil.edits.cutout import Cutout, paste, place
 
 SIDE = 400
@@ -60,4 +60,4 @@ def _moved_by_torchvision() -> Any:
 
 MOVE = Pair("affine of an RGBA object, over a background", _moved_by_torchvision, lambda: place(CUT, _matrix(), BEHIND))
 PASTE = Pair("composite", lambda: np.asarray(Image.composite(*PICTURES)), lambda: paste(CUT, BEHIND))
-HUE = Pair("hue", lambda: v2.functional.adjust_hue(COLOURS, HUE_SHARE), lambda: with_hue_turned(OBJECT, HUE_STEP))
+HUE = Pair("hue", lambda: v2.functional.adjust_hue(COLOURS, HUE_SHARE), lambda: turn_hue(OBJECT, HUE_STEP))

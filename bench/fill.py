@@ -19,8 +19,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edits.fill import filled_background, hole_of, smooth_fill
-from counterfoil.edits.matting import soft_alpha
+from counterfoil.edits.fill import fill_background, fill_smoothly, find_hole
+from counterfoil.edits.matting import estimate_alpha
 from counterfoil.errors import Unusable
 from counterfoil.painters.background_painter import ObjectRemover, remove_object
 from counterfoil.sources.pixels import read_mask, read_photo
@@ -56,7 +56,7 @@ Fill: TypeAlias = Callable[[Case], Bytes]
 
 
 def ours(case: Case) -> Bytes:
-    return filled_background(case.image, case.alpha)
+    return fill_background(case.image, case.alpha)
 
 
 def telea(case: Case) -> Bytes:
@@ -68,7 +68,7 @@ def navier_stokes(case: Case) -> Bytes:
 
 
 def smooth(case: Case) -> Bytes:
-    return smooth_fill(case.image, hole_of(case.alpha))
+    return fill_smoothly(case.image, find_hole(case.alpha))
 
 
 def painted(settings: str) -> Fill:
@@ -77,13 +77,13 @@ def painted(settings: str) -> Fill:
     brush = ObjectRemover(float(strength), int(steps), 0.0, resample=int(times))
 
     def fill(case: Case) -> Bytes:
-        return remove_object(case.image, ours(case), hole_of(case.alpha), brush, np.random.default_rng(0))
+        return remove_object(case.image, ours(case), find_hole(case.alpha), brush, np.random.default_rng(0))
 
     return fill
 
 
 def _inpainted(case: Case, method: int) -> Bytes:
-    hole = hole_of(case.alpha).astype(np.uint8)
+    hole = find_hole(case.alpha).astype(np.uint8)
     return np.asarray(cv2.inpaint(case.image, hole, 5, method), np.uint8)
 
 
@@ -98,7 +98,7 @@ def cases(images: Path, masks: Path, count: int) -> Iterator[Case]:
     found = 0
     for number, photo in enumerate(photos[:: max(1, len(photos) // (2 * count))]):
         image, mask = _reduced(read_photo(photo), read_mask(masks / photo.parent.name / f"{photo.stem}.png"))
-        case = _case(image, soft_alpha(image, mask), np.random.default_rng(number))
+        case = _case(image, estimate_alpha(image, mask), np.random.default_rng(number))
         if case is not None and found < count:
             found += 1
             yield case
@@ -113,7 +113,7 @@ def _reduced(image: Bytes, mask: Bytes) -> tuple[Bytes, Bytes]:
 
 def _case(image: Bytes, alpha: Bytes, rng: np.random.Generator) -> Case | None:
     """The object's own shape, moved to where nothing but background is."""
-    own = hole_of(alpha)
+    own = find_hole(alpha)
     share = float((alpha > 127).mean())
     if share == 0:
         return None
@@ -121,7 +121,7 @@ def _case(image: Bytes, alpha: Bytes, rng: np.random.Generator) -> Case | None:
     for attempt in range(TRIES):
         factor = (wanted / share) ** 0.5 * (1 - 0.6 * attempt / TRIES)
         shape = _moved(alpha, factor, rng)
-        if shape is not None and not (hole_of(shape) & own).any():
+        if shape is not None and not (find_hole(shape) & own).any():
             return Case(image, np.maximum(alpha, shape), shape > 127)
     return None
 

@@ -3,7 +3,7 @@
     python bench/paint.py [--steps 10] [--batches 1 16 64 128] [--photos 4] [--torch cuda]
 
 The CPU part times the steps that an edit adds around the network: schedule, blending, complexity guidance. The GPU
-part runs where torch sees one: the sampler with its copies, the easel that threads share, and the share of the card's
+part runs where torch sees one: the sampler with its copies, the batcher that threads share, and the share of the card's
 own speed at a large matrix product. Last, on both, the whole door: `build` with lambda -20, 0 and 20 from photos.
 `bench/paint_ways.py` says where the time of a pass goes.
 """
@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from counterfoil.painters.background_batches import ROWS, GpuBatcher, Guides
-from counterfoil.painters.background_model import background_model
+from counterfoil.painters.background_model import load_background_model
 from counterfoil.painters.guidance import complexity_guide
 from counterfoil.painters.sampler import Scene, ratios, sample_background
 
@@ -55,7 +55,7 @@ def best_seconds(work: Callable[[], object], times: int) -> float:
 
 def cpu(steps: int) -> None:
     """One edit as a multiple of one pass, and whether a batch would help."""
-    model, one = background_model(), scene(1)
+    model, one = load_background_model(), scene(1)
     planes = np.concatenate([one.background, one.colours, one.known], 1)
     guide = complexity_guide(GUIDANCE, STRENGTH)
     one_pass = best_seconds(lambda: model(planes, 0.0), 8)
@@ -66,11 +66,11 @@ def cpu(steps: int) -> None:
 
 
 def gpu(device: str, steps: int, batches: Sequence[int]) -> None:
-    """The sampler, copies included, by arithmetic and batch; then many threads at one easel."""
+    """The sampler, copies included, by arithmetic and batch; then many threads at one batcher."""
     import torch
 
+    from counterfoil.painters.background_batches import load_torch_model
     from counterfoil.painters.background_batches import sample_on_device as painted_on
-    from counterfoil.painters.background_batches import torch_model
 
     operations, peak = pass_operations(), matrix_peak(torch, device)
     print(f"{torch.cuda.get_device_name() if device == 'cuda' else device}, torch {torch.__version__};"
@@ -83,22 +83,22 @@ def gpu(device: str, steps: int, batches: Sequence[int]) -> None:
         print(f"| {name} | {speed:.1f} pictures/s | {speed * steps * operations / peak:.1%} of the peak |", flush=True)
 
     for kind in ("f32", "TF32", "bf16"):
-        model = torch_model(device, half=kind == "bf16")
+        model = load_torch_model(device, half=kind == "bf16")
         torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = kind == "TF32"
         for count in batches:
             work = partial(painted_on, device, model, scene(count), schedule, guide)
             row(f"sampler, {kind}, {count} at a time", count, work)
     torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
-    easel = GpuBatcher(device, torch_model(device))
+    batcher = GpuBatcher(device, load_torch_model(device))
     for threads in (1, ROWS, 2 * ROWS):
-        row(f"easel, f32, {threads} threads", 4 * threads, partial(at_easel, easel, schedule, threads))
+        row(f"batcher, f32, {threads} threads", 4 * threads, partial(at_easel, batcher, schedule, threads))
 
 
-def at_easel(easel: GpuBatcher, schedule: Sequence[float], threads: int) -> None:
+def at_easel(batcher: GpuBatcher, schedule: Sequence[float], threads: int) -> None:
     """Four pictures for each thread, as edits ask for them."""
     one, guides = scene(1), Guides(complexity_guide(GUIDANCE, STRENGTH))
     with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(lambda _: easel.painted(one, schedule, guides), range(4 * threads)))
+        list(pool.map(lambda _: batcher.paint(one, schedule, guides), range(4 * threads)))
 
 
 def pass_operations() -> float:

@@ -21,7 +21,6 @@ import torch
 import transformers
 
 from counterfoil.painters.diffusers_painter import DiffusersPainter
-from counterfoil.painters.diffusers_pipeline import LoadedPipeline
 from counterfoil.painters.painter_protocol import PaintOptions, PaintRequest
 
 PLAIN = 8  # pictures of the plain loop
@@ -90,7 +89,9 @@ def rate(work: Callable[[], object], pictures: int) -> float:
 
 def painter(made: Any, batch: int, steps: int, size: int) -> DiffusersPainter:
     options = PaintOptions(device="cuda", batch_size=batch, steps=steps, size=size)
-    return DiffusersPainter(LoadedPipeline("bench", "pictures", made, "random", "cuda", options))
+    return DiffusersPainter(
+        name="bench", paints="pictures", pipeline=made, revision="random", device="cuda", options=options
+    )
 
 
 def main() -> None:

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from counterfoil.painters.background_batches import ROWS, GpuBatcher, Guides, sample_on_device, torch_model
-from counterfoil.painters.background_model import read_background_weights, weights_file
+from counterfoil.painters.background_batches import ROWS, GpuBatcher, Guides, load_torch_model, sample_on_device
+from counterfoil.painters.background_model import read_background_weights, read_weights_file
 from counterfoil.painters.background_network import BackgroundNetwork
 from counterfoil.painters.guidance import complexity_guide
 from counterfoil.painters.sampler import Scene, ratios
@@ -33,7 +33,7 @@ def network(device: str) -> Any:
     """The shipped network."""
     made = BackgroundNetwork().eval().to(device)
     made.load_state_dict(
-        {name: torch.from_numpy(array) for name, array in read_background_weights(weights_file()).items()}
+        {name: torch.from_numpy(array) for name, array in read_background_weights(read_weights_file()).items()}
     )
     return made.requires_grad_(False)
 
@@ -150,7 +150,7 @@ def profiled(device: str, count: int, out: Path | None) -> None:
     for half in (False, True):
         guide = complexity_guide(GUIDANCE, STRENGTH)
         work = partial(
-            sample_on_device, device, torch_model(device, half), scene(count), ratios(STRENGTH, STEPS), guide
+            sample_on_device, device, load_torch_model(device, half), scene(count), ratios(STRENGTH, STEPS), guide
         )
         work()
         with profile(activities=kinds) as found:
@@ -164,15 +164,15 @@ def profiled(device: str, count: int, out: Path | None) -> None:
 
 def compare_batches(device: str, half: bool) -> None:
     """The same picture alone, in full batches at every place, and in batches of other sizes: levels that differ."""
-    model, schedule, many = torch_model(device, half), ratios(STRENGTH, STEPS), scene(64)
+    model, schedule, many = load_torch_model(device, half), ratios(STRENGTH, STEPS), scene(64)
     guide = complexity_guide(GUIDANCE, STRENGTH)
-    easel, kind = GpuBatcher(device, model), "bf16" if half else "f32"
-    alone = np.concatenate([easel.painted(rows(many, slice(n, n + 1)), schedule, Guides(guide)) for n in range(ROWS)])
-    shared = easel.painted(many, schedule, Guides(guide))[:ROWS]
-    turned = easel.painted(rows(many, slice(ROWS - 1, None, -1)), schedule, Guides(guide))[::-1]
-    again = easel.painted(many, schedule, Guides(guide))[:ROWS]
+    batcher, kind = GpuBatcher(device, model), "bf16" if half else "f32"
+    alone = np.concatenate([batcher.paint(rows(many, slice(n, n + 1)), schedule, Guides(guide)) for n in range(ROWS)])
+    shared = batcher.paint(many, schedule, Guides(guide))[:ROWS]
+    turned = batcher.paint(rows(many, slice(ROWS - 1, None, -1)), schedule, Guides(guide))[::-1]
+    again = batcher.paint(many, schedule, Guides(guide))[:ROWS]
     for told, other in (("among others", shared), ("at another place", turned), ("once more", again)):
-        print(f"| easel, {kind}, {ROWS} rows | alone and {told} | {told_apart(alone, other)} |", flush=True)
+        print(f"| batcher, {kind}, {ROWS} rows | alone and {told} | {told_apart(alone, other)} |", flush=True)
     for size in (1, 8, 64):
         found = sample_on_device(device, model, rows(many, slice(0, size)), schedule, guide)
         print(f"| sampler, {kind} | rows of {size} and {ROWS} | {told_apart(found[:1], alone[:1])} |", flush=True)

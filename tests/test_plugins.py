@@ -104,7 +104,7 @@ OLD_FORM = """
 from dataclasses import dataclass
 import numpy as np
 from counterfoil import Picture
-from counterfoil.edits.cutout import background_of, on_background
+from counterfoil.edits.subject import Subject
 
 @dataclass(frozen=True)
 class Halved:
@@ -116,7 +116,7 @@ class Halved:
         return self.donors
 
     def __call__(self, picture, rng, donor):
-        return on_background(picture, background_of(picture) // 2)
+        return Subject(picture).on_background(Subject(picture).background // 2)
 """
 
 

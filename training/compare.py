@@ -24,9 +24,10 @@ from counterfoil.assets.cache import cache_folder, fetch_asset
 from counterfoil.assets.networks import build_onnx_file
 from counterfoil.assets.onnx_session import open_onnx_session
 from counterfoil.edits.complexity import complexity
-from counterfoil.edits.cutout import background_of, cutout, paste
+from counterfoil.edits.cutout import paste
+from counterfoil.edits.subject import Subject
 from counterfoil.errors import Unusable
-from counterfoil.painters.background_model import Predictor, loaded_model
+from counterfoil.painters.background_model import Predictor, open_background_model
 from counterfoil.painters.sampler import Scene, ratios, sample_background
 from counterfoil.sources.pixels import read_mask, read_photo
 from counterfoil.types import Picture
@@ -62,9 +63,10 @@ def pictures(images: Path, masks: Path, count: int) -> list[Picture]:
 
 def repainted(model: Predictor, picture: Picture, schedule: Sequence[float], seed: int) -> Bytes:
     """The photo with its background painted anew, without any guidance."""
-    cut = cutout(picture)
+    cut = Subject(picture).cutout
     background, colours = (
-        (plane.astype(np.float32) / 127.5 - 1).transpose(2, 0, 1)[None] for plane in (background_of(picture), cut.image)
+        (plane.astype(np.float32) / 127.5 - 1).transpose(2, 0, 1)[None]
+        for plane in (Subject(picture).background, cut.image)
     )
     known = (cut.alpha >= 230).astype(np.float32)[None, None]
     noise = np.random.default_rng(seed).standard_normal(background.shape, np.float32)
@@ -144,7 +146,7 @@ def main() -> None:
     given = pictures(asked.images, asked.masks, asked.count)
     print("| weights | c / original | spread | texture | Frechet |\n|---|---|---|---|---|")
     for weights in asked.weights:
-        found = figures(loaded_model(weights.read_bytes()), given, ratios(asked.strength, asked.steps))
+        found = figures(open_background_model(weights.read_bytes()), given, ratios(asked.strength, asked.steps))
         print(f"| {weights.name} | {found[0]:.3f} | {found[1]:.3f} | {found[2]:.3f} | {found[3]:.1f} |", flush=True)
 
 

@@ -15,7 +15,7 @@ from PIL import Image
 
 from counterfoil.assets.cache import fetch_asset
 from counterfoil.edits.edit_protocol import Edit
-from counterfoil.edits.matting import soft_alpha
+from counterfoil.edits.matting import estimate_alpha
 from counterfoil.edits.registry import EDITS, edit_named
 from counterfoil.errors import Unusable
 from counterfoil.sources.pixels import read_photo
@@ -63,7 +63,7 @@ def _small(image: NDArray[np.uint8], mask: NDArray[np.uint8]) -> Picture:
     small, alpha = (
         np.asarray(cv2.resize(plane, size, interpolation=cv2.INTER_AREA), np.uint8) for plane in (image, mask)
     )
-    return Picture(small, soft_alpha(small, alpha))
+    return Picture(small, estimate_alpha(small, alpha))
 
 
 def _cell(image: NDArray[np.uint8]) -> NDArray[np.uint8]:

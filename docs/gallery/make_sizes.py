@@ -16,7 +16,7 @@ from PIL import Image
 from counterfoil.assets.cache import fetch_asset
 from counterfoil.edits.cutout import background_of, cutout, on_background
 from counterfoil.edits.painted import SURELY_OBJECT, PaintedComplexity
-from counterfoil.painters.background_model import background_model
+from counterfoil.painters.background_model import load_background_model
 from counterfoil.painters.guidance import complexity_guide, fourier_complexity
 from counterfoil.painters.sampler import Array, Scene, ratios, sample_background
 from counterfoil.sources.pixels import read_photo
@@ -79,7 +79,7 @@ def _tiled(planes: Array, ratio: float) -> Array:
     window = np.outer(*[np.minimum(ramp, ramp[::-1])] * 2)
     for rows in _places(planes.shape[-2]):
         for columns in _places(planes.shape[-1]):
-            tile = background_model()(np.ascontiguousarray(planes[..., rows, columns]), ratio)
+            tile = load_background_model()(np.ascontiguousarray(planes[..., rows, columns]), ratio)
             total[..., rows, columns] += tile * window
             weights[rows, columns] += window
     return total / weights

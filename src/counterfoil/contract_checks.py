@@ -10,7 +10,7 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edits.edit_protocol import Edit, Needs, Supplied, adapted
+from counterfoil.edits.edit_protocol import Edit, Needs, Supplied, adapt_old_edit
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import Unusable
 from counterfoil.painters.painter_protocol import Painted, Painter, PaintRefused, PaintRequest
@@ -59,7 +59,7 @@ def _as_edit(edit: object) -> Edit:
         raise ContractError("an edit is a dataclass: its fields are its settings")
     if isinstance(edit, Edit):
         return edit
-    return adapted(type(edit))(**{field.name: getattr(edit, field.name) for field in fields(edit)})
+    return adapt_old_edit(type(edit))(**{field.name: getattr(edit, field.name) for field in fields(edit)})
 
 
 def _check_declaration(edit: Edit) -> None:

@@ -1,7 +1,4 @@
-"""Painted backgrounds that a surrogate finds hard.
-
-Donor or worst background resolved before rendering; any variant as pixels: read, mask, reduce, edit.
-"""
+"""The pixels of a variant: its photo read, masked, reduced and edited, with its donors and choices resolved."""
 
 from __future__ import annotations
 
@@ -24,19 +21,19 @@ from counterfoil.edits.seeds import id_of_choice, seed_of_attempt
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import Unusable, UserError
 from counterfoil.models.model_loaders import load_model
-from counterfoil.segmentation import Segmenter, segmenter_for
+from counterfoil.segmentation import Segmenter, make_segmenter
 from counterfoil.sources.source_loaders import open_source
 from counterfoil.study.runs import Study
 from counterfoil.study.thumbnails import PictureLoader
 from counterfoil.types import DonorRule, Model, Picture, Run, Sample, Source, Variant
 
-_BYTES_IN_MEMORY = 768 * 2**20  # of samples and donors with their cut-outs; bounds memory whatever the number of photos
-_ATTEMPTS = 16  # donors tried where the planned one cannot be used
+_BYTES_IN_MEMORY = 768 * 2**20  # of photos with their cutouts; bounds memory whatever the number of photos
+_ATTEMPTS = 16  # other donors tried where the planned one cannot be used
 
 
 @dataclass(frozen=True, kw_only=True)
 class Renderer:
-    """Resolves and renders variants; several threads may use one studio."""
+    """Resolves and renders variants; several threads may use one renderer."""
 
     source: Source
     samples: Mapping[str, Sample]
@@ -45,11 +42,11 @@ class Renderer:
     surrogates: dict[str, Model] = field(default_factory=dict)  # by address; others are loaded when asked for
     _subjects: OrderedDict[str, Subject] = field(default_factory=OrderedDict, repr=False, compare=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
-    _loading: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+    _load_lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     @cached_property
     def donors(self) -> Donors:
-        """Who may lend a background."""
+        """The choice of donors among the samples."""
         return Donors(self.samples.values())
 
     def subject(self, sample_id: str) -> Subject:
@@ -78,9 +75,9 @@ class Renderer:
         subject = self.subject(str(variant.sample_id))
         if variant.attribute == "original":
             return subject.photo
-        edit = _edit(variant.edit, variant.settings)
-        donors = [] if variant.donor_id is None else [self._donor(variant.donor_id)]
-        supplied, rng = self._supplied(variant, edit.needs, donors), np.random.default_rng(variant.seed)
+        edit = _load_edit(variant.edit, variant.settings)
+        donors = [] if variant.donor_id is None else [self._read_donor(variant.donor_id)]
+        supplied, rng = self._supply(variant, edit.needs, donors), np.random.default_rng(variant.seed)
         if edit.needs.photo:
             return resize_to_working_size(edit.apply(subject.at_full_size, rng, supplied), self.working_size)
         return edit.apply(subject, rng, supplied)
@@ -89,88 +86,82 @@ class Renderer:
         """The variant with its choices made; from then on neither chance nor a choosing model is needed."""
         if variant.attribute == "original":
             return variant
-        edit = _edit(variant.edit, variant.settings)
-        lenders = self._lenders(variant, edit.needs)
-        if edit.needs.donor is not None and not lenders:
+        edit = _load_edit(variant.edit, variant.settings)
+        donors = self._choose_donors(variant, edit.needs)
+        if edit.needs.donor is not None and not donors:
             raise Unusable("none of 0 donors has a background to lend")
-        donors = [self._donor(lender.id) for lender in lenders]
-        supplied = self._supplied(variant, edit.needs, donors)
+        supplied = self._supply(variant, edit.needs, [self._read_donor(donor.id) for donor in donors])
         subject = self.subject(str(variant.sample_id))
         resolution = edit.resolve(subject.at_full_size if edit.needs.photo else subject, supplied)
         if resolution.edit != edit:
-            variant = _with_settings(variant, resolution.edit)
-        if edit.needs.candidates > 1 or (lenders and lenders[0].id != variant.donor_id):
-            return _lent_by(variant, lenders[resolution.donor])
+            settings = json.dumps(settings_of(resolution.edit), sort_keys=True)
+            variant = replace(variant, id=id_of_choice(variant.id, settings), settings=settings)
+        if edit.needs.candidates > 1 or (donors and donors[0].id != variant.donor_id):
+            donor = donors[resolution.donor]
+            return replace(variant, id=id_of_choice(variant.id, donor.digest), donor_id=donor.id)
         return variant
 
     def candidates(self, variant: Variant) -> list[Sample]:
-        """The donors that `resolve` chooses from: different ones, each drawn by a seed of its own; fewer where the set
-        has fewer, none for edits that do not choose."""
-        needs = Needs() if variant.attribute == "original" else _edit(variant.edit, variant.settings).needs
+        """The donors that `resolve` chooses from: different ones, each drawn by a seed of its own.
+
+        Fewer where the set has fewer, none for edits that do not choose.
+        """
+        needs = Needs() if variant.attribute == "original" else _load_edit(variant.edit, variant.settings).needs
         if needs.donor is None or needs.candidates < 2:
             return []
         drawn: dict[str, Sample] = {}
         for attempt in range(4 * needs.candidates):
-            lender = self._lender(variant, needs.donor, attempt)
-            if lender is not None and len(drawn) < needs.candidates:
-                drawn.setdefault(lender.id, lender)
+            donor = self._draw_donor(variant, needs.donor, attempt)
+            if donor is not None and len(drawn) < needs.candidates:
+                drawn.setdefault(donor.id, donor)
         return list(drawn.values())
 
-    def _lenders(self, variant: Variant, needs: Needs) -> list[Sample]:
+    def _choose_donors(self, variant: Variant, needs: Needs) -> list[Sample]:
         """The donors whose photos can be used, of those that the edit asks for."""
         if variant.donor_id is None or needs.donor is None:
             return []
         if needs.candidates > 1:
-            return [lender for lender in self.candidates(variant) if self._is_usable(lender)]
+            return [donor for donor in self.candidates(variant) if self._is_usable(donor)]
         planned = self.samples[variant.donor_id]
         if self._is_usable(planned):
             return [planned]
         # A broken photo shall not cost a good one its variant: the next donors in line are tried.
         for attempt in range(_ATTEMPTS):
-            lender = self._lender(variant, needs.donor, attempt)
-            if lender is not None and self._is_usable(lender):
-                return [lender]
-        return [planned]  # which then says why it cannot be used
+            donor = self._draw_donor(variant, needs.donor, attempt)
+            if donor is not None and self._is_usable(donor):
+                return [donor]
+        return [planned]  # reading it raises the reason why it cannot be used
 
-    def _lender(self, variant: Variant, rule: DonorRule, attempt: int) -> Sample | None:
+    def _draw_donor(self, variant: Variant, rule: DonorRule, attempt: int) -> Sample | None:
         sample = self.samples[str(variant.sample_id)]
         return self.donors.choose(sample, rule, seed_of_attempt(variant.seed, attempt))
 
-    def _is_usable(self, lender: Sample) -> bool:
+    def _is_usable(self, donor: Sample) -> bool:
         try:
-            self.subject(lender.id)
+            self.subject(donor.id)
         except Unusable:
             return False
         return True
 
-    def _donor(self, sample_id: str) -> Subject:
+    def _read_donor(self, sample_id: str) -> Subject:
         try:
             return self.subject(sample_id)
         except Unusable as error:
             raise Unusable(f"the donor {sample_id} cannot be used: {error}") from error
 
-    def _supplied(self, variant: Variant, needs: Needs, donors: Sequence[Subject]) -> Supplied:
-        load = None if needs.surrogate is None else partial(self._surrogate, needs.surrogate)
+    def _supply(self, variant: Variant, needs: Needs, donors: Sequence[Subject]) -> Supplied:
+        load = None if needs.surrogate is None else partial(self._load_surrogate, needs.surrogate)
         return Supplied(label=variant.label, seed=variant.seed, donors=donors, load_surrogate=load)
 
-    def _surrogate(self, address: str) -> Model:
-        with self._loading:
+    def _load_surrogate(self, address: str) -> Model:
+        with self._load_lock:
             if address not in self.surrogates:
                 self.surrogates[address] = load_model(address)
             return self.surrogates[address]
 
 
-def _with_settings(variant: Variant, edit: Edit) -> Variant:
-    settings = json.dumps(settings_of(edit), sort_keys=True)
-    return replace(variant, id=id_of_choice(variant.id, settings), settings=settings)
-
-
-def _lent_by(variant: Variant, donor: Sample) -> Variant:
-    return replace(variant, id=id_of_choice(variant.id, donor.digest), donor_id=donor.id)
-
-
 @lru_cache(maxsize=1024)
-def _edit(name: str, settings: str) -> Edit:
+def _load_edit(name: str, settings: str) -> Edit:
     return edit_named(name, json.loads(settings))
 
 
@@ -182,22 +173,21 @@ def resize_to_working_size(picture: Picture, working_size: int | None) -> Pictur
     scale = working_size / min(height, width)
     size = (round(width * scale), round(height * scale))
     trimap = set(np.unique(picture.alpha).tolist()) == {0, 128, 255}
-    how = cv2.INTER_NEAREST if trimap else cv2.INTER_AREA  # "unknown" must not blend into a graded edge
+    method = cv2.INTER_NEAREST if trimap else cv2.INTER_AREA  # "unknown" must not blend into a graded edge
     image = cv2.resize(picture.image, size, interpolation=cv2.INTER_AREA)
-    return Picture(
-        np.asarray(image, np.uint8), np.asarray(cv2.resize(picture.alpha, size, interpolation=how), np.uint8)
-    )
+    alpha = cv2.resize(picture.alpha, size, interpolation=method)
+    return Picture(np.asarray(image, np.uint8), np.asarray(alpha, np.uint8))
 
 
-def variant_renderer(study: Study) -> PictureLoader:
-    """Makes variants of a recorded run again; gives None where the photo is gone."""
+def make_variant_renderer(study: Study) -> PictureLoader:
+    """A function that renders variants of a recorded run again; it gives None where the photo is gone."""
 
     @cache
-    def studio() -> Renderer | None:
-        return _studio(study.manifest, study.runs[0])
+    def renderer() -> Renderer | None:
+        return _make_renderer(study.manifest, study.runs[0])
 
     def make(variant: Variant) -> Picture | None:
-        opened = studio()
+        opened = renderer()
         if opened is None:
             return None
         try:
@@ -208,21 +198,20 @@ def variant_renderer(study: Study) -> PictureLoader:
     return make
 
 
-def _studio(table: Mapping[str, NDArray[Any]], run: Run) -> Renderer | None:
-    """A studio over the run's own photos and masks; None where masks came from a segmenter, which is not loaded."""
+def _make_renderer(table: Mapping[str, NDArray[Any]], run: Run) -> Renderer | None:
+    """A renderer over the run's own photos and masks; None where masks came from a segmenter, which is not loaded."""
     first = {name: row for row, name in reversed(list(enumerate(table["sample_id"])))}
-    samples = {name: _sample(table, name, row) for name, row in first.items()}
+    samples = {name: _read_sample(table, name, row) for name, row in first.items()}
     if not samples or any(sample.mask is None for sample in samples.values()):
         return None
-    working_size = int(table["working_size"][0]) or None
     return Renderer(
         source=open_source(run.images, run.masks),
         samples=samples,
-        working_size=working_size,
-        segmenter=segmenter_for(list(samples.values())),
+        working_size=int(table["working_size"][0]) or None,
+        segmenter=make_segmenter(list(samples.values())),
     )
 
 
-def _sample(table: Mapping[str, NDArray[Any]], name: str, row: int) -> Sample:
+def _read_sample(table: Mapping[str, NDArray[Any]], name: str, row: int) -> Sample:
     image, mask, label, digest = (table[column][row] for column in ("image", "mask", "label", "sample_digest"))
     return Sample(id=name, label=label, image=image, mask=mask or None, digest=digest)

@@ -23,7 +23,7 @@ from counterfoil.models.model_loaders import load_model
 from counterfoil.models.model_options import ModelOptions
 from counterfoil.recipes.edit_recipe import Recipe, Step, load_recipe
 from counterfoil.rendering import Renderer
-from counterfoil.segmentation import segmenter_for
+from counterfoil.segmentation import make_segmenter
 from counterfoil.types import Model, Picture, Run, Sample, Skipped, Source, Variant
 from counterfoil.worker_pool import cores
 
@@ -94,7 +94,7 @@ class RunPlan:
         samples = {sample.id: sample for sample in self.samples}
         return Renderer(
             source=self.config.source, samples=samples, working_size=self.recipe.working_size,
-            segmenter=segmenter_for(self.samples), surrogates=dict(self.surrogates),
+            segmenter=make_segmenter(self.samples), surrogates=dict(self.surrogates),
         )  # fmt: skip
 
     @property

@@ -1,4 +1,4 @@
-"""Plausibility of a mask; U2-Netp saliency network."""
+"""The object's mask where a photo has none: the U2-Netp saliency network, and a check of what it gives."""
 
 from __future__ import annotations
 
@@ -18,14 +18,50 @@ from counterfoil.errors import Unsegmented
 from counterfoil.types import Sample
 
 Segmenter = Callable[[NDArray[np.uint8]], NDArray[np.uint8]]
-
-
 SMALLEST_SHARE = 0.01
 LARGEST_SHARE = 0.90
 LARGEST_PIECE_SHARE = 0.80  # below this the mask is many pieces, not an object
+_SIDE = 320  # pixels of the network's input
+_MEAN = np.array((0.485, 0.456, 0.406), np.float32)
+_STD = np.array((0.229, 0.224, 0.225), np.float32)
 
 
-def mask_fault(alpha: NDArray[np.uint8]) -> str | None:
+@dataclass(frozen=True)
+class U2Netp:
+    """Makes an alpha out of a photo; implausible ones raise `Unsegmented`."""
+
+    weights: Path
+
+    @cached_property
+    def _session(self) -> Any:
+        return open_onnx_session(self.weights)
+
+    def __call__(self, image: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """The object's alpha, (height, width)."""
+        alpha = self.salience(image)
+        if fault := find_mask_fault(alpha):
+            raise Unsegmented(fault)
+        return alpha
+
+    def salience(self, image: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """The network's own map, stretched to 0..255, at the photo's size."""
+        small = cv2.resize(image, (_SIDE, _SIDE), interpolation=cv2.INTER_AREA).astype(np.float32)
+        ready = (small / max(float(small.max()), 1e-6) - _MEAN) / _STD
+        source, target = self._session.get_inputs()[0].name, self._session.get_outputs()[0].name
+        salience = self._session.run([target], {source: ready.transpose(2, 0, 1)[None]})[0][0, 0]
+        stretched = (salience - salience.min()) / max(float(salience.max() - salience.min()), 1e-6)
+        full = cv2.resize(stretched, (image.shape[1], image.shape[0]), interpolation=cv2.INTER_LINEAR)
+        return np.asarray(np.rint(full.clip(0, 1) * 255), np.uint8)
+
+
+def make_segmenter(samples: Sequence[Sample]) -> Segmenter:
+    """The segmenter of these samples; its weights are fetched only where a photo has no mask."""
+    if all(sample.mask is not None for sample in samples):
+        return U2Netp(Path())
+    return U2Netp(fetch_asset("u2netp"))
+
+
+def find_mask_fault(alpha: NDArray[np.uint8]) -> str | None:
     """Why this mask is implausible, or None where it looks right."""
     hard = (alpha >= 128).astype(np.uint8)
     share = float(hard.mean())
@@ -47,45 +83,3 @@ def _largest_piece(hard: NDArray[np.uint8]) -> float:
 
 def _sides_touched(hard: NDArray[np.uint8]) -> int:
     return sum(bool(side.any()) for side in (hard[0], hard[-1], hard[:, 0], hard[:, -1]))
-
-
-_SIDE = 320
-_MEAN = np.array((0.485, 0.456, 0.406), np.float32)
-_STD = np.array((0.229, 0.224, 0.225), np.float32)
-
-
-@dataclass(frozen=True)
-class U2Netp:
-    """Makes an alpha out of a photo; implausible ones raise `Unsegmented`."""
-
-    weights: Path
-
-    @cached_property
-    def _session(self) -> Any:
-        return open_onnx_session(self.weights)
-
-    def __call__(self, image: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """The object's alpha, (height, width)."""
-        alpha = self.salience(image)
-        if fault := mask_fault(alpha):
-            raise Unsegmented(fault)
-        return alpha
-
-    def salience(self, image: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """The network's own map, stretched to 0..255, at the photo's size."""
-        small = cv2.resize(image, (_SIDE, _SIDE), interpolation=cv2.INTER_AREA).astype(np.float32)
-        ready = (small / max(float(small.max()), 1e-6) - _MEAN) / _STD
-        name = self._session.get_inputs()[0].name
-        found = self._session.run([self._session.get_outputs()[0].name], {name: ready.transpose(2, 0, 1)[None]})[0][
-            0, 0
-        ]
-        stretched = (found - found.min()) / max(float(found.max() - found.min()), 1e-6)
-        full = cv2.resize(stretched, (image.shape[1], image.shape[0]), interpolation=cv2.INTER_LINEAR)
-        return np.asarray(np.rint(full.clip(0, 1) * 255), np.uint8)
-
-
-def segmenter_for(samples: Sequence[Sample]) -> Segmenter:
-    """The segmenter's weights are fetched only where a photo has no mask."""
-    if all(sample.mask is not None for sample in samples):
-        return U2Netp(Path())
-    return U2Netp(fetch_asset("u2netp"))

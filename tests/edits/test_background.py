@@ -8,8 +8,9 @@ import pytest
 from skimage.filters import gaussian
 
 from counterfoil.edits.background import BackgroundSwap
-from counterfoil.edits.cutout import background_of, cover, cutout
+from counterfoil.edits.cutout import cover
 from counterfoil.edits.registry import edit_named
+from counterfoil.edits.subject import Subject
 from counterfoil.errors import Unusable, UserError
 from counterfoil.types import Picture
 from edit_pictures import blob_on_grass, cat, ellipse, rocket, texture
@@ -32,7 +33,7 @@ def test_a_plain_colour_comes_from_the_seed() -> None:
 
 def test_a_soft_edge_is_the_mixture_that_alpha_says() -> None:
     picture = cat()
-    cut = cutout(picture)
+    cut = Subject(picture).cutout
     edited = edit_named("background-plain", {"colour": [255, 0, 0]})(picture, RNG(0))
     share = cut.alpha[..., None] / 255
     expected = cut.image * share + np.array([255, 0, 0]) * (1 - share)
@@ -70,7 +71,7 @@ def test_a_swap_shows_the_donors_background_without_the_donors_object() -> None:
     edit = BackgroundSwap()
     assert edit.needs.donor == "other"
     edited = edit(picture, RNG(0), donor)
-    lent = cover(background_of(donor), (150, 225))
+    lent = cover(Subject(donor).background, (150, 225))
     outside = edited.alpha == 0
     np.testing.assert_array_equal(edited.image[outside], lent[outside])
     assert edited.image[outside][:, 0].astype(int).mean() < edited.image[outside][:, 1].mean()  # grass, not orange
@@ -92,7 +93,7 @@ def test_a_removed_object_leaves_no_alpha() -> None:
     picture = blob_on_grass()
     edited = edit_named("object-removed", {})(picture, RNG(0))
     assert not edited.alpha.any()
-    np.testing.assert_array_equal(edited.image, background_of(picture))
+    np.testing.assert_array_equal(edited.image, Subject(picture).background)
 
 
 @pytest.mark.parametrize(

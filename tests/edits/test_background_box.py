@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from counterfoil.edits.cutout import cutout
 from counterfoil.edits.registry import edit_named
+from counterfoil.edits.subject import Subject
 from counterfoil.errors import Unusable
 from counterfoil.types import Picture
 from edit_pictures import PICTURES, blob_on_grass, ellipse
@@ -18,7 +18,7 @@ RNG = np.random.default_rng
 @pytest.mark.parametrize("fill", ["black", "tiled"])
 def test_everything_outside_the_box_stays_and_nothing_of_the_object_does(name: str, fill: str) -> None:
     picture = PICTURES[name]()
-    alpha = cutout(picture).alpha
+    alpha = Subject(picture).cutout.alpha
     rows, columns = (np.flatnonzero(alpha.any(axis=axis)) for axis in (1, 0))
     box = np.zeros(alpha.shape, bool)
     box[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1] = True
@@ -37,8 +37,8 @@ def test_tiles_repeat_the_largest_strip() -> None:
     alpha = np.zeros((60, 100), np.uint8)
     alpha[10:50, 60:90] = 255  # left of it lies the largest strip: 60 rows, about 58 columns
     picture = Picture(image, alpha)
-    left = int(np.flatnonzero(cutout(picture).alpha.any(axis=0))[0])
-    top = int(np.flatnonzero(cutout(picture).alpha.any(axis=1))[0])
+    left = int(np.flatnonzero(Subject(picture).cutout.alpha.any(axis=0))[0])
+    top = int(np.flatnonzero(Subject(picture).cutout.alpha.any(axis=1))[0])
     made = edit_named("object-box", {"fill": "tiled"})(picture, RNG(0))
     np.testing.assert_array_equal(made.image[top : top + 20, left : left + 20], image[:20, :20])
 

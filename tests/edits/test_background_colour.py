@@ -10,8 +10,8 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from counterfoil.edits.cutout import background_of
 from counterfoil.edits.registry import edit_named
+from counterfoil.edits.subject import Subject
 from counterfoil.errors import Unusable, UserError
 from counterfoil.types import Picture
 from edit_pictures import blob_on_grass, cat, cup
@@ -23,7 +23,7 @@ def outside(name: str, picture: Picture, seed: int = 0, **settings: object) -> t
     """The edited pixels off the object, and what was behind it there."""
     made = edit_named(name, settings)(picture, RNG(seed))
     off = made.alpha == 0
-    return made.image[off], background_of(picture)[off]
+    return made.image[off], Subject(picture).background[off]
 
 
 def hues_of(pixels: NDArray[np.uint8]) -> NDArray[np.float64]:
@@ -90,7 +90,7 @@ def test_brightness_multiplies(factor: float) -> None:
 
 def test_the_published_brightness_is_its_formula() -> None:
     picture = cat()
-    behind = background_of(picture).astype(float)
+    behind = Subject(picture).background.astype(float)
     made = edit_named("background-brightness", {"factor": "ximagenet-12"})(picture, RNG(0))
     padded = np.pad(behind, ((4, 4), (4, 4), (0, 0)), "reflect")
     mean = np.mean([padded[i : i + 150, j : j + 225] for i in range(9) for j in range(9)], axis=0)
@@ -101,7 +101,7 @@ def test_the_published_brightness_is_its_formula() -> None:
 @pytest.mark.parametrize("factor", [0.0, 0.3, 2.0])
 def test_contrast_is_about_the_mean_of_the_background(factor: float) -> None:
     picture = cat()
-    mean = background_of(picture).mean(axis=(0, 1))
+    mean = Subject(picture).background.mean(axis=(0, 1))
     made, before = outside("background-contrast", picture, factor=factor)
     assert np.abs(made - np.clip((before - mean) * factor + mean, 0, 255)).max() <= 0.51
 

@@ -10,8 +10,9 @@ from PIL import Image
 
 from counterfoil.edits.background import BackgroundAdditive
 from counterfoil.edits.background_folder import BackgroundFolder
-from counterfoil.edits.cutout import background_of, cover, cutout
+from counterfoil.edits.cutout import cover
 from counterfoil.edits.registry import edit_named, settings_of
+from counterfoil.edits.subject import Subject
 from counterfoil.errors import Unusable, UserError
 from edit_pictures import blob_on_grass, cat
 
@@ -96,7 +97,7 @@ def test_half_a_choice_is_refused(folder: Path) -> None:
 
 def test_a_texture_keeps_the_mean_colour_of_the_background() -> None:
     picture = cat()
-    before = background_of(picture).mean(axis=(0, 1))
+    before = Subject(picture).background.mean(axis=(0, 1))
     made = edit_named("background-texture", {"texture": "brick"})(picture, RNG(0))
     np.testing.assert_allclose(made.image[made.alpha == 0].mean(axis=0), before, atol=25)
     other = edit_named("background-texture", {"texture": "brick", "keep_colour": False})(picture, RNG(0))
@@ -106,7 +107,7 @@ def test_a_texture_keeps_the_mean_colour_of_the_background() -> None:
 def test_an_additive_background_is_a_saturating_sum() -> None:
     picture, donor = cat(), blob_on_grass((100, 100))
     made = BackgroundAdditive()(picture, RNG(0), donor)
-    cut = cutout(picture)
+    cut = Subject(picture).cutout
     alone = np.rint(cut.image * (cut.alpha[..., None] / 255))
-    lent = cover(background_of(donor), (150, 225)).astype(float)
+    lent = cover(Subject(donor).background, (150, 225)).astype(float)
     assert np.abs(made.image - np.minimum(alone + lent, 255)).max() <= 1

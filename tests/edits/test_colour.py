@@ -10,7 +10,6 @@ import pytest
 from scipy.ndimage import convolve1d
 from skimage.color import hsv2rgb, rgb2hsv
 
-from counterfoil.edits.cutout import on_background
 from counterfoil.edits.registry import edit_named
 from counterfoil.edits.shadow import relight
 from counterfoil.edits.subject import Subject
@@ -108,7 +107,7 @@ def test_an_object_takes_half_of_the_change_in_light_and_only_where_it_is_asked_
     picture = blob_on_grass()
     outside = picture.image[cv2.dilate(picture.alpha, np.ones((9, 9), np.uint8)) == 0]
     darker = (picture.image * 0.64).astype(np.uint8)
-    blended, exact = relight(Subject(picture), darker), on_background(picture, darker)
+    blended, exact = relight(Subject(picture), darker), Subject(picture).on_background(darker)
     inside = blended.alpha == 255
     expected = picture.image[inside] * ((outside.mean() * 0.64 + 8) / (outside.mean() + 8)) ** 0.5
     assert np.abs(blended.image[inside] - expected).mean() < 2

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from counterfoil.edits.background import BackgroundSwap
+from counterfoil.edits.background import BackgroundSwap, BackgroundWorst
+from counterfoil.edits.edit_protocol import Needs, Supplied
 from counterfoil.edits.geometry import object_rate
 from counterfoil.edits.registry import edit_named, settings_of
 from counterfoil.edits.subject import Subject
-from counterfoil.edits.worst_background import BackgroundWorst
 from counterfoil.errors import Unusable, UserError
 from counterfoil.types import Picture
 from edit_pictures import blob_on_grass, cat, texture
@@ -76,13 +78,39 @@ def test_a_combination_that_cannot_be_is_refused(name: str, edits: list[object],
         edit_named(name, {"edits": edits})
 
 
+class Corner:
+    """A model that is the surer of "bright" the brighter the upper left corner is."""
+
+    name, labels, preprocessing, digest = "corner", ("dark", "bright"), None, "corner"
+
+    def __call__(self, images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
+        bright = np.array([image[0, 0, 0] / 255 for image in images], np.float32)
+        return np.stack([1 - bright, bright], axis=1)
+
+
+def supplied(donors: Sequence[Picture]) -> Supplied:
+    return Supplied(label="bright", donors=[Subject(donor) for donor in donors], load_surrogate=Corner)
+
+
+def test_a_part_gets_its_donors_and_its_surrogate() -> None:
+    donors = [Picture(np.full((50, 50, 3), gray, np.uint8), np.zeros((50, 50), np.uint8)) for gray in (200, 30, 120)]
+    worst = {"edit": "background-worst", "settings": {"candidates": 3}}
+    edit = edit_named("combine-donor", {"edits": [worst, RED_AND_SMALL[1]]})
+    assert edit.needs == Needs(donor="other", candidates=3, surrogate="embedded:efficientnet-lite0")
+    resolution = edit.resolve(Subject(cat()), supplied(donors))
+    assert resolution == (edit, 1)
+
+
+def test_two_surrogates_in_one_combination_are_refused() -> None:
+    parts = [{"edit": "painted-adversarial", "settings": {"surrogate": f"onnx:{name}.onnx"}} for name in "ab"]
+    with pytest.raises(UserError, match=r"one surrogate, got onnx:a\.onnx and onnx:b\.onnx"):
+        edit_named("combine", {"edits": parts})
+
+
 def test_the_worst_background_is_the_one_with_the_least_true_score() -> None:
     donors = [Picture(np.full((50, 50, 3), gray, np.uint8), np.zeros((50, 50), np.uint8)) for gray in (200, 30, 120)]
     edit = BackgroundWorst(candidates=3)
-    # A model that is the surer the brighter the upper left corner.
-    place = edit.worst(
-        Subject(cat()), [Subject(donor) for donor in donors], lambda images: [image[0, 0, 0] / 255 for image in images]
-    )
+    place = edit.resolve(Subject(cat()), supplied(donors)).donor
     assert place == 1
     made = edit(cat(), RNG(0), donors[place])
     assert (made.image[made.alpha == 0] == 30).all()
@@ -92,10 +120,9 @@ def test_a_donor_without_background_is_passed_over() -> None:
     everything = Picture(texture("grass", 60), np.full((60, 60), 255, np.uint8))
     plain = Picture(np.full((50, 50, 3), 90, np.uint8), np.zeros((50, 50), np.uint8))
     edit = BackgroundWorst(candidates=2)
-    scores = lambda images: [0.5] * len(images)  # noqa: E731
-    assert edit.worst(Subject(cat()), [Subject(everything), Subject(plain)], scores) == 1
+    assert edit.resolve(Subject(cat()), supplied([everything, plain])).donor == 1
     with pytest.raises(Unusable, match="none of 1 donors"):
-        edit.worst(Subject(cat()), [Subject(everything)], scores)
+        edit.resolve(Subject(cat()), supplied([everything]))
 
 
 def test_one_candidate_is_no_choice() -> None:

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from counterfoil.edits.complexity import TOLERANCE, with_complexity
-from counterfoil.edits.cutout import background_of
+from counterfoil.edits.complexity import TOLERANCE, change_complexity
 from counterfoil.edits.registry import edit_named
+from counterfoil.edits.subject import Subject
 from counterfoil.errors import Unusable, UserError
 from counterfoil.types import Picture
 from edit_pictures import PICTURES, ellipse
@@ -24,14 +24,16 @@ def complexity(image: NDArray[np.uint8]) -> float:
 @pytest.mark.parametrize("name", PICTURES)
 def test_the_factor_is_met(name: str, factor: float) -> None:
     image = PICTURES[name]().image
-    assert complexity(with_complexity(image, factor)) / complexity(image) == pytest.approx(factor, rel=1.05 * TOLERANCE)
+    assert complexity(change_complexity(image, factor)) / complexity(image) == pytest.approx(
+        factor, rel=1.05 * TOLERANCE
+    )
 
 
 @pytest.mark.parametrize("shape", [(97, 131), (33, 200), (40, 7)])
 def test_the_factor_is_met_at_odd_sizes(shape: tuple[int, int]) -> None:
     image = np.ascontiguousarray(PICTURES["cat"]().image[: shape[0], : shape[1]])
     for factor in (0.6, 1.7):
-        made = with_complexity(image, factor)
+        made = change_complexity(image, factor)
         assert complexity(made) / complexity(image) == pytest.approx(factor, rel=1.05 * TOLERANCE)
 
 
@@ -40,12 +42,12 @@ def test_what_is_behind_the_object_is_what_changes(factor: float) -> None:
     picture = PICTURES["cat"]()
     made = edit_named("background-complexity", {"factor": factor})(picture, RNG(0))
     off = made.alpha == 0
-    np.testing.assert_array_equal(made.image[off], with_complexity(background_of(picture), factor)[off])
+    np.testing.assert_array_equal(made.image[off], change_complexity(Subject(picture).background, factor)[off])
 
 
 def test_more_complexity_is_had_for_the_least_change() -> None:
     image = PICTURES["cat"]().image
-    ours = with_complexity(image, 1.5)
+    ours = change_complexity(image, 1.5)
     noise = RNG(0).normal(0, 1, image.shape)
     strength = np.linspace(1, 60, 60)
     noisy = [np.clip(image + level * noise, 0, 255) for level in strength]

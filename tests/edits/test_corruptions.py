@@ -21,10 +21,10 @@ from counterfoil.edits.corruptions.optical_blur import (
     GlassBlur,
     MotionBlur,
     ZoomBlur,
-    shuffled,
-    smeared,
+    shuffle_sources,
+    smear,
 )
-from counterfoil.edits.corruptions.weather import PANES, frost_layer, plasma
+from counterfoil.edits.corruptions.weather import FROST_LAYERS, draw_frost, draw_plasma
 from counterfoil.edits.registry import edit_named
 from counterfoil.errors import Unusable, UserError
 from counterfoil.types import Picture
@@ -39,7 +39,7 @@ FROST_BOUNDS = (4.0, 3.0, *[0.2] * 5)
 
 
 def corrupted(name: str, severity: int, image: NDArray[np.uint8], seed: int = 0) -> NDArray[np.uint8]:
-    return CORRUPTIONS[f"corruption-{name.replace('_', '-')}"](severity).corrupted(image, RNG(seed))
+    return CORRUPTIONS[f"corruption-{name.replace('_', '-')}"](severity).corrupt(image, RNG(seed))
 
 
 @pytest.mark.parametrize("severity", SEVERITIES)
@@ -48,7 +48,7 @@ def test_mean_spread_and_spectrum_agree_with_imagecorruptions(name: str, severit
     edit, rng = CORRUPTIONS[f"corruption-{name.replace('_', '-')}"](severity), RNG(5)
     for picture in PHOTOS:
         image, recorded = photo(picture), RECORDED[f"{name}/{severity}/{picture}"]
-        ours = statistics(lambda image=image: edit.corrupted(image, rng), -(-draws_of(name) // 4))  # type: ignore[misc]
+        ours = statistics(lambda image=image: edit.corrupt(image, rng), -(-draws_of(name) // 4))  # type: ignore[misc]
         values, theirs = np.array(ours.values), np.array(recorded["values"])
         scale = np.array([1, 1, *theirs[2:]])
         allowed = np.array(FROST_BOUNDS if name == "frost" else BOUNDS) * scale
@@ -77,7 +77,7 @@ def test_gaussian_noise_has_its_spread() -> None:
 @pytest.mark.parametrize(("severity", "photons"), [(1, 60), (3, 12), (5, 3)])
 @pytest.mark.parametrize("level", [0, 7, 100, 255])
 def test_shot_noise_is_poisson(severity: int, photons: int, level: int) -> None:
-    counted = ShotNoise(severity).corrupted(np.full((250, 250, 3), level, np.uint8), RNG(1))
+    counted = ShotNoise(severity).corrupt(np.full((250, 250, 3), level, np.uint8), RNG(1))
     mean = level / 255 * photons
     chances = stats.poisson.pmf(np.arange(photons), mean)
     chances = np.append(chances, 1 - chances.sum())
@@ -105,7 +105,7 @@ def test_glass_takes_pixels_as_the_released_loop_does(step: int) -> None:
         for column in range(33 - step, step, -1):
             other = row + down[row, column], column + right[row, column]
             looped[row, column], looped[other] = looped[other], looped[row, column]
-    ours = image.reshape(-1, 3)[shuffled(down, right, step)].reshape(image.shape)
+    ours = image.reshape(-1, 3)[shuffle_sources(down, right, step)].reshape(image.shape)
     np.testing.assert_array_equal(ours, looped)
 
 
@@ -119,7 +119,7 @@ def test_defocus_is_a_disc_a_little_softened(severity: int) -> None:
     kernel = ndimage.convolve(disc / disc.sum(), np.outer(bell, bell) / bell.sum() ** 2, mode="mirror")
     image = photo("chelsea")[:90, :70]
     expected = ndimage.convolve(image.astype(float), kernel[..., None], mode="mirror")
-    assert np.abs(DefocusBlur(severity).corrupted(image, RNG(0)) - (expected - 0.5)).max() < 0.52
+    assert np.abs(DefocusBlur(severity).corrupt(image, RNG(0)) - (expected - 0.5)).max() < 0.52
 
 
 @pytest.mark.parametrize("angle", [-120.0, -45.0, 0.0, 13.7, 45.0])
@@ -130,7 +130,7 @@ def test_motion_is_a_sum_of_shifted_pictures(angle: float) -> None:
     for distance, weight in enumerate(weights / weights.sum()):
         steps = [-np.ceil(distance * part - 0.5) for part in (np.sin(np.radians(angle)), np.cos(np.radians(angle)))]
         expected += weight * ndimage.shift(image, (*steps, 0), order=0, mode="nearest")
-    np.testing.assert_allclose(smeared(image, 10, 4, angle), expected, atol=0.01)
+    np.testing.assert_allclose(smear(image, 10, 4, angle), expected, atol=0.01)
 
 
 def test_zoom_averages_enlargements() -> None:
@@ -141,7 +141,7 @@ def test_zoom_averages_enlargements() -> None:
         first = (224 - part) // 2
         middle = image[first : first + part, first : first + part]
         layers.append(ndimage.zoom(middle, (factor, factor, 1), order=1)[:224, :224])
-    ours = ZoomBlur(3).corrupted(photo("astronaut"), RNG(0))
+    ours = ZoomBlur(3).corrupt(photo("astronaut"), RNG(0))
     assert np.abs(ours - (np.mean(layers, axis=0) - 0.5)).max() < 2
 
 
@@ -188,24 +188,24 @@ def test_elastic_moves_pixels_as_far_as_smoothed_noise_does(side: int) -> None:
 
 @pytest.mark.parametrize("decay", [1.4, 2.0])
 def test_fog_meets_itself_at_its_edges_and_fills_its_range(decay: float) -> None:
-    cloud = plasma(64, decay, RNG(0))
+    cloud = draw_plasma(64, decay, RNG(0))
     assert cloud.min() == 0
     assert cloud.max() == 1
     seam, inside = np.abs(cloud[0] - cloud[-1]).mean(), np.abs(np.diff(cloud, axis=0)).mean()
     assert seam < 2 * inside
 
 
-@pytest.mark.parametrize("number", range(len(PANES)))
+@pytest.mark.parametrize("number", range(len(FROST_LAYERS)))
 def test_frost_has_the_tone_it_names(number: int) -> None:
-    texture = frost_layer(number).astype(float)
-    np.testing.assert_allclose(texture.mean(axis=(0, 1)), PANES[number].mean, atol=3)
-    np.testing.assert_allclose(texture.std(axis=(0, 1)), PANES[number].spread, atol=4)
+    texture = draw_frost(number).astype(float)
+    np.testing.assert_allclose(texture.mean(axis=(0, 1)), FROST_LAYERS[number].mean, atol=3)
+    np.testing.assert_allclose(texture.std(axis=(0, 1)), FROST_LAYERS[number].spread, atol=4)
 
 
 @pytest.mark.parametrize("kind", [DefocusBlur, MotionBlur])
 def test_a_large_photo_in_bands_is_the_same_as_a_part_of_it_alone(kind: type) -> None:
     row = np.resize(photo("chelsea"), (150, 22000, 3))  # more pixels than one band holds
-    whole, alone = kind(3).corrupted(row, RNG(4)), kind(3).corrupted(np.ascontiguousarray(row[:, 100:400]), RNG(4))
+    whole, alone = kind(3).corrupt(row, RNG(4)), kind(3).corrupt(np.ascontiguousarray(row[:, 100:400]), RNG(4))
     np.testing.assert_array_equal(whole[:, 150:350], alone[:, 50:250])
 
 

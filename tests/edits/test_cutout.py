@@ -11,9 +11,9 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from counterfoil.edits.cutout import Cutout, background_of, cover, cutout, paste, place
-from counterfoil.edits.fill import filled_background
-from counterfoil.edits.matting import foreground_colours, soft_alpha
+from counterfoil.edits.cutout import Cutout, cover, paste, place
+from counterfoil.edits.fill import fill_background
+from counterfoil.edits.matting import estimate_alpha, estimate_foreground
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import Unusable
 from counterfoil.types import Picture
@@ -35,7 +35,7 @@ def test_a_trimap_becomes_nearly_the_true_alpha() -> None:
     picture, _, _ = mixed(softness=4)
     wide = cv2.dilate(picture.alpha, np.ones((9, 9), np.uint8))
     trimap = np.where(picture.alpha == 255, 255, np.where(wide > 0, 128, 0)).astype(np.uint8)
-    estimate = soft_alpha(picture.image, trimap)
+    estimate = estimate_alpha(picture.image, trimap)
     unknown = trimap == 128
     error = np.abs(estimate[unknown].astype(float) - picture.alpha[unknown]).mean()
     assert error < 3
@@ -45,7 +45,7 @@ def test_a_trimap_becomes_nearly_the_true_alpha() -> None:
 def test_a_hard_mask_gets_an_edge_nearer_to_the_true_alpha() -> None:
     picture, _, _ = mixed(softness=1)
     hard = np.where(picture.alpha >= 128, 255, 0).astype(np.uint8)
-    estimate = soft_alpha(picture.image, hard)
+    estimate = estimate_alpha(picture.image, hard)
     edge = (picture.alpha > 0) & (picture.alpha < 255)
     before, after = (np.abs(mask[edge].astype(float) - picture.alpha[edge]).mean() for mask in (hard, estimate))
     assert after < 0.7 * before
@@ -54,7 +54,7 @@ def test_a_hard_mask_gets_an_edge_nearer_to_the_true_alpha() -> None:
 def test_an_alpha_that_is_graded_already_is_kept_but_for_traces() -> None:
     picture, _, _ = mixed(softness=4)
     faint = np.clip(picture.alpha, 3, 251).astype(np.uint8)
-    estimate = soft_alpha(picture.image, faint)
+    estimate = estimate_alpha(picture.image, faint)
     graded = (faint >= 8) & (faint <= 247)
     np.testing.assert_array_equal(estimate[graded], faint[graded])
     assert set(np.unique(estimate[~graded])) == {0, 255}
@@ -64,7 +64,7 @@ def test_an_alpha_that_is_graded_already_is_kept_but_for_traces() -> None:
 def test_a_mask_of_one_value_is_a_hard_mask_whichever_the_value(value: int) -> None:
     picture = blob_on_grass()
     mask = np.where(picture.alpha > 0, value, 0).astype(np.uint8)
-    np.testing.assert_array_equal(soft_alpha(picture.image, mask), soft_alpha(picture.image, picture.alpha))
+    np.testing.assert_array_equal(estimate_alpha(picture.image, mask), estimate_alpha(picture.image, picture.alpha))
 
 
 def test_an_unknown_collar_inside_the_object_belongs_to_the_object() -> None:
@@ -74,7 +74,7 @@ def test_an_unknown_collar_inside_the_object_belongs_to_the_object() -> None:
     trimap[76:84, 60:100] = 128
     image = picture.image.copy()
     image[76:84, 60:100] = (20, 20, 200)
-    assert (soft_alpha(image, trimap)[76:84, 60:100] == 255).all()
+    assert (estimate_alpha(image, trimap)[76:84, 60:100] == 255).all()
 
 
 def test_a_leg_that_is_unknown_all_through_belongs_to_the_object() -> None:
@@ -86,12 +86,12 @@ def test_a_leg_that_is_unknown_all_through_belongs_to_the_object() -> None:
     sure = cv2.erode((body | leg).astype(np.uint8), np.ones((9, 9), np.uint8)) > 0
     trimap = np.where(sure, 255, np.where(near, 128, 0)).astype(np.uint8)
     assert (trimap[100:140, 79:81] == 128).all()
-    assert soft_alpha(image, trimap)[100:138, 78:82].mean() > 190
+    assert estimate_alpha(image, trimap)[100:138, 78:82].mean() > 190
 
 
 def test_edge_colours_lose_the_old_background() -> None:
     picture, colours, _ = mixed(softness=3)
-    estimate = foreground_colours(picture.image, picture.alpha)
+    estimate = estimate_foreground(picture.image, picture.alpha)
     edge = (picture.alpha > 60) & (picture.alpha < 200)
     raw, cleaned = (np.abs(image[edge].astype(float) - colours[edge]).mean() for image in (picture.image, estimate))
     assert cleaned < 0.4 * raw
@@ -104,7 +104,7 @@ def test_an_object_on_a_new_background_shows_no_halo_of_the_old_one() -> None:
     plain = np.full_like(picture.image, (30, 40, 220))
     share = picture.alpha[..., None] / 255
     truth = colours * share + plain * (1 - share)
-    difference = paste(cutout(picture), plain) - truth
+    difference = paste(Subject(picture).cutout, plain) - truth
     assert np.abs(difference).max(axis=2)[picture.alpha < 255].mean() < 1
     assert np.abs(difference).max() < 30
 
@@ -114,7 +114,7 @@ def test_the_fill_keeps_the_texture_that_inpainting_smears(name: str) -> None:
     real = texture(name)
     alpha = ellipse(real.shape[:2], (100, 95), (45, 40))
     image = np.where(alpha[..., None] > 0, np.uint8(0), real)
-    filled = filled_background(image, alpha)
+    filled = fill_background(image, alpha)
     telea = cv2.inpaint(image, cv2.dilate(alpha, np.ones((9, 9), np.uint8)), 5, cv2.INPAINT_TELEA)
     inside = ellipse(real.shape[:2], (100, 95), (40, 35)) > 0
     truth, ours, theirs = (_detail(picture)[inside].mean() for picture in (real, filled, np.asarray(telea, np.uint8)))
@@ -131,7 +131,7 @@ def _detail(image: NDArray[np.uint8]) -> NDArray[np.float64]:
 
 def test_no_colour_of_the_object_is_left_in_the_fill() -> None:
     picture = blob_on_grass()
-    filled = background_of(picture).astype(int)
+    filled = Subject(picture).background.astype(int)
     assert (filled[..., 0] - filled[..., 1] < 40).all()  # the object is orange, the grass green
     outside = cv2.dilate(picture.alpha, np.ones((13, 13), np.uint8)) == 0
     np.testing.assert_array_equal(filled[outside], picture.image[outside])
@@ -140,7 +140,7 @@ def test_no_colour_of_the_object_is_left_in_the_fill() -> None:
 def test_a_gradient_goes_on_behind_the_object() -> None:
     ramp = np.broadcast_to(np.linspace(20, 230, 160)[None, :, None], (160, 160, 3)).astype(np.uint8)
     alpha = ellipse(SHAPE, (80, 80), (40, 40))
-    filled = filled_background(np.where(alpha[..., None] > 0, np.uint8(255), ramp), alpha)
+    filled = fill_background(np.where(alpha[..., None] > 0, np.uint8(255), ramp), alpha)
     assert np.abs(filled.astype(int) - ramp).mean(axis=(0, 2)).max() < 20
 
 
@@ -148,12 +148,12 @@ def test_a_picture_with_a_sliver_of_background_is_refused() -> None:
     alpha = np.full(SHAPE, 255, np.uint8)
     alpha[:, :4] = 0
     with pytest.raises(Unusable, match="as background"):
-        filled_background(texture("grass", 160), alpha)
+        fill_background(texture("grass", 160), alpha)
 
 
 def test_placing_without_moving_is_pasting() -> None:
     picture, _, _ = mixed(softness=2)
-    cut, plain = cutout(picture), np.full_like(picture.image, 90)
+    cut, plain = Subject(picture).cutout, np.full_like(picture.image, 90)
     placed = place(cut, np.array([[1.0, 0, 0], [0, 1, 0]]), plain)
     np.testing.assert_array_equal(placed.alpha, cut.alpha)
     assert np.abs(placed.image.astype(int) - paste(cut, plain)).max() <= 1

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from skimage.transform import ProjectiveTransform, warp
 
-from counterfoil.edits.cutout import alpha_of
 from counterfoil.edits.registry import edit_named
+from counterfoil.edits.subject import Subject
 from counterfoil.errors import Unusable, UserError
 from counterfoil.types import Picture
 from edit_pictures import PICTURES, blob_on_grass, edited, texture
@@ -75,7 +75,7 @@ def _turned(alpha: np.typing.NDArray[np.uint8], yaw: float, pitch: float) -> np.
 def test_a_tilted_object_stays_inside_its_old_box_and_whole(picture: str, yaw: float, pitch: float) -> None:
     given = PICTURES[picture]()
     edited = made("tilt", {"yaw": yaw, "pitch": pitch}, given)
-    old, new = extent(alpha_of(given), 0), extent(edited.alpha)
+    old, new = extent(Subject(given).alpha, 0), extent(edited.alpha)
     assert new[0] >= old[0] - 1
     assert new[1] >= old[1] - 1
     assert new[2] <= old[2] + 1
@@ -100,10 +100,10 @@ def test_a_tilt_of_nothing_is_the_control() -> None:
 def test_a_flip_is_exact(picture: str, axis: str, flipped) -> None:  # type: ignore[no-untyped-def]
     given = PICTURES[picture]()
     edited = made("flip", {"axis": axis}, given)
-    old, new = extent(alpha_of(given)), extent(edited.alpha)
+    old, new = extent(Subject(given).alpha), extent(edited.alpha)
     assert old == new
     window = slice(old[0], old[2]), slice(old[1], old[3])
-    np.testing.assert_array_equal(edited.alpha[window], flipped(alpha_of(given)[window]))
+    np.testing.assert_array_equal(edited.alpha[window], flipped(Subject(given).alpha[window]))
     inside = edited.alpha[window] == 255
     np.testing.assert_array_equal(edited.image[window][inside], flipped(given.image[window])[inside])
 

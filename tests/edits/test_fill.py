@@ -8,8 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from counterfoil.edits import cutout, matting
-from counterfoil.edits.cutout import alpha_of, background_of
-from counterfoil.edits.fill import filled_background
+from counterfoil.edits.fill import fill_background
 from counterfoil.edits.registry import edit_named
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import Unusable
@@ -21,7 +20,7 @@ Bytes = NDArray[np.uint8]
 
 def hidden(real: Bytes, alpha: Bytes) -> Bytes:
     """The fill of a real background whose hole holds nothing."""
-    return filled_background(np.where(alpha[..., None] > 0, np.uint8(0), real), alpha)
+    return fill_background(np.where(alpha[..., None] > 0, np.uint8(0), real), alpha)
 
 
 def test_a_horizon_goes_on_level_behind_an_object_that_reaches_below_it() -> None:
@@ -59,17 +58,17 @@ def test_a_photo_too_large_for_its_own_size_is_cut_and_filled_on_a_copy(monkeypa
         np.asarray(cv2.resize(small.image, (600, 480), interpolation=cv2.INTER_CUBIC), np.uint8),
         np.asarray(cv2.resize(small.alpha, (600, 480), interpolation=cv2.INTER_NEAREST), np.uint8),
     )
-    whole_alpha, whole_fill = matting.soft_alpha(*large), filled_background(large.image, alpha_of(large))
+    whole_alpha, whole_fill = matting.estimate_alpha(*large), fill_background(large.image, Subject(large).alpha)
     monkeypatch.setattr("counterfoil.edits.matting.LARGEST", 100_000)
     monkeypatch.setattr("counterfoil.edits.matting.LARGEST", 100_000)
-    alpha = matting.soft_alpha(*large)
+    alpha = matting.estimate_alpha(*large)
     assert np.abs(alpha.astype(int) - whole_alpha).mean() < 1
-    filled = filled_background(large.image, alpha)
+    filled = fill_background(large.image, alpha)
     outside = cv2.dilate(large.alpha, np.ones((41, 41), np.uint8)) == 0
     np.testing.assert_array_equal(filled[outside], large.image[outside])
     inside = large.alpha > 0
     assert np.abs(filled[inside].mean(axis=0) - whole_fill[inside].mean(axis=0)).max() < 8
-    colours = matting.foreground_colours(large.image, alpha)
+    colours = matting.estimate_foreground(large.image, alpha)
     np.testing.assert_array_equal(colours[alpha == 255], large.image[alpha == 255])
 
 
@@ -92,4 +91,4 @@ def test_an_object_too_large_to_be_moved_says_so(monkeypatch: pytest.MonkeyPatch
 def test_the_fill_is_made_once_for_all_edits_of_a_photo() -> None:
     subject = Subject(blob_on_grass())
     assert subject.background is subject.background
-    np.testing.assert_array_equal(subject.background, background_of(subject.picture))
+    np.testing.assert_array_equal(subject.background, Subject(subject.picture).background)

@@ -9,8 +9,8 @@ from PIL import Image
 from scipy.stats import chisquare
 from skimage.measure import label, regionprops
 
-from counterfoil.edits.cutout import alpha_of, background_of
 from counterfoil.edits.registry import edit_named
+from counterfoil.edits.subject import Subject
 from counterfoil.errors import Unusable, UserError
 from counterfoil.types import Picture
 from edit_pictures import PICTURES, blob_on_grass, edited, ellipse, texture
@@ -63,7 +63,7 @@ def test_size_meets_its_target_within_half_a_percent_of_the_picture(picture: str
 
 def test_size_keeps_the_objects_centre_and_shape() -> None:
     picture = blob_on_grass()
-    before, after = box(alpha_of(picture)), box(made("size", {"rate": 0.03}, picture).alpha)
+    before, after = box(Subject(picture).alpha), box(made("size", {"rate": 0.03}, picture).alpha)
     assert np.allclose(np.add(before[:2], before[2:]), np.add(after[:2], after[2:]), atol=3)
     ratios = [(b[2] - b[0]) / (b[3] - b[1]) for b in (before, after)]
     assert abs(ratios[0] / ratios[1] - 1) < 0.06
@@ -71,7 +71,7 @@ def test_size_keeps_the_objects_centre_and_shape() -> None:
 
 def test_full_is_a_crop_of_the_photo_enlarged() -> None:
     picture = blob_on_grass()
-    top, left, bottom, right = box(alpha_of(picture))
+    top, left, bottom, right = box(Subject(picture).alpha)
     share = max((bottom - top) / 160, (right - left) / 200)
     height, width = round(160 * share), round(200 * share)
     row = min(max(0, round(top + (bottom - top - height) / 2)), 160 - height)
@@ -92,7 +92,7 @@ def test_a_target_above_full_gives_full() -> None:
 
 def test_the_faithful_size_leaves_an_object_that_is_near_its_target() -> None:
     picture = blob_on_grass()
-    near = rate(alpha_of(picture)) - 0.012
+    near = rate(Subject(picture).alpha) - 0.012
     control = made("control", {}, picture)
     faithful, exact = (made("size", {"rate": near, "faithful": value}, picture) for value in (True, False))
     assert np.abs(faithful.image.astype(int) - control.image).max() <= 1
@@ -156,10 +156,10 @@ def test_a_quarter_turn_is_exact() -> None:
 @pytest.mark.parametrize("angle", [-45, -10, 30])
 def test_a_turn_agrees_with_pillow(angle: int) -> None:
     picture = blob_on_grass()
-    top, left, bottom, right = box(alpha_of(picture))
+    top, left, bottom, right = box(Subject(picture).alpha)
     centre = ((left + right) / 2, (top + bottom) / 2)  # Pillow counts from the corner of the first pixel
     edited = made("direction", {"angle": angle}, picture)
-    turned = Image.fromarray(alpha_of(picture)).rotate(angle, Image.Resampling.BICUBIC, center=centre)
+    turned = Image.fromarray(Subject(picture).alpha).rotate(angle, Image.Resampling.BICUBIC, center=centre)
     assert np.abs(edited.alpha.astype(float) - np.asarray(turned)).mean() < 0.5
     photo = Image.fromarray(picture.image).rotate(angle, Image.Resampling.BICUBIC, center=centre)
     inside = edited.alpha == 255
@@ -169,7 +169,7 @@ def test_a_turn_agrees_with_pillow(angle: int) -> None:
 def test_the_faithful_turn_is_about_the_pictures_centre() -> None:
     picture = blob_on_grass()
     edited = made("direction", {"angle": 180, "faithful": True}, picture)
-    assert np.abs(edited.alpha.astype(int) - alpha_of(picture)[::-1, ::-1]).max() <= 1
+    assert np.abs(edited.alpha.astype(int) - Subject(picture).alpha[::-1, ::-1]).max() <= 1
 
 
 def test_an_object_that_a_turn_takes_out_of_the_picture_is_refused() -> None:
@@ -199,7 +199,7 @@ def test_what_an_object_left_is_the_filled_background() -> None:
     picture = blob_on_grass()
     edited = made("size", {"rate": 0.02}, picture)
     uncovered = edited.alpha == 0
-    np.testing.assert_array_equal(edited.image[uncovered], background_of(picture)[uncovered])
+    np.testing.assert_array_equal(edited.image[uncovered], Subject(picture).background[uncovered])
 
 
 @pytest.mark.parametrize(

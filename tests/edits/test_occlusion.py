@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from counterfoil.edits.cutout import alpha_of
 from counterfoil.edits.geometry import Frame, frame_holding
 from counterfoil.edits.registry import edit_named
+from counterfoil.edits.subject import Subject
 from counterfoil.errors import Unusable, UserError
 from counterfoil.types import Picture
 from edit_pictures import PICTURES, blob_on_grass, edited, ellipse
@@ -28,7 +28,7 @@ def test_the_box_hides_the_share_of_the_object_within_half_a_percent(picture: st
     given = PICTURES[picture]()
     for seed in range(4):
         visible = made("occlusion", {"share": share}, given, seed).alpha
-        assert abs(1 - area(visible) / area(alpha_of(given)) - share) < 0.005
+        assert abs(1 - area(visible) / area(Subject(given).alpha) - share) < 0.005
 
 
 def test_what_is_hidden_has_the_occluders_colour_and_what_is_not_is_as_photographed() -> None:
@@ -44,7 +44,7 @@ def test_what_is_hidden_has_the_occluders_colour_and_what_is_not_is_as_photograp
 def test_a_textured_occluder_has_two_colours_and_a_random_one_follows_the_seed() -> None:
     given = blob_on_grass()
     woven = made("occlusion", {"share": 0.6, "texture": "chequered"}, given)
-    hidden = (alpha_of(given) == 255) & (woven.alpha == 0)
+    hidden = (Subject(given).alpha == 255) & (woven.alpha == 0)
     assert woven.image[hidden].std(axis=0).max() > 20
     drawn = {tuple(_hidden_colour(given, seed)) for seed in range(3)}
     assert len(drawn) == 3
@@ -52,14 +52,14 @@ def test_a_textured_occluder_has_two_colours_and_a_random_one_follows_the_seed()
 
 def _hidden_colour(given: Picture, seed: int) -> list[int]:
     edited = made("occlusion", {"share": 0.6, "colour": None}, given, seed)
-    hidden = (alpha_of(given) == 255) & (edited.alpha == 0)
+    hidden = (Subject(given).alpha == 255) & (edited.alpha == 0)
     return [int(value) for value in np.median(edited.image[hidden], axis=0)]
 
 
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
 def test_a_crop_shows_the_share_of_the_object_that_was_asked_for(share: float) -> None:
     for picture in (PICTURES["cup"](), blob_on_grass()):
-        alpha = alpha_of(picture)
+        alpha = Subject(picture).alpha
         height, width = alpha.shape
         frame = frame_holding(alpha, share, (width * 0.45, height * 0.5), Frame(0, 0, width, height))
         # Twenty parts to a pixel make an independent sum.
@@ -72,7 +72,7 @@ def test_a_crop_shows_the_share_of_the_object_that_was_asked_for(share: float) -
 
 def test_the_crop_agrees_with_pillow() -> None:
     picture = blob_on_grass()
-    alpha = alpha_of(picture)
+    alpha = Subject(picture).alpha
     rng = np.random.default_rng(0)
     place = np.flatnonzero(alpha > 127)[rng.integers((alpha > 127).sum())]
     around = (place % 200 + 0.5, place // 200 + 0.5)

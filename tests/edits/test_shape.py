@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from skimage.feature import canny
 
-from counterfoil.edits.cutout import alpha_of
 from counterfoil.edits.registry import edit_named
+from counterfoil.edits.subject import Subject
 from counterfoil.errors import UserError
 from counterfoil.types import Picture
 from edit_pictures import PICTURES, blob_on_grass, edited
@@ -22,7 +22,7 @@ def made(name: str, settings: dict[str, object], picture: Picture) -> Picture:
 def test_a_segmented_object_stands_on_nothing_but_its_ground(picture: str, ground: str, level: int) -> None:
     given = PICTURES[picture]()
     edited = made("segmented", {"ground": ground}, given)
-    alpha = alpha_of(given)
+    alpha = Subject(given).alpha
     assert (edited.image[alpha == 0] == level).all()
     np.testing.assert_array_equal(edited.image[alpha == 255], given.image[alpha == 255])
     np.testing.assert_array_equal(edited.alpha, alpha)
@@ -32,13 +32,13 @@ def test_a_segmented_object_stands_on_nothing_but_its_ground(picture: str, groun
 def test_a_silhouette_is_the_alpha_in_black_on_white(picture: str) -> None:
     given = PICTURES[picture]()
     edited = made("silhouette", {}, given)
-    assert np.abs(edited.image.astype(int) - (255 - alpha_of(given).astype(int))[..., None]).max() <= 1
+    assert np.abs(edited.image.astype(int) - (255 - Subject(given).alpha.astype(int))[..., None]).max() <= 1
 
 
 def test_a_silhouette_in_its_photo_is_black_where_the_object_is() -> None:
     given = blob_on_grass()
     edited = made("silhouette", {"ground": "photo"}, given)
-    alpha = alpha_of(given)
+    alpha = Subject(given).alpha
     assert (edited.image[alpha == 255] == 0).all()
     np.testing.assert_array_equal(edited.image[alpha == 0], given.image[alpha == 0])
 
@@ -47,9 +47,9 @@ def test_a_silhouette_in_its_photo_is_black_where_the_object_is() -> None:
 def test_edges_are_black_and_white_and_show_the_whole_outline(picture: str) -> None:
     given = PICTURES[picture]()
     edited = made("edges", {}, given)
-    opaque = alpha_of(given) == 255
+    opaque = Subject(given).alpha == 255
     assert set(np.unique(edited.image[opaque])) <= {0, 255}
-    inside = alpha_of(given) > 127
+    inside = Subject(given).alpha > 127
     ring = inside & ~(np.roll(inside, 1, 0) & np.roll(inside, -1, 0) & np.roll(inside, 1, 1) & np.roll(inside, -1, 1))
     assert (edited.image[ring] < 140).mean() > 0.95
     assert (edited.image[~inside] > 115).all()

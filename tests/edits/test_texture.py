@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from counterfoil.edits.cutout import background_of
 from counterfoil.edits.registry import edit_named
-from counterfoil.edits.texture import TextureImage, texture_image, textures, tile_texture
-from counterfoil.edits.texture_patterns import PATTERNS, pattern
+from counterfoil.edits.subject import Subject
+from counterfoil.edits.texture import TextureImage, choose_texture, list_textures, tile_texture
+from counterfoil.edits.texture_patterns import PATTERNS, draw_pattern
 from counterfoil.errors import UserError
 from counterfoil.types import Picture
 from edit_pictures import PICTURES, edited, ellipse, texture
@@ -36,7 +36,7 @@ def ball() -> Picture:
 
 @pytest.mark.parametrize("name", PATTERNS)
 def test_a_drawn_texture_has_light_and_dark_and_no_seam(name: str) -> None:
-    tile = pattern(name)
+    tile = draw_pattern(name)
     assert tile.shape == (512, 512)
     assert tile.min() >= 0
     assert tile.max() <= 1
@@ -47,7 +47,7 @@ def test_a_drawn_texture_has_light_and_dark_and_no_seam(name: str) -> None:
 
 
 def test_no_two_drawn_textures_are_alike() -> None:
-    tiles = np.array([pattern(name)[::4, ::4].ravel() for name in PATTERNS])
+    tiles = np.array([draw_pattern(name)[::4, ::4].ravel() for name in PATTERNS])
     likeness = np.abs(np.corrcoef(tiles))
     np.fill_diagonal(likeness, 0)
     assert likeness.max() < 0.95
@@ -90,13 +90,13 @@ def test_a_users_folder_lends_its_textures(tmp_path: Path) -> None:
     Image.new("RGB", (32, 32), (10, 200, 30)).save(tmp_path / "green.png")
     Image.new("RGB", (40, 20), (200, 20, 20)).save(tmp_path / "red.jpg", quality=100)
     (tmp_path / "notes.txt").write_text("no picture")
-    assert textures(str(tmp_path)) == ("green", "red")
+    assert list_textures(str(tmp_path)) == ("green", "red")
     picture = ball()
     edited = made("texture", {"texture": "green", "folder": str(tmp_path)}, picture)
     inside = edited.image[edited.alpha == 255].astype(int)
     assert (inside[:, 1] > 2 * inside[:, 0]).all()
     drawn = {
-        tuple(texture_image("random", str(tmp_path), np.random.default_rng(seed)).image[0, 0]) for seed in range(20)
+        tuple(choose_texture("random", str(tmp_path), np.random.default_rng(seed)).image[0, 0]) for seed in range(20)
     }
     assert len(drawn) == 2
 
@@ -152,7 +152,7 @@ def test_glass_shows_what_is_behind_it() -> None:
     share = picture.alpha[..., None] / 255
     before = Picture(np.rint(share * picture.image + (1 - share) * background).astype(np.uint8), picture.alpha)
     edited = made("material", {"material": "glass"}, before)
-    assert np.abs(background_of(before).astype(int) - background).mean() < 25
+    assert np.abs(Subject(before).background.astype(int) - background).mean() < 25
     left, right = edited.image[80:100, 45:65].mean(axis=(0, 1)), edited.image[80:100, 115:135].mean(axis=(0, 1))
     assert abs(left[0] - left[2]) > 40
     assert abs(right[0] - right[2]) > 40

@@ -26,7 +26,7 @@ def test_the_plan_that_gave_the_id_of_the_work_is_the_one_that_is_worked_on() ->
 
 
 def test_what_is_not_held_is_planned_again_and_comes_out_equal(monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = [variant_plan.plan(sample, STEPS, Donors(SAMPLES)) for sample in SAMPLES]
+    expected = [variant_plan.plan_variants(sample, STEPS, Donors(SAMPLES)) for sample in SAMPLES]
     monkeypatch.setattr(variant_plan, "MOST_HELD", 9)
     plans = Plans(STEPS, Donors(SAMPLES))
     first = [plans.of(sample) for sample in SAMPLES]
@@ -37,6 +37,6 @@ def test_what_is_not_held_is_planned_again_and_comes_out_equal(monkeypatch: pyte
 
 def test_an_edit_without_a_donor_is_skipped_by_name() -> None:
     alone = [sample for sample in SAMPLES if sample.label == "cup"]
-    made = variant_plan.plan(alone[0], STEPS, Donors(alone))
+    made = variant_plan.plan_variants(alone[0], STEPS, Donors(alone))
     assert [variant.edit for variant in made.variants] == ["original", "control", "background-folder"]
     assert [row.reason for row in made.skipped] == ["no photo of the 'other' class lends a background"]

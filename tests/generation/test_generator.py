@@ -34,7 +34,8 @@ SMALL = ["--categories", "backpack,umbrella", "--values", "beach,striped,wood,fi
 
 
 def orders(selection: Selection, seed: int = 0) -> list[PlannedPrompt]:
-    return PromptPlan(load_prompt_recipe("imagenet-d"), imagenet_d(), selection, {"painter": "p"}, "", seed).orders()
+    plan = PromptPlan(load_prompt_recipe("imagenet-d"), imagenet_d(), selection, {"painter": "p"}, "", seed)
+    return plan.plan_prompts()
 
 
 def paint(*arguments: str) -> Result:
@@ -283,7 +284,7 @@ def test_a_wrong_prompt_file_says_what_was_expected(tmp_path: Path, text: str, s
         (["--recipe", "imagnet-d"], "did you mean 'imagenet-d'?"),
         (["--recipe", "imagenet-d-photo", "--images", "."], "expected no --painter: imagenet-d-photo edits photos"),
         (["--painter", "python:painted:SIDE"], "expected a function 'SIDE' in module 'painted'"),
-        (["--painter", "python:builtins:dict"], "a factory of an object with `paint(wishes)`, got none"),
+        (["--painter", "python:builtins:dict"], "a factory of an object with `paint(requests)`, got none"),
         (["--painter", "python:painted:empty", "--limit", "1"], "an array of dtype uint8 and shape (height, width, 3)"),
     ],
 )

@@ -22,11 +22,11 @@ from counterfoil.errors import UserError
 from counterfoil.generation.embedding import Embedding
 from counterfoil.generation.generator import GenerationConfig, generate_pictures
 from counterfoil.generation.near_duplicates import (
-    blank_fault,
-    distances,
-    near_duplicates,
-    nearest_pictures,
-    perceptual_hash,
+    count_differing_bits,
+    find_blank_fault,
+    find_near_duplicates,
+    find_nearest_pictures,
+    hash_perceptually,
 )
 from counterfoil.generation.prompt_plan import Selection
 from counterfoil.store.prediction_tables import read_skipped
@@ -72,7 +72,7 @@ def test_the_hash_is_the_sign_of_low_frequencies() -> None:
         gray = cv2.cvtColor(photo, cv2.COLOR_RGB2GRAY)
         small = cv2.resize(gray, (32, 32), interpolation=cv2.INTER_AREA).astype(float)
         low = dctn(small, norm="ortho")[:8, :8].ravel()
-        assert np.array_equal(np.unpackbits(perceptual_hash(photo)).astype(bool), low > np.median(low[1:]))
+        assert np.array_equal(np.unpackbits(hash_perceptually(photo)).astype(bool), low > np.median(low[1:]))
 
 
 def test_small_changes_turn_few_bits_and_other_photos_many() -> None:
@@ -81,9 +81,9 @@ def test_small_changes_turn_few_bits_and_other_photos_many() -> None:
         smaller = np.asarray(
             cv2.resize(np.asarray(changed, np.uint8), (160, 120), interpolation=cv2.INTER_AREA), np.uint8
         )
-        assert distances(perceptual_hash(photo)[None], perceptual_hash(smaller))[0] <= 4
-    hashes = np.stack([perceptual_hash(photo) for photo in PHOTOS])
-    apart = [int(distances(hashes[i : i + 1], hashes[j])[0]) for i in range(4) for j in range(i)]
+        assert count_differing_bits(hash_perceptually(photo)[None], hash_perceptually(smaller))[0] <= 4
+    hashes = np.stack([hash_perceptually(photo) for photo in PHOTOS])
+    apart = [int(count_differing_bits(hashes[i : i + 1], hashes[j])[0]) for i in range(4) for j in range(i)]
     assert min(apart) > 16
 
 
@@ -92,7 +92,7 @@ def test_distances_count_differing_bits() -> None:
     hashes = rng.integers(0, 256, (50, 8), np.uint8)
     expected = [bin(int.from_bytes(row.tobytes(), "big") ^ int.from_bytes(hashes[3].tobytes(), "big")).count("1")
                 for row in hashes]  # fmt: skip
-    assert distances(hashes, hashes[3]).tolist() == expected
+    assert count_differing_bits(hashes, hashes[3]).tolist() == expected
 
 
 def test_of_near_duplicates_the_first_stays_and_edits_of_one_photo_are_not_compared() -> None:
@@ -101,14 +101,14 @@ def test_of_near_duplicates_the_first_stays_and_edits_of_one_photo_are_not_compa
     base[2, 0] = 0b111111  # six bits from the first, five from the second, which does not stay
     base[3] = 255
     base[4] = 255
-    assert near_duplicates(base, list("abcde"), 4) == {1: 0, 4: 3}
-    assert near_duplicates(base, ["a", "a", "c", "d", "e"], 4) == {4: 3}
-    assert near_duplicates(base, list("abcde"), 6) == {1: 0, 2: 0, 4: 3}
+    assert find_near_duplicates(base, list("abcde"), 4) == {1: 0, 4: 3}
+    assert find_near_duplicates(base, ["a", "a", "c", "d", "e"], 4) == {4: 3}
+    assert find_near_duplicates(base, list("abcde"), 6) == {1: 0, 2: 0, 4: 3}
 
 
 def fault(image: NDArray[np.uint8]) -> str:
     """Kind and reason in one line, empty where the picture shows something."""
-    return ": ".join(blank_fault(image) or ())
+    return ": ".join(find_blank_fault(image) or ())
 
 
 def noise(deviation: float) -> NDArray[np.uint8]:
@@ -149,7 +149,7 @@ def test_the_nearest_is_the_one_with_the_largest_cosine() -> None:
     rng = np.random.default_rng(1)
     rows, references = (rng.normal(size=(n, 6)) for n in (1100, 7))
     rows, references = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (rows, references))
-    found = nearest_pictures(rows.astype(np.float32), references.astype(np.float32))
+    found = find_nearest_pictures(rows.astype(np.float32), references.astype(np.float32))
     for place in (0, 500, 1099):
         cosines = references @ rows[place]
         assert found[place][0] == int(cosines.argmax())
@@ -316,5 +316,5 @@ def test_bad_input_is_said(workspace: Path, tmp_path: Path) -> None:
 
 
 def test_drawn_pictures_are_no_near_duplicates() -> None:
-    hashes = np.stack([perceptual_hash(drawn(str(number), (48, 48))) for number in range(200)])
-    assert near_duplicates(hashes, [str(number) for number in range(200)], 4) == {}
+    hashes = np.stack([hash_perceptually(drawn(str(number), (48, 48))) for number in range(200)])
+    assert find_near_duplicates(hashes, [str(number) for number in range(200)], 4) == {}

@@ -14,18 +14,18 @@ from safetensors.numpy import save
 from skimage import data
 
 from counterfoil.edits.complexity import complexity
-from counterfoil.edits.cutout import background_of, cutout
-from counterfoil.edits.fill import hole_of
+from counterfoil.edits.fill import find_hole
 from counterfoil.edits.registry import edit_named
+from counterfoil.edits.subject import Subject
 from counterfoil.errors import UserError
 from counterfoil.painters.background_model import (
-    background_graph,
-    background_model,
+    build_background_graph,
+    load_background_model,
     read_background_weights,
-    weights_file,
+    read_weights_file,
 )
 from counterfoil.painters.guidance import complexity_guide, raise_complexity
-from counterfoil.painters.sampler import Scene, levels, ratios, resampled, sample_background
+from counterfoil.painters.sampler import Scene, levels, ratios, repeat_steps, sample_background
 from counterfoil.types import Picture
 from edit_pictures import PICTURES, cat, cup, ellipse
 
@@ -51,9 +51,11 @@ def part(whole: Scene, rows: slice) -> Scene:
 
 
 def test_the_weights_are_small_and_make_a_model_that_onnx_accepts() -> None:
-    data = weights_file()
+    data = read_weights_file()
     assert 25e6 < len(data) < 32e6
-    onnx.checker.check_model(onnx.load_from_string(background_graph(read_background_weights(data))), full_check=True)
+    onnx.checker.check_model(
+        onnx.load_from_string(build_background_graph(read_background_weights(data))), full_check=True
+    )
 
 
 def test_weights_of_another_precision_or_damaged_ones_are_refused() -> None:
@@ -68,7 +70,7 @@ def test_weights_of_another_precision_or_damaged_ones_are_refused() -> None:
 @pytest.mark.parametrize("name", ["painted-complexity", "painted-adversarial", "painted-random"])
 def test_object_pixels_are_the_photos_own_to_the_bit_and_the_background_is_new(name: str) -> None:
     for picture in (cat(), cup()):
-        made, alpha = applied(name, picture, steps=2), cutout(picture).alpha
+        made, alpha = applied(name, picture, steps=2), Subject(picture).cutout.alpha
         inside, outside = alpha == 255, alpha == 0
         np.testing.assert_array_equal(made.image[inside], picture.image[inside])
         assert (made.image[outside] != picture.image[outside]).any(axis=1).mean() > 0.5
@@ -84,7 +86,7 @@ def test_a_photo_larger_than_it_is_painted_keeps_its_size_its_object_and_its_fin
     picture = Picture(grain, np.where(np.asarray(alpha) > 200, 255, 0).astype(np.uint8))
     made = applied("painted-complexity", picture, guidance=0, strength=0.15, steps=1, size=128)
     assert made.image.shape == picture.image.shape
-    inside = cutout(picture).alpha == 255
+    inside = Subject(picture).cutout.alpha == 255
     np.testing.assert_array_equal(made.image[inside], picture.image[inside])
     away = made.alpha == 0
     old, new = (float(cv2.Laplacian(each.image, cv2.CV_32F)[away].std()) for each in (picture, made))
@@ -110,7 +112,7 @@ def test_a_photo_up_to_the_size_is_painted_as_it_is_and_gets_detail_of_its_own()
 def test_a_new_layout_is_painted_at_the_models_size_and_its_detail_at_the_photos() -> None:
     picture = cup_of(320)
     fine, coarse = (applied("painted-random", picture, steps=1, size=size).image for size in (512, 256))
-    outside = cv2.resize(cutout(picture).alpha, (10, 10), interpolation=cv2.INTER_AREA) == 0
+    outside = cv2.resize(Subject(picture).cutout.alpha, (10, 10), interpolation=cv2.INTER_AREA) == 0
     layouts = [cv2.resize(each, (10, 10), interpolation=cv2.INTER_AREA)[outside].ravel() for each in (fine, coarse)]
     assert np.corrcoef(layouts)[0, 1] > 0.8
     assert (fine != coarse).mean() > 0.3
@@ -174,7 +176,7 @@ def test_a_network_that_knows_the_truth_is_led_to_it_by_any_number_of_steps() ->
 
 
 def test_a_picture_does_not_depend_on_its_batch_or_on_the_threads_beside_it() -> None:
-    whole, model, schedule, guide = scene(3), background_model(), ratios(0.3, 2), complexity_guide(20, 0.3)
+    whole, model, schedule, guide = scene(3), load_background_model(), ratios(0.3, 2), complexity_guide(20, 0.3)
     together = sample_background(model, whole, schedule, guide)
     with ThreadPoolExecutor(3) as threads:
         rows = [slice(number, number + 1) for number in range(3)]
@@ -191,16 +193,16 @@ def test_another_seed_paints_another_background() -> None:
 
 def test_a_removed_object_is_painted_over_and_nothing_else_changes() -> None:
     picture = cup()
-    made, hole = applied("painted-removal", picture, steps=2), hole_of(cutout(picture).alpha)
+    made, hole = applied("painted-removal", picture, steps=2), find_hole(Subject(picture).cutout.alpha)
     np.testing.assert_array_equal(made.image[~hole], picture.image[~hole])
     assert not made.alpha.any()
-    assert (made.image[hole] != background_of(picture)[hole]).mean() > 0.3
+    assert (made.image[hole] != Subject(picture).background[hole]).mean() > 0.3
 
 
 def test_a_removal_with_resampling_is_another_fill_of_the_same_hole_and_the_same_again_from_its_seed() -> None:
     picture = cup()
     once, twice, again = (applied("painted-removal", picture, steps=2, resample=times).image for times in (1, 2, 2))
-    hole = hole_of(cutout(picture).alpha)
+    hole = find_hole(Subject(picture).cutout.alpha)
     np.testing.assert_array_equal(twice[~hole], picture.image[~hole])
     np.testing.assert_array_equal(twice, again)
     assert (twice[hole] != once[hole]).mean() > 0.3
@@ -208,9 +210,9 @@ def test_a_removal_with_resampling_is_another_fill_of_the_same_hole_and_the_same
 
 def test_resampling_takes_every_step_so_many_times_and_once_is_the_plain_schedule() -> None:
     plain = [0.0, 1.0, 2.0, 3.0, 4.0]
-    assert resampled(plain, 1) == plain
-    assert resampled(plain, 2) == [0, 1, 2, 3, 0, 1, 2, 3, 4, 3, 4]
-    assert resampled([5.0], 3) == [5.0]
+    assert repeat_steps(plain, 1) == plain
+    assert repeat_steps(plain, 2) == [0, 1, 2, 3, 0, 1, 2, 3, 4, 3, 4]
+    assert repeat_steps([5.0], 3) == [5.0]
 
 
 @pytest.mark.parametrize("times", [1, 2, 3])
@@ -223,7 +225,7 @@ def test_the_network_is_asked_once_for_each_step_and_time_and_led_to_the_truth(t
         signal, noise = levels(ratio)
         return np.asarray((signal * planes[:, :3] - truth) / noise, np.float32)
 
-    made = sample_background(oracle, given, resampled(ratios(0.8, steps), times))
+    made = sample_background(oracle, given, repeat_steps(ratios(0.8, steps), times))
     np.testing.assert_allclose(made, np.where(given.known > 0, given.colours, truth), atol=1e-4)
     assert len(asked) == times * (steps - 1) + 1
 
@@ -237,7 +239,7 @@ def test_going_back_up_in_noise_brings_the_noise_that_the_ratio_promises_and_a_n
         return np.asarray((signal * planes[:, :3] - given.background) / noise, np.float32)
 
     schedule = ratios(0.8, 4)
-    sample_background(watcher, given, resampled(schedule, 4))
+    sample_background(watcher, given, repeat_steps(schedule, 4))
     painted_part = np.broadcast_to(given.known == 0, given.background.shape)
     starts = [noise[painted_part] for ratio, noise in seen if ratio == schedule[0]]
     assert len(starts) == 4

@@ -19,7 +19,7 @@ from counterfoil.errors import UserError
 from counterfoil.models.model_loaders import load_model
 from counterfoil.models.onnx_classifier import OnnxClassifier
 from counterfoil.painters.background_batches import GpuBatcher, Guides
-from counterfoil.painters.background_model import background_model
+from counterfoil.painters.background_model import load_background_model
 from counterfoil.painters.guidance import complexity_guide
 from counterfoil.painters.sampler import Predict, Scene, ratios, sample_background
 from counterfoil.types import Preprocessing
@@ -31,9 +31,9 @@ pytestmark = pytest.mark.torch
 @pytest.fixture(scope="module")
 def model() -> Predict:
     """The shipped model in torch."""
-    from counterfoil.painters.background_batches import torch_model
+    from counterfoil.painters.background_batches import load_torch_model
 
-    return torch_model("cpu")
+    return load_torch_model("cpu")
 
 
 def test_torch_and_onnx_runtime_predict_the_same(model: Predict) -> None:
@@ -42,7 +42,7 @@ def test_torch_and_onnx_runtime_predict_the_same(model: Predict) -> None:
     planes = np.random.default_rng(2).standard_normal((2, 7, 64, 96)).astype(np.float32)
     for ratio in (-6.0, 0.0, 5.0):
         theirs = model(torch.from_numpy(planes), ratio).numpy()
-        np.testing.assert_allclose(background_model()(planes, ratio), theirs, atol=1e-4)
+        np.testing.assert_allclose(load_background_model()(planes, ratio), theirs, atol=1e-4)
     assert not torch.backends.cudnn.allow_tf32  # which would be felt on a GPU alone
 
 
@@ -62,7 +62,9 @@ def test_torch_and_onnx_runtime_paint_the_same_picture(model: Predict) -> None:
 
     given, schedule, guide = scene(1), ratios(0.5, 4), complexity_guide(20, 0.5)
     theirs = painted_on("cpu", model, given, schedule, guide)
-    np.testing.assert_allclose(sample_background(background_model(), given, schedule, guide), theirs, atol=0.5 / 127.5)
+    np.testing.assert_allclose(
+        sample_background(load_background_model(), given, schedule, guide), theirs, atol=0.5 / 127.5
+    )
 
 
 def guided(place: int) -> Guides:
@@ -86,19 +88,19 @@ class Watched:
 
 def test_pictures_painted_together_are_those_painted_alone_to_the_bit(model: Predict) -> None:
     network, schedule = Watched(model), ratios(0.5, 2)
-    easel = GpuBatcher("cpu", network, rows=2)
-    together = easel.painted(scene(3), schedule, guided(2))
+    batcher = GpuBatcher("cpu", network, rows=2)
+    together = batcher.paint(scene(3), schedule, guided(2))
     assert network.sizes == [2, 2, 2, 2]  # two steps of two batches, the second filled up
-    alone = [easel.painted(each, schedule, guided(2)) for each in scenes(3)]
+    alone = [batcher.paint(each, schedule, guided(2)) for each in scenes(3)]
     np.testing.assert_array_equal(np.concatenate(alone), together)
-    expected = sample_background(background_model(), scene(3), schedule, guided(2).complexity)
+    expected = sample_background(load_background_model(), scene(3), schedule, guided(2).complexity)
     np.testing.assert_allclose(together, expected, atol=0.5 / 127.5)
 
 
 def test_threads_that_wait_share_a_batch_and_each_gets_its_own_picture() -> None:
     network, schedule, free = Watched(), ratios(0.5, 2), threading.Event()
-    easel = GpuBatcher("cpu", network, rows=4)
-    alone = [easel.painted(each, schedule, guided(place)) for place, each in enumerate(scenes(4))]
+    batcher = GpuBatcher("cpu", network, rows=4)
+    alone = [batcher.paint(each, schedule, guided(place)) for place, each in enumerate(scenes(4))]
     network.sizes.clear()
 
     def holding(clean: Any, noise: float) -> Any:
@@ -106,11 +108,11 @@ def test_threads_that_wait_share_a_batch_and_each_gets_its_own_picture() -> None
         return clean
 
     with ThreadPoolExecutor(5) as threads:
-        holder = threads.submit(easel.painted, scene(1), schedule, Guides(guided(0).complexity, holding))
+        holder = threads.submit(batcher.paint, scene(1), schedule, Guides(guided(0).complexity, holding))
         while not network.sizes:  # until the device is taken
             threading.Event().wait(0.01)
-        asked = [threads.submit(easel.painted, each, schedule, guided(n)) for n, each in enumerate(scenes(4))]
-        while sum(map(len, easel._waiting.values())) < 4:
+        asked = [threads.submit(batcher.paint, each, schedule, guided(n)) for n, each in enumerate(scenes(4))]
+        while sum(map(len, batcher._waiting.values())) < 4:
             threading.Event().wait(0.01)
         free.set()
         for mine, expected in zip(asked, alone, strict=True):
@@ -123,15 +125,15 @@ def test_a_batch_that_does_not_fit_is_halved_and_later_ones_begin_there() -> Non
     import torch
 
     network, schedule, refusals = Watched(), ratios(0.5, 1), [1]
-    easel = GpuBatcher("cpu", network, rows=4)
+    batcher = GpuBatcher("cpu", network, rows=4)
 
     def crowded(clean: Any, noise: float) -> Any:
         if refusals:
             raise torch.OutOfMemoryError(f"refused {refusals.pop()}")
         return clean
 
-    first = easel.painted(scene(3), schedule, Guides(guided(1).complexity, crowded))
-    second = easel.painted(scene(3), schedule, guided(1))
+    first = batcher.paint(scene(3), schedule, Guides(guided(1).complexity, crowded))
+    second = batcher.paint(scene(3), schedule, guided(1))
     assert network.sizes == [4, 2, 2, 2, 2]
     np.testing.assert_array_equal(first, second)
 
@@ -139,20 +141,20 @@ def test_a_batch_that_does_not_fit_is_halved_and_later_ones_begin_there() -> Non
 def test_a_device_without_room_says_so_and_is_left_to_others() -> None:
     import torch
 
-    easel, schedule = GpuBatcher("cpu", Watched(), rows=2), ratios(0.5, 1)
+    batcher, schedule = GpuBatcher("cpu", Watched(), rows=2), ratios(0.5, 1)
 
     def full(clean: Any, noise: float) -> Any:
         raise torch.OutOfMemoryError("full")
 
     with pytest.raises(UserError, match="background-256 has no room for a single picture on cpu: give a smaller"):
-        easel.painted(scene(1), schedule, Guides(guided(1).complexity, full))
-    assert easel.painted(scene(1), schedule, guided(1)).shape == (1, 3, 64, 64)
+        batcher.paint(scene(1), schedule, Guides(guided(1).complexity, full))
+    assert batcher.paint(scene(1), schedule, guided(1)).shape == (1, 3, 64, 64)
 
 
 @pytest.mark.parametrize(("side", "rows"), [(64, 16), (256, 16), (512, 4)])
 def test_larger_pictures_come_fewer_at_a_time(side: int, rows: int) -> None:
     network = Watched()
-    GpuBatcher("cpu", network).painted(scene(1, side), ratios(0.5, 1), guided(1))
+    GpuBatcher("cpu", network).paint(scene(1, side), ratios(0.5, 1), guided(1))
     assert network.sizes == [rows]
 
 

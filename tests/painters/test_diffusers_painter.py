@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from counterfoil.errors import UserError
 from counterfoil.generation.generator import GenerationConfig, generate_pictures
 from counterfoil.generation.prompt_plan import Selection
-from counterfoil.painters.diffusers_pipeline import repository_digest
+from counterfoil.painters.diffusers_repository import hash_repository
 from counterfoil.painters.painter_loaders import load_painter
 from counterfoil.painters.painter_protocol import PaintOptions, PaintRefused, PaintRequest, Paints
 from counterfoil.store.workspace import Workspace
@@ -120,7 +120,7 @@ def test_a_batch_that_does_not_fit_is_halved_until_it_does(models: Path) -> None
         if sizes[-1] > 1:
             raise torch.OutOfMemoryError("no room")
 
-    hook = found.loaded.pipeline.unet.register_forward_pre_hook(small_memory)
+    hook = found.pipeline.unet.register_forward_pre_hook(small_memory)
     halved = pictures(found.paint(WISHES))
     hook.remove()
     assert sizes[:3] == [4, 2, 1]
@@ -136,7 +136,7 @@ def test_no_room_for_one_picture_is_said(models: Path) -> None:
     def no_memory(*_: Any) -> None:
         raise torch.OutOfMemoryError("no room")
 
-    found.loaded.pipeline.unet.register_forward_pre_hook(no_memory)
+    found.pipeline.unet.register_forward_pre_hook(no_memory)
     with pytest.raises(UserError, match="has no room for a single picture on cpu: give a smaller --size"):
         found.paint(WISHES)
 
@@ -144,7 +144,7 @@ def test_no_room_for_one_picture_is_said(models: Path) -> None:
 def test_numbers_that_are_not_finite_are_refused(models: Path) -> None:
     found = painter(models / "sd")
     with library("torch").no_grad():
-        found.loaded.pipeline.vae.decoder.conv_out.weight.fill_(float("nan"))
+        found.pipeline.vae.decoder.conv_out.weight.fill_(float("nan"))
     (refused,) = found.paint(WISHES[:1])
     assert isinstance(refused, PaintRefused)
     assert "not finite" in refused.reason
@@ -152,7 +152,7 @@ def test_numbers_that_are_not_finite_are_refused(models: Path) -> None:
 
 def test_what_a_safety_checker_holds_back_is_refused(models: Path) -> None:
     found = painter(models / "sd")
-    with_safety_checker(found.loaded.pipeline)
+    with_safety_checker(found.pipeline)
     assert found.paint(WISHES[:2]) == [PaintRefused("held back by the model's safety checker")] * 2
 
 
@@ -253,7 +253,7 @@ def test_what_a_pixel_model_does_not_take_is_refused(models: Path, given: dict[s
 
 def test_the_name_of_a_folder_may_hold_an_at_sign(tmp_path: Path) -> None:
     place = pixel_model(tmp_path / "pixels@home")
-    assert painter(place, "backgrounds").settings["revision"] == repository_digest(place)
+    assert painter(place, "backgrounds").settings["revision"] == hash_repository(place)
 
 
 def test_paint_fills_a_workspace_that_says_how_each_picture_was_made(models: Path, tmp_path: Path) -> None:

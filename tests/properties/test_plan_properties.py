@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from counterfoil.edits.donors import Donors
 from counterfoil.edits.registry import edit_named
 from counterfoil.edits.seeds import id_from, id_of_choice, seed_from, seed_of_attempt
-from counterfoil.edits.variant_plan import Planned, Plans, plan
+from counterfoil.edits.variant_plan import Planned, Plans, plan_variants
 from counterfoil.types import DonorRule, Sample, Variant
 
 EDITS = [edit_named(name, {}) for name in ("background-blur", "control", "direction", "position", "size")]
@@ -38,7 +38,7 @@ def step_lists(draw: st.DrawFn) -> list[Planned]:
 
 def variants_of(samples: Sequence[Sample], steps: Sequence[Planned]) -> set[Variant]:
     donors = Donors(samples)
-    return {variant for sample in samples for variant in plan(sample, steps, donors).variants}
+    return {variant for sample in samples for variant in plan_variants(sample, steps, donors).variants}
 
 
 @given(sample_lists(), step_lists(), st.data())
@@ -96,7 +96,7 @@ def test_no_two_variants_share_an_id_and_a_new_seed_of_the_run_changes_every_one
     samples: list[Sample], steps: list[Planned], seed: int
 ) -> None:
     donors = Donors(samples)
-    variants = [variant for sample in samples for variant in plan(sample, steps, donors).variants]
+    variants = [variant for sample in samples for variant in plan_variants(sample, steps, donors).variants]
     assert len({variant.id for variant in variants}) == len(variants)
     other = variants_of(samples, [replace(step, run_seed=step.run_seed + 1 + seed) for step in steps])
     shared = {variant.id for variant in variants} & {variant.id for variant in other}
@@ -112,7 +112,7 @@ def test_plans_are_the_same_in_whatever_order_workers_take_them(
     for sample in data.draw(st.permutations(samples)):
         plans.of(sample)
     for sample in data.draw(st.permutations(samples)):
-        assert plans.take(sample) == plan(sample, steps, donors)
+        assert plans.take(sample) == plan_variants(sample, steps, donors)
 
 
 PARTS = st.lists(

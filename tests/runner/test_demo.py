@@ -15,7 +15,7 @@ from counterfoil.cli.demo_command import CAPTION_HEIGHT, PAINTED, demo_config, p
 from counterfoil.labels.label_space import imagenet1k
 from counterfoil.models.model_loaders import load_model
 from counterfoil.runner import execute
-from counterfoil.segmentation import U2Netp, mask_fault
+from counterfoil.segmentation import U2Netp, find_mask_fault
 from counterfoil.sources.demo_photos import DemoSource
 from opened_files import opened_files
 
@@ -116,7 +116,7 @@ def test_the_segmenter_finds_the_objects_that_we_masked_by_hand(assets: object) 
 def test_implausible_masks_are_told_apart(box: tuple[int, int, int, int], said: str | None) -> None:
     mask = Image.new("L", (100, 100))
     mask.paste(255, box)
-    fault = mask_fault(np.asarray(mask))
+    fault = find_mask_fault(np.asarray(mask))
     assert (fault is None) if said is None else (fault is not None and said in fault)
 
 
@@ -124,6 +124,6 @@ def test_a_mask_in_many_pieces_is_implausible() -> None:
     mask = np.zeros((100, 100), np.uint8)
     for corner in (5, 30, 55):
         mask[corner : corner + 15, corner : corner + 15] = 255
-    fault = mask_fault(mask)
+    fault = find_mask_fault(mask)
     assert fault is not None
     assert "many pieces" in fault

@@ -59,10 +59,10 @@ def test_a_gpu_paints_the_same_pictures_for_any_number_of_workers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from counterfoil.painters import background_painter
-    from counterfoil.painters.background_batches import GpuBatcher, torch_model
+    from counterfoil.painters.background_batches import GpuBatcher, load_torch_model
 
-    batcher = GpuBatcher("cpu", torch_model("cpu"), rows=2)  # torch on the CPU stands in for the card
-    monkeypatch.setattr(background_painter, "gpu_batcher", lambda device: batcher)
+    batcher = GpuBatcher("cpu", load_torch_model("cpu"), rows=2)  # torch on the CPU stands in for the card
+    monkeypatch.setattr(background_painter, "shared_batcher", lambda device: batcher)
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     images, masks = write_photos(tmp_path, 3)
     step = "{edit: painted-complexity, settings: {steps: 1, device: DEVICE}, levels: {guidance: [-20, 20]}}"

@@ -18,7 +18,7 @@ from counterfoil.generation.embedding import Embedding
 from counterfoil.generation.generator import GenerationConfig, generate_pictures
 from counterfoil.generation.prompt_plan import Selection
 from counterfoil.generation.quality_control import QualityBounds, control_quality
-from counterfoil.generation.quality_page import ReferenceComparison, neighbours, read_reference, write_quality_page
+from counterfoil.generation.quality_page import ReferenceComparison, find_neighbours, read_reference, write_quality_page
 from counterfoil.mining.prompt_study import compare_prompts, describe_outdated, render_prompt_json, render_prompt_table
 from counterfoil.painters.painter_protocol import PaintOptions
 from counterfoil.recipes.edit_recipe import load_recipe
@@ -129,13 +129,13 @@ def quality(workspace: Path, distance: int, keep_all: bool, reference: Path | No
     bounds, store = QualityBounds(distance, keep_all), Workspace(workspace)
     known = None if reference is None else read_reference(reference, Embedding())  # before the manifest changes
     looked = control_quality(store.folder, bounds)
-    near = [] if known is None else neighbours(workspace, known, looked.unreadable)
+    near = [] if known is None else find_neighbours(workspace, known, looked.unreadable)
     page = write_quality_page(workspace, looked, bounds, ReferenceComparison(reference, near))
     verb = "found" if keep_all else "removed"
     told = ", ".join(f"{count} {kind}" for kind, count in looked.counts.items()) or "nothing"
     click.echo(f"{len(looked.pictures)} pictures looked at; {verb}: {told}")
     if near:
-        click.echo(f"nearest pair, cosine {near[0].cosine:.3f}: {workspace / near[0].file} and {near[0].beside}")
+        click.echo(f"nearest pair, cosine {near[0].cosine:.3f}: {workspace / near[0].file} and {near[0].path}")
     click.echo(f"page: {page}")
 
 

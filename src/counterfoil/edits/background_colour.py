@@ -1,4 +1,4 @@
-"""Background hue, gray, brightness, contrast."""
+"""Edits of the background's colour: hue, grey, brightness, contrast."""
 
 from __future__ import annotations
 
@@ -30,14 +30,9 @@ class BackgroundHue(Edit):
     attribute: ClassVar[Attribute] = "background"
     hue: Literal["red", "green", "blue"] = "red"
 
-    @property
-    def level(self) -> str:
-        """The name of the hue."""
-        return self.hue
-
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Draw a hue of that name and give it to every pixel behind the object."""
-        behind = _coloured(subject.background)
+        behind = _require_colour(subject.background)
         hues = np.concatenate([np.arange(*ends) for ends in RANGES[self.hue]])
         colours = np.asarray(cv2.cvtColor(behind, cv2.COLOR_RGB2HSV), np.uint8)
         colours[..., 0] = rng.choice(hues)
@@ -58,19 +53,19 @@ class BackgroundRainbow(Edit):
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Draw the step from 0..90 of 180 and add it."""
-        behind = _coloured(subject.background)
+        behind = _require_colour(subject.background)
         shape = behind.shape[:2] if self.per_pixel else (1, 1)
-        return subject.on_background(with_hue_turned(behind, rng.integers(0, MOST_SHIFT + 1, shape, np.uint16)))
+        return subject.on_background(turn_hue(behind, rng.integers(0, MOST_SHIFT + 1, shape, np.uint16)))
 
 
-def _coloured(image: Bytes) -> Bytes:
+def _require_colour(image: Bytes) -> Bytes:
     """The picture itself; one without colour has none that could change."""
     if np.ptp(image[::SPARSE, ::SPARSE].astype(np.int16), axis=2).mean() < LEAST_CHROMA:
         raise Unusable("the background has no colour to change")
     return image
 
 
-def with_hue_turned(image: Bytes, step: NDArray[np.uint16]) -> Bytes:
+def turn_hue(image: Bytes, step: NDArray[np.uint16]) -> Bytes:
     """The picture with its hues turned by so many steps of two degrees; sixteen bits, since the sum exceeds eight."""
     colours = np.asarray(cv2.cvtColor(image, cv2.COLOR_RGB2HSV), np.uint8)
     colours[..., 0] = (colours[..., 0] + step) % HUES
@@ -91,7 +86,7 @@ class BackgroundGrayscale(Edit):
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Leave the luma behind the object."""
-        gray = cv2.cvtColor(_coloured(subject.background), cv2.COLOR_RGB2GRAY)
+        gray = cv2.cvtColor(_require_colour(subject.background), cv2.COLOR_RGB2GRAY)
         return subject.on_background(np.asarray(cv2.cvtColor(gray, cv2.COLOR_GRAY2RGB), np.uint8))
 
 
@@ -106,18 +101,13 @@ class BackgroundBrightness(Edit):
         if self.factor != "ximagenet-12" and not self.factor >= 0:
             raise UserError(f"factor: expected 0 or more, or 'ximagenet-12', got {self.factor}")
 
-    @property
-    def level(self) -> str:
-        """The factor: "1.5"."""
-        return self.factor if self.factor == "ximagenet-12" else f"{self.factor:g}"
-
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Make what is behind the object brighter or darker; what exceeds white is white."""
         behind = subject.background
         if self.factor == "ximagenet-12":
             bright = cv2.addWeighted(behind, 1.5, np.asarray(cv2.blur(behind, (9, 9))), 0.9, 1.9)
         else:
-            bright = cv2.LUT(behind, _levels(np.arange(256) * self.factor))
+            bright = cv2.LUT(behind, _round_levels(np.arange(256) * self.factor))
         return subject.on_background(np.asarray(bright, np.uint8))
 
 
@@ -132,18 +122,13 @@ class BackgroundContrast(Edit):
         if not self.factor >= 0:
             raise UserError(f"factor: expected 0 or more, got {self.factor}")
 
-    @property
-    def level(self) -> str:
-        """The factor: "0.3"."""
-        return f"{self.factor:g}"
-
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Move every level behind the object away from the mean or towards it."""
         behind = subject.background
         mean = np.array(cv2.mean(behind)[:3])
-        table = _levels((np.arange(256)[:, None] - mean) * self.factor + mean)
+        table = _round_levels((np.arange(256)[:, None] - mean) * self.factor + mean)
         return subject.on_background(np.asarray(cv2.LUT(behind, table[None]), np.uint8))
 
 
-def _levels(values: NDArray[np.floating]) -> Bytes:
+def _round_levels(values: NDArray[np.floating]) -> Bytes:
     return np.asarray(np.clip(np.rint(values), 0, 255), np.uint8)

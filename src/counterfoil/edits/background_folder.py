@@ -1,4 +1,4 @@
-"""Background from a folder of pictures; pictures of a folder to choose from."""
+"""The background taken from a folder of pictures, chosen by the variant's seed."""
 
 from __future__ import annotations
 
@@ -36,23 +36,23 @@ class FolderFile(NamedTuple):
     sha256: str
 
 
-def files_of(folder: str | None) -> Sequence[FolderFile]:
+def list_files(folder: str | None) -> Sequence[FolderFile]:
     """The pictures of a folder and its subfolders in a fixed order; None is brick, grass and gravel."""
-    place = _place(folder)
+    place = _folder_path(folder)
     if not place.is_dir():
         raise UserError(f"folder: expected a folder of pictures, got '{folder}'")
-    files = _listed(place, place.stat().st_mtime_ns)
+    files = _list_pictures(place, place.stat().st_mtime_ns)
     if not files:
         raise UserError(f"folder: expected pictures ({', '.join(SUFFIXES)}), found none in '{folder}'")
     return files
 
 
-def _place(folder: str | None) -> Path:
+def _folder_path(folder: str | None) -> Path:
     return fetch_asset(SHIPPED) if folder is None else Path(folder)
 
 
 @lru_cache(maxsize=16)
-def _listed(place: Path, changed: int) -> tuple[FolderFile, ...]:
+def _list_pictures(place: Path, changed: int) -> tuple[FolderFile, ...]:
     """The folder's pictures; hashed once, since a plan asks for every photo, and again when `changed` differs."""
     paths = sorted(path for path in place.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file())
     return tuple(
@@ -60,21 +60,21 @@ def _listed(place: Path, changed: int) -> tuple[FolderFile, ...]:
     )
 
 
-def chosen_file(folder: str | None, seed: int) -> FolderFile:
+def choose_file(folder: str | None, seed: int) -> FolderFile:
     """The picture that this seed takes: the one with the highest hash, so that a new one changes few choices."""
-    return max(files_of(folder), key=lambda one: hashlib.sha256(f"{seed} {one.sha256}".encode()).digest())
+    return max(list_files(folder), key=lambda one: hashlib.sha256(f"{seed} {one.sha256}".encode()).digest())
 
 
-def folder_picture(folder: str | None, wanted: FolderFile) -> Bytes:
+def read_folder_picture(folder: str | None, wanted: FolderFile) -> Bytes:
     """The pixels of one picture, upright, (height, width, 3); raises `Unusable` where it is gone or another one."""
     try:
-        data = (_place(folder) / wanted.file).read_bytes()
+        content = (_folder_path(folder) / wanted.file).read_bytes()
     except OSError as error:
         raise Unusable(f"the background {wanted.file} cannot be read: {error.strerror}") from error
-    if hashlib.sha256(data).hexdigest() != wanted.sha256:
+    if hashlib.sha256(content).hexdigest() != wanted.sha256:
         raise Unusable(f"the background {wanted.file} has changed since it was chosen")
     try:
-        with Image.open(io.BytesIO(data), formats=FORMATS) as picture:
+        with Image.open(io.BytesIO(content), formats=FORMATS) as picture:
             if picture.width * picture.height > MOST_PIXELS:
                 raise Unusable(f"the background {wanted.file} has more than {MOST_PIXELS:,} pixels")
             return np.array(ImageOps.exif_transpose(picture).convert("RGB"))
@@ -97,7 +97,7 @@ class BackgroundFolder(Edit):
         if (self.file is None) != (self.sha256 is None):
             raise UserError("file, sha256: expected both or none")
         if self.folder is not None and self.file is None:
-            files_of(self.folder)
+            list_files(self.folder)
 
     @property
     def level(self) -> str:
@@ -108,20 +108,20 @@ class BackgroundFolder(Edit):
         """Decide the picture: the settings alone make the variant again."""
         if self.file is not None:
             return self
-        one = chosen_file(self.folder, seed)
+        one = choose_file(self.folder, seed)
         return replace(self, file=one.file, sha256=one.sha256)
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Take the picture that was chosen, or choose one."""
         decided = self.choose(int(rng.integers(2**63)))
-        image = folder_picture(self.folder, FolderFile(str(decided.file), str(decided.sha256)))
+        image = read_folder_picture(self.folder, FolderFile(str(decided.file), str(decided.sha256)))
         height, width = subject.picture.alpha.shape
         if self.fit == "cover":
             return subject.on_background(cover(image, (height, width)))
-        return subject.on_background(_tiled(image, (height, width), rng))
+        return subject.on_background(_tile_mirrored(image, (height, width), rng))
 
 
-def _tiled(image: Bytes, shape: tuple[int, int], rng: np.random.Generator) -> Bytes:
+def _tile_mirrored(image: Bytes, shape: tuple[int, int], rng: np.random.Generator) -> Bytes:
     """The picture at its own size from a place drawn at random, mirrored where it ends."""
     indices = []
     for length, own in zip(shape, image.shape, strict=False):

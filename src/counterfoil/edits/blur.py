@@ -1,39 +1,32 @@
-"""Object out of focus."""
+"""Gaussian blur: the object out of focus, and the settings that every blur has."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 
 from counterfoil.edits.cutout import object_window
 from counterfoil.edits.edit_protocol import Edit, Supplied
-from counterfoil.edits.matting import per_channel
+from counterfoil.edits.matting import repeat_channels
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import UserError
 from counterfoil.types import Attribute, Picture
 
-_KERNEL = re.compile(r"(\d+)/([\d.]+)")
-
-
-def describe_kernel(level: str) -> str:
-    """A blur's level with kernel and sigma named; other levels as they are."""
-    kernel = _KERNEL.fullmatch(level)
-    return f"kernel {kernel[1]}, sigma {kernel[2]}" if kernel else level
+_LEVEL = re.compile(r"(\d+)/([\d.]+)")  # kernel, sigma
 
 
 @dataclass(frozen=True)
-class ObjectBlur(Edit):
-    """Blur the object by a Gaussian of `kernel` x `kernel` pixels, XImageNet-12's unless told otherwise."""
+class GaussianBlur(Edit):
+    """A Gaussian of `kernel` x `kernel` pixels; the defaults are those of XImageNet-12."""
 
-    attribute: ClassVar[Attribute] = "blur"
-    words: ClassVar[str] = "blurring the object"
     kernel: int = 15
     sigma: float = 3.0
-    faithful: bool = False  # blur the photo with its background, as the release does: background bleeds in
+    faithful: bool = False  # blur the whole photo, as the release does, and keep a part of it: colours bleed across
 
     def __post_init__(self) -> None:
         if self.kernel < 1 or self.kernel % 2 == 0:
@@ -48,20 +41,31 @@ class ObjectBlur(Edit):
 
     @classmethod
     def describe(cls, level: str) -> str:
-        """What was done at this level, as the subject of a sentence."""
-        return super().describe(describe_kernel(level))
+        """What was done at this level, with kernel and sigma named."""
+        match = _LEVEL.fullmatch(level)
+        return super().describe(f"kernel {match[1]}, sigma {match[2]}" if match else level)
+
+    def blur(self, plane: NDArray[Any]) -> NDArray[Any]:
+        """The plane blurred."""
+        return np.asarray(cv2.GaussianBlur(plane, (self.kernel, self.kernel), self.sigma))
+
+
+@dataclass(frozen=True)
+class ObjectBlur(GaussianBlur):
+    """Blur the object by a Gaussian; `faithful` blurs the photo with its background, which bleeds in."""
+
+    attribute: ClassVar[Attribute] = "blur"
+    words: ClassVar[str] = "blurring the object"
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Blur inside the object's outline, which stays."""
-        cut, size = subject.cutout, (self.kernel, self.kernel)
+        cut = subject.cutout
         if self.faithful:
-            blurred = np.asarray(cv2.GaussianBlur(subject.picture.image, size, self.sigma), np.uint8)
-            return Picture(
-                np.where((subject.picture.alpha > 0)[..., None], blurred, subject.picture.image), cut.alpha.copy()
-            )
+            image, mask = subject.picture
+            return Picture(np.where((mask > 0)[..., None], self.blur(image), image), cut.alpha.copy())
         window = object_window(cut.alpha)
         share = cut.alpha[window] / np.float32(255)
         # Weighted by alpha, so that the object alone lends its colours.
-        sums = cv2.GaussianBlur(cut.image[window] * per_channel(share), size, self.sigma)
-        weight = np.asarray(cv2.GaussianBlur(share, size, self.sigma), np.float32)
-        return subject.repainted(np.rint(sums / per_channel(np.maximum(weight, np.float32(1e-6)))).astype(np.uint8))
+        sums = self.blur(cut.image[window] * repeat_channels(share))
+        weight = np.maximum(self.blur(share), np.float32(1e-6))
+        return subject.repaint(np.rint(sums / repeat_channels(weight)).astype(np.uint8))

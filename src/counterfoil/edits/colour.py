@@ -1,4 +1,4 @@
-"""Object hue, gray, brightness."""
+"""Edits of the object's colour: hue, grey, brightness."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ObjectHue(Edit):
         hsv = cv2.cvtColor(_colours(subject) / np.float32(255), cv2.COLOR_RGB2HSV)
         hsv[..., 0] = (hsv[..., 0] + np.float32(shift)) % 360
         turned = cv2.cvtColor(hsv, cv2.COLOR_HSV2RGB)
-        return subject.repainted(np.rint(np.clip(turned, 0, 1) * 255).astype(np.uint8))
+        return subject.repaint(np.rint(np.clip(turned, 0, 1) * 255).astype(np.uint8))
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class ObjectGrayscale(Edit):
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Leave the lightness of each pixel alone."""
         gray = cv2.cvtColor(_colours(subject), cv2.COLOR_RGB2GRAY)
-        return subject.repainted(np.asarray(cv2.cvtColor(gray, cv2.COLOR_GRAY2RGB), np.uint8))
+        return subject.repaint(np.asarray(cv2.cvtColor(gray, cv2.COLOR_GRAY2RGB), np.uint8))
 
 
 @dataclass(frozen=True)
@@ -76,12 +76,7 @@ class ObjectBrightness(Edit):
         if not 0 <= self.factor < 256:
             raise UserError(f"factor: expected 0 (black) to 255, got {self.factor:g}")
 
-    @property
-    def level(self) -> str:
-        """The factor: "1.5"."""
-        return f"{self.factor:g}"
-
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Lighten or darken."""
         table = np.clip(np.rint(np.arange(256) * self.factor), 0, 255).astype(np.uint8)
-        return subject.repainted(table[_colours(subject)])
+        return subject.repaint(table[_colours(subject)])

@@ -1,18 +1,18 @@
-"""Two edits at once."""
+"""Two edits at once, the second applied to the picture that the first makes."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
 
-from counterfoil.edits.edit_protocol import Edit, Needs, Supplied
+from counterfoil.edits.edit_protocol import Edit, Needs, Resolution, Supplied
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import UserError
-from counterfoil.types import Attribute, DonorRule, Picture
+from counterfoil.types import Attribute, Classifier, Picture
 
 
 @dataclass(frozen=True)
@@ -30,33 +30,62 @@ SMALL = Part("size", {"rate": 0.05})
 class Combine(Edit):
     """Apply two edits, the second to what the first made."""
 
-    # The parts get a donor from the frame, and nothing else: one that asks a surrogate paints or swaps without it.
     attribute: ClassVar[Attribute] = "combination"
     edits: tuple[Part, Part] = (Part("background-blur"), SMALL)
 
     def __post_init__(self) -> None:
-        if self._rules():
+        self._check_surrogates()
+        if self._donor_rules:
             raise UserError("edits: expected edits without another photo; 'combine-donor' takes one that needs it")
 
-    def _rules(self) -> list[DonorRule]:
+    def _check_surrogates(self) -> None:
+        addresses = {edit.needs.surrogate for edit in _make_parts(self.edits)} - {None}
+        if len(addresses) > 1:
+            raise UserError(f"edits: expected one surrogate, got {' and '.join(sorted(map(str, addresses)))}")
+
+    @property
+    def _donor_rules(self) -> list[str]:
         """The rule of each part that takes a donor."""
-        return [edit.needs.donor for edit in _made(self.edits) if edit.needs.donor is not None]
+        return [edit.needs.donor for edit in _make_parts(self.edits) if edit.needs.donor is not None]
 
     @property
     def level(self) -> str:
         """Both edits with their levels: "background-blur 15/3 + size 0.05"."""
-        return " + ".join(f"{part.edit} {edit.level}" for part, edit in zip(self.edits, _made(self.edits), strict=True))
+        parts = zip(self.edits, _make_parts(self.edits), strict=True)
+        return " + ".join(f"{part.edit} {edit.level}" for part, edit in parts)
 
     @property
     def needs(self) -> Needs:
-        """The donor of the part that takes one, and a GPU where a part names one."""
-        return Needs(donor=next(iter(self._rules()), None), gpu=any(edit.needs.gpu for edit in _made(self.edits)))
+        """The donor, the surrogate and the GPU that a part asks for."""
+        first, second = (edit.needs for edit in _make_parts(self.edits))
+        return Needs(
+            donor=first.donor or second.donor,
+            candidates=max(first.candidates, second.candidates),
+            surrogate=first.surrogate or second.surrogate,
+            gpu=first.gpu or second.gpu,
+        )
+
+    def check_surrogate(self, surrogate: Classifier) -> None:
+        """Let each part that asks for the surrogate refuse it."""
+        for edit in _make_parts(self.edits):
+            if edit.needs.surrogate is not None:
+                edit.check_surrogate(surrogate)
+
+    def resolve(self, subject: Subject, supplied: Supplied) -> Resolution:
+        """Let each part choose on the photo as it is, as it would alone."""
+        from counterfoil.edits.registry import settings_of
+
+        parts, donor = [], 0
+        for part, edit in zip(self.edits, _make_parts(self.edits), strict=True):
+            resolution = edit.resolve(subject, supplied)
+            parts.append(part if resolution.edit == edit else Part(part.edit, settings_of(resolution.edit)))
+            donor = resolution.donor if edit.needs.donor is not None else donor
+        return Resolution(replace(self, edits=(parts[0], parts[1])), donor)
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """First the one, then the other."""
-        first, second = _made(self.edits)
-        parts = Supplied(label=supplied.label, seed=supplied.seed, donors=supplied.donors)
-        return second.apply(Subject(first.apply(subject, rng, parts)), rng, parts)
+        first, second = _make_parts(self.edits)
+        return second.apply(Subject(first.apply(subject, rng, supplied)), rng, supplied)
 
 
 @dataclass(frozen=True)
@@ -66,21 +95,22 @@ class CombineDonor(Combine):
     edits: tuple[Part, Part] = (Part("background-swap"), SMALL)
 
     def __post_init__(self) -> None:
-        if len(self._rules()) != 1:
+        self._check_surrogates()
+        if len(self._donor_rules) != 1:
             raise UserError("edits: expected one edit that takes another photo's background, and one that does not")
 
 
-def _made(parts: tuple[Part, Part]) -> tuple[Edit, Edit]:
+def _make_parts(parts: tuple[Part, Part]) -> tuple[Edit, Edit]:
     for part in parts:
         if part.edit.startswith("combine"):
             raise UserError(f"edits: expected two simple edits, got {part.edit!r}")
-    first, second = (_part(part.edit, json.dumps(part.settings, sort_keys=True)) for part in parts)
+    first, second = (_make_part(part.edit, json.dumps(part.settings, sort_keys=True)) for part in parts)
     return first, second
 
 
 @lru_cache(maxsize=256)
-def _part(name: str, settings: str) -> Edit:
-    # The catalogue holds this module's edits, so it can be asked only once it is whole.
+def _make_part(name: str, settings: str) -> Edit:
+    # The registry imports this module, so it can be asked only once both are loaded.
     from counterfoil.edits.registry import edit_named
 
     return edit_named(name, json.loads(settings))

@@ -1,4 +1,4 @@
-"""Background spectrum raised or lowered."""
+"""The background made more or less complex: its Fourier spectrum raised or smoothed."""
 
 from __future__ import annotations
 
@@ -36,23 +36,18 @@ class Complexity(Edit):
         if not 0 < self.factor < 100 or self.factor == 1:
             raise UserError(f"factor: expected more than 0, other than 1 and less than 100, got {self.factor:g}")
 
-    @property
-    def level(self) -> str:
-        """The factor: "2"."""
-        return f"{self.factor:g}"
-
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Change the filled background, so that the object's outline takes no part, and put the object back."""
-        return subject.on_background(with_complexity(subject.background, self.factor))
+        return subject.on_background(change_complexity(subject.background, self.factor))
 
 
-def with_complexity(image: Bytes, factor: float) -> Bytes:
+def change_complexity(image: Bytes, factor: float) -> Bytes:
     """The picture with `factor` times its complexity, within one percent; raises `Unusable` where none can be found."""
     start = complexity(image)
     goal = factor * start
     if factor > 1:
-        return _met(_raising(image), start, goal, goal - start)
-    return _met(lambda sigma: _blurred(image, sigma), start, goal, 1.0)
+        return _search_strength(_make_raiser(image), start, goal, goal - start)
+    return _search_strength(lambda sigma: _blur(image, sigma), start, goal, 1.0)
 
 
 def complexity(image: Bytes) -> float:
@@ -67,17 +62,17 @@ def _spectrum(channel: Bytes) -> Complexes:
     return np.asarray(cv2.dft(levels, flags=cv2.DFT_COMPLEX_OUTPUT), np.float32).view(np.complex64)[..., 0]
 
 
-def _raising(image: Bytes) -> Callable[[float], Bytes]:
+def _make_raiser(image: Bytes) -> Callable[[float], Bytes]:
     """The same number added to the strength of every wave: the smallest change of pixels that has the effect."""
-    ways = np.dstack([_steepest(_spectrum(image[..., i])) for i in range(3)])
+    waves = np.dstack([_unit_waves(_spectrum(image[..., i])) for i in range(3)])
 
-    def made(added: float) -> Bytes:
-        return np.asarray(cv2.addWeighted(image, 1, ways, 255 * added, 0, dtype=cv2.CV_8U), np.uint8)
+    def raise_waves(added: float) -> Bytes:
+        return np.asarray(cv2.addWeighted(image, 1, waves, 255 * added, 0, dtype=cv2.CV_8U), np.uint8)
 
-    return made
+    return raise_waves
 
 
-def _steepest(spectrum: Complexes) -> Floats:
+def _unit_waves(spectrum: Complexes) -> Floats:
     """The picture whose waves all have strength 1 and stand where this one's do; the mean level stays."""
     strength = np.abs(spectrum)
     # A wave that is not there has no place to stand: rounding must not invent one.
@@ -88,7 +83,7 @@ def _steepest(spectrum: Complexes) -> Floats:
     return np.asarray(cv2.idft(flat, flags=cv2.DFT_SCALE | cv2.DFT_REAL_OUTPUT), np.float32)
 
 
-def _blurred(image: Bytes, sigma: float) -> Bytes:
+def _blur(image: Bytes, sigma: float) -> Bytes:
     """A Gaussian blur; a wide one on a coarser grid, where it is as good and far faster."""
     height, width = image.shape[:2]
     step = max(1, int(sigma / 4))
@@ -99,30 +94,30 @@ def _blurred(image: Bytes, sigma: float) -> Bytes:
     return np.asarray(np.clip(np.rint(large), 0, 255), np.uint8)
 
 
-def _met(made: Callable[[float], Bytes], start: float, goal: float, first: float) -> Bytes:
+def _search_strength(change: Callable[[float], Bytes], start: float, goal: float, first: float) -> Bytes:
     """The picture whose complexity is the goal; it starts from `start` and changes one way as the strength grows."""
-    low, high, strength = _Tried(0, start), None, first
+    low, high, strength = _Trial(0, start), None, first
     for _ in range(MOST_STEPS):
-        picture = made(strength)
-        tried = _Tried(strength, complexity(picture))
-        if abs(tried.complexity / goal - 1) <= TOLERANCE:
+        picture = change(strength)
+        trial = _Trial(strength, complexity(picture))
+        if abs(trial.complexity / goal - 1) <= TOLERANCE:
             return picture
-        if (tried.complexity < goal) == (low.complexity < goal):
-            low = tried
+        if (trial.complexity < goal) == (low.complexity < goal):
+            low = trial
         else:
-            high = tried
-        strength = 2 * strength if high is None else _between(low, high, goal)
+            high = trial
+        strength = 2 * strength if high is None else _interpolate(low, high, goal)
     raise Unusable(
-        f"the background's complexity cannot be brought from {start:.3g} to {goal:.3g}, only to {tried.complexity:.3g}"
+        f"the background's complexity cannot be brought from {start:.3g} to {goal:.3g}, only to {trial.complexity:.3g}"
     )
 
 
-class _Tried(NamedTuple):
+class _Trial(NamedTuple):
     strength: float
     complexity: float
 
 
-def _between(low: _Tried, high: _Tried, goal: float) -> float:
+def _interpolate(low: _Trial, high: _Trial, goal: float) -> float:
     """The strength at which a straight line between two trials meets the goal, clear of both ends."""
     share = (goal - low.complexity) / (high.complexity - low.complexity)
     return low.strength + min(max(share, 0.1), 0.9) * (high.strength - low.strength)

@@ -1,4 +1,4 @@
-"""Picture unchanged through the tool."""
+"""The control: cut, filled and pasted back unchanged, to measure what the tool itself costs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cutout, paste, place, cover; memo of work per picture."""
+"""The object cut out of its picture, and pasted, repainted or moved over a background."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edits.fill import check_background, filled_background, hole_of
-from counterfoil.edits.matting import foreground_colours, per_channel, soft_alpha
+from counterfoil.edits.fill import find_hole
+from counterfoil.edits.matting import estimate_foreground, repeat_channels
 from counterfoil.errors import Unusable
 from counterfoil.types import Picture
 
@@ -40,52 +40,27 @@ def cut_out(image: Bytes, alpha: Bytes) -> Cutout:
     share = np.count_nonzero(alpha > 127) / alpha.size
     if share < OBJECT_NEEDED:
         raise Unusable(f"the object covers {share:.2%} of the picture, {OBJECT_NEEDED:.1%} is needed")
-    left = 1 - np.count_nonzero(hole_of(alpha)) / alpha.size
-    return Cutout(read_only(foreground_colours(image, alpha)), alpha, left)
+    left = 1 - np.count_nonzero(find_hole(alpha)) / alpha.size
+    return Cutout(copy_read_only(estimate_foreground(image, alpha)), alpha, left)
 
 
-# For a picture alone, worked out at every call; an edit asks its `Subject`, which remembers.
-
-
-def alpha_of(picture: Picture) -> Bytes:
-    """The object's alpha with soft edges, (height, width)."""
-    return read_only(soft_alpha(picture.image, picture.alpha))
-
-
-def cutout(picture: Picture) -> Cutout:
-    """The object of a picture; raises `Unusable` where there is hardly any."""
-    return cut_out(picture.image, alpha_of(picture))
-
-
-def background_of(picture: Picture) -> Bytes:
-    """The picture without its object, filled; raises `Unusable` where too little is left to copy."""
-    return read_only(filled_background(picture.image, alpha_of(picture)))
-
-
-def read_only(plane: Bytes) -> Bytes:
-    """A read-only copy."""
+def copy_read_only(plane: Bytes) -> Bytes:
+    """A copy that cannot be written to, for planes that several edits share."""
     plane = plane.copy()
     plane.flags.writeable = False
     return plane
 
 
-def on_background(picture: Picture, background: Bytes) -> Picture:
-    """The picture's object where it was, before another background."""
-    cut = cutout(picture)
-    check_background(cut.background_share)
-    return Picture(paste(cut, background), cut.alpha.copy())
-
-
 def paste(cut: Cutout, background: Bytes) -> Bytes:
     """The object over the background: alpha 255 shows the object's pixel and 0 the background's, exactly."""
-    result = np.array(background)
-    for band in bands(object_window(cut.alpha)):
+    image = np.array(background)
+    for band in split_bands(object_window(cut.alpha)):
         behind = background[band].astype(np.float32)
-        result[band] = np.rint((cut.image[band] - behind) * per_channel(_share(cut.alpha[band])) + behind)
-    return result
+        image[band] = np.rint((cut.image[band] - behind) * repeat_channels(_share(cut.alpha[band])) + behind)
+    return image
 
 
-def bands(window: Window) -> Iterator[Window]:
+def split_bands(window: Window) -> Iterator[Window]:
     """The window cut into bands of rows: what is mixed in floating point stays small whatever the photo."""
     rows, columns = window
     step = max(1, BAND // max(1, columns.stop - columns.start))
@@ -96,10 +71,12 @@ def bands(window: Window) -> Iterator[Window]:
 def repaint(image: Bytes, cut: Cutout, colours: Bytes) -> Bytes:
     """The picture with its object in other colours, (height, width, 3) of its window; no background is filled."""
     result, window = np.array(image), object_window(cut.alpha)
-    for band in bands(window):
+    for band in split_bands(window):
         rows = slice(band[0].start - window[0].start, band[0].stop - window[0].start)
         # Each pixel is a mixture of which only the object's part is exchanged; the rest stays, known or not.
-        change = np.subtract(colours[rows], cut.image[band], dtype=np.float32) * per_channel(_share(cut.alpha[band]))
+        change = np.subtract(colours[rows], cut.image[band], dtype=np.float32) * repeat_channels(
+            _share(cut.alpha[band])
+        )
         result[band] = np.rint(np.clip(result[band] + change, 0, 255))
     return result
 
@@ -107,38 +84,35 @@ def repaint(image: Bytes, cut: Cutout, colours: Bytes) -> Bytes:
 def place(cut: Cutout, matrix: Matrix, background: Bytes) -> Picture:
     """The object moved by an affine map or in perspective and pasted; it is sampled once, from the original."""
     rows, columns = object_window(cut.alpha)
-    _check_size((rows.stop - rows.start) * (columns.stop - columns.start))
-    share = _share(cut.alpha[rows, columns])
-    # Colours weighted by alpha before sampling: pixels beyond the edge then lend the object no colour.
-    weighted = cut.image[rows, columns] * per_channel(share)
-    window, local = _window(share, matrix, (columns.start, rows.start), background.shape)
-    colours, new_alpha = (_sampled(layer, local, window) for layer in (weighted, share))
-    new_alpha = np.rint(np.clip(new_alpha, 0, 1) * np.float32(255))
-    if not (new_alpha > 127).any():
-        raise Unusable("the object would leave the picture")
-    # A cubic overshoots: a pixel must not get more colour than its alpha can carry, and none where that is 0.
-    colours = np.clip(colours, 0, per_channel(new_alpha))
-    result, alpha = np.array(background), np.zeros(background.shape[:2], np.uint8)
-    result[window] = np.rint(colours + background[window] * per_channel(1 - new_alpha / np.float32(255)))
-    alpha[window] = new_alpha
-    return Picture(result, alpha)
-
-
-def _check_size(pixels: int) -> None:
+    pixels = (rows.stop - rows.start) * (columns.stop - columns.start)
     if pixels > LARGEST_MOVED:
         raise Unusable(
             f"the object's box has {pixels / 1e6:.0f} megapixels, {LARGEST_MOVED / 1e6:.0f} can be moved: set a working"
             " size in the recipe or reduce the photo"
         )
+    share = _share(cut.alpha[rows, columns])
+    # Colours weighted by alpha before sampling: pixels beyond the edge then lend the object no colour.
+    weighted = cut.image[rows, columns] * repeat_channels(share)
+    window, local = _find_target(share, matrix, (columns.start, rows.start), background.shape)
+    colours, new_alpha = (_sample_layer(layer, local, window) for layer in (weighted, share))
+    new_alpha = np.rint(np.clip(new_alpha, 0, 1) * np.float32(255))
+    if not (new_alpha > 127).any():
+        raise Unusable("the object would leave the picture")
+    # A cubic overshoots: a pixel must not get more colour than its alpha can carry, and none where that is 0.
+    colours = np.clip(colours, 0, repeat_channels(new_alpha))
+    result, alpha = np.array(background), np.zeros(background.shape[:2], np.uint8)
+    result[window] = np.rint(colours + background[window] * repeat_channels(1 - new_alpha / np.float32(255)))
+    alpha[window] = new_alpha
+    return Picture(result, alpha)
 
 
-def placed_alpha(alpha: Bytes, matrix: Matrix) -> Bytes:
+def place_alpha(alpha: Bytes, matrix: Matrix) -> Bytes:
     """The alpha that `place` would give."""
     rows, columns = object_window(alpha)
     share = _share(alpha[rows, columns])
-    window, local = _window(share, matrix, (columns.start, rows.start), alpha.shape)
+    window, local = _find_target(share, matrix, (columns.start, rows.start), alpha.shape)
     result = np.zeros(alpha.shape, np.uint8)
-    result[window] = np.rint(np.clip(_sampled(share, local, window), 0, 1) * np.float32(255))
+    result[window] = np.rint(np.clip(_sample_layer(share, local, window), 0, 1) * np.float32(255))
     return result
 
 
@@ -165,18 +139,20 @@ def _share(alpha: Bytes) -> Floats:
     return np.asarray(alpha / np.float32(255), np.float32)
 
 
-def _window(layer: Floats, matrix: Matrix, origin: tuple[int, int], shape: tuple[int, ...]) -> tuple[Window, Matrix]:
+def _find_target(
+    layer: Floats, matrix: Matrix, origin: tuple[int, int], shape: tuple[int, ...]
+) -> tuple[Window, Matrix]:
     """The window of the new picture that a layer from `origin` falls into, and the map between the two."""
     height, width = layer.shape
     local = matrix @ _shift(*origin) if len(matrix) == 3 else np.vstack([matrix, (0, 0, 1)]) @ _shift(*origin)
-    corners = moved(local, [(x, y) for x in (0, width) for y in (0, height)])
+    corners = map_points(local, [(x, y) for x in (0, width) for y in (0, height)])
     limits = (shape[1], shape[0])
     left, top = np.clip(np.floor(corners.min(axis=0)).astype(int) - 2, 0, limits).tolist()
     right, bottom = np.clip(np.ceil(corners.max(axis=0)).astype(int) + 2, (left, top), limits).tolist()
     return (slice(top, bottom), slice(left, right)), _shift(-left, -top) @ local
 
 
-def moved(matrix: Matrix, points: Sequence[tuple[float, float]]) -> Matrix:
+def map_points(matrix: Matrix, points: Sequence[tuple[float, float]]) -> Matrix:
     """Where a map of three rows takes these points, (points, 2), across and down."""
     ends = np.array([(x, y, 1) for x, y in points], np.float64) @ matrix.T
     return np.asarray(ends[:, :2] / ends[:, 2:], np.float64)
@@ -186,13 +162,13 @@ def _shift(across: float, down: float) -> Matrix:
     return np.array([[1, 0, across], [0, 1, down], [0, 0, 1]], np.float64)
 
 
-def _sampled(layer: Floats, matrix: Matrix, window: Window) -> Floats:
+def _sample_layer(layer: Floats, matrix: Matrix, window: Window) -> Floats:
     """Cubic sampling; an object that shrinks is sampled several times per pixel and averaged, lest details alias."""
     size = (window[1].stop - window[1].start, window[0].stop - window[0].start)
     if min(size) == 0:
         return np.zeros((size[1], size[0], *layer.shape[2:]), np.float32)
     affine = bool((matrix[2] == (0, 0, 1)).all())
-    times = _times(matrix, layer.shape, affine)
+    times = _count_samples(matrix, layer.shape, affine)
     # Pixel centres lie at whole coordinates, so the finer grid is shifted by half a fine pixel.
     fine = _shift((times - 1) / 2, (times - 1) / 2) @ np.diag((times, times, 1.0)) @ matrix
     method = cv2.INTER_CUBIC if times == 1 else cv2.INTER_LINEAR
@@ -204,13 +180,13 @@ def _sampled(layer: Floats, matrix: Matrix, window: Window) -> Floats:
     return np.asarray(warped if times == 1 else cv2.resize(warped, size, interpolation=cv2.INTER_AREA), np.float32)
 
 
-def _times(matrix: Matrix, shape: tuple[int, ...], affine: bool) -> int:
+def _count_samples(matrix: Matrix, shape: tuple[int, ...], affine: bool) -> int:
     """How many samples each pixel needs along a side."""
     if affine:
         scale = math.sqrt(abs(float(np.linalg.det(matrix[:2, :2]))))
         return 1 if scale > 0.99 else min(FINEST_SUPERSAMPLING, math.ceil(1 / scale))
     corners = [(x, y) for x in (0, shape[1]) for y in (0, shape[0])]
-    steps = [moved(matrix, [(x, y), (x + 1, y), (x, y + 1)]) for x, y in corners]
+    steps = [map_points(matrix, [(x, y), (x + 1, y), (x, y + 1)]) for x, y in corners]
     least = min(float(np.linalg.norm(step[1:] - step[0], axis=1).min()) for step in steps)
     # A tilted object shrinks a little even where it is nearest: a cubic alone keeps that sharp.
     return 1 if least > 0.7 else min(FINEST_IN_PERSPECTIVE, math.ceil(1 / least))

@@ -1,4 +1,4 @@
-"""Object rotated in the plane, flipped; object rotated out of the plane."""
+"""The object rotated in the plane, flipped, or tilted out of the plane."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import ClassVar, Literal
 import cv2
 import numpy as np
 
-from counterfoil.edits.cutout import Matrix, moved, place
+from counterfoil.edits.cutout import Matrix, map_points, place
 from counterfoil.edits.edit_protocol import Edit, Supplied, describe_level
 from counterfoil.edits.geometry import BoundingBox, check_rate, object_box, zoom, zoom_to_rate
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import UserError
 from counterfoil.types import Attribute, Picture
 
-_BOTH_WAYS = re.compile(r"-([\d.]+)\.\.\1")
+_SYMMETRIC_RANGE = re.compile(r"-([\d.]+)\.\.\1")
 _ANGLE = re.compile(r"-?[\d.]+")
 _FLIPPED = {"upside-down": "turning the object upside down", "left-right": "mirroring the object"}
 
@@ -47,7 +47,7 @@ class Direction(Edit):
     @classmethod
     def describe(cls, level: str) -> str:
         """What was done at this level, as the subject of a sentence."""
-        both_ways = _BOTH_WAYS.fullmatch(level)
+        both_ways = _SYMMETRIC_RANGE.fullmatch(level)
         if both_ways:
             return f"turning the object by up to {both_ways[1]}°"
         return (
@@ -66,7 +66,7 @@ class Direction(Edit):
         centre = ((width - 1) / 2, (height - 1) / 2) if self.faithful else object_box(cut.alpha).centre
         return place(
             cut,
-            _after(matrix, np.asarray(cv2.getRotationMatrix2D(centre, angle, 1.0), np.float64)),
+            _compose(matrix, np.asarray(cv2.getRotationMatrix2D(centre, angle, 1.0), np.float64)),
             subject.background,
         )
 
@@ -77,11 +77,6 @@ class Flip(Edit):
 
     attribute: ClassVar[Attribute] = "direction"
     axis: Literal["left-right", "upside-down"] = "left-right"
-
-    @property
-    def level(self) -> str:
-        """The axis: "left-right", "upside-down"."""
-        return self.axis
 
     @classmethod
     def describe(cls, level: str) -> str:
@@ -99,7 +94,7 @@ class Flip(Edit):
         return place(cut, matrix, subject.background)
 
 
-def _after(first: Matrix, second: Matrix) -> Matrix:
+def _compose(first: Matrix, second: Matrix) -> Matrix:
     """The map that does `first`, then `second`."""
     return np.hstack([second[:, :2] @ first[:, :2], second[:, :2] @ first[:, 2:] + second[:, 2:]])
 
@@ -137,7 +132,7 @@ class Tilt(Edit):
         cut = subject.cutout
         box = BoundingBox(*(int(value) for value in cv2.boundingRect(cut.alpha)))
         tilt = _perspective(box, math.radians(self.yaw), math.radians(self.pitch))
-        return place(cut, _fitted(tilt, box), subject.background)
+        return place(cut, _fit_into_box(tilt, box), subject.background)
 
 
 def _perspective(box: BoundingBox, yaw: float, pitch: float) -> Matrix:
@@ -154,10 +149,10 @@ def _perspective(box: BoundingBox, yaw: float, pitch: float) -> Matrix:
     return np.asarray(np.linalg.inv(to_middle) @ seen @ to_middle, np.float64)
 
 
-def _fitted(tilt: Matrix, box: BoundingBox) -> Matrix:
+def _fit_into_box(tilt: Matrix, box: BoundingBox) -> Matrix:
     """The tilt, shrunk and moved back where perspective takes the box beyond its old place."""
     right, bottom = box.left + box.width - 1, box.top + box.height - 1
-    ends = moved(tilt, [(x, y) for x in (box.left, right) for y in (box.top, bottom)])
+    ends = map_points(tilt, [(x, y) for x in (box.left, right) for y in (box.top, bottom)])
     low, high = ends.min(axis=0), ends.max(axis=0)
     lengths = np.maximum(np.array([box.width, box.height]) - 1, 1)
     factor = min(1.0, float((lengths / np.maximum(high - low, 1e-6)).min()))

@@ -1,4 +1,4 @@
-"""Which photo lends its background to which: the same pair as long as both photos are there."""
+"""The choice of donors: which photo gives its background to which."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from counterfoil.types import DonorRule, Sample
 
 
 class Donors:
-    """Who lends a background to whom: the same pair as long as both samples are there.
+    """Chooses the donor of a sample: the same one as long as both samples are there.
 
     The donor is the candidate with the highest hash together with the seed, class first, then sample: a new
     sample takes a pair over only where it wins, all other pairs stay.

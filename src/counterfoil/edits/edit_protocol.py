@@ -1,6 +1,6 @@
-"""What an edit is: `apply` by its author, `needs`, `resolve` and `describe` with defaults.
+"""The protocol of an edit: its author writes `apply`, everything else has a default.
 
-Edits of the old form, adapted for one release.
+Edits of the old form, with `__call__` instead of `apply`, are adapted for one release.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ _INNER_CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
 
 @dataclass(frozen=True, kw_only=True)
 class Needs:
-    """What an edit asks the frame for."""
+    """What an edit asks the renderer for."""
 
     donor: DonorRule | None = None  # another photo, of which class seen from the sample's
     candidates: int = 1  # donors to choose from; more than one are drawn, and `resolve` chooses
-    photo: bool = False  # start from the photo at its own size; the frame reduces the result
+    photo: bool = False  # start from the photo at its own size; the renderer reduces the result
     surrogate: str | None = None  # address of a model that helps to choose or to make the picture
     gpu: bool = False  # makes its pictures on the GPU
 
 
 @dataclass(frozen=True, kw_only=True)
 class Supplied:
-    """What the frame gives to one variant's edit, as far as its `needs` ask for it."""
+    """What the renderer gives to the edit of one variant, as far as its `needs` ask for it."""
 
     label: str = ""  # the photo's label
     seed: int = 0  # the variant's
@@ -45,7 +45,7 @@ class Supplied:
 
     @property
     def donor(self) -> Subject:
-        """The photo that lends; the first where there are several."""
+        """The donor; the first where there are several."""
         if not self.donors:
             raise LookupError("no donor was supplied: an edit that takes one says so in `needs`")
         return self.donors[0]
@@ -73,23 +73,25 @@ class Resolution(NamedTuple):
 class Edit(ABC):
     """One change of one attribute: a frozen dataclass whose fields are its settings.
 
-    Only `attribute`, `level` and `apply` have to be written; all else has a default.
+    Only `attribute` and `apply` have to be written, and `level` where there are no settings.
     """
 
     attribute: ClassVar[Attribute]
-    places: ClassVar[
-        tuple[str, ...]
-    ] = ()  # settings that say where something lies, not what is done: no part of a seed
+    places: ClassVar[tuple[str, ...]] = ()  # settings that say where a file lies, not what is done: no part of a seed
     words: ClassVar[str] = ""  # what is done, as the subject of "costs 12 points"; the class's name unless given
 
     @property
-    @abstractmethod
     def level(self) -> str:
-        """The strength or kind of the change, as it stands in the tables."""
+        """The strength or kind of the change, as it stands in the tables: the first setting unless overridden."""
+        settings = dataclasses.fields(self)  # type: ignore[arg-type]
+        if not settings:
+            raise NotImplementedError(f"{type(self).__name__} has no settings to take its level from: define `level`")
+        value = getattr(self, settings[0].name)
+        return f"{value:g}" if isinstance(value, float) else str(value)
 
     @property
     def needs(self) -> Needs:
-        """What the frame must supply; nothing unless overridden."""
+        """What the renderer must supply; nothing unless overridden."""
         return Needs()
 
     def choose(self, seed: int) -> Edit:
@@ -109,8 +111,8 @@ class Edit(ABC):
 
     @classmethod
     def describe(cls, level: str) -> str:
-        """What was done at this level, as the subject of a sentence; takes any text, since old runs hold other ones."""
-        return describe_level(cls.words or kebab(cls.__name__), level)
+        """What was done at this level, as the subject of a sentence; old runs may hold levels of any form."""
+        return describe_level(cls.words or to_kebab(cls.__name__), level)
 
     def __call__(self, picture: Picture, rng: np.random.Generator, donor: Picture | None = None) -> Picture:
         """Edit one picture without a run, for tests and notebooks."""
@@ -123,21 +125,21 @@ def describe_level(words: str, level: str) -> str:
     return words if level in _SELF_EXPLAINING else f"{words} ({level})"
 
 
-def kebab(name: str) -> str:
+def to_kebab(name: str) -> str:
     """A class's name as edits are registered: "BackgroundSwap" as "background-swap"."""
     return _INNER_CAPITAL.sub("-", name).lower()
 
 
-def percent(level: str) -> str:
-    """A share in percent; empty where the level is none."""
+def format_percent(level: str) -> str:
+    """A level that is a share, in percent; empty where it is not a number."""
     try:
         return f"{float(level) * 100:g} %"
     except ValueError:
         return ""
 
 
-def adapted(kind: type[Any]) -> type[Edit]:
-    """A subclass that keeps the new contract by calling the old methods; warns, since the next release drops it."""
+def adapt_old_edit(kind: type[Any]) -> type[Edit]:
+    """A subclass with the new methods that calls the old ones; warns, since the next release drops it."""
     warnings.warn(
         f"{kind.__module__}.{kind.__name__} is an edit of the old form: derive it from counterfoil.Edit and rename"
         " `__call__` to `apply(subject, rng, supplied)`; the next release no longer takes the old form",
@@ -149,11 +151,11 @@ def adapted(kind: type[Any]) -> type[Edit]:
 
 
 class _OldForm(Edit):
-    """What the old methods mean in terms of the new ones; the old class comes before this one."""
+    """The new methods in terms of the old ones; the old class comes before this one."""
 
     @property
     def needs(self) -> Needs:
-        """The donor, the photo and the GPU, which were named by fields and properties."""
+        """The donor, the photo and the GPU, which fields and properties used to name."""
         # These names are the old contract of other packages' classes, of which none is a type of ours.
         return Needs(
             donor=getattr(self, "donors", None),

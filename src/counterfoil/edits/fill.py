@@ -1,4 +1,4 @@
-"""Background filled behind the object; patch matching for the fill."""
+"""The background filled behind the object, with patches copied from the rest of the picture."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from counterfoil.edits.matting import LARGEST, distance_to, per_channel, reduce_plane
+from counterfoil.edits.matting import LARGEST, distance_to, reduce_plane, repeat_channels
 from counterfoil.errors import Unusable
 
 # Every patch is compared with every other, so the levels must be small. The later level prefers wider patches, which
@@ -21,29 +21,51 @@ LEVELNESS = 3  # how much nearer, in that smooth fill, what lies beside the hole
 COHERENCE = 0.25  # share of the usual error that a patch accepts for each neighbour it moves along with
 NEIGHBOURS = ((-1, 0), (1, 0), (0, -1), (0, 1), (-1, -1), (1, 1), (-1, 1), (1, -1))
 NOWHERE = 1 << 30
+MARGIN = 0.02  # the hole is wider than the object by this share of the shorter side: rims and contact shadows go too
+BACKGROUND_NEEDED = 0.05  # share of the picture that must be left to copy from
+TONE_STEP = 4  # the tone of the fill is matched to its surroundings on a grid this coarse
 
+_NO_FRACTIONS = np.empty(0, np.uint16)  # the maps hold whole pixels
+
+Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float32]
 Flags = NDArray[np.bool_]
 Indices = NDArray[np.intp]
 
 
-class Moves(NamedTuple):
-    """For each patch position of a small level: where its content comes from, relative to it."""
+def find_hole(alpha: Bytes) -> Flags:
+    """The object and a margin around it: every pixel that the fill replaces."""
+    if alpha.size > LARGEST:
+        small = find_hole(reduce_plane(alpha)).astype(np.uint8)
+        enlarged = cv2.resize(small, alpha.shape[::-1], interpolation=cv2.INTER_NEAREST)
+        return np.asarray((np.asarray(enlarged) > 0) | (alpha > 0))
+    return _grow(alpha > 0, max(1, round(MARGIN * min(alpha.shape))))
 
-    steps: NDArray[np.intp]  # (rows, columns, 2), down and right, in pixels of the level
-    touched: Flags  # (rows, columns), whether the patch reaches into the hole at all
-    shape: tuple[int, int]  # height and width of the level
-    patch: int
+
+def check_background(share: float) -> None:
+    """Refuse a picture that shows hardly anything but its object."""
+    if share < BACKGROUND_NEEDED:
+        raise Unusable(f"the object leaves {share:.1%} of the picture as background, {BACKGROUND_NEEDED:.0%} is needed")
 
 
-def matched_moves(image: NDArray[np.uint8], hole: Flags) -> Moves | None:
-    """Match the hole's patches to background patches, coarse to fine; None where too little is left to copy from."""
-    moves = None
-    for side, rounds, widths in LEVELS:
-        level = _first_usable(image, hole, side, widths)
-        if level is not None:
-            moves = _matched(level, _peeled(level) if moves is None else _repainted(level, moves), rounds)
-    return moves
+def fill_background(image: Bytes, alpha: Bytes) -> Bytes:
+    """The picture without its object; pixels outside the hole stay as they are."""
+    hole = find_hole(alpha)
+    check_background(1 - np.count_nonzero(hole) / hole.size)
+    if not hole.any():
+        return image
+    if alpha.size > LARGEST:  # filled on a copy, which bounds memory; the rest of the photo keeps its pixels
+        small = fill_background(reduce_plane(image), reduce_plane(alpha))
+        enlarged = np.asarray(cv2.resize(small, alpha.shape[::-1], interpolation=cv2.INTER_CUBIC), np.uint8)
+        return np.where(hole[..., None], enlarged, image)
+    moves = match_patches(image, hole)
+    return fill_smoothly(image, hole) if moves is None else _copy_pixels(image, hole, moves)
+
+
+def fill_smoothly(image: Bytes, hole: Flags) -> Bytes:
+    """The hole filled with the mean of its surroundings, taken at the finest scale that knows any."""
+    filled = fill_unknown(image.astype(np.float32), (~hole).astype(np.float32))
+    return np.where(hole[..., None], np.clip(np.rint(filled), 0, 255).astype(np.uint8), image)
 
 
 def fill_unknown(values: Floats, weight: Floats) -> Floats:
@@ -58,6 +80,26 @@ def fill_unknown(values: Floats, weight: Floats) -> Floats:
     below = fill_unknown(np.asarray(sums / np.maximum(share, 1e-6)[..., None], np.float32), np.minimum(share * 4, 1))
     above = cv2.resize(below, (width, height), interpolation=cv2.INTER_LINEAR)
     return np.asarray(values * weight[..., None] + above * (1 - weight[..., None]), np.float32)
+
+
+class Moves(NamedTuple):
+    """For each patch position of a small level: where its content comes from, relative to it."""
+
+    steps: NDArray[np.intp]  # (rows, columns, 2), down and right, in pixels of the level
+    touched: Flags  # (rows, columns), whether the patch reaches into the hole at all
+    shape: tuple[int, int]  # height and width of the level
+    patch: int
+
+
+def match_patches(image: NDArray[np.uint8], hole: Flags) -> Moves | None:
+    """Match the hole's patches to background patches, coarse to fine; None where too little is left to copy from."""
+    moves = None
+    for side, rounds, widths in LEVELS:
+        level = _choose_level(image, hole, side, widths)
+        if level is not None:
+            start = _fill_inwards(level) if moves is None else _paint_by_moves(level, moves)
+            moves = _match_level(level, start, rounds)
+    return moves
 
 
 def _spread_sideways(values: Floats, weight: Floats) -> Floats:
@@ -85,15 +127,15 @@ class _Level(NamedTuple):
     patch: int
 
 
-def _first_usable(image: NDArray[np.uint8], hole: Flags, side: int, widths: tuple[int, ...]) -> _Level | None:
+def _choose_level(image: NDArray[np.uint8], hole: Flags, side: int, widths: tuple[int, ...]) -> _Level | None:
     """The level with the widest patch of which enough lie clear of the hole."""
-    guide, small = _shrunk(image, hole, side)
+    guide, small = _shrink(image, hole, side)
     for patch in widths:
         reach = cv2.dilate(small.astype(np.uint8), np.ones((patch, patch), np.uint8), anchor=(0, 0))
         touched = np.asarray(reach)[: 1 - patch, : 1 - patch] > 0
         sources = np.flatnonzero(~touched)
         if len(sources) >= SOURCES_NEEDED:
-            library = _patches(guide, sources, patch)
+            library = _extract_patches(guide, sources, patch)
             return _Level(
                 guide=guide,
                 hole=small,
@@ -106,7 +148,7 @@ def _first_usable(image: NDArray[np.uint8], hole: Flags, side: int, widths: tupl
     return None
 
 
-def _shrunk(image: NDArray[np.uint8], hole: Flags, side: int) -> tuple[Floats, Flags]:
+def _shrink(image: NDArray[np.uint8], hole: Flags, side: int) -> tuple[Floats, Flags]:
     """The picture at `side` squared pixels, its hole filled smoothly, and the hole."""
     height, width = hole.shape
     scale = min(1.0, side / (height * width) ** 0.5)
@@ -120,14 +162,14 @@ def _shrunk(image: NDArray[np.uint8], hole: Flags, side: int) -> tuple[Floats, F
     return np.where(small[..., None], smooth, colours).astype(np.float32), small
 
 
-def _patches(pixels: Floats, places: Indices, patch: int) -> Floats:
+def _extract_patches(pixels: Floats, places: Indices, patch: int) -> Floats:
     """The patches at `places`, one per row."""
     windows = sliding_window_view(pixels, (patch, patch), axis=(0, 1))
     rows, columns = np.divmod(places, windows.shape[1])
     return windows[rows, columns].reshape(len(places), 3 * patch * patch)
 
 
-def _peeled(level: _Level) -> Floats:
+def _fill_inwards(level: _Level) -> Floats:
     """The hole filled from its rim inwards: what is known of a patch finds the source of its middle."""
     pixels, known, squares = level.guide.copy(), ~level.hole, (level.library * level.library).T
     rows_limit, columns_limit = level.touched.shape[0] - 1, level.touched.shape[1] - 1
@@ -138,15 +180,15 @@ def _peeled(level: _Level) -> Floats:
         left = np.clip(columns - level.patch // 2, 0, columns_limit)
         places = top * (columns_limit + 1) + left
         certainty = np.where(known, np.float32(1), GUIDANCE)[..., None].repeat(3, axis=2)
-        weights = _patches(certainty, places, level.patch)
-        errors = weights @ squares - 2 * ((_patches(pixels, places, level.patch) * weights) @ level.library.T)
+        weights = _extract_patches(certainty, places, level.patch)
+        errors = weights @ squares - 2 * ((_extract_patches(pixels, places, level.patch) * weights) @ level.library.T)
         source_rows, source_columns = np.divmod(level.sources[errors.argmin(axis=1)], columns_limit + 1)
         pixels[rows, columns] = pixels[source_rows + rows - top, source_columns + columns - left]
         known = grown
     return np.asarray(pixels)
 
 
-def _repainted(level: _Level, moves: Moves) -> Floats:
+def _paint_by_moves(level: _Level, moves: Moves) -> Floats:
     """The finer level painted with the coarser level's moves."""
     rows, columns = level.touched.shape
     target_rows, target_columns = np.divmod(level.targets, columns)
@@ -156,24 +198,24 @@ def _repainted(level: _Level, moves: Moves) -> Floats:
     steps = np.rint(moves.steps[coarse_rows, coarse_columns] * ratio).astype(np.intp)
     source_rows = np.clip(target_rows + steps[:, 0], 0, rows - 1)
     source_columns = np.clip(target_columns + steps[:, 1], 0, columns - 1)
-    return _voted(level, source_rows * columns + source_columns, np.ones(len(steps), np.float32))
+    return _average_patches(level, source_rows * columns + source_columns, np.ones(len(steps), np.float32))
 
 
-def _matched(level: _Level, pixels: Floats, rounds: int) -> Moves:
+def _match_level(level: _Level, pixels: Floats, rounds: int) -> Moves:
     """Match every patch, repaint by what was found, and again."""
     each = np.arange(len(level.targets))
     best = None
     for _ in range(rounds):
-        errors = _errors(level, pixels)
+        errors = _measure_errors(level, pixels)
         nearest = errors.argmin(axis=1)
         bonus = max(COHERENCE * float(np.median(errors[each, nearest])), 4.0 * level.library.shape[1])
         if best is not None:
-            errors += _strain(level, best) * np.float32(0.5 * bonus)
+            errors += _measure_overuse(level, best) * np.float32(0.5 * bonus)
             nearest = errors.argmin(axis=1)
-        best = _coherent(level, errors, nearest, bonus)
+        best = _align_neighbours(level, errors, nearest, bonus)
         misfit = errors[each, best]
         usual = np.percentile(misfit, 75) + 1
-        pixels = _voted(level, level.sources[best], (usual / (usual + misfit)).astype(np.float32) ** 2)
+        pixels = _average_patches(level, level.sources[best], (usual / (usual + misfit)).astype(np.float32) ** 2)
     steps = np.zeros((*level.touched.shape, 2), np.intp)
     starts = np.divmod(level.targets, level.touched.shape[1])
     ends = np.divmod(level.sources[best], level.touched.shape[1])
@@ -181,11 +223,11 @@ def _matched(level: _Level, pixels: Floats, rounds: int) -> Moves:
     return Moves(steps, level.touched, level.hole.shape, level.patch)
 
 
-def _errors(level: _Level, pixels: Floats) -> Floats:
+def _measure_errors(level: _Level, pixels: Floats) -> Floats:
     """Squared differences of every target patch (row) to every source patch (column)."""
     # Without the guide a fill that matches itself may drift to any colour.
     pulled = np.where(level.hole[..., None], np.rint(pixels + (level.guide - pixels) * (GUIDANCE / 2)), pixels)
-    patches = _patches(pulled, level.targets, level.patch)
+    patches = _extract_patches(pulled, level.targets, level.patch)
     errors = patches @ level.library.T
     errors *= -2
     errors += np.einsum("ij,ij->i", patches, patches)[:, None]
@@ -193,7 +235,7 @@ def _errors(level: _Level, pixels: Floats) -> Floats:
     return np.asarray(errors)
 
 
-def _strain(level: _Level, best: Indices) -> Floats:
+def _measure_overuse(level: _Level, best: Indices) -> Floats:
     """How far each source is used beyond its turn: a patch copied again and again looks like wallpaper."""
     uses = np.bincount(level.sources[best], minlength=level.touched.size).astype(np.float32)
     around = cv2.blur(uses.reshape(level.touched.shape), (3, 3), borderType=cv2.BORDER_CONSTANT)
@@ -201,7 +243,7 @@ def _strain(level: _Level, best: Indices) -> Floats:
     return np.asarray(np.clip(np.asarray(around).ravel()[level.sources] / fair - 2, 0, 6), np.float32)
 
 
-def _coherent(level: _Level, errors: Floats, best: Indices, bonus: float) -> Indices:
+def _align_neighbours(level: _Level, errors: Floats, best: Indices, bonus: float) -> Indices:
     """Let patches move along with their neighbours where that costs little: large pieces have few seams."""
     rows, columns = level.touched.shape
     source_at = np.full(level.touched.size, -1, np.intp)
@@ -225,7 +267,7 @@ def _coherent(level: _Level, errors: Floats, best: Indices, bonus: float) -> Ind
     return best
 
 
-def _voted(level: _Level, places: Indices, weight: Floats) -> Floats:
+def _average_patches(level: _Level, places: Indices, weight: Floats) -> Floats:
     """The hole painted with the weighted mean of all patches that cover each pixel."""
     width, (rows, columns) = level.hole.shape[1], level.touched.shape
     painted = np.dstack([level.guide, np.ones_like(level.guide[..., 0])])
@@ -241,64 +283,20 @@ def _voted(level: _Level, places: Indices, weight: Floats) -> Floats:
     return np.where(level.hole[..., None], mean, level.guide)
 
 
-MARGIN = 0.02  # the hole is wider than the object by this share of the shorter side: rims and contact shadows go too
-BACKGROUND_NEEDED = 0.05  # share of the picture that must be left to copy from
-TONE_STEP = 4  # the tone of the fill is matched to its surroundings on a grid this coarse
-
-_NO_FRACTIONS = np.empty(0, np.uint16)  # the maps hold whole pixels
-
-Bytes = NDArray[np.uint8]
-
-
-def hole_of(alpha: Bytes) -> Flags:
-    """The object and a margin around it: every pixel that the fill replaces."""
-    if alpha.size > LARGEST:
-        small = hole_of(reduce_plane(alpha)).astype(np.uint8)
-        enlarged = cv2.resize(small, alpha.shape[::-1], interpolation=cv2.INTER_NEAREST)
-        return np.asarray((np.asarray(enlarged) > 0) | (alpha > 0))
-    return _grown(alpha > 0, max(1, round(MARGIN * min(alpha.shape))))
-
-
-def check_background(share: float) -> None:
-    """Refuse a picture that shows hardly anything but its object."""
-    if share < BACKGROUND_NEEDED:
-        raise Unusable(f"the object leaves {share:.1%} of the picture as background, {BACKGROUND_NEEDED:.0%} is needed")
-
-
-def filled_background(image: Bytes, alpha: Bytes) -> Bytes:
-    """The picture without its object; pixels outside the hole stay as they are."""
-    hole = hole_of(alpha)
-    check_background(1 - np.count_nonzero(hole) / hole.size)
-    if not hole.any():
-        return image
-    if alpha.size > LARGEST:  # filled on a copy, which bounds memory; the rest of the photo keeps its pixels
-        small = filled_background(reduce_plane(image), reduce_plane(alpha))
-        enlarged = np.asarray(cv2.resize(small, alpha.shape[::-1], interpolation=cv2.INTER_CUBIC), np.uint8)
-        return np.where(hole[..., None], enlarged, image)
-    moves = matched_moves(image, hole)
-    return smooth_fill(image, hole) if moves is None else _moved(image, hole, moves)
-
-
-def smooth_fill(image: Bytes, hole: Flags) -> Bytes:
-    """The hole filled with the mean of its surroundings, taken at the finest scale that knows any."""
-    filled = fill_unknown(image.astype(np.float32), (~hole).astype(np.float32))
-    return np.where(hole[..., None], np.clip(np.rint(filled), 0, 255).astype(np.uint8), image)
-
-
-def _moved(image: Bytes, hole: Flags, moves: Moves) -> Bytes:
+def _copy_pixels(image: Bytes, hole: Flags, moves: Moves) -> Bytes:
     """Copy full-size pixels by the moves of the small level, then meet the tone of the surroundings."""
-    rim = _grown(hole, max(3, round(0.02 * min(hole.shape)))) & ~hole
-    copied = _blended(image, hole, moves)
-    copied += _tone((image - copied) * rim[..., None], rim.astype(np.float32))
+    rim = _grow(hole, max(3, round(0.02 * min(hole.shape)))) & ~hole
+    copied = _blend_copies(image, hole, moves)
+    copied += _match_tone((image - copied) * rim[..., None], rim.astype(np.float32))
     return np.where(hole[..., None], np.clip(np.rint(copied), 0, 255).astype(np.uint8), image)
 
 
-def _blended(image: Bytes, hole: Flags, moves: Moves) -> Floats:
+def _blend_copies(image: Bytes, hole: Flags, moves: Moves) -> Floats:
     """Each pixel as the mean of the four nearest patches' copies: sharp where they agree, a cross-fade where not."""
     steps = np.rint(moves.steps * (np.array(hole.shape) / np.array(moves.shape)))[..., ::-1].astype(np.int16, order="C")
     pairs = steps.view(np.int32)[..., 0]  # both numbers as one: they are looked up together, which is far faster
-    upper, down = _between(hole.shape[0], moves.shape[0], moves.patch)
-    left, right = _between(hole.shape[1], moves.shape[1], moves.patch)
+    upper, down = _locate_patches(hole.shape[0], moves.shape[0], moves.patch)
+    left, right = _locate_patches(hole.shape[1], moves.shape[1], moves.patch)
     here = np.dstack(np.meshgrid(np.arange(hole.shape[1]), np.arange(hole.shape[0]))).astype(np.int16)
     total, sums = np.full(hole.shape, 1e-9, np.float32), np.zeros(image.shape, np.float32)
     clear, touched = (~hole).astype(np.float32), moves.touched.astype(np.float32)
@@ -308,19 +306,19 @@ def _blended(image: Bytes, hole: Flags, moves: Moves) -> Floats:
         source = here + pairs[rows].take(columns, axis=1).view(np.int16).reshape(here.shape)
         weight = np.outer(down if lower else 1 - down, right if further else 1 - right)
         # What would come out of the hole itself counts only where nothing else is offered.
-        weight *= np.maximum(_taken(clear, source) * touched[rows].take(columns, axis=1), np.float32(1e-4))
-        sums += _taken(image, source) * per_channel(weight)
+        weight *= np.maximum(_take(clear, source) * touched[rows].take(columns, axis=1), np.float32(1e-4))
+        sums += _take(image, source) * repeat_channels(weight)
         total += weight
-    sums /= per_channel(total)
+    sums /= repeat_channels(total)
     return sums
 
 
-def _taken(plane: NDArray[Any], source: NDArray[np.int16]) -> NDArray[Any]:
+def _take(plane: NDArray[Any], source: NDArray[np.int16]) -> NDArray[Any]:
     """The values of `plane` at the places in `source`, (height, width, 2), right and down."""
     return np.asarray(cv2.remap(plane, source, _NO_FRACTIONS, cv2.INTER_NEAREST, borderMode=cv2.BORDER_REPLICATE))
 
 
-def _between(length: int, small: int, patch: int) -> tuple[NDArray[np.intp], Floats]:
+def _locate_patches(length: int, small: int, patch: int) -> tuple[NDArray[np.intp], Floats]:
     """For each pixel along one side: the patch before it, and how far it lies towards the next."""
     position = (np.arange(length, dtype=np.float32) + 0.5) * (small / length) - 0.5 - patch // 2
     position = np.clip(position, 0, small - patch)
@@ -328,7 +326,7 @@ def _between(length: int, small: int, patch: int) -> tuple[NDArray[np.intp], Flo
     return before, (position - before).astype(np.float32)
 
 
-def _tone(difference: Floats, rim: Floats) -> Floats:
+def _match_tone(difference: Floats, rim: Floats) -> Floats:
     """The smooth field that takes the fill's tone to that of the photo around it."""
     height, width = rim.shape
     small = (-(-width // TONE_STEP), -(-height // TONE_STEP))
@@ -340,7 +338,7 @@ def _tone(difference: Floats, rim: Floats) -> Floats:
     return np.asarray(cv2.resize(field, (width, height), interpolation=cv2.INTER_LINEAR), np.float32)
 
 
-def _grown(flags: Flags, radius: int) -> Flags:
+def _grow(flags: Flags, radius: int) -> Flags:
     """The flags and everything within `radius` of them."""
     # By distance, since dilation takes longer the larger the radius.
     return distance_to(flags) <= radius

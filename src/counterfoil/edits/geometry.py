@@ -1,4 +1,4 @@
-"""Object box, rate, zoom, frame."""
+"""The object's box, its share of the picture, zooms to a share, and frames that hold a share of the object."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edits.cutout import Matrix, placed_alpha
+from counterfoil.edits.cutout import Matrix, place_alpha
 from counterfoil.errors import Unusable, UserError
 
 Bytes = NDArray[np.uint8]
@@ -38,17 +38,17 @@ class BoundingBox(NamedTuple):
 def object_box(alpha: Bytes, faithful: bool = False) -> BoundingBox:
     """The bounding box of the object; `faithful`: of the piece whose box is largest, as ImageNet-E's tool has it."""
     opaque = (alpha > 127).astype(np.uint8)
-    found = np.asarray(cv2.connectedComponentsWithStats(opaque, connectivity=8)[2][1:], np.int64)
-    if not len(found):
+    pieces = np.asarray(cv2.connectedComponentsWithStats(opaque, connectivity=8)[2][1:], np.int64)
+    if not len(pieces):
         raise Unusable("the object has no opaque pixel inside the picture")
-    boxes = [BoundingBox(*(int(value) for value in row[:4])) for row in found]
+    boxes = [BoundingBox(*(int(value) for value in row[:4])) for row in pieces]
     if faithful:
         return max(boxes, key=lambda box: (box.width * box.height, box))  # by place where two are equally large
-    areas = found[:, cv2.CC_STAT_AREA]
-    return _around([box for box, area in zip(boxes, areas, strict=True) if area >= SPECK * areas.max()])
+    areas = pieces[:, cv2.CC_STAT_AREA]
+    return _enclose([box for box, area in zip(boxes, areas, strict=True) if area >= SPECK * areas.max()])
 
 
-def _around(boxes: list[BoundingBox]) -> BoundingBox:
+def _enclose(boxes: list[BoundingBox]) -> BoundingBox:
     left, top = min(box.left for box in boxes), min(box.top for box in boxes)
     right, bottom = max(box.left + box.width for box in boxes), max(box.top + box.height for box in boxes)
     return BoundingBox(left, top, right - left, bottom - top)
@@ -81,7 +81,7 @@ def zoom_to_rate(alpha: Bytes, rate: float, faithful: bool) -> Matrix:
         factor *= math.sqrt(rate / current) if current else 2.0
         if not low < factor < high:  # whole pixels and the picture's edge can make the rule jump to and fro
             factor = (low + high) / 2
-        current = _visible_rate(placed_alpha(alpha, zoom(centre, factor)), faithful)
+        current = _visible_rate(place_alpha(alpha, zoom(centre, factor)), faithful)
     raise Unusable(f"no zoom brings the object to a rate of {rate:g}: the nearest tried gives {current:.3f}")
 
 
@@ -101,15 +101,15 @@ class Frame(NamedTuple):
 def frame_holding(alpha: Bytes, share: float, around: tuple[float, float], within: Frame) -> Frame:
     """The frame of `within`'s shape, near a point and inside `within`, that holds this share of the object's area."""
     sums = np.asarray(cv2.integral(alpha), np.float64)
-    wanted, low, high = share * _area_inside(sums, within), 0.0, 1.0
+    wanted, low, high = share * _sum_inside(sums, within), 0.0, 1.0
     for _ in range(HALVINGS):  # a larger frame holds all of a smaller one, so the area grows with the size
         middle = (low + high) / 2
-        enough = _area_inside(sums, _shrunk(within, around, middle)) >= wanted
+        enough = _sum_inside(sums, _shrink(within, around, middle)) >= wanted
         low, high = (low, middle) if enough else (middle, high)
-    return _shrunk(within, around, high)
+    return _shrink(within, around, high)
 
 
-def _shrunk(within: Frame, around: tuple[float, float], size: float) -> Frame:
+def _shrink(within: Frame, around: tuple[float, float], size: float) -> Frame:
     """A frame of `size` times the lengths of `within`, centred at a point as far as it stays inside."""
     width, height = within.width * size, within.height * size
     left = min(max(around[0] - width / 2, within.left), within.left + within.width - width)
@@ -117,21 +117,21 @@ def _shrunk(within: Frame, around: tuple[float, float], size: float) -> Frame:
     return Frame(left, top, width, height)
 
 
-def _area_inside(sums: NDArray[np.float64], frame: Frame) -> float:
+def _sum_inside(sums: NDArray[np.float64], frame: Frame) -> float:
     """The sum of alpha over a frame, parts of pixels included; `sums` is the integral of alpha."""
-    across = [_reading(sums.shape[1], end) for end in (frame.left, frame.left + frame.width)]
-    down = [_reading(sums.shape[0], end) for end in (frame.top, frame.top + frame.height)]
-    corners = [[_between(sums, row, column) for column in across] for row in down]
+    across = [_split_index(sums.shape[1], end) for end in (frame.left, frame.left + frame.width)]
+    down = [_split_index(sums.shape[0], end) for end in (frame.top, frame.top + frame.height)]
+    corners = [[_interpolate(sums, row, column) for column in across] for row in down]
     return corners[1][1] - corners[0][1] - corners[1][0] + corners[0][0]
 
 
-def _reading(length: int, place: float) -> tuple[int, float]:
+def _split_index(length: int, place: float) -> tuple[int, float]:
     """The entry before a place, and how far the place lies towards the next."""
     before = min(max(int(place), 0), length - 2)
     return before, min(max(place - before, 0.0), 1.0)
 
 
-def _between(sums: NDArray[np.float64], row: tuple[int, float], column: tuple[int, float]) -> float:
+def _interpolate(sums: NDArray[np.float64], row: tuple[int, float], column: tuple[int, float]) -> float:
     """The integral between its entries; linear there, since alpha is constant within a pixel."""
     four = sums[row[0] : row[0] + 2, column[0] : column[0] + 2]
     return float(np.array([1 - row[1], row[1]]) @ four @ np.array([1 - column[1], column[1]]))

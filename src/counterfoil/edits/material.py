@@ -1,4 +1,4 @@
-"""Object of another material."""
+"""The object made of another material: wood, metal, glass, fabric or stone."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.edits.edit_protocol import Edit, Supplied
-from counterfoil.edits.matting import per_channel
+from counterfoil.edits.matting import repeat_channels
 from counterfoil.edits.subject import Subject
-from counterfoil.edits.texture import Surface, TextureImage, looked_up, surface_of, tile_texture
-from counterfoil.edits.texture_patterns import SIDE, fractal, grid, noise, pattern, stretched
+from counterfoil.edits.texture import Surface, TextureImage, estimate_surface, sample_plane, tile_texture
+from counterfoil.edits.texture_patterns import SIDE, draw_pattern, fractal, grid, noise, stretch
 from counterfoil.types import Attribute, Picture
 
 Bytes = NDArray[np.uint8]
@@ -32,11 +32,6 @@ class Material(Edit):
     attribute: ClassVar[Attribute] = "material"
     material: Name = "metal"
 
-    @property
-    def level(self) -> str:
-        """The material: "wood"."""
-        return self.material
-
     @classmethod
     def describe(cls, level: str) -> str:
         """What was done at this level, as the subject of a sentence."""
@@ -44,78 +39,79 @@ class Material(Edit):
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Paint the object as light would show it in that material."""
-        colours = MATERIALS[self.material](subject, subject.once(surface_of), rng)
-        return subject.repainted(np.rint(np.clip(colours, 0, 255)).astype(np.uint8))
+        colours = MATERIALS[self.material](subject, subject.once(estimate_surface), rng)
+        return subject.repaint(np.rint(np.clip(colours, 0, 255)).astype(np.uint8))
 
 
-def _wooden(subject: Subject, surface: Surface, rng: np.random.Generator) -> Floats:
-    return _shaded(tile_texture(TextureImage(_wood(), True), _shifted(surface, rng), 1.2 * surface.size), surface, 1.0)
+def _paint_wood(subject: Subject, surface: Surface, rng: np.random.Generator) -> Floats:
+    return _shade(_tile(_draw_wood(), 1.2, surface, rng), surface, 1.0)
 
 
-def _of_stone(subject: Subject, surface: Surface, rng: np.random.Generator) -> Floats:
-    return _shaded(tile_texture(TextureImage(_stone(), True), _shifted(surface, rng), 0.9 * surface.size), surface, 1.0)
+def _paint_stone(subject: Subject, surface: Surface, rng: np.random.Generator) -> Floats:
+    return _shade(_tile(_draw_stone(), 0.9, surface, rng), surface, 1.0)
 
 
-def _of_fabric(subject: Subject, surface: Surface, rng: np.random.Generator) -> Floats:
+def _paint_fabric(subject: Subject, surface: Surface, rng: np.random.Generator) -> Floats:
     dye = np.array(DYES[rng.integers(len(DYES))], np.float32)
-    weave = tile_texture(TextureImage(_cloth(), True), _shifted(surface, rng), 0.6 * surface.size) / np.float32(255)
-    return _shaded(weave * dye * np.float32(1.35), surface, 0.9)
+    weave = _tile(_draw_cloth(), 0.6, surface, rng) / np.float32(255)
+    return _shade(weave * dye * np.float32(1.35), surface, 0.9)
 
 
-def _of_metal(subject: Subject, surface: Surface, rng: np.random.Generator) -> Floats:
+def _paint_metal(subject: Subject, surface: Surface, rng: np.random.Generator) -> Floats:
     """Polished metal shows its surroundings, a bright sky over a dark ground, wherever its surface faces them."""
     tint = np.array(METALS[rng.integers(len(METALS))], np.float32)
     shading = np.clip(surface.shading, 0.4, 1.5)
-    polished = _reflected(surface) * shading
+    polished = _reflect(surface) * shading
     glint = np.clip(shading - 1.15, 0, 0.4) * 220  # what was light already is where a lamp is mirrored
-    return np.asarray(per_channel(polished) * tint + per_channel(glint.astype(np.float32)), np.float32)
+    return np.asarray(repeat_channels(polished) * tint + repeat_channels(glint.astype(np.float32)), np.float32)
 
 
-def _of_glass(subject: Subject, surface: Surface, rng: np.random.Generator) -> Floats:
+def _paint_glass(subject: Subject, surface: Surface, rng: np.random.Generator) -> Floats:
     """Clear glass bends what is behind it, darkens towards its rim and carries highlights."""
     behind = subject.background
     rows, columns = surface.window
     height, width = surface.light.shape
     down, across = np.mgrid[rows.start : rows.start + height, columns.start : columns.start + width].astype(np.float32)
     bent = np.dstack([across, down]) - surface.facing * np.float32(0.35 * surface.size)
-    through = looked_up(behind, bent, cv2.BORDER_REFLECT)
+    through = sample_plane(behind, bent, cv2.BORDER_REFLECT)
     away = np.clip((surface.facing**2).sum(axis=2), 0, 1)
     clear = 0.92 - 0.5 * away**2
-    gloss = np.clip((_reflected(surface) - 150) / 105, 0, 1) ** 2 * (0.25 + 0.75 * away)
+    gloss = np.clip((_reflect(surface) - 150) / 105, 0, 1) ** 2 * (0.25 + 0.75 * away)
     own = np.clip((surface.shading - 1) * 60, -45, 45)  # the old shading as thickness: its features stay visible
-    tinted = through * per_channel(clear.astype(np.float32)) * np.array((0.93, 1.0, 0.98), np.float32)
-    return np.asarray(tinted + per_channel((own + 200 * gloss).astype(np.float32)), np.float32)
+    tinted = through * repeat_channels(clear.astype(np.float32)) * np.array((0.93, 1.0, 0.98), np.float32)
+    return np.asarray(tinted + repeat_channels((own + 200 * gloss).astype(np.float32)), np.float32)
 
 
 MATERIALS: Mapping[str, Callable[[Subject, Surface, np.random.Generator], Floats]] = {
-    "wood": _wooden,
-    "metal": _of_metal,
-    "glass": _of_glass,
-    "fabric": _of_fabric,
-    "stone": _of_stone,
+    "wood": _paint_wood,
+    "metal": _paint_metal,
+    "glass": _paint_glass,
+    "fabric": _paint_fabric,
+    "stone": _paint_stone,
 }
 
 
-def _shaded(colours: Bytes | Floats, surface: Surface, strength: float) -> Floats:
-    return np.asarray(colours * per_channel(surface.shading ** np.float32(strength)), np.float32)
+def _shade(colours: Bytes | Floats, surface: Surface, strength: float) -> Floats:
+    return np.asarray(colours * repeat_channels(surface.shading ** np.float32(strength)), np.float32)
 
 
-def _shifted(surface: Surface, rng: np.random.Generator) -> Floats:
-    """The places on the surface, beginning anywhere in the tile."""
-    return surface.places + rng.uniform(0, surface.size, 2).astype(np.float32)
+def _tile(swatch: Bytes, width: float, surface: Surface, rng: np.random.Generator) -> Bytes:
+    """The swatch over the surface, as wide as so many times the object's size, from a place drawn at random."""
+    places = surface.places + rng.uniform(0, surface.size, 2).astype(np.float32)
+    return tile_texture(TextureImage(swatch, seamless=True), places, width * surface.size)
 
 
-def _reflected(surface: Surface) -> Floats:
+def _reflect(surface: Surface) -> Floats:
     """What a mirror of the object's form would show, 0..255."""
     # Light and dark of the photo count as relief too: eyes, seams and handles stay readable in the reflection.
     ends = (surface.facing * np.float32(0.98) + 1) * np.float32((SIDE - 1) / 2)
     lift = np.clip(surface.shading - 1, -0.5, 0.5) * np.float32(-0.3 * SIDE)
     ends = np.dstack([ends[..., 0], ends[..., 1] + lift])
-    return np.asarray(looked_up(_room(), ends, cv2.BORDER_REPLICATE), np.float32)
+    return np.asarray(sample_plane(_draw_surroundings(), ends, cv2.BORDER_REPLICATE), np.float32)
 
 
 @lru_cache(maxsize=1)
-def _room() -> Floats:
+def _draw_surroundings() -> Floats:
     """The surroundings as a ball of mirror shows them: sky above, a dark horizon, ground below, two windows."""
     across, down = (2 * plane - 1 for plane in grid())
     bent = down + 0.15 * np.sin(3 * across)
@@ -127,32 +123,32 @@ def _room() -> Floats:
 
 
 @lru_cache(maxsize=1)
-def _wood() -> Bytes:
+def _draw_wood() -> Bytes:
     """Boards cut along the grain: stretched rings, fine pores."""
     across, _ = grid()
     bend = 0.55 * noise(3, 5, tall=2) + 0.06 * noise(24, 6, tall=4)
     rings = (3 * across + 4 * bend) % 1
-    pores = stretched(noise(128, 7, tall=8) + noise(256, 8, tall=12))
+    pores = stretch(noise(128, 7, tall=8) + noise(256, 8, tall=12))
     grain = 0.65 * (1 - rings**1.5) + 0.35 * pores
-    return _between((74, 42, 22), (206, 152, 96), np.clip(grain, 0, 1))
+    return _mix_colours((74, 42, 22), (206, 152, 96), np.clip(grain, 0, 1))
 
 
 @lru_cache(maxsize=1)
-def _stone() -> Bytes:
+def _draw_stone() -> Bytes:
     """Granite: grey clouds, crystals of three sizes, a few dark veins."""
-    clouds, crystals = fractal(4, 15), stretched(noise(64, 16) + noise(128, 17) + noise(200, 18))
+    clouds, crystals = fractal(4, 15), stretch(noise(64, 16) + noise(128, 17) + noise(200, 18))
     veins = np.clip(np.abs(2 * fractal(3, 19) - 1) * 14, 0, 1)
-    return _between((58, 57, 60), (206, 202, 194), (0.45 * clouds + 0.55 * crystals) * (0.6 + 0.4 * veins))
+    return _mix_colours((58, 57, 60), (206, 202, 194), (0.45 * clouds + 0.55 * crystals) * (0.6 + 0.4 * veins))
 
 
 @lru_cache(maxsize=1)
-def _cloth() -> Bytes:
+def _draw_cloth() -> Bytes:
     """A plain weave of threads that differ a little."""
-    threads = np.asarray(0.55 + 0.45 * pattern("woven") * (0.75 + 0.25 * noise(14, 25)), np.float32)
-    return _between((0, 0, 0), (255, 255, 255), threads)
+    threads = np.asarray(0.55 + 0.45 * draw_pattern("woven") * (0.75 + 0.25 * noise(14, 25)), np.float32)
+    return _mix_colours((0, 0, 0), (255, 255, 255), threads)
 
 
-def _between(dark: tuple[int, int, int], light: tuple[int, int, int], tone: Floats) -> Bytes:
+def _mix_colours(dark: tuple[int, int, int], light: tuple[int, int, int], tone: Floats) -> Bytes:
     """Colours from dark (0) to light (1)."""
     low, high = np.array(dark, np.float32), np.array(light, np.float32)
     return np.rint(low + tone[..., None] * (high - low)).astype(np.uint8)

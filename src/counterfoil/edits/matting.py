@@ -1,4 +1,4 @@
-"""Soft alpha and foreground colours."""
+"""Matting: a soft alpha from any kind of mask, and the object's own colours at its edge."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Bytes = NDArray[np.uint8]
 Flags = NDArray[np.bool_]
 
 
-def soft_alpha(image: Bytes, mask: Bytes) -> Bytes:
+def estimate_alpha(image: Bytes, mask: Bytes) -> Bytes:
     """A soft alpha from a hard mask, a trimap (128 is unknown) or an alpha that is graded already."""
     if mask.size > LARGEST:
         # Nearest, since the values of a trimap are names, not amounts.
-        small = soft_alpha(reduce_plane(image), reduce_plane(mask, cv2.INTER_NEAREST))
+        small = estimate_alpha(reduce_plane(image), reduce_plane(mask, cv2.INTER_NEAREST))
         return np.asarray(cv2.resize(small, mask.shape[::-1], interpolation=cv2.INTER_LINEAR), np.uint8)
     top = int(mask.max(initial=0))
     if top < 255 and ((mask == 0) | (mask == top)).all():  # one value for all of the object, whichever it is
@@ -36,12 +36,12 @@ def soft_alpha(image: Bytes, mask: Bytes) -> Bytes:
     return np.where(mask < TRACE, 0, np.where(mask > 255 - TRACE, 255, mask)).astype(np.uint8)
 
 
-def foreground_colours(image: Bytes, alpha: Bytes) -> Bytes:
+def estimate_foreground(image: Bytes, alpha: Bytes) -> Bytes:
     """The object's own colours: as photographed inside, without the old background's share at its edge."""
     if not (alpha < 255).any() or not (alpha > 0).any():
         return np.array(image)
     if alpha.size > LARGEST:
-        small = foreground_colours(reduce_plane(image), reduce_plane(alpha))
+        small = estimate_foreground(reduce_plane(image), reduce_plane(alpha))
         enlarged = np.asarray(cv2.resize(small, alpha.shape[::-1], interpolation=cv2.INTER_LINEAR), np.uint8)
         return np.where((alpha == 255)[..., None], image, enlarged)
     foreground, background = _mean_colours(image, alpha)
@@ -78,7 +78,7 @@ def _mean_colours(image: Bytes, alpha: Bytes) -> tuple[Floats, Floats]:
         foreground = _mean(colours * inside, radius) / (_mean(inside, radius) + np.float32(1e-5))
         background = _mean(pixels * outside, radius) / (_mean(outside, radius) + np.float32(1e-5))
         colours = np.clip(foreground + share * (pixels - share * foreground - (1 - share) * background), 0, 255)
-    return _enlarged(foreground, alpha.shape), _enlarged(background, alpha.shape)
+    return _enlarge(foreground, alpha.shape), _enlarge(background, alpha.shape)
 
 
 def _is_thin(partial: Flags) -> bool:
@@ -93,7 +93,7 @@ def _alpha_from_hard(image: Bytes, inside: Flags) -> Bytes:
     band = np.maximum(distance_to(inside), distance_to(~inside)) <= radius
     prior = np.asarray(cv2.GaussianBlur(hard, (0, 0), 0.4 * radius), np.float32)
     trust = np.where(band, np.float32(0.35), np.float32(1))
-    return _quantised(_from_colours(image, _Labels(hard, trust, prior), 2 * radius), hard, band)
+    return _quantise(_estimate_from_colours(image, _Prior(hard, trust, prior), 2 * radius), hard, band)
 
 
 def _alpha_from_trimap(image: Bytes, mask: Bytes, unknown: Flags) -> Bytes:
@@ -110,19 +110,19 @@ def _alpha_from_trimap(image: Bytes, mask: Bytes, unknown: Flags) -> Bytes:
     radius = int(np.clip(np.ceil(width), 3, max(3, min(mask.shape) // 8)))
     trust = np.where(unknown, np.float32(0.02), np.float32(1))
     trust[unknown & (to_object > width) & (to_background > 0.6 * width)] = 0.5  # the middle of a leg
-    first = np.where(unknown, _from_colours(image, _Labels(prior, trust, prior), radius), sure)
+    first = np.where(unknown, _estimate_from_colours(image, _Prior(prior, trust, prior), radius), sure)
     # A second look learns from the pixels that the first was sure of, and so cuts sharper where colours are close.
     trust = np.where(unknown, 0.02 + 0.5 * (2 * first - 1) ** 4, trust).astype(np.float32)
-    return _quantised(_from_colours(image, _Labels(first, trust, first), max(2, radius // 2)), sure, unknown)
+    return _quantise(_estimate_from_colours(image, _Prior(first, trust, first), max(2, radius // 2)), sure, unknown)
 
 
-class _Labels(NamedTuple):
+class _Prior(NamedTuple):
     object: Floats  # (height, width), 1 where the pixel is held to be object
     trust: Floats  # (height, width), weight of that opinion
     prior: Floats  # (height, width), the answer where colour does not decide
 
 
-def _from_colours(image: Bytes, labels: _Labels, radius: int) -> Floats:
+def _estimate_from_colours(image: Bytes, labels: _Prior, radius: int) -> Floats:
     """Alpha by a linear rule on colour fitted around every pixel; the prior where colour does not decide."""
     # The rule is fitted on a coarser grid: its coefficients vary slowly, and the full-size photo keeps the hairs.
     step = max(1, min(4, radius // 4))
@@ -133,12 +133,12 @@ def _from_colours(image: Bytes, labels: _Labels, radius: int) -> Floats:
         np.asarray(cv2.resize(plane, small, interpolation=cv2.INTER_AREA), np.float32)
         for plane in (pixels, *labels[:2])
     )
-    rule = _enlarged(_rule(colours, opinion, trust, max(1, round(radius / step))), labels.object.shape)
+    rule = _enlarge(_fit_rule(colours, opinion, trust, max(1, round(radius / step))), labels.object.shape)
     answer = sum(pixels[..., i] * rule[..., i] for i in range(3)) + rule[..., 3]
     return np.asarray(labels.prior + rule[..., 4] * (np.clip(answer, 0, 1) - labels.prior), np.float32)
 
 
-def _rule(pixels: Floats, labels: Floats, trust: Floats, radius: int) -> Floats:
+def _fit_rule(pixels: Floats, labels: Floats, trust: Floats, radius: int) -> Floats:
     """Weighted least squares of the labels on colour in a box around every pixel.
 
     (height, width, 5): three slopes, the offset, and the share of the labels' variance that colour explains.
@@ -150,14 +150,14 @@ def _rule(pixels: Floats, labels: Floats, trust: Floats, radius: int) -> Floats:
     moments = sums[..., 1:] / (sums[..., :1] + np.float32(1e-6))
     mean = moments[..., :4]
     covariance = {pair: moments[..., 4 + k] - mean[..., pair[0]] * mean[..., pair[1]] for k, pair in enumerate(pairs)}
-    slopes = _solved(covariance)
+    slopes = _solve(covariance)
     explained = sum(slope * covariance[i, 3] for i, slope in enumerate(slopes))
     certainty = np.clip(explained / (covariance[3, 3] + np.float32(1e-3)), 0, 1)
     offset = mean[..., 3] - sum(slope * mean[..., i] for i, slope in enumerate(slopes))
     return _mean(np.dstack([*slopes, offset, certainty]), max(1, radius // 2))
 
 
-def _solved(covariance: dict[tuple[int, int], Floats]) -> tuple[Floats, Floats, Floats]:
+def _solve(covariance: dict[tuple[int, int], Floats]) -> tuple[Floats, Floats, Floats]:
     """The slopes per pixel: the 3 x 3 system of colour covariances solved by cofactors."""
     a, b, c = covariance[0, 0] + RIDGE, covariance[0, 1], covariance[0, 2]
     d, e, f = covariance[1, 1] + RIDGE, covariance[1, 2], covariance[2, 2] + RIDGE
@@ -168,19 +168,19 @@ def _solved(covariance: dict[tuple[int, int], Floats]) -> tuple[Floats, Floats, 
     return (aa * x + bb * y + cc * z) * scale, (bb * x + dd * y + ee * z) * scale, (cc * x + ee * y + ff * z) * scale
 
 
-def _quantised(estimate: Floats, known: Floats, band: Flags) -> Bytes:
+def _quantise(estimate: Floats, known: Floats, band: Flags) -> Bytes:
     """The estimate inside the band, what is known outside it, in 0..255."""
     # Traces below two percent are noise of the estimate; what is nearly opaque shall keep its photographed pixel.
     alpha = np.where(band, estimate * 1.04 - 0.02, known)
     return np.asarray(np.rint(np.clip(alpha, 0, 1) * 255), np.uint8)
 
 
-def _enlarged(planes: Floats, shape: tuple[int, ...]) -> Floats:
+def _enlarge(planes: Floats, shape: tuple[int, ...]) -> Floats:
     """The planes at the height and width of `shape`."""
     return np.asarray(cv2.resize(planes, (shape[1], shape[0]), interpolation=cv2.INTER_LINEAR), np.float32)
 
 
-def per_channel(plane: Floats) -> Floats:
+def repeat_channels(plane: Floats) -> Floats:
     """The plane once for each colour; arithmetic on whole arrays is several times faster than on broadcast ones."""
     return np.asarray(cv2.cvtColor(plane, cv2.COLOR_GRAY2RGB), np.float32)
 

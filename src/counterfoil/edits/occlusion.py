@@ -1,4 +1,4 @@
-"""Part of the object outside the picture; object partly covered."""
+"""The object seen in part: cropped by the picture's edge, or covered by a box."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edits.edit_protocol import Edit, Needs, Supplied, percent
+from counterfoil.edits.edit_protocol import Edit, Needs, Supplied, format_percent
 from counterfoil.edits.geometry import Frame, frame_holding, object_point
 from counterfoil.edits.subject import Subject
-from counterfoil.edits.texture_patterns import check_pattern, drawn_colours, pattern
+from counterfoil.edits.texture_patterns import check_pattern, draw_colours, draw_pattern
 from counterfoil.errors import Unusable, UserError
 from counterfoil.types import Attribute, Picture
 
+Bytes = NDArray[np.uint8]
+Floats = NDArray[np.float32]
 NARROWEST = 16  # pixels of the photo that a crop must show along its shorter side
 
 
@@ -29,11 +31,6 @@ class Crop(Edit):
     def __post_init__(self) -> None:
         if not 0 < self.share <= 1:
             raise UserError(f"share: expected more than 0 and at most 1, got {self.share:g}")
-
-    @property
-    def level(self) -> str:
-        """The visible share: "0.5"."""
-        return f"{self.share:g}"
 
     @property
     def needs(self) -> Needs:
@@ -50,10 +47,10 @@ class Crop(Edit):
                 f"a crop with {self.share:g} of the object would show {frame.width:.0f} x {frame.height:.0f}"
                 f" pixels of the photo, {NARROWEST} are needed"
             )
-        return Picture(_enlarged(subject.picture.image, frame), _enlarged(alpha, frame))
+        return Picture(_enlarge(subject.picture.image, frame), _enlarge(alpha, frame))
 
 
-def _enlarged(plane: np.typing.NDArray[np.uint8], frame: Frame) -> np.typing.NDArray[np.uint8]:
+def _enlarge(plane: Bytes, frame: Frame) -> Bytes:
     """What the frame shows, at the size of the whole plane."""
     height, width = plane.shape[:2]
     across, down = frame.width / width, frame.height / height
@@ -63,9 +60,6 @@ def _enlarged(plane: np.typing.NDArray[np.uint8], frame: Frame) -> np.typing.NDA
     return np.asarray(
         cv2.warpAffine(plane, matrix, (width, height), flags=method, borderMode=cv2.BORDER_REPLICATE), np.uint8
     )
-
-
-Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -85,15 +79,10 @@ class Occlusion(Edit):
         if self.texture is not None:
             check_pattern(self.texture)
 
-    @property
-    def level(self) -> str:
-        """The hidden share: "0.25"."""
-        return f"{self.share:g}"
-
     @classmethod
     def describe(cls, level: str) -> str:
         """What was done at this level, as the subject of a sentence."""
-        share = percent(level)
+        share = format_percent(level)
         return f"covering {share} of the object" if share else f"covering the object ({level})"
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
@@ -101,28 +90,28 @@ class Occlusion(Edit):
         alpha = subject.cutout.alpha
         whole = Frame(*(float(value) for value in cv2.boundingRect(alpha)))
         frame = frame_holding(alpha, self.share, object_point(alpha, rng), whole)
-        hidden = np.outer(
-            _covered(alpha.shape[0], frame.top, frame.height), _covered(alpha.shape[1], frame.left, frame.width)
-        )
-        image = subject.picture.image + hidden[..., None] * (
-            self._surface(frame, subject.picture.image.shape, rng) - subject.picture.image
-        )
+        rows = _measure_coverage(alpha.shape[0], frame.top, frame.height)
+        hidden = np.outer(rows, _measure_coverage(alpha.shape[1], frame.left, frame.width))
+        photo = subject.picture.image
+        image = photo + hidden[..., None] * (self._draw_surface(frame, photo.shape, rng) - photo)
         visible = np.rint(alpha * (1 - hidden))
         return Picture(np.rint(image).astype(np.uint8), visible.astype(np.uint8))
 
-    def _surface(self, frame: Frame, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
+    def _draw_surface(self, frame: Frame, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
         """The occluder's colours over the whole picture."""
         if self.texture is None:
             colour = rng.integers(0, 256, 3) if self.colour is None else self.colour
             return np.broadcast_to(np.array(colour, np.float32), shape)
         side = max(8, round(max(frame.width, frame.height)))
-        tile = np.asarray(cv2.resize(pattern(self.texture), (side, side), interpolation=cv2.INTER_AREA), np.float32)
+        tile = np.asarray(
+            cv2.resize(draw_pattern(self.texture), (side, side), interpolation=cv2.INTER_AREA), np.float32
+        )
         rows, columns = (np.arange(length) % side for length in shape[:2])
-        dark, light = drawn_colours(rng)
+        dark, light = draw_colours(rng)
         return np.asarray(dark + tile[rows][:, columns, None] * (light - dark), np.float32)
 
 
-def _covered(length: int, start: float, extent: float) -> Floats:
+def _measure_coverage(length: int, start: float, extent: float) -> Floats:
     """How much of each pixel along a side lies inside an extent."""
     edges = np.arange(length, dtype=np.float32)
     inside = np.minimum(edges + 1, start + extent) - np.maximum(edges, start)

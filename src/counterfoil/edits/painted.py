@@ -1,18 +1,21 @@
-"""Backgrounds by the bundled diffusion model."""
+"""Backgrounds painted by the bundled diffusion model."""
 
 from __future__ import annotations
 
+import importlib.util
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
 from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.edits.edit_protocol import Edit, Needs, Resolution, Supplied
-from counterfoil.edits.fill import check_background, hole_of
-from counterfoil.edits.painted_adversarial import guide_against, why_no_gradient
+from counterfoil.edits.fill import find_hole
 from counterfoil.edits.subject import Subject
-from counterfoil.errors import UserError
+from counterfoil.errors import UserError, how_to_install
+from counterfoil.models.onnx_classifier import OnnxClassifier
 from counterfoil.painters.background_painter import (
     SIZE,
     BackgroundPainter,
@@ -22,8 +25,9 @@ from counterfoil.painters.background_painter import (
     PainterName,
     remove_object,
 )
+from counterfoil.painters.guidance import gradient_guide, log_probability
 from counterfoil.painters.sampler import Guide
-from counterfoil.types import Attribute, Classifier, Picture
+from counterfoil.types import Attribute, Classifier, Picture, Preprocessing
 
 SURELY_OBJECT = 230  # alpha; the soft edge below it is painted as background, so that no halo stays there
 
@@ -41,12 +45,12 @@ class PaintedComplexity(Edit):
     painter: PainterName = "background-256"
 
     def __post_init__(self) -> None:
-        BackgroundPainter(self.strength, self.steps, self.guidance, self.device, self.size)
+        self._background_painter()
 
     @property
     def level(self) -> str:
-        """The guidance: "-20"; other strengths and sizes are told apart."""
-        return f"{self.guidance:g}" + _told(self.strength, 0.3, self.size)
+        """The guidance: "-20"; unusual strengths and sizes are added."""
+        return f"{self.guidance:g}" + _name_unusual(self.strength, 0.3, self.size)
 
     @property
     def needs(self) -> Needs:
@@ -55,28 +59,23 @@ class PaintedComplexity(Edit):
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Paint from the filled background, the object in its place at every step."""
-        brush = BackgroundPainter(self.strength, self.steps, self.guidance, self.device, self.size)
-        return _before(subject, brush, rng)
+        return _paint(subject, subject.background, self._background_painter(), rng)
+
+    def _background_painter(self) -> BackgroundPainter:
+        return BackgroundPainter(self.strength, self.steps, self.guidance, self.device, self.size)
 
 
 @dataclass(frozen=True, kw_only=True)
-class PaintedAdversarial(Edit):
+class PaintedAdversarial(PaintedComplexity):
     """Paint a more complex background that makes a surrogate doubt the truth: ImageNet-E's 20-adv."""
 
-    attribute: ClassVar[Attribute] = "background"
-    guidance: float = 20.0
-    strength: float = 0.3
-    steps: int = 10
-    device: Device = "cpu"
-    size: int = SIZE
-    painter: PainterName = "background-256"
     by: Literal["auto", "candidates", "gradient"] = "auto"  # auto: by gradient where the surrogate has one
     candidates: int = 4
     candidate: int | None = None  # the one that was chosen
     surrogate: str = "embedded:efficientnet-lite0"  # address of the model
 
     def __post_init__(self) -> None:
-        BackgroundPainter(self.strength, self.steps, self.guidance, self.device, self.size)
+        super().__post_init__()
         if not 2 <= self.candidates <= 64:
             raise UserError(f"candidates: expected from 2 to 64 backgrounds to choose from, got {self.candidates}")
         if self.candidate is not None and not 0 <= self.candidate < self.candidates:
@@ -85,7 +84,7 @@ class PaintedAdversarial(Edit):
     @property
     def level(self) -> str:
         """The guidance, marked: "20-adv"."""
-        return f"{self.guidance:g}-adv" + _told(self.strength, 0.3, self.size)
+        return f"{self.guidance:g}-adv" + _name_unusual(self.strength, 0.3, self.size)
 
     @property
     def needs(self) -> Needs:
@@ -97,31 +96,31 @@ class PaintedAdversarial(Edit):
         self.by_gradient(surrogate)
 
     def by_gradient(self, surrogate: Classifier) -> bool:
-        """Whether the surrogate's gradient leads; raises `UserError` where that was asked for and cannot be."""
+        """Whether to follow the surrogate's gradient; raises `UserError` where that was asked for and cannot be."""
         if self.by == "candidates" or self.candidate is not None:
             return self.by == "gradient"
-        lack = why_no_gradient(surrogate)
-        if lack and self.by == "gradient":
-            raise UserError(f"by: gradient with {self.surrogate}: {lack}; use by: candidates")
-        return not lack
+        reason = explain_missing_gradient(surrogate)
+        if reason and self.by == "gradient":
+            raise UserError(f"by: gradient with {self.surrogate}: {reason}; use by: candidates")
+        return not reason
 
     def resolve(self, subject: Subject, supplied: Supplied) -> Resolution:
-        """Let the gradient lead, or take the candidate that leaves the true label the least probability."""
+        """Follow the gradient, or take the candidate that leaves the true label the least probability."""
         if self.candidate is not None:
             return Resolution(self)
         if self.by_gradient(supplied.surrogate):
             return Resolution(replace(self, by="gradient", candidate=0))
-        tried = [replace(self, by="candidates", candidate=number) for number in range(self.candidates)]
-        images = [each.apply(subject, np.random.default_rng(supplied.seed), supplied).image for each in tried]
-        return Resolution(tried[int(np.argmin(supplied.true_scores(images)))])
+        candidates = [replace(self, by="candidates", candidate=number) for number in range(self.candidates)]
+        images = [each.apply(subject, np.random.default_rng(supplied.seed), supplied).image for each in candidates]
+        return Resolution(candidates[int(np.argmin(supplied.true_scores(images)))])
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Paint the candidate that was chosen, the first where none was; without a surrogate there is no gradient."""
         guided = self.by == "gradient" and supplied.load_surrogate is not None
         guide = guide_against(supplied.surrogate, supplied.label) if guided else None
         seeds = rng.integers(2**63, size=self.candidates)
-        brush = BackgroundPainter(self.strength, self.steps, self.guidance, self.device, self.size)
-        return _before(subject, brush, np.random.default_rng(int(seeds[self.candidate or 0])), guide)
+        own = np.random.default_rng(int(seeds[self.candidate or 0]))
+        return _paint(subject, subject.background, self._background_painter(), own, guide)
 
 
 @dataclass(frozen=True)
@@ -135,12 +134,12 @@ class PaintedRandom(Edit):
     painter: PainterName = "background-256"
 
     def __post_init__(self) -> None:
-        BackgroundPainter(1.0, self.steps, 0.0, self.device, self.size)
+        self._background_painter()
 
     @property
     def level(self) -> str:
-        """Always "random"; other sizes are told apart."""
-        return "random" + _told(1.0, 1.0, self.size)
+        """Always "random"; unusual sizes are added."""
+        return "random" + _name_unusual(1.0, 1.0, self.size)
 
     @property
     def needs(self) -> Needs:
@@ -150,7 +149,10 @@ class PaintedRandom(Edit):
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Start from a plain colour, of which the noise leaves hardly more than a tint."""
         plain = np.broadcast_to(rng.integers(0, 256, 3, dtype=np.uint8), subject.picture.image.shape)
-        return _before(subject, BackgroundPainter(1.0, self.steps, 0.0, self.device, self.size), rng, background=plain)
+        return _paint(subject, plain, self._background_painter(), rng)
+
+    def _background_painter(self) -> BackgroundPainter:
+        return BackgroundPainter(1.0, self.steps, 0.0, self.device, self.size)
 
 
 @dataclass(frozen=True)
@@ -166,13 +168,13 @@ class PaintedRemoval(Edit):
     painter: PainterName = "background-256"
 
     def __post_init__(self) -> None:
-        self._brush()
+        self._object_remover()
 
     @property
     def level(self) -> str:
-        """Always "painted"; other strengths, sizes and resampling are told apart."""
-        told = _told(self.strength, 0.15, self.size, ObjectRemover.size)
-        return "painted" + told + (f" x{self.resample}" if self.resample > 1 else "")
+        """Always "painted"; unusual strengths, sizes and resampling are added."""
+        unusual = _name_unusual(self.strength, 0.15, self.size, ObjectRemover.size)
+        return "painted" + unusual + (f" x{self.resample}" if self.resample > 1 else "")
 
     @property
     def needs(self) -> Needs:
@@ -181,25 +183,57 @@ class PaintedRemoval(Edit):
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Paint over the exemplar fill; everything outside the hole stays."""
-        hole = hole_of(subject.cutout.alpha)
-        image = remove_object(subject.picture.image, subject.background, hole, self._brush(), rng)
+        hole = find_hole(subject.cutout.alpha)
+        image = remove_object(subject.picture.image, subject.background, hole, self._object_remover(), rng)
         return Picture(image, np.zeros_like(subject.picture.alpha))
 
-    def _brush(self) -> ObjectRemover:
+    def _object_remover(self) -> ObjectRemover:
         return ObjectRemover(self.strength, self.steps, 0.0, self.device, self.size, self.resample)
 
 
-def _told(strength: float, usual: float, size: int, usual_size: int = SIZE) -> str:
+def _name_unusual(strength: float, usual: float, size: int, usual_size: int = SIZE) -> str:
+    """What a level adds where strength or size are not the usual ones."""
     return ("" if strength == usual else f" at {strength:g}") + ("" if size == usual_size else f" {size} px")
 
 
-def _before(
-    subject: Subject, brush: BackgroundPainter, rng: np.random.Generator, guide: Guide | None = None,
-    background: NDArray[np.uint8] | None = None,
-) -> Picture:  # fmt: skip
-    """The object before a background painted from the given one, or from its own."""
+def _paint(
+    subject: Subject,
+    start: NDArray[np.uint8],
+    painter: BackgroundPainter,
+    rng: np.random.Generator,
+    guide: Guide | None = None,
+) -> Picture:
+    """The object before a background painted from `start`."""
+    subject.check_background()
     cut = subject.cutout
-    check_background(cut.background_share)
-    start = subject.background if background is None else background
-    layers = Layers(np.asarray(start), cut.image, cut.alpha >= SURELY_OBJECT)
-    return subject.on_background(brush.paint(layers, rng, guide))
+    return subject.on_background(painter.paint(Layers(start, cut.image, cut.alpha >= SURELY_OBJECT), rng, guide))
+
+
+def explain_missing_gradient(surrogate: Classifier) -> str:
+    """Why a surrogate has no gradient to follow; empty where it has one."""
+    if not isinstance(surrogate, OnnxClassifier):
+        return "expected an ONNX surrogate, got another kind of model"
+    if importlib.util.find_spec("torch") is None:
+        return f"expected torch, which is not installed; {how_to_install('torch')}"
+    return _explain_unsupported(surrogate.path, surrogate.preprocessing)
+
+
+@lru_cache(maxsize=8)
+def _explain_unsupported(path: Path, preprocessing: Preprocessing) -> str:
+    try:
+        log_probability(path, 0, preprocessing)
+    except UserError as error:
+        return str(error)
+    return ""
+
+
+def guide_against(surrogate: Classifier, label: str) -> Guide:
+    """Guidance of the painter away from this label, by the surrogate's gradient."""
+    if not isinstance(surrogate, OnnxClassifier):
+        raise UserError(f"expected an ONNX surrogate for by: gradient, got {type(surrogate).__name__}")
+    return _load_guide(surrogate.path, surrogate.labels.index(label), surrogate.preprocessing)
+
+
+@lru_cache(maxsize=64)
+def _load_guide(path: Path, column: int, preprocessing: Preprocessing) -> Guide:
+    return gradient_guide(log_probability(path, column, preprocessing))

@@ -1,4 +1,4 @@
-"""Object elsewhere in the picture."""
+"""The object moved elsewhere in the picture."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from counterfoil.edits.cutout import Cutout, Matrix, place, placed_alpha
+from counterfoil.edits.cutout import Cutout, Matrix, place, place_alpha
 from counterfoil.edits.edit_protocol import Edit, Supplied
 from counterfoil.edits.geometry import BoundingBox, check_rate, object_box, zoom, zoom_to_rate
 from counterfoil.edits.subject import Subject
@@ -39,10 +39,11 @@ class Position(Edit):
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Draw a place and move the object there."""
         cut = subject.cutout
-        matrix, box = _sized(cut, self.rate)
+        matrix, box = _zoom_object(cut, self.rate)
         height, width = cut.alpha.shape
         side = round(CROP * min(height, width)) if self.inside_crop else None
-        across, down = _room(width, side or width, box.width), _room(height, side or height, box.height)
+        across = _possible_starts(width, side or width, box.width)
+        down = _possible_starts(height, side or height, box.height)
         _check_room(len(across) > 1 or len(down) > 1, box)
         left, top = across[rng.integers(len(across))], down[rng.integers(len(down))]
         matrix[:, 2] += (left - box.left, top - box.top)
@@ -83,21 +84,21 @@ class PositionGrid(Edit):
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Centre the object's box in the cell, as far as it fits into the picture."""
         cut = subject.cutout
-        matrix, box = _sized(cut, self.rate)
+        matrix, box = _zoom_object(cut, self.rate)
         height, width = cut.alpha.shape
         _check_room(box.width < width or box.height < height, box)
-        left = _start(width, box.width, (self.column - 0.5) / self.count)
-        top = _start(height, box.height, (self.row - 0.5) / self.count)
+        left = _clamp_start(width, box.width, (self.column - 0.5) / self.count)
+        top = _clamp_start(height, box.height, (self.row - 0.5) / self.count)
         matrix[:, 2] += (left - box.left, top - box.top)
         return place(cut, matrix, subject.background)
 
 
-def _sized(cut: Cutout, rate: float | None) -> tuple[Matrix, BoundingBox]:
+def _zoom_object(cut: Cutout, rate: float | None) -> tuple[Matrix, BoundingBox]:
     """The zoom to the rate, if one is asked for, and the object's box after it."""
     if rate is None:
         return zoom((0, 0), 1), object_box(cut.alpha)
     matrix = zoom_to_rate(cut.alpha, rate, faithful=False)
-    return matrix, object_box(placed_alpha(cut.alpha, matrix))
+    return matrix, object_box(place_alpha(cut.alpha, matrix))
 
 
 def _check_room(enough: bool, box: BoundingBox) -> None:
@@ -105,12 +106,12 @@ def _check_room(enough: bool, box: BoundingBox) -> None:
         raise Unusable(f"the object ({box.width} x {box.height} pixels) is as large as the picture: no room to move")
 
 
-def _start(length: int, extent: int, middle: float) -> int:
+def _clamp_start(length: int, extent: int, middle: float) -> int:
     """Where an extent begins that is centred at a share of the length, as far as it fits."""
     return int(np.clip(round(middle * length - extent / 2), 0, max(0, length - extent)))
 
 
-def _room(length: int, view: int, extent: int) -> range:
+def _possible_starts(length: int, view: int, extent: int) -> range:
     """The starts at which the object lies inside the middle `view` of a side; one, in the middle, if it cannot."""
     first, free = (length - view) // 2, view - extent
     if free < 0:

@@ -1,4 +1,4 @@
-"""Edits by registered name, with plug-ins."""
+"""The edits by name: ours and those of installed plug-ins. A new edit of ours is registered here, in `OURS`."""
 
 from __future__ import annotations
 
@@ -12,96 +12,83 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from counterfoil.edits.background import (
-    BackgroundAdditive,
-    BackgroundBlur,
-    BackgroundPlain,
-    BackgroundSwap,
-    BackgroundTexture,
-    ObjectBox,
-    ObjectRemoved,
-    Segmented,
+from counterfoil.edits import (
+    background,
+    background_colour,
+    background_folder,
+    blur,
+    colour,
+    combine,
+    complexity,
+    control,
+    direction,
+    material,
+    occlusion,
+    painted,
+    position,
+    presence,
+    shadow,
+    shape,
+    size,
+    texture,
+    whole_picture,
 )
-from counterfoil.edits.background_colour import (
-    BackgroundBrightness,
-    BackgroundContrast,
-    BackgroundGrayscale,
-    BackgroundHue,
-    BackgroundRainbow,
-)
-from counterfoil.edits.background_folder import BackgroundFolder
-from counterfoil.edits.blur import ObjectBlur
-from counterfoil.edits.colour import ObjectBrightness, ObjectGrayscale, ObjectHue
-from counterfoil.edits.combine import Combine, CombineDonor
-from counterfoil.edits.complexity import Complexity
-from counterfoil.edits.control import Control
 from counterfoil.edits.corruptions import CORRUPTIONS
-from counterfoil.edits.direction import Direction, Flip, Tilt
-from counterfoil.edits.edit_protocol import Edit, adapted, describe_level
-from counterfoil.edits.material import Material
-from counterfoil.edits.occlusion import Crop, Occlusion
-from counterfoil.edits.painted import PaintedAdversarial, PaintedComplexity, PaintedRandom, PaintedRemoval
-from counterfoil.edits.position import Position, PositionGrid
-from counterfoil.edits.shadow import Shadow
-from counterfoil.edits.shape import Edges, Silhouette
-from counterfoil.edits.size import Size
-from counterfoil.edits.texture import Texture
-from counterfoil.edits.whole_picture import Grayscale, Jpeg, Resize
-from counterfoil.edits.worst_background import BackgroundWorst
+from counterfoil.edits.edit_protocol import Edit, adapt_old_edit, describe_level
 from counterfoil.errors import UserError
 
 ENTRY_POINTS = "counterfoil.edits"  # the group in which another package names its edits
 
 OURS: Mapping[str, type[Edit]] = {
-    "control": Control,
-    "background-swap": BackgroundSwap,
-    "background-plain": BackgroundPlain,
-    "background-blur": BackgroundBlur,
-    "background-additive": BackgroundAdditive,
-    "background-folder": BackgroundFolder,
-    "background-texture": BackgroundTexture,
-    "background-hue": BackgroundHue,
-    "background-rainbow": BackgroundRainbow,
-    "background-grayscale": BackgroundGrayscale,
-    "background-brightness": BackgroundBrightness,
-    "background-contrast": BackgroundContrast,
-    "background-complexity": Complexity,
-    "background-worst": BackgroundWorst,
-    "painted-complexity": PaintedComplexity,
-    "painted-adversarial": PaintedAdversarial,
-    "painted-random": PaintedRandom,
-    "object-removed": ObjectRemoved,
-    "painted-removal": PaintedRemoval,
-    "object-box": ObjectBox,
-    "size": Size,
-    "position": Position,
-    "position-grid": PositionGrid,
-    "direction": Direction,
-    "flip": Flip,
-    "tilt": Tilt,
-    "object-blur": ObjectBlur,
-    "object-hue": ObjectHue,
-    "object-grayscale": ObjectGrayscale,
-    "object-brightness": ObjectBrightness,
-    "texture": Texture,
-    "material": Material,
-    "shadow": Shadow,
-    "occlusion": Occlusion,
-    "crop": Crop,
-    "segmented": Segmented,
-    "silhouette": Silhouette,
-    "edges": Edges,
+    "control": control.Control,
+    "background-swap": background.BackgroundSwap,
+    "background-plain": background.BackgroundPlain,
+    "background-blur": background.BackgroundBlur,
+    "background-additive": background.BackgroundAdditive,
+    "background-folder": background_folder.BackgroundFolder,
+    "background-texture": background.BackgroundTexture,
+    "background-hue": background_colour.BackgroundHue,
+    "background-rainbow": background_colour.BackgroundRainbow,
+    "background-grayscale": background_colour.BackgroundGrayscale,
+    "background-brightness": background_colour.BackgroundBrightness,
+    "background-contrast": background_colour.BackgroundContrast,
+    "background-complexity": complexity.Complexity,
+    "background-worst": background.BackgroundWorst,
+    "painted-complexity": painted.PaintedComplexity,
+    "painted-adversarial": painted.PaintedAdversarial,
+    "painted-random": painted.PaintedRandom,
+    "object-removed": presence.ObjectRemoved,
+    "painted-removal": painted.PaintedRemoval,
+    "object-box": presence.ObjectBox,
+    "size": size.Size,
+    "position": position.Position,
+    "position-grid": position.PositionGrid,
+    "direction": direction.Direction,
+    "flip": direction.Flip,
+    "tilt": direction.Tilt,
+    "object-blur": blur.ObjectBlur,
+    "object-hue": colour.ObjectHue,
+    "object-grayscale": colour.ObjectGrayscale,
+    "object-brightness": colour.ObjectBrightness,
+    "texture": texture.Texture,
+    "material": material.Material,
+    "shadow": shadow.Shadow,
+    "occlusion": occlusion.Occlusion,
+    "crop": occlusion.Crop,
+    "segmented": background.Segmented,
+    "silhouette": shape.Silhouette,
+    "edges": shape.Edges,
     **CORRUPTIONS,
-    "jpeg": Jpeg,
-    "resize": Resize,
-    "grayscale": Grayscale,
-    "combine": Combine,
-    "combine-donor": CombineDonor,
+    "jpeg": whole_picture.Jpeg,
+    "resize": whole_picture.Resize,
+    "grayscale": whole_picture.Grayscale,
+    "combine": combine.Combine,
+    "combine-donor": combine.CombineDonor,
 }
 
 
-class _Catalogue(Mapping[str, type[Edit]]):
-    """The edits by name; other packages are imported when the first name is looked up, not before."""
+class _Registry(Mapping[str, type[Edit]]):
+    """The edits by name; plug-ins are imported when the first name is looked up, not before."""
 
     @cached_property
     def _classes(self) -> dict[str, type[Edit]]:
@@ -111,7 +98,7 @@ class _Catalogue(Mapping[str, type[Edit]]):
                 raise UserError(
                     f"two edits are named {entry.name!r}, one of them {entry.value}: uninstall or rename one"
                 )
-            classes[entry.name] = _loaded(entry)
+            classes[entry.name] = _load_class(entry)
         return classes
 
     def __getitem__(self, name: str) -> type[Edit]:
@@ -124,7 +111,7 @@ class _Catalogue(Mapping[str, type[Edit]]):
         return len(self._classes)
 
 
-def _loaded(entry: EntryPoint) -> type[Edit]:
+def _load_class(entry: EntryPoint) -> type[Edit]:
     kind = entry.load()
     if not (isinstance(kind, type) and dataclasses.is_dataclass(kind)):
         raise UserError(f"entry point {entry.name} = {entry.value}: expected a dataclass, got {kind!r}")
@@ -132,10 +119,10 @@ def _loaded(entry: EntryPoint) -> type[Edit]:
         return kind
     if not any("__call__" in vars(base) for base in kind.__mro__):
         raise UserError(f"entry point {entry.name} = {entry.value}: expected a subclass of counterfoil.Edit")
-    return adapted(kind)
+    return adapt_old_edit(kind)
 
 
-EDITS: Mapping[str, type[Edit]] = _Catalogue()
+EDITS: Mapping[str, type[Edit]] = _Registry()
 
 
 def edit_named(name: str, settings: Mapping[str, object]) -> Edit:

@@ -1,6 +1,6 @@
 """Seeds and ids of variants: hashes of their content, never of the order of work.
 
-So adding, removing or reordering edits, samples or workers changes no other picture. A seed has 64 bits, an id 20
+Adding, removing or reordering edits, samples or workers changes no other picture. A seed has 64 bits, an id 20
 hexadecimal digits.
 """
 

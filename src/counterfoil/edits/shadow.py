@@ -1,4 +1,4 @@
-"""Object in the light of another background; object's shadow cast or removed."""
+"""The light around the object: its shadow cast or removed, its brightness fitted to another background."""
 
 from __future__ import annotations
 
@@ -9,32 +9,17 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edits.cutout import Cutout, bands, object_window, paste
+from counterfoil.edits.cutout import Cutout, object_window, paste, split_bands
 from counterfoil.edits.edit_protocol import Edit, Supplied
-from counterfoil.edits.fill import check_background, fill_unknown
+from counterfoil.edits.fill import fill_unknown
 from counterfoil.edits.geometry import object_box
-from counterfoil.edits.matting import per_channel
+from counterfoil.edits.matting import repeat_channels
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import Unusable, UserError
 from counterfoil.types import Attribute, Picture
 
 SHARE = 0.5  # of the difference in light (as a power): the rest may be paint, not light
 LIMITS = (0.6, 1.6)  # gains beyond which an object would look painted over
-
-Bytes = NDArray[np.uint8]
-
-
-def relight(subject: Subject, background: Bytes) -> Picture:
-    """The picture's object where it was before another background, brighter or darker as its surroundings are."""
-    cut = subject.cutout
-    check_background(cut.background_share)
-    clear = (cut.alpha == 0).astype(np.uint8)
-    old, new = (float(np.mean(cv2.mean(image, clear)[:3])) for image in (subject.picture.image, background))
-    gain = float(np.clip(((new + 8) / (old + 8)) ** SHARE, *LIMITS))
-    table = np.clip(np.rint(np.arange(256) * gain), 0, 255).astype(np.uint8)
-    lit = Cutout(np.asarray(cv2.LUT(cut.image, table), np.uint8), cut.alpha, cut.background_share)
-    return Picture(paste(lit, background), cut.alpha.copy())
-
 
 FLATNESS = 0.35  # height of the shadow, seen from the viewer, as a share of the object's
 LEAN = 0.55  # how far the shadow of the top lies to the side, as a share of the object's height
@@ -44,6 +29,8 @@ REACH = 0.15  # how far beside and below the object a shadow is looked for, as a
 DEEPEST = (1.8, 2.6)  # gains: up to the first a dark place is a shadow, beyond the second it is something dark
 GRAIN = 200  # pixels of the shorter side at which light is worked out: it is soft, so more would show nothing
 TINGE = 0.06  # how far a shadow's share of red or blue may be from that of the ground around it
+
+Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float32]
 
 
@@ -66,18 +53,29 @@ class Shadow(Edit):
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Darken or lighten the ground; the object stays as it is."""
+        subject.check_background()
         cut = subject.cutout
-        check_background(cut.background_share)
         if self.shadow == "off":
-            return Picture(
-                _lit(subject, _missing_light(_coarse(subject.picture.image), _coarse(cut.alpha))), cut.alpha.copy()
-            )
+            gain = _estimate_missing_light(_reduce(subject.picture.image), _reduce(cut.alpha))
+            return Picture(_change_light(subject, gain), cut.alpha.copy())
         side = 1 if rng.integers(2) else -1
-        light = 1 - _cast(_coarse(cut.alpha), side) * np.float32(self.strength)
-        return Picture(_lit(subject, per_channel(light)), cut.alpha.copy())
+        light = 1 - _cast_shadow(_reduce(cut.alpha), side) * np.float32(self.strength)
+        return Picture(_change_light(subject, repeat_channels(light)), cut.alpha.copy())
 
 
-def _coarse(plane: Bytes) -> Bytes:
+def relight(subject: Subject, background: Bytes) -> Picture:
+    """The picture's object where it was before another background, brighter or darker as its surroundings are."""
+    subject.check_background()
+    cut = subject.cutout
+    clear = (cut.alpha == 0).astype(np.uint8)
+    old, new = (float(np.mean(cv2.mean(image, clear)[:3])) for image in (subject.picture.image, background))
+    gain = float(np.clip(((new + 8) / (old + 8)) ** SHARE, *LIMITS))
+    table = np.clip(np.rint(np.arange(256) * gain), 0, 255).astype(np.uint8)
+    lit = Cutout(np.asarray(cv2.LUT(cut.image, table), np.uint8), cut.alpha, cut.background_share)
+    return Picture(paste(lit, background), cut.alpha.copy())
+
+
+def _reduce(plane: Bytes) -> Bytes:
     """The plane at the size at which light is worked out, if it is larger."""
     height, width = plane.shape[:2]
     scale = min(1.0, GRAIN / min(height, width))
@@ -85,7 +83,7 @@ def _coarse(plane: Bytes) -> Bytes:
     return np.asarray(cv2.resize(plane, size, interpolation=cv2.INTER_AREA), np.uint8) if scale < 1 else plane
 
 
-def _cast(alpha: Bytes, side: int) -> Floats:
+def _cast_shadow(alpha: Bytes, side: int) -> Floats:
     """The shadow of a light from the front and the other side: the outline laid flat on the ground, 0..1."""
     box = object_box(alpha)
     base = box.top + box.height - 1
@@ -95,7 +93,7 @@ def _cast(alpha: Bytes, side: int) -> Floats:
     whole = cv2.warpAffine(alpha, flat, alpha.shape[::-1], flags=cv2.INTER_LINEAR)
     long = np.asarray(cv2.GaussianBlur(whole, (0, 0), softness), np.float32)
     # Where the object stands, its shadow is darkest and a little wider than itself.
-    contact = np.asarray(cv2.GaussianBlur(_foot(alpha, base), (0, 0), softness), np.float32)
+    contact = np.asarray(cv2.GaussianBlur(_flatten_foot(alpha, base), (0, 0), softness), np.float32)
     shadow = np.maximum(long * np.float32(0.85), contact) / np.float32(255)
     visible = float((shadow * (1 - alpha / np.float32(255))).mean())
     if visible < NEEDED:
@@ -103,7 +101,7 @@ def _cast(alpha: Bytes, side: int) -> Floats:
     return np.asarray(shadow, np.float32)
 
 
-def _foot(alpha: Bytes, base: int) -> Bytes:
+def _flatten_foot(alpha: Bytes, base: int) -> Bytes:
     """The lowest part of the object, flattened about the line it stands on."""
     height = max(2, round(0.04 * min(alpha.shape)))
     foot = np.zeros_like(alpha)
@@ -112,25 +110,25 @@ def _foot(alpha: Bytes, base: int) -> Bytes:
     return np.asarray(cv2.warpAffine(foot, down, alpha.shape[::-1], flags=cv2.INTER_LINEAR), np.uint8)
 
 
-def _lit(subject: Subject, gain: Floats) -> Bytes:
+def _change_light(subject: Subject, gain: Floats) -> Bytes:
     """The photo with more or less light, (..., 3), on everything but the object."""
     cut, result = subject.cutout, np.array(subject.picture.image)
     height, width = cut.alpha.shape
     if gain.shape != result.shape:
         gain = np.asarray(cv2.resize(gain, (width, height), interpolation=cv2.INTER_LINEAR), np.float32)
-    for band in bands((slice(0, height), slice(0, width))):
+    for band in split_bands((slice(0, height), slice(0, width))):
         # Only the background's part of each pixel changes.
-        behind = np.maximum(result[band] - cut.image[band] * per_channel(cut.alpha[band] / np.float32(255)), 0)
+        behind = np.maximum(result[band] - cut.image[band] * repeat_channels(cut.alpha[band] / np.float32(255)), 0)
         result[band] = np.rint(np.clip(result[band] + behind * (gain[band] - 1), 0, 255))
     return result
 
 
-def _missing_light(image: Bytes, alpha: Bytes) -> Floats:
+def _estimate_missing_light(image: Bytes, alpha: Bytes) -> Floats:
     """How much lighter the ground near the object's feet would be if it went on as it is further away; at least 1."""
-    near = _about_the_feet(alpha)
+    near = _weigh_surroundings(alpha)
     clear = (alpha == 0).astype(np.float32)
     softness = max(1.0, SOFTNESS * min(alpha.shape))
-    here = _mean(image, clear, softness)
+    here = _weighted_mean(image, clear, softness)
     beyond = fill_unknown(here, clear * (near == 0))
     light, usual = here.sum(axis=2) + 3, beyond.sum(axis=2) + 3
     ratio = usual / light
@@ -142,13 +140,13 @@ def _missing_light(image: Bytes, alpha: Bytes) -> Floats:
     return np.asarray(cv2.GaussianBlur(gain.astype(np.float32), (0, 0), softness), np.float32)
 
 
-def _mean(image: Bytes, weight: Floats, sigma: float) -> Floats:
+def _weighted_mean(image: Bytes, weight: Floats, sigma: float) -> Floats:
     """The local mean colour over the pixels that have weight."""
-    sums = cv2.GaussianBlur(image * per_channel(weight), (0, 0), sigma)
-    return np.asarray(sums / per_channel(np.maximum(cv2.GaussianBlur(weight, (0, 0), sigma), 1e-3)), np.float32)
+    sums = cv2.GaussianBlur(image * repeat_channels(weight), (0, 0), sigma)
+    return np.asarray(sums / repeat_channels(np.maximum(cv2.GaussianBlur(weight, (0, 0), sigma), 1e-3)), np.float32)
 
 
-def _about_the_feet(alpha: Bytes) -> Floats:
+def _weigh_surroundings(alpha: Bytes) -> Floats:
     """1 beside and below the lower half of the object, fading to 0."""
     rows, _ = object_window(alpha)
     reach = max(2, round(REACH * min(alpha.shape)))

@@ -1,4 +1,4 @@
-"""Silhouette and edges of the object."""
+"""The object's shape alone: its silhouette or its edges."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from counterfoil.edits.cutout import Cutout, object_window, paste
 from counterfoil.edits.edit_protocol import Edit, Supplied
-from counterfoil.edits.fill import check_background
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import UserError
 from counterfoil.types import Attribute, Picture
@@ -22,27 +21,12 @@ _GROUNDS = {"": "", "white": " on white", "photo": " in its photo"}
 LINE = 1 / 200  # width of a line as a share of the picture's shorter side
 
 
-def _shown(subject: Subject, colours: Bytes, ground: Ground) -> Picture:
-    """The object in new colours, (height, width, 3) of the picture, on white or in its photo."""
-    cut = subject.cutout
-    check_background(cut.background_share)  # an object without surroundings has no visible shape
-    if ground == "photo":
-        return subject.repainted(colours[object_window(cut.alpha)])
-    white = np.full_like(subject.picture.image, 255)
-    return Picture(paste(Cutout(colours, cut.alpha, cut.background_share), white), cut.alpha.copy())
-
-
 @dataclass(frozen=True)
 class Silhouette(Edit):
     """Paint the object black, on white or where it stands in the photo."""
 
     attribute: ClassVar[Attribute] = "shape"
     ground: Ground = "white"
-
-    @property
-    def level(self) -> str:
-        """The ground: "white", "photo"."""
-        return self.ground
 
     @classmethod
     def describe(cls, level: str) -> str:
@@ -51,7 +35,7 @@ class Silhouette(Edit):
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Leave the outline alone."""
-        return _shown(subject, np.zeros_like(subject.picture.image), self.ground)
+        return _show_object(subject, np.zeros_like(subject.picture.image), self.ground)
 
 
 @dataclass(frozen=True)
@@ -67,11 +51,6 @@ class Edges(Edit):
         if not 0 <= self.low <= self.high:
             raise UserError(f"low, high: expected 0 <= low <= high, got {self.low:g} and {self.high:g}")
 
-    @property
-    def level(self) -> str:
-        """The ground: "white", "photo"."""
-        return self.ground
-
     @classmethod
     def describe(cls, level: str) -> str:
         """What was done at this level, as the subject of a sentence."""
@@ -79,12 +58,21 @@ class Edges(Edit):
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Keep lines only, no colour and no shading."""
-        cut = subject.cutout
-        lines = _lines(cut, self.low, self.high)
-        return _shown(subject, np.asarray(cv2.cvtColor(255 - lines, cv2.COLOR_GRAY2RGB), np.uint8), self.ground)
+        lines = _draw_lines(subject.cutout, self.low, self.high)
+        return _show_object(subject, np.asarray(cv2.cvtColor(255 - lines, cv2.COLOR_GRAY2RGB), np.uint8), self.ground)
 
 
-def _lines(cut: Cutout, low: float, high: float) -> Bytes:
+def _show_object(subject: Subject, colours: Bytes, ground: Ground) -> Picture:
+    """The object in new colours, (height, width, 3) of the picture, on white or in its photo."""
+    subject.check_background()  # an object without surroundings has no visible shape
+    cut = subject.cutout
+    if ground == "photo":
+        return subject.repaint(colours[object_window(cut.alpha)])
+    white = np.full_like(subject.picture.image, 255)
+    return Picture(paste(Cutout(colours, cut.alpha, cut.background_share), white), cut.alpha.copy())
+
+
+def _draw_lines(cut: Cutout, low: float, high: float) -> Bytes:
     """255 on the edges of the object, (height, width)."""
     gray = cv2.GaussianBlur(cv2.cvtColor(cut.image, cv2.COLOR_RGB2GRAY), (5, 5), 0)
     inside = (cut.alpha > 127).astype(np.uint8)

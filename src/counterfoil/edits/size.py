@@ -1,4 +1,4 @@
-"""Object larger or smaller."""
+"""The object made larger or smaller."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.edits.cutout import place
-from counterfoil.edits.edit_protocol import Edit, Needs, Supplied, percent
+from counterfoil.edits.edit_protocol import Edit, Needs, Supplied, format_percent
 from counterfoil.edits.geometry import BoundingBox, check_rate, object_box, object_rate, zoom_to_rate
 from counterfoil.edits.subject import Subject
 from counterfoil.types import Attribute, Picture
@@ -29,11 +29,6 @@ class Size(Edit):
             check_rate(self.rate)
 
     @property
-    def level(self) -> str:
-        """The rate: "0.1", "full"."""
-        return "full" if self.rate == "full" else f"{self.rate:g}"
-
-    @property
     def needs(self) -> Needs:
         """The photo at its own size for a crop: one that is enlarged needs all the pixels there are."""
         return Needs(photo=self.rate == "full")
@@ -43,21 +38,21 @@ class Size(Edit):
         """What was done at this level, as the subject of a sentence."""
         if level == "full":
             return "the object at full size"
-        share = percent(level)
+        share = format_percent(level)
         return f"the object at {share} of the picture" if share else f"the object at size {level}"
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Bring the object to its size."""
         cut = subject.cutout
-        frame = _frame(object_box(cut.alpha, self.faithful), cut.alpha.shape)
+        frame = _fit_frame(object_box(cut.alpha, self.faithful), cut.alpha.shape)
         # An object cannot cover more than it does when it fills the picture: such a target means full.
         full_rate = object_rate(cut.alpha, self.faithful) * cut.alpha.size / (frame.width * frame.height)
         if self.rate == "full" or self.rate > full_rate:
-            return _cropped_to(subject.picture.image, cut.alpha, frame)
+            return _crop_to(subject.picture.image, cut.alpha, frame)
         return place(cut, zoom_to_rate(cut.alpha, self.rate, self.faithful), subject.background)
 
 
-def _frame(box: BoundingBox, shape: tuple[int, ...]) -> BoundingBox:
+def _fit_frame(box: BoundingBox, shape: tuple[int, ...]) -> BoundingBox:
     """The smallest frame of the picture's aspect ratio around the box, inside the picture."""
     height, width = shape[:2]
     share = max(box.width / width, box.height / height)
@@ -68,7 +63,7 @@ def _frame(box: BoundingBox, shape: tuple[int, ...]) -> BoundingBox:
     return BoundingBox(int(left), int(top), frame_width, frame_height)
 
 
-def _cropped_to(image: NDArray[np.uint8], alpha: NDArray[np.uint8], frame: BoundingBox) -> Picture:
+def _crop_to(image: NDArray[np.uint8], alpha: NDArray[np.uint8], frame: BoundingBox) -> Picture:
     """The original photo inside the frame, enlarged to the picture's size: its background there is the real one."""
     height, width = alpha.shape
     rows = slice(frame.top, frame.top + frame.height)

@@ -1,4 +1,4 @@
-"""A photo ready to edit: cutout, alpha and background computed once, on demand."""
+"""A photo ready to edit: its alpha, cutout and filled background, computed once and on demand."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edits.cutout import Cutout, cut_out, paste, read_only, repaint
-from counterfoil.edits.fill import check_background, filled_background
-from counterfoil.edits.matting import soft_alpha
+from counterfoil.edits.cutout import Cutout, copy_read_only, cut_out, paste, repaint
+from counterfoil.edits.fill import check_background, fill_background
+from counterfoil.edits.matting import estimate_alpha
 from counterfoil.errors import Unusable
 from counterfoil.types import Picture
 
@@ -22,8 +22,8 @@ Result = TypeVar("Result")
 class Subject:
     """A photo at its own size and the picture at working size that edits change.
 
-    Cut-out, alpha and background are computed when first asked for and held as long as the subject is; several
-    threads may use one subject.
+    Alpha, cutout and background are computed when first asked for and kept as long as the subject is. Several threads
+    may use one subject.
 
     Example:
         >>> import numpy as np
@@ -43,29 +43,29 @@ class Subject:
     @property
     def alpha(self) -> Bytes:
         """The object's alpha with soft edges, (height, width), read-only."""
-        return self.once(_alpha)
+        return self.once(_estimate_alpha)
 
     @property
     def cutout(self) -> Cutout:
         """The object alone; raises `Unusable` where there is hardly any."""
-        return self.once(_cutout)
+        return self.once(_cut_out)
 
     def check_object(self) -> None:
         """Raise `Unusable` where there is hardly any object."""
-        self.once(_cutout)
+        self.once(_cut_out)
 
     @property
     def background(self) -> Bytes:
-        """The picture without its object, filled, read-only; raises `Unusable` where too little is left to copy."""
-        return self.once(_background)
+        """The picture with its object removed and filled, read-only; raises `Unusable` where too little is left."""
+        return self.once(_fill_background)
 
     @property
     def at_full_size(self) -> Subject:
         """The same photo with nothing reduced, for an edit whose `needs` ask for the photo."""
-        return self if self.photo is self.picture else self.once(_at_full_size)
+        return self if self.photo is self.picture else self.once(_without_reduction)
 
     def once(self, work: Callable[[Subject], Result]) -> Result:
-        """What a pure function makes of this subject; a second call gets the first one's result or `Unusable`."""
+        """The result of a pure function of this subject; later calls get the first call's result or `Unusable`."""
         with self._lock:
             if work not in self._results:
                 try:
@@ -77,6 +77,19 @@ class Subject:
             raise Unusable(*result.args)  # a fresh one: raising one object in two threads would mix their tracebacks
         return result  # type: ignore[no-any-return]
 
+    def check_background(self) -> None:
+        """Raise `Unusable` where the picture shows hardly anything but its object."""
+        check_background(self.cutout.background_share)
+
+    def on_background(self, background: Bytes) -> Picture:
+        """The object at its place before another background."""
+        self.check_background()
+        return Picture(paste(self.cutout, background), self.cutout.alpha.copy())
+
+    def repaint(self, colours: Bytes) -> Picture:
+        """The object at its place in other colours, (height, width, 3) of its window; the background stays."""
+        return Picture(repaint(self.picture.image, self.cutout, colours), self.cutout.alpha.copy())
+
     @property
     def nbytes(self) -> int:
         """Bytes of all planes that are held now; a plane that is used twice counts once."""
@@ -86,15 +99,6 @@ class Subject:
         yield from (*self.photo, *self.picture)
         for result in list(self._results.values()):
             yield from _planes_of(result)
-
-    def on_background(self, background: Bytes) -> Picture:
-        """The object where it was, before another background."""
-        check_background(self.cutout.background_share)
-        return Picture(paste(self.cutout, background), self.cutout.alpha.copy())
-
-    def repainted(self, colours: Bytes) -> Picture:
-        """The object where it was in other colours, (height, width, 3) of its window; no background is filled."""
-        return Picture(repaint(self.picture.image, self.cutout, colours), self.cutout.alpha.copy())
 
 
 def _planes_of(result: object) -> Iterator[NDArray[Any]]:
@@ -107,17 +111,17 @@ def _planes_of(result: object) -> Iterator[NDArray[Any]]:
             yield from _planes_of(part)
 
 
-def _alpha(subject: Subject) -> Bytes:
-    return read_only(soft_alpha(subject.picture.image, subject.picture.alpha))
+def _estimate_alpha(subject: Subject) -> Bytes:
+    return copy_read_only(estimate_alpha(subject.picture.image, subject.picture.alpha))
 
 
-def _cutout(subject: Subject) -> Cutout:
+def _cut_out(subject: Subject) -> Cutout:
     return cut_out(subject.picture.image, subject.alpha)
 
 
-def _background(subject: Subject) -> Bytes:
-    return read_only(filled_background(subject.picture.image, subject.alpha))
+def _fill_background(subject: Subject) -> Bytes:
+    return copy_read_only(fill_background(subject.picture.image, subject.alpha))
 
 
-def _at_full_size(subject: Subject) -> Subject:
+def _without_reduction(subject: Subject) -> Subject:
     return Subject(subject.photo)

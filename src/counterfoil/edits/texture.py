@@ -1,4 +1,4 @@
-"""Textures to choose from; shading and orientation of the object's surface; object with another texture."""
+"""The object covered with a texture that follows its shading and form, and the textures to choose from."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from PIL import Image, UnidentifiedImageError
 from counterfoil.assets.cache import fetch_asset
 from counterfoil.edits.cutout import Window, object_window
 from counterfoil.edits.edit_protocol import Edit, Supplied
-from counterfoil.edits.matting import per_channel
+from counterfoil.edits.matting import repeat_channels
 from counterfoil.edits.subject import Subject
-from counterfoil.edits.texture_patterns import PATTERNS, drawn_colours, pattern
+from counterfoil.edits.texture_patterns import PATTERNS, draw_colours, draw_pattern
 from counterfoil.errors import UserError
 from counterfoil.types import Attribute, Picture
 
@@ -31,183 +31,13 @@ PHOTOGRAPHED: Mapping[str, tuple[float, float, float]] = {  # scikit-image's gre
 RANDOM = "random"
 SUFFIXES = (".bmp", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
 LARGEST = 1024  # pixels along the longer side that a user's texture keeps
-
-Bytes = NDArray[np.uint8]
-
-
-class TextureImage(NamedTuple):
-    """A piece of texture."""
-
-    image: Bytes  # (height, width, 3), RGB
-    seamless: bool  # whether its edges fit together; if not, it is mirrored where it ends
-
-
-def check_texture(name: str, folder: str | None) -> None:
-    """Refuse a texture that the pool does not hold."""
-    known = textures(folder)
-    if name != RANDOM and name not in known:
-        near = difflib.get_close_matches(name, known, n=3, cutoff=0.4) or list(known)[:5]
-        where = "the pool" if folder is None else f"the folder {folder}"
-        raise UserError(f"texture: {where} holds no {name!r}; did you mean {' or '.join(near)}?")
-
-
-def textures(folder: str | None) -> tuple[str, ...]:
-    """The names in the pool, or the stems of the pictures in a folder."""
-    return (*PATTERNS, *PHOTOGRAPHED) if folder is None else tuple(_files(folder))
-
-
-def texture_image(name: str, folder: str | None, rng: np.random.Generator) -> TextureImage:
-    """The texture of this name, or one at random; drawn ones get two colours at random."""
-    if name == RANDOM:
-        # At random no photographed one is taken: those have to be fetched first.
-        names = sorted(PATTERNS) if folder is None else sorted(_files(folder))
-        name = names[rng.integers(len(names))]
-    if folder is not None:
-        return TextureImage(_read(_files(folder)[name]), seamless=False)
-    if name in PHOTOGRAPHED:
-        return TextureImage(_photographed(name), seamless=False)
-    dark, light = drawn_colours(rng)
-    colours = dark + np.arange(256, dtype=np.float32)[:, None] / 255 * (light - dark)
-    return TextureImage(
-        np.asarray(cv2.LUT(_tones(name), np.rint(colours).astype(np.uint8)[None]), np.uint8), seamless=True
-    )
-
-
-@lru_cache(maxsize=len(PATTERNS))
-def _tones(name: str) -> Bytes:
-    """A drawn pattern in greys, (512, 512, 3)."""
-    return np.asarray(cv2.cvtColor(np.rint(pattern(name) * 255).astype(np.uint8), cv2.COLOR_GRAY2RGB), np.uint8)
-
-
-def _files(folder: str) -> dict[str, Path]:
-    """The pictures of a folder by their stems, sorted."""
-    path = Path(folder)
-    if not path.is_dir():
-        raise UserError(f"folder: expected a folder of textures, got {folder}, which is none")
-    found = {file.stem: file for file in sorted(path.iterdir()) if file.suffix.lower() in SUFFIXES}
-    if not found:
-        raise UserError(f"folder: expected pictures ({', '.join(SUFFIXES)}) in {folder}, found none")
-    return found
-
-
-@lru_cache(maxsize=16)
-def _read(file: Path) -> Bytes:
-    try:
-        with Image.open(file) as opened:
-            opened.thumbnail((LARGEST, LARGEST))
-            return np.asarray(opened.convert("RGB"), np.uint8)
-    except (OSError, UnidentifiedImageError) as error:
-        raise UserError(f"folder: {file} cannot be read as a picture: {error}") from error
-
-
-@lru_cache(maxsize=len(PHOTOGRAPHED))
-def _photographed(name: str) -> Bytes:
-    gray = _read(fetch_asset("textures-scikit-image") / f"{name}.png").astype(np.float32)
-    return np.clip(np.rint(gray * np.array(PHOTOGRAPHED[name], np.float32)), 0, 255).astype(np.uint8)
-
-
-def tile_texture(piece: TextureImage, places: NDArray[np.float32], width: float) -> Bytes:
-    """The texture at places (..., 2) given in pixels, one swatch `width` pixels wide."""
-    wide = max(4, round(width))
-    tall = max(4, round(piece.image.shape[0] * wide / piece.image.shape[1]))
-    # Brought to its size first, where shrinking averages: sampling a fine texture sparsely would alias.
-    method = cv2.INTER_AREA if wide < piece.image.shape[1] else cv2.INTER_LINEAR
-    sized = cv2.resize(piece.image, (wide, tall), interpolation=method)
-    border = cv2.BORDER_WRAP if piece.seamless else cv2.BORDER_REFLECT
-    return np.asarray(looked_up(np.asarray(sized, np.uint8), places, border), np.uint8)
-
-
-def looked_up(plane: NDArray[Any], places: NDArray[np.float32], border: int) -> NDArray[Any]:
-    """The plane's values at places (..., 2), across and down, in pixels."""
-    across, down = (np.ascontiguousarray(places[..., axis]) for axis in (0, 1))
-    return np.asarray(cv2.remap(plane, across, down, cv2.INTER_LINEAR, borderMode=border))
-
-
 FLOOR = np.float32(0.08)  # added to light before it is divided: a black object has no shading worth amplifying
 SMOOTH = 0.06  # scale of the shading, as a share of the object's size
 ROUNDNESS = 0.9  # how steep the surface is at the outline, before shading adds its part
 RELIEF = 0.8  # how much of the relief comes from shading
 
+Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float32]
-
-
-class Surface(NamedTuple):
-    """Planes over the object's window; read-only, since several edits share them."""
-
-    window: Window
-    size: float  # side of a square as large as the object, in pixels
-    light: Floats  # (height, width), 0..1, as photographed
-    shading: Floats  # (height, width), 1 where the object is as light as on the whole
-    facing: Floats  # (height, width, 2), how far the surface turns right and down: below 1, 0 towards the viewer
-    places: Floats  # (height, width, 2), across and down on the surface laid flat, in pixels
-
-
-def surface_of(subject: Subject) -> Surface:
-    """The object's form; edits ask by `subject.once(surface_of)`, so that it is worked out once."""
-    cut = subject.cutout
-    window = object_window(cut.alpha)
-    share = cut.alpha[window] / np.float32(255)
-    size = float(share.sum()) ** 0.5
-    light = np.asarray(cv2.cvtColor(cut.image[window], cv2.COLOR_RGB2GRAY), np.float32) / np.float32(255)
-    usual = float((light * share).sum() / share.sum())
-    smooth = _inside_mean(light, share, max(1.0, SMOOTH * size))
-    # The broad change of light is form; the fine one is mostly paint or fur, of which a trace keeps the object alive.
-    broad = ((smooth + FLOOR) / np.float32(usual + FLOOR)) ** np.float32(0.7)
-    fine = ((light + FLOOR) / (smooth + FLOOR)) ** np.float32(0.65)
-    facing = _facing(share, smooth, size)
-    shading = np.clip(broad, 0.35, 1.6) * np.clip(fine, 0.45, 1.6) * _rounded(facing)
-    planes = (light, shading.astype(np.float32), facing, _places(facing, size))
-    for plane in planes:
-        plane.flags.writeable = False
-    return Surface(window, size, *planes)
-
-
-def _blurred(plane: Floats, sigma: float) -> Floats:
-    """A Gaussian of any width at the price of a narrow one."""
-    step = max(1, int(sigma / 3))
-    height, width = plane.shape
-    if step == 1:
-        return np.asarray(cv2.GaussianBlur(plane, (0, 0), sigma, borderType=cv2.BORDER_REPLICATE), np.float32)
-    small = cv2.resize(plane, (-(-width // step), -(-height // step)), interpolation=cv2.INTER_AREA)
-    small = cv2.GaussianBlur(small, (0, 0), sigma / step, borderType=cv2.BORDER_REPLICATE)
-    return np.asarray(cv2.resize(small, (width, height), interpolation=cv2.INTER_LINEAR), np.float32)
-
-
-def _inside_mean(plane: Floats, share: Floats, sigma: float) -> Floats:
-    """The local mean over the object alone."""
-    weight = _blurred(share, sigma)
-    return np.asarray(_blurred(plane * share, sigma) / np.maximum(weight, np.float32(1e-3)), np.float32)
-
-
-def _facing(share: Floats, smooth: Floats, size: float) -> Floats:
-    """A cushion over the outline, with the shading as relief upon it: light from above means it faces up."""
-    height = np.zeros_like(share)
-    for scale in (0.03, 0.06, 0.12, 0.24):
-        height += _blurred(share, max(1.0, scale * size)) * np.float32(scale * size)
-    relief = _blurred(smooth, max(1.0, 0.03 * size)) * np.float32(0.12 * size)
-    slopes = [
-        -np.float32(ROUNDNESS) * _slope(height, axis) - np.float32(RELIEF) * _slope(relief, axis) for axis in (1, 0)
-    ]
-    steepness = np.sqrt(1 + slopes[0] ** 2 + slopes[1] ** 2)
-    return np.dstack([slope / steepness for slope in slopes]).astype(np.float32)
-
-
-def _rounded(facing: Floats) -> Floats:
-    """A little less light where the surface turns away: a flat pattern would hide the form."""
-    return np.asarray(1.06 - 0.3 * (facing**2).sum(axis=2), np.float32)
-
-
-def _slope(plane: Floats, axis: int) -> Floats:
-    """The change from pixel to pixel, down (0) or across (1)."""
-    kernel = (1, 0) if axis == 1 else (0, 1)
-    return np.asarray(cv2.Sobel(plane, cv2.CV_32F, *kernel, ksize=3, scale=1 / 8, borderType=cv2.BORDER_REPLICATE))
-
-
-def _places(facing: Floats, size: float) -> Floats:
-    """Where each pixel lies on the surface laid flat: a texture is squeezed where the surface turns away."""
-    height, width = facing.shape[:2]
-    down, across = np.mgrid[:height, :width].astype(np.float32)
-    return np.asarray(np.dstack([across, down]) + facing * np.float32(0.2 * size), np.float32)
 
 
 @dataclass(frozen=True)
@@ -232,10 +62,177 @@ class Texture(Edit):
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Lay the texture on the object's surface and shade it as the object was."""
-        surface = subject.once(surface_of)
-        piece = texture_image(self.texture, self.folder, rng)
-        painted = np.clip(tile_texture(piece, surface.places, surface.size) * per_channel(surface.shading), 0, 255)
+        surface = subject.once(estimate_surface)
+        swatch = choose_texture(self.texture, self.folder, rng)
+        painted = np.clip(tile_texture(swatch, surface.places, surface.size) * repeat_channels(surface.shading), 0, 255)
         if self.strength < 1:
             old = subject.cutout.image[surface.window]
             painted = old + (painted - old) * np.float32(self.strength)
-        return subject.repainted(np.rint(painted).astype(np.uint8))
+        return subject.repaint(np.rint(painted).astype(np.uint8))
+
+
+class TextureImage(NamedTuple):
+    """A swatch of texture: a picture to tile with."""
+
+    image: Bytes  # (height, width, 3), RGB
+    seamless: bool  # whether its edges fit together; if not, it is mirrored where it ends
+
+
+def check_texture(name: str, folder: str | None) -> None:
+    """Refuse a texture that the pool does not hold."""
+    known = list_textures(folder)
+    if name != RANDOM and name not in known:
+        near = difflib.get_close_matches(name, known, n=3, cutoff=0.4) or list(known)[:5]
+        where = "the pool" if folder is None else f"the folder {folder}"
+        raise UserError(f"texture: {where} holds no {name!r}; did you mean {' or '.join(near)}?")
+
+
+def list_textures(folder: str | None) -> tuple[str, ...]:
+    """The names in the pool, or the stems of the pictures in a folder."""
+    return (*PATTERNS, *PHOTOGRAPHED) if folder is None else tuple(_list_files(folder))
+
+
+def choose_texture(name: str, folder: str | None, rng: np.random.Generator) -> TextureImage:
+    """The texture of this name, or one at random; drawn ones get two colours at random."""
+    if name == RANDOM:
+        # At random no photographed one is taken: those have to be fetched first.
+        names = sorted(PATTERNS) if folder is None else sorted(_list_files(folder))
+        name = names[rng.integers(len(names))]
+    if folder is not None:
+        return TextureImage(_read(_list_files(folder)[name]), seamless=False)
+    if name in PHOTOGRAPHED:
+        return TextureImage(_read_photographed(name), seamless=False)
+    dark, light = draw_colours(rng)
+    colours = dark + np.arange(256, dtype=np.float32)[:, None] / 255 * (light - dark)
+    return TextureImage(
+        np.asarray(cv2.LUT(_draw_tones(name), np.rint(colours).astype(np.uint8)[None]), np.uint8), seamless=True
+    )
+
+
+@lru_cache(maxsize=len(PATTERNS))
+def _draw_tones(name: str) -> Bytes:
+    """A drawn pattern in greys, (512, 512, 3)."""
+    return np.asarray(cv2.cvtColor(np.rint(draw_pattern(name) * 255).astype(np.uint8), cv2.COLOR_GRAY2RGB), np.uint8)
+
+
+def _list_files(folder: str) -> dict[str, Path]:
+    """The pictures of a folder by their stems, sorted."""
+    path = Path(folder)
+    if not path.is_dir():
+        raise UserError(f"folder: expected a folder of textures, got {folder}, which is none")
+    files = {file.stem: file for file in sorted(path.iterdir()) if file.suffix.lower() in SUFFIXES}
+    if not files:
+        raise UserError(f"folder: expected pictures ({', '.join(SUFFIXES)}) in {folder}, found none")
+    return files
+
+
+@lru_cache(maxsize=16)
+def _read(file: Path) -> Bytes:
+    try:
+        with Image.open(file) as opened:
+            opened.thumbnail((LARGEST, LARGEST))
+            return np.asarray(opened.convert("RGB"), np.uint8)
+    except (OSError, UnidentifiedImageError) as error:
+        raise UserError(f"folder: {file} cannot be read as a picture: {error}") from error
+
+
+@lru_cache(maxsize=len(PHOTOGRAPHED))
+def _read_photographed(name: str) -> Bytes:
+    gray = _read(fetch_asset("textures-scikit-image") / f"{name}.png").astype(np.float32)
+    return np.clip(np.rint(gray * np.array(PHOTOGRAPHED[name], np.float32)), 0, 255).astype(np.uint8)
+
+
+def tile_texture(swatch: TextureImage, places: NDArray[np.float32], width: float) -> Bytes:
+    """The texture at places (..., 2) given in pixels, one swatch `width` pixels wide."""
+    wide = max(4, round(width))
+    tall = max(4, round(swatch.image.shape[0] * wide / swatch.image.shape[1]))
+    # Brought to its size first, where shrinking averages: sampling a fine texture sparsely would alias.
+    method = cv2.INTER_AREA if wide < swatch.image.shape[1] else cv2.INTER_LINEAR
+    sized = cv2.resize(swatch.image, (wide, tall), interpolation=method)
+    border = cv2.BORDER_WRAP if swatch.seamless else cv2.BORDER_REFLECT
+    return np.asarray(sample_plane(np.asarray(sized, np.uint8), places, border), np.uint8)
+
+
+def sample_plane(plane: NDArray[Any], places: NDArray[np.float32], border: int) -> NDArray[Any]:
+    """The plane's values at places (..., 2), across and down, in pixels."""
+    across, down = (np.ascontiguousarray(places[..., axis]) for axis in (0, 1))
+    return np.asarray(cv2.remap(plane, across, down, cv2.INTER_LINEAR, borderMode=border))
+
+
+class Surface(NamedTuple):
+    """Planes over the object's window; read-only, since several edits share them."""
+
+    window: Window
+    size: float  # side of a square as large as the object, in pixels
+    light: Floats  # (height, width), 0..1, as photographed
+    shading: Floats  # (height, width), 1 where the object is as light as on the whole
+    facing: Floats  # (height, width, 2), how far the surface turns right and down: below 1, 0 towards the viewer
+    places: Floats  # (height, width, 2), across and down on the surface laid flat, in pixels
+
+
+def estimate_surface(subject: Subject) -> Surface:
+    """The object's form; edits ask by `subject.once(surface_of)`, so that it is worked out once."""
+    cut = subject.cutout
+    window = object_window(cut.alpha)
+    share = cut.alpha[window] / np.float32(255)
+    size = float(share.sum()) ** 0.5
+    light = np.asarray(cv2.cvtColor(cut.image[window], cv2.COLOR_RGB2GRAY), np.float32) / np.float32(255)
+    usual = float((light * share).sum() / share.sum())
+    smooth = _inside_mean(light, share, max(1.0, SMOOTH * size))
+    # The broad change of light is form; the fine one is mostly paint or fur, of which a trace keeps the object alive.
+    broad = ((smooth + FLOOR) / np.float32(usual + FLOOR)) ** np.float32(0.7)
+    fine = ((light + FLOOR) / (smooth + FLOOR)) ** np.float32(0.65)
+    facing = _estimate_facing(share, smooth, size)
+    shading = np.clip(broad, 0.35, 1.6) * np.clip(fine, 0.45, 1.6) * _shade_rounding(facing)
+    planes = (light, shading.astype(np.float32), facing, _unroll_places(facing, size))
+    for plane in planes:
+        plane.flags.writeable = False
+    return Surface(window, size, *planes)
+
+
+def _blur(plane: Floats, sigma: float) -> Floats:
+    """A Gaussian of any width at the price of a narrow one."""
+    step = max(1, int(sigma / 3))
+    height, width = plane.shape
+    if step == 1:
+        return np.asarray(cv2.GaussianBlur(plane, (0, 0), sigma, borderType=cv2.BORDER_REPLICATE), np.float32)
+    small = cv2.resize(plane, (-(-width // step), -(-height // step)), interpolation=cv2.INTER_AREA)
+    small = cv2.GaussianBlur(small, (0, 0), sigma / step, borderType=cv2.BORDER_REPLICATE)
+    return np.asarray(cv2.resize(small, (width, height), interpolation=cv2.INTER_LINEAR), np.float32)
+
+
+def _inside_mean(plane: Floats, share: Floats, sigma: float) -> Floats:
+    """The local mean over the object alone."""
+    weight = _blur(share, sigma)
+    return np.asarray(_blur(plane * share, sigma) / np.maximum(weight, np.float32(1e-3)), np.float32)
+
+
+def _estimate_facing(share: Floats, smooth: Floats, size: float) -> Floats:
+    """A cushion over the outline, with the shading as relief upon it: light from above means it faces up."""
+    height = np.zeros_like(share)
+    for scale in (0.03, 0.06, 0.12, 0.24):
+        height += _blur(share, max(1.0, scale * size)) * np.float32(scale * size)
+    relief = _blur(smooth, max(1.0, 0.03 * size)) * np.float32(0.12 * size)
+    slopes = [
+        -np.float32(ROUNDNESS) * _slope(height, axis) - np.float32(RELIEF) * _slope(relief, axis) for axis in (1, 0)
+    ]
+    steepness = np.sqrt(1 + slopes[0] ** 2 + slopes[1] ** 2)
+    return np.dstack([slope / steepness for slope in slopes]).astype(np.float32)
+
+
+def _shade_rounding(facing: Floats) -> Floats:
+    """A little less light where the surface turns away: a flat pattern would hide the form."""
+    return np.asarray(1.06 - 0.3 * (facing**2).sum(axis=2), np.float32)
+
+
+def _slope(plane: Floats, axis: int) -> Floats:
+    """The change from pixel to pixel, down (0) or across (1)."""
+    kernel = (1, 0) if axis == 1 else (0, 1)
+    return np.asarray(cv2.Sobel(plane, cv2.CV_32F, *kernel, ksize=3, scale=1 / 8, borderType=cv2.BORDER_REPLICATE))
+
+
+def _unroll_places(facing: Floats, size: float) -> Floats:
+    """Where each pixel lies on the surface laid flat: a texture is squeezed where the surface turns away."""
+    height, width = facing.shape[:2]
+    down, across = np.mgrid[:height, :width].astype(np.float32)
+    return np.asarray(np.dstack([across, down]) + facing * np.float32(0.2 * size), np.float32)

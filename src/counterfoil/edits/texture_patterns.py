@@ -1,4 +1,4 @@
-"""Drawn textures without regular repeat; drawn textures by name; waves, noise and points of drawn textures."""
+"""Thirty drawn textures by name, as seamless tiles, and the waves, noise and points they are drawn with."""
 
 from __future__ import annotations
 
@@ -57,23 +57,23 @@ def noise(cells: int, seed: int, tall: int | None = None) -> Floats:
 def fractal(cells: int, seed: int, octaves: int = 5) -> Floats:
     """Noise on ever finer lattices, each half as strong, stretched to 0..1."""
     layers = [noise(cells << k, seed + k) * np.float32(0.5**k) for k in range(octaves)]
-    return stretched(sum(layers[1:], layers[0]))
+    return stretch(sum(layers[1:], layers[0]))
 
 
-def stretched(plane: Floats) -> Floats:
+def stretch(plane: Floats) -> Floats:
     """The plane scaled to 0..1 between its outermost percents."""
     low, high = np.percentile(plane, (1, 99))
     return np.asarray(np.clip((plane - low) / max(float(high - low), 1e-6), 0, 1), np.float32)
 
 
-def scattered(cells: int, seed: int) -> NDArray[np.float64]:
+def scatter_points(cells: int, seed: int) -> NDArray[np.float64]:
     """One point at random in each cell of a lattice, (cells * cells, 2), across and down in 0..1."""
     rng = np.random.default_rng(seed)
     rows, columns = np.divmod(np.arange(cells * cells), cells)
     return (np.stack([columns, rows], axis=1) + 0.1 + 0.8 * rng.random((cells * cells, 2))) / cells
 
 
-def nearest_points(points: NDArray[np.float64]) -> tuple[Floats, Floats, NDArray[np.intp]]:
+def find_nearest_points(points: NDArray[np.float64]) -> tuple[Floats, Floats, NDArray[np.intp]]:
     """Distance of every place to the nearest and the second nearest point, and which is the nearest."""
     across, down = grid()
     first = np.full(across.shape, 9, np.float32)
@@ -127,20 +127,20 @@ def veined() -> Floats:
 
 def cracked() -> Floats:
     """Gaps between the cells of scattered points."""
-    first, second, _ = nearest_points(scattered(6, 71) + 0.01)
+    first, second, _ = find_nearest_points(scatter_points(6, 71) + 0.01)
     return step(second - first - np.float32(0.014))
 
 
 def crystalline() -> Floats:
     """Those cells in shades of their own."""
-    first, second, which = nearest_points(scattered(7, 81))
+    first, second, which = find_nearest_points(scatter_points(7, 81))
     shades = np.random.default_rng(82).random(49).astype(np.float32)
     return np.asarray(np.where(second - first < 0.006, np.float32(1), shades[which] * np.float32(0.8)), np.float32)
 
 
 def bubbly() -> Floats:
     """Rings about scattered points."""
-    first, _, _ = nearest_points(scattered(8, 91))
+    first, _, _ = find_nearest_points(scatter_points(8, 91))
     return np.asarray(np.clip(1.2 - np.abs(first - 0.045) * 40, 0.1, 1), np.float32)
 
 
@@ -148,13 +148,13 @@ def honeycombed() -> Floats:
     """Walls between hexagons."""
     rows, columns = np.divmod(np.arange(8 * 8), 8)
     points = np.stack([(columns + 0.5 * (rows % 2)) / 8 + 0.03, (rows + 0.5) / 8], axis=1)
-    first, second, _ = nearest_points(points % 1)
+    first, second, _ = find_nearest_points(points % 1)
     return step(second - first - np.float32(0.022))
 
 
 def freckled() -> Floats:
     """Dots of many sizes."""
-    first, _, which = nearest_points(scattered(11, 101))
+    first, _, which = find_nearest_points(scatter_points(11, 101))
     radius = np.random.default_rng(102).uniform(0.004, 0.022, 121).astype(np.float32)
     return step(first - radius[which])
 
@@ -241,7 +241,7 @@ def _scaly() -> Floats:
         x = (across * rows + np.where(row % 2 == 1, 0.5, 0)) % 1 - 0.5
         distance = np.hypot(x, (down * rows - row) + 0.35)
         best = np.where(distance < 0.75, np.clip(1 - distance, 0.15, 1), best).astype(np.float32)
-    return stretched(best)
+    return stretch(best)
 
 
 def _woven(count: int = 14) -> Floats:
@@ -289,7 +289,7 @@ PATTERNS: Mapping[str, Callable[[], Floats]] = {
 
 
 @lru_cache(maxsize=len(PATTERNS))
-def pattern(name: str) -> Floats:
+def draw_pattern(name: str) -> Floats:
     """The tile of this name, (512, 512), read-only; its edges fit together."""
     tile = np.ascontiguousarray(PATTERNS[name](), np.float32)
     tile.flags.writeable = False
@@ -303,7 +303,7 @@ def check_pattern(name: str) -> None:
         raise UserError(f"texture: expected one of the drawn patterns, got {name!r}; did you mean {' or '.join(near)}?")
 
 
-def drawn_colours(rng: np.random.Generator) -> tuple[Floats, Floats]:
+def draw_colours(rng: np.random.Generator) -> tuple[Floats, Floats]:
     """A dark and a light colour of different hues, in levels 0..255."""
     hue, apart = rng.random(), rng.uniform(0.2, 0.5)
     dark = colorsys.hsv_to_rgb(hue, rng.uniform(0.5, 0.9), rng.uniform(0.25, 0.5))

@@ -1,8 +1,4 @@
-"""Variants of a sample before pixels are read.
-
-The seed and the id come from the content, so adding, removing or reordering edits, samples or workers
-changes no other picture.
-"""
+"""The variants of a sample, planned before its pixels are read: edit, level, donor, seed and id."""
 
 from __future__ import annotations
 
@@ -30,19 +26,12 @@ class Planned:
     run_seed: int
 
 
-def original_of(sample: Sample) -> Variant:
+def plan_original(sample: Sample) -> Variant:
     """The photo as it is."""
-    name = id_from(sample.digest, sample.label, "original")
     return Variant(
-        id=name,
-        sample_id=sample.id,
-        label=sample.label,
-        attribute="original",
-        edit="original",
-        level="none",
-        settings="{}",
-        seed=0,
-    )
+        id=id_from(sample.digest, sample.label, "original"), sample_id=sample.id, label=sample.label,
+        attribute="original", edit="original", level="none", settings="{}", seed=0,
+    )  # fmt: skip
 
 
 class Plan(NamedTuple):
@@ -53,9 +42,9 @@ class Plan(NamedTuple):
 
 
 class Plans:
-    """The plan of each sample of a run, made once: it is asked for the id of the work first, then for the work.
+    """The plan of each sample of a run, made once though needed twice: for the work's id, then for the work.
 
-    A large set is planned again when its turn comes, so that memory does not grow with the photos.
+    Plans beyond a bound are made again when their turn comes, so that memory does not grow with the photos.
     """
 
     def __init__(self, steps: Sequence[Planned], donors: Donors) -> None:
@@ -67,27 +56,27 @@ class Plans:
         """The sample's plan, kept for `take`."""
         if sample.id in self._plans:
             return self._plans[sample.id]
-        made = plan(sample, self._steps, self._donors)
-        if self._held + len(made.variants) <= MOST_HELD:
-            self._plans[sample.id] = made
-            self._held += len(made.variants)
-        return made
+        plan = plan_variants(sample, self._steps, self._donors)
+        if self._held + len(plan.variants) <= MOST_HELD:
+            self._plans[sample.id] = plan
+            self._held += len(plan.variants)
+        return plan
 
     def take(self, sample: Sample) -> Plan:
         """The sample's plan, which is no longer held."""
-        held = self._plans.pop(sample.id, None)
-        if held is None:
-            return plan(sample, self._steps, self._donors)
-        self._held -= len(held.variants)
-        return held
+        plan = self._plans.pop(sample.id, None)
+        if plan is None:
+            return plan_variants(sample, self._steps, self._donors)
+        self._held -= len(plan.variants)
+        return plan
 
 
-def plan(sample: Sample, steps: Sequence[Planned], donors: Donors) -> Plan:
+def plan_variants(sample: Sample, steps: Sequence[Planned], donors: Donors) -> Plan:
     """The variants of one sample, the original first, and the edits that cannot be planned."""
-    variants, skipped = [original_of(sample)], []
+    variants, skipped = [plan_original(sample)], []
     for step in steps:
         for replicate in range(step.replicates):
-            variant = _variant(sample, step, replicate, donors)
+            variant = _plan_variant(sample, step, replicate, donors)
             if variant is None:
                 reason = f"no photo of the '{step.edit.needs.donor}' class lends a background"
                 skipped.append(Skipped(sample.id, "edit", name_of(step.edit), reason))
@@ -96,17 +85,17 @@ def plan(sample: Sample, steps: Sequence[Planned], donors: Donors) -> Plan:
     return Plan(variants, skipped)
 
 
-def _what(edit: Edit) -> dict[str, object]:
+def _identifying_settings(edit: Edit) -> dict[str, object]:
     """The settings that say what is done; where a folder lies is no part of it."""
     return {name: value for name, value in settings_of(edit).items() if name not in edit.places}
 
 
-def _variant(sample: Sample, step: Planned, replicate: int, donors: Donors) -> Variant | None:
+def _plan_variant(sample: Sample, step: Planned, replicate: int, donors: Donors) -> Variant | None:
     name = name_of(step.edit)
-    about = [sample.digest, name, _what(step.edit), replicate, step.run_seed]
+    about = [sample.digest, name, _identifying_settings(step.edit), replicate, step.run_seed]
     seed = seed_from(*about)
     edit = step.edit.choose(seed)
-    about += [_what(edit)] if edit != step.edit else []
+    about += [_identifying_settings(edit)] if edit != step.edit else []
     donor, rule = None, step.edit.needs.donor
     if rule is not None:
         donor = donors.choose(sample, rule, seed)
@@ -114,14 +103,7 @@ def _variant(sample: Sample, step: Planned, replicate: int, donors: Donors) -> V
             return None
     identity = id_from(*about, sample.label, step.working_size, donor.digest if donor else None)
     return Variant(
-        id=identity,
-        sample_id=sample.id,
-        label=sample.label,
-        attribute=step.edit.attribute,
-        edit=name,
-        level=step.edit.level,
-        settings=json.dumps(settings_of(edit), sort_keys=True),
-        seed=seed,
-        donor_id=donor.id if donor else None,
-        replicate=replicate,
-    )
+        id=identity, sample_id=sample.id, label=sample.label, attribute=step.edit.attribute, edit=name,
+        level=step.edit.level, settings=json.dumps(settings_of(edit), sort_keys=True), seed=seed,
+        donor_id=donor.id if donor else None, replicate=replicate,
+    )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Whole picture: JPEG, resize, grayscale."""
+"""Changes of the whole picture: JPEG, fewer pixels, no colour."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import ClassVar
 import cv2
 import numpy as np
 
-from counterfoil.edits.corruptions.digital import through_jpeg
+from counterfoil.edits.corruptions.digital import compress_jpeg
 from counterfoil.edits.edit_protocol import Edit, Supplied
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import Unusable, UserError
@@ -26,14 +26,9 @@ class Jpeg(Edit):
         if not 1 <= self.quality <= 100:
             raise UserError(f"quality: expected 1 to 100, got {self.quality}")
 
-    @property
-    def level(self) -> str:
-        """The quality: "30"."""
-        return str(self.quality)
-
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """What comes back out of the file."""
-        return Picture(through_jpeg(subject.picture.image, self.quality), subject.picture.alpha.copy())
+        return Picture(compress_jpeg(subject.picture.image, self.quality), subject.picture.alpha.copy())
 
 
 @dataclass(frozen=True)
@@ -46,11 +41,6 @@ class Resize(Edit):
     def __post_init__(self) -> None:
         if self.side < 1:
             raise UserError(f"side: expected at least 1 pixel, got {self.side}")
-
-    @property
-    def level(self) -> str:
-        """The shorter side in pixels: "64"."""
-        return str(self.side)
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Average down, interpolate up."""

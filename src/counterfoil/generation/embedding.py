@@ -1,4 +1,4 @@
-"""Mean pairwise distance of a class; features of pictures by an embedded network."""
+"""Embeddings of pictures by an embedded network, and the diversity of pictures of one class."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def diversity(embeddings: NDArray[np.float32], labels: Sequence[str]) -> Estimat
     rows = embeddings.astype(np.float64)
     names = np.asarray(labels, object)
     groups = [rows[names == label] for label in sorted(set(labels))]
-    found = [mean_pairwise_distance(group) for group in groups if len(group) >= _FEWEST]
+    classes = [mean_pairwise_distance(group) for group in groups if len(group) >= _FEWEST]
     used = sum(len(group) for group in groups if len(group) >= _FEWEST)
-    if not found:
+    if not classes:
         return Estimate(math.nan, math.nan, math.nan, 0)
-    value = math.fsum(mean for mean, _ in found) / len(found)
-    error = math.sqrt(math.fsum(variance for _, variance in found)) / len(found)
+    value = math.fsum(mean for mean, _ in classes) / len(classes)
+    error = math.sqrt(math.fsum(variance for _, variance in classes)) / len(classes)
     return Estimate(value, value - _QUANTILE * error, value + _QUANTILE * error, used)
 
 
@@ -66,7 +66,9 @@ class Embedding:
 
     @cached_property
     def _session(self) -> Any:
-        return open_onnx_session(with_features(build_onnx_file(self.network, fetch_asset, cache_folder()).read_bytes()))
+        return open_onnx_session(
+            add_features_output(build_onnx_file(self.network, fetch_asset, cache_folder()).read_bytes())
+        )
 
     def __call__(self, image: NDArray[np.uint8]) -> NDArray[np.float32]:
         """One picture's embedding."""
@@ -75,7 +77,7 @@ class Embedding:
         values = np.asarray(features, np.float32).ravel()
         return np.asarray(values / max(float(np.linalg.norm(values)), 1e-12), np.float32)
 
-    def of_all(self, items: Iterable[Item], read: Callable[[Item], NDArray[np.uint8]]) -> NDArray[np.float32]:
+    def embed_all(self, items: Iterable[Item], read: Callable[[Item], NDArray[np.uint8]]) -> NDArray[np.float32]:
         """The embeddings of many pictures, (n, width), read and computed on all cores."""
         self._session  # noqa: B018  opened once, before the threads ask for it
         with ThreadPoolExecutor(cores()) as pool:
@@ -83,7 +85,7 @@ class Embedding:
         return np.stack(rows) if rows else np.zeros((0, 0), np.float32)
 
 
-def with_features(model: bytes) -> bytes:
+def add_features_output(model: bytes) -> bytes:
     """The network with one more output: what goes into its last matrix product."""
     import onnx  # here, because most commands need no embedding
 

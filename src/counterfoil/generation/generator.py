@@ -1,4 +1,4 @@
-"""Prompts to a workspace, with resume; generation configuration checked at the door."""
+"""Pictures generated from a prompt recipe into a workspace, with resume."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from counterfoil.builder import encode_png
 from counterfoil.errors import Unusable, UserError
 from counterfoil.generation.prompt_plan import PlannedPrompt, PromptPlan, Selection
-from counterfoil.generation.quality_control import removed_before
+from counterfoil.generation.quality_control import read_removals
 from counterfoil.labels.benchmark_classes import load_label_space
 from counterfoil.labels.label_space import LabelSpace
 from counterfoil.painters.painter_loaders import load_painter
@@ -26,7 +26,7 @@ from counterfoil.recipes.prompt_recipe import PromptRecipe, load_prompt_recipe
 from counterfoil.rendering import Renderer
 from counterfoil.report.csv_tables import skipped_to_csv
 from counterfoil.run_config import environment, find_empty_classes
-from counterfoil.segmentation import segmenter_for
+from counterfoil.segmentation import make_segmenter
 from counterfoil.sources.pixels import hash_pixels
 from counterfoil.sources.source_loaders import open_source
 from counterfoil.store.files import write_atomically
@@ -39,7 +39,7 @@ from counterfoil.types import Picture, Run, Sample, Skipped, Variant
 
 @dataclass(frozen=True, kw_only=True)
 class GenerationConfig:
-    """The whole configuration of `paint`."""
+    """The whole configuration of a generation."""
 
     recipe: str
     painter: str
@@ -54,173 +54,174 @@ class GenerationConfig:
 
 @dataclass(frozen=True)
 class GenerationPlan:
-    """A job whose parts were loaded and checked."""
+    """A configuration whose recipe, photos and painter were loaded and checked."""
 
-    job: GenerationConfig
-    painting: PromptRecipe
+    config: GenerationConfig
+    recipe: PromptRecipe
     painter: Painter
-    orders: tuple[PlannedPrompt, ...]
-    studio: Renderer | None  # where backgrounds are painted around photos
+    prompts: tuple[PlannedPrompt, ...]
+    renderer: Renderer | None  # where backgrounds are painted around photos
     skipped: tuple[Skipped, ...]
 
-    def wish(self, order: PlannedPrompt) -> PaintRequest | None:
+    def request(self, planned: PlannedPrompt) -> PaintRequest | None:
         """What to ask the painter; None where the photo itself is meant or cannot be used."""
-        if order.prompt is None:
+        if planned.prompt is None:
             return None
-        negative = json.loads(order.variant.settings)["negative"]
-        if self.studio is None:
-            return PaintRequest(order.prompt, negative, order.variant.seed)
+        negative = json.loads(planned.variant.settings)["negative"]
+        if self.renderer is None:
+            return PaintRequest(planned.prompt, negative, planned.variant.seed)
         try:
             return PaintRequest(
-                order.prompt, negative, order.variant.seed, self.studio.subject(order.sample.id).picture
+                planned.prompt, negative, planned.variant.seed, self.renderer.subject(planned.sample.id).picture
             )
         except Unusable:
             return None
 
-    def painted(self, orders: Sequence[PlannedPrompt]) -> list[Painted]:
-        """What the painter gives for each order; for those without a wish the photo, or why it cannot be used."""
-        wishes = [self.wish(order) for order in orders]
-        asked = [wish for wish in wishes if wish is not None]
-        answers = iter(self.painter.paint(asked) if asked else [])
-        return [
-            self._photo(order) if wish is None else next(answers) for order, wish in zip(orders, wishes, strict=True)
-        ]
+    def paint(self, prompts: Sequence[PlannedPrompt]) -> list[Painted]:
+        """The painter's picture of each prompt; where there is no request the photo, or why it cannot be used."""
+        requests = [self.request(planned) for planned in prompts]
+        given = [request for request in requests if request is not None]
+        painted = iter(self.painter.paint(given) if given else [])
+        pairs = zip(prompts, requests, strict=True)
+        return [self._read_photo(planned) if request is None else next(painted) for planned, request in pairs]
 
-    def _photo(self, order: PlannedPrompt) -> Painted:
-        assert self.studio is not None
+    def _read_photo(self, planned: PlannedPrompt) -> Painted:
+        assert self.renderer is not None
         try:
-            return self.studio.subject(order.sample.id).photo.image
+            return self.renderer.subject(planned.sample.id).photo.image
         except Unusable as error:
             return PaintRefused(str(error))
 
-    def with_object(self, order: PlannedPrompt, image: NDArray[np.uint8]) -> Picture:
-        """Around a photo's object its own pixels stand; a whole picture has no object that is known."""
-        if self.studio is None:
+    def with_object(self, planned: PlannedPrompt, image: NDArray[np.uint8]) -> Picture:
+        """The picture with the photo's own object pasted back; the object of a whole picture is not known."""
+        if self.renderer is None:
             return Picture(image, np.zeros(image.shape[:2], np.uint8))
-        subject = self.studio.subject(order.sample.id)
-        return subject.photo if order.prompt is None else subject.on_background(image)
+        subject = self.renderer.subject(planned.sample.id)
+        return subject.photo if planned.prompt is None else subject.on_background(image)
 
 
-def prepare_generation(job: GenerationConfig) -> GenerationPlan:
-    """Load recipe, photos and painter; everything that can be wrong is said here."""
-    painting = load_prompt_recipe(job.recipe)
-    space = load_label_space(painting.classes)
-    negative = painting.negative if job.negative is None else job.negative
-    unpainted = PromptPlan(painting, space, job.selection, {}, negative, job.seed)
+def prepare_generation(config: GenerationConfig) -> GenerationPlan:
+    """Load recipe, photos and painter; raises `UserError` for everything that is wrong with them."""
+    recipe = load_prompt_recipe(config.recipe)
+    space = load_label_space(recipe.classes)
+    negative = recipe.negative if config.negative is None else config.negative
+    unpainted = PromptPlan(recipe, space, config.selection, {}, negative, config.seed)
     unpainted.check()  # before a model of gigabytes is fetched
-    photos, skipped, studio = _photos(job, painting, space)
-    painter = load_painter(job.painter, painting.paints, job.options)
-    orders = replace(unpainted, painter=painter.settings).orders(photos)
-    if not orders:
-        raise UserError(f"expected pictures to paint, but nothing of {painting.name} is selected")
-    for prompt in dict.fromkeys(order.prompt for order in orders if order.prompt is not None):
+    photos, skipped, renderer = _list_photos(config, recipe, space)
+    painter = load_painter(config.painter, recipe.paints, config.options)
+    prompts = replace(unpainted, painter=painter.settings).plan_prompts(photos)
+    if not prompts:
+        raise UserError(f"expected pictures to paint, but nothing of {recipe.name} is selected")
+    for prompt in dict.fromkeys(planned.prompt for planned in prompts if planned.prompt is not None):
         painter.check_prompt(prompt)
-    return GenerationPlan(job, painting, painter, tuple(orders), studio, skipped)
+    return GenerationPlan(config, recipe, painter, tuple(prompts), renderer, skipped)
 
 
-def _photos(
-    job: GenerationConfig, painting: PromptRecipe, space: LabelSpace
+def _list_photos(
+    config: GenerationConfig, recipe: PromptRecipe, space: LabelSpace
 ) -> tuple[list[Sample], tuple[Skipped, ...], Renderer | None]:
     """The photos that backgrounds are painted around."""
-    if painting.paints == "pictures":
+    if recipe.paints == "pictures":
         return [], (), None
-    if job.images is None:
-        raise UserError(f"expected --images: {painting.name} paints backgrounds around the objects of photos")
-    source = open_source(job.images, job.masks)
-    found, skipped = source.samples()
-    for label in find_empty_classes(source, found, skipped):
+    if config.images is None:
+        raise UserError(f"expected --images: {recipe.name} paints backgrounds around the objects of photos")
+    source = open_source(config.images, config.masks)
+    photos, skipped = source.samples()
+    for label in find_empty_classes(source, photos, skipped):
         space.resolve(label)
-    samples = [replace(sample, label=space.resolve(sample.label)) for sample in found]
-    studio = Renderer(
+    samples = [replace(sample, label=space.resolve(sample.label)) for sample in photos]
+    renderer = Renderer(
         source=source,
         samples={sample.id: sample for sample in samples},
-        working_size=painting.working_size,
-        segmenter=segmenter_for(samples),
+        working_size=recipe.working_size,
+        segmenter=make_segmenter(samples),
     )
-    return samples, tuple(skipped), studio
+    return samples, tuple(skipped), renderer
 
 
 @dataclass(frozen=True)
 class GenerationResult:
-    """What a workspace holds after painting."""
+    """What a workspace holds after generation."""
 
     pictures: int
     skipped: tuple[Skipped, ...]
 
 
-def generate_pictures(job: GenerationConfig, out: Path) -> GenerationResult:
+def generate_pictures(config: GenerationConfig, out: Path) -> GenerationResult:
     """Paint what is not painted yet, and write the manifest of everything that was asked for."""
-    ready = prepare_generation(job)
-    _claim(ready, out)
+    plan = prepare_generation(config)
+    _claim_folder(plan, out)
     with Journal(out / "work" / "journal.jsonl") as journal:
-        missing = [order for order in ready.orders if not _is_done(order, journal, out)]
-        _check_time(ready, missing)
-        done, total = len(ready.orders) - len(missing), len(ready.orders)
-        for name, entry in show_progress(_painted(ready, missing, out), Extent(done, total, " pictures")):
+        missing = [planned for planned in plan.prompts if not _is_done(planned, journal, out)]
+        _check_time(plan, missing)
+        done, total = len(plan.prompts) - len(missing), len(plan.prompts)
+        for name, entry in show_progress(_paint_missing(plan, missing, out), Extent(done, total, " pictures")):
             journal.add(name, entry)
-        entries = {order.variant.id: journal.entry(order.variant.id) for order in ready.orders}
-    skipped = _tables(ready, entries, out)
-    write_atomically(out / "skipped.csv", skipped_to_csv([*ready.skipped, *skipped]))
-    return GenerationResult(total - len(skipped), (*ready.skipped, *skipped))
+        entries = {planned.variant.id: journal.entry(planned.variant.id) for planned in plan.prompts}
+    skipped = _write_tables(plan, entries, out)
+    write_atomically(out / "skipped.csv", skipped_to_csv([*plan.skipped, *skipped]))
+    return GenerationResult(total - len(skipped), (*plan.skipped, *skipped))
 
 
-def _claim(ready: GenerationPlan, out: Path) -> None:
-    """Mark the folder as this job's; another painter's or another seed's pictures do not mix with these."""
-    job = ready.job
+def _claim_folder(plan: GenerationPlan, out: Path) -> None:
+    """Claim the folder for this configuration: pictures of another painter or seed do not mix with these."""
+    config = plan.config
     run = Run(
-        command=job.command,
-        images=str(job.images or ""),
-        masks=str(job.masks) if job.masks else None,
-        recipe=job.recipe,
-        recipe_digest=ready.painting.digest,
-        seed=job.seed,
-        samples=len({order.sample.id for order in ready.orders}),
+        command=config.command,
+        images=str(config.images or ""),
+        masks=str(config.masks) if config.masks else None,
+        recipe=config.recipe,
+        recipe_digest=plan.recipe.digest,
+        seed=config.seed,
+        samples=len({planned.sample.id for planned in plan.prompts}),
         models=(),
         model_digests={},
         preprocessing={},
-        environment={**environment(), **ready.painter.environment},
+        environment={**environment(), **plan.painter.environment},
     )
-    asked = {**asdict(run), "painter": dict(ready.painter.settings), "classes": ready.painting.classes}
-    claim_folder(out, {**asked, "selection": asdict(job.selection)}, MAY_DIFFER | {"selection"})
+    identity = {**asdict(run), "painter": dict(plan.painter.settings), "classes": plan.recipe.classes}
+    claim_folder(out, {**identity, "selection": asdict(config.selection)}, MAY_DIFFER | {"selection"})
 
 
-def _is_done(order: PlannedPrompt, journal: Journal, out: Path) -> bool:
-    if order.variant.id not in journal:
+def _is_done(planned: PlannedPrompt, journal: Journal, out: Path) -> bool:
+    if planned.variant.id not in journal:
         return False
-    return "refused" in journal.entry(order.variant.id) or _file(order.variant, out).is_file()
+    return "refused" in journal.entry(planned.variant.id) or _file(planned.variant, out).is_file()
 
 
-def _check_time(ready: GenerationPlan, missing: Sequence[PlannedPrompt]) -> None:
-    """A large model on a CPU would take days: that is said before it begins."""
-    asked = [order for order in missing if order.prompt is not None]
-    wish = next((wish for order in asked if (wish := ready.wish(order)) is not None), None)
-    if wish is not None:
-        ready.painter.check_time(wish, len(asked))
+def _check_time(plan: GenerationPlan, missing: Sequence[PlannedPrompt]) -> None:
+    """Let the painter refuse, before it begins, what would take days on a CPU."""
+    prompts = [planned for planned in missing if planned.prompt is not None]
+    request = next((request for planned in prompts if (request := plan.request(planned)) is not None), None)
+    if request is not None:
+        plan.painter.check_time(request, len(prompts))
 
 
-def _painted(ready: GenerationPlan, orders: Sequence[PlannedPrompt], out: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Paint batch by batch; pictures lie in their files before the journal says so."""
-    size = ready.job.options.batch_size
+def _paint_missing(
+    plan: GenerationPlan, prompts: Sequence[PlannedPrompt], out: Path
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Paint batch by batch; a picture is written before its entry of the journal."""
+    size = plan.config.options.batch_size
     with ThreadPoolExecutor() as writers:
-        for start in range(0, len(orders), size):
-            batch = orders[start : start + size]
-            entries = writers.map(partial(_kept, ready, out), batch, ready.painted(batch))
-            yield from zip((order.variant.id for order in batch), entries, strict=True)
+        for start in range(0, len(prompts), size):
+            batch = prompts[start : start + size]
+            entries = writers.map(partial(_write_picture, plan, out), batch, plan.paint(batch))
+            yield from zip((planned.variant.id for planned in batch), entries, strict=True)
 
 
-def _kept(ready: GenerationPlan, out: Path, order: PlannedPrompt, image: Painted) -> dict[str, Any]:
-    """Write a picture; gives back its entry of the journal."""
+def _write_picture(plan: GenerationPlan, out: Path, planned: PlannedPrompt, image: Painted) -> dict[str, Any]:
+    """Write a picture; returns its entry of the journal."""
     if isinstance(image, PaintRefused):
         return {"refused": image.reason}
     try:
-        picture = ready.with_object(order, image)
+        picture = plan.with_object(planned, image)
     except Unusable as error:
         return {"refused": str(error)}
-    made_with = ready.painter.environment if order.prompt is not None else {}
-    settings = json.dumps({**json.loads(order.variant.settings), **made_with}, sort_keys=True)
-    variant = replace(order.variant, settings=settings)
+    made_with = plan.painter.environment if planned.prompt is not None else {}
+    settings = json.dumps({**json.loads(planned.variant.settings), **made_with}, sort_keys=True)
+    variant = replace(planned.variant, settings=settings)
     write_atomically(_file(variant, out), encode_png(picture))
-    share = float("nan") if ready.studio is None else 100 * float((picture.alpha >= 128).mean())
+    share = float("nan") if plan.renderer is None else 100 * float((picture.alpha >= 128).mean())
     return {"variant": asdict(variant), "sha256": hash_pixels(picture.image), "object_share": share}
 
 
@@ -228,25 +229,25 @@ def _file(variant: Variant, out: Path) -> Path:
     return out / "pictures" / locate_picture(variant)
 
 
-def _tables(ready: GenerationPlan, entries: Mapping[str, dict[str, Any]], out: Path) -> list[Skipped]:
-    """Write the manifest; gives back what is not in it: refused, without counterpart, removed by quality control."""
+def _write_tables(plan: GenerationPlan, entries: Mapping[str, dict[str, Any]], out: Path) -> list[Skipped]:
+    """Write the manifest; returns what is not in it: refused, without counterpart, removed by quality control."""
     skipped: list[Skipped] = []
-    removed, lost = removed_before(out), _lost(ready.orders, entries)
-    with ResultTables(out, (), ready.painting.working_size) as tables:
-        for order in ready.orders:
-            entry = entries[order.variant.id]
-            reason = entry.get("refused") or lost.get(order.sample.id) or removed.get(order.variant.id)
+    removed, lost = read_removals(out), _find_orphans(plan.prompts, entries)
+    with ResultTables(out, (), plan.recipe.working_size) as tables:
+        for planned in plan.prompts:
+            entry = entries[planned.variant.id]
+            reason = entry.get("refused") or lost.get(planned.sample.id) or removed.get(planned.variant.id)
             if reason:
-                skipped.append(Skipped(order.sample.id, "edit", order.variant.edit, reason))
+                skipped.append(Skipped(planned.sample.id, "edit", planned.variant.edit, reason))
                 continue
             tables.add_variant(
-                order.sample, RenderedVariant(Variant(**entry["variant"]), entry["sha256"], entry["object_share"])
+                planned.sample, RenderedVariant(Variant(**entry["variant"]), entry["sha256"], entry["object_share"])
             )
     return skipped
 
 
-def _lost(orders: Sequence[PlannedPrompt], entries: Mapping[str, dict[str, Any]]) -> dict[str, str]:
+def _find_orphans(prompts: Sequence[PlannedPrompt], entries: Mapping[str, dict[str, Any]]) -> dict[str, str]:
     """The samples whose original is missing, with the reason: their pictures have nothing to be compared with."""
-    originals = (order for order in orders if order.variant.attribute == "original")
-    refused = {order.sample.id: entries[order.variant.id].get("refused") for order in originals}
+    originals = (planned for planned in prompts if planned.variant.attribute == "original")
+    refused = {planned.sample.id: entries[planned.variant.id].get("refused") for planned in originals}
     return {name: f"its counterpart is missing: {reason}" for name, reason in refused.items() if reason}

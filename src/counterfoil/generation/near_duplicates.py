@@ -1,4 +1,4 @@
-"""Blank check, perceptual hash, near duplicates."""
+"""Pictures that show nothing, and pictures that repeat another: blank check, perceptual hash, nearest pictures."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Fault(NamedTuple):
     reason: str
 
 
-def blank_fault(image: NDArray[np.uint8]) -> Fault | None:
+def find_blank_fault(image: NDArray[np.uint8]) -> Fault | None:
     """What is wrong with a picture that shows nothing; None where it shows something."""
     height, width = image.shape[:2]
     if int(image.max(initial=0)) < _DARK:
@@ -36,12 +36,12 @@ def blank_fault(image: NDArray[np.uint8]) -> Fault | None:
         return Fault("blank", "of one colour")
     if min(height, width) < _SMALLEST:
         return Fault("blank", f"of {width} x {height} pixels, {_SMALLEST} along a side are needed")
-    if max(map(_likeness_of_neighbours, _near_and_far(image))) < _ALIKE:
+    if max(map(_correlate_neighbours, _at_two_scales(image))) < _ALIKE:
         return Fault("noise", "nothing but noise, neighbouring pixels have nothing in common")
     return None
 
 
-def _near_and_far(image: NDArray[np.uint8]) -> list[NDArray[np.uint8]]:
+def _at_two_scales(image: NDArray[np.uint8]) -> list[NDArray[np.uint8]]:
     """The picture, and where it is large enough its blocks: noise is noise in both, a photo under noise is not."""
     height, width = image.shape[:2]
     if min(height, width) < _ENOUGH:
@@ -50,14 +50,14 @@ def _near_and_far(image: NDArray[np.uint8]) -> list[NDArray[np.uint8]]:
     return [image, np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), np.uint8)]
 
 
-def _likeness_of_neighbours(image: NDArray[np.uint8]) -> float:
+def _correlate_neighbours(image: NDArray[np.uint8]) -> float:
     """What a pixel says of the one beside or below it, as a correlation; of a regular pattern, even the opposite."""
     apart = image.astype(np.float32) - image.mean(axis=(0, 1), dtype=np.float32)
     products = (apart[1:] * apart[:-1], apart[:, 1:] * apart[:, :-1])
     return max(abs(float(product.mean())) for product in products) / max(float(np.mean(apart**2)), _TINY)
 
 
-def perceptual_hash(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def hash_perceptually(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """64 bits in 8 bytes: which low frequencies lie above their median; small changes turn few of them."""
     gray = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY)
     small = cv2.resize(gray, (_SIDE, _SIDE), interpolation=cv2.INTER_AREA)
@@ -65,34 +65,34 @@ def perceptual_hash(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return np.packbits(low > np.median(low[1:]))  # the mean level stays out of the median that it would shift
 
 
-def distances(hashes: NDArray[np.uint8], other: NDArray[np.uint8]) -> NDArray[np.int64]:
+def count_differing_bits(hashes: NDArray[np.uint8], other: NDArray[np.uint8]) -> NDArray[np.int64]:
     """How many bits each of the hashes, (n, 8), differs by from another, (8,)."""
     return np.asarray(_ONES[hashes ^ other].sum(axis=1, dtype=np.int64))
 
 
-def near_duplicates(hashes: NDArray[np.uint8], meant_alike: Sequence[str], most_bits: int) -> dict[int, int]:
+def find_near_duplicates(hashes: NDArray[np.uint8], groups_alike: Sequence[str], most_bits: int) -> dict[int, int]:
     """Of each picture that is nearly an earlier one, that one's place; pictures meant to look alike are not compared.
 
     Pictures are taken in order and compared with those kept so far, so that of a cluster the first stays.
     """
-    groups = np.unique(np.asarray(meant_alike, object).astype(str), return_inverse=True)[1]
+    groups = np.unique(np.asarray(groups_alike, object).astype(str), return_inverse=True)[1]
     kept: list[int] = []
-    found: dict[int, int] = {}
+    repeats: dict[int, int] = {}
     for place, one in enumerate(hashes):
-        apart = distances(hashes[kept], one)
+        apart = count_differing_bits(hashes[kept], one)
         apart[groups[kept] == groups[place]] = BITS + 1
         if len(apart) and int(apart.min()) <= most_bits:
-            found[place] = kept[int(apart.argmin())]
+            repeats[place] = kept[int(apart.argmin())]
         else:
             kept.append(place)
-    return found
+    return repeats
 
 
-def nearest_pictures(embeddings: NDArray[np.float32], references: NDArray[np.float32]) -> list[tuple[int, float]]:
+def find_nearest_pictures(embeddings: NDArray[np.float32], references: NDArray[np.float32]) -> list[tuple[int, float]]:
     """Of each embedding the most similar reference and the cosine between them; rows have length 1."""
-    found: list[tuple[int, float]] = []
+    nearest: list[tuple[int, float]] = []
     for start in range(0, len(embeddings), 1024):  # a block at a time: the whole matrix may not fit
         cosines = embeddings[start : start + 1024] @ references.T
         best = cosines.argmax(axis=1)
-        found += [(int(place), float(row[place])) for place, row in zip(best, cosines, strict=True)]
-    return found
+        nearest += [(int(place), float(row[place])) for place, row in zip(best, cosines, strict=True)]
+    return nearest

@@ -1,4 +1,4 @@
-"""Pictures a prompt recipe asks for.
+"""The pictures that a prompt recipe asks for: their prompts, seeds and ids.
 
 Seeds and ids come from the content, so that more categories, values or pictures per pair change no other picture.
 Whole pictures of one sample share a seed: the plain prompt's picture is the counterpart that drops are taken against.
@@ -6,16 +6,17 @@ Whole pictures of one sample share a seed: the plain prompt's picture is the cou
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
+from counterfoil.edits.seeds import content_hash, id_from, seed_from
+from counterfoil.edits.variant_plan import plan_original
 from counterfoil.errors import UserError
 from counterfoil.labels.label_space import LabelSpace
-from counterfoil.painters.painter_protocol import display_name, prompt_of
+from counterfoil.painters.painter_protocol import display_name, fill_template
 from counterfoil.recipes.prompt_recipe import PaintedAttribute, PromptRecipe
 from counterfoil.types import Sample, Variant
 
@@ -48,26 +49,30 @@ class PlannedPrompt(NamedTuple):
 class PromptPlan:
     """A recipe, its classes, what is selected of it, and who paints."""
 
-    painting: PromptRecipe
+    recipe: PromptRecipe
     space: LabelSpace
     selection: Selection
     painter: Mapping[str, object]  # what changes the painter's pictures
     negative: str
     seed: int
 
-    def orders(self, photos: Sequence[Sample] = ()) -> list[PlannedPrompt]:
+    def plan_prompts(self, photos: Sequence[Sample] = ()) -> list[PlannedPrompt]:
         """Every picture, by sample, the original first."""
-        whole = self.painting.paints == "pictures"
-        samples = self._imagined() if whole else [photo for photo in photos if photo.label in self._categories]
-        variants = {sample.id: list(self._variants(sample)) for sample in samples}
-        chosen = self._within_limit(variants)
-        originals = self._counterpart if whole else self._photo
-        return [order for sample in samples if chosen[sample.id] for order in (originals(sample), *chosen[sample.id])]
+        whole = self.recipe.paints == "pictures"
+        samples = self._imagine_samples() if whole else [photo for photo in photos if photo.label in self._categories]
+        variants = {sample.id: list(self._plan_variants(sample)) for sample in samples}
+        chosen = self._apply_limit(variants)
+        original = self._plan_counterpart if whole else self._plan_photo
+        prompts: list[PlannedPrompt] = []
+        for sample in samples:
+            if chosen[sample.id]:
+                prompts += (original(sample), *chosen[sample.id])
+        return prompts
 
     @cached_property
     def _categories(self) -> list[str]:
         """The classes that are painted, in the order of their space; every class the recipe names is one of it."""
-        for attribute in self.painting.attributes:
+        for attribute in self.recipe.attributes:
             named = attribute.values if isinstance(attribute.values, dict) else {}
             for label in named:
                 self.space.resolve(label)
@@ -76,12 +81,12 @@ class PromptPlan:
 
     @cached_property
     def _attributes(self) -> list[PaintedAttribute]:
-        known = [one.attribute for one in self.painting.attributes]
+        known = [one.attribute for one in self.recipe.attributes]
         for name in self.selection.attributes:
             if name not in known:
-                raise UserError(f"expected an attribute of {self.painting.name} ({', '.join(known)}), got '{name}'")
+                raise UserError(f"expected an attribute of {self.recipe.name} ({', '.join(known)}), got '{name}'")
         wanted = self.selection.attributes or tuple(known)
-        return [one for one in self.painting.attributes if one.attribute in wanted]
+        return [one for one in self.recipe.attributes if one.attribute in wanted]
 
     def _values(self, attribute: PaintedAttribute, label: str) -> list[str]:
         wanted = self.selection.values
@@ -93,92 +98,68 @@ class PromptPlan:
         there = {value for one in self._attributes for label in self._categories for value in one.values_of(label)}
         for value in self.selection.values:
             if value not in there:
-                raise UserError(f"expected a value of {self.painting.name}, got '{value}'; see its lists in the recipe")
+                raise UserError(f"expected a value of {self.recipe.name}, got '{value}'; see its lists in the recipe")
 
-    def _imagined(self) -> list[Sample]:
+    def _imagine_samples(self) -> list[Sample]:
         return [
-            Sample(
-                id=f"{label}/{index}",
-                label=label,
-                image="",
-                mask=None,
-                digest=_digest("painted", label, index, self.seed),
-            )
+            Sample(id=f"{label}/{index}", label=label, image="", mask=None, digest=self._digest(label, index))
             for label in self._categories
             for index in range(self.selection.per_pair)
         ]
 
-    def _variants(self, sample: Sample) -> Iterator[PlannedPrompt]:
-        whole = self.painting.paints == "pictures"
+    def _digest(self, label: str, index: int) -> str:
+        return content_hash("painted", label, index, self.seed).hex()
+
+    def _plan_variants(self, sample: Sample) -> Iterator[PlannedPrompt]:
+        whole = self.recipe.paints == "pictures"
         for attribute in self._attributes:
             for template, text in attribute.templates.items():
                 for value in self._values(attribute, sample.label):
-                    prompt = prompt_of(text, self._called(sample.label), value)
-                    planned = self._variant(sample, prompt, template, value)
+                    prompt = fill_template(text, self._name_label(sample.label), value)
+                    planned = self._make_variant(sample, prompt, template, value)
                     variant = replace(planned, attribute=attribute.attribute)
                     repeats = 1 if whole else self.selection.per_pair
-                    yield from (self._repeated(sample, variant, prompt, index) for index in range(repeats))
+                    yield from (self._repeat(sample, variant, prompt, index) for index in range(repeats))
 
-    def _counterpart(self, sample: Sample) -> PlannedPrompt:
-        prompt = prompt_of(self.painting.plain, self._called(sample.label))
-        return PlannedPrompt(sample, self._variant(sample, prompt, "original", "none"), prompt)
+    def _plan_counterpart(self, sample: Sample) -> PlannedPrompt:
+        prompt = fill_template(self.recipe.plain, self._name_label(sample.label))
+        return PlannedPrompt(sample, self._make_variant(sample, prompt, "original", "none"), prompt)
 
-    def _photo(self, sample: Sample) -> PlannedPrompt:
-        name = _digest(sample.digest, sample.label, "original")[:20]
-        return PlannedPrompt(
-            sample,
-            Variant(
-                id=name,
-                sample_id=sample.id,
-                label=sample.label,
-                attribute="original",
-                edit="original",
-                level="none",
-                settings="{}",
-                seed=0,
-            ),
-            None,
-        )
+    def _plan_photo(self, sample: Sample) -> PlannedPrompt:
+        return PlannedPrompt(sample, plan_original(sample), None)
 
-    def _variant(self, sample: Sample, prompt: str, template: str, value: str) -> Variant:
-        seed = int(_digest(sample.digest, "seed")[:16], 16)
+    def _make_variant(self, sample: Sample, prompt: str, template: str, value: str) -> Variant:
+        seed = seed_from(sample.digest, "seed")
         about = {**self.painter, "prompt": prompt, "negative": self.negative}
-        name = _digest(sample.digest, sample.label, about, seed, template, value)[:20]
+        name = id_from(sample.digest, sample.label, about, seed, template, value)
         settings = json.dumps({**about, "value": value, "template": template}, sort_keys=True)
         return Variant(
-            id=name,
-            sample_id=sample.id,
-            label=sample.label,
-            attribute="original",
-            edit=template,
-            level=value,
-            settings=settings,
-            seed=seed,
-        )
+            id=name, sample_id=sample.id, label=sample.label, attribute="original", edit=template, level=value,
+            settings=settings, seed=seed,
+        )  # fmt: skip
 
-    def _repeated(self, sample: Sample, variant: Variant, prompt: str, index: int) -> PlannedPrompt:
+    def _repeat(self, sample: Sample, variant: Variant, prompt: str, index: int) -> PlannedPrompt:
         """Around a photo each picture has its own noise; whole pictures repeat by sample instead."""
-        if self.painting.paints == "pictures":
+        if self.recipe.paints == "pictures":
             return PlannedPrompt(sample, variant, prompt)
-        seed = int(_digest(variant.id, index, self.seed)[:16], 16)
-        named = replace(variant, id=_digest(variant.id, seed)[:20], seed=seed, replicate=index)
+        seed = seed_from(variant.id, index, self.seed)
+        named = replace(variant, id=id_from(variant.id, seed), seed=seed, replicate=index)
         return PlannedPrompt(sample, named, prompt)
 
-    def _called(self, label: str) -> str:
+    def _name_label(self, label: str) -> str:
         return self._words.get(label, display_name(self.space.name_of(label)))
 
     @cached_property
     def _words(self) -> dict[str, str]:
-        return {self.space.resolve(name): word for name, word in self.painting.words.items()}
+        return {self.space.resolve(name): word for name, word in self.recipe.words.items()}
 
-    def _within_limit(self, variants: Mapping[str, list[PlannedPrompt]]) -> dict[str, list[PlannedPrompt]]:
+    def _apply_limit(self, variants: Mapping[str, list[PlannedPrompt]]) -> dict[str, list[PlannedPrompt]]:
         """A limit takes the pictures with the lowest ids: spread over everything, and a larger one keeps them."""
         if self.selection.limit is None:
             return dict(variants)
-        ids = sorted(order.variant.id for orders in variants.values() for order in orders)
+        ids = sorted(planned.variant.id for prompts in variants.values() for planned in prompts)
         kept = set(ids[: self.selection.limit])
-        return {sample: [order for order in orders if order.variant.id in kept] for sample, orders in variants.items()}
-
-
-def _digest(*parts: object) -> str:
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+        return {
+            sample_id: [planned for planned in prompts if planned.variant.id in kept]
+            for sample_id, prompts in variants.items()
+        }

@@ -1,4 +1,4 @@
-"""Blank and duplicate pictures leave the manifest.
+"""Quality control of a workspace: blank and repeated pictures leave its manifest.
 
 No picture is deleted: removed rows lie in quality/removed.parquet, and a run with other bounds starts from all of them.
 """
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import Unusable, UserError
-from counterfoil.generation.near_duplicates import BITS, blank_fault, near_duplicates, perceptual_hash
+from counterfoil.generation.near_duplicates import BITS, find_blank_fault, find_near_duplicates, hash_perceptually
 from counterfoil.report.csv_tables import skipped_to_csv
 from counterfoil.store.files import write_atomically
 from counterfoil.store.parquet import Kind, read_table, write_table
@@ -26,7 +26,7 @@ from counterfoil.store.workspace import Workspace
 from counterfoil.types import Skipped, StoredVariant
 from counterfoil.worker_pool import cores
 
-_SAID = "quality: "  # how reasons of this stage begin in skipped.csv
+_PREFIX = "quality: "  # how reasons of this stage begin in skipped.csv
 _REMOVED, _RECORD = "quality/removed.parquet", "quality/quality.json"
 
 
@@ -53,7 +53,7 @@ class Removal:
 
 
 class QualityResult(NamedTuple):
-    """What quality control found."""
+    """The pictures that quality control looked at, and those it removed."""
 
     pictures: tuple[StoredVariant, ...]  # all that were looked at, kept or not
     removals: tuple[Removal, ...]
@@ -69,38 +69,39 @@ class QualityResult(NamedTuple):
         return dict(Counter(removal.kind for removal in self.removals))
 
 
-def removed_before(folder: Path) -> dict[str, str]:
+def read_removals(folder: Path) -> dict[str, str]:
     """What an earlier quality control removed: id and reason."""
     path = folder / _RECORD
     if not path.is_file():
         return {}
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        record = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise UserError(f"expected the record of quality control in {path}, which is damaged: remove it") from error
-    return {} if found["bounds"]["keep_all"] else {row["variant_id"]: _SAID + row["reason"] for row in found["removed"]}
+    removed = [] if record["bounds"]["keep_all"] else record["removed"]
+    return {row["variant_id"]: _PREFIX + row["reason"] for row in removed}
 
 
 def control_quality(folder: Path, bounds: QualityBounds) -> QualityResult:
     """Look at every picture of a workspace, and take out of its manifest what shows nothing or repeats another."""
-    workspace = _whole(folder)
+    workspace = _restore_removed(folder)
     pictures = workspace.pictures
     with ThreadPoolExecutor(cores()) as pool:
-        seen = list(pool.map(lambda stored: _seen(workspace, stored), pictures))
+        seen = list(pool.map(lambda stored: _examine(workspace, stored), pictures))
     faulty = [
         Removal(stored.variant.id, kind, reason)
         for stored, (kind, reason, _) in zip(pictures, seen, strict=True)
         if kind
     ]
-    removals = [*faulty, *_orphans(pictures, faulty)]
+    removals = [*faulty, *_find_orphans(pictures, faulty)]
     gone = {removal.variant_id for removal in removals}
-    left = [(stored, found[2]) for stored, found in zip(pictures, seen, strict=True) if stored.variant.id not in gone]
-    looked = QualityResult(pictures, (*removals, *_repeats(left, _photos(workspace), bounds)))
-    _decide(folder, looked, bounds)
-    return looked
+    left = [(stored, fault[2]) for stored, fault in zip(pictures, seen, strict=True) if stored.variant.id not in gone]
+    result = QualityResult(pictures, (*removals, *_find_repeats(left, _list_photos(workspace), bounds)))
+    _write_decision(folder, result, bounds)
+    return result
 
 
-def _whole(folder: Path) -> Workspace:
+def _restore_removed(folder: Path) -> Workspace:
     """The workspace with everything that an earlier control removed back in its manifest."""
     Workspace(folder)
     if (folder / _REMOVED).is_file():
@@ -117,17 +118,17 @@ def _columns(there: Collection[str]) -> dict[str, Kind]:
     return {name: kind for name, kind in MANIFEST_COLUMNS.items() if name in there}
 
 
-def _seen(workspace: Workspace, stored: StoredVariant) -> tuple[str, str, NDArray[np.uint8]]:
+def _examine(workspace: Workspace, stored: StoredVariant) -> tuple[str, str, NDArray[np.uint8]]:
     """What is wrong with a picture, in kind and in words, and its hash."""
     try:
         image = workspace.read(stored)
     except Unusable as error:
         return "unreadable", str(error), np.zeros(BITS // 8, np.uint8)
-    kind, reason = blank_fault(image) or ("", "")
-    return kind, reason, perceptual_hash(image)
+    kind, reason = find_blank_fault(image) or ("", "")
+    return kind, reason, hash_perceptually(image)
 
 
-def _orphans(pictures: Sequence[StoredVariant], faulty: Sequence[Removal]) -> list[Removal]:
+def _find_orphans(pictures: Sequence[StoredVariant], faulty: Sequence[Removal]) -> list[Removal]:
     """Without its original a picture has nothing to be compared with."""
     reasons = {removal.variant_id: removal.reason for removal in faulty}
     lost = {
@@ -142,14 +143,14 @@ def _orphans(pictures: Sequence[StoredVariant], faulty: Sequence[Removal]) -> li
     ]
 
 
-def _photos(workspace: Workspace) -> dict[str, str]:
+def _list_photos(workspace: Workspace) -> dict[str, str]:
     """Of each variant the photo it was made from: edits of one photo are meant to look alike."""
     table = read_table(workspace.folder / "variants.parquet")
     pairs = zip(table["id"], table["image"], strict=True)
     return {str(name): str(image) or str(name) for name, image in pairs}
 
 
-def _repeats(
+def _find_repeats(
     seen: Sequence[tuple[StoredVariant, NDArray[np.uint8]]], photos: Mapping[str, str], bounds: QualityBounds
 ) -> list[Removal]:
     """Near-duplicates within a class; originals and controls are no candidates."""
@@ -158,29 +159,29 @@ def _repeats(
     for label in sorted({stored.variant.label for stored, _ in judged}):
         members = [(stored.variant.id, one) for stored, one in judged if stored.variant.label == label]
         hashes = np.stack([one for _, one in members])
-        found = near_duplicates(hashes, [photos[name] for name, _ in members], bounds.most_bits)
-        for place, first in found.items():
+        repeats = find_near_duplicates(hashes, [photos[name] for name, _ in members], bounds.most_bits)
+        for place, first in repeats.items():
             like = members[first][0]
             removals.append(Removal(members[place][0], "near-duplicate", f"a near-duplicate of {like}", like))
     return removals
 
 
-def _decide(folder: Path, looked: QualityResult, bounds: QualityBounds) -> None:
+def _write_decision(folder: Path, result: QualityResult, bounds: QualityBounds) -> None:
     """Write the record, then the manifest without what was removed, then the reasons."""
     record: dict[str, Any] = {
-        "bounds": asdict(bounds), "looked_at": len(looked.pictures), "counts": looked.counts,
-        "removed": [asdict(removal) for removal in looked.removals],
+        "bounds": asdict(bounds), "looked_at": len(result.pictures), "counts": result.counts,
+        "removed": [asdict(removal) for removal in result.removals],
     }  # fmt: skip
     write_atomically(folder / _RECORD, json.dumps(record, indent=1))
-    removed = removed_before(folder)
+    removed = read_removals(folder)
     table = read_table(folder / "variants.parquet")
     out = np.isin(table["id"].astype(str), list(removed))
     for name, chosen in ((_REMOVED, out), ("variants.parquet", ~out)):
         rows = {column: table[column][chosen] for column in _columns(table)}
         write_table(folder / name, _columns(table), rows)
-    kept = [row for row in read_skipped(folder) if not row.reason.startswith(_SAID)]
-    variants = {stored.variant.id: stored.variant for stored in looked.pictures}
-    told = [
+    kept = [row for row in read_skipped(folder) if not row.reason.startswith(_PREFIX)]
+    variants = {stored.variant.id: stored.variant for stored in result.pictures}
+    reasons = [
         Skipped(str(variants[name].sample_id), "edit", variants[name].edit, reason) for name, reason in removed.items()
     ]
-    write_atomically(folder / "skipped.csv", skipped_to_csv([*kept, *told]))
+    write_atomically(folder / "skipped.csv", skipped_to_csv([*kept, *reasons]))

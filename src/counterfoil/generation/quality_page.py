@@ -1,4 +1,4 @@
-"""Removed pictures and nearest reference pictures; page of quality control."""
+"""The page of quality control: removed pictures, and the nearest pictures of a reference folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from counterfoil.errors import Unusable, UserError
 from counterfoil.generation.embedding import Embedding
-from counterfoil.generation.near_duplicates import nearest_pictures
+from counterfoil.generation.near_duplicates import find_nearest_pictures
 from counterfoil.generation.quality_control import QualityBounds, QualityResult, Removal
 from counterfoil.painters.painter_protocol import display_name
 from counterfoil.report.page import create_environment
@@ -30,7 +30,7 @@ _SIDE = 160  # pixels of the longer side of a thumbnail
 
 @dataclass(frozen=True)
 class QualityPicture:
-    """One picture, and what people call it."""
+    """One picture with its names."""
 
     name: str  # of its class
     about: str  # what was done to it
@@ -40,11 +40,11 @@ class QualityPicture:
 
 @dataclass(frozen=True)
 class PicturePair:
-    """A picture, what is said of it, and the picture it is held against, where there is one."""
+    """A picture, its caption, and the picture it is compared with, where there is one."""
 
-    said: str
+    caption: str
     picture: QualityPicture
-    beside: QualityPicture | None = None
+    other: QualityPicture | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +61,7 @@ class QualityPage:
     embedding: str
 
 
-def quality_page(content: QualityPage) -> str:
+def render_quality_page(content: QualityPage) -> str:
     """The page as text; it asks nothing of any network."""
     return (
         create_environment(templates=Path(__file__).parent / "templates")
@@ -70,7 +70,7 @@ def quality_page(content: QualityPage) -> str:
     )
 
 
-def thumbnail(image: NDArray[np.uint8]) -> str:
+def encode_thumbnail(image: NDArray[np.uint8]) -> str:
     """A picture as the data address of a small JPEG."""
     return f"data:image/jpeg;base64,{base64.b64encode(small_jpeg(image, _SIDE, quality=80)).decode('ascii')}"
 
@@ -97,7 +97,7 @@ class Neighbour:
     file: str  # under the workspace
     reference: str  # under the reference folder
     cosine: float
-    beside: Path  # the reference picture itself
+    path: Path  # of the reference picture
 
 
 @dataclass(frozen=True)
@@ -113,55 +113,58 @@ def read_reference(folder: Path, embedding: Embedding) -> ReferenceFolder:
     files = sorted(path for path in folder.rglob("*") if path.suffix.lower() in _SUFFIXES)
     if not files:
         raise UserError(f"expected pictures in the reference folder '{folder}', found none")
-    return ReferenceFolder(folder, files, embedding, embedding.of_all(files, _read))
+    return ReferenceFolder(folder, files, embedding, embedding.embed_all(files, _read))
 
 
-def neighbours(folder: Path, reference: ReferenceFolder, unreadable: Collection[str] = ()) -> list[Neighbour]:
+def find_neighbours(folder: Path, reference: ReferenceFolder, unreadable: Collection[str] = ()) -> list[Neighbour]:
     """Of each picture of a workspace the nearest of a reference folder, the most alike first."""
     workspace = Workspace(folder)
-    made = [stored for stored in workspace.pictures if stored.variant.attribute not in ("original", "control")]
-    made = [stored for stored in made if stored.variant.id not in unreadable]
-    rows = nearest_pictures(reference.embedding.of_all(made, workspace.read), reference.points) if made else []
-    found = [
-        _neighbour(stored, reference.files[place], reference.folder, cosine)
-        for stored, (place, cosine) in zip(made, rows, strict=True)
+    edited = [stored for stored in workspace.pictures if stored.variant.attribute not in ("original", "control")]
+    edited = [stored for stored in edited if stored.variant.id not in unreadable]
+    nearest = []
+    if edited:
+        points = reference.embedding.embed_all(edited, workspace.read)
+        nearest = find_nearest_pictures(points, reference.points)
+    neighbours = [
+        _make_neighbour(stored, reference.files[place], reference.folder, cosine)
+        for stored, (place, cosine) in zip(edited, nearest, strict=True)
     ]
-    found.sort(key=lambda neighbour: (-neighbour.cosine, neighbour.variant_id))
-    told = [{name: value for name, value in asdict(row).items() if name != "beside"} for row in found]
-    write_atomically(folder / "quality" / "nearest.json", json.dumps(told, indent=1))
-    return found
+    neighbours.sort(key=lambda neighbour: (-neighbour.cosine, neighbour.variant_id))
+    rows = [{name: value for name, value in asdict(row).items() if name != "path"} for row in neighbours]
+    write_atomically(folder / "quality" / "nearest.json", json.dumps(rows, indent=1))
+    return neighbours
 
 
-def _neighbour(stored: StoredVariant, beside: Path, folder: Path, cosine: float) -> Neighbour:
-    name = beside.relative_to(folder).as_posix()
-    return Neighbour(stored.variant.id, stored.file, name, round(cosine, 6), beside)
+def _make_neighbour(stored: StoredVariant, path: Path, folder: Path, cosine: float) -> Neighbour:
+    name = path.relative_to(folder).as_posix()
+    return Neighbour(stored.variant.id, stored.file, name, round(cosine, 6), path)
 
 
 def write_quality_page(
-    folder: Path, looked: QualityResult, bounds: QualityBounds, beside: ReferenceComparison | None = None
+    folder: Path, result: QualityResult, bounds: QualityBounds, comparison: ReferenceComparison | None = None
 ) -> Path:
     """Write quality/index.html."""
-    wall = _Wall(Workspace(folder), looked)
-    known = beside or ReferenceComparison()
+    pairs = _PairBuilder(Workspace(folder), result)
+    known = comparison or ReferenceComparison()
     content = QualityPage(
-        title=folder.resolve().name, looked_at=len(looked.pictures), counts=looked.counts, removed=not bounds.keep_all,
-        pairs=[wall.removed(removal) for removal in looked.removals[:_SHOWN]],
-        nearest=[wall.beside(row) for row in known.neighbours[:_SHOWN]],
+        title=folder.resolve().name, looked_at=len(result.pictures), counts=result.counts, removed=not bounds.keep_all,
+        pairs=[pairs.pair_removed(removal) for removal in result.removals[:_SHOWN]],
+        nearest=[pairs.pair_nearest(row) for row in known.neighbours[:_SHOWN]],
         reference=str(known.folder or ""), embedding=Embedding().name,
     )  # fmt: skip
-    return write_atomically(folder / "quality" / "index.html", quality_page(content))
+    return write_atomically(folder / "quality" / "index.html", render_quality_page(content))
 
 
 @dataclass(frozen=True)
-class _Wall:
+class _PairBuilder:
     """The pictures of a workspace, with names that people read."""
 
     workspace: Workspace
-    looked: QualityResult
+    result: QualityResult
 
     @cached_property
-    def _stored_by_id(self) -> dict[str, StoredVariant]:
-        return {stored.variant.id: stored for stored in self.looked.pictures}
+    def _stored(self) -> dict[str, StoredVariant]:
+        return {stored.variant.id: stored for stored in self.result.pictures}
 
     @cached_property
     def _names(self) -> dict[str, str]:
@@ -170,30 +173,31 @@ class _Wall:
             space = WorkspaceCollection(self.workspace).space
         except UserError:  # a file of classes that is not there any more: its labels will do
             space = None
-        labels = {stored.variant.label for stored in self.looked.pictures}
+        labels = {stored.variant.label for stored in self.result.pictures}
         return {label: display_name(space.name_of(label) if space and label in space else label) for label in labels}
 
-    def removed(self, removal: Removal) -> PicturePair:
-        """A picture that fell, beside the one that it repeats."""
-        said = "near-duplicate of the picture beside it" if removal.like else f"{removal.kind}: {removal.reason}"
-        return PicturePair(said, self._shown(removal.variant_id), self._shown(removal.like) if removal.like else None)
+    def pair_removed(self, removal: Removal) -> PicturePair:
+        """A removed picture, with the one that it repeats."""
+        caption = "near-duplicate of the picture beside it" if removal.like else f"{removal.kind}: {removal.reason}"
+        repeated = self._describe_picture(removal.like) if removal.like else None
+        return PicturePair(caption, self._describe_picture(removal.variant_id), repeated)
 
-    def beside(self, row: Neighbour) -> PicturePair:
-        """A picture beside the nearest of the reference."""
-        known = QualityPicture("reference", "", row.reference, _thumbnail(lambda: _read(row.beside)))
-        return PicturePair(f"cosine {row.cosine:.3f}", self._shown(row.variant_id), known)
+    def pair_nearest(self, row: Neighbour) -> PicturePair:
+        """A picture with the nearest of the reference."""
+        known = QualityPicture("reference", "", row.reference, _try_thumbnail(lambda: _read(row.path)))
+        return PicturePair(f"cosine {row.cosine:.3f}", self._describe_picture(row.variant_id), known)
 
-    def _shown(self, name: str) -> QualityPicture:
-        stored = self._stored_by_id[name]
+    def _describe_picture(self, name: str) -> QualityPicture:
+        stored = self._stored[name]
         variant = stored.variant
         about = variant.edit if variant.level in ("none", variant.edit) else f"{variant.edit}: {variant.level}"
-        picture = _thumbnail(lambda: self.workspace.read(stored))
+        picture = _try_thumbnail(lambda: self.workspace.read(stored))
         return QualityPicture(self._names[variant.label], about, stored.file, picture)
 
 
-def _thumbnail(read: Callable[[], NDArray[np.uint8]]) -> str:
+def _try_thumbnail(read: Callable[[], NDArray[np.uint8]]) -> str:
     try:
-        return thumbnail(read())
+        return encode_thumbnail(read())
     except Unusable:
         return ""
 

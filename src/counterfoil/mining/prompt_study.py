@@ -157,6 +157,6 @@ def _diversity(workspace: Workspace, members: Sequence[StoredVariant], embedding
         return _NONE
     labels = [stored.variant.label for stored in chosen]
     try:
-        return diversity(embedding.of_all(chosen, workspace.read), labels)
+        return diversity(embedding.embed_all(chosen, workspace.read), labels)
     except Unusable as error:
         raise UserError(f"{error}; `counterfoil quality {workspace.folder}` takes such pictures out") from error

@@ -1,8 +1,8 @@
-"""Background model in torch on a GPU; scenes of many threads batched on one device.
+"""The background model in torch on a GPU, with the pictures of many threads in one batch.
 
-The pipeline's threads each ask for one background and wait; a GPU wants many at once. So whoever finds the device free
-paints for all who wait, and they find theirs done. Every batch of one size of picture has the same number of rows,
-filled up where fewer wait: a device chooses its arithmetic by the shape, and a picture must not depend on its batch.
+The threads of a run each ask for one background and wait; a GPU wants many at once. So the thread that finds the device
+free paints for all that wait. Every batch of one size of picture has the same number of rows, filled up where fewer
+wait: a device chooses its arithmetic by the shape, and a picture must not depend on its batch.
 """
 
 from __future__ import annotations
@@ -18,11 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
-from counterfoil.painters.background_model import read_background_weights, weights_file
+from counterfoil.painters.background_model import read_background_weights, read_weights_file
 from counterfoil.painters.guidance import ComplexityGuide
 from counterfoil.painters.painter_protocol import PaintOptions, run_in_batches
 from counterfoil.painters.sampler import Array, Guide, Predict, Scene, sample_background
 from counterfoil.plugins import import_extra
+
+ROWS = 16  # pictures of 256 x 256 at a time, fewer of larger ones
+PIXELS = ROWS * 256**2  # of a batch
+
+Floats = NDArray[np.float32]
 
 
 def check_gpu() -> None:
@@ -31,7 +36,7 @@ def check_gpu() -> None:
         raise UserError("expected a GPU for device: cuda, but torch sees none; use device: cpu")
 
 
-def torch_model(device: str, half: bool = False, weights: bytes | None = None) -> Predict:
+def load_torch_model(device: str, half: bool = False, weights: bytes | None = None) -> Predict:
     """The model on this device; `half` computes in bfloat16, faster and no longer equal to the last digits."""
     torch: Any = import_extra("torch", "diffusion")
     if device.startswith("cuda"):
@@ -42,16 +47,16 @@ def torch_model(device: str, half: bool = False, weights: bytes | None = None) -
         torch.backends.cudnn.allow_tf32 = False
         torch.backends.cudnn.deterministic = True  # or a surrogate's gradient would be another one every time
     network: Any = BackgroundNetwork().eval().to(device)
-    tensors = read_background_weights(weights if weights is not None else weights_file())
+    tensors = read_background_weights(weights if weights is not None else read_weights_file())
     network.load_state_dict({name: torch.from_numpy(array) for name, array in tensors.items()})
     network.requires_grad_(False)
 
-    def predicted(planes: Array, log_ratio: float) -> Array:
+    def predict(planes: Array, log_ratio: float) -> Array:
         given = torch.full((len(planes),), log_ratio, device=device)
         with torch.no_grad(), torch.autocast(torch.device(device).type, torch.bfloat16, enabled=half):
             return network(planes.float(), given).float()
 
-    return predicted
+    return predict
 
 
 def sample_on_device(
@@ -59,19 +64,12 @@ def sample_on_device(
 ) -> NDArray[np.float32]:
     """Paint a scene of NumPy arrays on a device; the noise comes from the pictures' own seeds there too."""
     torch: Any = import_extra("torch", "diffusion")
-    planes = (scene.background, scene.colours, scene.known, scene.noise)
-    there = Scene(*(torch.from_numpy(plane).to(device) for plane in planes))
+    there = Scene(*(torch.from_numpy(plane).to(device) for plane in _planes(scene)))
     return np.asarray(sample_background(predict, there, schedule, guide).cpu().numpy(), np.float32)
 
 
-ROWS = 16  # pictures of 256 x 256 at a time, fewer of larger ones
-PIXELS = ROWS * 256**2  # of a batch
-
-Floats = NDArray[np.float32]
-
-
 class Guides(NamedTuple):
-    """What leads a picture: its complexity, then whatever else there is."""
+    """What guides a picture: its complexity, then another guide where there is one."""
 
     complexity: ComplexityGuide
     other: Guide | None = None
@@ -87,11 +85,11 @@ class _Kind(NamedTuple):
 
 @dataclass(eq=False)
 class _Row:
-    """One picture that waits, and what became of it."""
+    """One picture that waits, and its image once it is painted."""
 
     scene: Scene  # of one picture
     guides: Guides
-    made: Floats | None = None  # (3, height, width)
+    image: Floats | None = None  # (3, height, width)
 
 
 class GpuBatcher:
@@ -103,40 +101,41 @@ class GpuBatcher:
         self.device, self.options = device, PaintOptions(device=device, batch_size=rows)
         self._predict = predict
         self._waiting: defaultdict[_Kind, deque[_Row]] = defaultdict(deque)
-        self._room: dict[tuple[int, int], list[int]] = {}  # rows by size of picture, the last one in force
+        self._fitting: dict[tuple[int, int], list[int]] = {}  # rows by size of picture, the last one in force
         self._changed, self._busy = threading.Condition(), False
 
-    def painted(self, scene: Scene, schedule: Sequence[float], guides: Guides) -> Floats:
+    def paint(self, scene: Scene, schedule: Sequence[float], guides: Guides) -> Floats:
         """The scene's pictures, (n, 3, height, width); threads that wait at the same time share batches."""
         height, width = scene.noise.shape[-2:]
         kind = _Kind(height, width, tuple(schedule))
-        mine = [_Row(_row(scene, place), guides) for place in range(len(scene.noise))]
+        mine = [_Row(_take_row(scene, place), guides) for place in range(len(scene.noise))]
         with self._changed:
             self._waiting[kind].extend(mine)
-        while batch := self._turn(kind, mine):
-            self._paint(kind, batch, mine)
-        return np.stack([row.made for row in mine if row.made is not None])
+        while batch := self._take_batch(kind, mine):
+            self._paint_batch(kind, batch, mine)
+        return np.stack([row.image for row in mine if row.image is not None])
 
-    def _turn(self, kind: _Kind, mine: Sequence[_Row]) -> list[_Row]:
+    def _take_batch(self, kind: _Kind, mine: Sequence[_Row]) -> list[_Row]:
         """What this thread is to paint now, for itself or others; nothing once its own pictures are done."""
         with self._changed:
-            self._changed.wait_for(lambda: not self._busy or _done(mine))
-            if _done(mine):
+            self._changed.wait_for(lambda: not self._busy or _are_painted(mine))
+            if _are_painted(mine):
                 return []
             self._busy, waiting = True, self._waiting[kind]
             return [waiting.popleft() for _ in range(min(len(waiting), self._rows(kind)[-1]))]
 
     def _rows(self, kind: _Kind) -> list[int]:
         most = max(1, min(self.options.batch_size, PIXELS // (kind.height * kind.width)))
-        return self._room.setdefault(kind[:2], [1 << (most.bit_length() - 1)])  # which halves to the end
+        return self._fitting.setdefault(kind[:2], [1 << (most.bit_length() - 1)])  # which halves to the end
 
-    def _paint(self, kind: _Kind, batch: list[_Row], mine: Sequence[_Row]) -> None:
+    def _paint_batch(self, kind: _Kind, batch: list[_Row], mine: Sequence[_Row]) -> None:
         """Paint a batch; where that fails, what it took from other threads goes back to wait for them."""
         try:
-            room = self._rows(kind)
-            done = run_in_batches(_filled(batch, room[-1]), partial(self._together, kind.schedule), self, room)
+            fitting = self._rows(kind)
+            sample = partial(self._sample_rows, kind.schedule)
+            done = run_in_batches(_pad_batch(batch, fitting[-1]), sample, self, fitting)
             for row, picture in zip(batch, done, strict=False):
-                row.made = picture
+                row.image = picture
         except BaseException:
             with self._changed:
                 waiting = [*batch, *self._waiting[kind]]
@@ -147,31 +146,31 @@ class GpuBatcher:
                 self._busy = False
                 self._changed.notify_all()
 
-    def _together(self, schedule: Sequence[float], rows: Sequence[_Row]) -> list[Floats]:
+    def _sample_rows(self, schedule: Sequence[float], rows: Sequence[_Row]) -> list[Floats]:
         planes = zip(*(_planes(row.scene) for row in rows), strict=True)
         scene = Scene(*(np.concatenate(plane) for plane in planes))
-        return list(sample_on_device(self.device, self._predict, scene, schedule, _guide(self.device, rows)))
+        return list(sample_on_device(self.device, self._predict, scene, schedule, _batch_guide(self.device, rows)))
 
 
-def _filled(batch: Sequence[_Row], count: int) -> list[_Row]:
+def _pad_batch(batch: Sequence[_Row], count: int) -> list[_Row]:
     """The batch with its last picture again and again, until it has `count`; those need no guide but the cheap one."""
     spare = _Row(batch[-1].scene, Guides(batch[-1].guides.complexity))
     return [*batch, *[spare] * (count - len(batch))]
 
 
-def _done(rows: Sequence[_Row]) -> bool:
-    return all(row.made is not None for row in rows)
+def _are_painted(rows: Sequence[_Row]) -> bool:
+    return all(row.image is not None for row in rows)
 
 
 def _planes(scene: Scene) -> tuple[Array, ...]:
     return scene.background, scene.colours, scene.known, scene.noise
 
 
-def _row(scene: Scene, place: int) -> Scene:
+def _take_row(scene: Scene, place: int) -> Scene:
     return Scene(*(plane[place : place + 1] for plane in _planes(scene)))
 
 
-def _guide(device: str, rows: Sequence[_Row]) -> Guide:
+def _batch_guide(device: str, rows: Sequence[_Row]) -> Guide:
     """All complexities at once, other guides picture by picture."""
     torch: Any = import_extra("torch", "diffusion")
     totals = torch.tensor([row.guides.complexity.total for row in rows], dtype=torch.float32, device=device)
@@ -187,15 +186,15 @@ def _guide(device: str, rows: Sequence[_Row]) -> Guide:
     return guide
 
 
-_MAKING = threading.Lock()  # threads come all at once, and the model is loaded for the first alone
+_LOAD_LOCK = threading.Lock()  # threads come all at once, and the model is loaded once
 
 
-def gpu_batcher(device: str) -> GpuBatcher:
-    """The easel that everybody shares on this device."""
-    with _MAKING:
-        return _easel(device)
+def shared_batcher(device: str) -> GpuBatcher:
+    """The batcher that all threads share on this device."""
+    with _LOAD_LOCK:
+        return _load_batcher(device)
 
 
 @lru_cache(maxsize=1)
-def _easel(device: str) -> GpuBatcher:
-    return GpuBatcher(device, torch_model(device))
+def _load_batcher(device: str) -> GpuBatcher:
+    return GpuBatcher(device, load_torch_model(device))

@@ -1,4 +1,4 @@
-"""Background model as ONNX graph; background model in ONNX Runtime; dimensions of the background model."""
+"""The bundled background model: its dimensions, its weights, its ONNX graph and ONNX Runtime over it."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class _Layers:
         return self.silu(self.linear(inner, "embedding_out"))
 
 
-def background_graph(weights: Weights) -> bytes:
+def build_background_graph(weights: Weights) -> bytes:
     """An ONNX model: patches (n, planes x PATCH^2, height, width) and log_ratio (n, 1) in, patches of v out."""
     from counterfoil.assets.onnx_graph import Graph  # here, because it imports onnx, which most commands do not need
 
@@ -175,7 +175,7 @@ Floats = NDArray[np.float32]
 Predictor: TypeAlias = "Callable[[Floats, float], Floats]"
 
 
-def weights_file() -> bytes:
+def read_weights_file() -> bytes:
     """The shipped weights, in the safetensors format."""
     return resources.files("counterfoil.painters").joinpath("weights").joinpath(FILE).read_bytes()
 
@@ -193,26 +193,24 @@ def read_background_weights(data: bytes) -> dict[str, NDArray[np.float32]]:
 
 
 @lru_cache(maxsize=1)
-def background_model() -> Predictor:
+def load_background_model() -> Predictor:
     """The shipped model; several threads may use it at once."""
-    return loaded_model(weights_file())
+    return open_background_model(read_weights_file())
 
 
-def loaded_model(weights: bytes) -> Predictor:
+def open_background_model(weights: bytes) -> Predictor:
     """A model of this kind with these weights."""
-    pass
+    network = open_onnx_session(build_background_graph(read_background_weights(weights)))
 
-    network = open_onnx_session(background_graph(read_background_weights(weights)))
-
-    def predicted(planes: Floats, log_ratio: float) -> Floats:
+    def predict(planes: Floats, log_ratio: float) -> Floats:
         ratios = np.full((len(planes), 1), log_ratio, np.float32)
-        (patches,) = network.run(None, {"patches": _patches(planes), "log_ratio": ratios})
-        return _pixels(patches)
+        (patches,) = network.run(None, {"patches": _split_patches(planes), "log_ratio": ratios})
+        return _join_patches(patches)
 
-    return predicted
+    return predict
 
 
-def _patches(planes: Floats) -> Floats:
+def _split_patches(planes: Floats) -> Floats:
     """Pixels side by side become channels: (n, c, height, width) to (n, c x PATCH^2, height / PATCH, width / PATCH)."""
     count, channels, height, width = planes.shape
     cut = planes.reshape(count, channels, height // PATCH, PATCH, width // PATCH, PATCH)
@@ -220,8 +218,8 @@ def _patches(planes: Floats) -> Floats:
     return np.asarray(cut.transpose(0, 1, 3, 5, 2, 4).reshape(shape), np.float32)
 
 
-def _pixels(patches: Floats) -> Floats:
-    """The way back."""
+def _join_patches(patches: Floats) -> Floats:
+    """Channels become pixels side by side again."""
     count, channels, height, width = patches.shape
     cut = patches.reshape(count, channels // PATCH**2, PATCH, PATCH, height, width)
     shape = (count, channels // PATCH**2, height * PATCH, width * PATCH)

@@ -1,7 +1,7 @@
-"""Background model as torch U-Net.
+"""The background model as a U-Net in torch, for the GPU and for training.
 
-The names of its parts are the names of the weights in the shipped file, from which `background_graph` builds the same
-network for ONNX Runtime.
+Its parts are named as the weights of the shipped file, from which `build_background_graph` builds the same network for
+ONNX Runtime.
 """
 
 from __future__ import annotations

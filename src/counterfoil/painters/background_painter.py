@@ -1,4 +1,4 @@
-"""Background painted at the photo's size; object removed by inpainting."""
+"""A background painted by the bundled model at the photo's size, and an object removed by painting over it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
-from counterfoil.painters.background_batches import Guides, gpu_batcher
-from counterfoil.painters.background_model import STEP, background_model
+from counterfoil.painters.background_batches import Guides, shared_batcher
+from counterfoil.painters.background_model import STEP, load_background_model
 from counterfoil.painters.guidance import SIDE, complexity_guide, fourier_complexity
-from counterfoil.painters.sampler import Guide, Scene, ratios, resampled, sample_background
+from counterfoil.painters.sampler import Guide, Scene, ratios, repeat_steps, sample_background
 
 MOST_GUIDANCE = 100.0  # beyond it pictures are nothing but grain, or nothing but blur
 MOST_STEPS = 1000
-LEAST_STRENGTH = 0.01  # below it the way from noise to picture would begin behind its own end
+MOST_TIMES = 100  # that the steps are taken again
+LEAST_STRENGTH = 0.01  # below it the schedule from noise to picture would begin behind its own end
 SIZE = 512  # pixels of the shorter side up to which photos are painted as they are
 LEAST_SIZE, MOST_SIZE = 64, 1024
 LONGEST, MOST_PIXELS = 2048, 1024**2  # of what is painted; the network's memory grows with the square of the area
@@ -63,100 +64,56 @@ class BackgroundPainter:
     def paint(self, layers: Layers, rng: np.random.Generator, guide: Guide | None = None) -> Bytes:
         """The whole picture painted, (height, width, 3); where it is known it is about as it was."""
         if self.strength < LAYOUT_LOST or min(self.size, *layers.known.shape) <= SIDE:
-            return self._painted(layers, rng, guide)
+            return self._paint_once(layers, rng, guide)
         # A new layout comes at the size that the model was trained at: larger, noise becomes one texture and no layout.
-        coarse = replace(self, size=SIDE)._painted(layers, rng, guide)
+        coarse = replace(self, size=SIDE)._paint_once(layers, rng, guide)
         fine = replace(self, strength=FINE_STRENGTH, steps=min(self.steps, FINE_STEPS))
-        return fine._painted(layers._replace(background=coarse), rng, guide)
+        return fine._paint_once(layers._replace(background=coarse), rng, guide)
 
-    def _painted(self, layers: Layers, rng: np.random.Generator, guide: Guide | None) -> Bytes:
+    def _paint_once(self, layers: Layers, rng: np.random.Generator, guide: Guide | None) -> Bytes:
         shape = layers.known.shape
-        small = self._reduced(layers)
-        scene = _scene(small, rng)
+        small = self._reduce(layers)
+        scene = _make_scene(small, rng)
         before = fourier_complexity(scene.known * scene.colours + (1 - scene.known) * scene.background)
-        made = self._solved(scene, Guides(complexity_guide(self.guidance, self.strength, before), guide))
+        planes = self._sample(scene, Guides(complexity_guide(self.guidance, self.strength, before), guide))
         height, width = small.known.shape
-        image = _levels(made[0, :, :height, :width])
-        return image if (height, width) == shape else self._enlarged(image, small.background, layers.background)
+        image = _round_levels((planes[0, :, :height, :width].transpose(1, 2, 0) + 1) * np.float32(127.5))
+        return image if (height, width) == shape else self._enlarge(image, small.background, layers.background)
 
     @property
     def schedule(self) -> list[float]:
         """The noise of each step."""
         return ratios(self.strength, self.steps)
 
-    def _reduced(self, layers: Layers) -> Layers:
-        """The layers with the shorter side at the brush's size, or less if they are very long; small ones stay."""
+    def _reduce(self, layers: Layers) -> Layers:
+        """The layers with the shorter side at the painter's size, or less if they are very long; small ones stay."""
         height, width = layers.known.shape
         room = math.sqrt(MOST_PIXELS / (height * width))
         scale = min(self.size / min(height, width), LONGEST / max(height, width), room)
         if scale >= 1:
             return layers
         size = (max(1, round(width * scale)), max(1, round(height * scale)))
-        return Layers(_averaged(layers.background, size), _averaged(layers.colours, size), _wholly(layers.known, size))
+        background, colours = _average(layers.background, size), _average(layers.colours, size)
+        return Layers(background, colours, _reduce_mask(layers.known, size))
 
-    def _solved(self, scene: Scene, guides: Guides) -> Floats:
+    def _sample(self, scene: Scene, guides: Guides) -> Floats:
         if self.device == "cuda":
-            return gpu_batcher(self.device).painted(scene, self.schedule, guides)
-        return np.asarray(sample_background(background_model(), scene, self.schedule, _both(*guides)), np.float32)
+            return shared_batcher(self.device).paint(scene, self.schedule, guides)
+        return np.asarray(sample_background(load_background_model(), scene, self.schedule, _chain(*guides)), np.float32)
 
-    def _enlarged(self, image: Bytes, before: Bytes, photo: Bytes) -> Bytes:
+    def _enlarge(self, image: Bytes, before: Bytes, photo: Bytes) -> Bytes:
         """The painting at the photo's size, with as much of the finest detail as it kept of the next finest."""
         size = photo.shape[1::-1]
         soft = cv2.resize(before, size, interpolation=cv2.INTER_CUBIC)
-        share = min(2.0, _finest(image) / max(_finest(before), 0.5)) * max(0.0, 1 - self.strength / LAYOUT_LOST)
+        detail = _measure_detail(image) / max(_measure_detail(before), 0.5)
+        share = min(2.0, detail) * max(0.0, 1 - self.strength / LAYOUT_LOST)
         large = cv2.resize(image, size, interpolation=cv2.INTER_CUBIC).astype(np.float32)
-        return _rounded(large + share * (photo.astype(np.float32) - np.asarray(soft, np.float32)))
-
-
-def _both(first: Guide, second: Guide | None) -> Guide:
-    return first if second is None else lambda clean, noise: second(first(clean, noise), noise)
-
-
-def _averaged(image: Bytes, size: tuple[int, int]) -> Bytes:
-    """The picture at a smaller width and height."""
-    return np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), np.uint8)
-
-
-def _wholly(known: Flags, size: tuple[int, int]) -> Flags:
-    """The same of a mask: a pixel some of which is not known is painted."""
-    share = np.asarray(cv2.resize(known.astype(np.float32), size, interpolation=cv2.INTER_AREA))
-    return np.asarray(share > 0.999)
-
-
-def _scene(layers: Layers, rng: np.random.Generator) -> Scene:
-    """The layers as the model wants them: from -1 to 1, sides in whole steps."""
-    background, colours = (_planes(plane.astype(np.float32) / 127.5 - 1) for plane in layers[:2])
-    known = _planes(layers.known.astype(np.float32)[..., None])
-    return Scene(background, colours, known, rng.standard_normal(background.shape, np.float32))
-
-
-def _planes(plane: Floats) -> Floats:
-    """(height, width, c) to (1, c, height, width), carried on to whole steps by its mirror image."""
-    height, width = plane.shape[:2]
-    larger = np.pad(plane, ((0, -height % STEP), (0, -width % STEP), (0, 0)), "symmetric")
-    return np.ascontiguousarray(larger.transpose(2, 0, 1)[None], np.float32)
-
-
-def _levels(planes: Floats) -> Bytes:
-    return _rounded((planes.transpose(1, 2, 0) + 1) * np.float32(127.5))
-
-
-def _rounded(levels: Floats) -> Bytes:
-    return np.clip(np.rint(levels), 0, 255).astype(np.uint8)
-
-
-def _finest(image: Bytes) -> float:
-    """How much detail of the finest kind a picture has, in levels."""
-    soft = cv2.GaussianBlur(image, (0, 0), 1.0)
-    return math.sqrt(float(np.mean(cv2.absdiff(image, np.asarray(soft, np.uint8)).astype(np.float32) ** 2)))
-
-
-MOST_TIMES = 100
+        return _round_levels(large + share * (photo.astype(np.float32) - np.asarray(soft, np.float32)))
 
 
 @dataclass(frozen=True)
 class ObjectRemover(BackgroundPainter):
-    """A brush that takes its steps several times, so that the fill and its surroundings come to agree."""
+    """A painter that takes its steps several times, so that the fill and its surroundings come to agree."""
 
     size: int = SIDE  # a fill keeps the first one's fine detail; painting it larger costs more and is no closer
     resample: int = 1  # times; 1 goes straight from noise to picture
@@ -171,16 +128,54 @@ class ObjectRemover(BackgroundPainter):
     @property
     def schedule(self) -> list[float]:
         """The noise of each step, up again and down as often as asked."""
-        return resampled(ratios(self.strength, self.steps), self.resample)
+        return repeat_steps(ratios(self.strength, self.steps), self.resample)
 
 
 def remove_object(
-    image: NDArray[np.uint8],
-    filled: NDArray[np.uint8],
-    hole: NDArray[np.bool_],
-    brush: BackgroundPainter,
+    image: Bytes,
+    filled: Bytes,
+    hole: Flags,
+    painter: BackgroundPainter,
     rng: np.random.Generator,
-) -> NDArray[np.uint8]:
+) -> Bytes:
     """The photo with its hole painted, starting from a first fill; pixels outside the hole stay as they are."""
-    made = brush.paint(Layers(filled, image, ~hole), rng)
-    return np.where(hole[..., None], made, image)
+    return np.where(hole[..., None], painter.paint(Layers(filled, image, ~hole), rng), image)
+
+
+def _chain(first: Guide, second: Guide | None) -> Guide:
+    return first if second is None else lambda clean, noise: second(first(clean, noise), noise)
+
+
+def _average(image: Bytes, size: tuple[int, int]) -> Bytes:
+    """The picture at a smaller width and height."""
+    return np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), np.uint8)
+
+
+def _reduce_mask(known: Flags, size: tuple[int, int]) -> Flags:
+    """The mask at a smaller width and height: a pixel of which any part is unknown is painted."""
+    share = np.asarray(cv2.resize(known.astype(np.float32), size, interpolation=cv2.INTER_AREA))
+    return np.asarray(share > 0.999)
+
+
+def _make_scene(layers: Layers, rng: np.random.Generator) -> Scene:
+    """The layers as the model wants them: from -1 to 1, sides in whole steps."""
+    background, colours = (_pad_planes(plane.astype(np.float32) / 127.5 - 1) for plane in layers[:2])
+    known = _pad_planes(layers.known.astype(np.float32)[..., None])
+    return Scene(background, colours, known, rng.standard_normal(background.shape, np.float32))
+
+
+def _pad_planes(plane: Floats) -> Floats:
+    """(height, width, c) to (1, c, height, width), carried on to whole steps by its mirror image."""
+    height, width = plane.shape[:2]
+    larger = np.pad(plane, ((0, -height % STEP), (0, -width % STEP), (0, 0)), "symmetric")
+    return np.ascontiguousarray(larger.transpose(2, 0, 1)[None], np.float32)
+
+
+def _round_levels(levels: Floats) -> Bytes:
+    return np.clip(np.rint(levels), 0, 255).astype(np.uint8)
+
+
+def _measure_detail(image: Bytes) -> float:
+    """How much detail of the finest kind a picture has, in levels."""
+    soft = cv2.GaussianBlur(image, (0, 0), 1.0)
+    return math.sqrt(float(np.mean(cv2.absdiff(image, np.asarray(soft, np.uint8)).astype(np.float32) ** 2)))

@@ -1,7 +1,4 @@
-"""Guidance against a classifier by its gradient.
-
-Guidance towards more or less complexity; gradient of a small ONNX classifier in torch.
-"""
+"""Guidance of the painted background: towards more or less complexity, and against an ONNX classifier's answer."""
 
 from __future__ import annotations
 
@@ -94,24 +91,24 @@ def log_probability(file: Path, column: int, wanted: Preprocessing) -> Callable[
     """Tensors (n, 3, height, width) of levels to the log of one column's probability, with a gradient."""
     torch: Any = import_extra("torch", "diffusion")
     graph = read_graph(file)
-    nodes = [_node(node) for node in graph.node]
-    strangers = {operator for operator, *_ in nodes} - set(_operators(torch))
-    strangers |= {f"{name} of another form" for name, inputs, _, about in nodes if not _is_plain(name, inputs, about)}
-    if strangers:
-        raise UserError(f"expected a network of {', '.join(_operators(torch))}, got {file.name} with {min(strangers)}")
+    nodes, known = [_node(node) for node in graph.node], _operators(torch)
+    unsupported = {operator for operator, *_ in nodes} - set(known)
+    unsupported |= {f"{name} of another form" for name, inputs, _, about in nodes if not _is_plain(name, inputs, about)}
+    if unsupported:
+        raise UserError(f"expected a network of {', '.join(known)}, got {file.name} with {min(unsupported)}")
     held = {tensor.name: _tensor(tensor) for tensor in graph.initializer}
     given, result = graph.input[0].name, graph.output[0].name
     gives_probabilities = "Softmax" in {operator for operator, *_ in nodes}
 
-    def asked(levels: Any) -> Any:
+    def compute(levels: Any) -> Any:
         there = {name: value.to(levels.device) for name, value in held.items()}
         values = {**there, given: _prepared(torch, levels, wanted)}
         for operator, inputs, output, attributes in nodes:
-            values[output] = _operators(torch)[operator](*(values.get(name) for name in inputs), attributes)
+            values[output] = known[operator](*(values.get(name) for name in inputs), attributes)
         scores = values[result] if gives_probabilities else values[result].softmax(-1)
         return scores[:, column].clamp(min=LEAST).log()
 
-    return asked
+    return compute
 
 
 def _operators(torch: Any) -> dict[str, Callable[..., Any]]:
@@ -130,7 +127,7 @@ def _operators(torch: Any) -> dict[str, Callable[..., Any]]:
 
 
 def _is_plain(operator: str, inputs: Sequence[str], about: Attributes) -> bool:
-    """Whether an operator is used as written here: what it is told otherwise would be passed over in silence."""
+    """Whether an operator is used in the form written here; other attributes would be ignored without notice."""
     if operator == "Conv":
         return len(inputs) == 3 and {"pads", "strides"} <= about.keys() and set(about.get("dilations", ())) <= {1}
     if operator == "Clip":

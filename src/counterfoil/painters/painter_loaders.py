@@ -1,4 +1,4 @@
-"""Addresses of painters; painter of one's own: python:module:factory."""
+"""Painters by address: diffusers models, painters of one's own (python:module:factory) and those of plug-ins."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _OF_DIFFUSERS = ("steps", "guidance", "scheduler", "size", "strength", "device",
 
 @dataclass(frozen=True)
 class PythonPainter(PainterBase):
-    """Makes a painter of an object with `paint(wishes)`: the number, type and shape of its pictures are checked."""
+    """Makes a painter of an object with `paint(requests)`: the number, type and shape of its pictures are checked."""
 
     name: str
     painter: Any
@@ -57,72 +57,73 @@ class PythonPainter(PainterBase):
         if isinstance(self.painter, PainterBase):
             self.painter.check_prompt(prompt)
 
-    def check_time(self, wish: PaintRequest, pictures: int) -> None:
+    def check_time(self, request: PaintRequest, pictures: int) -> None:
         """What the object refuses, where it knows how long it takes."""
         if isinstance(self.painter, PainterBase):
-            self.painter.check_time(wish, pictures)
+            self.painter.check_time(request, pictures)
 
-    def paint(self, wishes: Sequence[PaintRequest]) -> list[Painted]:
-        """One picture or refusal per wish, in order."""
-        with reporting_errors(f"{self.name} failed at {_prompts(wishes)}", "; what is finished is kept"):
-            found = list(self.painter.paint(wishes))
-        if len(found) != len(wishes):
-            raise UserError(f"expected {len(wishes)} pictures from {self.name}, got {len(found)}")
-        for image, wish in zip(found, wishes, strict=True):
-            if not (isinstance(image, PaintRefused) or _fits(image, wish)):
-                raise UserError(f"expected {_wanted(wish)} or a Refusal from {self.name}, got {_told(image)}")
-        return found
+    def paint(self, requests: Sequence[PaintRequest]) -> list[Painted]:
+        """One picture or refusal per request, in order."""
+        with reporting_errors(f"{self.name} failed at {_name_prompts(requests)}", "; what is finished is kept"):
+            images = list(self.painter.paint(requests))
+        if len(images) != len(requests):
+            raise UserError(f"expected {len(requests)} pictures from {self.name}, got {len(images)}")
+        for image, request in zip(images, requests, strict=True):
+            if not (isinstance(image, PaintRefused) or _fits(image, request)):
+                expected = f"expected {_describe_wanted(request)} or a PaintRefused from {self.name}"
+                raise UserError(f"{expected}, got {_describe_image(image)}")
+        return images
 
 
-def _fits(image: object, wish: PaintRequest) -> bool:
+def _fits(image: object, request: PaintRequest) -> bool:
     if not isinstance(image, np.ndarray) or image.dtype != np.uint8 or image.shape[2:] != (3,) or not image.size:
         return False
-    return wish.around is None or image.shape == wish.around.image.shape
+    return request.around is None or image.shape == request.around.image.shape
 
 
-def _wanted(wish: PaintRequest) -> str:
-    shape = "(height, width, 3)" if wish.around is None else f"{wish.around.image.shape}, that of the photo,"
+def _describe_wanted(request: PaintRequest) -> str:
+    shape = "(height, width, 3)" if request.around is None else f"{request.around.image.shape}, that of the photo,"
     return f"an array of dtype uint8 and shape {shape}"
 
 
-def _told(image: object) -> str:
+def _describe_image(image: object) -> str:
     if isinstance(image, np.ndarray):
         return f"one of dtype {image.dtype} and shape {image.shape}"
     return f"an object of type {type(image).__name__}"
 
 
-def _prompts(wishes: Sequence[PaintRequest]) -> str:
-    more = f" or at one of {len(wishes) - 1} more prompts of its batch" if len(wishes) > 1 else ""
-    return f"the prompt '{wishes[0].prompt}'{more}"
+def _name_prompts(requests: Sequence[PaintRequest]) -> str:
+    more = f" or at one of {len(requests) - 1} more prompts of its batch" if len(requests) > 1 else ""
+    return f"the prompt '{requests[0].prompt}'{more}"
 
 
 def load_python_painter(address: str, place: str, paints: Paints, options: PaintOptions) -> PythonPainter:
     """Import the module and call its factory."""
     _refuse_unused(address, options)
-    return _as_painter(address, *load_factory(address, place))
+    return _check_painter(address, *load_factory(address, place))
 
 
 def load_plugin_painter(address: str, plugin: Plugin, paints: Paints, options: PaintOptions) -> PythonPainter:
     """The painter that another package's loader makes of the address."""
     with reporting_errors(f"expected '{address}' to load, but it fails"):
         painter = plugin.load(address, address.partition(":")[2], paints, options)
-    return _as_painter(address, painter, plugin.module)
+    return _check_painter(address, painter, plugin.module)
 
 
-def _as_painter(address: str, painter: Any, module: ModuleType) -> PythonPainter:
+def _check_painter(address: str, painter: Any, module: ModuleType) -> PythonPainter:
     if not callable(read_optional(painter, "paint", None)):
-        raise UserError(f"expected '{address}' to name a factory of an object with `paint(wishes)`, got none")
-    made = PythonPainter(address, painter, str(read_optional(painter, "digest", None) or source_digest(module)))
+        raise UserError(f"expected '{address}' to name a factory of an object with `paint(requests)`, got none")
+    checked = PythonPainter(address, painter, str(read_optional(painter, "digest", None) or source_digest(module)))
     try:
-        json.dumps([made.settings, made.environment], allow_nan=False)
+        json.dumps([checked.settings, checked.environment], allow_nan=False)
     except (TypeError, ValueError) as error:
         expected = f"expected `settings` and `environment` of '{address}' as dictionaries ready for JSON"
         raise UserError(f"{expected}: {error}") from error
-    return made
+    return checked
 
 
 def _refuse_unused(address: str, options: PaintOptions) -> None:
-    """A setting that goes nowhere would stand in nobody's pictures."""
+    """Raise where a setting is given that would have no effect."""
     usual = PaintOptions()
     for name in _OF_DIFFUSERS:
         if getattr(options, name) != getattr(usual, name):
@@ -133,7 +134,7 @@ ENTRY_POINTS = "counterfoil.painters"  # the group in which another package name
 
 PAINTERS: dict[str, tuple[Callable[[str, str, Paints, PaintOptions], Painter], str]] = {
     "diffusers": (load_diffusers, "diffusers:org/name@revision or a folder: any diffusers pipeline with safetensors"),
-    "python": (load_python_painter, "python:module:factory, where factory() returns an object with `paint(wishes)`"),
+    "python": (load_python_painter, "python:module:factory, where factory() returns an object with `paint(requests)`"),
 }
 
 

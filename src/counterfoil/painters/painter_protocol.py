@@ -1,7 +1,6 @@
-"""Batches that shrink until they fit memory.
+"""The protocol of a painter, with its requests and options, and what painters share.
 
-Painter protocol, paint request, refusal, options; prompt from template, category and value; refusal of slow
-painting without a GPU.
+Shared are prompts from templates, batches that shrink until they fit memory, and the refusal of hours on a CPU.
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ from counterfoil.types import Picture
 
 Paints: TypeAlias = Literal["pictures", "backgrounds"]
 PaintPrecision: TypeAlias = Literal["auto", "f32", "bf16", "fp16"]
+_LONGEST_SECONDS = 3600.0  # that a CPU may paint without `--device cpu`
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ Painted: TypeAlias = "NDArray[np.uint8] | PaintRefused"  # (height, width, 3), R
 
 
 class Painter(Protocol):
-    """Pictures from words; the picture of a wish does not depend on the wishes beside it.
+    """Pictures from prompts; the picture of a request does not depend on the other requests of a batch.
 
     `PainterBase` has the defaults of all but the name and `paint`.
     """
@@ -62,13 +62,13 @@ class Painter(Protocol):
     def environment(self) -> Mapping[str, str]:
         """What its pictures are made with: device and versions; recorded, no part of the id."""
 
-    def paint(self, wishes: Sequence[PaintRequest]) -> list[Painted]:
-        """One picture or refusal per wish, in order."""
+    def paint(self, requests: Sequence[PaintRequest]) -> list[Painted]:
+        """One picture or refusal per request, in order."""
 
     def check_prompt(self, prompt: str) -> None:
         """Raise `UserError` where it does not understand this prompt."""
 
-    def check_time(self, wish: PaintRequest, pictures: int) -> None:
+    def check_time(self, request: PaintRequest, pictures: int) -> None:
         """Raise `UserError` with an estimate where so many pictures would take too long on this machine."""
 
 
@@ -88,7 +88,7 @@ class PainterBase:
     def check_prompt(self, prompt: str) -> None:
         """Every prompt is understood."""
 
-    def check_time(self, wish: PaintRequest, pictures: int) -> None:
+    def check_time(self, request: PaintRequest, pictures: int) -> None:
         """It is fast enough on every machine."""
 
 
@@ -118,12 +118,12 @@ class PaintOptions:
             raise UserError(f"expected a strength above 0 and at most 1, got {self.strength}")
 
 
-Asked = TypeVar("Asked")
-Made = TypeVar("Made")
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 class OnDevice(Protocol):
-    """A painter as batching sees it."""
+    """What batching needs to know of a painter."""
 
     @property
     def name(self) -> str:
@@ -139,27 +139,24 @@ class OnDevice(Protocol):
 
 
 def run_in_batches(
-    items: Sequence[Asked], paint: Callable[[Sequence[Asked]], list[Made]], painter: OnDevice, room: list[int]
-) -> list[Made]:
-    """Everything painted; `room` remembers the batch that fits, so that no later call fails again."""
-    done: list[Made] = []
+    items: Sequence[Item], paint: Callable[[Sequence[Item]], list[Result]], painter: OnDevice, fitting: list[int]
+) -> list[Result]:
+    """Everything painted; `fitting` remembers the batch sizes that fit, so that no later call fails again."""
+    done: list[Result] = []
     while len(done) < len(items):
-        size = room[-1] if room else painter.options.batch_size
+        size = fitting[-1] if fitting else painter.options.batch_size
         batch = items[len(done) : len(done) + size]
-        if not _fits(batch, paint, done):
-            room.append(_smaller(len(batch), painter))
+        try:
+            done += paint(batch)
+            continue
+        except import_extra("torch", "diffusion").OutOfMemoryError:
+            pass  # memory is freed below: until here the error's traceback holds that of the batch that failed
+        fitting.append(_free_memory(len(batch), painter))
     return done
 
 
-def _fits(batch: Sequence[Asked], paint: Callable[[Sequence[Asked]], list[Made]], done: list[Made]) -> bool:
-    try:
-        done += paint(batch)
-    except import_extra("torch", "diffusion").OutOfMemoryError:
-        return False  # memory is freed outside: the error's traceback holds that of the batch that failed
-    return True
-
-
-def _smaller(failed: int, painter: OnDevice) -> int:
+def _free_memory(failed: int, painter: OnDevice) -> int:
+    """Free what the failed batch held; half of its size is tried next."""
     if failed == 1:
         raise UserError(
             f"{painter.name} has no room for a single picture on {painter.device}: give a smaller --size"
@@ -171,27 +168,19 @@ def _smaller(failed: int, painter: OnDevice) -> int:
     return failed // 2
 
 
-_VOWELS = "aeiou"
-
-
-def with_article(name: str) -> str:
+def add_article(name: str) -> str:
     """A name with "a" or "an" before it."""
-    return f"{'an' if name[:1].lower() in _VOWELS else 'a'} {name}"
+    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
 
 
-def prompt_of(template: str, category: str, value: str = "") -> str:
+def fill_template(template: str, category: str, value: str = "") -> str:
     """The template with the category and the value in their places, each with its article where that is asked for."""
-    return template.format(
-        category=category, a_category=with_article(category), value=value, a_value=with_article(value)
-    )
+    return template.format(category=category, a_category=add_article(category), value=value, a_value=add_article(value))
 
 
 def display_name(name: str) -> str:
-    """A label's name as one says it: "pop_can" is "pop can"."""
+    """A label's name with spaces: "pop_can" is "pop can"."""
     return " ".join(name.replace("_", " ").split())
-
-
-_LONGEST_SECONDS = 3600.0  # that a CPU may paint without being asked twice
 
 
 def refuse_slow(painter: OnDevice, seconds_a_picture: Callable[[], float], pictures: int) -> None:
@@ -207,8 +196,8 @@ def refuse_slow(painter: OnDevice, seconds_a_picture: Callable[[], float], pictu
         )
 
 
-def seconds_of(work: Callable[[], object]) -> float:
-    """How long this takes."""
+def measure_seconds(work: Callable[[], object]) -> float:
+    """How long some work takes."""
     start = time.monotonic()
     work()
     return time.monotonic() - start

@@ -1,6 +1,6 @@
-"""Unconditional pixel models, ImageNet-E's method.
+"""A painter over an unconditional pixel model, by ImageNet-E's method.
 
-Such a model reads no words: a wish says `lambda NUMBER`. The background is noised part of the way and denoised again,
+Such a model reads no words: the prompt is `lambda NUMBER`. The background is noised part of the way and denoised again,
 pushed along the gradient of its complexity; after every step the object, noised as far, stands in its place again.
 """
 
@@ -15,27 +15,24 @@ from typing import Any
 import numpy as np
 
 from counterfoil.errors import UserError
-from counterfoil.painters.diffusers_pipeline import (
+from counterfoil.painters.diffusers_repository import (
     DiffusersRepository,
-    InpaintingArea,
-    by_size,
-    device_for,
-    dtype_on,
-    environment_on,
-    inpainting_area,
-    loading,
-    precision_on,
+    choose_device,
+    choose_dtype,
+    choose_precision,
+    describe_environment,
+    report_load_errors,
 )
 from counterfoil.painters.guidance import SIDE, raise_complexity
+from counterfoil.painters.inpainting import InpaintingArea, paint_areas, prepare_area
 from counterfoil.painters.painter_protocol import (
     Painted,
     PainterBase,
     PaintOptions,
     PaintRefused,
     PaintRequest,
+    measure_seconds,
     refuse_slow,
-    run_in_batches,
-    seconds_of,
 )
 from counterfoil.plugins import import_extra
 
@@ -44,7 +41,7 @@ _STRENGTH = 0.25  # of the way that a background goes back
 _LARGEST = 1000.0  # of lambda; beyond it nothing but the guidance is left
 
 
-def lambda_of(prompt: str) -> float:
+def parse_lambda(prompt: str) -> float:
     """The number in `lambda NUMBER`."""
     word, _, number = prompt.partition(" ")
     try:
@@ -69,7 +66,7 @@ class PixelPainter(PainterBase):
     revision: str
     device: str
     options: PaintOptions
-    _room: list[int] = field(default_factory=list, repr=False, compare=False)
+    _fitting: list[int] = field(default_factory=list, repr=False, compare=False)
 
     @property
     def settings(self) -> Mapping[str, object]:
@@ -78,34 +75,30 @@ class PixelPainter(PainterBase):
             "painter": self.name, "revision": self.revision, "pipeline": type(self.network).__name__,
             "scheduler": "blended ancestral sampling", "steps": self._steps, "strength": self._strength,
             "guidance": "push of the predicted spectrum by lambda and the noise left", "size": self._size,
-            "precision": precision_on(self.device, self.options),
+            "precision": choose_precision(self.device, self.options),
         }  # fmt: skip
 
     @property
     def environment(self) -> Mapping[str, str]:
         """Device and versions."""
-        return environment_on(self.device)
+        return describe_environment(self.device)
 
-    def paint(self, wishes: Sequence[PaintRequest]) -> list[Painted]:
-        """One background or refusal per wish, in order."""
-        for wish in wishes:
-            self.check_prompt(wish.prompt)
-        canvases = [inpainting_area(wish, self._size, self._multiple) for wish in wishes]
-        painted: list[Painted] = [PaintRefused("never painted")] * len(wishes)
-        for places in by_size(canvases):
-            found = run_in_batches([canvases[place] for place in places], self._batch, self, self._room)
-            for place, one in zip(places, found, strict=True):
-                painted[place] = one if isinstance(one, PaintRefused) else canvases[place].fitted_back(one)
-        return painted
+    def paint(self, requests: Sequence[PaintRequest]) -> list[Painted]:
+        """One background or refusal per request, in order."""
+        for request in requests:
+            self.check_prompt(request.prompt)
+        areas = [prepare_area(request, self._size, self._multiple) for request in requests]
+        return paint_areas(areas, self._paint_batch, self, self._fitting)
 
     def check_prompt(self, prompt: str) -> None:
         """Refuse words."""
-        lambda_of(prompt)
+        parse_lambda(prompt)
 
-    def check_time(self, wish: PaintRequest, pictures: int) -> None:
+    def check_time(self, request: PaintRequest, pictures: int) -> None:
         """Refuse what would take hours without a GPU."""
-        hurried = replace(self, options=replace(self.options, steps=2, strength=1.0))
-        refuse_slow(self, lambda: len(self._schedule) / 2 * seconds_of(lambda: hurried.paint([wish])), pictures)
+        quick = replace(self, options=replace(self.options, steps=2, strength=1.0))
+        steps = len(self._schedule)
+        refuse_slow(self, lambda: steps / 2 * measure_seconds(lambda: quick.paint([request])), pictures)
 
     @property
     def _steps(self) -> int:
@@ -133,27 +126,27 @@ class PixelPainter(PainterBase):
         visited = times[: max(1, round(self._strength * len(times)))]
         return [(int(time), whole[time]) for time in reversed(visited)]
 
-    def _batch(self, canvases: Sequence[InpaintingArea]) -> list[Painted]:
+    def _paint_batch(self, areas: Sequence[InpaintingArea]) -> list[Painted]:
         torch = import_extra("torch", "diffusion")
-        draws = [torch.Generator("cpu").manual_seed(canvas.wish.seed % 2**63) for canvas in canvases]
-        photo = _stacked(torch, [canvas.photo.transpose(2, 0, 1) for canvas in canvases]).to(self.device) * 2 - 1
-        mask = _stacked(torch, [canvas.mask[None] for canvas in canvases]).to(self.device)
-        pull = torch.tensor([lambda_of(canvas.wish.prompt) for canvas in canvases], device=self.device)
+        draws = [torch.Generator("cpu").manual_seed(area.request.seed % 2**63) for area in areas]
+        photo = _stack(torch, [area.photo.transpose(2, 0, 1) for area in areas]).to(self.device) * 2 - 1
+        mask = _stack(torch, [area.mask[None] for area in areas]).to(self.device)
+        pull = torch.tensor([parse_lambda(area.request.prompt) for area in areas], device=self.device)
 
-        def drawn() -> Any:
+        def draw() -> Any:
             return torch.cat([torch.randn(photo[:1].shape, generator=one) for one in draws]).to(self.device)
 
         with torch.inference_mode():
-            found = self._denoised(photo, mask, pull.view(-1, 1, 1, 1) * math.sqrt(mask[0].numel()) / SIDE, drawn)
-        levels = ((found.clamp(-1, 1) + 1) * 127.5).round().permute(0, 2, 3, 1).cpu().numpy()
-        return [_checked(one) for one in levels]
+            pixels = self._denoise(photo, mask, pull.view(-1, 1, 1, 1) * math.sqrt(mask[0].numel()) / SIDE, draw)
+        levels = ((pixels.clamp(-1, 1) + 1) * 127.5).round().permute(0, 2, 3, 1).cpu().numpy()
+        return [_check_levels(image) for image in levels]
 
-    def _denoised(self, photo: Any, mask: Any, pull: Any, drawn: Any) -> Any:
+    def _denoise(self, photo: Any, mask: Any, pull: Any, draw: Any) -> Any:
         """From the noised background to the painted one; the object never leaves its place."""
         torch = import_extra("torch", "diffusion")
         shares = [share for _, share in self._schedule] + [1.0]
-        noised = math.sqrt(shares[0]) * photo + math.sqrt(1 - shares[0]) * drawn()
-        dtype = dtype_on(self.device, self.options)
+        noised = math.sqrt(shares[0]) * photo + math.sqrt(1 - shares[0]) * draw()
+        dtype = choose_dtype(self.device, self.options)
         predicted = photo
         for (time, share), before in zip(self._schedule, shares[1:], strict=True):
             steps = torch.full((len(photo),), time, device=self.device)
@@ -162,27 +155,29 @@ class PixelPainter(PainterBase):
             predicted = raise_complexity(predicted.clamp(-1, 1), pull * math.sqrt(1 - share)).clamp(-1, 1)
             spread = 1 - share / before
             mean = math.sqrt(before) * spread * predicted + math.sqrt(share / before) * (1 - before) * noised
-            painted = mean / (1 - share) + math.sqrt(spread * (1 - before) / (1 - share)) * drawn()
-            object_there = math.sqrt(before) * photo + math.sqrt(1 - before) * drawn()
+            painted = mean / (1 - share) + math.sqrt(spread * (1 - before) / (1 - share)) * draw()
+            object_there = math.sqrt(before) * photo + math.sqrt(1 - before) * draw()
             noised = mask * painted + (1 - mask) * object_there
         return mask * predicted + (1 - mask) * photo
 
 
-def load_pixels(address: str, found: DiffusersRepository, options: PaintOptions) -> PixelPainter:
+def load_pixel_painter(address: str, repository: DiffusersRepository, options: PaintOptions) -> PixelPainter:
     """The painter over an unconditional model."""
     diffusers = import_extra("diffusers", "diffusion")
     _refuse_unused(address, options)
-    device = device_for(options)
-    with loading(address):
-        inside = {"subfolder": "unet"} if found.is_pipeline else {}
-        network = diffusers.UNet2DModel.from_pretrained(found.place, **inside, **found.options)
-        noise = diffusers.DDPMScheduler.from_pretrained(found.place, subfolder="scheduler", **_revision(found))
-    _check_kind(address, found, network, noise)
+    device = choose_device(options)
+    with report_load_errors(address):
+        inside = {"subfolder": "unet"} if repository.is_pipeline else {}
+        network = diffusers.UNet2DModel.from_pretrained(repository.place, **inside, **repository.options)
+        noise = diffusers.DDPMScheduler.from_pretrained(
+            repository.place, subfolder="scheduler", **_revision(repository)
+        )
+    _check_kind(address, repository, network, noise)
     if not (options.size or network.config.sample_size):
         raise UserError(f"expected --size: '{address}' does not say at which size it was trained")
-    network = network.eval().to(device, dtype_on(device, options))
+    network = network.eval().to(device, choose_dtype(device, options))
     return PixelPainter(
-        name=address, network=network, noise=noise, revision=found.revision, device=device, options=options
+        name=address, network=network, noise=noise, revision=repository.revision, device=device, options=options
     )
 
 
@@ -192,30 +187,32 @@ def _refuse_unused(address: str, options: PaintOptions) -> None:
             raise UserError(f"expected no --{name} with '{address}': a model over pixels is guided by lambda alone")
 
 
-def _check_kind(address: str, found: DiffusersRepository, network: Any, noise: Any) -> None:
+def _check_kind(address: str, repository: DiffusersRepository, network: Any, noise: Any) -> None:
     """Another kind of model would fail in its first step, or paint nothing but noise."""
     config = network.config
     faults = {
-        "one that works on an autoencoder's codes": any(file.startswith(("vae/", "vqvae/")) for file in found.files),
+        "one that works on an autoencoder's codes": any(
+            file.startswith(("vae/", "vqvae/")) for file in repository.files
+        ),
         "one that must be told a class": bool(config.num_class_embeds or config.class_embed_type),
         f"one of {config.in_channels} colours": config.in_channels != 3,
         f"one that predicts {noise.config.prediction_type}": noise.config.prediction_type != "epsilon",
     }
-    for fault in (fault for fault, found_it in faults.items() if found_it):
+    for fault in (fault for fault, present in faults.items() if present):
         raise UserError(
             f"expected an unconditional model over RGB pixels that predicts noise, got '{address}', {fault}"
         )
 
 
-def _revision(found: DiffusersRepository) -> dict[str, str]:
-    return {"revision": found.commit} if found.commit else {}
+def _revision(repository: DiffusersRepository) -> dict[str, str]:
+    return {"revision": repository.commit} if repository.commit else {}
 
 
-def _stacked(torch: Any, planes: Sequence[Any]) -> Any:
+def _stack(torch: Any, planes: Sequence[Any]) -> Any:
     return torch.from_numpy(np.ascontiguousarray(np.stack(planes), np.float32))
 
 
-def _checked(levels: Any) -> Painted:
+def _check_levels(levels: Any) -> Painted:
     if not np.isfinite(levels).all():
         return PaintRefused("the model gave numbers that are not finite; try --precision f32")
     return np.asarray(levels, np.uint8)

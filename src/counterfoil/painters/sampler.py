@@ -1,4 +1,4 @@
-"""Diffusion schedule, solver, blending of known pixels.
+"""The diffusion sampler: its schedule, its solver, and known pixels kept at every step.
 
 The arithmetic is the same for NumPy and for torch: whatever kind of array comes in goes out. Every picture brings its
 own noise, so a picture does not depend on the batch it is painted in.
@@ -50,13 +50,13 @@ def ratios(strength: float, steps: int) -> list[float]:
     return [float(ratio) for ratio in np.linspace(log_ratio(strength), LAST_RATIO, steps)]
 
 
-def resampled(schedule: Sequence[float], times: int) -> list[float]:
+def repeat_steps(schedule: Sequence[float], times: int) -> list[float]:
     """The schedule with every few steps taken `times` times: down, back up in noise, down again."""
-    way = list(schedule[:1])
+    repeated = list(schedule[:1])
     for start in range(0, len(schedule) - 1, SPAN):
         span = list(schedule[start : start + SPAN + 1])
-        way += span[1:] + (times - 1) * span
-    return way
+        repeated += span[1:] + (times - 1) * span
+    return repeated
 
 
 def sample_background(predict: Predict, scene: Scene, schedule: Sequence[float], guide: Guide | None = None) -> Array:
@@ -65,41 +65,41 @@ def sample_background(predict: Predict, scene: Scene, schedule: Sequence[float],
     Where the schedule turns back to a lower ratio, the network is not asked and the picture is made noisier instead.
     """
     signal, noise = levels(schedule[0])
-    noisy = signal * _kept(scene, scene.background) + noise * scene.noise
+    noisy = signal * _keep_known(scene, scene.background) + noise * scene.noise
     clean = earlier = None
     turns = 0
     for place, ratio in enumerate(schedule):
         if place + 1 < len(schedule) and schedule[place + 1] < ratio:
             turns += 1
-            noisy, clean = _noisier(scene, noisy, (ratio, schedule[place + 1]), turns), None
+            noisy, clean = _add_noise(scene, noisy, (ratio, schedule[place + 1]), turns), None
             continue
-        earlier, clean = clean, _seen(predict, scene, noisy, ratio)
+        earlier, clean = clean, _predict_clean(predict, scene, noisy, ratio)
         if guide is not None:
-            clean = _kept(scene, _module(clean).clip(guide(clean, levels(ratio)[1]), -1, 1))
+            clean = _keep_known(scene, _module(clean).clip(guide(clean, levels(ratio)[1]), -1, 1))
         if place + 1 < len(schedule):
-            ahead = clean if earlier is None else _extrapolated(clean, earlier, schedule[place - 1 : place + 2])
-            noisy = _stepped(scene, noisy, ahead, (ratio, schedule[place + 1]))
+            ahead = clean if earlier is None else _extrapolate(clean, earlier, schedule[place - 1 : place + 2])
+            noisy = _step(scene, noisy, ahead, (ratio, schedule[place + 1]))
     return clean
 
 
-def _kept(scene: Scene, picture: Array) -> Array:
+def _keep_known(scene: Scene, picture: Array) -> Array:
     return scene.known * scene.colours + (1 - scene.known) * picture
 
 
-def _seen(predict: Predict, scene: Scene, noisy: Array, ratio: float) -> Array:
+def _predict_clean(predict: Predict, scene: Scene, noisy: Array, ratio: float) -> Array:
     """The clean picture that the network sees in the noisy one."""
     module, (signal, noise) = _module(noisy), levels(ratio)
     planes = module.concatenate([noisy, scene.known * scene.colours, scene.known], 1)
-    return _kept(scene, module.clip(signal * noisy - noise * predict(planes, ratio), -1, 1))
+    return _keep_known(scene, module.clip(signal * noisy - noise * predict(planes, ratio), -1, 1))
 
 
-def _extrapolated(clean: Array, earlier: Array, around: Sequence[float]) -> Array:
+def _extrapolate(clean: Array, earlier: Array, around: Sequence[float]) -> Array:
     """Where the clean picture is heading halfway through the next step, from its last two states."""
     before, now, after = around
     return clean + (clean - earlier) * ((after - now) / (2 * (now - before)))
 
 
-def _stepped(scene: Scene, noisy: Array, clean: Array, step: tuple[float, float]) -> Array:
+def _step(scene: Scene, noisy: Array, clean: Array, step: tuple[float, float]) -> Array:
     """The noisy picture at the next ratio; known pixels get the noise they had from the beginning."""
     (_, noise), (next_signal, next_noise) = (levels(ratio) for ratio in step)
     shrink = math.exp((step[0] - step[1]) / 2)
@@ -108,7 +108,7 @@ def _stepped(scene: Scene, noisy: Array, clean: Array, step: tuple[float, float]
     return scene.known * stays + (1 - scene.known) * moved
 
 
-def _noisier(scene: Scene, noisy: Array, step: tuple[float, float], turn: int) -> Array:
+def _add_noise(scene: Scene, noisy: Array, step: tuple[float, float], turn: int) -> Array:
     """The picture at a lower ratio, as noise would have led to it; known pixels keep the noise they had."""
     (signal, noise), (next_signal, next_noise) = (levels(ratio) for ratio in step)
     share = next_signal / signal

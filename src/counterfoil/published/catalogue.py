@@ -38,7 +38,7 @@ from counterfoil.published.layout_detection import FolderSample
 from counterfoil.published.published_numbers import list_benchmarks, make_published_table
 from counterfoil.published.ximagenet_12 import reader as ximagenet_12_reader
 from counterfoil.published.ximagenet_12 import score as ximagenet_12_score
-from counterfoil.rendering import variant_renderer
+from counterfoil.rendering import make_variant_renderer
 from counterfoil.report.content import PaperTable
 from counterfoil.run_result import Result
 from counterfoil.store.collection import Collection, PicturesById, WorkspaceCollection
@@ -244,7 +244,7 @@ def make_paper_tables(study: Study) -> Sequence[PaperTable]:
 def picture_reader(study: Study) -> PictureLoader:
     """Gives a recorded run's pictures; None where collection or photo is gone."""
     run = study.runs[0]
-    return _collection_reader(run.images) if run.collection else variant_renderer(study)
+    return _collection_reader(run.images) if run.collection else make_variant_renderer(study)
 
 
 def _collection_reader(address: str) -> PictureLoader:

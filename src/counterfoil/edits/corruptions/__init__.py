@@ -1,4 +1,4 @@
-"""ImageNet-C's fifteen corruptions, by name."""
+"""ImageNet-C's fifteen corruptions by the names under which they are registered, in its order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from counterfoil.edits.corruptions.optical_blur import DefocusBlur, GlassBlur, M
 from counterfoil.edits.corruptions.severity import Corruption
 from counterfoil.edits.corruptions.weather import Fog, Frost, Snow
 
-# By the names under which they are registered as edits, in ImageNet-C's order.
 CORRUPTIONS: Mapping[str, type[Corruption]] = {
     "corruption-gaussian-noise": GaussianNoise,
     "corruption-shot-noise": ShotNoise,

@@ -1,4 +1,4 @@
-"""Brightness, contrast, elastic, pixelate, JPEG."""
+"""ImageNet-C's digital corruptions: brightness, contrast, elastic transform, pixelate, JPEG."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import cv2
 import numpy as np
 from PIL import Image
 
-from counterfoil.edits.corruptions.severity import Bytes, Corruption, Floats, in_bands, whole_levels
-from counterfoil.edits.matting import per_channel
+from counterfoil.edits.corruptions.severity import Bytes, Corruption, Floats, truncate_levels, work_in_bands
+from counterfoil.edits.matting import repeat_channels
 
 BRIGHTNESS = (0.1, 0.2, 0.3, 0.4, 0.5)  # added to the value of HSV, of the range from black to white
 CONTRAST = (0.4, 0.3, 0.2, 0.1, 0.05)  # that is left
@@ -23,7 +23,7 @@ QUALITY = (25, 18, 15, 10, 7)
 class Brightness(Corruption):
     """Raise the value of every pixel in HSV, its hue and saturation kept."""
 
-    def corrupted(self, image: Bytes, rng: np.random.Generator) -> Bytes:
+    def corrupt(self, image: Bytes, rng: np.random.Generator) -> Bytes:
         """The brighter picture; black becomes gray."""
         added = 255 * BRIGHTNESS[self.severity - 1]
         values = np.arange(256)
@@ -33,22 +33,22 @@ class Brightness(Corruption):
         def work(band: Bytes) -> Bytes:
             value = np.asarray(cv2.max(cv2.max(band[..., 0], band[..., 1]), band[..., 2]), np.uint8)
             factor = np.asarray(cv2.LUT(value, factors), np.float32)
-            bright = whole_levels(np.asarray(band * per_channel(factor), np.float32))
+            bright = truncate_levels(np.asarray(band * repeat_channels(factor), np.float32))
             bright[value == 0] = int(added)
             return bright
 
-        return in_bands(image, 0, work)
+        return work_in_bands(image, 0, work)
 
 
 @dataclass(frozen=True)
 class ContrastCorruption(Corruption):
     """Draw every channel towards its mean."""
 
-    def corrupted(self, image: Bytes, rng: np.random.Generator) -> Bytes:
+    def corrupt(self, image: Bytes, rng: np.random.Generator) -> Bytes:
         """The flatter picture."""
         left = CONTRAST[self.severity - 1]
         mean = np.array(cv2.mean(image)[:3])
-        table = whole_levels(((np.arange(256)[:, None] - mean) * left + mean).astype(np.float32))
+        table = truncate_levels(((np.arange(256)[:, None] - mean) * left + mean).astype(np.float32))
         return np.asarray(cv2.LUT(image, table[None]), np.uint8)
 
 
@@ -56,16 +56,16 @@ class ContrastCorruption(Corruption):
 class ElasticTransform(Corruption):
     """Push pixels about by a smooth random field."""
 
-    def corrupted(self, image: Bytes, rng: np.random.Generator) -> Bytes:
+    def corrupt(self, image: Bytes, rng: np.random.Generator) -> Bytes:
         """The picture seen through jelly."""
         height, width = image.shape[:2]
-        across, down = (self._field((height, width), rng) for _ in range(2))
+        across, down = (self._draw_field((height, width), rng) for _ in range(2))
         across += np.arange(width, dtype=np.float32)
         down += np.arange(height, dtype=np.float32)[:, None]
         moved = cv2.remap(image, across, down, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REFLECT)
         return np.asarray(moved, np.uint8)
 
-    def _field(self, shape: tuple[int, int], rng: np.random.Generator) -> Floats:
+    def _draw_field(self, shape: tuple[int, int], rng: np.random.Generator) -> Floats:
         """Displacements in pixels."""
         # A wide blur leaves nothing fine: on a grid `step` times as coarse its noise is weaker by as much.
         step = max(1, int(ELASTIC_SIGMA * min(shape) / 4))
@@ -85,7 +85,7 @@ class ElasticTransform(Corruption):
 class Pixelate(Corruption):
     """Reduce the picture and enlarge it again without smoothing."""
 
-    def corrupted(self, image: Bytes, rng: np.random.Generator) -> Bytes:
+    def corrupt(self, image: Bytes, rng: np.random.Generator) -> Bytes:
         """The picture in large pixels."""
         share = PIXELATE[self.severity - 1]
         height, width = image.shape[:2]
@@ -97,13 +97,13 @@ class Pixelate(Corruption):
 class JpegCompression(Corruption):
     """Store the picture as a JPEG of low quality."""
 
-    def corrupted(self, image: Bytes, rng: np.random.Generator) -> Bytes:
+    def corrupt(self, image: Bytes, rng: np.random.Generator) -> Bytes:
         """What comes back out of the file."""
-        return through_jpeg(image, QUALITY[self.severity - 1])
+        return compress_jpeg(image, QUALITY[self.severity - 1])
 
 
-def through_jpeg(image: Bytes, quality: int) -> Bytes:
+def compress_jpeg(image: Bytes, quality: int) -> Bytes:
     """The picture after encoding and decoding; colours at half resolution, as most cameras store them."""
     swapped = cv2.cvtColor(image, cv2.COLOR_RGB2BGR)
-    _, data = cv2.imencode(".jpg", swapped, [cv2.IMWRITE_JPEG_QUALITY, quality])
-    return np.asarray(cv2.imdecode(data, cv2.IMREAD_COLOR_RGB), np.uint8)
+    _, encoded = cv2.imencode(".jpg", swapped, [cv2.IMWRITE_JPEG_QUALITY, quality])
+    return np.asarray(cv2.imdecode(encoded, cv2.IMREAD_COLOR_RGB), np.uint8)

@@ -1,4 +1,4 @@
-"""Gaussian, shot and impulse noise."""
+"""ImageNet-C's noise: Gaussian, shot and impulse."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edits.corruptions.severity import Bytes, Corruption, in_bands
+from counterfoil.edits.corruptions.severity import Bytes, Corruption, work_in_bands
 
 GAUSSIAN_SPREAD = (0.08, 0.12, 0.18, 0.26, 0.38)  # of the range from black to white
 SHOT_PHOTONS = (60, 25, 12, 5, 3)  # that white sends
@@ -25,7 +25,7 @@ FRACTION_BITS = 26
 class GaussianNoise(Corruption):
     """Add noise from a normal distribution, as a sensor does in low light."""
 
-    def corrupted(self, image: Bytes, rng: np.random.Generator) -> Bytes:
+    def corrupt(self, image: Bytes, rng: np.random.Generator) -> Bytes:
         """The picture with a draw added to every value."""
         spread = np.float32(255 * GAUSSIAN_SPREAD[self.severity - 1])
 
@@ -35,17 +35,17 @@ class GaussianNoise(Corruption):
             noise -= np.float32(0.5)  # OpenCV rounds, the release cuts off
             return np.asarray(cv2.add(band, noise, dtype=cv2.CV_8U), np.uint8)
 
-        return in_bands(image, 0, work)
+        return work_in_bands(image, 0, work)
 
 
 @dataclass(frozen=True)
 class ShotNoise(Corruption):
     """Count photons: every value is a draw from the Poisson distribution of its brightness."""
 
-    def corrupted(self, image: Bytes, rng: np.random.Generator) -> Bytes:
+    def corrupt(self, image: Bytes, rng: np.random.Generator) -> Bytes:
         """The picture as counted."""
         photons = SHOT_PHOTONS[self.severity - 1]
-        table = _counts(photons)
+        table = _tabulate_counts(photons)
         levels = np.minimum(np.arange(COLUMNS) * 255 // photons, 255).astype(np.uint8)
 
         def work(band: Bytes) -> Bytes:
@@ -58,7 +58,7 @@ class ShotNoise(Corruption):
             count = np.where(draw < table.keep.take(cell), column.astype(np.uint8), table.other.take(cell))
             return levels.take(count)
 
-        return in_bands(image, 0, work)
+        return work_in_bands(image, 0, work)
 
 
 class _Aliases(NamedTuple):
@@ -69,18 +69,18 @@ class _Aliases(NamedTuple):
 
 
 @lru_cache(maxsize=len(SHOT_PHOTONS))
-def _counts(photons: int) -> _Aliases:
+def _tabulate_counts(photons: int) -> _Aliases:
     """The Poisson distributions of the 256 levels; everything from white upwards is one outcome."""
-    rows = [_aliases(_poisson(level / 255 * photons, photons)) for level in range(256)]
+    rows = [_build_aliases(_poisson_chances(level / 255 * photons, photons)) for level in range(256)]
     return _Aliases(np.concatenate([row.keep for row in rows]), np.concatenate([row.other for row in rows]))
 
 
-def _poisson(mean: float, most: int) -> list[float]:
+def _poisson_chances(mean: float, most: int) -> list[float]:
     chances = [math.exp(-mean) * mean**count / math.factorial(count) for count in range(most)]
     return [*chances, max(0.0, 1 - math.fsum(chances)), *[0.0] * (COLUMNS - most - 1)]
 
 
-def _aliases(chances: list[float]) -> _Aliases:
+def _build_aliases(chances: list[float]) -> _Aliases:
     """Columns of equal height: each holds its own outcome up to `keep` and one other above it."""
     height = [chance * COLUMNS for chance in chances]
     other = list(range(COLUMNS))
@@ -102,14 +102,14 @@ def _aliases(chances: list[float]) -> _Aliases:
 class ImpulseNoise(Corruption):
     """Set some values to black or white, as broken pixels are."""
 
-    def corrupted(self, image: Bytes, rng: np.random.Generator) -> Bytes:
+    def corrupt(self, image: Bytes, rng: np.random.Generator) -> Bytes:
         """The picture with salt and pepper."""
         struck = round(IMPULSE_SHARE[self.severity - 1] * 2**16)
 
         def work(band: Bytes) -> Bytes:
             draw = rng.integers(0, 2**16, band.shape, np.uint16)
-            made = np.where(draw < struck, np.uint8(255), band)
-            made[draw < struck // 2] = 0
-            return made
+            spoilt = np.where(draw < struck, np.uint8(255), band)
+            spoilt[draw < struck // 2] = 0
+            return spoilt
 
-        return in_bands(image, 0, work)
+        return work_in_bands(image, 0, work)

@@ -1,4 +1,4 @@
-"""Defocus, glass, motion and zoom blur."""
+"""ImageNet-C's blurs: defocus, glass, motion and zoom."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edits.corruptions.severity import Bytes, Corruption, Floats, in_bands, whole_levels
+from counterfoil.edits.corruptions.severity import Bytes, Corruption, Floats, truncate_levels, work_in_bands
 
 DEFOCUS = ((3, 3, 0.1), (4, 3, 0.5), (6, 3, 0.5), (8, 3, 0.5), (10, 5, 0.5))  # radius; softening: kernel and sigma
 GLASS = ((0.7, 1, 2), (0.9, 2, 1), (1.0, 2, 3), (1.1, 3, 2), (1.5, 4, 2))  # sigma, farthest step, rounds
@@ -24,7 +24,7 @@ ZOOMS = ((12, 0.01), (16, 0.01), (11, 0.02), (13, 0.02), (11, 0.03))  # how many
 class DefocusBlur(Corruption):
     """Blur by a disc, as a lens out of focus does."""
 
-    def corrupted(self, image: Bytes, rng: np.random.Generator) -> Bytes:
+    def corrupt(self, image: Bytes, rng: np.random.Generator) -> Bytes:
         """The picture through the disc."""
         radius, size, sigma = DEFOCUS[self.severity - 1]
         # The release blurs the disc inside a window of this reach: one that touches its rim loses a little weight.
@@ -34,26 +34,26 @@ class DefocusBlur(Corruption):
         kernel = np.asarray(cv2.GaussianBlur(disc / disc.sum(), (size, size), sigma))
 
         def work(band: Bytes) -> Bytes:
-            return whole_levels(np.asarray(cv2.filter2D(band.astype(np.float32), -1, kernel), np.float32))
+            return truncate_levels(np.asarray(cv2.filter2D(band.astype(np.float32), -1, kernel), np.float32))
 
-        return in_bands(image, reach, work)
+        return work_in_bands(image, reach, work)
 
 
 @dataclass(frozen=True)
 class GlassBlur(Corruption):
     """Move pixels to and fro at random between two blurs, as frosted glass does."""
 
-    def corrupted(self, image: Bytes, rng: np.random.Generator) -> Bytes:
+    def corrupt(self, image: Bytes, rng: np.random.Generator) -> Bytes:
         """The picture behind the glass."""
         sigma, step, rounds = GLASS[self.severity - 1]
-        image = _gaussian(image, sigma)
+        image = _blur_gaussian(image, sigma)
         for _ in range(rounds):
             down, right = rng.integers(-step, step, (2, *image.shape[:2]), np.int8)
-            image = image.reshape(-1, 3)[shuffled(down, right, step)].reshape(image.shape)
-        return _gaussian(image, sigma)
+            image = image.reshape(-1, 3)[shuffle_sources(down, right, step)].reshape(image.shape)
+        return _blur_gaussian(image, sigma)
 
 
-def shuffled(down: NDArray[np.int8], right: NDArray[np.int8], step: int) -> NDArray[np.int32]:
+def shuffle_sources(down: NDArray[np.int8], right: NDArray[np.int8], step: int) -> NDArray[np.int32]:
     """Where each pixel's colour comes from when, from the last pixel to the first, each takes that of another.
 
     In the release a swap, but of views on one array: the first half undoes the second, and a copy remains. Pixels that
@@ -75,36 +75,38 @@ def shuffled(down: NDArray[np.int8], right: NDArray[np.int8], step: int) -> NDAr
     return np.asarray(source, np.int32)
 
 
-def _gaussian(image: Bytes, sigma: float) -> Bytes:
+def _blur_gaussian(image: Bytes, sigma: float) -> Bytes:
     radius = int(4 * sigma + 0.5)
     size = (2 * radius + 1, 2 * radius + 1)
 
     def work(band: Bytes) -> Bytes:
         soft = cv2.GaussianBlur(band.astype(np.float32), size, sigma, borderType=cv2.BORDER_REPLICATE)
-        return whole_levels(np.asarray(soft, np.float32))
+        return truncate_levels(np.asarray(soft, np.float32))
 
-    return in_bands(image, radius, work)
+    return work_in_bands(image, radius, work)
 
 
 @dataclass(frozen=True)
 class MotionBlur(Corruption):
     """Smear the picture along a line, at most 45 degrees from level, as a moving camera does."""
 
-    def corrupted(self, image: Bytes, rng: np.random.Generator) -> Bytes:
+    def corrupt(self, image: Bytes, rng: np.random.Generator) -> Bytes:
         """The picture with a trail behind every point."""
         radius, sigma = MOTION[self.severity - 1]
         angle = float(rng.uniform(-MOST_DEGREES, MOST_DEGREES))
         halo = 2 * radius + 1
-        return in_bands(image, halo, lambda band: whole_levels(smeared(band.astype(np.float32), radius, sigma, angle)))
+        return work_in_bands(
+            image, halo, lambda band: truncate_levels(smear(band.astype(np.float32), radius, sigma, angle))
+        )
 
 
-def smeared(planes: Floats, radius: int, sigma: float, angle: float) -> Floats:
+def smear(planes: Floats, radius: int, sigma: float, angle: float) -> Floats:
     """A trail of `2 * radius + 1` steps whose weights fall off as half a Gaussian; the border goes on as it ends."""
     weights = np.exp(-(np.arange(2 * radius + 1) ** 2) / (2 * sigma**2))
     turn = math.radians(angle)
     trail: defaultdict[tuple[int, int], float] = defaultdict(float)
     for distance, weight in enumerate(weights / weights.sum()):
-        trail[_halves_down(distance * math.sin(turn)), _halves_down(distance * math.cos(turn))] += float(weight)
+        trail[_round_half_down(distance * math.sin(turn)), _round_half_down(distance * math.cos(turn))] += float(weight)
     reach = 2 * radius
     wide = np.asarray(cv2.copyMakeBorder(planes, reach, reach, reach, reach, cv2.BORDER_REPLICATE))
     height, width = planes.shape[:2]
@@ -115,7 +117,7 @@ def smeared(planes: Floats, radius: int, sigma: float, angle: float) -> Floats:
     return total
 
 
-def _halves_down(value: float) -> int:
+def _round_half_down(value: float) -> int:
     """The nearest whole number, the lower one of two."""
     return math.ceil(value - 0.5)
 
@@ -124,17 +126,17 @@ def _halves_down(value: float) -> int:
 class ZoomBlur(Corruption):
     """Average the picture with enlargements of itself, as zooming during exposure does."""
 
-    def corrupted(self, image: Bytes, rng: np.random.Generator) -> Bytes:
+    def corrupt(self, image: Bytes, rng: np.random.Generator) -> Bytes:
         """The mean of all zooms; the picture itself counts twice, as in the release."""
         count, step = ZOOMS[self.severity - 1]
         total = 2.0 * image.astype(np.float32)
         for i in range(1, count):
-            cv2.accumulate(np.asarray(enlarged(image, 1 + i * step), np.uint8), total)
+            cv2.accumulate(np.asarray(enlarge_middle(image, 1 + i * step), np.uint8), total)
         total /= np.float32(count + 1)
-        return whole_levels(total)
+        return truncate_levels(total)
 
 
-def enlarged(plane: Bytes | Floats, factor: float) -> NDArray[Any]:
+def enlarge_middle(plane: Bytes | Floats, factor: float) -> NDArray[Any]:
     """The middle of the plane at `factor` times its size, cut to the plane's own from the upper left."""
     size = plane.shape[:2]
     inner = [math.ceil(length / factor) for length in size]
@@ -143,5 +145,4 @@ def enlarged(plane: Bytes | Floats, factor: float) -> NDArray[Any]:
     steps = [(part - 1) / max(1, round(part * factor) - 1) for part in inner]
     matrix = np.array([[steps[1], 0, first[1]], [0, steps[0], first[0]]])
     flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
-    made = cv2.warpAffine(plane, matrix, (size[1], size[0]), flags=flags, borderMode=cv2.BORDER_REPLICATE)
-    return np.asarray(made)
+    return np.asarray(cv2.warpAffine(plane, matrix, size[::-1], flags=flags, borderMode=cv2.BORDER_REPLICATE))

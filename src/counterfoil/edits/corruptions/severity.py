@@ -1,4 +1,4 @@
-"""Base of corruptions: severity, whole picture."""
+"""The base of all corruptions: a severity from 1 to 5, applied to the whole picture."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edits.edit_protocol import Edit, Supplied, kebab
+from counterfoil.edits.edit_protocol import Edit, Supplied, to_kebab
+from counterfoil.edits.matting import repeat_channels
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import Unusable, UserError
 from counterfoil.types import Attribute, Picture
@@ -35,15 +36,10 @@ class Corruption(Edit):
         if self.severity not in SEVERITIES:
             raise UserError(f"severity: expected 1, 2, 3, 4 or 5, got {self.severity}")
 
-    @property
-    def level(self) -> str:
-        """The severity: "3"."""
-        return str(self.severity)
-
     @classmethod
     def describe(cls, level: str) -> str:
         """What was done at this level, as the subject of a sentence."""
-        return cls.describe_named(kebab(cls.__name__), level)
+        return cls.describe_named(to_kebab(cls.__name__), level)
 
     @staticmethod
     def describe_named(name: str, level: str) -> str:
@@ -56,28 +52,37 @@ class Corruption(Edit):
         height, width = subject.picture.alpha.shape
         if min(height, width) < SMALLEST_SIDE:
             raise Unusable(f"the picture has {width} x {height} pixels, a corruption needs {SMALLEST_SIDE} each way")
-        return Picture(self.corrupted(subject.picture.image, rng), subject.picture.alpha.copy())
+        return Picture(self.corrupt(subject.picture.image, rng), subject.picture.alpha.copy())
 
     @abstractmethod
-    def corrupted(self, image: Bytes, rng: np.random.Generator) -> Bytes:
+    def corrupt(self, image: Bytes, rng: np.random.Generator) -> Bytes:
         """The spoilt pixels."""
 
 
-def in_bands(image: Bytes, halo: int, work: Callable[[Bytes], Bytes]) -> Bytes:
+def work_in_bands(image: Bytes, halo: int, work: Callable[[Bytes], Bytes]) -> Bytes:
     """What `work` makes of the picture, done by bands of rows that see `halo` rows more on either side."""
     height, width = image.shape[:2]
     rows = max(BAND_PIXELS // width, 4 * halo, 1)
     if height <= rows:
         return work(image)
-    result = np.empty_like(image)
+    bands = np.empty_like(image)
     for top in range(0, height, rows):
         first = max(0, top - halo)
-        done = work(image[first : top + rows + halo])
-        result[top : top + rows] = done[top - first : top - first + rows]
-    return result
+        bands[top : top + rows] = work(image[first : top + rows + halo])[top - first : top - first + rows]
+    return bands
 
 
-def whole_levels(values: Floats) -> Bytes:
+def add_layer(image: Bytes, layer: Floats, prepare: Callable[[Bytes], Floats]) -> Bytes:
+    """The prepared picture plus a layer of levels, (height, width), done by bands of rows."""
+    total = np.empty_like(image)
+    rows = max(1, BAND_PIXELS // image.shape[1])
+    for top in range(0, len(image), rows):
+        band = slice(top, top + rows)
+        total[band] = truncate_levels(prepare(image[band]) + repeat_channels(layer[band]))
+    return total
+
+
+def truncate_levels(values: Floats) -> Bytes:
     """Levels cut off below the point, as in the release; what exceeds the range is its end."""
     # OpenCV rounds, in one pass: nearly half a level less makes that a cut. Nearly, so that a 7 that came out as
     # 6.99999 stays a 7.

@@ -1,4 +1,4 @@
-"""Frost drawn by rule; snow, frost and fog."""
+"""ImageNet-C's weather: snow, frost (drawn, not photographed) and fog."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edits.corruptions.optical_blur import enlarged, smeared
-from counterfoil.edits.corruptions.severity import Bytes, Corruption, whole_levels
-from counterfoil.edits.matting import per_channel
+from counterfoil.edits.corruptions.optical_blur import enlarge_middle, smear
+from counterfoil.edits.corruptions.severity import Bytes, Corruption, add_layer
+from counterfoil.edits.matting import repeat_channels
 
-SIDE = 640  # pixels of a pane; larger pictures get it enlarged
+SIDE = 640  # pixels of a layer of frost; larger pictures get it enlarged
 SUBPIXEL_BITS = 4
 
 Floats = NDArray[np.float32]
@@ -22,7 +22,7 @@ Reals = NDArray[np.float64]
 
 
 class FrostLayer(NamedTuple):
-    """How one pane looks; the means and spreads are those of the frost in ImageNet-C's pictures."""
+    """How one layer of frost looks; the means and spreads are those of the frost in ImageNet-C's pictures."""
 
     mean: tuple[int, int, int]  # red, green, blue
     spread: tuple[int, int, int]
@@ -32,7 +32,7 @@ class FrostLayer(NamedTuple):
     cloud: float  # weight of the cloudy ground
 
 
-PANES = (
+FROST_LAYERS = (
     FrostLayer((78, 149, 166), (27, 16, 15), 2500, 60, 0.10, 3.0),
     FrostLayer((201, 205, 214), (21, 22, 23), 9000, 70, 0.22, 0.7),
     FrostLayer((201, 205, 214), (21, 22, 23), 6000, 100, 0.16, 0.7),
@@ -41,27 +41,27 @@ PANES = (
 )
 
 
-@lru_cache(maxsize=len(PANES))
-def frost_layer(number: int) -> NDArray[np.uint8]:
-    """The pane, (SIDE, SIDE, 3), the same one every time."""
-    about = PANES[number]
+@lru_cache(maxsize=len(FROST_LAYERS))
+def draw_frost(number: int) -> NDArray[np.uint8]:
+    """The layer of this number, (SIDE, SIDE, 3), the same one every time."""
+    about = FROST_LAYERS[number]
     rng = np.random.default_rng(number)
-    ice = _crystals(about, rng)
-    tone = _scaled(_scaled(ice) + np.float32(about.cloud) * _scaled(_cloud(rng)))
+    ice = _draw_crystals(about, rng)
+    tone = _standardise(_standardise(ice) + np.float32(about.cloud) * _standardise(_draw_cloud(rng)))
     # A second, weaker cloud per channel: thick ice is whiter than thin.
-    tints = np.dstack([_scaled(tone + np.float32(0.05) * _scaled(_cloud(rng))) for _ in range(3)])
+    tints = np.dstack([_standardise(tone + np.float32(0.05) * _standardise(_draw_cloud(rng))) for _ in range(3)])
     colours = tints * np.array(about.spread, np.float32) + np.array(about.mean, np.float32)
     texture = np.asarray(np.clip(np.rint(colours), 0, 255), np.uint8)
     texture.flags.writeable = False
     return texture
 
 
-def _crystals(about: FrostLayer, rng: np.random.Generator) -> Floats:
+def _draw_crystals(about: FrostLayer, rng: np.random.Generator) -> Floats:
     """Tapering shards, later ones over earlier ones, each with a bright ridge; they lean with their surroundings."""
     count = about.crystals
     feet = rng.uniform(-20, SIDE + 20, (count, 2))
     columns, rows = np.clip(feet, 0, SIDE - 1).astype(int).T
-    lean = _scaled(_cloud(rng))[rows, columns] * 1.5
+    lean = _standardise(_draw_cloud(rng))[rows, columns] * 1.5
     angles = lean + rng.normal(0, 0.5, count) + rng.integers(0, 3, count) * np.pi / 3  # ice grows in six directions
     lengths = about.length * rng.uniform(0.15, 1, count) ** 2
     along = np.stack([np.cos(angles), np.sin(angles)], axis=1) * lengths[:, None]
@@ -69,19 +69,19 @@ def _crystals(about: FrostLayer, rng: np.random.Generator) -> Floats:
     shards = np.stack([feet + aside, feet + along, feet - aside, feet], axis=1)
     grays = np.clip(rng.normal(120, 45, count), 10, 250)
     canvas = np.full((SIDE, SIDE), 110, np.uint8)
-    _draw(canvas, np.rint(shards * 2**SUBPIXEL_BITS).astype(np.int32), grays, grays + rng.uniform(20, 90, count))
+    _draw_shards(canvas, np.rint(shards * 2**SUBPIXEL_BITS).astype(np.int32), grays, grays + rng.uniform(20, 90, count))
     grain = rng.standard_normal(canvas.shape, np.float32) * np.float32(18)
     return np.asarray(cv2.GaussianBlur(canvas, (0, 0), 0.45) + grain, np.float32)
 
 
-def _draw(canvas: NDArray[np.uint8], shards: NDArray[np.int32], grays: Reals, ridges: Reals) -> None:
+def _draw_shards(canvas: NDArray[np.uint8], shards: NDArray[np.int32], grays: Reals, ridges: Reals) -> None:
     """Each shard given by two corners with its tip between, then its foot."""
     for corners, gray, ridge in zip(shards, grays.tolist(), ridges.tolist(), strict=True):
         cv2.fillConvexPoly(canvas, corners[:3], gray, cv2.LINE_AA, SUBPIXEL_BITS)
         cv2.line(canvas, corners[3].tolist(), corners[1].tolist(), min(ridge, 255.0), 1, cv2.LINE_AA, SUBPIXEL_BITS)
 
 
-def _cloud(rng: np.random.Generator) -> Floats:
+def _draw_cloud(rng: np.random.Generator) -> Floats:
     """Noise of all sizes, the coarse ones strongest."""
     total = np.zeros((SIDE, SIDE), np.float32)
     for power in range(2, 8):
@@ -90,7 +90,7 @@ def _cloud(rng: np.random.Generator) -> Floats:
     return total
 
 
-def _scaled(plane: Floats) -> Floats:
+def _standardise(plane: Floats) -> Floats:
     """The plane at mean 0 and spread 1."""
     return np.asarray((plane - plane.mean()) / max(float(plane.std()), 1e-6), np.float32)
 
@@ -124,44 +124,39 @@ SNOW = (
 class Snow(Corruption):
     """Let streaks of snow fall before a whitened scene."""
 
-    def corrupted(self, image: Bytes, rng: np.random.Generator) -> Bytes:
+    def corrupt(self, image: Bytes, rng: np.random.Generator) -> Bytes:
         """The whitened picture plus flakes, and the same flakes turned half round."""
         about = SNOW[self.severity - 1]
-        flakes = _flakes(image.shape[:2], about, rng)
+        flakes = _draw_flakes(image.shape[:2], about, rng)
         both = np.asarray(flakes + flakes[::-1, ::-1], np.float32)
-        result = np.empty_like(image)
-        rows = max(1, 2**21 // image.shape[1])
-        for top in range(0, len(image), rows):
-            part = slice(top, top + rows)
-            result[part] = whole_levels(_whitened(image[part], about.kept) + per_channel(both[part]))
-        return result
+        return add_layer(image, both, lambda band: _whiten(band, about.kept))
 
 
-def _flakes(shape: tuple[int, int], about: _Snowfall, rng: np.random.Generator) -> Floats:
+def _draw_flakes(shape: tuple[int, int], about: _Snowfall, rng: np.random.Generator) -> Floats:
     """Flakes in levels 0..255, (height, width)."""
     # Only the middle of the noise is ever seen enlarged: elsewhere none is drawn.
     layer = np.zeros(shape, np.float32)
-    inner = [slice(*_middle(length, about.flake)) for length in shape]
+    inner = [slice(*_middle_slice(length, about.flake)) for length in shape]
     size = (inner[0].stop - inner[0].start, inner[1].stop - inner[1].start)
     layer[inner[0], inner[1]] = rng.standard_normal(size, np.float32) * np.float32(about.spread)
     layer[inner[0], inner[1]] += np.float32(about.mean)
-    layer = np.asarray(enlarged(layer, about.flake), np.float32)
+    layer = np.asarray(enlarge_middle(layer, about.flake), np.float32)
     layer = np.where(layer < about.threshold, np.float32(0), np.minimum(layer, np.float32(1)))
     angle = float(rng.uniform(*STEEPEST))
-    return np.asarray(np.rint(smeared(layer, about.radius, about.sigma, angle) * np.float32(255)), np.float32)
+    return np.asarray(np.rint(smear(layer, about.radius, about.sigma, angle) * np.float32(255)), np.float32)
 
 
-def _middle(length: int, factor: float) -> tuple[int, int]:
+def _middle_slice(length: int, factor: float) -> tuple[int, int]:
     part = -int(-length // factor)
     first = (length - part) // 2
     return first, first + part
 
 
-def _whitened(image: Bytes, kept: float) -> Floats:
+def _whiten(image: Bytes, kept: float) -> Floats:
     """Colours mixed with the brighter of themselves and a bright gray of the same lightness."""
     colours = image.astype(np.float32)
     bright = np.asarray(cv2.cvtColor(colours, cv2.COLOR_RGB2GRAY)) * np.float32(1.5) + np.float32(127.5)
-    white = np.asarray(cv2.max(colours, per_channel(bright)))
+    white = np.asarray(cv2.max(colours, repeat_channels(bright)))
     return np.asarray(cv2.addWeighted(colours, kept, white, 1 - kept, 0), np.float32)
 
 
@@ -169,10 +164,10 @@ def _whitened(image: Bytes, kept: float) -> Floats:
 class Frost(Corruption):
     """Lay frost over the picture; ours is drawn, not photographed."""
 
-    def corrupted(self, image: Bytes, rng: np.random.Generator) -> Bytes:
-        """The picture through one of five frosted panes, a random part of it."""
+    def corrupt(self, image: Bytes, rng: np.random.Generator) -> Bytes:
+        """The picture through one of five layers of frost, a random part of it."""
         own, frost = FROST[self.severity - 1]
-        texture = frost_layer(int(rng.integers(len(PANES))))
+        texture = draw_frost(int(rng.integers(len(FROST_LAYERS))))
         height, width = image.shape[:2]
         scale = max(1.0, height / texture.shape[0], width / texture.shape[1])
         if scale > 1:
@@ -188,37 +183,32 @@ class Frost(Corruption):
 class Fog(Corruption):
     """Lay fog of uneven thickness over the picture and stretch the range to what it was."""
 
-    def corrupted(self, image: Bytes, rng: np.random.Generator) -> Bytes:
+    def corrupt(self, image: Bytes, rng: np.random.Generator) -> Bytes:
         """The picture plus fog, scaled down again."""
         thickness, decay = FOG[self.severity - 1]
         height, width = image.shape[:2]
         side = 1 << (max(height, width, 3) - 1).bit_length()
-        fog = plasma(min(side, FINEST_FOG), decay, rng)
+        fog = draw_plasma(min(side, FINEST_FOG), decay, rng)
         if side > FINEST_FOG:
             fog = np.asarray(cv2.resize(fog, (side, side), interpolation=cv2.INTER_LINEAR), np.float32)
         brightest = max(int(image.max()), 1) / 255
         share = brightest / (brightest + thickness)
         layer = fog[:height, :width] * np.float32(255 * thickness * share)
-        result = np.empty_like(image)
-        rows = max(1, 2**21 // width)
-        for top in range(0, height, rows):
-            part = slice(top, top + rows)
-            result[part] = whole_levels(image[part] * np.float32(share) + per_channel(layer[part]))
-        return result
+        return add_layer(image, layer, lambda band: band * np.float32(share))
 
 
-def plasma(side: int, decay: float, rng: np.random.Generator) -> Floats:
+def draw_plasma(side: int, decay: float, rng: np.random.Generator) -> Floats:
     """A cloud from 0 to 1 that meets itself at its edges: squares halved again and again, with less noise each time."""
     cloud = np.zeros((1, 1), np.float32)
     noise = 100.0
     while len(cloud) < side:
-        cloud = _finer(cloud, noise * noise, rng)
+        cloud = _refine(cloud, noise * noise, rng)
         noise /= decay
     cloud -= cloud.min()
     return cloud / max(float(cloud.max()), 1e-6)
 
 
-def _finer(corners: Floats, noise: float, rng: np.random.Generator) -> Floats:
+def _refine(corners: Floats, noise: float, rng: np.random.Generator) -> Floats:
     """Twice as many points each way: middles from four corners, then edges from two corners and two middles."""
     count = len(corners)
     wobble = rng.random((3, count, count), np.float32) * np.float32(2 * noise) - np.float32(noise)
