@@ -213,7 +213,7 @@ def test_the_examples_of_each_kind_keep_the_contracts(tmp_path: Path, monkeypatc
         "from counterfoil.painters.painter_loaders import load_painter\n"
         "print(cf.check_source(open_source('npz:photos.npz', None)))\n"
         "cf.check_model(cf.load_model('brightness:night,day'), list(images.astype(np.uint8)))\n"
-        "wishes = [cf.Wish('a cat', '', 5), cf.Wish('a dog', '', 6)]\n"
+        "wishes = [cf.PaintRequest('a cat', '', 5), cf.PaintRequest('a dog', '', 6)]\n"
         "print(cf.check_painter(load_painter('noise:16', 'pictures'), wishes))\n"
     )
     done = python(code, folder)
@@ -232,7 +232,7 @@ def test_the_examples_of_each_kind_keep_the_contracts(tmp_path: Path, monkeypatc
         ("[counterfoil.sources]\nbad = broken:fails\n", "open_source('bad:x', None)", "ZeroDivisionError"),
         ("[counterfoil.sources]\nbad = broken:lost\n", "open_source('bad:x', None)", "to be its address, got 'else'"),
         ("[counterfoil.painters]\nbad = broken:fails\n", "load_painter('bad:x', 'pictures')", "ZeroDivisionError"),
-        ("[counterfoil.painters]\nbad = broken:nothing\n", "load_painter('bad:x', 'pictures')", "`paint(wishes)`"),
+        ("[counterfoil.painters]\nbad = broken:nothing\n", "load_painter('bad:x', 'pictures')", "`paint(requests)`"),
     ],
 )
 def test_faults_of_another_package_are_said_in_one_line(tmp_path: Path, entries: str, code: str, message: str) -> None:

@@ -7,11 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from counterfoil import Edit, Needs, Picture, Resolution, Subject, Supplied, UserError
 from counterfoil.edits.cutout import cover
-from counterfoil.edits.edit_protocol import Edit, Needs, Resolution, Supplied
-from counterfoil.edits.subject import Subject
-from counterfoil.errors import UserError
-from counterfoil.types import Picture
 
 
 @dataclass(frozen=True)
@@ -25,11 +22,6 @@ class BackgroundStripes(Edit):
     def __post_init__(self) -> None:
         if self.width < 1:
             raise UserError(f"expected stripes of at least 1 pixel, got {self.width}")
-
-    @property
-    def level(self) -> str:
-        """The stripes' width in pixels."""
-        return str(self.width)
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Paste the object; where the stripes begin is drawn."""
@@ -49,25 +41,20 @@ class PhotoOverlay(Edit):
     surrogate: str = "embedded:efficientnet-lite0"
 
     @property
-    def level(self) -> str:
-        """The share of the other photo: "0.3"."""
-        return f"{self.strength:g}"
-
-    @property
     def needs(self) -> Needs:
         """Several photos of other classes, and the model that chooses among them."""
         return Needs(donor="other", candidates=self.candidates, surrogate=self.surrogate)
 
     def resolve(self, subject: Subject, supplied: Supplied) -> Resolution:
         """Take the photo that leaves the true label the least probability."""
-        images = [self._mixed(subject, donor).image for donor in supplied.donors]
+        images = [self._mix(subject, donor).image for donor in supplied.donors]
         return Resolution(self, donor=int(np.argmin(supplied.true_scores(images))))
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Mix in the photo that was chosen."""
-        return self._mixed(subject, supplied.donor)
+        return self._mix(subject, supplied.donor)
 
-    def _mixed(self, subject: Subject, donor: Subject) -> Picture:
+    def _mix(self, subject: Subject, donor: Subject) -> Picture:
         overlay = cover(donor.picture.image, subject.picture.alpha.shape)
         mixed = (1 - self.strength) * subject.background + self.strength * overlay
         return subject.on_background(np.rint(mixed).astype(np.uint8))
