@@ -213,8 +213,8 @@ def test_the_examples_of_each_kind_keep_the_contracts(tmp_path: Path, monkeypatc
         "from counterfoil.painters.painter_loaders import load_painter\n"
         "print(cf.check_source(open_source('npz:photos.npz', None)))\n"
         "cf.check_model(cf.load_model('brightness:night,day'), list(images.astype(np.uint8)))\n"
-        "wishes = [cf.PaintRequest('a cat', '', 5), cf.PaintRequest('a dog', '', 6)]\n"
-        "print(cf.check_painter(load_painter('noise:16', 'pictures'), wishes))\n"
+        "requests = [cf.PaintRequest('a cat', '', 5), cf.PaintRequest('a dog', '', 6)]\n"
+        "print(cf.check_painter(load_painter('noise:16', 'pictures'), requests))\n"
     )
     done = python(code, folder)
     assert done.stdout.split() == ["4", "2"], done.stderr

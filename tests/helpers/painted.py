@@ -23,16 +23,16 @@ class WordPainter:
     settings = {"steps": 3}  # noqa: RUF012
     digest = "words-1"
 
-    def paint(self, wishes: Sequence[PaintRequest]) -> list[Painted]:
-        return [self.one(wish) for wish in wishes]
+    def paint(self, requests: Sequence[PaintRequest]) -> list[Painted]:
+        return [self.one(request) for request in requests]
 
-    def one(self, wish: PaintRequest) -> Painted:
-        if "fire" in wish.prompt:
+    def one(self, request: PaintRequest) -> Painted:
+        if "fire" in request.prompt:
             return PaintRefused("held back")
-        if "sky" in wish.prompt:
+        if "sky" in request.prompt:
             return np.zeros((SIDE, SIDE, 3), np.uint8)
-        height, width = (SIDE, SIDE) if wish.around is None else wish.around.alpha.shape
-        return drawn(f"{wish.prompt}|{wish.negative}|{wish.seed}", (height, width))
+        height, width = (SIDE, SIDE) if request.around is None else request.around.alpha.shape
+        return drawn(f"{request.prompt}|{request.negative}|{request.seed}", (height, width))
 
 
 class KilledPainter(WordPainter):
@@ -40,13 +40,13 @@ class KilledPainter(WordPainter):
 
     calls = 0
 
-    def paint(self, wishes: Sequence[PaintRequest]) -> list[Painted]:
+    def paint(self, requests: Sequence[PaintRequest]) -> list[Painted]:
         self.calls += 1
         mark = Path(os.environ["COUNTERFOIL_TEST_MARK"])
         if self.calls == 3 and not mark.exists():
             mark.touch()
             os.kill(os.getpid(), signal.SIGKILL)
-        return super().paint(wishes)
+        return super().paint(requests)
 
 
 class PlainPainter:
@@ -55,8 +55,8 @@ class PlainPainter:
     def __init__(self, side: int) -> None:
         self.side = side
 
-    def paint(self, wishes: Sequence[PaintRequest]) -> list[Painted]:
-        return [np.zeros((self.side, self.side, 3), np.uint8) for _ in wishes]
+    def paint(self, requests: Sequence[PaintRequest]) -> list[Painted]:
+        return [np.zeros((self.side, self.side, 3), np.uint8) for _ in requests]
 
 
 def drawn(text: str, shape: tuple[int, int]) -> NDArray[np.uint8]:

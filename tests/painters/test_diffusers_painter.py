@@ -172,7 +172,7 @@ def test_a_background_is_painted_at_the_size_of_the_photo(models: Path, kind: st
     asked = [PaintRequest("a beach", "", seed, picture) for seed, picture in enumerate(around)]
     found = pictures(painter(models / kind, "backgrounds", batch_size=3).paint(asked))
     assert [one.shape[:2] for one in found] == [(40, 60), (60, 40), (40, 60)]
-    alone = [pictures(painter(models / kind, "backgrounds").paint([wish]))[0] for wish in asked]
+    alone = [pictures(painter(models / kind, "backgrounds").paint([request]))[0] for request in asked]
     assert all(same(first, second) for first, second in zip(found, alone, strict=True))
 
 

@@ -30,23 +30,23 @@ class FailingPainter:
 
     calls = 0
 
-    def paint(self, wishes: Sequence[PaintRequest]) -> list[Any]:
+    def paint(self, requests: Sequence[PaintRequest]) -> list[Any]:
         self.calls += 1
         if self.calls > 1:
             raise ZeroDivisionError("no paint\nleft")
-        return [np.full((8, 8, 3), 9, np.uint8) for _ in wishes]
+        return [np.full((8, 8, 3), 9, np.uint8) for _ in requests]
 
 
 class StrangePainter:
-    """Gives one and the same thing for every wish."""
+    """Gives one and the same thing for every request."""
 
     settings: Any = {}  # noqa: RUF012
 
     def __init__(self, given: object) -> None:
         self.given = given
 
-    def paint(self, wishes: Sequence[PaintRequest]) -> list[Any]:
-        return [self.given] * len(wishes)
+    def paint(self, requests: Sequence[PaintRequest]) -> list[Any]:
+        return [self.given] * len(requests)
 
 
 def failing() -> FailingPainter:
@@ -98,16 +98,16 @@ def test_a_painter_that_raises_is_told_in_one_line_and_what_is_finished_is_kept(
     chosen = Selection(("backpack",), values=("beach", "wood"))
     job = GenerationConfig(
         recipe="imagenet-d",
-        painter="python:test_paint_python:failing",
+        painter="python:test_python_painter:failing",
         selection=chosen,
         options=PaintOptions(batch_size=1),
     )
     with pytest.raises(cf.UserError) as error:
         generate_pictures(job, tmp_path)
     told = (
-        "python:test_paint_python:failing failed at the prompt 'a backpack in the beach': ZeroDivisionError: no paint"
+        "python:test_python_painter:failing failed at the prompt 'a backpack in the beach': ZeroDivisionError: no paint"
     )
-    assert str(error.value).startswith(f"{told} left (test_paint_python.py, line ")
+    assert str(error.value).startswith(f"{told} left (test_python_painter.py, line ")
     assert str(error.value).endswith("what is finished is kept")
     assert len(list((tmp_path / "pictures").rglob("*.png"))) == 1
 
@@ -115,16 +115,16 @@ def test_a_painter_that_raises_is_told_in_one_line_and_what_is_finished_is_kept(
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("floats", "expected an array of dtype uint8 and shape (height, width, 3) or a Refusal from"),
+        ("floats", "expected an array of dtype uint8 and shape (height, width, 3) or a PaintRefused from"),
         ("floats", "got one of dtype float32 and shape (3, 8, 8)"),
         ("words", "got an object of type str"),
         ("unsettled", "expected `settings` and `environment` of"),
-        ("broken", "RuntimeError: the weights are gone (test_paint_python.py, line"),
+        ("broken", "RuntimeError: the weights are gone (test_python_painter.py, line"),
     ],
 )
 def test_what_a_painter_gives_wrongly_is_named(name: str, said: str) -> None:
     with pytest.raises(cf.UserError) as error:
-        load_painter(f"python:test_paint_python:{name}", "pictures").paint([PaintRequest("a cat", "", 0)])
+        load_painter(f"python:test_python_painter:{name}", "pictures").paint([PaintRequest("a cat", "", 0)])
     assert said in str(error.value)
 
 
