@@ -118,7 +118,7 @@ def fit_logistic(
     statsmodels = import_extra("statsmodels.api", "stats")
     groups = {"groups": np.unique(photo, return_inverse=True)[1]}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of a fit that does not converge, and of levels that cannot be told apart
+        warnings.simplefilter("ignore")  # of a fit that does not converge, and of levels that cannot be separated
         try:
             model = statsmodels.Logit(correct.astype(float), design.matrix)
             fit = model.fit(disp=0, cov_type="cluster", cov_kwds=groups)
