@@ -230,7 +230,7 @@ def test_the_page_tells_answers_reasons_preprocessing_and_command() -> None:
 def test_both_places_say_which_test_makes_an_attribute_significant() -> None:
     words = " ".join(re.sub(r"<[^>]*>", "", render_page(content())).split())
     assert "Points lost by each attribute at its costliest edit" in words
-    assert "Its mean over all edits stands side by side; the two can differ." in words
+    assert "The mean over all edits is in Models compared; the two can differ." in words
     assert "bold: that mean is significant after Holm's correction (What was found tests the costliest" in words
 
 
@@ -360,7 +360,7 @@ def test_a_picture_has_one_card_with_every_models_answers() -> None:
 def test_a_photo_that_is_not_at_hand_leaves_its_answers() -> None:
     bare = [replace(row, original=None, edited=None) for row in content().examples]
     page = render_page(replace(content(), examples=bare))
-    assert page.count("The photo is not at hand.") == 4
+    assert page.count("The photo is not available.") == 4
     assert "goldfish 40" in page
     assert "<img" not in page
 

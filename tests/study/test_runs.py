@@ -77,7 +77,7 @@ def test_pictures_are_made_again_from_the_photos_and_only_if_they_are_the_same(f
     shutil.copytree(finished / "background", bare, ignore=shutil.ignore_patterns("thumbnails"))
     counterfoil("report", bare, "--out", tmp_path / "whole")
     whole = (tmp_path / "whole" / "report.html").read_text()
-    assert "not at hand" not in whole
+    assert "not available" not in whole
     before = (finished / "background" / "report.html").read_text()
     assert whole.count("data:image/jpeg") == before.count("data:image/jpeg")
     about = json.loads((bare / "summary.json").read_text())
@@ -85,7 +85,7 @@ def test_pictures_are_made_again_from_the_photos_and_only_if_they_are_the_same(f
     about["run"] |= {"images": str(elsewhere), "masks": str(masks)}
     (bare / "summary.json").write_text(json.dumps(about))
     counterfoil("report", bare, "--out", tmp_path / "without")
-    assert "not at hand" in (tmp_path / "without" / "report.html").read_text()
+    assert "not available" in (tmp_path / "without" / "report.html").read_text()
 
 
 def test_several_runs_make_one_comparison(finished: Path, tmp_path: Path) -> None:

@@ -2,43 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Iterator, Sequence
 
 from counterfoil.report.accuracy_findings import describe_accuracies, with_accuracies
+from counterfoil.report.content import ReportContent
 from counterfoil.report.drop_findings import Finding, describe_drops
 from counterfoil.report.words import SURROGATE_MEANING
-from counterfoil.statistics.accuracy import GroupAccuracy
-from counterfoil.statistics.contrasts import Contrast
-from counterfoil.study.runs import DropKey, find_surrogates
-from counterfoil.types import Drop, Run
+from counterfoil.study.runs import Study, find_surrogates
 
 
-class Summarised(Protocol):
-    """What findings are drawn from: a study, or the content of its page."""
-
-    @property
-    def run(self) -> Run:
-        """The record of the run."""
-
-    @property
-    def drops(self) -> Sequence[Drop]:
-        """What each edit costs each model."""
-
-    @property
-    def accuracies(self) -> Sequence[GroupAccuracy]:
-        """How often each model is right on a collection's pictures."""
-
-    @property
-    def contrasts(self) -> Sequence[Contrast]:
-        """How far every two models lie apart."""
-
-    @property
-    def detectable_drops(self) -> Mapping[DropKey, float]:
-        """How large a drop may be in each row without being noticed."""
-
-
-def write_headline(study: Summarised) -> tuple[Finding, ...]:
+def write_headline(study: Study | ReportContent) -> tuple[Finding, ...]:
     """The findings of each model, surrogates marked before theirs, then what tells the models apart."""
     surrogates = find_surrogates(study.run)
     if study.accuracies and not any(row.n for row in study.drops):
