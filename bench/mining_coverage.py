@@ -21,15 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.mining.balanced_selection import MinedAnswers, MiningSelection
-from counterfoil.mining.estimates import (
-    estimate_biases,
-    estimate_curves,
-    estimate_families,
-    estimate_transfers,
-    list_groups,
-)
+from counterfoil.mining.estimates import estimate_families, estimate_transfers
+from counterfoil.mining.mining_config import MiningConfig
 from counterfoil.mining.rules import AnswerMatrix, Rule, apply_rule
-from counterfoil.mining.surrogate_answers import AskedModel, MiningConfig, SurrogateAnswers
+from counterfoil.mining.surrogate_answers import AskedModel, SurrogateAnswers
+from counterfoil.mining.surrogate_groups import estimate_biases, estimate_curves, list_groups
 from counterfoil.statistics.intervals import Estimate, estimate
 from counterfoil.statistics.shares import PhotoCounts, estimate_share, mean_share, pooled_share, share_change
 from counterfoil.study.predictions import Predictions

@@ -9,21 +9,11 @@ from numpy.typing import NDArray
 from statsmodels.stats.proportion import proportion_confint
 
 from counterfoil.errors import UserError
-from counterfoil.mining.estimates import cross_fit_bias, trace_curves
-from counterfoil.mining.rules import (
-    AnswerMatrix,
-    Rule,
-    apply_rule,
-    apply_to_groups,
-    balance_group,
-    balance_groups,
-    count_per_setting,
-    find_common_answer,
-    guess_family,
-    list_subsets,
-    measure_spread,
-    repeats_common_answer,
-)
+from counterfoil.mining.balanced_selection import balance_group, balance_groups
+from counterfoil.mining.estimates import find_common_answer, measure_spread, repeats_common_answer
+from counterfoil.mining.mining_config import guess_family
+from counterfoil.mining.rules import AnswerMatrix, Rule, apply_rule, apply_to_groups, count_per_setting
+from counterfoil.mining.surrogate_groups import cross_fit_bias, list_subsets, trace_curves
 from counterfoil.statistics.accuracy import clustered_wilson
 from counterfoil.statistics.shares import PhotoCounts
 

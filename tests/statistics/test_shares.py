@@ -9,8 +9,8 @@ import pytest
 from numpy.typing import NDArray
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
 
-from counterfoil.mining.estimates import cross_fit_bias, trace_curves
-from counterfoil.mining.rules import AnswerMatrix, Rule, list_subsets
+from counterfoil.mining.rules import AnswerMatrix, Rule
+from counterfoil.mining.surrogate_groups import cross_fit_bias, list_subsets, trace_curves
 from counterfoil.statistics.intervals import RateBounds, jackknife_interval, score_interval
 from counterfoil.statistics.shares import (
     PhotoCounts,

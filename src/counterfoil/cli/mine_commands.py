@@ -12,8 +12,8 @@ from counterfoil.cli.shared_options import chosen_options, model_options, worker
 from counterfoil.cli.terminal_output import command_line, print_models
 from counterfoil.errors import UserError
 from counterfoil.mining.miner import run_mining
+from counterfoil.mining.mining_config import MiningConfig
 from counterfoil.mining.rules import Rule, RuleKind
-from counterfoil.mining.surrogate_answers import MiningConfig
 from counterfoil.report.words import pluralize
 
 _WITH: dict[RuleKind, str] = {

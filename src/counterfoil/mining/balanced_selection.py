@@ -1,17 +1,23 @@
-"""Candidates kept: rule, then balance; selection with the answers behind it."""
+"""The kept pictures of a workspace: chosen by the rule, then balanced over classes and attributes."""
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
-from counterfoil.mining.rules import AnswerMatrix, Rule, apply_rule, balance_group, balance_groups, count_per_setting
-from counterfoil.mining.surrogate_answers import AskedModel, MiningConfig, SurrogateAnswers
+from counterfoil.mining.mining_config import Balance, MiningConfig
+from counterfoil.mining.rules import AnswerMatrix, Rule, apply_rule, count_per_setting
+from counterfoil.mining.surrogate_answers import AskedModel, SurrogateAnswers
 from counterfoil.statistics.intervals import Estimate
 from counterfoil.statistics.shares import PhotoCounts, estimate_share, pooled_share
+
+Group = TypeVar("Group", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -101,6 +107,28 @@ def _balance(asked: SurrogateAnswers, chosen: NDArray[np.bool_], job: MiningConf
     kept = np.array([e.variant.id in wanted for e in asked.candidates], bool)
     over = {"class": "class", "attribute": "attribute", "both": "class and attribute"}[job.balance]
     return kept, f"; balanced, at most {most} of each {over}"
+
+
+def balance_groups(groups: Mapping[str, Group], most: int | None = None) -> tuple[list[str], int]:
+    """The ids kept when every group may have `most` (the smallest group's number), and that number.
+
+    Which go is settled by the hash of the id, so that it depends on nothing else: the same picture wins again.
+    """
+    members: dict[Group, list[str]] = {}
+    for name, group in groups.items():
+        members.setdefault(group, []).append(name)
+    limit = most or min((len(names) for names in members.values()), default=0)
+    chosen = {name for names in members.values() for name in sorted(names, key=_hash_id)[:limit]}
+    return [name for name in groups if name in chosen], limit
+
+
+def balance_group(balance: Balance, label: str, attribute: str) -> tuple[str, ...]:
+    """What a picture is balanced by: its class, its attribute, or both together."""
+    return {"class": (label,), "attribute": (attribute,), "both": (label, attribute)}[balance]
+
+
+def _hash_id(name: str) -> str:
+    return hashlib.sha256(name.encode()).hexdigest()
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
-"""Examples of kept pictures; confusions on kept pictures; mining from workspace to kept pictures.
+"""Mining from a workspace to its kept pictures.
 
-workspace -> ask surrogates and targets -> choose -> count -> mined.json, mining.json, mining.csv, mining.html
+workspace -> ask surrogates and targets -> select -> estimate -> mined.json, mining.json, mining.csv, mining.html
 """
 
 from __future__ import annotations
@@ -21,22 +21,26 @@ from counterfoil.labels.label_space import match_label_space
 from counterfoil.mining.balanced_selection import MinedAnswers, select_pictures
 from counterfoil.mining.estimates import (
     count_classes,
-    estimate_biases,
-    estimate_curves,
     estimate_families,
     estimate_models,
-    estimate_size_yields,
     estimate_spreads,
     estimate_transfers,
     estimate_wrong_answers,
     estimate_yields,
-    list_groups,
 )
+from counterfoil.mining.mining_config import MiningConfig
 from counterfoil.mining.mining_page import render_mining
 from counterfoil.mining.mining_results import Candidate, MiningContent, render_mining_csv, render_mining_json
 from counterfoil.mining.mining_words import describe_mining
-from counterfoil.mining.rules import MOST_SURROGATES_FOR_ALL, count_per_setting
-from counterfoil.mining.surrogate_answers import AskedModel, MiningConfig, SurrogateAnswers, ask_models
+from counterfoil.mining.rules import count_per_setting
+from counterfoil.mining.surrogate_answers import AskedModel, SurrogateAnswers, ask_models
+from counterfoil.mining.surrogate_groups import (
+    MOST_SURROGATES_FOR_ALL,
+    estimate_biases,
+    estimate_curves,
+    estimate_size_yields,
+    list_groups,
+)
 from counterfoil.report.words import join_words, pluralize
 from counterfoil.run_result import ExecutionPlan
 from counterfoil.statistics.answers import Details

@@ -1,4 +1,4 @@
-"""Curves by number of surrogates; HTML page of mining."""
+"""mining.html: the page of mining, with its charts of transfer and of curves by number of surrogates."""
 
 from __future__ import annotations
 

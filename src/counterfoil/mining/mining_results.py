@@ -1,4 +1,4 @@
-"""Content of the mining report; mining as JSON and CSV."""
+"""The numbers of mining as records, and the files that list them: mining.json and mining.csv."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias
 
-from counterfoil.mining.rules import Spread
 from counterfoil.report.csv_tables import to_csv
 from counterfoil.statistics.intervals import Estimate
 from counterfoil.study.examples import Example
@@ -95,6 +94,17 @@ class SelectionBias(NamedTuple):
     bias: Estimate  # points
     adjusted: Estimate  # points, less what targets lose from the one set to the other
     pictures_of_others: int
+
+
+class Spread(NamedTuple):
+    """How evenly pictures spread over groups; a group that has none counts as a group."""
+
+    groups: int  # among the candidates
+    filled: int  # with a kept picture
+    evenness: float  # entropy over the most there could be: 1 even, 0 all in one group; NaN with one group
+    effective: float  # how many equal groups would have the same entropy
+    gini: float  # 0 even, towards 1 all in one group
+    largest: float  # share of the pictures in the largest group
 
 
 class SpreadRow(NamedTuple):

@@ -1,4 +1,4 @@
-"""Mining in sentences."""
+"""The findings of mining as sentences, for the terminal and the page."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ def describe_transfer(row: Transfer) -> str:
     who = f"{row.name} ({row.family}, {kin})"
     if not row.failing.n:
         return f"{who} has no answer to what is kept that could be scored."
-    told = f"{who} fails on {format_percent(row.failing)} of what is kept, "
+    sentence = f"{who} fails on {format_percent(row.failing)} of what is kept, "
     if row.more.value == row.more.value:
-        told += f"against {format_number(row.base.value)} % of all candidates: {format_points(row.more)} more"
+        sentence += f"against {format_number(row.base.value)} % of all candidates: {format_points(row.more)} more"
     else:
-        told += "which is every candidate: there is nothing to compare with"
+        sentence += "which is every candidate: there is nothing to compare with"
     if row.lost.n and row.lost.value == row.lost.value:
-        told += f"; where it has the original right, on {format_percent(row.lost)}"
-    return told + "."
+        sentence += f"; where it has the original right, on {format_percent(row.lost)}"
+    return sentence + "."
 
 
 def describe_curve(curves: Sequence[Curve]) -> Iterator[str]:
@@ -64,21 +64,21 @@ def describe_curve(curves: Sequence[Curve]) -> Iterator[str]:
     who = "targets" if targets else "surrogates that were left out of choosing"
     sizes = sorted({point.size for curve in shown for point in curve.points})
     means = {size: _mean_accuracy(shown, size) for size in sizes}
-    told = [f"{format_number(mean)} % for {size}" for size, mean in means.items() if mean == mean]
-    if told:
-        yield f"By the number of surrogates that choose together, {who} are right on {join_words(told)}."
+    shares = [f"{format_number(mean)} % for {size}" for size, mean in means.items() if mean == mean]
+    if shares:
+        yield f"By the number of surrogates that choose together, {who} are right on {join_words(shares)}."
 
 
 def describe_bias(row: SelectionBias) -> str:
     """How much of a surrogate's low accuracy is selection."""
-    told = (
+    sentence = (
         f"{row.model} is right on {format_number(row.chosen_by_all.value)} % of what all surrogates chose and on "
-        f"{format_number(row.chosen_by_others.value)} % of what the others chose: choosing costs it "
-        f"{format_points(row.bias)}"
+        f"{format_number(row.chosen_by_others.value)} % of what the others chose: choosing costs it"
+        f" {format_points(row.bias)}"
     )
     if row.adjusted.value == row.adjusted.value:
-        told += f", {format_points(row.adjusted)} adjusted for how hard the two sets are to the targets"
-    return told + "."
+        sentence += f", {format_points(row.adjusted)} adjusted for how hard the two sets are to the targets"
+    return sentence + "."
 
 
 def _describe_spread(content: MiningContent) -> Iterator[str]:
@@ -93,6 +93,6 @@ def _describe_spread(content: MiningContent) -> Iterator[str]:
 
 
 def _mean_accuracy(curves: Sequence[Curve], size: int) -> float:
-    found = [point.accuracy.value for curve in curves for point in curve.points if point.size == size]
-    known = [value for value in found if value == value]
+    values = [point.accuracy.value for curve in curves for point in curve.points if point.size == size]
+    known = [value for value in values if value == value]
     return sum(known) / len(known) if known else float("nan")

@@ -1,4 +1,4 @@
-"""Prompt templates compared by shared failures; prompt comparison as text and JSON.
+"""Prompt templates compared: how often mining and people keep their pictures, and how diverse these are.
 
 Templates are the `edit` of painted pictures; edits of photos are compared in the same way.
 """

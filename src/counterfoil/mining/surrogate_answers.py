@@ -1,16 +1,15 @@
-"""Answers of surrogates and targets; mining configuration checked at the door.
+"""The answers of surrogates and targets to the pictures of a workspace.
 
 Every model has a run folder of its own below WORKSPACE/mining/run, named by the model, the workspace's pictures and the
-way of loading: a target that is added later is the only one to be asked.
+options of loading: a target that is added later is the only one to be asked.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -18,8 +17,8 @@ from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
 from counterfoil.evaluation import EvaluationConfig, run_evaluation
-from counterfoil.mining.rules import AnswerMatrix, Balance, Rule, guess_family
-from counterfoil.models.model_options import ModelOptions
+from counterfoil.mining.mining_config import MiningConfig
+from counterfoil.mining.rules import AnswerMatrix
 from counterfoil.run_result import ExecutionPlan, Result
 from counterfoil.statistics.answers import encode_labels
 from counterfoil.store.collection import WorkspaceCollection
@@ -28,50 +27,6 @@ from counterfoil.store.prediction_tables import make_table_name
 from counterfoil.store.workspace import Workspace
 from counterfoil.study.predictions import DETAIL_COLUMNS, Predictions
 from counterfoil.types import Skipped, StoredVariant
-
-
-@dataclass(frozen=True, kw_only=True)
-class MiningConfig:
-    """The whole configuration of mining."""
-
-    workspace: Path
-    surrogates: tuple[str, ...]  # model addresses
-    targets: tuple[str, ...] = ()
-    rule: Rule = field(default_factory=Rule)
-    balance: Balance | None = None
-    most_per_group: int | None = None  # pictures of a group where balanced; None for the smallest group's number
-    families: Mapping[str, str] = field(default_factory=dict)  # by address, where the address does not tell
-    classes: str | None = None
-    options: ModelOptions = field(default_factory=ModelOptions)
-    workers: int | None = None
-    batch_size: int = 16
-    command: str = ""
-
-    def __post_init__(self) -> None:
-        self.rule.check(len(self.surrogates))
-        for role, names in (("surrogate", self.surrogates), ("target", self.targets)):
-            if len(set(names)) < len(names):
-                raise UserError(f"expected each {role} once, got {', '.join(names)}")
-        both = sorted(set(self.surrogates) & set(self.targets))
-        if both:
-            raise UserError(
-                f"expected targets that had no say in the choice, but {both[0]} is a surrogate too; drop it from one"
-            )
-        self._check_balance()
-        strangers = sorted(set(self.families) - {*self.surrogates, *self.targets})
-        if strangers:
-            raise UserError(f"expected --family NAME=ADDRESS with the address of a model, got '{strangers[0]}'")
-
-    def _check_balance(self) -> None:
-        if self.most_per_group is not None and self.balance is None:
-            raise UserError("expected --balance with --most-per-group, got none; give --balance class")
-        if self.most_per_group is not None and self.most_per_group < 1:
-            raise UserError(f"expected at least 1 picture per group, got {self.most_per_group}")
-
-    def family(self, address: str) -> str:
-        """The family of a model: as told, else as its address says."""
-        return self.families.get(address) or guess_family(address)
-
 
 EXCLUDED_ATTRIBUTES = frozenset({"original", "control", "presence"})  # nothing was changed, or there is nothing to see
 

@@ -1,0 +1,97 @@
+"""The configuration of mining, checked before any model is asked, and the family of a model by its address."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from counterfoil.errors import UserError
+from counterfoil.mining.rules import Rule
+from counterfoil.models.model_options import ModelOptions
+
+Balance: TypeAlias = Literal["class", "attribute", "both"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MiningConfig:
+    """The whole configuration of mining."""
+
+    workspace: Path
+    surrogates: tuple[str, ...]  # model addresses
+    targets: tuple[str, ...] = ()
+    rule: Rule = field(default_factory=Rule)
+    balance: Balance | None = None
+    most_per_group: int | None = None  # pictures of a group where balanced; None for the smallest group's number
+    families: Mapping[str, str] = field(default_factory=dict)  # by address, where the address does not tell
+    classes: str | None = None
+    options: ModelOptions = field(default_factory=ModelOptions)
+    workers: int | None = None
+    batch_size: int = 16
+    command: str = ""
+
+    def __post_init__(self) -> None:
+        self.rule.check(len(self.surrogates))
+        for role, names in (("surrogate", self.surrogates), ("target", self.targets)):
+            if len(set(names)) < len(names):
+                raise UserError(f"expected each {role} once, got {', '.join(names)}")
+        both = sorted(set(self.surrogates) & set(self.targets))
+        if both:
+            raise UserError(
+                f"expected targets that had no say in the choice, but {both[0]} is a surrogate too; drop it from one"
+            )
+        self._check_balance()
+        strangers = sorted(set(self.families) - {*self.surrogates, *self.targets})
+        if strangers:
+            raise UserError(f"expected --family NAME=ADDRESS with the address of a model, got '{strangers[0]}'")
+
+    def _check_balance(self) -> None:
+        if self.most_per_group is not None and self.balance is None:
+            raise UserError("expected --balance with --most-per-group, got none; give --balance class")
+        if self.most_per_group is not None and self.most_per_group < 1:
+            raise UserError(f"expected at least 1 picture per group, got {self.most_per_group}")
+
+    def family(self, address: str) -> str:
+        """The family of a model: as told, else as its address says."""
+        return self.families.get(address) or guess_family(address)
+
+
+_FAMILIES = (
+    ("CLIP", r"clip|siglip|align"),
+    ("vision-language model", r"llava|minigpt|qwen|gpt|blip|gemma|internvl|idefics|pixtral|^vlm\b|^https?:"),
+    ("ConvNeXt", r"convnext"),
+    ("EfficientNet", r"efficientnet|effnet"),
+    ("MobileNet", r"mobilenet|mobileone|mobilevit"),
+    ("PP-LCNet", r"lcnet"),
+    ("Swin", r"swin"),
+    ("DINO", r"dino"),
+    ("MAE", r"\bmae\b|_mae"),
+    ("BEiT", r"beit|eva0?2"),
+    ("DeiT", r"deit|cait"),
+    ("ViT", r"vit"),
+    ("Mixer", r"mixer|resmlp"),
+    ("DenseNet", r"densenet"),
+    ("RegNet", r"regnet"),
+    ("Inception", r"inception|xception|googlenet"),
+    ("VGG", r"vgg"),
+    ("AlexNet", r"alexnet"),
+    ("SqueezeNet", r"squeezenet"),
+    ("ShuffleNet", r"shufflenet"),
+    ("ResNet", r"res(net|next|nest)|seresnet|\bbit\b"),
+)  # the first that fits: a CLIP with a ViT inside is a CLIP
+
+
+_FOLDERS = re.compile(r"[^:]*[/\\](?=[^:/\\]+\.(?:csv|onnx|parquet|pt|pth|py|safetensors)(?::|$))", re.IGNORECASE)
+
+
+def guess_family(address: str) -> str:
+    """The family that the address names, or the letters its last part begins with; folders of a file say nothing."""
+    lowered = _FOLDERS.sub("", address).lower()
+    for name, pattern in _FAMILIES:
+        if re.search(pattern, lowered):
+            return name
+    last = re.split(r"[/:\\]", address.rstrip("/"))[-1]
+    letters = re.match(r"[A-Za-z]+", last)
+    return letters[0] if letters else address
