@@ -269,7 +269,8 @@ class Endpoint:
         return UserError(
             f"expected the endpoint to take requests, but it answered {status}"
             f" {httpx2.codes.get_reason_phrase(status)}{addition}; check the URL, the key in"
-            f" {self._settings.key_name} and the model's name, then run the same command again: what is answered is kept"
+            f" {self._settings.key_name} and the model's name, then run the same command again:"
+            " what is answered is kept"
         )
 
 

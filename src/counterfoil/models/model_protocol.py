@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.store.prediction_tables import RANKS
-from counterfoil.types import Model, Prediction, Preprocessing, Usage, Variant
+from counterfoil.types import Model, Prediction, Usage, Variant
 
 
 class ModelBase:
@@ -88,75 +89,20 @@ class ModelWrapper(ModelBase):
 
     model: Model
 
-    @property
-    def name(self) -> str:
-        """The model's."""
-        return self.model.name
-
-    @property
-    def labels(self) -> Sequence[str]:
-        """The model's."""
-        return self.model.labels
-
-    @property
-    def preprocessing(self) -> Preprocessing | None:
-        """The model's."""
-        return self.model.preprocessing
-
-    @property
-    def digest(self) -> str:
-        """The model's."""
-        return self.model.digest
-
-    @property
-    def details(self) -> tuple[object, ...]:
-        """The model's."""
-        return self.model.details
-
-    @property
-    def identity(self) -> str:
-        """The model's."""
-        return self.model.identity
-
-    @property
-    def device(self) -> str:
-        """The model's."""
-        return self.model.device
-
-    @property
-    def parameters(self) -> int | None:
-        """The model's."""
-        return self.model.parameters
-
-    @property
-    def prepared_by(self) -> str:
-        """The model's."""
-        return self.model.prepared_by
-
-    @property
-    def scoring(self) -> str:
-        """The model's."""
-        return self.model.scoring
-
-    @property
-    def note(self) -> str:
-        """The model's."""
-        return self.model.note
-
-    @property
-    def usage(self) -> Usage | None:
-        """The model's."""
-        return self.model.usage
-
-    @property
-    def retryable(self) -> bool:
-        """The model's."""
-        return self.model.retryable
-
-    @property
-    def gives_scores(self) -> bool:
-        """The model's."""
-        return self.model.gives_scores
+    name = property(attrgetter("model.name"))
+    labels = property(attrgetter("model.labels"))
+    preprocessing = property(attrgetter("model.preprocessing"))
+    digest = property(attrgetter("model.digest"))
+    details = property(attrgetter("model.details"))
+    identity = property(attrgetter("model.identity"))
+    device = property(attrgetter("model.device"))
+    parameters = property(attrgetter("model.parameters"))
+    prepared_by = property(attrgetter("model.prepared_by"))
+    scoring = property(attrgetter("model.scoring"))
+    note = property(attrgetter("model.note"))
+    usage = property(attrgetter("model.usage"))
+    retryable = property(attrgetter("model.retryable"))
+    gives_scores = property(attrgetter("model.gives_scores"))
 
     def __call__(self, images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
         """The model's probabilities, (len(images), len(labels))."""

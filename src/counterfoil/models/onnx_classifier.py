@@ -23,7 +23,7 @@ from onnxruntime.capi import onnxruntime_pybind11_state as faults
 from counterfoil.assets.onnx_session import open_onnx_session, read_graph
 from counterfoil.errors import UserError
 from counterfoil.models.model_options import Precision, Runtime
-from counterfoil.models.model_protocol import ModelBase
+from counterfoil.models.model_protocol import ModelBase, ModelWrapper
 from counterfoil.models.preprocessing import Preparation, prepare_input
 from counterfoil.models.weight_files import check_file
 from counterfoil.plugins import import_extra
@@ -33,39 +33,23 @@ from counterfoil.types import Model, Preprocessing
 COMPARED = 256  # pictures asked twice; enough to see a percent of changed answers
 
 
-def _make_counter() -> Any:
-    """Pictures compared and answers changed, counted by threads and by forked processes alike."""
-    return multiprocessing.Array("q", 2)
-
-
 @dataclass(frozen=True)
-class ComparedClassifier(ModelBase):
+class ComparedClassifier(ModelWrapper):
     """Answers in reduced precision and counts how many top-1 answers that changed."""
 
-    reduced: Model
+    model: Model  # in reduced precision
     exact: Model
     precision: str
-    _counted: Any = field(default_factory=_make_counter, repr=False, compare=False)
+    # pictures compared and answers changed, counted by threads and by forked processes alike
+    _counted: Any = field(default_factory=partial(multiprocessing.Array, "q", 2), repr=False, compare=False)
+
+    details = ModelBase.details
+    identity = ModelBase.identity  # of the name, which says the precision
 
     @property
     def name(self) -> str:
         """The address, and the precision it runs in."""
-        return f"{self.reduced.name} ({self.precision})"
-
-    @property
-    def labels(self) -> Sequence[str]:
-        """The name of each column."""
-        return self.reduced.labels
-
-    @property
-    def preprocessing(self) -> Preprocessing | None:
-        """What is done to a picture before the network sees it."""
-        return self.reduced.preprocessing
-
-    @property
-    def digest(self) -> str:
-        """Hash of the weights in full precision."""
-        return self.reduced.digest
+        return f"{self.model.name} ({self.precision})"
 
     @property
     def note(self) -> str:
@@ -73,14 +57,9 @@ class ComparedClassifier(ModelBase):
         compared, changed = self._counted
         return f"{self.precision} changed {changed} of {compared} top-1 answers against f32"
 
-    @property
-    def device(self) -> str:
-        """Where the model runs."""
-        return self.reduced.device
-
     def __call__(self, images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
         """Probabilities, (len(images), len(labels))."""
-        scores = self.reduced(images)
+        scores = self.model(images)
         if images and self._counted[0] < COMPARED:
             changed = int((scores.argmax(1) != self.exact(images).argmax(1)).sum())
             with self._counted.get_lock():
