@@ -24,8 +24,8 @@ def decide(workspace: Workspace, edit: str, kept: Collection[int], undecided: Co
         variant = stored.variant
         if variant.edit == edit and variant.level != "0.05":
             photo = int(str(variant.sample_id)[5:8])
-            told = "undecided" if photo in undecided else "yes" if photo in kept else "no"
-            rows.append(Decision(variant.id, told == "yes", {"seen": {told: 3}}, {"seen": told}))
+            answer = "undecided" if photo in undecided else "yes" if photo in kept else "no"
+            rows.append(Decision(variant.id, answer == "yes", {"seen": {answer: 3}}, {"seen": answer}))
     workspace.keep_verified(
         VerificationResult(
             rule="majority",
@@ -103,16 +103,16 @@ def test_where_people_keep_everything_nothing_changes(tmp_path: Path) -> None:
     for found in (row.accuracy_change, row.drop_change):
         assert found.value == 0
         assert found.ci_low < 0 < found.ci_high  # of other photos people might drop some
-    told = next(line for line in measure_effect(workspace).lines if line.startswith(f"{target}, all"))
-    assert told.endswith("25.0 % with it (n = 8): nothing changes on these photos.")
+    line = next(row for row in measure_effect(workspace).lines if row.startswith(f"{target}, all"))
+    assert line.endswith("25.0 % with it (n = 8): nothing changes on these photos.")
 
 
 def test_where_people_keep_nothing_that_is_said_once(tmp_path: Path) -> None:
     workspace, _, target = mined(tmp_path)
     decide(workspace, "background-swap", kept=[])
-    told = measure_effect(workspace).lines
-    assert f"{target}, all: accuracy 25.0 % without verification (n = 8), none with it, since none is kept." in told
-    assert not any("fewer than" in line or "–" in line for line in told)
+    lines = measure_effect(workspace).lines
+    assert f"{target}, all: accuracy 25.0 % without verification (n = 8), none with it, since none is kept." in lines
+    assert not any("fewer than" in line or "–" in line for line in lines)
 
 
 def test_mined_pictures_that_wait_for_a_decision_are_counted(tmp_path: Path) -> None:

@@ -52,9 +52,9 @@ def test_people_who_press_anything_are_warned_of_and_what_the_controls_say_is_ke
     with hosted(workspace, questions_file(tmp_path, control_share=0.5, lease_minutes=60)) as site:
         for name in ("Ada", "Ben", "Cy"):
             press_anything(site.annotator(name), name)
-    told = command("decide", workspace, "--fewest", 2)
-    assert told.exit_code == 0, told.output
-    warnings = [line for line in told.output.splitlines() if line.startswith("WARNING: ")]
+    done = command("decide", workspace, "--fewest", 2)
+    assert done.exit_code == 0, done.output
+    warnings = [line for line in done.output.splitlines() if line.startswith("WARNING: ")]
     assert "--least-seconds 0.5" in warnings[-1]
     assert "median 0.20 s, 0.20 s, 0.20 s per picture" in warnings[-1]
     assert any("may be no better than chance (Krippendorff's alpha" in line for line in warnings)
@@ -85,7 +85,7 @@ def test_people_with_a_few_controls_each_are_judged_together() -> None:
 
 
 @pytest.mark.parametrize(
-    ("record", "alpha_low", "told"),
+    ("record", "alpha_low", "warning"),
     [
         (
             AnnotatorRecord(answers=100, controls=10, controls_right=6, repeats=5, repeats_same=5, median_seconds=2.0),
@@ -104,10 +104,10 @@ def test_people_with_a_few_controls_each_are_judged_together() -> None:
         ),
     ],
 )
-def test_each_doubt_is_one_sentence(record: AnnotatorRecord, alpha_low: float, told: str) -> None:
+def test_each_doubt_is_one_sentence(record: AnnotatorRecord, alpha_low: float, warning: str) -> None:
     found = find_quality_warnings([record], {"seen": {"krippendorff_alpha_low": alpha_low}})
     assert len(found) == 1
-    assert found[0].startswith(told)
+    assert found[0].startswith(warning)
     left_out = AnnotatorRecord(
         answers=100, controls=10, controls_right=0, repeats=0, repeats_same=0, median_seconds=0.1, counted=False
     )
@@ -120,7 +120,7 @@ def test_agreement_over_few_pictures_says_why_it_has_no_interval_and_knows_no_ne
     none = {
         f"{name}{end}": math.nan for name in ("fleiss_kappa", "krippendorff_alpha") for end in ("", "_low", "_high")
     }
-    told = list(
+    lines = list(
         describe_decisions(
             VerificationResult(
                 rule="majority",
@@ -135,8 +135,8 @@ def test_agreement_over_few_pictures_says_why_it_has_no_interval_and_knows_no_ne
             0,
         )
     )
-    assert "percent 50.00 (no interval), Cohen's kappa 0.00 (no interval), Fleiss' kappa –," in told[2]
-    assert [line.split(":")[0].strip() for line in told[3:]] == ["–", "no interval"]
+    assert "percent 50.00 (no interval), Cohen's kappa 0.00 (no interval), Fleiss' kappa –," in lines[2]
+    assert [line.split(":")[0].strip() for line in lines[3:]] == ["–", "no interval"]
 
 
 def test_a_picture_that_was_overwritten_is_not_shown_and_not_decided_on(workspace: Path, tmp_path: Path) -> None:

@@ -198,7 +198,7 @@ def test_a_database_of_a_later_version_is_refused(url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "told"),
+    ("url", "message"),
     [
         ("mysql://somewhere/name", "sqlite or postgresql"),
         ("nonsense", "a database URL such as"),
@@ -212,8 +212,8 @@ def test_a_database_of_a_later_version_is_refused(url: str) -> None:
         ("sqlite:///:memory:", "expected a file"),
     ],
 )
-def test_a_database_that_cannot_be_used_is_one_line_without_the_password(url: str, told: str) -> None:
-    with pytest.raises(UserError, match=told) as refused:
+def test_a_database_that_cannot_be_used_is_one_line_without_the_password(url: str, message: str) -> None:
+    with pytest.raises(UserError, match=message) as refused:
         open_database(url)
     assert "\n" not in str(refused.value)
     assert "hidden" not in str(refused.value)

@@ -39,7 +39,7 @@ def edited(workspace: Path) -> list[str]:
     return [row.variant.id for row in pictures if row.variant.attribute not in ("original", "control")]
 
 
-def taken_in(workspace: Path, content: object) -> str:
+def import_answers(workspace: Path, content: object) -> str:
     """What `import` says of a JSON file, or the one line that refuses it."""
     path = workspace.parent / "answers.json"
     path.write_text(content if isinstance(content, str) else json.dumps(content))
@@ -77,8 +77,8 @@ def offline(workspace: Path, **changed: object) -> dict[str, Any]:
 
 @pytest.mark.parametrize("time", [BEYOND_THE_CALENDAR, "0001-01-01T00:00:00+23:59", "0001-01-01", "yesterday"])
 def test_a_time_that_no_calendar_holds_spoils_no_later_command(workspace: Path, time: str) -> None:
-    assert "1 answers imported" in taken_in(workspace, offline(workspace, time=time))
-    assert "1 answers imported" in taken_in(workspace, label_studio(edited(workspace)[0], created_at=time))
+    assert "1 answers imported" in import_answers(workspace, offline(workspace, time=time))
+    assert "1 answers imported" in import_answers(workspace, label_studio(edited(workspace)[0], created_at=time))
     assert "answers: " in told_by("status", workspace)
     assert told_by("export", workspace, "--out", workspace.parent / "out.csv")
 
@@ -86,24 +86,24 @@ def test_a_time_that_no_calendar_holds_spoils_no_later_command(workspace: Path, 
 @pytest.mark.parametrize("seconds", [float("nan"), float("inf"), -1, 10**400, "soon", [1]])
 def test_a_span_of_time_that_is_none_is_refused(workspace: Path, seconds: object) -> None:
     for content in (offline(workspace, seconds=seconds), label_studio(edited(workspace)[0], lead_time=seconds)):
-        assert "expected a number of at least 0" in taken_in(workspace, content)
+        assert "expected a number of at least 0" in import_answers(workspace, content)
     assert "answers: 0 of" in told_by("status", workspace)
 
 
 @pytest.mark.parametrize("task", ["\ud800", "\x00", "nobody's"])
 def test_a_task_that_was_never_given_out_takes_nothing_in(workspace: Path, task: str) -> None:
-    told = taken_in(workspace, offline(workspace, task=task))
-    assert "expected" in told or "1 left out: they cannot be imported: this task is not yours" in told
+    message = import_answers(workspace, offline(workspace, task=task))
+    assert "expected" in message or "1 left out: they cannot be imported: this task is not yours" in message
 
 
 @pytest.mark.parametrize("signature", ["ü", "", None, 1, "0" * 64])
 def test_a_ticket_under_any_other_signature_is_refused(workspace: Path, signature: object) -> None:
-    assert "not signed here" in taken_in(workspace, {**offline(workspace), "signature": signature})
+    assert "not signed here" in import_answers(workspace, {**offline(workspace), "signature": signature})
 
 
 @pytest.mark.parametrize("content", ["[" * 100_000, "", "{", "5", '{"verdicts": [1]}', '["\\ud800"]'])
 def test_json_that_is_no_file_of_answers_is_refused(workspace: Path, content: str) -> None:
-    assert taken_in(workspace, content).startswith("expected ")
+    assert import_answers(workspace, content).startswith("expected ")
 
 
 def test_a_csv_with_a_field_beyond_all_bounds_is_refused() -> None:
@@ -117,7 +117,7 @@ def test_an_import_knows_people_however_their_names_are_written_and_leaves_links
 ) -> None:
     with hosted(workspace) as site:
         link = site.invite("José Ada")
-        assert "1 answers imported" in taken_in(workspace, label_studio(edited(workspace)[0], written))
+        assert "1 answers imported" in import_answers(workspace, label_studio(edited(workspace)[0], written))
         assert site.visit(link).tasks(1)
         people = site.administrator().http.get("/api/admin/summary").json()["annotators"]
     assert [(person["name"], person["done"]) for person in people] == [("José Ada", 1)]
@@ -125,8 +125,8 @@ def test_an_import_knows_people_however_their_names_are_written_and_leaves_links
 
 def test_answers_in_the_administrators_name_are_refused(workspace: Path) -> None:
     with hosted(workspace):
-        told = taken_in(workspace, label_studio(edited(workspace)[0], "administrator"))
-    assert "is an administrator" in told
+        message = import_answers(workspace, label_studio(edited(workspace)[0], "administrator"))
+    assert "is an administrator" in message
 
 
 def test_an_import_that_is_refused_takes_nobodys_place(built: Path, tmp_path: Path) -> None:
@@ -135,10 +135,10 @@ def test_an_import_that_is_refused_takes_nobodys_place(built: Path, tmp_path: Pa
     with hosted(folder, questions_file(tmp_path, annotators=1, control_share=0)) as site:
         site.annotator("Ada")
         site.administrator().post("/api/admin/exclude", {"annotator": "Ada", "excluded": True})
-        assert "Ada is left out" in taken_in(folder, label_studio(first))
+        assert "Ada is left out" in import_answers(folder, label_studio(first))
         half = label_studio(second, "Ben")
         half[0]["annotations"][0]["result"].pop()  # type: ignore[index]
-        assert "cannot be imported: expected answers to" in taken_in(folder, half)
+        assert "cannot be imported: expected answers to" in import_answers(folder, half)
         assert len(site.annotator("Cy").tasks(20)) == 2 + len(others)
 
 
@@ -165,7 +165,7 @@ def test_somebody_too_quick_is_left_out_where_no_controls_are_shown(built: Path,
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("annotators: 3\nannotators: 5\n", "the key 'annotators' stands there twice"),
         ('{"questions": [{"id": "a", "id": "b", "text": "?"}]}', "the key 'id' stands there twice"),
@@ -178,16 +178,16 @@ def test_somebody_too_quick_is_left_out_where_no_controls_are_shown(built: Path,
     ],
 )
 def test_a_questions_file_that_is_damaged_or_contradicts_itself_is_one_line(
-    text: str, told: str, tmp_path: Path
+    text: str, message: str, tmp_path: Path
 ) -> None:
     (tmp_path / "questions.yaml").write_text(text)
-    with pytest.raises(UserError, match=told) as refused:
+    with pytest.raises(UserError, match=message) as refused:
         load_questionnaire(tmp_path / "questions.yaml")
     assert "\n" not in str(refused.value)
 
 
 @pytest.mark.parametrize(
-    ("command_line", "told"),
+    ("command_line", "message"),
     [
         (("serve", "--port", "70000"), "not in the range"),
         (("invite", "Ada", "--days", "nan"), "not in the range"),
@@ -195,14 +195,14 @@ def test_a_questions_file_that_is_damaged_or_contradicts_itself_is_one_line(
         (("decide", "--least-seconds", "-1"), "not in the range"),
     ],
 )
-def test_numbers_beyond_their_range_are_refused(workspace: Path, command_line: tuple[str, ...], told: str) -> None:
+def test_numbers_beyond_their_range_are_refused(workspace: Path, command_line: tuple[str, ...], message: str) -> None:
     done = command(command_line[0], workspace, *command_line[1:])
     assert done.exit_code == 2
-    assert told in done.output
+    assert message in done.output
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         (("--certainty", "0.9"), "expected --certainty with --rule dawid-skene, got it with majority"),
         (("--fewest", "4"), "expected --fewest of at most 3"),
@@ -210,9 +210,9 @@ def test_numbers_beyond_their_range_are_refused(workspace: Path, command_line: t
     ],
 )
 def test_a_rule_that_could_not_do_what_is_asked_is_refused(
-    workspace: Path, options: tuple[str, ...], told: str
+    workspace: Path, options: tuple[str, ...], message: str
 ) -> None:
-    assert told in str(command("decide", workspace, *options).exception)
+    assert message in str(command("decide", workspace, *options).exception)
 
 
 @pytest.mark.parametrize(

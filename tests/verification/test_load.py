@@ -31,23 +31,23 @@ def server() -> Iterator[str]:
 
 def killed_in_the_middle(workspace: Path, database: str, people: int, most: int) -> int:
     """A crowd at work while the server is killed and started again; gives back how many answers are stored."""
-    told = Acknowledged()
+    answers = Acknowledged()
     settings = questions_file(workspace.parent, annotators=N, control_share=0)
     killed = threading.Event()
     with served(workspace, "--database", database, "--questions", settings) as site:
         workers = crowd(site, people, most)
         workers[0].last_after = killed  # somebody at least is not done by then, however late we are
-        threads = set_to_work(workers, told)
-        wait_until(lambda: len(told.keys) > people)
+        threads = set_to_work(workers, answers)
+        wait_until(lambda: len(answers.keys) > people)
         port = site.port
         site.kill()
         killed.set()
-    acknowledged = len(told.keys)
+    acknowledged = len(answers.keys)
     with served(workspace, "--database", database, "--port", port):
         for thread in threads:
             thread.join()
-    assert len(told.keys) > acknowledged
-    return check_nothing_lost_or_twice(database, told, N)
+    assert len(answers.keys) > acknowledged
+    return check_nothing_lost_or_twice(database, answers, N)
 
 
 def test_twenty_annotators_at_once_on_sqlite_with_the_server_killed(built: Path, tmp_path: Path) -> None:

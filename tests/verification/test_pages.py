@@ -134,8 +134,8 @@ def test_two_keys_answer_a_picture_and_bring_the_next(browser: Browser, admin: A
     assert shown_task(page) != first
     assert page.inner_text("#count").startswith("1 of ")
     all_sent(page)
-    told = {row["question"]: row["answer"] for row in admin.verdicts("Keys")}
-    assert told == {"recognisable": "yes", "only": "unsure"}
+    answers = {row["question"]: row["answer"] for row in admin.verdicts("Keys")}
+    assert answers == {"recognisable": "yes", "only": "unsure"}
 
 
 def test_the_next_picture_was_decoded_before_the_key(browser: Browser, admin: Administrator) -> None:
@@ -291,15 +291,15 @@ def test_the_page_knows_nothing_of_other_people_or_of_models(
     busy = at_work(browser, admin.invite("Somebody-Else"))
     press(busy, "yyyy")
     all_sent(busy)
-    page = at_work(browser, admin.invite("Blind"), record_har_path=tmp_path / "told.har")
+    page = at_work(browser, admin.invite("Blind"), record_har_path=tmp_path / "traffic.har")
     tasks = page.evaluate("[current.task, ...upcoming.tasks]")
     page.context.close()  # writes down everything that the server said
-    told = (tmp_path / "told.har").read_text(encoding="utf-8")
-    assert tasks[0]["task"] in told
+    traffic = (tmp_path / "traffic.har").read_text(encoding="utf-8")
+    assert tasks[0]["task"] in traffic
     assert all(set(task) == {"task", "class_name", "picture", "original", "questions"} for task in tasks)
-    assert "Somebody-Else" not in told
-    assert "keep_if" not in told  # which answer keeps a picture
-    assert not any(row["variant_id"] in told for row in admin.verdicts("Somebody-Else"))
+    assert "Somebody-Else" not in traffic
+    assert "keep_if" not in traffic  # which answer keeps a picture
+    assert not any(row["variant_id"] in traffic for row in admin.verdicts("Somebody-Else"))
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -344,8 +344,8 @@ def test_arrows_and_enter_alone_are_enough(browser: Browser, admin: Administrato
     press_names(page, "ArrowRight", "ArrowRight", "Enter", "ArrowLeft", "Enter")
     assert shown_task(page) != first
     all_sent(page)
-    told = {row["question"]: row["answer"] for row in admin.verdicts("Arrows")}
-    assert told == {"recognisable": "no", "only": "unsure"}
+    answers = {row["question"]: row["answer"] for row in admin.verdicts("Arrows")}
+    assert answers == {"recognisable": "no", "only": "unsure"}
     assert page.evaluate("document.activeElement.closest('.answers') !== null")
 
 

@@ -157,8 +157,8 @@ def test_a_session_that_was_planted_is_not_taken_up(site: Site) -> None:
 
 
 def test_the_cookie_is_out_of_reach_for_scripts_and_other_sites(site: Site) -> None:
-    told = Browser(site.url).http.get(site.invite("Cookie")).headers["set-cookie"].lower()
-    assert all(word in told for word in ("httponly", "samesite=lax", "path=/"))
+    cookie = Browser(site.url).http.get(site.invite("Cookie")).headers["set-cookie"].lower()
+    assert all(word in cookie for word in ("httponly", "samesite=lax", "path=/"))
 
 
 def test_leaving_ends_the_session(site: Site) -> None:

@@ -44,7 +44,7 @@ def describe_server(address: Address, link: str, counts: Mapping[str, int]) -> I
     proxy = f", for the TLS proxy of {address.url}" if address.is_encrypted else ""
     yield f"listening on {address.host}:{address.port}{proxy}"
     if address.is_public and not address.is_encrypted:
-        yield f"WARNING: {address.url} is not encrypted: links and answers can be read on the way"
+        yield f"WARNING: {address.url} is not encrypted: links and answers can be read in transit"
     if not address.is_encrypted:
         yield (
             "for annotators on other machines: put a TLS proxy (Caddy, nginx) before this port and give its address,"

@@ -98,12 +98,13 @@ def _format_annotation(answers: Sequence[Verdict]) -> dict[str, object]:
         }
         for verdict in answers
     ]
-    about = {"lead_time": answers[0].seconds, "created_at": answers[0].time, "was_cancelled": False}
     return {
         "result": results,
-        **about,
-        "ground_truth": False,
-    }  # Label Studio takes an import for the truth unless it says no
+        "lead_time": answers[0].seconds,
+        "created_at": answers[0].time,
+        "was_cancelled": False,
+        "ground_truth": False,  # Label Studio takes an import for the truth unless it says no
+    }
 
 
 def _escape_dollar(answer: str) -> str:
@@ -124,8 +125,16 @@ def _read_task(task: object, place: str) -> list[Verdict]:
             times[author.name] += 1
             seconds = parse_amount(annotation.get("lead_time"), place)
             verdicts += [
-                Verdict(variant_id, author.name, *_read_answer(row, place), seconds, author.time, times[author.name])
-                for row in results
+                Verdict(
+                    variant_id=variant_id,
+                    annotator=author.name,
+                    question=question,
+                    answer=answer,
+                    seconds=seconds,
+                    time=author.time,
+                    version=times[author.name],
+                )
+                for question, answer in (_read_answer(row, place) for row in results)
             ]
         return verdicts
     except (KeyError, TypeError, AttributeError) as error:

@@ -1,4 +1,4 @@
-"""Second revision: adjudications."""
+"""Second revision: the administrators' answers to disagreements."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ down_revision: str | None = "0001"
 
 
 def upgrade() -> None:
-    """Make the table of adjudications."""
+    """Create the table of adjudications."""
     op.create_table(
         "adjudications",
         sa.Column("id", sa.Integer, primary_key=True),
@@ -24,5 +24,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Remove the adjudications."""
+    """Drop it."""
     op.drop_table("adjudications")

@@ -1,4 +1,4 @@
-"""First revision: all tables."""
+"""First revision: every table but the adjudications."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ down_revision: str | None = None
 
 
 def upgrade() -> None:
-    """Make the tables of the first version."""
+    """Create the tables."""
     _project()
     _people()
     _assignments()
@@ -18,7 +18,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Remove everything."""
+    """Drop the tables."""
     for table in ("answers", "submissions", "assignments", "sessions", "people", "pictures", "project"):
         op.drop_table(table)
 

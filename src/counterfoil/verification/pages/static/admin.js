@@ -7,7 +7,7 @@ const element = (tag, name = "", text = "") => Object.assign(document.createElem
 const questionOf = new Map(project.questions.map((question) => [question.id, question]));
 const EVERY_SECONDS = 15;
 
-// Talking to the server.
+// Requests to the server.
 async function ask(address, body) {
   const options = body === undefined ? {} : {
     method: "POST", body: JSON.stringify(body), headers: { "Content-Type": "application/json", "X-CSRF-Token": csrf },
@@ -124,7 +124,7 @@ function share(value, count) {
 }
 
 function annotatorRow(person) {
-  const standing = [person.excluded ? `left out: ${person.reason || "by an administrator"}` : "counts", person.revoked ? "link revoked" : ""];
+  const status = [person.excluded ? `left out: ${person.reason || "by an administrator"}` : "counts", person.revoked ? "link revoked" : ""];
   const actions = element("td");
   const list = element("div", "actions");
   list.append(
@@ -135,7 +135,7 @@ function annotatorRow(person) {
   actions.append(list);
   const seconds = exists(person.median_seconds) ? `${person.median_seconds.toFixed(1)} s` : "–";
   return row(person.name, [element("td", "number", String(person.done)), element("td", "number", seconds), share(person.control_accuracy, person.controls),
-    share(person.repeat_consistency, person.repeats), element("td", "standing", standing.filter(Boolean).join(", ")), actions], person.excluded ? "out" : "");
+    share(person.repeat_consistency, person.repeats), element("td", "status", status.filter(Boolean).join(", ")), actions], person.excluded ? "out" : "");
 }
 
 function action(words, person, work, disabled = false) {
