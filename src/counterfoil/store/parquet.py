@@ -128,12 +128,6 @@ def open_parquet(path: Path, read_dictionary: bool = False) -> Iterator[Any]:
             raise UserError(f"expected a whole Parquet file, got {path}: it is damaged: {line}") from error
 
 
-def read_column_names(path: Path) -> list[str]:
-    """The columns that a table has: an older counterfoil wrote fewer."""
-    with open_parquet(path) as file:
-        return list(file.schema_arrow.names)
-
-
 def read_table(path: Path, columns: Sequence[str] | None = None) -> dict[str, NDArray[Any]]:
     """The columns of a table, text as objects; all of them unless some are named."""
     table = read_dictionary_table(path, columns)
