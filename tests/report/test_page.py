@@ -230,7 +230,7 @@ def test_the_page_tells_answers_reasons_preprocessing_and_command() -> None:
 def test_both_places_say_which_test_makes_an_attribute_significant() -> None:
     words = " ".join(re.sub(r"<[^>]*>", "", render_page(content())).split())
     assert "Points lost by each attribute at its costliest edit" in words
-    assert "The mean over all edits is in Models compared; the two can differ." in words
+    assert "The mean over all edits is in The models side by side; the two can differ." in words
     assert "bold: that mean is significant after Holm's correction (What was found tests the costliest" in words
 
 
