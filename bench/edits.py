@@ -60,10 +60,10 @@ def _corruptions(turns: int) -> dict[str, Seconds]:
     for name, kind in CORRUPTIONS.items():
         theirs, ours = name.removeprefix("corruption-").replace("-", "_"), kind(SEVERITY)
         for _ in range(20):  # the frosted panes are drawn once
-            ours.corrupted(image, rng)
+            ours.corrupt(image, rng)
         found[theirs] = _in_turns(
             lambda theirs=theirs: corrupt(image, SEVERITY, theirs),  # type: ignore[misc]
-            lambda ours=ours: ours.corrupted(image, rng),  # type: ignore[misc]
+            lambda ours=ours: ours.corrupt(image, rng),  # type: ignore[misc]
             turns,
         )
     return found

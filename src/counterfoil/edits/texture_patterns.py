@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from counterfoil.errors import UserError
 
 SIDE = 512  # pixels of a tile
+TURN = 2 * np.pi
 SHARPNESS = 0.012  # width of the step between dark and light, as a share of the tile
 
 Floats = NDArray[np.float32]
@@ -87,64 +88,39 @@ def find_nearest_points(points: NDArray[np.float64]) -> tuple[Floats, Floats, ND
     return first, second, which
 
 
-TURN = 2 * np.pi
-
-
-def marbled() -> Floats:
+def _marbled() -> Floats:
     """Veins bent by clouds."""
     across, down = grid()
     phase = across * 3 + down * 2 + 1.8 * fractal(3, 11)
     return np.asarray((1 - wave(phase.astype(np.float32)) ** 3), np.float32)
 
 
-def swirly() -> Floats:
+def _swirly() -> Floats:
     """Stripes bent by noise."""
     across, down = grid()
     return stripes((across + 0.5 * noise(4, 21) + 0.25 * np.sin(TURN * down)).astype(np.float32), 0.5, 6)
 
 
-def blotchy() -> Floats:
-    """Large flecks with ragged rims."""
-    return step(((fractal(5, 31, 3) - 0.5) / 8).astype(np.float32))
-
-
-def stained() -> Floats:
-    """Soft dark clouds."""
-    return np.asarray(np.clip(1.3 - 1.2 * fractal(3, 41, 4) ** 2, 0, 1), np.float32)
-
-
-def wrinkled() -> Floats:
-    """Ridges where noise changes sign."""
-    ridges = np.abs(2 * fractal(4, 51, 4) - 1)
-    return np.asarray(np.clip(np.sqrt(ridges) * 1.1, 0, 1), np.float32)
-
-
-def veined() -> Floats:
-    """Thin branching lines."""
-    ridges = np.abs(2 * fractal(3, 61, 5) - 1)
-    return step((ridges / 6 - 0.012).astype(np.float32))
-
-
-def cracked() -> Floats:
+def _cracked() -> Floats:
     """Gaps between the cells of scattered points."""
     first, second, _ = find_nearest_points(scatter_points(6, 71) + 0.01)
     return step(second - first - np.float32(0.014))
 
 
-def crystalline() -> Floats:
+def _crystalline() -> Floats:
     """Those cells in shades of their own."""
     first, second, which = find_nearest_points(scatter_points(7, 81))
     shades = np.random.default_rng(82).random(49).astype(np.float32)
     return np.asarray(np.where(second - first < 0.006, np.float32(1), shades[which] * np.float32(0.8)), np.float32)
 
 
-def bubbly() -> Floats:
+def _bubbly() -> Floats:
     """Rings about scattered points."""
     first, _, _ = find_nearest_points(scatter_points(8, 91))
     return np.asarray(np.clip(1.2 - np.abs(first - 0.045) * 40, 0.1, 1), np.float32)
 
 
-def honeycombed() -> Floats:
+def _honeycombed() -> Floats:
     """Walls between hexagons."""
     rows, columns = np.divmod(np.arange(8 * 8), 8)
     points = np.stack([(columns + 0.5 * (rows % 2)) / 8 + 0.03, (rows + 0.5) / 8], axis=1)
@@ -152,28 +128,16 @@ def honeycombed() -> Floats:
     return step(second - first - np.float32(0.022))
 
 
-def freckled() -> Floats:
+def _freckled() -> Floats:
     """Dots of many sizes."""
     first, _, which = find_nearest_points(scatter_points(11, 101))
     radius = np.random.default_rng(102).uniform(0.004, 0.022, 121).astype(np.float32)
     return step(first - radius[which])
 
 
-def _striped() -> Floats:
-    return stripes(grid()[0], 0.5, 7)
-
-
 def _banded() -> Floats:
     down = grid()[1]
     return np.asarray((stripes(down, 0.45, 4) * np.float32(0.6) + stripes(down, 0.8, 12) * np.float32(0.4)), np.float32)
-
-
-def _lined() -> Floats:
-    return stripes(grid()[1], 0.18, 14)
-
-
-def _grooved() -> Floats:
-    return np.asarray(np.sqrt(wave(grid()[0] * 12)), np.float32)
 
 
 def _pleated() -> Floats:
@@ -211,18 +175,6 @@ def _dots(count: int, radius: float) -> Floats:
     return np.asarray(((np.hypot(x, y) - radius) / count), np.float32)
 
 
-def _dotted() -> Floats:
-    return step(_dots(14, 0.28))
-
-
-def _polka_dotted() -> Floats:
-    return 1 - step(_dots(6, 0.3))
-
-
-def _perforated() -> Floats:
-    return step(_dots(10, 0.3))
-
-
 def _studded() -> Floats:
     depth = np.clip(-_dots(8, 0.36) * 8 / 0.36, 0, 1)
     return np.asarray(np.where(depth > 0, 0.45 + 0.55 * np.sqrt(depth), 0.25), np.float32)
@@ -244,9 +196,9 @@ def _scaly() -> Floats:
     return stretch(best)
 
 
-def _woven(count: int = 14) -> Floats:
+def _woven() -> Floats:
     across, down = grid()
-    x, y = across * count, down * count
+    x, y = across * 14, down * 14
     over = (np.floor(x) + np.floor(y)) % 2 == 0
     thread = np.where(over, np.sin(np.pi * (y % 1)), np.sin(np.pi * (x % 1)))
     arch = np.where(over, np.sin(np.pi * (x % 1)), np.sin(np.pi * (y % 1)))
@@ -277,15 +229,37 @@ def _spiralled() -> Floats:
 
 
 PATTERNS: Mapping[str, Callable[[], Floats]] = {
-    "banded": _banded, "blotchy": blotchy, "bubbly": bubbly, "chequered": _chequered,
-    "cracked": cracked, "crosshatched": _crosshatched, "crystalline": crystalline,
-    "dotted": _dotted, "freckled": freckled, "grid": _grid, "grooved": _grooved,
-    "honeycombed": honeycombed, "knitted": _knitted, "lined": _lined, "marbled": marbled,
-    "meshed": _meshed, "perforated": _perforated, "pleated": _pleated, "polka-dotted": _polka_dotted,
-    "scaly": _scaly, "spiralled": _spiralled, "stained": stained, "striped": _striped,
-    "studded": _studded, "swirly": swirly, "veined": veined, "waffled": _waffled,
-    "woven": _woven, "wrinkled": wrinkled, "zigzagged": _zigzagged,
-}  # fmt: skip
+    "banded": _banded,
+    "blotchy": lambda: step(((fractal(5, 31, 3) - 0.5) / 8).astype(np.float32)),
+    "bubbly": _bubbly,
+    "chequered": _chequered,
+    "cracked": _cracked,
+    "crosshatched": _crosshatched,
+    "crystalline": _crystalline,
+    "dotted": lambda: step(_dots(14, 0.28)),
+    "freckled": _freckled,
+    "grid": _grid,
+    "grooved": lambda: np.asarray(np.sqrt(wave(grid()[0] * 12)), np.float32),
+    "honeycombed": _honeycombed,
+    "knitted": _knitted,
+    "lined": lambda: stripes(grid()[1], 0.18, 14),
+    "marbled": _marbled,
+    "meshed": _meshed,
+    "perforated": lambda: step(_dots(10, 0.3)),
+    "pleated": _pleated,
+    "polka-dotted": lambda: 1 - step(_dots(6, 0.3)),
+    "scaly": _scaly,
+    "spiralled": _spiralled,
+    "stained": lambda: np.asarray(np.clip(1.3 - 1.2 * fractal(3, 41, 4) ** 2, 0, 1), np.float32),
+    "striped": lambda: stripes(grid()[0], 0.5, 7),
+    "studded": _studded,
+    "swirly": _swirly,
+    "veined": lambda: step((np.abs(2 * fractal(3, 61, 5) - 1) / 6 - 0.012).astype(np.float32)),
+    "waffled": _waffled,
+    "woven": _woven,
+    "wrinkled": lambda: np.asarray(np.clip(np.sqrt(np.abs(2 * fractal(4, 51, 4) - 1)) * 1.1, 0, 1), np.float32),
+    "zigzagged": _zigzagged,
+}
 
 
 @lru_cache(maxsize=len(PATTERNS))
