@@ -18,7 +18,7 @@ from counterfoil.report.attribute_chart import build_attribute_chart
 from counterfoil.report.content import ReportContent
 from counterfoil.report.page import render_page, write_page
 from counterfoil.statistics.answers import Condition
-from counterfoil.statistics.calibration import Confidence, ConfidenceChange, MarginChange, ReliabilityPoint
+from counterfoil.statistics.calibration import Calibration, ConfidenceChange, MarginChange, ReliabilityPoint
 from counterfoil.statistics.confusion import PositionMap
 from counterfoil.statistics.contrasts import Contrast
 from counterfoil.statistics.intervals import Estimate
@@ -267,7 +267,7 @@ def estimate(value: float) -> Estimate:
 
 def confidences() -> Confidences:
     """The first model grows too sure by 12 points when the background changes."""
-    before, after = Confidence(70.0, 80.0, 11.0), Confidence(62.0, 60.0, 15.0)
+    before, after = Calibration(70.0, 80.0, 11.0), Calibration(62.0, 60.0, 15.0)
     return Confidences(
         [Reliability(MODELS[0], [ReliabilityPoint(70.0, 80.0, 60)], [ReliabilityPoint(62.0, 60.0, 240)])],
         [ConfidenceChange(MODELS[0], "background", before, after, estimate(12.0), estimate(4.0))],

@@ -54,11 +54,9 @@ def test_answers_from_tables_are_those_collected_row_by_row() -> None:
     ]  # fmt: skip
     assert answers_from_tables({"net": table}).conditions == collect(rows).conditions
     assert repr(measure_drops(answers_from_tables({"net": table}))) == repr(measure_drops(collect(rows)))
-    given = (SWAP, ORIGINAL)
-    assert answers_from_tables({"net": table}, conditions=given).conditions == given
 
 
-def test_details_from_tables_know_labels_scores_lenders_and_centres() -> None:
+def test_details_from_tables_know_labels_scores_donors_and_centres() -> None:
     details = details_from_tables(
         {"a": prediction_table(), "b": prediction_table()}, donors={"v4": "dog"}, centres={"v5": (0.25, 0.75)}
     )

@@ -67,13 +67,14 @@ def list_confidence_rows(confidences: Confidences) -> list[ConfidenceRow]:
 
 
 def _mark(point: ReliabilityPoint, name: str) -> ReliabilityMark:
-    label = f"{name}: says {format_number(point.said)} %, right on {format_number(point.right)} % of {point.n} answers"
-    return ReliabilityMark(round(SIDE * point.said / 100, 1), round(SIDE * (1 - point.right / 100), 1), label)
+    confidence, accuracy = format_number(point.confidence), format_number(point.accuracy)
+    label = f"{name}: says {confidence} %, right on {accuracy} % of {point.n} answers"
+    return ReliabilityMark(round(SIDE * point.confidence / 100, 1), round(SIDE * (1 - point.accuracy / 100), 1), label)
 
 
 def _describe(name: str, points: Sequence[ReliabilityPoint]) -> str:
     n = sum(point.n for point in points)
-    confidence = sum(point.said * point.n for point in points) / n
-    accuracy = sum(point.right * point.n for point in points) / n
+    confidence = sum(point.confidence * point.n for point in points) / n
+    accuracy = sum(point.accuracy * point.n for point in points) / n
     excess = f"{format_number(abs(confidence - accuracy))} points too {'sure' if confidence >= accuracy else 'modest'}"
     return f"{name.capitalize()}: says {format_number(confidence)} %, right on {format_number(accuracy)} %: {excess}."

@@ -24,11 +24,11 @@ _BINS = 15  # of confidence, of equal width, (low, high]
 _MOST_GROUPS = 500  # more photos than this are resampled in so many random groups: the same width, in less time
 
 
-class Confidence(NamedTuple):
+class Calibration(NamedTuple):
     """What a model says of itself and what is true, in percent: mean confidence, accuracy, calibration error."""
 
-    said: float
-    right: float
+    confidence: float
+    accuracy: float
     error: float
 
 
@@ -41,8 +41,8 @@ class ConfidenceChange(NamedTuple):
 
     model: str
     attribute: Attribute
-    before: Confidence
-    after: Confidence
+    before: Calibration
+    after: Calibration
     excess_rise: Estimate  # of confidence minus accuracy
     error_rise: Estimate
 
@@ -50,8 +50,8 @@ class ConfidenceChange(NamedTuple):
 class ReliabilityPoint(NamedTuple):
     """Answers of like confidence: their mean confidence and their accuracy, in percent."""
 
-    said: float
-    right: float
+    confidence: float
+    accuracy: float
     n: int
 
 
@@ -87,8 +87,8 @@ def reliability_curve(
 class _Sides(NamedTuple):
     """One row per draw, the first of the photos as they are; one column per condition; before, then after."""
 
-    said: NDArray[np.float64]  # (2, draws, conditions)
-    right: NDArray[np.float64]
+    confidence: NDArray[np.float64]  # (2, draws, conditions)
+    accuracy: NDArray[np.float64]
     error: NDArray[np.float64]
     photos: NDArray[np.intp]  # (conditions,)
 
@@ -99,9 +99,11 @@ def _changes(details: Details, model: int, sides: _Sides) -> Iterator[Confidence
         own = [c for c, condition in enumerate(conditions) if condition.attribute == attribute and sides.photos[c]]
         if attribute == "original" or not own:
             continue
-        before, after = (Confidence(*(100 * float(part[side, 0, own].mean()) for part in sides[:3])) for side in (0, 1))
+        before, after = (
+            Calibration(*(100 * float(part[side, 0, own].mean()) for part in sides[:3])) for side in (0, 1)
+        )
         photos = int(sides.photos[own].max())
-        excess = 100 * _rises(sides.said - sides.right, own)
+        excess = 100 * _rises(sides.confidence - sides.accuracy, own)
         errors = 100 * _rises(sides.error, own)
         yield ConfidenceChange(
             details.answers.models[model],
@@ -139,17 +141,17 @@ def _errors(details: Details, model: int, groups: NDArray[np.intp], drawn: NDArr
         for side in ([unedited] * len(both), after)
     ]
     with np.errstate(invalid="ignore"):  # a condition, or a draw, without answers has no mean
-        said, right, error = np.array([_measure_sums(np.hstack(side), drawn) for side in sums]).swapaxes(0, 1)
-    return _Sides(said, right, error, both.sum(axis=1))
+        confidence, accuracy, error = np.array([_measure_sums(np.hstack(side), drawn) for side in sums]).swapaxes(0, 1)
+    return _Sides(confidence, accuracy, error, both.sum(axis=1))
 
 
 def _sums(details: Details, rows: NDArray[np.intp], groups: NDArray[np.intp], most: int) -> NDArray[np.float64]:
     """By group of photos: the gap of each bin of confidence, then confidence, right answers and answers, added up."""
-    said, right = details.top_score[rows], details.answers.correct[rows].astype(np.float64)
+    confidence, right = details.top_score[rows], details.answers.correct[rows].astype(np.float64)
     group = groups[details.answers.sample[rows]]
-    bins = np.clip(np.ceil(said * _BINS).astype(np.intp) - 1, 0, _BINS - 1)
-    gaps = np.bincount(group * _BINS + bins, said - right, minlength=most * _BINS).reshape(most, _BINS)
-    totals = [np.bincount(group, weights, minlength=most) for weights in (said, right, None)]
+    bins = np.clip(np.ceil(confidence * _BINS).astype(np.intp) - 1, 0, _BINS - 1)
+    gaps = np.bincount(group * _BINS + bins, confidence - right, minlength=most * _BINS).reshape(most, _BINS)
+    totals = [np.bincount(group, weights, minlength=most) for weights in (confidence, right, None)]
     return np.column_stack([gaps, *totals])
 
 

@@ -76,16 +76,16 @@ class Predictions:
         }
 
 
-def answers_from_tables(tables: Tables, *, conditions: Sequence[Condition] = ()) -> Answers:
-    """Prediction tables, by model, as answers; conditions that are not given come in the order of first appearance."""
+def answers_from_tables(tables: Tables) -> Answers:
+    """Prediction tables, by model, as answers; conditions come in the order of first appearance."""
     if not tables:
         raise UserError("expected the predictions of one model at least, got none")
-    known_conditions, condition = _conditions(tables, conditions)
+    conditions, condition = _conditions(tables)
     samples, sample = _text(tables, "sample_id")
     outcomes, outcome = _text(tables, "outcome")
     return Answers(
         models=tuple(tables),
-        conditions=known_conditions,
+        conditions=conditions,
         samples=samples,
         model=np.repeat(np.arange(len(tables)), [len(table["correct"]) for table in tables.values()]),
         condition=condition,
@@ -155,7 +155,7 @@ def _labels(columns: Sequence[_Text]) -> tuple[tuple[str, ...], list[NDArray[np.
     ]
 
 
-def _conditions(tables: Tables, known: Sequence[Condition]) -> tuple[tuple[Condition, ...], NDArray[np.intp]]:
+def _conditions(tables: Tables) -> tuple[tuple[Condition, ...], NDArray[np.intp]]:
     """Conditions from their three columns; only distinct triples become Python objects."""
     parts = [_text(tables, name) for name in Condition._fields]
     shape = [max(1, len(part.words)) for part in parts]
@@ -164,7 +164,6 @@ def _conditions(tables: Tables, known: Sequence[Condition]) -> tuple[tuple[Condi
     np.minimum.at(first, triple, np.arange(len(triple)))
     present = np.argsort(first, kind="stable")[: int((first < len(triple)).sum())]
     conditions = [Condition(*(part.words[part.codes[first[place]]] for part in parts)) for place in present]
-    order, positions = encode_labels([*known, *conditions])
     lookup = np.zeros(math.prod(shape), np.intp)
-    lookup[present] = positions[len(known) :]
-    return order, lookup[triple]
+    lookup[present] = np.arange(len(present))
+    return tuple(conditions), lookup[triple]
