@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 MINOR := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 LOCK := $(wildcard requirements/lock-$(MINOR).txt)
 
-.PHONY: demo test lint bench gallery lock clean
+.PHONY: demo test check quick lint bench gallery rooms lock clean
 
 # What a user needs, and nothing more.
 $(VENV)/core.stamp: pyproject.toml
@@ -28,8 +28,14 @@ lint: $(VENV)/dev.stamp  ## ruff, mypy strict, import-linter
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: lint  ## everything that CI runs
-	$(BIN)/pytest
+test: lint  ## everything that CI runs; COVERAGE=1 measures lines and branches and holds them to the floor
+	$(BIN)/pytest $(if $(COVERAGE),--cov --cov-report=term)
+
+check: $(VENV)/dev.stamp  ## the quick half: the linters and the quick tests side by side
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint quick
+
+quick: $(VENV)/dev.stamp  ## the tests that need no network, browser, database or torch and are not slow
+	$(BIN)/pytest -m "not slow and not browser and not postgres and not torch and not ray"
 
 bench: $(VENV)/dev.stamp  ## ratios against what people run today; PHOTOS=folder of class folders for more photos
 	$(BIN)/python -m pip install --quiet -r bench/requirements.txt

@@ -1,4 +1,4 @@
-"""What tests share: the outside programs they may need, and the offline default's assets."""
+"""What tests share: which are slow, the outside programs they may need, and the offline default's assets."""
 
 from __future__ import annotations
 
@@ -14,9 +14,35 @@ from hypothesis import settings
 from counterfoil.assets.cache import fetch_asset
 
 # The same examples every time; `pytest tests/properties --hypothesis-profile search` looks for new ones.
-settings.register_profile("fixed", derandomize=True, database=None, deadline=None, max_examples=50)
+settings.register_profile("fixed", derandomize=True, database=None, deadline=None, max_examples=30)
 settings.register_profile("search", deadline=None, max_examples=2000)
 settings.load_profile("fixed")
+
+# What `make check` leaves out, by measured time (`--durations`): whole runs, web services, rendered pages and figures,
+# networks, contract checks of every edit, and single tests of a second or more.
+SLOW_FILES = (
+    "assets/test_networks.py", "benchmark/test_full_disk.py", "benchmark/test_layouts.py", "builder/",
+    "edits/test_background_contract.py",
+    "edits/test_complexity.py", "edits/test_corruptions.py", "edits/test_edit_contract.py", "edits/test_fill.py",
+    "edits/test_shadow.py", "edits/test_texture.py", "evaluation/", "generation/test_generator.py",
+    "mining/test_miner.py", "models/test_gpu_batches.py", "models/test_torch_classifier.py",
+    "painters/test_background_model.py", "painters/test_background_network.py", "painters/test_diffusers_painter.py",
+    "published/test_hostile_archives.py", "published/test_readers.py", "published/test_tar_zip.py",
+    "report/test_exports.py", "report/test_page.py", "runner/", "sources/test_annotations.py", "test_plugins.py",
+    "verification/test_database.py", "verification/test_exchange.py", "verification/test_load.py",
+    "verification/test_pages.py", "verification/test_security.py", "verification/test_service.py",
+)  # fmt: skip
+SLOW_TESTS = {
+    "test_a_new_class_takes_over_only_the_questions_it_wins",
+    "test_default_intervals_cover_the_true_drop_94_to_96_times_in_100",
+    "test_distractors_are_spread_over_the_other_classes",
+    "test_every_wording_of_every_class_beats_every_distractor",
+    "test_help_and_networks_in_the_cache_do_without_the_onnx_package",
+    "test_intervals_are_those_of_pictures_resampled_one_by_one",
+    "test_random_order_puts_the_truth_first_half_of_the_time",
+    "test_the_code_of_the_readme_runs",
+}
+TESTS = Path(__file__).parent
 
 PRESENT: dict[str, Callable[[], bool]] = {
     "browser": lambda: shutil.which("chromium") is not None,
@@ -24,6 +50,23 @@ PRESENT: dict[str, Callable[[], bool]] = {
     "torch": lambda: importlib.util.find_spec("torch") is not None,
     "ray": lambda: importlib.util.find_spec("ray") is not None,
 }
+
+
+def is_slow_file(path: Path) -> bool:
+    """Whether all tests of a file are slow."""
+    return path.is_relative_to(TESTS) and path.relative_to(TESTS).as_posix().startswith(SLOW_FILES)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Under `-m "not slow"` do not even import the files of slow tests."""
+    return True if "not slow" in config.option.markexpr and is_slow_file(collection_path) else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the slow tests."""
+    for item in items:
+        if is_slow_file(item.path) or item.name.partition("[")[0] in SLOW_TESTS:
+            item.add_marker("slow")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
