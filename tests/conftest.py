@@ -29,8 +29,8 @@ SLOW_FILES = (
     "painters/test_background_model.py", "painters/test_background_network.py", "painters/test_diffusers_painter.py",
     "published/test_hostile_archives.py", "published/test_readers.py", "published/test_tar_zip.py",
     "report/test_exports.py", "report/test_page.py", "runner/", "sources/test_annotations.py", "test_plugins.py",
-    "verification/test_database.py", "verification/test_exchange.py", "verification/test_load.py",
-    "verification/test_pages.py", "verification/test_security.py", "verification/test_service.py",
+    "verification/test_database.py", "verification/test_load.py", "verification/test_pages.py",
+    "verification/test_security.py", "verification/test_service.py", "verification/test_verdict_files.py",
 )  # fmt: skip
 SLOW_TESTS = {
     "test_a_new_class_takes_over_only_the_questions_it_wins",

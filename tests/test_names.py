@@ -8,6 +8,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
+from conftest import SLOW_FILES, SLOW_TESTS
 
 from locations import ROOT
 
@@ -82,3 +83,10 @@ def test_the_lines_that_the_architecture_page_names_are_those_of_the_code() -> N
     script = runpy.run_path(str(ROOT / "docs" / "figures" / "renew_references.py"))
     text = script["PAGE"].read_text(encoding="utf-8")
     assert script["renew"](text) == text, "renew the lines: make rooms"
+
+
+def test_every_slow_test_that_is_listed_is_there() -> None:
+    tests = ROOT / "tests"
+    assert [name for name in SLOW_FILES if not (tests / name).exists()] == []
+    text = "".join(path.read_text(encoding="utf-8") for path in tests.rglob("test_*.py"))
+    assert [name for name in SLOW_TESTS if f"def {name}(" not in text] == []

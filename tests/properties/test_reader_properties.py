@@ -175,7 +175,8 @@ def test_a_journal_cut_at_any_byte_forgets_only_what_was_cut(
             for key, entry in written.items():
                 journal.add(key, entry)
         whole = path.read_bytes()
-        cut = data.draw(st.integers(0, len(whole)))
+        ends = [place for place, byte in enumerate(whole) if byte == ord("\n")]
+        cut = data.draw(st.sampled_from(ends) | st.integers(0, len(whole)))  # just before the line's end, or anywhere
         path.write_bytes(whole[:cut])
         remaining = list(written)[: whole[:cut].count(b"\n")]
         with Journal(path) as journal:
