@@ -223,22 +223,22 @@ def _open_session(settings: PipSettings) -> PyPIClient:
         proxy=settings.proxy,
         timeout=settings.timeout_seconds,
         follow_redirects=True,
-        mounts=_ways_to_trusted_hosts(settings),
+        mounts=_unverified_transports(settings),
     )
     indexes = [url for url in (settings.index_url, *settings.extra_index_urls) if url]
     client.auth = MultiDomainBasicAuth(prompting=False, index_urls=indexes)
     return client
 
 
-def _ways_to_trusted_hosts(settings: PipSettings) -> dict[str, httpx2.HTTPTransport]:
+def _unverified_transports(settings: PipSettings) -> dict[str, httpx2.HTTPTransport]:
     """Unverified connections; the client has its own for trusted hosts, but without proxy and client certificate."""
-    ways = {}
+    transports = {}
     for host in settings.trusted_hosts:
         proxies = {} if urllib.request.proxy_bypass(host) else urllib.request.getproxies()
         for scheme in ("http", "https"):
             proxy = settings.proxy or proxies.get(scheme)
-            ways[f"{scheme}://{host}"] = httpx2.HTTPTransport(verify=_tls(settings, verify=False), proxy=proxy)
-    return ways
+            transports[f"{scheme}://{host}"] = httpx2.HTTPTransport(verify=_tls(settings, verify=False), proxy=proxy)
+    return transports
 
 
 def _tls(settings: PipSettings, *, verify: bool) -> ssl.SSLContext:

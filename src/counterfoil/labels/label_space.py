@@ -20,7 +20,7 @@ def _folded(name: str) -> str:
 
 @dataclass(frozen=True)
 class LabelSpace:
-    """The classes a benchmark or a model speaks of."""
+    """The classes of a benchmark or a model, with their names."""
 
     name: str
     labels: tuple[str, ...]

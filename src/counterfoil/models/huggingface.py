@@ -16,7 +16,7 @@ from counterfoil.models.model_options import Request
 from counterfoil.models.preprocessing import Preparation, verify_preparation
 from counterfoil.models.torch_classifier import build_classifier
 from counterfoil.models.torch_network import TorchNetwork
-from counterfoil.models.weight_files import looks_like_file, report_hub_errors
+from counterfoil.models.weight_files import is_file_path, report_hub_errors
 from counterfoil.plugins import import_extra
 from counterfoil.types import Model, Preprocessing
 
@@ -34,7 +34,7 @@ class Repository:
 
     @property
     def options(self) -> dict[str, Any]:
-        """What every from_pretrained is told: never run code out of the repository."""
+        """The options of every from_pretrained: code of the repository is never run."""
         return {"revision": self.revision, "trust_remote_code": False}
 
 
@@ -43,11 +43,11 @@ def parse_repository(request: Request) -> Repository:
     place, _, revision = request.place.partition("@")
     if Path(place).expanduser().is_dir():
         return Repository(str(Path(place).expanduser()), None)
-    if looks_like_file(place) or place.count("/") != 1:
+    if is_file_path(place) or place.count("/") != 1:
         kind = request.address.partition(":")[0]
         raise UserError(
             f"expected {kind}:org/name@revision or a folder that is there, got '{request.address}'"
-            + ("; a single file is 'safetensors:ARCH:FILE'" if looks_like_file(place) else "")
+            + ("; a single file is 'safetensors:ARCH:FILE'" if is_file_path(place) else "")
         )
     return Repository(place, revision or "main")
 

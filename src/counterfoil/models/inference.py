@@ -39,7 +39,7 @@ def bind_labels(model: Model, labels: Sequence[str]) -> Model:
 def predict(
     model: Model, variants: Sequence[Variant], images: Sequence[NDArray[np.uint8]], batch_size: int
 ) -> list[Prediction]:
-    """What the model says to each image, in order."""
+    """The model's prediction for each image, in order."""
     predictions: list[Prediction] = []
     for start in range(0, len(images), batch_size):
         stop = start + batch_size
@@ -162,7 +162,7 @@ def _columns(model: Model, space: LabelSpace, column_of: dict[str, int], label: 
 
 
 def _check_names(model: Model, groups: Sequence[tuple[str, tuple[int, ...]]], others: Sequence[int]) -> None:
-    """Two columns of one name could not be told apart in the answers."""
+    """Refuse two columns of one name: their answers could not be distinguished."""
     clash = {label for label, _ in groups} & {model.labels[column] for column in others}
     if clash:
         raise UserError(

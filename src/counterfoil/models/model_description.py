@@ -39,14 +39,14 @@ class Description(BaseModel):
 
 def read_description(network: Path, flags: str | None) -> Description:
     """The description of a network: the flag (JSON, or the file that holds it) first, else the JSON beside it."""
-    beside = network.with_suffix(".json")
+    json_file = network.with_suffix(".json")
     if flags is not None:
         text, where = _given(flags)
-    elif beside.is_file():
-        text, where = _read(beside), str(beside)
+    elif json_file.is_file():
+        text, where = _read(json_file), str(json_file)
     else:
         raise UserError(
-            f"expected labels and preprocessing of {network.name}: write {beside.name} beside it or give --describe,"
+            f"expected labels and preprocessing of {network.name}: write {json_file.name} beside it or give --describe,"
             ' for example {"labels": "imagenet1k", "size": [224, 224], "resize": 256}'
         )
     try:

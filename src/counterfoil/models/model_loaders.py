@@ -198,7 +198,7 @@ def load_model(address: str, describe: str | None = None, options: ModelOptions 
 
 
 def _check_distinct_labels(model: Model) -> Model:
-    """Two columns of one name cannot be told apart: which of them is right would be chance."""
+    """Refuse two columns of one name: which of them is right would be chance."""
     twice = [label for label, count in Counter(model.labels).items() if count > 1]
     if twice:
         raise UserError(

@@ -17,7 +17,7 @@ from counterfoil.models.torch_classifier import build_classifier
 from counterfoil.models.torch_network import Scores, TensorTransform, TorchNetwork
 from counterfoil.models.weight_files import (
     check_file,
-    looks_like_file,
+    is_file_path,
     read_weights,
     report_hub_errors,
     suggest_addresses,
@@ -46,7 +46,7 @@ def _exact_name(timm: Any, place: str) -> str:
         return place
     if Path(place).is_dir():
         return f"local-dir:{place}"
-    if looks_like_file(place):
+    if is_file_path(place):
         raise UserError(f"expected a name of timm's, got the path '{place}'; use 'safetensors:ARCH:{place}'")
     known = timm.list_pretrained()
     if place in known:
@@ -200,7 +200,7 @@ def _weights(models: Any, name: str, version: str) -> Any:
 
 
 def _guess(preset: Any) -> Preprocessing:
-    """What torchvision's preset says that it does."""
+    """The preprocessing as torchvision's preset describes it."""
     (crop,), (resize,) = preset.crop_size, preset.resize_size
     mean, std = ((255 * r, 255 * g, 255 * b) for r, g, b in (preset.mean, preset.std))
     interpolation = preset.interpolation.value

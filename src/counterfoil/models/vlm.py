@@ -179,7 +179,7 @@ class VisionLanguageModel(ModelBase):
     def _read(
         self, text: str, image: NDArray[np.uint8], accepted: Sequence[Collection[str]]
     ) -> tuple[ParsedAnswer, str]:
-        """Ask, and read the answer; also what was said, or why nothing was."""
+        """Ask and parse the answer; also its text, or the reason why there is none."""
         try:
             reply = self.requests.ask(self._body(text, image))
         except (RetriesExhausted, Rejected) as problem:

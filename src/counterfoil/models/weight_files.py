@@ -17,7 +17,7 @@ from counterfoil.plugins import import_extra
 
 @contextmanager
 def report_hub_errors(address: str, advice: str) -> Iterator[None]:
-    """Turn a library's failure to fetch or to fit weights into a line that says what to do instead."""
+    """Turn a library's failure to fetch or load weights into one line with advice."""
     try:
         yield
     except (OSError, RuntimeError, ValueError, KeyError, pickle.UnpicklingError) as error:
@@ -31,8 +31,8 @@ def suggest_addresses(name: str, known: Iterable[str], kind: str) -> str:
     return " or ".join(f"'{kind}:{match}'" for match in close) or f"one of `counterfoil list models`, {kind}:"
 
 
-def looks_like_file(place: str) -> bool:
-    """Whether somebody gave a path where a name belongs."""
+def is_file_path(place: str) -> bool:
+    """Whether an address holds the path of a file instead of a name."""
     return place.lower().endswith((".pth", ".pt", ".bin", ".ckpt", ".safetensors", ".tar")) or place.startswith(
         ("/", "./", "../", "~")
     )
@@ -42,7 +42,7 @@ _WRAPPERS = ("state_dict", "model_state_dict", "state_dict_ema", "model", "model
 
 
 def check_file(path: Path, expected: str) -> None:
-    """Refuse what is no file of weights at all, and say what it is instead."""
+    """Refuse a file that holds no weights: a web page, a Git LFS pointer, an empty file."""
     if not path.is_file():
         raise UserError(f"expected {expected}, got '{path}': there is no such file")
     with path.open("rb") as file:

@@ -165,7 +165,7 @@ def _read_values(attribute: PaintedAttribute, folder: Any) -> PaintedAttribute:
 
 
 def _check_values(attribute: PaintedAttribute) -> PaintedAttribute:
-    """Values are told apart in the tables, and each is the name of a folder."""
+    """Values must differ, and each must do as the name of a folder."""
     lists = attribute.values.values() if isinstance(attribute.values, dict) else [attribute.values]
     for values in lists:
         twice = [value for value, count in Counter(values).items() if count > 1]

@@ -156,7 +156,7 @@ def read_lines(path: Path) -> list[str]:
 
 
 def find_photo(folders: Sequence[Path], name: str) -> Path | None:
-    """Where a listed photo lies; never outside of these folders, whatever the list says."""
+    """The path of a listed photo; never one outside of these folders."""
     for folder in folders:
         path = folder / name
         try:

@@ -83,7 +83,7 @@ def _group_regions(
 
 
 def _area(row: Mapping[str, Any]) -> float:
-    """What the file says, or what the region covers where it says nothing."""
+    """The area in the file, or what the region covers where the file has none."""
     if row.get("area"):
         return float(row["area"])
     try:
@@ -116,7 +116,7 @@ def _list_photo(
 
 
 def _draw_mask(parts: Sequence[Any], annotated: tuple[Any, Any], size: tuple[int, int]) -> Mask:
-    """All regions together; `told` is the size that the file says."""
+    """All regions together; `annotated` is the photo's size in the annotation file."""
     check_photo_size(annotated, size)
     mask = np.zeros(size, np.uint8)
     for part in parts:

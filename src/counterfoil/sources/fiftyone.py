@@ -100,7 +100,7 @@ def _read_sample(path: Path, row: Any) -> AnnotatedPhoto | Skipped:
 
 
 def _first_value(row: Mapping[str, Any], key: str) -> str | None:
-    """The first field of a sample that says it: `ground_truth` before the others."""
+    """The first field of a sample that has this key, `ground_truth` before the others."""
     fields = sorted(row.items(), key=lambda item: (item[0] != "ground_truth", item[0]))
     values = (value[key] for _, value in fields if isinstance(value, Mapping) and value.get(key))
     return next((str(value) for value in values), None)

@@ -62,8 +62,8 @@ class ImageNetSSource(SourceBase):
         names = sorted(folder.name for folder in self._split.iterdir() if folder.is_dir())
         if len(names) != classes:
             raise UserError(
-                f"expected {classes} class folders in '{self._split}', got {len(names)}: which number is which class is"
-                " told by the whole set alone"
+                f"expected {classes} class folders in '{self._split}', got {len(names)}: the numbers of the classes"
+                " are known for the whole set alone"
             )
         return {name: number for number, name in enumerate(names, 1)}
 

@@ -71,7 +71,7 @@ def _read_annotation(folder: Path, name: str, annotation: Any) -> AnnotatedPhoto
 
 
 def _find_photo(folder: Path, place: PurePosixPath, annotation: Mapping[str, Any]) -> Callable[[], bytes] | None:
-    """The photo where the file, which lies in `place`, says or else beside it, or the one inside it."""
+    """The photo at the path in the annotation (relative to `place`), beside the annotation, or embedded in it."""
     name = PurePosixPath(str(annotation.get("imagePath", "")).replace("\\", "/"))
     path = find_photo([folder], str(place / name)) or find_photo([folder / place], name.name)
     if path is not None:
@@ -120,7 +120,7 @@ def _decode_stamp(shape: Mapping[str, Any]) -> Mask:
 
 
 def _draw_mask(parts: Sequence[Mapping[str, Any]], annotated: tuple[Any, Any], size: tuple[int, int]) -> Mask:
-    """All shapes together; `told` is the size that the file says."""
+    """All shapes together; `annotated` is the photo's size in the annotation file."""
     check_photo_size(annotated, size)
     mask = np.zeros(size, np.uint8)
     for part in parts:

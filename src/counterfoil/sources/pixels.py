@@ -180,7 +180,7 @@ def _is_whole_jpeg(encoded: bytes) -> bool:
 
 
 def _choose_channel(picture: Image.Image) -> NDArray[np.uint8]:
-    """The channel that says what is object: a varying alpha, else the brightest colour channel."""
+    """The channel that marks the object: a varying alpha, else the brightest colour channel."""
     if picture.mode.startswith("I;16") or picture.mode == "I":
         return _sixteen_bit_mask(np.asarray(picture))
     if picture.mode == "P":

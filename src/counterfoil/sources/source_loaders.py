@@ -68,7 +68,7 @@ def open_source(images: str | Path, masks: str | Path | None) -> Source:
 
 
 def _open_plugin(plugin: Plugin, scheme: str, place: str) -> Source:
-    """The source of another package, which must be found again by what the run's record says."""
+    """The source of another package; its `images` must be its address, by which it is opened again."""
     with reporting_errors(f"expected '{scheme}:{place}' to open, but it fails"):
         source: Source = plugin.load(place)
         images = str(source.images)

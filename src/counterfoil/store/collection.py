@@ -39,7 +39,7 @@ class Collection(Protocol):
 
     @property
     def scoring(self) -> Literal["all", "subset"]:
-        """Whether columns of no class compete, where the user does not say."""
+        """The default scoring: whether columns of no class compete."""
 
     @property
     def surrogates(self) -> Mapping[str, str]:
@@ -47,7 +47,7 @@ class Collection(Protocol):
 
     @property
     def notes(self) -> Sequence[str]:
-        """What every report on it must say, such as that the pictures are training pictures."""
+        """Notes for every report on it, such as that the pictures are training pictures."""
 
     @property
     def pictures(self) -> Sequence[StoredVariant]:
@@ -77,7 +77,7 @@ class CollectionBase:
 
 @dataclass(frozen=True, eq=False)
 class LabelledPictures(Sequence[StoredVariant]):
-    """Some pictures of a collection; each is made when it is looked at, since a collection may hold millions."""
+    """Some pictures of a collection; each record is made on access, since a collection may hold millions."""
 
     pictures: Sequence[StoredVariant]
     positions: Sequence[int]

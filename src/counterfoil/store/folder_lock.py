@@ -87,7 +87,7 @@ def lock_file(file: Any, path: Path) -> None:
 
 def try_lock(file: Any) -> bool:
     """Lock a file or a descriptor until this process ends; False where another process holds the lock."""
-    if sys.platform == "win32":  # it has no such locks: there two runs in one folder are not told apart
+    if sys.platform == "win32":  # it has no such locks: a second run in one folder is not noticed
         return True
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -168,7 +168,7 @@ def locate_predictions(folder: Path, models: Sequence[str]) -> dict[str, Path]:
 
 
 def read_run_record(folder: Path) -> dict[str, Any]:
-    """What a finished run says of itself: summary.json knows most, run.json is there before the report is."""
+    """The record of a finished run: run.json, completed by summary.json where there is a report."""
     if not (folder / "variants.parquet").is_file():
         raise UserError(
             f"expected the folder of a finished run, got '{folder}', which holds no variants.parquet;"
@@ -188,7 +188,9 @@ def read_run(folder: Path) -> Run:
     """The record of the run in a folder; what an older run did not note is empty."""
     record = {"command": "", "environment": {}, "samples": 0, "masks": None, **read_run_record(folder)}
     known = {item.name: record[item.name] for item in fields(Run) if item.name in record}
-    applied = {model: _parse_preprocessing(recorded) for model, recorded in known.get("preprocessing", {}).items()}
+    applied = {
+        model: _parse_preprocessing(record_entry) for model, record_entry in known.get("preprocessing", {}).items()
+    }
     lists = {name: tuple(known.get(name, ())) for name in ("models", "notes")}
     return Run(**{**known, **lists, "preprocessing": applied})
 
@@ -210,10 +212,8 @@ def _read_record(path: Path) -> dict[str, Any]:
     return content
 
 
-def _parse_preprocessing(recorded: Mapping[str, Any] | None) -> Preprocessing | None:
-    if recorded is None:
+def _parse_preprocessing(entry: Mapping[str, Any] | None) -> Preprocessing | None:
+    if entry is None:
         return None
-    values: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in recorded.items()
-    }
+    values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()}
     return Preprocessing(**values)
