@@ -1,8 +1,8 @@
 """Agreement of annotators: percent, Cohen's and Fleiss' kappa, Krippendorff's alpha, with intervals.
 
 Every measure is a function of sums over pictures, so a bootstrap resamples pictures by weighing those sums, many
-resamples at once; the tests hold the values against the libraries that compute one measure at a time. A bootstrap of
-few pictures, or of few that anybody disagreed on, is too sure: no interval is narrower than the jackknife's.
+resamples at once. A bootstrap of few pictures, or of few that anybody disagreed on, is too narrow: no interval is
+narrower than the jackknife's.
 """
 
 from __future__ import annotations

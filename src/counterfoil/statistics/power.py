@@ -30,7 +30,7 @@ class DetectableDrop(NamedTuple):
 
     model: str
     condition: Condition
-    drop: float  # NaN where even losing every photo would not be seen
+    drop: float  # NaN where even the loss of every photo would not be significant
 
 
 def discordance_from_total(drop: float, discordance: float) -> Discordance:

@@ -1,7 +1,7 @@
 """Shares of pictures clustered by photo, and the intervals of a share, of a change and of a sum of shares.
 
-No resampling: what a share owes to each photo gives its variance, and how few photos there are widens the interval. A
-bootstrap of few photos is sure of itself, the more so where all fail (bench/mining_coverage.py).
+No resampling: the influence of each photo gives the variance of a share, and few photos widen its interval. A bootstrap
+of few photos is too narrow, most of all where all fail (bench/mining_coverage.py).
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def sum_shares(hits: NDArray[np.float64], among: NDArray[np.float64]) -> ShareSu
     sizes = every.sum(axis=0)
     values = own.sum(axis=0) / sizes
     weights = every / sizes
-    # where all succeed or all fail, pictures of one photo may be one picture for all that is seen
+    # where all succeed or all fail, pictures of one photo count as one
     pictures = np.where((values == 0) | (values == 1), 1 / (weights**2).sum(axis=0), sizes)
     influences = ((own - values * every) / sizes).sum(axis=1)
     total = PhotoShare(float(values.sum()), influences, weights.sum(axis=1), float(pictures.sum()))
@@ -121,7 +121,7 @@ def mean_share(values: NDArray[np.float64]) -> PhotoShare:
 
 
 def effective_photos(share: PhotoShare) -> float:
-    """How many photos of equally many pictures would tell as much (Kish); 0 where there is no picture."""
+    """Kish's effective number of photos, each with equally many pictures; 0 where there is no picture."""
     squares = float((share.weights**2).sum())
     return 1.0 / squares if squares > 0 else 0.0
 
@@ -151,7 +151,7 @@ def mover_interval(terms: Sequence[tuple[float, PhotoShare]], value: float) -> I
     for shares over the same photos. The value is given, as it need not be linear: the factors are then its derivatives.
     """
     if any(0 < effective_photos(share) < _FEWEST_FOR_A_CHANGE for _, share in terms):
-        return Interval(-1.0, 1.0)  # two photos always vary together, and what they say would cancel to certainty
+        return Interval(-1.0, 1.0)  # two photos always correlate fully, and the interval would shrink to nothing
     factors = np.array([factor for factor, _ in terms])
     ends = np.array([estimate_share(share)[:3] for _, share in terms])  # value, low, high
     below, above = ends[:, 0] - ends[:, 1], ends[:, 2] - ends[:, 0]
@@ -159,7 +159,7 @@ def mover_interval(terms: Sequence[tuple[float, PhotoShare]], value: float) -> I
     up = factors * np.where(factors > 0, above, below)
     correlations = _correlations(np.stack([share.influences for _, share in terms]))
     low, high = value - _length(down, correlations), value + _length(up, correlations)
-    return Interval(max(min(-1.0, value), low), min(max(1.0, value), high))  # lengths add up to more than all there is
+    return Interval(max(min(-1.0, value), low), min(max(1.0, value), high))  # the sum may exceed what is possible
 
 
 def share_change(before: PhotoShare, after: PhotoShare) -> Estimate:
@@ -178,10 +178,10 @@ def share_change(before: PhotoShare, after: PhotoShare) -> Estimate:
 
 
 def _effective_pictures(share: PhotoShare) -> float:
-    """How many independent pictures tell as much: all of them at most, at least what photos of one answer each tell.
+    """How many independent pictures have the same variance: at most all of them, at least the effective photos.
 
-    The variance is the jackknife's, photo by photo. Few photos show it badly, which Student's quantile pays for; where
-    all succeed or all fail it shows nothing, and photos count.
+    The variance is the jackknife's, photo by photo, widened by Student's quantile where photos are few. Where all
+    succeed or all fail there is no variance to see, and photos count.
     """
     photos = int((share.weights > 0).sum())
     fewest = effective_photos(share)
@@ -194,7 +194,7 @@ def _effective_pictures(share: PhotoShare) -> float:
 
 
 def _correlations(influences: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How shares vary together over photos, (shares, shares); one that does not vary goes with no other."""
+    """How shares vary together over photos, (shares, shares); one that does not vary correlates with no other."""
     lengths = np.sqrt((influences**2).sum(axis=1))
     units = np.where(lengths[:, None] > _NOTHING, influences, 0.0) / np.maximum(lengths, _NOTHING)[:, None]
     correlations = np.asarray(units @ units.T, np.float64)

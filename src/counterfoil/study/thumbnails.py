@@ -117,7 +117,7 @@ class ThumbnailCandidates:
     ) -> None:
         """Pictures with every model's answers, in one order; originals come before what was made of them."""
         if os.getpid() != self._process:
-            return  # what a forked process keeps never comes back
+            return  # a forked process cannot hand its thumbnails back
         for place, (row, image) in enumerate(zip(rows, images, strict=True)):
             self._consider(row, image, {model: answers[place] for model, answers in predictions.items()})
 
