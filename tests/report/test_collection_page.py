@@ -123,12 +123,12 @@ class Tags(HTMLParser):
 
 
 def test_the_findings_tell_accuracy_lowest_kind_marks_and_what_tells_models_apart() -> None:
-    told = [finding.text for finding in write_headline(content())]
-    assert told[0].startswith("onnx:first.onnx is right on 60.0 % [52.0, 68.0] of the 40 pictures; the truth is among")
-    assert told[1] == "Lowest on painted bricks: 40.0 % [32.0, 48.0] (n = 40)."
+    texts = [finding.text for finding in write_headline(content())]
+    assert texts[0].startswith("onnx:first.onnx is right on 60.0 % [52.0, 68.0] of the 40 pictures; the truth is among")
+    assert texts[1] == "Lowest on painted bricks: 40.0 % [32.0, 48.0] (n = 40)."
     meaning = "surrogate: chose pictures by failing on them; its accuracy on those is low by construction"
-    assert f"onnx:chooser.onnx – {meaning}." in told
-    assert told[-1] == (
+    assert f"onnx:chooser.onnx – {meaning}." in texts
+    assert texts[-1] == (
         "Overall onnx:first.onnx is right more often than onnx:second.onnx (60.0 % against 45.0 %)."
         " Surrogates are left out of this comparison."
     )
@@ -136,16 +136,16 @@ def test_the_findings_tell_accuracy_lowest_kind_marks_and_what_tells_models_apar
 
 def test_models_that_share_a_letter_are_not_ranked() -> None:
     rows = [row._replace(letters="a") for row in content().accuracies]
-    told = write_headline(replace(content(), accuracies=rows))[-1].text
-    assert told.startswith("The pictures do not tell the models apart overall")
+    text = write_headline(replace(content(), accuracies=rows))[-1].text
+    assert text.startswith("The pictures do not tell the models apart overall")
 
 
 def test_too_few_pictures_are_not_spoken_about() -> None:
     rows = [row._replace(photos=4) for row in content().accuracies]
-    told = [
+    texts = [
         finding.text for finding in write_headline(replace(content(), accuracies=rows)) if finding.kind != "surrogate"
     ]
-    assert told == ["Too few pictures: at most 4 were scored, and 10 are the least."]
+    assert texts == ["Too few pictures: at most 4 were scored, and 10 are the least."]
 
 
 @pytest.mark.parametrize(
@@ -269,5 +269,5 @@ def test_every_export_of_pictures_without_originals_tells_accuracies_and_marks()
 def test_kinds_that_cannot_be_told_from_the_lowest_are_counted_where_they_are_many() -> None:
     levels = [("texture", "painted", f"stuff {place}") for place in range(40)]
     rows = [accuracy(MODELS[0], group, 50.0, "a") for group in (("all", "all", "all"), *levels)]
-    told = [finding.text for finding in write_headline(replace(content(), accuracies=rows))]
-    assert any("; 39 other kinds may be as low" in text for text in told)
+    texts = [finding.text for finding in write_headline(replace(content(), accuracies=rows))]
+    assert any("; 39 other kinds may be as low" in text for text in texts)

@@ -48,8 +48,8 @@ def test_csv_has_timms_columns_ranks_and_differences(content: ReportContent) -> 
     assert original[0][:5] == ["model", "top1", "top1_err", "top5", "top5_err"]
     assert original[1][:5] == [NAMES[0], "90.000", "10.000", "100.000", "0.000"]
     swapped = list(csv.DictReader(io.StringIO(str(files["timm/results-background-swap-other.csv"]))))
-    told = [(row["model"], row["top1"], row["top1_diff"], row["rank_diff"]) for row in swapped]
-    assert told == [("strong", "80.000", "-5.000", "+1"), (NAMES[0], "40.000", "-50.000", "-1")]
+    ranks = [(row["model"], row["top1"], row["top1_diff"], row["rank_diff"]) for row in swapped]
+    assert ranks == [("strong", "80.000", "-5.000", "+1"), (NAMES[0], "40.000", "-50.000", "-1")]
     assert [row["top5_diff"] for row in swapped] == ["+0.000", "+0.000"]
 
 

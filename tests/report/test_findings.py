@@ -191,12 +191,12 @@ TWO_MODELS = [
 ]
 
 
-def told(contrasts: list[Contrast], kind: str) -> list[str]:
+def texts_of_two_models(contrasts: list[Contrast], kind: str) -> list[str]:
     return [finding.text for finding in describe_drops(TWO_MODELS, contrasts) if finding.kind == kind]
 
 
 def test_a_better_model_is_named_beside_the_weakest_attribute_though_the_intervals_overlap() -> None:
-    weakest = told([contrast(3.1, 2.1)], "weakest")
+    weakest = texts_of_two_models([contrast(3.1, 2.1)], "weakest")
     assert weakest[0] == (
         "Background costs a most: swapping it, 30.0 points [22.0, 38.0] (n = 64); b is 3.1 points better [1.0, 5.2]."
     )
@@ -204,19 +204,19 @@ def test_a_better_model_is_named_beside_the_weakest_attribute_though_the_interva
 
 
 def test_models_are_compared_photo_by_photo_whichever_stands_first() -> None:
-    assert told([contrast(3.1, 2.1)], "models") == [
+    assert texts_of_two_models([contrast(3.1, 2.1)], "models") == [
         "Background (swapping it): b loses 3.1 points less than a [1.0, 5.2], paired by photo (n = 64)."
     ]
-    assert told([contrast(-3.1, 2.1)], "models") == [
+    assert texts_of_two_models([contrast(-3.1, 2.1)], "models") == [
         "Background (swapping it): a loses 3.1 points less than b [1.0, 5.2], paired by photo (n = 64)."
     ]
 
 
 def test_a_difference_inside_the_noise_ranks_nobody() -> None:
     for noise in (contrast(3.1, 4.0), contrast(3.1, 2.1, p=0.2), contrast(3.1, 2.1, n=9)):
-        (sentence,) = told([noise], "models")
+        (sentence,) = texts_of_two_models([noise], "models")
         assert sentence.startswith("Photo by photo, no single edit tells the models apart")
-        assert all("better" not in line for line in told([noise], "weakest"))
+        assert all("better" not in line for line in texts_of_two_models([noise], "weakest"))
 
 
 def test_brackets_do_not_stand_in_brackets() -> None:
@@ -234,7 +234,7 @@ def test_brackets_do_not_stand_in_brackets() -> None:
         p_value=0.001,
         p_holm=0.001,
     )
-    assert told([apart], "models")[0].startswith("Corruption (fog, 3): b loses 10.0 points less than a")
+    assert texts_of_two_models([apart], "models")[0].startswith("Corruption (fog, 3): b loses 10.0 points less than a")
 
 
 def test_the_page_has_one_line_per_attribute_and_the_terminal_a_short_sentence() -> None:
@@ -290,14 +290,14 @@ def test_a_surface_edit_leads_where_nothing_else_costs_anything() -> None:
 
 
 def test_an_archives_own_control_is_not_called_this_tools() -> None:
-    (told,) = texts([row("control", "control", 1.5, 2.5, level="rec")], "control")
-    assert told.startswith("The collection's own control (rec), made by its authors with nothing changed: no")
+    (sentence,) = texts([row("control", "control", 1.5, 2.5, level="rec")], "control")
+    assert sentence.startswith("The collection's own control (rec), made by its authors with nothing changed: no")
 
 
 def test_many_overlapping_attributes_are_counted_not_named() -> None:
     others = [row(name, "edit", 29.0) for name in ("size", "position", "direction", "colour")]
-    (told,) = texts([row("background", "background-swap", 30.0), *others], "weakest")
-    assert told.endswith("(n = 64); 4 other attributes may cost as much.")
+    (sentence,) = texts([row("background", "background-swap", 30.0), *others], "weakest")
+    assert sentence.endswith("(n = 64); 4 other attributes may cost as much.")
 
 
 @pytest.mark.parametrize(

@@ -238,13 +238,15 @@ def test_the_first_chart_has_one_row_per_attribute_by_its_costliest_edit() -> No
     chart = build_attribute_chart(content())
     assert chart
     assert [row.name for row in chart.rows] == ["Size", "Background", "Position"]
-    told = [[(value.style.model, value.text, value.change, value.filled) for value in row.values] for row in chart.rows]
-    assert told[0] == [
+    values = [
+        [(value.style.model, value.text, value.change, value.filled) for value in row.values] for row in chart.rows
+    ]
+    assert values[0] == [
         (MODELS[0], "40.0 [33.0, 47.0]", "the object at 5 % of the picture", True),
         (MODELS[1], "42.0 [35.0, 49.0]", "the object at 5 % of the picture", True),
     ]
     assert chart.rows[0].change == "the object at 5 % of the picture"  # once, where there is no room at every value
-    assert [clear for *_, clear in told[2]] == [False, False]
+    assert [clear for *_, clear in values[2]] == [False, False]
     surface = [*content().drops, drop(MODELS[0], ("shape", "silhouette", "white", 70.0), 0.0)]
     with_surface = build_attribute_chart(replace(content(), drops=surface))
     assert with_surface
@@ -257,8 +259,8 @@ def test_rows_of_too_few_photos_have_no_numbers_in_the_table() -> None:
     few = [replace(row, n=7) if row.edit == "background-swap" else row for row in content().drops]
     page = render_page(replace(content(), drops=few))
     rows = re.findall(r'<tr class="few">(.*?)</tr>', page.split('id="all-numbers"')[1], re.S)
-    told = [" ".join(re.sub(r"<[^>]*>", " ", row).split()) for row in rows]
-    assert told == [f"background-swap other too few 7 {model} background" for model in MODELS]
+    texts = [" ".join(re.sub(r"<[^>]*>", " ", row).split()) for row in rows]
+    assert texts == [f"background-swap other too few 7 {model} background" for model in MODELS]
 
 
 def estimate(value: float) -> Estimate:
@@ -343,8 +345,8 @@ def test_an_edit_whose_levels_are_numbers_has_a_dose_curve_in_their_order() -> N
 
 def test_significance_is_a_filled_mark_with_the_numbers_in_words() -> None:
     page = render_page(content())
-    told = f"{MODELS[0]}, background-swap other: drop 30.0 points, 95 % interval 23.0 to 37.0, significant, n = 60"
-    assert f'<g class="m0 filled" data-m="0" role="img" aria-label="{told}">' in page
+    label = f"{MODELS[0]}, background-swap other: drop 30.0 points, 95 % interval 23.0 to 37.0, significant, n = 60"
+    assert f'<g class="m0 filled" data-m="0" role="img" aria-label="{label}">' in page
     assert re.search(
         r'<g class="m0" data-m="0" role="img" aria-label="[^"]*position random[^"]*, not significant', page
     )
