@@ -26,7 +26,7 @@ from counterfoil.models.model_options import ModelOptions, Precision, Request
 from counterfoil.models.preprocessing import verify_preparation
 from counterfoil.models.pretrained import read_timm_preprocessing
 from counterfoil.models.torch_classifier import build_classifier
-from counterfoil.models.torch_network import TorchNetwork, as_transform
+from counterfoil.models.torch_network import TensorTransform, TorchNetwork
 from counterfoil.sources.pixels import read_photo
 from counterfoil.types import Engine, Model
 from counterfoil.worker_pool import ForkedEngine, LocalEngine, cores
@@ -56,7 +56,7 @@ class Contest:
     def model(self) -> Any:
         """The network as our classifier."""
         transform, guess = read_timm_preprocessing(self.module)
-        preparation = verify_preparation(as_transform(transform), guess, "timm")
+        preparation = verify_preparation(TensorTransform(transform), guess, "timm")
         network = TorchNetwork(self.module, imagenet1k().labels, preparation)
         found = build_classifier(
             Request(self.architecture, "", ModelOptions(device="cuda", precision=self.precision)), network
