@@ -36,11 +36,11 @@ WELL_KNOWN = {
 def block(benchmark: str) -> str:
     """What stands between the marks of a benchmark's page."""
     board = build_leaderboard(benchmark)
-    shown = _chosen(board) if len(board.standings) > MANY else _with_columns(board)
+    shown = _chosen(board) if len(board.rows) > MANY else _with_columns(board)
     table = render_markdown(shown).split("\n", 2)[2]
     if shown == board:
         return table
-    rows = f"{len(shown.standings)} of {len(board.standings)} rows" if len(board.standings) > MANY else "Some columns"
+    rows = f"{len(shown.rows)} of {len(board.rows)} rows" if len(board.rows) > MANY else "Some columns"
     return (
         f"{rows}; everything: `counterfoil leaderboard {benchmark} --all`, or with `--format html` a page that"
         f" sorts and filters.\n\n{table}"
@@ -48,8 +48,8 @@ def block(benchmark: str) -> str:
 
 
 def _chosen(board: Leaderboard) -> Leaderboard:
-    kept = [row for place, row in enumerate(board.standings) if place < BEST or row.model in WELL_KNOWN]
-    return replace(board, standings=tuple(kept))
+    kept = [row for place, row in enumerate(board.rows) if place < BEST or row.model in WELL_KNOWN]
+    return replace(board, rows=tuple(kept))
 
 
 def _with_columns(board: Leaderboard) -> Leaderboard:
@@ -57,8 +57,8 @@ def _with_columns(board: Leaderboard) -> Leaderboard:
     if columns is None:
         return board
     rows = [replace(row, values={name: row.values[name] for name in columns if name in row.values})
-            for row in board.standings]  # fmt: skip
-    return replace(board, standings=tuple(rows))
+            for row in board.rows]  # fmt: skip
+    return replace(board, rows=tuple(rows))
 
 
 def main() -> None:

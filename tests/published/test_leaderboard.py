@@ -130,11 +130,11 @@ def test_every_form_holds_every_number() -> None:
         text = form(shown)
         assert "31.23" in text
         assert "34.5" in text
-        assert all(f"{value:.2f}" in text for row in shown.standings for value in row.values.values())
+        assert all(f"{value:.2f}" in text for row in shown.rows for value in row.values.values())
     assert "mine \\| <b>" in render_markdown(shown)
     assert "mine | &lt;b&gt;" in render_html(shown)
     rows = json.loads(render_json(shown))["rows"]
-    assert len(rows) == len(shown.standings)
+    assert len(rows) == len(shown.rows)
     assert rows[0]["own"] is True
 
 
@@ -159,8 +159,8 @@ def test_the_page_of_a_benchmark_shows_rows_that_are_shipped_and_says_how_many_t
     rows = table_rows(shown)
     for row in rows:
         assert any(row.items() <= other.items() for other in shipped), row
-    assert {row.source for row in whole.standings} <= whole_sources(shown)
-    if len(whole.standings) > MANY:
+    assert {row.source for row in whole.rows} <= whole_sources(shown)
+    if len(whole.rows) > MANY:
         assert f"{len(rows)} of {len(shipped)} rows" in shown
         assert f"counterfoil leaderboard {benchmark} --all" in shown
     else:
@@ -197,7 +197,7 @@ def test_a_run_stands_above_rows_of_ones_own_file_and_what_was_published(tmp_pat
     archive = class_archives.imagenet_sketch(tmp_path / "set")
     evaluate_collection(f"imagenet-sketch:{archive}", ["python:archives.class_colours:tells"], run, workers=1)
     file.write_text(json.dumps({"source": "our paper", "rows": [{"model": "Net", "values": {"top-1": 99}}]}))
-    rows = build_leaderboard("imagenet-sketch", [run], [file]).standings
+    rows = build_leaderboard("imagenet-sketch", [run], [file]).rows
     assert [(row.own, row.values["top-1"]) for row in rows[:2]] == [(True, 75.0), (False, 99.0)]
     assert rows[0].source == "your run run, n = 4"  # of 50,889: nobody takes it for the whole
     assert len(rows) == 2 + len(read_published_numbers("imagenet-sketch"))
@@ -214,7 +214,7 @@ def test_another_scoring_than_the_published_one_is_a_column_of_its_own(tmp_path:
     archive = class_archives.imagenet_a_archive(tmp_path / "set")
     model = "python:archives.class_colours:tells"
     evaluate_collection(f"imagenet-a:{archive}", [model], run, workers=1, scoring="all")
-    own = build_leaderboard("imagenet-a", [run]).standings[0]
+    own = build_leaderboard("imagenet-a", [run]).rows[0]
     assert set(own.values) == {"top-1, all columns", "top-5, all columns"}
     assert set(own.intervals) == {"top-1, all columns"}
 
@@ -237,7 +237,7 @@ def test_a_model_is_the_published_one_if_its_address_says_so(address: str, name:
 def test_published_rows_of_ones_own_model_stand_right_below_it_and_say_so() -> None:
     own = LeaderboardRow(model="timm:resnet50.a1_in1k@test", values={"top-1": 16.0}, source="your run", own=True)
     shown = board("imagenet-a", own)
-    assert [(row.model, row.same) for row in shown.standings[1:4]] == [
+    assert [(row.model, row.same) for row in shown.rows[1:4]] == [
         ("resnet50.a1_in1k", True),
         ("resnet50.a1_in1k", True),
         ("eva02_large_patch14_448.mim_m38m_ft_in22k_in1k", False),
@@ -247,14 +247,14 @@ def test_published_rows_of_ones_own_model_stand_right_below_it_and_say_so() -> N
 
 
 def test_a_long_board_is_ranked_and_a_short_one_stays_as_its_sources_have_it() -> None:
-    values = [row.values["top-1"] for row in board("imagenet-a").standings if "top-1" in row.values]
+    values = [row.values["top-1"] for row in board("imagenet-a").rows if "top-1" in row.values]
     assert values == sorted(values, reverse=True)
     short = read_published_numbers("ximagenet-12")
-    assert [row.model for row in board("ximagenet-12").standings] == [row.model for row in short]
+    assert [row.model for row in board("ximagenet-12").rows] == [row.model for row in short]
     errors = Leaderboard(
         "imagenet-c", tuple(LeaderboardRow(model=str(n), values={"mCE": float(n % 50)}, source="s") for n in range(60))
     )
-    assert errors.ranked().standings[0].values["mCE"] == 0
+    assert errors.ranked().rows[0].values["mCE"] == 0
 
 
 def test_of_a_long_board_a_terminal_shows_the_best_or_the_nearest_and_counts_the_rest() -> None:
@@ -328,7 +328,7 @@ def test_a_narrow_terminal_gets_tables_that_fit_with_every_number() -> None:
     text = render_text(shown, width=80)
     tables = text.split("Columns")[0]
     assert max(map(len, tables.splitlines())) <= 80 < max(map(len, render_text(shown).splitlines()))
-    assert all(f"{value:.2f}" in tables for row in shown.standings for value in row.values.values())
+    assert all(f"{value:.2f}" in tables for row in shown.rows for value in row.values.values())
 
 
 @pytest.mark.parametrize("form", [render_text, render_markdown])

@@ -137,11 +137,11 @@ class BenchmarkRecord(_Part):
 
         Of a file whose note has a content, that stands for its bytes: another pyarrow gives the same digest.
         """
-        said = self.model_dump(mode="json", exclude={"digest"})
+        content = self.model_dump(mode="json", exclude={"digest"})
         if self.format > 1:
             tables = {name: {"content": note.content} for name, note in self.files.items() if note.content}
-            said["files"] = {**said["files"], **tables}
-        return _hash(said)
+            content["files"] = {**content["files"], **tables}
+        return _hash(content)
 
     def sealed(self, files: Mapping[str, FileNote]) -> BenchmarkRecord:
         """The record with its files and its digest."""
@@ -169,8 +169,8 @@ def read_benchmark_record(folder: Path) -> BenchmarkRecord:
         )
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-        found = BenchmarkRecord.model_validate(content)
-        found.text().encode()  # JSON may hold halves of characters, which no digest takes
+        record = BenchmarkRecord.model_validate(content)
+        record.text().encode()  # JSON may hold halves of characters, which no digest takes
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
@@ -180,9 +180,9 @@ def read_benchmark_record(folder: Path) -> BenchmarkRecord:
         ) from error
     except (OSError, ValueError, RecursionError) as error:
         raise UserError(f"expected JSON in {path}, which cannot be read: {error}; get the benchmark again") from error
-    for file in found.files:
+    for file in record.files:
         check_inside(file, path)
-    return found
+    return record
 
 
 def _hash(content: object) -> str:

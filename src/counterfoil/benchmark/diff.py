@@ -149,22 +149,22 @@ def _changes(
         old, new = before[key], after[key]
         aspects = tuple(aspect for aspect, names in _ASPECTS.items() if any(old[name] != new[name] for name in names))
         if aspects:
-            told = next((name for name in ("label", "verdict") if name in aspects), None)
-            was, now = (str(row[told]) if told else "" for row in (old, new))
+            field = next((name for name in ("label", "verdict") if name in aspects), None)
+            was, now = (str(row[field]) if field else "" for row in (old, new))
             moved = tuple((name, str(old[name]), str(new[name])) for name in _WORDED if old[name] != new[name])
             yield VersionChange(new["file"], aspects, was, now, moved)
 
 
 def describe_diff(comparison: BenchmarkDiff, most: int = 20) -> list[str]:
     """The comparison in words; of long lists the first `most`."""
-    found = [f"{comparison.old} -> {comparison.new}"]
+    lines = [f"{comparison.old} -> {comparison.new}"]
     for kind, names in (("added", comparison.added), ("removed", comparison.removed)):
-        found += [f"{kind}: {len(names)} pictures"] if names else []
-        found += _shorten([f"  {name}" for name in names], most)
-    found += [f"changed: {len(comparison.changed)} pictures"] if comparison.changed else []
-    found += _describe_changes(comparison.changed, most)
-    found += [f"also changed: {', '.join(comparison.terms)}"] if comparison.terms else []
-    return [*found, _advise_step(comparison)]
+        lines += [f"{kind}: {len(names)} pictures"] if names else []
+        lines += _shorten([f"  {name}" for name in names], most)
+    lines += [f"changed: {len(comparison.changed)} pictures"] if comparison.changed else []
+    lines += _describe_changes(comparison.changed, most)
+    lines += [f"also changed: {', '.join(comparison.terms)}"] if comparison.terms else []
+    return [*lines, _advise_step(comparison)]
 
 
 def _shorten(lines: Sequence[str], most: int) -> list[str]:
@@ -182,9 +182,9 @@ def _describe_changes(changes: Sequence[VersionChange], most: int) -> list[str]:
 
 
 def _describe_change(change: VersionChange, shared: Container[tuple[str, str, str]]) -> str:
-    told = [f"{change.was} -> {change.now}"] if change.was != change.now else []
-    told += [_describe_move(moved) for moved in change.moved if moved not in shared]
-    return f"{change.picture} ({', '.join(change.aspects)}{': ' if told else ''}{', '.join(told)})"
+    details = [f"{change.was} -> {change.now}"] if change.was != change.now else []
+    details += [_describe_move(moved) for moved in change.moved if moved not in shared]
+    return f"{change.picture} ({', '.join(change.aspects)}{': ' if details else ''}{', '.join(details)})"
 
 
 def _describe_move(moved: tuple[str, str, str]) -> str:

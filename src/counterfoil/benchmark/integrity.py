@@ -56,22 +56,22 @@ def _hash_table(path: Path) -> str:
 def _hash_croissant(path: Path, notes: Mapping[str, FileNote]) -> str:
     """Hash over croissant.json without hash and size of each table, where they are those that its note names."""
     try:
-        said = json.loads(path.read_bytes())
-        for part in said["distribution"]:
+        content = json.loads(path.read_bytes())
+        for part in content["distribution"]:
             name = part["@id"]
             if name.endswith(_TABLE) and name in notes:
                 note = notes[name]
                 if (part["sha256"], part["contentSize"]) == (note.sha256, format_size(note)):
                     del part["sha256"], part["contentSize"]
-        return hashlib.sha256(_canonical_json(said)).hexdigest()
+        return hashlib.sha256(_canonical_json(content)).hexdigest()
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return ""  # not as we write it, so no content that a record could name
 
 
-def _canonical_json(said: Any) -> bytes:
+def _canonical_json(content: Any) -> bytes:
     """JSON that is the same whatever the order of keys."""
     return json.dumps(
-        said, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=_encode_other
+        content, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=_encode_other
     ).encode()  # fmt: skip
 
 
@@ -126,20 +126,20 @@ def list_files(folder: Path) -> set[str]:
 def find_differences(folder: Path) -> list[Difference]:
     """What is changed, missing, extra or renamed; nothing where the benchmark is whole."""
     record = read_benchmark_record(folder)
-    found = _check_record(record)
+    differences = _check_record(record)
     there = list_files(folder)
-    found += _check_files(folder, record.files, there)
-    found += _check_contents(folder, record.files, {one.file for one in found})
-    if any(difference.file == MANIFEST for difference in found):
-        return [_blocking(one) if one.file == MANIFEST else one for one in found]
+    differences += _check_files(folder, record.files, there)
+    differences += _check_contents(folder, record.files, {one.file for one in differences})
+    if any(difference.file == MANIFEST for difference in differences):
+        return [_blocking(one) if one.file == MANIFEST else one for one in differences]
     manifest = read_manifest(folder)
     if digest_content(manifest) != record.content_digest:
-        found.append(Difference("changed", RECORD, "its content digest is not that of the manifest"))
+        differences.append(Difference("changed", RECORD, "its content digest is not that of the manifest"))
     pictures = {place.file: FileNote(sha256=place.file_sha256, size=place.size) for place in _single(manifest)}
-    found += _check_files(folder, pictures, there)
-    found += _check_shards(folder, manifest, {one.file for one in found if one.kind == "changed"})
+    differences += _check_files(folder, pictures, there)
+    differences += _check_shards(folder, manifest, {one.file for one in differences if one.kind == "changed"})
     extra = sorted(there - set(record.files) - set(pictures) - {RECORD})
-    return _join_renamed(folder, found, extra, {**record.files, **pictures})
+    return _join_renamed(folder, differences, extra, {**record.files, **pictures})
 
 
 def _check_record(record: BenchmarkRecord) -> list[Difference]:
@@ -149,8 +149,8 @@ def _check_record(record: BenchmarkRecord) -> list[Difference]:
 
 
 def _blocking(manifest: Difference) -> Difference:
-    told = f"{manifest.about}; " if manifest.about else ""
-    return replace(manifest, about=f"{told}without it the pictures could not be checked")
+    reason = f"{manifest.about}; " if manifest.about else ""
+    return replace(manifest, about=f"{reason}without it the pictures could not be checked")
 
 
 def _single(manifest: Manifest) -> list[FileLocation]:
@@ -206,13 +206,13 @@ def _check_shards(folder: Path, manifest: Manifest, changed: set[str]) -> list[D
 
 
 def _join_renamed(
-    folder: Path, found: Sequence[Difference], extra: Sequence[str], expected: Mapping[str, FileNote]
+    folder: Path, differences: Sequence[Difference], extra: Sequence[str], expected: Mapping[str, FileNote]
 ) -> list[Difference]:
     """A missing file that lies elsewhere under its own hash is one difference, not two."""
-    lost = {expected[one.file].sha256: one.file for one in found if one.kind == "missing"}
+    lost = {expected[one.file].sha256: one.file for one in differences if one.kind == "missing"}
     notes = hash_files(folder, extra) if lost else {}
     moved = {lost[note.sha256]: name for name, note in notes.items() if note.sha256 in lost}
-    rest = [one for one in found if one.kind != "missing" or one.file not in moved]
+    rest = [one for one in differences if one.kind != "missing" or one.file not in moved]
     rest += [Difference("renamed", old, f"lies at {new}") for old, new in moved.items()]
     rest += [Difference("extra", name) for name in extra if name not in moved.values()]
     return sorted(rest, key=lambda one: (one.file, one.kind))

@@ -27,30 +27,30 @@ class BenchmarkSelection:
         """What mining kept, where it counts; mining of other pictures is refused."""
         if self.use_mined is False:
             return None
-        found = self.workspace.mined
-        if found is None and self.use_mined:
+        mined = self.workspace.mined
+        if mined is None and self.use_mined:
             raise UserError(
                 f"expected a workspace that was mined, but nothing was mined in '{self.workspace.folder}' yet;"
                 " run `counterfoil mine` first, or leave out --mined"
             )
-        if found is not None:
-            self.workspace.check_unchanged(found.workspace_digest, "it was mined")
-        return found
+        if mined is not None:
+            self.workspace.check_unchanged(mined.workspace_digest, "it was mined")
+        return mined
 
     @cached_property
     def verified(self) -> VerificationResult | None:
         """People's decisions, where they count; decisions on other pictures are refused."""
         if self.use_verified is False:
             return None
-        found = self.workspace.verified
-        if found is None and self.use_verified:
+        verified = self.workspace.verified
+        if verified is None and self.use_verified:
             raise UserError(
                 f"expected people's verdicts, but there are none yet in '{self.workspace.folder}';"
                 " let people answer with `counterfoil verify`, or say --unverified"
             )
-        if found is not None:
-            self.workspace.check_unchanged(found.workspace_digest, "people verified it")
-        return found
+        if verified is not None:
+            self.workspace.check_unchanged(verified.workspace_digest, "people verified it")
+        return verified
 
     @cached_property
     def decisions(self) -> dict[str, Decision]:

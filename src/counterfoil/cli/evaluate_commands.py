@@ -60,8 +60,8 @@ def leaderboard_command(
 ) -> None:
     """Show what was published of a benchmark, your own runs first."""
     board = build_leaderboard(benchmark, runs, files)
-    told = _for_the_terminal(board, every) if form == "text" and out is None else _FORMS[form](board)
-    click.echo(told if out is None else write_atomically(out, told), nl=out is not None)
+    text = _for_the_terminal(board, every) if form == "text" and out is None else _FORMS[form](board)
+    click.echo(text if out is None else write_atomically(out, text), nl=out is not None)
 
 
 def _for_the_terminal(board: Leaderboard, every: bool) -> str:

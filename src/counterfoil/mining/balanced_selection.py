@@ -40,8 +40,8 @@ def select_pictures(asked: SurrogateAnswers, job: MiningConfig) -> MiningSelecti
     words = rule.words(asked.surrogates)
     if not chosen.any():
         raise UserError(_describe_empty(asked, rule, words))
-    kept, told = _balance(asked, chosen, job)
-    return MiningSelection(rule, chosen, kept, words + told, notes)
+    kept, balance = _balance(asked, chosen, job)
+    return MiningSelection(rule, chosen, kept, words + balance, notes)
 
 
 def _adapt_rule(asked: SurrogateAnswers, rule: Rule) -> tuple[Rule, tuple[str, ...]]:
@@ -83,7 +83,7 @@ def _describe_empty(asked: SurrogateAnswers, rule: Rule, words: str) -> str:
     """What was asked for, and what other settings would keep."""
     surrogates = asked.said.of(slice(0, asked.surrogates))
     settings = count_per_setting(surrogates, rule)
-    told = ", ".join(f"{name}: {pictures}" for name, pictures in settings.items())
+    alternatives = ", ".join(f"{name}: {pictures}" for name, pictures in settings.items())
     if any(settings.values()):
         advice = "lower --at-least" if rule.kind != "mean-probability" else "raise --below"
     else:
@@ -93,7 +93,7 @@ def _describe_empty(asked: SurrogateAnswers, rule: Rule, words: str) -> str:
         )
     return (
         f"expected pictures by the rule '{words}', got none among {len(asked.candidates)}; other settings would keep"
-        f" {told}; {advice} (the answers are kept, nothing is asked twice)"
+        f" {alternatives}; {advice} (the answers are kept, nothing is asked twice)"
     )
 
 

@@ -84,7 +84,7 @@ def estimate_models(picked: MinedAnswers) -> list[MinedModel]:
     """Every model with its accuracies on originals, candidates and kept pictures."""
     first = np.zeros(len(picked.asked.candidates), bool)
     first[np.unique(picked.asked.photo, return_index=True)[1]] = True  # one picture stands for its photo's original
-    found = []
+    models = []
     for place, model in enumerate(picked.asked.models):
         right, original = picked.said.right[place], picked.said.original[place]
         scored = np.isfinite(right)
@@ -95,8 +95,8 @@ def estimate_models(picked: MinedAnswers) -> list[MinedModel]:
         )
         role: Role = "surrogate" if place < picked.asked.surrogates else "target"
         family = picked.job.family(model.address)
-        found.append(MinedModel(model.name, role, family, model.digest, *accuracies, int((~scored).sum())))
-    return found
+        models.append(MinedModel(model.name, role, family, model.digest, *accuracies, int((~scored).sum())))
+    return models
 
 
 def estimate_yields(picked: MinedAnswers) -> list[Yield]:
@@ -110,14 +110,14 @@ def estimate_yields(picked: MinedAnswers) -> list[Yield]:
         for edit in dict.fromkeys(v.edit for v in own):
             rows[attribute, edit, ALL] = None
             rows |= dict.fromkeys((attribute, edit, v.level) for v in own if v.edit == edit)
-    found = []
+    yields = []
     for row in rows:
         among = np.ones(len(variants), bool)
         for name, column in zip(row, columns, strict=True):
             among &= (column == name) | (name == ALL)
         chosen = picked.choice.chosen & among
-        found.append(Yield(*row, int(among.sum()), int(chosen.sum()), picked.share(chosen, among)))
-    return found
+        yields.append(Yield(*row, int(among.sum()), int(chosen.sum()), picked.share(chosen, among)))
+    return yields
 
 
 def estimate_spreads(picked: MinedAnswers) -> Iterator[SpreadRow]:

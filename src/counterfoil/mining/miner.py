@@ -125,15 +125,15 @@ _SIGNIFICANCE = 0.05
 def find_failures(picked: MinedAnswers) -> FailureModes:
     """Over the kept pictures and their originals alone."""
     lenders = _donor_classes(picked)
-    found: list[ModelConfusion] = []
+    confusions: list[ModelConfusion] = []
     lending = []
     for model in picked.asked.models:
         details = details_from_tables({model.name: _kept_rows(picked, model)}, donors=lenders)
-        found += _confusions(details, model.name)
+        confusions += _confusions(details, model.name)
         lender = donor_confusion(details, model.name, "background")
         lending += [lender] if lender.share.n >= FEWEST_PHOTOS else []
-    found.sort(key=lambda row: row.confusion.p_value)
-    return FailureModes(confusions=found[:_MOST_CONFUSIONS], donors=lending)
+    confusions.sort(key=lambda row: row.confusion.p_value)
+    return FailureModes(confusions=confusions[:_MOST_CONFUSIONS], donors=lending)
 
 
 def _kept_rows(picked: MinedAnswers, model: AskedModel) -> dict[str, NDArray[Any]]:

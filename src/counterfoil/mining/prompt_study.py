@@ -121,8 +121,8 @@ def _outdated(workspace: Workspace) -> list[str]:
     )
     return [
         f"{folder}: its pictures have changed since {lost}; repeat `{step}`"
-        for found, lost, step in steps
-        if found is not None and found.workspace_digest != workspace.digest
+        for result, lost, step in steps
+        if result is not None and result.workspace_digest != workspace.digest
     ]
 
 

@@ -57,13 +57,13 @@ class Rule:
     def words(self, surrogates: int) -> str:
         """The rule as it is recorded."""
         mean = self.kind == "mean-probability"
-        told = self._failure(surrogates)
+        failure = self._failure(surrogates)
         if self.original == "all":
-            return f"{told}; every surrogate right on the original"
+            return f"{failure}; every surrogate right on the original"
         if self.original == "failing":
             who = "averaged over the surrogates" if mean else "counting surrogates"
-            return f"{told}, {who} that are right on the original"
-        return f"{told}, whatever was said to the original"
+            return f"{failure}, {who} that are right on the original"
+        return f"{failure}, whatever was said to the original"
 
     def needed(self, sizes: NDArray[np.intp]) -> NDArray[np.intp]:
         """How many of so many surrogates have to fail; fewer surrogates than asked for have to fail all."""

@@ -119,14 +119,14 @@ def ask_models(job: MiningConfig, before: Callable[[ExecutionPlan], None] | None
     workspace = Workspace(job.workspace)
     if all(stored.variant.attribute in EXCLUDED_ATTRIBUTES for stored in workspace.pictures):
         raise UserError(f"expected edited pictures in '{workspace.folder}', got originals and controls alone")
-    found: list[AskedModel] = []
+    models: list[AskedModel] = []
     skipped: dict[Skipped, None] = {}
     for address in (*job.surrogates, *job.targets):
         result = _evaluate(job, workspace, address, before)
-        found.append(_model(address, result))
+        models.append(_model(address, result))
         skipped |= dict.fromkeys(result.skipped)
-    _refuse_the_same_weights(found[: len(job.surrogates)], found[len(job.surrogates) :])
-    return SurrogateAnswers(workspace, tuple(found), len(job.surrogates), tuple(skipped))
+    _refuse_the_same_weights(models[: len(job.surrogates)], models[len(job.surrogates) :])
+    return SurrogateAnswers(workspace, tuple(models), len(job.surrogates), tuple(skipped))
 
 
 def _evaluate(

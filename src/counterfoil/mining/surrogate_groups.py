@@ -133,11 +133,11 @@ def trace_curves(
     `groups` is (groups, surrogates), `said` all models' answers, the surrogates' first.
     """
     sizes = groups.sum(axis=1)
-    found: list[list[CurveRow]] = [[] for _ in said.right]
+    curves: list[list[CurveRow]] = [[] for _ in said.right]
     for size in np.unique(sizes):
-        for rows, told in zip(found, _shares_of_size(said, rule, groups[sizes == size], photos), strict=True):
-            rows += [] if told is None else [_curve_row(int(size), *told)]
-    return found
+        for rows, shares in zip(curves, _shares_of_size(said, rule, groups[sizes == size], photos), strict=True):
+            rows += [] if shares is None else [_curve_row(int(size), *shares)]
+    return curves
 
 
 def _shares_of_size(
@@ -145,16 +145,16 @@ def _shares_of_size(
 ) -> list[tuple[ShareSum, ShareSum] | None]:
     """Accuracy and transfer of every model, added up block by block; None of a surrogate that is in every group."""
     surrogates = said.of(slice(0, groups.shape[1]))
-    found: list[tuple[ShareSum, ShareSum] | None] = [None] * len(said.right)
+    shares: list[tuple[ShareSum, ShareSum] | None] = [None] * len(said.right)
     for start in range(0, len(groups), _BLOCK):  # the counts of all groups at once would fill the memory
         own = groups[start : start + _BLOCK]
         kept = apply_to_groups(surrogates, rule, own)
-        for place, before in enumerate(found):
+        for place, before in enumerate(shares):
             outside = ~own[:, place] if place < own.shape[1] else np.ones(len(own), bool)
             if outside.any():
-                told = _shares(said.of([place]), kept[outside], photos)
-                found[place] = told if before is None else (before[0].joined(told[0]), before[1].joined(told[1]))
-    return found
+                block = _shares(said.of([place]), kept[outside], photos)
+                shares[place] = block if before is None else (before[0].joined(block[0]), before[1].joined(block[1]))
+    return shares
 
 
 def _shares(model: AnswerMatrix, kept: NDArray[np.bool_], photos: PhotoCounts) -> tuple[ShareSum, ShareSum]:
@@ -182,12 +182,12 @@ def list_groups(picked: MinedAnswers) -> NDArray[np.bool_]:
 def estimate_curves(picked: MinedAnswers, groups: NDArray[np.bool_]) -> list[Curve]:
     """A curve for every target, and for every surrogate over the groups that it is not in."""
     rows = trace_curves(picked.said, _group_rule(picked), groups, picked.photos)
-    found = []
+    curves = []
     for place, (model, points) in enumerate(zip(picked.asked.models, rows, strict=True)):
         role: Role = "surrogate" if place < picked.asked.surrogates else "target"
         if points:
-            found.append(Curve(model.name, role, tuple(_point(picked, row) for row in points)))
-    return found
+            curves.append(Curve(model.name, role, tuple(_point(picked, row) for row in points)))
+    return curves
 
 
 def estimate_size_yields(picked: MinedAnswers, groups: NDArray[np.bool_]) -> list[SizeYield]:
@@ -208,8 +208,8 @@ def estimate_biases(picked: MinedAnswers) -> list[SelectionBias]:
     """The selection bias of every surrogate; none where one chose alone, since no other can take its place."""
     if picked.asked.surrogates < 2:
         return []
-    found = cross_fit_bias(picked.said, picked.asked.surrogates, picked.choice.rule, picked.photos)
-    return [_bias(picked, place, row) for place, row in enumerate(found)]
+    biases = cross_fit_bias(picked.said, picked.asked.surrogates, picked.choice.rule, picked.photos)
+    return [_bias(picked, place, row) for place, row in enumerate(biases)]
 
 
 def _group_rule(picked: MinedAnswers) -> Rule:

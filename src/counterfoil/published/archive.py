@@ -1,4 +1,4 @@
-"""Published archive as a collection; pictures of an archive in columns."""
+"""A published archive as a collection: its pictures in columns, read where they lie."""
 
 from __future__ import annotations
 
@@ -70,17 +70,17 @@ class ArchivePictures(Sequence[StoredVariant]):
 
     def __iter__(self) -> Iterator[StoredVariant]:
         settings = json.dumps({"archive": self.name})
-        said, digest, about = -1, "", hashlib.sha256()
+        current, digest, about = -1, "", hashlib.sha256()
         for file, sample, label, kind, replicate in self._cells():
-            if sample != said:  # pictures of one sample stand together
-                said, about = sample, hashlib.sha256(f"{self.name}\n{self.samples[sample]}".encode())
+            if sample != current:  # pictures of one sample stand together
+                current, about = sample, hashlib.sha256(f"{self.name}\n{self.samples[sample]}".encode())
                 digest = about.hexdigest()
             key = about.copy()
             key.update("\n".join(("", *self.kinds[kind], str(replicate))).encode())
-            told = key.digest()
+            variant_digest = key.digest()
             variant = Variant(
-                told.hex()[:16], self.samples[sample], self.labels[label], *self.kinds[kind], settings,
-                int.from_bytes(told[8:16], "big"), replicate=replicate,
+                variant_digest.hex()[:16], self.samples[sample], self.labels[label], *self.kinds[kind], settings,
+                int.from_bytes(variant_digest[8:16], "big"), replicate=replicate,
             )  # fmt: skip
             yield StoredVariant(variant, self.file_at(file), "", digest)
 
@@ -98,13 +98,13 @@ class ArchivePictures(Sequence[StoredVariant]):
                 yield file, self.labels[label], name.decode()
 
 
-def collect_pictures(name: str, file_at: Callable[[int], str], found: Iterable[ArchivePicture]) -> ArchivePictures:
+def collect_pictures(name: str, file_at: Callable[[int], str], pictures: Iterable[ArchivePicture]) -> ArchivePictures:
     """The pictures that a reader found, in order."""
     samples: dict[str, int] = {}
     labels: dict[str, int] = {}
     kinds: dict[ArchiveCondition, int] = {}
     cells = array("i")
-    for at, sample, label, kind, replicate in found:
+    for at, sample, label, kind, replicate in pictures:
         cells.append(at)
         cells.append(samples.setdefault(sample, len(samples)))
         cells.append(labels.setdefault(label, len(labels)))

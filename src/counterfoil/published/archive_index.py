@@ -1,4 +1,4 @@
-"""Files of an archive in columns; positions of files in tar and zip."""
+"""The files of an archive in columns, by folder and name, and where their bytes lie in a tar or zip."""
 
 from __future__ import annotations
 
@@ -99,10 +99,10 @@ class FileIndex(Mapping[str, int]):
         return build_index((self.path(at), self.entry_at(at)) for at in places)
 
     def _place(self, path: str) -> int:
-        found = self._find(path)
-        if found is None:
+        place = self._find(path)
+        if place is None:
             raise KeyError(path)
-        return found
+        return place
 
     def _find(self, path: str) -> int | None:
         top, slash, name = path.rpartition("/")
@@ -110,20 +110,20 @@ class FileIndex(Mapping[str, int]):
         if folder is None:
             return None
         within = range(int(self.first[folder]), int(self.first[folder + 1]))
-        found = bisect_left(within, name, key=self.name)
-        return within[found] if found < len(within) and self.name(within[found]) == name else None
+        place = bisect_left(within, name, key=self.name)
+        return within[place] if place < len(within) and self.name(within[place]) == name else None
 
     @cached_property
     def _folder_places(self) -> dict[str, int]:
         return {folder: place for place, folder in enumerate(self.folders)}
 
 
-def build_index(found: Iterable[tuple[str, ArchiveFile]]) -> FileIndex:
+def build_index(files: Iterable[tuple[str, ArchiveFile]]) -> FileIndex:
     """The listing of files in any order; of two with one path the later counts."""
     places: dict[str, int] = {}
     folder, spans, ways = array("i"), array("q"), array("h")
     names, ends = bytearray(), array("q", [0])
-    for path, entry in found:
+    for path, entry in files:
         top, slash, name = path.rpartition("/")
         folder.append(places.setdefault(top + slash, len(places)))
         names += name.encode("utf-8", "surrogatepass")  # as files are called whose names are no text
@@ -223,8 +223,8 @@ def _resolve_links(where: Path, links: Mapping[str, str]) -> Iterator[tuple[str,
     """The further names of files; where they lie is looked up in a second pass, since few tars have any."""
     wanted = set(links.values())
     with tarfile.open(where, "r:") as archive:
-        found = {_normalise(one.name): _entry(one) for one in _members(archive) if _normalise(one.name) in wanted}
-    yield from ((name, found.get(target, ArchiveFile(0, packing=NO_BYTES))) for name, target in links.items())
+        files = {_normalise(one.name): _entry(one) for one in _members(archive) if _normalise(one.name) in wanted}
+    yield from ((name, files.get(target, ArchiveFile(0, packing=NO_BYTES))) for name, target in links.items())
 
 
 def _entry(member: tarfile.TarInfo) -> ArchiveFile:

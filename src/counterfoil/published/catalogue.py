@@ -257,11 +257,11 @@ def _collection_reader(address: str) -> PictureLoader:
         return collection, PicturesById(collection.pictures)
 
     def show(variant: Variant) -> Picture | None:
-        found = opened()
-        if found is None or variant.id not in found[1]:
+        collection = opened()
+        if collection is None or variant.id not in collection[1]:
             return None
         try:
-            image = found[0].read(found[1][variant.id])
+            image = collection[0].read(collection[1][variant.id])
         except (Unusable, UserError):  # the picture, or a background that it stands on, is broken by now
             return None
         return Picture(image, np.full(image.shape[:2], 255, np.uint8))

@@ -1,4 +1,4 @@
-"""ImageNet-A, -R, -Sketch class folders."""
+"""Readers of ImageNet-A, ImageNet-R and ImageNet-Sketch: class folders by WordNet id."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ class ClassFolders:
         foreign = sorted(wnid for wnid in findings.folders("wnid") if wnid not in self.space)
         self._refuse_other_classes(findings, foreign, tree)
         findings = _exclude_classes(findings, foreign)
-        found = (
+        pictures = (
             ArchivePicture(place.at, f"{place.parts['wnid']}/{place.name}", place.parts["wnid"], ORIGINAL)
             for place in findings.places
         )
         return Archive(
             name=self.name,
             tree=tree,
-            pictures=collect_pictures(self.name, tree.sizes.path, found),
+            pictures=collect_pictures(self.name, tree.sizes.path, pictures),
             space=self.space,
             scoring=self.scoring,
             skipped=tuple(skip_strays(self.name, findings.strays)),

@@ -1,4 +1,4 @@
-"""Top-1 and top-5 of class folders; accuracies by folder as papers count."""
+"""Accuracies by kind of picture as papers count them, and the tables of a benchmark that has one accuracy."""
 
 from __future__ import annotations
 
@@ -95,18 +95,20 @@ def accuracy_tables(title: str, classes: int, both: bool = False) -> Callable[[S
     """The rule of one such benchmark; `both` where papers use either convention."""
 
     def tables(study: Study) -> Sequence[PaperTable]:
-        way = "subset" if study.run.scoring.startswith("subset") else "all"
-        rule = _SUBSET.format(classes=classes) if way == "subset" else _ALL
+        scoring = "subset" if study.run.scoring.startswith("subset") else "all"
+        rule = _SUBSET.format(classes=classes) if scoring == "subset" else _ALL
         best, among = score_top1(study), score_top5(study)
         rows = []
         for model in study.files:
-            found = best.interval(model)
-            rows.append((model, found.value, found.ci_low, found.ci_high, among.accuracy(model), float(found.n)))
+            accuracy = best.interval(model)
+            rows.append(
+                (model, accuracy.value, accuracy.ci_low, accuracy.ci_high, among.accuracy(model), float(accuracy.n))
+            )
         return [
             PaperTable(
                 title=title, rule=f"{rule} In percent, with Wilson's interval.",
                 columns=("model", "top-1", "top-1, low", "top-1, high", "top-5", "pictures"), rows=tuple(rows),
-                footnotes=collect_notes(study, _OTHER[way] if both else ""),
+                footnotes=collect_notes(study, _OTHER[scoring] if both else ""),
             )
         ]  # fmt: skip
 

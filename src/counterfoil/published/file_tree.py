@@ -1,4 +1,4 @@
-"""Compressed tars unpacked into the cache; files in a folder, tar or zip; one file out of a zip.
+"""The files of a folder, tar or zip by path; compressed tars are unpacked once into the cache.
 
 Every read opens its file anew and seeks, so that any number of threads and forked processes may read at once.
 """
@@ -134,18 +134,18 @@ def decompress(data: bytes, packing: int, size: int) -> bytes:
     if packing != zipfile.ZIP_DEFLATED:
         raise Unusable("the zip packs this file in a way other than deflate; unpack it and give the folder")
     try:
-        found = zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, size + 1)
+        content = zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, size + 1)
     except zlib.error as error:
         raise Unusable(f"the archive is damaged: {error}") from error
-    if len(found) != size:
+    if len(content) != size:
         raise Unusable(f"the archive is damaged: a file has not the {size:,} bytes that the zip says")
-    return found
+    return content
 
 
-def verify_checksum(found: bytes, header: bytes, behind: bytes) -> None:
+def verify_checksum(content: bytes, header: bytes, behind: bytes) -> None:
     """A file whose bytes were changed is refused: a JPEG with a wrong bit still shows a picture."""
-    told = behind.removeprefix(_DESCRIPTOR)[:4] if header[6] & _STREAMED else header[14:18]
-    if zlib.crc32(found) != int.from_bytes(told, "little"):
+    checksum = behind.removeprefix(_DESCRIPTOR)[:4] if header[6] & _STREAMED else header[14:18]
+    if zlib.crc32(content) != int.from_bytes(checksum, "little"):
         raise Unusable("the archive is damaged: a file has not the check sum that the zip says")
 
 
@@ -211,7 +211,7 @@ def _open_folder(where: Path) -> FileTree:
     used: set[str] = set()
     packed: list[Iterable[tuple[str, ArchiveFile]]] = []
     for path in archives:
-        files = _list_beside_pictures(path) if has_pictures else list_packed_files(_uncompressed(path))
+        files = _list_stray_archive(path) if has_pictures else list_packed_files(_uncompressed(path))
         if files is not None:
             packed.append(_set_source(files, len(sources)))
             sources.append(_uncompressed(path))
@@ -224,7 +224,7 @@ def _uncompressed(path: Path) -> Path:
     return unpack_tar(path) if is_compressed(path) else path
 
 
-def _list_beside_pictures(path: Path) -> Iterable[tuple[str, ArchiveFile]] | None:
+def _list_stray_archive(path: Path) -> Iterable[tuple[str, ArchiveFile]] | None:
     """An archive beside unpacked pictures: what is none, or would have to be unpacked first, is a stray file there."""
     try:
         return None if is_compressed(path) else list(list_packed_files(path))
@@ -268,9 +268,9 @@ def _read_zipped(source: Path, entry: ArchiveFile) -> bytes:
     header = _read_bytes(source, source.name, entry.start, _LOCAL_HEADER)
     names = int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little")
     data = _read_bytes(source, source.name, entry.start + _LOCAL_HEADER + names, entry.stored + _BEHIND)
-    found = decompress(data[: entry.stored], entry.packing, entry.size)
-    verify_checksum(found, header, data[entry.stored :])
-    return found
+    content = decompress(data[: entry.stored], entry.packing, entry.size)
+    verify_checksum(content, header, data[entry.stored :])
+    return content
 
 
 def _read_bytes(file: Path, called: str, start: int, length: int | None) -> bytes:

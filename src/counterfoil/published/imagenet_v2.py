@@ -1,4 +1,4 @@
-"""ImageNet-V2 reader."""
+"""Reader of ImageNet-V2: class folders by number."""
 
 from __future__ import annotations
 

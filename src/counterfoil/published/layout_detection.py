@@ -1,4 +1,4 @@
-"""Files that belong to an archive's layout."""
+"""Which files of an archive belong to a layout: matched by folder and name, the others counted as strays."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class MatchedFiles:
 
     listing: FileIndex
     at: NDArray[np.int64]
-    said: Mapping[int, Mapping[str, str]]  # what the path of each folder says
+    parts_of: Mapping[int, Mapping[str, str]]  # what the path of each folder says
 
     def __len__(self) -> int:
         return len(self.at)
@@ -47,12 +47,12 @@ class MatchedFiles:
     def __iter__(self) -> Iterator[MatchedFile]:
         for at, folder in zip(self.at.tolist(), self.listing.folders_of(self.at).tolist(), strict=True):
             name = self.listing.name(at)
-            yield MatchedFile(at, self.listing.folders[folder] + name, self.said[folder], name)
+            yield MatchedFile(at, self.listing.folders[folder] + name, self.parts_of[folder], name)
 
     def where(self, fits: Callable[[Mapping[str, str]], bool]) -> MatchedFiles:
         """Those whose folder says what is sought."""
-        folders = [folder for folder, parts in self.said.items() if fits(parts)]
-        return MatchedFiles(self.listing, self.at[np.isin(self.listing.folders_of(self.at), folders)], self.said)
+        folders = [folder for folder, parts in self.parts_of.items() if fits(parts)]
+        return MatchedFiles(self.listing, self.at[np.isin(self.listing.folders_of(self.at), folders)], self.parts_of)
 
     def files(self) -> Iterator[str]:
         """Their paths."""
@@ -60,11 +60,11 @@ class MatchedFiles:
 
     def folders(self, *parts: str) -> Counter[tuple[str, ...]]:
         """How many files lie in folders of each value of some parts of the path."""
-        found: Counter[tuple[str, ...]] = Counter()
+        counts: Counter[tuple[str, ...]] = Counter()
         codes, times = np.unique(self.listing.folders_of(self.at), return_counts=True)
         for folder, many in zip(codes.tolist(), times.tolist(), strict=True):
-            found[tuple(self.said[folder][part] for part in parts)] += many
-        return found
+            counts[tuple(self.parts_of[folder][part] for part in parts)] += many
+        return counts
 
 
 @dataclass(frozen=True)
@@ -98,16 +98,16 @@ def match_layout(
 
 def _match_files(listing: FileIndex, folders: str, names: str) -> MatchedFiles:
     layout, named = re.compile(rf"(?P<root>(?:.*/)?)(?:{folders})"), re.compile(names)
-    said = {
+    parts_of = {
         place: {name: sys.intern(text) for name, text in match.groupdict("").items()}
         for place, folder in enumerate(listing.folders)
         if (match := layout.fullmatch(folder)) and _readable(folder) == folder
     }
     at = array("q")
     for row in listing.rows():
-        if row.folder in said and named.fullmatch(row.name) and _readable(row.name) == row.name:
+        if row.folder in parts_of and named.fullmatch(row.name) and _readable(row.name) == row.name:
             at.append(row.at)
-    return MatchedFiles(listing, np.array(at, np.int64), said)
+    return MatchedFiles(listing, np.array(at, np.int64), parts_of)
 
 
 def _list_strays(places: MatchedFiles, known: str | None) -> Iterator[str]:
@@ -159,8 +159,8 @@ def skip_strays(name: str, strays: Collection[str]) -> list[Skipped]:
         if len(paths) <= 5:
             rows += [Skipped(path, "source", "", f"the file is no part of {name}") for path in paths]
         else:
-            told = f"{len(paths):,} files that are no part of {name}, such as {PurePosixPath(paths[0]).name}"
-            rows.append(Skipped(f"{folder}/", "source", "", told))
+            reason = f"{len(paths):,} files that are no part of {name}, such as {PurePosixPath(paths[0]).name}"
+            rows.append(Skipped(f"{folder}/", "source", "", reason))
     return rows
 
 

@@ -1,4 +1,4 @@
-"""Runs and published numbers in one table; leaderboard as text, Markdown, JSON, HTML."""
+"""The leaderboard of a benchmark: runs above published numbers, as text, Markdown, JSON and HTML."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from counterfoil.study.runs import open_runs
 
 
 def build_leaderboard(benchmark: str, runs: Sequence[str | Path] = (), files: Sequence[Path] = ()) -> Leaderboard:
-    """The standings of a benchmark: the models of these runs, rows of one's own files, the published ones."""
+    """The rows of a benchmark: the models of these runs, rows of one's own files, the published ones."""
     published = read_published_numbers(benchmark)
-    own = [standing for run in runs for standing in _own_rows(benchmark, Path(run))]
+    own = [row for run in runs for row in _own_rows(benchmark, Path(run))]
     added = [row for file in files for row in read_own_numbers(file, benchmark)]
-    others = match_published_rows([*added, *published], [standing.model for standing in own])
+    others = match_published_rows([*added, *published], [row.model for row in own])
     return Leaderboard(benchmark, (*own, *others)).ranked()
 
 
@@ -81,16 +81,16 @@ def render_text(board: Leaderboard, width: int | None = None, most: int | None =
 
     Columns that do not fit beside the others stand in a further table below, with the models once more.
     """
-    whole = len(board.standings)
+    whole = len(board.rows)
     board = board if most is None or whole <= most else board.shortened(most)
-    notes = _number_sources(board.standings)
-    table = [_head(board), *(_cells(board, standing, notes) for standing in board.standings)]
+    notes = _number_sources(board.rows)
+    table = [_head(board), *(_cells(board, row, notes) for row in board.rows)]
     widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
     lines = [line for columns in _fit_columns(widths, width) for line in _table(table, widths, columns)]
-    left = whole - len(board.standings)
+    left = whole - len(board.rows)
     more = [f"{left} more published rows: --all shows them.", ""] if left else []
-    told = [*more, describe_columns(board), "", *(f"[{number}] {note}" for note, number in notes.items())]
-    return "\n".join([*lines, *told]).strip() + "\n"
+    notes_below = [*more, describe_columns(board), "", *(f"[{number}] {note}" for note, number in notes.items())]
+    return "\n".join([*lines, *notes_below]).strip() + "\n"
 
 
 def _fit_columns(widths: Sequence[int], width: int | None) -> list[list[int]]:
@@ -116,12 +116,12 @@ def _table(table: Sequence[Sequence[str]], widths: Sequence[int], columns: Seque
 
 def render_markdown(board: Leaderboard) -> str:
     """The table for a README or a pull request."""
-    notes = _number_sources(board.standings)
+    notes = _number_sources(board.rows)
     rule = ["---", *["---:"] * len(board.conditions), "---"]
-    body = [_cells(board, standing, notes) for standing in board.standings]
+    body = [_cells(board, row, notes) for row in board.rows]
     rows = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in (_head(board), rule, *body)]
-    told = [f"[{number}] {note}  " for note, number in notes.items()]
-    return "\n".join([f"## {board.benchmark}", "", *rows, "", describe_columns(board), "", *told]) + "\n"
+    sources = [f"[{number}] {note}  " for note, number in notes.items()]
+    return "\n".join([f"## {board.benchmark}", "", *rows, "", describe_columns(board), "", *sources]) + "\n"
 
 
 def render_json(board: Leaderboard) -> str:
@@ -130,7 +130,7 @@ def render_json(board: Leaderboard) -> str:
         {
             "benchmark": board.benchmark,
             "conditions": board.conditions,
-            "rows": [asdict(row) for row in board.standings],
+            "rows": [asdict(row) for row in board.rows],
         },
         indent=1,
         allow_nan=False,
@@ -145,34 +145,34 @@ def render_html(board: Leaderboard) -> str:
     return environment.get_template("leaderboard.html").render(
         board=board,
         measures=describe_columns(board),
-        long=len(board.standings) > MANY,
-        origins=list(dict.fromkeys(row.source for row in board.standings)),
-        sources=_number_sources(board.standings),
+        long=len(board.rows) > MANY,
+        origins=list(dict.fromkeys(row.source for row in board.rows)),
+        sources=_number_sources(board.rows),
         **embed_script("leaderboard.js", _TEMPLATES),
     )
 
 
-def _number_sources(standings: Sequence[LeaderboardRow]) -> dict[str, int]:
-    return {told: number for number, told in enumerate(dict.fromkeys(row.told for row in standings), 1)}
+def _number_sources(rows: Sequence[LeaderboardRow]) -> dict[str, int]:
+    return {told: number for number, told in enumerate(dict.fromkeys(row.source_text for row in rows), 1)}
 
 
-def _cells(board: Leaderboard, standing: LeaderboardRow, notes: Mapping[str, int]) -> list[str]:
-    values = [_value(standing, name) for name in board.conditions]
-    beside = ", ".join(part for part in (standing.beside, _SAME if standing.same else "") if part)
-    source = f"[{notes[standing.told]}] {beside}".strip()
-    return [join_lines(f"{'* ' if standing.own else ''}{standing.model}"), *values, source]
+def _cells(board: Leaderboard, row: LeaderboardRow, notes: Mapping[str, int]) -> list[str]:
+    values = [_value(row, name) for name in board.conditions]
+    beside = ", ".join(part for part in (row.short_remark, _SAME if row.same else "") if part)
+    source = f"[{notes[row.source_text]}] {beside}".strip()
+    return [join_lines(f"{'* ' if row.own else ''}{row.model}"), *values, source]
 
 
 def _head(board: Leaderboard) -> list[str]:
     return ["model", *map(join_lines, board.conditions), "source"]
 
 
-def _value(standing: LeaderboardRow, condition: str) -> str:
-    if condition not in standing.values:
+def _value(row: LeaderboardRow, condition: str) -> str:
+    if condition not in row.values:
         return _NONE
-    interval = standing.intervals.get(condition)
-    told = f"{standing.values[condition]:.2f}"
-    return told if interval is None else f"{told} [{interval[0]:.1f}, {interval[1]:.1f}]"
+    interval = row.intervals.get(condition)
+    value = f"{row.values[condition]:.2f}"
+    return value if interval is None else f"{value} [{interval[0]:.1f}, {interval[1]:.1f}]"
 
 
 def _align(row: Sequence[str], widths: Sequence[int]) -> list[str]:

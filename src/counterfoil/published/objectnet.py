@@ -1,4 +1,4 @@
-"""ObjectNet reader."""
+"""Reader of ObjectNet: the classes that ImageNet has too, without the red border."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def read(tree: Tree) -> Archive:
     findings = match_layout(tree, _LAYOUT, beside=r"mappings/.*")
     require_pictures(findings.places, NAME, EXPECTED, tree)
     space, label_of = _classes(tree, findings.root)
-    found = [
+    pictures = [
         ArchivePicture(place.at, f"{place.parts['folder']}/{place.name}", label_of[place.parts["folder"]], ORIGINAL)
         for place in findings.places.where(lambda parts: parts["folder"] in label_of)
     ]
@@ -40,11 +40,11 @@ def read(tree: Tree) -> Archive:
         for name in sorted(folders)
         if name not in label_of
     ]
-    if not found:
+    if not pictures:
         raise UserError(f"expected folders of {NAME} that ImageNet has too at '{tree.where}', found none of {OVERLAP}")
-    there = len({item.label for item in found})
+    there = len({item.label for item in pictures})
     return Archive(
-        name=NAME, tree=tree, pictures=collect_pictures(NAME, tree.sizes.path, found), space=space,
+        name=NAME, tree=tree, pictures=collect_pictures(NAME, tree.sizes.path, pictures), space=space,
         skipped=(*other, *skip_strays(NAME, findings.strays)),
         notes=tuple(note_partial("classes that overlap with ImageNet", there, OVERLAP)), border=BORDER,
     )  # fmt: skip
@@ -66,12 +66,12 @@ def _mapping(tree: Tree, path: str) -> dict[str, str]:
             f"expected {path} in {NAME} at '{tree.where}', found none: it says which classes ImageNet has too"
         )
     try:
-        found: Any = json.loads(read_text(tree, path))
+        content: Any = json.loads(read_text(tree, path))
     except (ValueError, RecursionError) as error:
         raise UserError(f"expected JSON in {path} at '{tree.where}', got: {error}") from error
-    if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
+    if not isinstance(content, dict) or not all(isinstance(value, str) for value in content.values()):
         raise UserError(f"expected names by name in {path} at '{tree.where}', got something else")
-    return found
+    return content
 
 
 def _ids(names: str) -> tuple[str, ...]:

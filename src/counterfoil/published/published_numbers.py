@@ -1,4 +1,4 @@
-"""Published numbers as tables; matching of published rows to models; rows of a leaderboard."""
+"""Published numbers of a benchmark, read from their JSON files and matched to the models of a run."""
 
 from __future__ import annotations
 
@@ -126,13 +126,13 @@ class LeaderboardRow:
     same: bool = False  # published, of a model that is among the reader's own
 
     @property
-    def told(self) -> str:
+    def source_text(self) -> str:
         """Where the numbers are from, and what to know of them."""
-        remark = "" if self.beside else self.remark
+        remark = "" if self.short_remark else self.remark
         return join_lines("; ".join(part for part in (self.source, remark, self.note) if part))
 
     @property
-    def beside(self) -> str:
+    def short_remark(self) -> str:
         """The remark where it is short enough to stand in the line."""
         return join_lines(self.remark) if len(self.remark) <= _SHORT else ""
 
@@ -142,37 +142,37 @@ class Leaderboard:
     """What is known of a benchmark: one's own models first, then what was published."""
 
     benchmark: str
-    standings: tuple[LeaderboardRow, ...]
+    rows: tuple[LeaderboardRow, ...]
 
     @property
     def conditions(self) -> list[str]:
         """The columns, one's own first, each once."""
-        return list(dict.fromkeys(name for standing in self.standings for name in standing.values))
+        return list(dict.fromkeys(name for row in self.rows for name in row.values))
 
     @property
     def leading(self) -> str:
         """The condition that orders the lines: plain top-1, or what most published ones have, and one's own."""
-        own = {name for standing in self.standings if standing.own for name in standing.values}
-        counted = Counter(name for standing in self.standings if not standing.own for name in standing.values)
+        own = {name for row in self.rows if row.own for name in row.values}
+        counted = Counter(name for row in self.rows if not row.own for name in row.values)
         shared = {name: count for name, count in counted.items() if name in own} or counted or Counter(own)
         return _PLAIN if _PLAIN in shared else max(self.conditions, key=lambda name: shared.get(name, 0))
 
     def ranked(self) -> Leaderboard:
         """One's own first, what was published of the same models next, then the best; a short board stays as it is."""
-        if len(self.standings) <= MANY:
+        if len(self.rows) <= MANY:
             return self
         conditions = [self.leading, *(name for name in self.conditions if name != self.leading)]
-        return replace(self, standings=tuple(sorted(self.standings, key=lambda row: _rank(row, conditions))))
+        return replace(self, rows=tuple(sorted(self.rows, key=lambda row: _rank(row, conditions))))
 
     def shortened(self, most: int) -> Leaderboard:
         """At most so many of the others: the nearest to one's own numbers, or the best where there are none."""
         name = self.leading
-        own = [row.values[name] for row in self.standings if row.own and name in row.values]
-        others = [row for row in self.standings if not row.own and not row.same]
+        own = [row.values[name] for row in self.rows if row.own and name in row.values]
+        others = [row for row in self.rows if not row.own and not row.same]
         if own:
             others = sorted(others, key=lambda row: _distance(row, name, own))
         kept = {id(row) for row in others[:most]}
-        return replace(self, standings=tuple(r for r in self.standings if r.own or r.same or id(r) in kept))
+        return replace(self, rows=tuple(r for r in self.rows if r.own or r.same or id(r) in kept))
 
 
 def join_lines(text: str) -> str:
@@ -233,16 +233,16 @@ def make_published_table(study: Study, scored: Sequence[PaperTable], name: str) 
     published = match_published_rows(read_published_numbers(name), list(study.files))
     board = Leaderboard(name, (*make_own_rows(study, scored, "yours"), *published)).ranked()
     shown = board.shortened(_SHOWN) if len(published) > MANY else board
-    kept = [row for row in shown.standings if not row.own]
+    kept = [row for row in shown.rows if not row.own]
     conditions = list(dict.fromkeys(condition for row in kept for condition in row.values))
-    sources = {told: number for number, told in enumerate(dict.fromkeys(row.told for row in kept), 1)}
+    sources = {source: number for number, source in enumerate(dict.fromkeys(row.source_text for row in kept), 1)}
     return PaperTable(
         title=f"{name}: your models and published numbers",
         rule="Numbers as their sources print them, in each source's own measure; sources that disagree stay apart."
         + _describe_left_out(board, shown),
         columns=("model", *conditions, "source"),
-        rows=tuple(_line(row, conditions, sources) for row in shown.standings),
-        footnotes=tuple(f"[{number}] {told}" for told, number in sources.items()),
+        rows=tuple(_line(row, conditions, sources) for row in shown.rows),
+        footnotes=tuple(f"[{number}] {source}" for source, number in sources.items()),
         kind="published",
         own=frozenset(range(len(study.files))),
         decimals=2,
@@ -250,7 +250,7 @@ def make_published_table(study: Study, scored: Sequence[PaperTable], name: str) 
 
 
 def _describe_left_out(board: Leaderboard, shown: Leaderboard) -> str:
-    left = len(board.standings) - len(shown.standings)
+    left = len(board.rows) - len(shown.rows)
     return (
         f" Shown are rows of your models and the nearest to yours by {board.leading}; {left} more published rows:"
         f" counterfoil leaderboard {board.benchmark} RUN --all."
@@ -260,8 +260,8 @@ def _describe_left_out(board: Leaderboard, shown: Leaderboard) -> str:
 
 
 def _line(row: LeaderboardRow, conditions: Sequence[str], sources: dict[str, int]) -> tuple[str | float | None, ...]:
-    beside = ", ".join(filter(None, (row.beside, "the same model" if row.same else "")))
-    source = "yours" if row.own else f"[{sources[row.told]}] {beside}".strip()
+    beside = ", ".join(filter(None, (row.short_remark, "the same model" if row.same else "")))
+    source = "yours" if row.own else f"[{sources[row.source_text]}] {beside}".strip()
     return (row.model, *(row.values.get(name) for name in conditions), source)
 
 
@@ -276,10 +276,10 @@ def _make_own_row(model: str, study: Study, tables: Sequence[PaperTable], source
         if isinstance(cell, float | int) and math.isfinite(cell)  # of nothing there is no mean
         if column not in _COUNTS and not column.startswith(_ASIDE)
     }
-    told = {column: _condition(column, model, study) for column in cells if not column.endswith(_BOUNDS)}
-    bounded = [column for column in told if all(f"{column}{bound}" in cells for bound in _BOUNDS)]
-    intervals = {told[column]: (cells[f"{column}, low"], cells[f"{column}, high"]) for column in bounded}
-    values = {condition: cells[column] for column, condition in told.items()}
+    conditions = {column: _condition(column, model, study) for column in cells if not column.endswith(_BOUNDS)}
+    bounded = [column for column in conditions if all(f"{column}{bound}" in cells for bound in _BOUNDS)]
+    intervals = {conditions[column]: (cells[f"{column}, low"], cells[f"{column}, high"]) for column in bounded}
+    values = {condition: cells[column] for column, condition in conditions.items()}
     return LeaderboardRow(model=model, values=values, source=source, own=True, intervals=intervals)
 
 

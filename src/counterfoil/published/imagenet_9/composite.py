@@ -1,4 +1,4 @@
-"""Survival by the published rule; Backgrounds challenge reader; foregrounds composited on backgrounds."""
+"""Reader of the Backgrounds Challenge: foregrounds laid on some backgrounds, or on every one until a model is wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ImageNet-9 reader."""
+"""Reader of ImageNet-9: variations of foreground and background in nine super-classes."""
 
 from __future__ import annotations
 

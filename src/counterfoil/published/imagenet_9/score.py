@@ -1,4 +1,4 @@
-"""Background gap and survival measures; nine super-classes, BG-gap, survival."""
+"""ImageNet-9's tables: accuracies over nine super-classes, BG-gap, survival, the challenge."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ def _challenge(study: Study, condition: Condition) -> Sequence[PaperTable]:
     called, title, met = _DRAWN if drawn else _EVERY
     rows = []
     for model in study.files:
-        found = survive_all(study.answers, model, [condition])
+        survival = survive_all(study.answers, model, [condition])
         clean = scores.accuracy(model, [KINDS["original"]])
-        rows.append((model, clean, found.value, found.ci_low, found.ci_high, float(found.n)))
+        rows.append((model, clean, survival.value, survival.ci_low, survival.ci_high, float(survival.n)))
     return [
         PaperTable(
             title=title,
@@ -110,5 +110,5 @@ def _gap(study: Study, model: str) -> tuple[float | None, float | None, float | 
 def _survival(study: Study, model: str, mixed: Sequence[Condition]) -> tuple[float | None, float | None]:
     if len(mixed) < len(_MIXED):
         return None, None
-    found = survive_all(study.answers, model, mixed)
-    return (found.value, float(found.n)) if found.n else (None, 0.0)
+    survival = survive_all(study.answers, model, mixed)
+    return (survival.value, float(survival.n)) if survival.n else (None, 0.0)

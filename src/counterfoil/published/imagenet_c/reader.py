@@ -1,4 +1,4 @@
-"""ImageNet-C reader."""
+"""Reader of ImageNet-C: fifteen corruptions at five severities."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Corruption error over AlexNet's; mean corruption error table."""
+"""ImageNet-C's tables: corruption errors relative to AlexNet's and their mean (mCE), and the plain errors."""
 
 from __future__ import annotations
 
@@ -71,10 +71,10 @@ def tables(study: Study) -> Sequence[PaperTable]:
 def _relative(study: Study, whole: Sequence[str], errors: dict[str, dict[str, list[float]]]) -> PaperTable:
     mean = "mCE" if len(whole) == len(CORRUPTIONS) else f"mean CE of {len(whole)} corruptions"
     absent = [name for name in CORRUPTIONS if name not in whole]
-    told = f"Not at all five severities in this run, so there is no mCE: {', '.join(absent)}." if absent else ""
+    note = f"Not at all five severities in this run, so there is no mCE: {', '.join(absent)}." if absent else ""
     rows: list[tuple[str | float | None, ...]] = []
-    for model, found in errors.items():
-        result = corruption_error(found) if found else None
+    for model, by_corruption in errors.items():
+        result = corruption_error(by_corruption) if by_corruption else None
         cells = [*result.by_corruption.values(), result.mean] if result else [None] * (len(whole) + 1)
         rows.append((model, *cells))
     return PaperTable(
@@ -83,14 +83,14 @@ def _relative(study: Study, whole: Sequence[str], errors: dict[str, dict[str, li
         " corruptions.",
         columns=("model", *(f"CE, {name}" for name in whole), mean),
         rows=tuple(rows),
-        footnotes=collect_notes(study, told),
+        footnotes=collect_notes(study, note),
     )
 
 
 def _plain(whole: Sequence[str], errors: dict[str, dict[str, list[float]]]) -> PaperTable:
     rows: list[tuple[str | float | None, ...]] = []
-    for model, found in errors.items():
-        means = [100 * sum(values) / len(values) for values in found.values()]
+    for model, by_corruption in errors.items():
+        means = [100 * sum(values) / len(values) for values in by_corruption.values()]
         cells = [*means, sum(means) / len(means)] if means else [None] * (len(whole) + 1)
         rows.append((model, *cells))
     return PaperTable(
@@ -104,8 +104,8 @@ def _plain(whole: Sequence[str], errors: dict[str, dict[str, list[float]]]) -> P
 
 def _errors(scores: Scores, model: str, corruptions: Sequence[str]) -> dict[str, list[float]]:
     """Shares wrong by corruption, one per severity; nothing where an answer to a whole folder is lost."""
-    found: dict[str, list[float]] = {}
+    errors: dict[str, list[float]] = {}
     for name in corruptions:
         accuracies = [scores.accuracy(model, [corruption_kind(name, level)]) for level in _SEVERITIES]
-        found[name] = [1 - value / 100 for value in accuracies if value is not None]
-    return found if all(len(values) == len(_SEVERITIES) for values in found.values()) else {}
+        errors[name] = [1 - value / 100 for value in accuracies if value is not None]
+    return errors if all(len(values) == len(_SEVERITIES) for values in errors.values()) else {}

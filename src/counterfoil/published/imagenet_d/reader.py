@@ -1,4 +1,4 @@
-"""ImageNet-D reader with questions."""
+"""Reader of ImageNet-D: generated pictures by category, and the questions that come with them."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def read(tree: Tree) -> Archive:
             f"expected categories of {NAME} such as 'alarm_clock' below {', '.join(KINDS)} at '{tree.where}',"
             f" got '{min(findings.folders('category'))}'"
         )
-    found = (
+    pictures = (
         ArchivePicture(place.at, _sample(place.file), known[place.parts["category"]], KINDS[place.parts["factor"]])
         for place in findings.places.where(lambda parts: parts["category"] in known)
     )
     foreign = findings.places.where(lambda parts: parts["category"] not in known).files()
     factors = findings.folders("factor")
     return Archive(
-        name=NAME, tree=tree, pictures=collect_pictures(NAME, tree.sizes.path, found), space=imagenet_d(),
+        name=NAME, tree=tree, pictures=collect_pictures(NAME, tree.sizes.path, pictures), space=imagenet_d(),
         skipped=(*_missing(factors), *skip_strays(NAME, [*findings.strays, *foreign])),
         notes=tuple(note for kind in KINDS for note in note_partial(f"{kind} pictures", factors[kind], COUNTS[kind])),
         distractors=_distractors(tree, findings.root),
@@ -68,12 +68,12 @@ def _missing(factors: Mapping[str, int]) -> list[Skipped]:
 
 def _distractors(tree: Tree, root: str) -> dict[str, str]:
     """Of each picture by its path, the wrong answer that the release offers beside the truth: CLIP's best wrong one."""
-    found: dict[str, str] = {}
+    distractors: dict[str, str] = {}
     for factor in KINDS:
         path = f"{root}questions/{factor}.csv"
         if path in tree.sizes:
-            found |= _read_questions(path, read_text(tree, path))
-    return found
+            distractors |= _read_questions(path, read_text(tree, path))
+    return distractors
 
 
 def _read_questions(path: str, text: str) -> dict[str, str]:
@@ -89,15 +89,15 @@ def _questions(path: str, text: str) -> dict[str, str]:
         raise UserError(
             f"expected the columns {', '.join(_COLUMNS)}, divided by tabs, in {path}, got {table.fieldnames}"
         )
-    found = {}
+    distractors = {}
     for number, row in enumerate(table, 2):
         truth, *answers = (_categories().get(_folded(row[name] or "")) for name in _COLUMNS[1:])
         wrong = next((answer for answer in answers if answer and answer != truth), None)
         if wrong is None:
-            told = ", ".join(str(text) for text in list(row.values())[1:])
-            raise UserError(f"expected a wrong category of {NAME} in line {number} of {path}, got {told}")
-        found[_sample(row["image_dir"])] = wrong
-    return found
+            cells = ", ".join(str(text) for text in list(row.values())[1:])
+            raise UserError(f"expected a wrong category of {NAME} in line {number} of {path}, got {cells}")
+        distractors[_sample(row["image_dir"])] = wrong
+    return distractors
 
 
 @cache

@@ -1,4 +1,4 @@
-"""ImageNet-D's three accuracy rules."""
+"""ImageNet-D's tables: classifiers, zero-shot models and two-choice questions."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _questions(study: Study, models: Sequence[str]) -> PaperTable:
     kinds = present_kinds(study, KINDS)
     scores = score_top1(study)
     outcomes = {model: Counter(study.predictions[model].outcomes) for model in models}
-    ends = sorted({end for found in outcomes.values() for end in found})
+    ends = sorted({end for counts in outcomes.values() for end in counts})
     rows = [
         (
             model, _order(model), *_cells(scores, model, kinds), float(scores.count(model)),

@@ -1,4 +1,4 @@
-"""ImageNet-E reader."""
+"""Reader of ImageNet-E: a folder per edit, labels in labels.txt."""
 
 from __future__ import annotations
 
@@ -92,14 +92,14 @@ def _labels(tree: Tree, path: str) -> dict[str, str]:
 
 
 def _label_pictures(findings: LayoutFiles, labels: Mapping[str, str]) -> tuple[list[ArchivePicture], list[Skipped]]:
-    found, unlabelled = [], []
+    pictures, unlabelled = [], []
     for place in findings.places:
         stem, kind = _stem(place.name), place.parts["kind"]
         if stem in labels:
-            found.append(ArchivePicture(place.at, stem, labels[stem], KINDS[kind]))
+            pictures.append(ArchivePicture(place.at, stem, labels[stem], KINDS[kind]))
         else:
             unlabelled.append(Skipped(stem, "source", kind, "the picture has no line in labels.txt"))
-    return found, unlabelled
+    return pictures, unlabelled
 
 
 def _missing(kinds: Mapping[str, int]) -> list[Skipped]:

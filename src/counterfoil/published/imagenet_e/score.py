@@ -1,4 +1,4 @@
-"""ImageNet-E drops and their mean."""
+"""ImageNet-E's tables: accuracies by folder, drops against the originals and their mean."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def _accuracies(study: Study) -> PaperTable:
 
 def _drops(study: Study) -> PaperTable:
     kinds = {name: kind for name, kind in present_kinds(study, KINDS).items() if name != "ori"}
-    found = {(row.model, row.edit, row.level): row.drop for row in study.drops}
+    drops = {(row.model, row.edit, row.level): row.drop for row in study.drops}
     means = {row.model: row.drop for row in mean_drops(study.answers, np.random.default_rng(_SEED), leave_out=_NO_DROP)}
     rows = [
         (
             model,
-            *(found.get((model, kind.edit, kind.level)) for kind in kinds.values()),
+            *(drops.get((model, kind.edit, kind.level)) for kind in kinds.values()),
             means[model].value, means[model].ci_low, means[model].ci_high,
         )
         for model in study.files

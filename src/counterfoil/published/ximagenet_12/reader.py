@@ -1,4 +1,4 @@
-"""XImageNet-12 reader."""
+"""Reader of XImageNet-12: a folder per scenario over twelve classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scenario accuracies, folds, variance score."""
+"""XImageNet-12's tables: accuracies by scenario, the same over folds, the variance score, the regression."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ def _cross_validated(study: Study, details: Details) -> PaperTable:
     scenarios = _scenarios(study)
     rows = []
     for model in study.files:
-        found = [_folds(details, model, kind) for kind in scenarios.values()]
-        rows.append((model, *(cell for fold in found for cell in _cells(fold))))
+        folds = [_folds(details, model, kind) for kind in scenarios.values()]
+        rows.append((model, *(cell for fold in folds for cell in _cells(fold))))
     return PaperTable(
         title=f"XImageNet-12, {FOLDS}-fold",
         rule=f"Mean and sample deviation of top-1 over {FOLDS} parts of the pictures, every class spread evenly over"
@@ -146,15 +146,17 @@ def _scores(study: Study, details: Details) -> PaperTable:
 def _readings(details: Details, model: str) -> str:
     """How far the other readings of the definition lie apart."""
     table = scenario_accuracies(details, model).accuracies
-    found = [variance_score(table, definition).score for definition in SCORE_DEFINITIONS]
-    known = [value for value in found if not math.isnan(value)]
-    told = f"the {len(SCORE_DEFINITIONS)} readings of the definition give S from {min(known):.4f} to {max(known):.4f}."
+    scores = [variance_score(table, definition).score for definition in SCORE_DEFINITIONS]
+    known = [value for value in scores if not math.isnan(value)]
+    spread = (
+        f"the {len(SCORE_DEFINITIONS)} readings of the definition give S from {min(known):.4f} to {max(known):.4f}."
+    )
     try:
         test = shapiro_wilk(table)
     except UserError:  # too few accuracies, or no scipy: the table of the regression says how to install it
-        return told
+        return spread
     return (
-        f"{told} Shapiro and Wilk's test of its {test.n} accuracies by scenario and class: W = {test.statistic:.3f},"
+        f"{spread} Shapiro and Wilk's test of its {test.n} accuracies by scenario and class: W = {test.statistic:.3f},"
         f" p = {test.p_value:.3g}; the smaller p, the less a score made of variances says."
     )
 
