@@ -22,10 +22,8 @@ from counterfoil.published.layout_detection import (
 from counterfoil.types import Skipped
 
 _ORDER = Path(__file__).parent / "imagenet_val_order.csv"
-INDICES = tuple(
-    map(int, _ORDER.read_text("ascii").split()[1:])
-)  # place among the sorted WordNet ids of number 1, 2, ...
-
+# The place among the sorted WordNet ids of each number of the development kit, which counts from 1.
+INDICES = tuple(map(int, _ORDER.read_text("ascii").split()[1:]))
 
 _FIRST = (65, 970, 230, 809, 516, 57, 334, 415, 674, 332)  # indices of ILSVRC2012_val_00000001 and the nine after it
 _NAME = re.compile(r"ILSVRC2012_val_(?P<number>\d{8})")
