@@ -21,8 +21,9 @@ settings.load_profile("fixed")
 # What `make check` leaves out, by measured time (`--durations`): whole runs, web services, rendered pages and figures,
 # networks, contract checks of every edit, and single tests of a second or more.
 SLOW_FILES = (
-    "assets/test_networks.py", "benchmark/test_full_disk.py", "benchmark/test_layouts.py", "builder/",
-    "edits/test_background_contract.py",
+    "assets/test_cache.py", "assets/test_networks.py", "benchmark/test_diff.py", "benchmark/test_full_disk.py",
+    "benchmark/test_layouts.py", "builder/",
+    "edits/test_background_colour.py", "edits/test_background_contract.py", "edits/test_geometry.py",
     "edits/test_complexity.py", "edits/test_corruptions.py", "edits/test_edit_contract.py", "edits/test_fill.py",
     "edits/test_shadow.py", "edits/test_texture.py", "evaluation/", "generation/test_generator.py",
     "mining/test_miner.py", "models/test_gpu_batches.py", "models/test_torch_classifier.py",
@@ -33,9 +34,11 @@ SLOW_FILES = (
     "verification/test_security.py", "verification/test_service.py", "verification/test_verdict_files.py",
 )  # fmt: skip
 SLOW_TESTS = {
+    "test_a_run_from_a_file_is_the_run_of_the_same_options",
     "test_a_new_class_takes_over_only_the_questions_it_wins",
     "test_default_intervals_cover_the_true_drop_94_to_96_times_in_100",
     "test_distractors_are_spread_over_the_other_classes",
+    "test_evaluate_takes_its_collection_and_models_from_a_file",
     "test_every_wording_of_every_class_beats_every_distractor",
     "test_help_and_networks_in_the_cache_do_without_the_onnx_package",
     "test_intervals_are_those_of_pictures_resampled_one_by_one",

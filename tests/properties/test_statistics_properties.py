@@ -207,8 +207,12 @@ def test_measures_of_agreement_lie_within_their_bounds(rows: dict[tuple[int, str
 def test_error_consistency_is_a_kappa_and_the_same_for_both_models(rows: list[Answer]) -> None:
     table = in_table_order(rows)
     swapped = collect(rows, models=("second", "first"), conditions=(ORIGINAL, CONTROL, SWAP, SMALL))
-    (there,), (back,) = (error_consistency(each, np.random.default_rng(0)) for each in (table, swapped))
+    rng = np.random.default_rng(0)
+    (there,), (back,) = (error_consistency(each, rng) for each in (table, swapped))
     assert math.isnan(there.kappa.value) or -1 <= there.kappa.value <= 1
+    own = [row for row in rows if row.model == "first"]
+    (same,) = error_consistency(in_table_order([*own, *(row._replace(model="second") for row in own)]), rng)
+    assert math.isnan(same.kappa.value) or same.kappa.value == pytest.approx(1)
     assert (back.pictures, back.observed, back.kappa.value) == pytest.approx(
         (there.pictures, there.observed, there.kappa.value), nan_ok=True
     )
