@@ -26,7 +26,8 @@ SLOW_FILES = (
     "edits/test_background_colour.py", "edits/test_background_contract.py", "edits/test_geometry.py",
     "edits/test_complexity.py", "edits/test_corruptions.py", "edits/test_edit_contract.py", "edits/test_fill.py",
     "edits/test_shadow.py", "edits/test_texture.py", "evaluation/", "generation/test_generator.py",
-    "mining/test_miner.py", "models/test_gpu_batches.py", "models/test_torch_classifier.py",
+    "mining/test_miner.py", "models/test_gpu_batches.py", "models/test_model_commands.py",
+    "models/test_torch_classifier.py", "published/test_scores.py", "study/test_runs.py",
     "painters/test_background_model.py", "painters/test_background_network.py", "painters/test_diffusers_painter.py",
     "published/test_hostile_archives.py", "published/test_readers.py", "published/test_tar_zip.py",
     "report/test_exports.py", "report/test_page.py", "runner/", "sources/test_annotations.py", "test_plugins.py",
@@ -44,6 +45,7 @@ SLOW_TESTS = {
     "test_intervals_are_those_of_pictures_resampled_one_by_one",
     "test_random_order_puts_the_truth_first_half_of_the_time",
     "test_the_code_of_the_readme_runs",
+    "test_with_replicates_the_default_interval_covers_94_to_96_times_in_100",
 }
 TESTS = Path(__file__).parent
 
