@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from counterfoil.labels.label_space import imagenet1k
 from counterfoil.models.model_options import ModelOptions, Precision, Request
 from counterfoil.models.preprocessing import verify_preparation
-from counterfoil.models.pretrained import read_timm_preprocessing
+from counterfoil.models.timm_torchvision import read_timm_preprocessing
 from counterfoil.models.torch_classifier import build_classifier
 from counterfoil.models.torch_network import TensorTransform, TorchNetwork
 from counterfoil.sources.pixels import read_photo

@@ -27,7 +27,7 @@ from counterfoil.mining.rules import AnswerMatrix, Rule, apply_rule
 from counterfoil.mining.surrogate_answers import AskedModel, SurrogateAnswers
 from counterfoil.mining.surrogate_groups import estimate_biases, estimate_curves, list_groups
 from counterfoil.statistics.intervals import Estimate, estimate
-from counterfoil.statistics.shares import PhotoCounts, estimate_share, mean_share, pooled_share, share_change
+from counterfoil.statistics.photo_shares import PhotoCounts, estimate_share, mean_share, pooled_share, share_change
 from counterfoil.study.predictions import Predictions
 
 PHOTOS = (6, 12, 25, 60, 200)

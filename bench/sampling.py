@@ -17,11 +17,11 @@ PARTS = {
     "counterfoil.edits.fill": "filling the background",
     "counterfoil.edits.variant_plan": "planning",
     "counterfoil.edits": "edits",
-    "counterfoil.rendering": "reducing photos",
+    "counterfoil.variant_renderer": "reducing photos",
     "counterfoil.runner": "hashes and journal entries",
     "counterfoil.models.preprocessing": "preprocessing",
     "counterfoil.models": "inference",
-    "counterfoil.store.collection": "ranking the answers",
+    "counterfoil.store.picture_collection": "ranking the answers",
     "counterfoil.store": "journal and tables",
 }
 IDLE = ("counterfoil.worker_pool", "counterfoil.runner")

@@ -11,7 +11,6 @@ import cv2
 import numpy as np
 
 from counterfoil.errors import UserError
-from counterfoil.rendering import Renderer
 from counterfoil.report.csv_tables import skipped_to_csv
 from counterfoil.run_config import RunConfig, RunPlan, prepare
 from counterfoil.runner import PhotoWork, PictureWriter, process_photos
@@ -23,6 +22,7 @@ from counterfoil.store.parquet import read_table
 from counterfoil.store.prediction_tables import read_run_record, read_variants
 from counterfoil.store.workspace import locate_picture
 from counterfoil.types import Picture, Sample, Variant
+from counterfoil.variant_renderer import Renderer
 
 
 def build_pictures(config: RunConfig, out: Path, on_prepared: Callable[[RunPlan], None] | None = None) -> int:
@@ -50,7 +50,7 @@ def _match_manifest(plan: RunPlan, out: Path, write: PictureWriter) -> None:
             path.unlink()
     for path, variant in variants.items():
         if not path.is_file():
-            write(variant, plan.renderer.make(variant))
+            write(variant, plan.renderer.render(variant))
 
 
 def encode_png(picture: Picture) -> bytes:
@@ -88,7 +88,7 @@ def rebuild(folder: str | Path, variant_id: str) -> Picture:
         working_size=int(table["working_size"][row]) or None,
         segmenter=make_segmenter(list(samples.values())),
     )
-    picture = renderer.make(variant)
+    picture = renderer.render(variant)
     if hash_pixels(picture.image) != table["sha256"][row]:
         raise UserError(
             f"expected the pixels that the manifest names for {variant_id}, got others: a file that the edit reads has"

@@ -32,9 +32,9 @@ from counterfoil.report.content import PaperScorer, score_no_paper
 from counterfoil.resumable_work import Image, Observer, Outcome, ResumableWork, finish_work, work_key
 from counterfoil.run_config import bind_models, check_counts, check_distinct, environment, limit_per_class
 from counterfoil.run_result import Result
-from counterfoil.store.collection import Collection, LabelledPictures, ensure_sample
 from counterfoil.store.folder_lock import MAY_DIFFER, claim_folder
 from counterfoil.store.journal import Journal
+from counterfoil.store.picture_collection import Collection, LabelledPictures, ensure_sample
 from counterfoil.store.prediction_tables import RenderedVariant, ResultTables
 from counterfoil.study.thumbnails import ThumbnailCandidates
 from counterfoil.types import Model, Picture, Provenance, Run, Sample, Skipped, StoredVariant, Variant

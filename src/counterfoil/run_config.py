@@ -14,7 +14,7 @@ from typing import Any
 from counterfoil import __version__
 from counterfoil.edits.edit_protocol import Edit
 from counterfoil.edits.registry import edit_named, name_of
-from counterfoil.edits.variant_plan import Planned, Plans
+from counterfoil.edits.variant_plan import PlannedEdit, VariantPlans
 from counterfoil.errors import UserError
 from counterfoil.labels.benchmark_classes import load_label_space
 from counterfoil.labels.label_space import LabelSpace, infer_label_space, match_label_space
@@ -22,9 +22,9 @@ from counterfoil.models.inference import Scoring, bind_labels, regroup_columns
 from counterfoil.models.model_loaders import load_model
 from counterfoil.models.model_options import ModelOptions
 from counterfoil.recipes.edit_recipe import Recipe, Step, load_recipe
-from counterfoil.rendering import Renderer
 from counterfoil.segmentation import make_segmenter
 from counterfoil.types import Model, Picture, Run, Sample, Skipped, Source, Variant
+from counterfoil.variant_renderer import Renderer
 from counterfoil.worker_pool import cores
 
 _SURROGATE = "surrogate"  # a need of a step: skipped by name where the surrogate does not know the photos' labels
@@ -70,7 +70,7 @@ class RunPlan:
 
     config: RunConfig
     recipe: Recipe
-    steps: tuple[Planned, ...]
+    steps: tuple[PlannedEdit, ...]
     models: tuple[Model, ...]
     space: LabelSpace
     samples: tuple[Sample, ...]
@@ -79,9 +79,9 @@ class RunPlan:
     empty_classes: tuple[str, ...] = ()  # class folders all of whose photos were skipped
 
     @cached_property
-    def variant_plans(self) -> Plans:
+    def variant_plans(self) -> VariantPlans:
         """Which variants each photo gets."""
-        return Plans(self.steps, self.renderer.donors)
+        return VariantPlans(self.steps, self.renderer.donors)
 
     @cached_property
     def identities(self) -> dict[str, str]:
@@ -104,7 +104,7 @@ class RunPlan:
 
     def picture(self, variant: Variant) -> Picture:
         """A variant, rendered again."""
-        return self.renderer.make(variant)
+        return self.renderer.render(variant)
 
     @property
     def run(self) -> Run:
@@ -150,10 +150,10 @@ def prepare(config: RunConfig) -> RunPlan:
     )  # fmt: skip
 
 
-def _steps(recipe: Recipe, seed: int) -> tuple[Planned, ...]:
+def _steps(recipe: Recipe, seed: int) -> tuple[PlannedEdit, ...]:
     """The edits of a recipe; two of one name and level are refused, since their rows could not be told apart."""
     steps = tuple(
-        Planned(edit_named(step.edit, settings), step.replicates, recipe.working_size, seed)
+        PlannedEdit(edit_named(step.edit, settings), step.replicates, recipe.working_size, seed)
         for step in recipe.edits
         if step.needs in (None, _SURROGATE)
         for settings in step.all_settings
@@ -170,7 +170,7 @@ def _describe_need(step: Step, settings: dict[str, Any]) -> str:
     return f"{step.edit}{f' ({values})' if values else ''} needs a {step.needs}, and none was given"
 
 
-def _surrogates(steps: Sequence[Planned], labels: Sequence[str]) -> dict[str, Model]:
+def _surrogates(steps: Sequence[PlannedEdit], labels: Sequence[str]) -> dict[str, Model]:
     """The models that edits ask for a choice."""
     asking = [(step.edit, address) for step in steps if (address := step.edit.needs.surrogate) is not None]
     addresses = sorted({address for _, address in asking})

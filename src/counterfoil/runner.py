@@ -151,14 +151,14 @@ class PhotoWork(ResumableWork[Sample]):
         for planned in variants:
             try:
                 variant = self.plan.renderer.resolve(planned)
-                pictures.append((variant, self.plan.renderer.make(variant)))
+                pictures.append((variant, self.plan.renderer.render(variant)))
             except Unusable as error:
                 skipped.append(Skipped(sample.id, "edit", planned.edit, str(error)))
         return pictures
 
     def image_of(self, variant: Variant) -> Image:
         """The variant rendered again."""
-        return self.plan.renderer.make(variant).image
+        return self.plan.renderer.render(variant).image
 
     def engine(self, workers: int | None) -> Engine:
         """A forked process cannot use the GPU: threads share its batches, two of which keep it busy."""

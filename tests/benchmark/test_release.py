@@ -24,8 +24,8 @@ from counterfoil.errors import UserError
 from counterfoil.labels.label_space import custom_label_space
 from counterfoil.run_config import RunConfig
 from counterfoil.sources.source_loaders import open_source
-from counterfoil.store.collection import Collection
 from counterfoil.store.parquet import read_table
+from counterfoil.store.picture_collection import Collection
 from counterfoil.store.workspace import Workspace
 from counterfoil.types import AnnotatorRecord
 from freeze_workspaces import RECIPE, SURROGATES, contents, frozen, ids_of, keep_mined, keep_verdicts, write_workspace

@@ -7,7 +7,7 @@ import pytest
 from counterfoil.edits import variant_plan
 from counterfoil.edits.donors import Donors
 from counterfoil.edits.registry import edit_named
-from counterfoil.edits.variant_plan import Planned, Plans
+from counterfoil.edits.variant_plan import PlannedEdit, VariantPlans
 from counterfoil.types import Sample
 
 SAMPLES = [
@@ -15,11 +15,11 @@ SAMPLES = [
     for label in ("cup", "dog")
     for n in range(3)
 ]
-STEPS = [Planned(edit_named(name, {}), 1, 256, 0) for name in ("control", "background-swap", "background-folder")]
+STEPS = [PlannedEdit(edit_named(name, {}), 1, 256, 0) for name in ("control", "background-swap", "background-folder")]
 
 
 def test_the_plan_that_gave_the_id_of_the_work_is_the_one_that_is_worked_on() -> None:
-    plans = Plans(STEPS, Donors(SAMPLES))
+    plans = VariantPlans(STEPS, Donors(SAMPLES))
     first = [plans.of(sample) for sample in SAMPLES]
     assert all(again is one for again, one in zip(map(plans.of, SAMPLES), first, strict=True))
     assert all(taken is one for taken, one in zip(map(plans.take, SAMPLES), first, strict=True))
@@ -28,7 +28,7 @@ def test_the_plan_that_gave_the_id_of_the_work_is_the_one_that_is_worked_on() ->
 def test_what_is_not_held_is_planned_again_and_comes_out_equal(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = [variant_plan.plan_variants(sample, STEPS, Donors(SAMPLES)) for sample in SAMPLES]
     monkeypatch.setattr(variant_plan, "MOST_HELD", 9)
-    plans = Plans(STEPS, Donors(SAMPLES))
+    plans = VariantPlans(STEPS, Donors(SAMPLES))
     first = [plans.of(sample) for sample in SAMPLES]
     taken = [plans.take(sample) for sample in SAMPLES]
     assert first == taken == expected

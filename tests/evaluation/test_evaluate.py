@@ -25,8 +25,8 @@ import counterfoil as cf
 from collection_pictures import Shown, pictures, write_workspace
 from command_line import counterfoil
 from counterfoil.labels.label_space import LabelSpace
-from counterfoil.store.collection import CollectionBase
 from counterfoil.store.parquet import read_table
+from counterfoil.store.picture_collection import CollectionBase
 from counterfoil.store.workspace import Workspace
 from counterfoil.study.comparison import compare_runs
 from counterfoil.types import MiningResult, Skipped, StoredVariant

@@ -15,7 +15,7 @@ from counterfoil.mining.mining_config import guess_family
 from counterfoil.mining.rules import AnswerMatrix, Rule, apply_rule, apply_to_groups, count_per_setting
 from counterfoil.mining.surrogate_groups import cross_fit_bias, list_subsets, trace_curves
 from counterfoil.statistics.accuracy import clustered_wilson
-from counterfoil.statistics.shares import PhotoCounts
+from counterfoil.statistics.photo_shares import PhotoCounts
 
 
 def said(*rows: str, original: str = "") -> AnswerMatrix:

@@ -13,7 +13,7 @@ import pytest
 from counterfoil.errors import UserError
 from counterfoil.labels.benchmark_classes import imagenet_d
 from counterfoil.models.model_options import format_class_name
-from counterfoil.models.two_choice import (
+from counterfoil.models.two_choice_question import (
     ParsedAnswer,
     Vocabulary,
     find_named_choices,

@@ -11,7 +11,7 @@ from counterfoil.errors import UserError
 from counterfoil.labels.benchmark_classes import imagenet_d
 from counterfoil.labels.label_space import imagenet1k
 from counterfoil.models.endpoint import PREFIX, Limits
-from counterfoil.models.two_choice import Questions, Vocabulary, load_published_synonyms, read_distractors
+from counterfoil.models.two_choice_question import Questions, Vocabulary, load_published_synonyms, read_distractors
 from counterfoil.models.vlm import VlmOptions, choose_label_space, parse_vlm_address
 from counterfoil.types import Variant
 from locations import ROOT

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from counterfoil.edits.donors import Donors
 from counterfoil.edits.registry import edit_named
 from counterfoil.edits.seeds import id_from, id_of_choice, seed_from, seed_of_attempt
-from counterfoil.edits.variant_plan import Planned, Plans, plan_variants
+from counterfoil.edits.variant_plan import PlannedEdit, VariantPlans, plan_variants
 from counterfoil.types import DonorRule, Sample, Variant
 
 EDITS = [edit_named(name, {}) for name in ("background-blur", "control", "direction", "position", "size")]
@@ -29,21 +29,21 @@ def sample_lists(draw: st.DrawFn, least: int = 1) -> list[Sample]:
 
 
 @st.composite
-def step_lists(draw: st.DrawFn) -> list[Planned]:
+def step_lists(draw: st.DrawFn) -> list[PlannedEdit]:
     """Steps of a recipe, each edit at most once."""
     edits = draw(st.lists(st.sampled_from(EDITS), unique=True, min_size=1, max_size=4))
     size, seed = draw(st.sampled_from([None, 224, 384])), draw(st.integers(0, 3))
-    return [Planned(edit, draw(st.integers(1, 3)), size, seed) for edit in edits]
+    return [PlannedEdit(edit, draw(st.integers(1, 3)), size, seed) for edit in edits]
 
 
-def variants_of(samples: Sequence[Sample], steps: Sequence[Planned]) -> set[Variant]:
+def variants_of(samples: Sequence[Sample], steps: Sequence[PlannedEdit]) -> set[Variant]:
     donors = Donors(samples)
     return {variant for sample in samples for variant in plan_variants(sample, steps, donors).variants}
 
 
 @given(sample_lists(), step_lists(), st.data())
 def test_removing_or_reordering_edits_leaves_the_variants_of_the_others(
-    samples: list[Sample], steps: list[Planned], data: st.DataObject
+    samples: list[Sample], steps: list[PlannedEdit], data: st.DataObject
 ) -> None:
     kept = data.draw(st.permutations(steps))[: data.draw(st.integers(0, len(steps)))]
     one_by_one = [variants_of(samples, [step]) for step in kept]
@@ -52,7 +52,7 @@ def test_removing_or_reordering_edits_leaves_the_variants_of_the_others(
 
 
 @given(sample_lists(), step_lists(), st.integers(1, 3))
-def test_more_replicates_leave_the_first_ones(samples: list[Sample], steps: list[Planned], more: int) -> None:
+def test_more_replicates_leave_the_first_ones(samples: list[Sample], steps: list[PlannedEdit], more: int) -> None:
     first = {variant for step in steps for variant in variants_of(samples, [step])}
     longer = [replace(step, replicates=step.replicates + more) for step in steps]
     added = variants_of(samples, longer) - first
@@ -62,14 +62,14 @@ def test_more_replicates_leave_the_first_ones(samples: list[Sample], steps: list
 
 @given(sample_lists(least=2), step_lists(), st.data())
 def test_the_order_of_the_photos_changes_nothing(
-    samples: list[Sample], steps: list[Planned], data: st.DataObject
+    samples: list[Sample], steps: list[PlannedEdit], data: st.DataObject
 ) -> None:
     assert variants_of(data.draw(st.permutations(samples)), steps) == variants_of(samples, steps)
 
 
 @given(sample_lists(least=2), step_lists(), st.data())
 def test_removing_photos_leaves_every_variant_whose_photo_and_donor_remain(
-    samples: list[Sample], steps: list[Planned], data: st.DataObject
+    samples: list[Sample], steps: list[PlannedEdit], data: st.DataObject
 ) -> None:
     kept = data.draw(st.lists(st.sampled_from(samples), unique=True, min_size=1))
     there = {None, *(sample.id for sample in kept)}
@@ -93,7 +93,7 @@ def test_a_pair_of_photo_and_donor_stays_while_both_are_there(
 
 @given(sample_lists(), step_lists(), st.integers(0, 3))
 def test_no_two_variants_share_an_id_and_a_new_seed_of_the_run_changes_every_one(
-    samples: list[Sample], steps: list[Planned], seed: int
+    samples: list[Sample], steps: list[PlannedEdit], seed: int
 ) -> None:
     donors = Donors(samples)
     variants = [variant for sample in samples for variant in plan_variants(sample, steps, donors).variants]
@@ -105,10 +105,10 @@ def test_no_two_variants_share_an_id_and_a_new_seed_of_the_run_changes_every_one
 
 @given(sample_lists(), step_lists(), st.data())
 def test_plans_are_the_same_in_whatever_order_workers_take_them(
-    samples: list[Sample], steps: list[Planned], data: st.DataObject
+    samples: list[Sample], steps: list[PlannedEdit], data: st.DataObject
 ) -> None:
     donors = Donors(samples)
-    plans = Plans(steps, donors)
+    plans = VariantPlans(steps, donors)
     for sample in data.draw(st.permutations(samples)):
         plans.of(sample)
     for sample in data.draw(st.permutations(samples)):

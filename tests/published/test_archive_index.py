@@ -16,7 +16,7 @@ from archives import edit_archives
 from counterfoil.labels.label_space import imagenet1k
 from counterfoil.published.archive_index import ArchiveFile, build_index
 from counterfoil.published.catalogue import open_archive
-from counterfoil.store.collection import LabelledPictures, PicturesById
+from counterfoil.store.picture_collection import LabelledPictures, PicturesById
 
 NAMES = ("a.jpg", "b.png", "Ä.jpg", os.fsdecode(b"\xff.jpg"), "z", "a", "-")
 FOLDERS = ("", "a/", "a-b/", "a/b/", "a/b/c/", "ö/", "b/")

@@ -20,7 +20,7 @@ from counterfoil.labels.benchmark_classes import imagenet_a, imagenet_r
 from counterfoil.labels.label_space import imagenet1k
 from counterfoil.published.catalogue import describe_collection as told_of
 from counterfoil.published.catalogue import open_archive, open_collection, recognise
-from counterfoil.published.validation import INDICES
+from counterfoil.published.imagenet_validation import INDICES
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from counterfoil.cli.demo_command import CAPTION_HEIGHT, PAINTED, demo_config, paint_demo
+from counterfoil.cli.run_commands import CAPTION_HEIGHT, PAINTED, demo_config, paint_demo
 from counterfoil.labels.label_space import imagenet1k
 from counterfoil.models.model_loaders import load_model
 from counterfoil.runner import execute

@@ -12,7 +12,7 @@ from statsmodels.stats.proportion import confint_proportions_2indep, proportion_
 from counterfoil.mining.rules import AnswerMatrix, Rule
 from counterfoil.mining.surrogate_groups import cross_fit_bias, list_subsets, trace_curves
 from counterfoil.statistics.intervals import RateBounds, jackknife_interval, score_interval
-from counterfoil.statistics.shares import (
+from counterfoil.statistics.photo_shares import (
     PhotoCounts,
     PhotoShare,
     effective_photos,

@@ -20,8 +20,7 @@ from counterfoil.verification.hidden_controls import ShownPicture
 from counterfoil.verification.leases import AnnotatorRequest, exclude_annotator, include_annotator, release_expired
 from counterfoil.verification.project import Project, store_project
 from counterfoil.verification.questionnaire import Questionnaire
-from counterfoil.verification.submissions import Refused, Submission, submit
-from counterfoil.verification.verdicts import read_all_verdicts, read_counted_verdicts
+from counterfoil.verification.submissions import Refused, Submission, read_all_verdicts, read_counted_verdicts, submit
 from postgres_server import fresh_database, postgres
 
 YES = {"recognisable": "yes", "only": "yes"}

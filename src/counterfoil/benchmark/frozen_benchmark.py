@@ -17,7 +17,7 @@ from counterfoil.benchmark.manifest import FileLocation, Manifest, read_manifest
 from counterfoil.errors import Unusable, UserError
 from counterfoil.labels.label_space import LabelSpace
 from counterfoil.sources.pixels import decode_picture, hash_pixels
-from counterfoil.store.collection import CollectionBase
+from counterfoil.store.picture_collection import CollectionBase
 from counterfoil.types import Skipped, StoredVariant
 
 

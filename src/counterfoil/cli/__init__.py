@@ -15,12 +15,12 @@ from counterfoil.errors import UserError
 _STOPPED = 130  # what shells give for Ctrl-C
 PLACES = {
     "demo": Place(
-        "demo_command",
+        "run_commands",
         "demo",
         "Run three networks over the demo photos, offline after the first time, and write a report.",
     ),
     "run": Place(
-        "run_command", "run", "Edit your photos, ask your models, and write a report on what each attribute costs."
+        "run_commands", "run", "Edit your photos, ask your models, and write a report on what each attribute costs."
     ),
     "evaluate": Place(
         "evaluate_commands",

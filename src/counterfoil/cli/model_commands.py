@@ -90,12 +90,12 @@ def described(model: Model) -> list[str]:
         *([f"parameters: {model.parameters:,}"] if model.parameters else []),
         f"labels: {len(model.labels)} of {match_label_space(model.labels).name},"
         f" {model.labels[0]} ... {model.labels[-1]}",
-        f"preprocessing: {told(model.preprocessing)}",
+        f"preprocessing: {describe_input(model.preprocessing)}",
         *([f"prepared by: {model.prepared_by}"] if model.prepared_by else []),
     ]
 
 
-def told(preprocessing: Preprocessing | None) -> str:
+def describe_input(preprocessing: Preprocessing | None) -> str:
     """Preprocessing in one line."""
     if preprocessing is None:
         return "done by the model itself, unseen"

@@ -17,7 +17,7 @@ MOST_HELD = 200_000  # variants of photos that wait for their turn, about 0.4 kB
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedEdit:
     """An edit in a recipe: how often, at which size of the photo, with which seed of the run."""
 
     edit: Edit
@@ -34,25 +34,25 @@ def plan_original(sample: Sample) -> Variant:
     )  # fmt: skip
 
 
-class Plan(NamedTuple):
+class VariantPlan(NamedTuple):
     """What is to be made of one sample."""
 
     variants: list[Variant]  # the original first
     skipped: list[Skipped]  # edits that cannot be planned
 
 
-class Plans:
+class VariantPlans:
     """The plan of each sample of a run, made once though needed twice: for the work's id, then for the work.
 
     Plans beyond a bound are made again when their turn comes, so that memory does not grow with the photos.
     """
 
-    def __init__(self, steps: Sequence[Planned], donors: Donors) -> None:
+    def __init__(self, steps: Sequence[PlannedEdit], donors: Donors) -> None:
         self._steps, self._donors = steps, donors
-        self._plans: dict[str, Plan] = {}
+        self._plans: dict[str, VariantPlan] = {}
         self._held = 0  # variants
 
-    def of(self, sample: Sample) -> Plan:
+    def of(self, sample: Sample) -> VariantPlan:
         """The sample's plan, kept for `take`."""
         if sample.id in self._plans:
             return self._plans[sample.id]
@@ -62,7 +62,7 @@ class Plans:
             self._held += len(plan.variants)
         return plan
 
-    def take(self, sample: Sample) -> Plan:
+    def take(self, sample: Sample) -> VariantPlan:
         """The sample's plan, which is no longer held."""
         plan = self._plans.pop(sample.id, None)
         if plan is None:
@@ -71,7 +71,7 @@ class Plans:
         return plan
 
 
-def plan_variants(sample: Sample, steps: Sequence[Planned], donors: Donors) -> Plan:
+def plan_variants(sample: Sample, steps: Sequence[PlannedEdit], donors: Donors) -> VariantPlan:
     """The variants of one sample, the original first, and the edits that cannot be planned."""
     variants, skipped = [plan_original(sample)], []
     for step in steps:
@@ -82,7 +82,7 @@ def plan_variants(sample: Sample, steps: Sequence[Planned], donors: Donors) -> P
                 skipped.append(Skipped(sample.id, "edit", name_of(step.edit), reason))
             else:
                 variants.append(variant)
-    return Plan(variants, skipped)
+    return VariantPlan(variants, skipped)
 
 
 def _identifying_settings(edit: Edit) -> dict[str, object]:
@@ -90,7 +90,7 @@ def _identifying_settings(edit: Edit) -> dict[str, object]:
     return {name: value for name, value in settings_of(edit).items() if name not in edit.places}
 
 
-def _plan_variant(sample: Sample, step: Planned, replicate: int, donors: Donors) -> Variant | None:
+def _plan_variant(sample: Sample, step: PlannedEdit, replicate: int, donors: Donors) -> Variant | None:
     name = name_of(step.edit)
     about = [sample.digest, name, _identifying_settings(step.edit), replicate, step.run_seed]
     seed = seed_from(*about)

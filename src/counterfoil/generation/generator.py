@@ -23,7 +23,6 @@ from counterfoil.painters.painter_loaders import load_painter
 from counterfoil.painters.painter_protocol import Painted, Painter, PaintOptions, PaintRefused, PaintRequest
 from counterfoil.progress import Extent, show_progress
 from counterfoil.recipes.prompt_recipe import PromptRecipe, load_prompt_recipe
-from counterfoil.rendering import Renderer
 from counterfoil.report.csv_tables import skipped_to_csv
 from counterfoil.run_config import environment, find_empty_classes
 from counterfoil.segmentation import make_segmenter
@@ -35,6 +34,7 @@ from counterfoil.store.journal import Journal
 from counterfoil.store.prediction_tables import RenderedVariant, ResultTables
 from counterfoil.store.workspace import locate_picture
 from counterfoil.types import Picture, Run, Sample, Skipped, Variant
+from counterfoil.variant_renderer import Renderer
 
 
 @dataclass(frozen=True, kw_only=True)

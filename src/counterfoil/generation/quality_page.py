@@ -19,8 +19,8 @@ from counterfoil.generation.near_duplicates import find_nearest_pictures
 from counterfoil.generation.quality_control import QualityBounds, QualityResult, Removal
 from counterfoil.painters.painter_protocol import display_name
 from counterfoil.report.page import create_environment
-from counterfoil.store.collection import WorkspaceCollection
 from counterfoil.store.files import write_atomically
+from counterfoil.store.picture_collection import WorkspaceCollection
 from counterfoil.store.workspace import Workspace
 from counterfoil.study.thumbnails import small_jpeg
 from counterfoil.types import StoredVariant

@@ -15,7 +15,7 @@ from counterfoil.mining.mining_config import Balance, MiningConfig
 from counterfoil.mining.rules import AnswerMatrix, Rule, apply_rule, count_per_setting
 from counterfoil.mining.surrogate_answers import AskedModel, SurrogateAnswers
 from counterfoil.statistics.intervals import Estimate
-from counterfoil.statistics.shares import PhotoCounts, estimate_share, pooled_share
+from counterfoil.statistics.photo_shares import PhotoCounts, estimate_share, pooled_share
 
 Group = TypeVar("Group", bound=Hashable)
 

@@ -22,7 +22,7 @@ from counterfoil.mining.mining_results import (
     Yield,
 )
 from counterfoil.statistics.intervals import Estimate
-from counterfoil.statistics.shares import (
+from counterfoil.statistics.photo_shares import (
     PhotoShare,
     estimate_share,
     mover_interval,

@@ -21,8 +21,8 @@ from counterfoil.mining.mining_config import MiningConfig
 from counterfoil.mining.rules import AnswerMatrix
 from counterfoil.run_result import ExecutionPlan, Result
 from counterfoil.statistics.answers import encode_labels
-from counterfoil.store.collection import WorkspaceCollection
 from counterfoil.store.folder_lock import FolderClaimedError
+from counterfoil.store.picture_collection import WorkspaceCollection
 from counterfoil.store.prediction_tables import make_table_name
 from counterfoil.store.workspace import Workspace
 from counterfoil.study.predictions import DETAIL_COLUMNS, Predictions

@@ -20,7 +20,7 @@ from counterfoil.mining.mining_results import (
 )
 from counterfoil.mining.rules import AnswerMatrix, Rule, apply_to_groups
 from counterfoil.statistics.intervals import Estimate
-from counterfoil.statistics.shares import (
+from counterfoil.statistics.photo_shares import (
     PhotoCounts,
     PhotoShare,
     ShareSum,

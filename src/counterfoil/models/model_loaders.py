@@ -19,12 +19,11 @@ from counterfoil.assets.networks import NETWORKS, build_onnx_file
 from counterfoil.errors import UserError, did_you_mean
 from counterfoil.labels.label_space import imagenet1k
 from counterfoil.models.huggingface import load_huggingface
-from counterfoil.models.model_description import read_description, read_labels
-from counterfoil.models.model_options import ModelOptions, Request
+from counterfoil.models.model_options import ModelOptions, Request, read_description, read_labels
 from counterfoil.models.model_protocol import ModelBase
 from counterfoil.models.onnx_classifier import ComparedClassifier, OnnxClassifier, OnnxRun
 from counterfoil.models.prediction_file import load_predictions
-from counterfoil.models.pretrained import load_safetensors, load_timm, load_torchscript, load_torchvision
+from counterfoil.models.timm_torchvision import load_safetensors, load_timm, load_torchscript, load_torchvision
 from counterfoil.models.vlm import load_vlm
 from counterfoil.models.zero_shot import load_clip_huggingface, load_open_clip
 from counterfoil.plugins import (

@@ -1,14 +1,18 @@
-"""How a model is loaded and run: device, precision, runtime, batch size, and the prompts of zero-shot models."""
+"""How a model is loaded and run: device, precision, runtime, prompts, and the description beside an ONNX file."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
 from counterfoil.errors import UserError
-from counterfoil.labels.label_space import LabelSpace
+from counterfoil.labels.label_space import LabelSpace, imagenet1k
+from counterfoil.types import Preprocessing
 
 Precision: TypeAlias = Literal["f32", "bf16", "fp16"]
 Runtime: TypeAlias = Literal["own", "onnx", "openvino"]  # own: torch for torch models, ONNX Runtime for ONNX files
@@ -64,3 +68,85 @@ def read_templates(text: str) -> tuple[str, ...]:
     if not Path(text).is_file():
         raise UserError(f"expected a prompt template with {{c}} for the class, or a text file of them, got '{text}'")
     return tuple(line.strip() for line in Path(text).read_text(encoding="utf-8").splitlines() if line.strip())
+
+
+class Description(BaseModel):
+    """`network.json` beside `network.onnx`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    labels: str | tuple[str, ...]  # "imagenet1k", a text file with one label a line, or the labels themselves
+    size: tuple[int, int] = (224, 224)
+    resize: int | None = 256
+    interpolation: Literal["bilinear", "bicubic", "lanczos"] = "bilinear"
+    mean: tuple[float, float, float] = (123.675, 116.28, 103.53)
+    std: tuple[float, float, float] = (58.395, 57.12, 57.375)
+    colour_order: Literal["RGB", "BGR"] = "RGB"
+    layout: Literal["NCHW", "NHWC"] = "NCHW"
+    scores: Literal["logits", "probabilities", "detect"] = Field(default="detect")
+
+    @property
+    def preprocessing(self) -> Preprocessing:
+        """The part that says what happens to a picture."""
+        if self.resize is not None and self.resize < max(self.size):
+            raise UserError(f"expected resize of at least the crop {max(self.size)}, got {self.resize}")
+        return Preprocessing(**self.model_dump(exclude={"labels", "scores"}))
+
+
+def read_description(network: Path, flags: str | None) -> Description:
+    """The description of a network: the flag (JSON, or the file that holds it) first, else the JSON beside it."""
+    json_file = network.with_suffix(".json")
+    if flags is not None:
+        text, where = _given(flags)
+    elif json_file.is_file():
+        text, where = _read(json_file), str(json_file)
+    else:
+        raise UserError(
+            f"expected labels and preprocessing of {network.name}: write {json_file.name} beside it or give --describe,"
+            ' for example {"labels": "imagenet1k", "size": [224, 224], "resize": 256}'
+        )
+    try:
+        return Description.model_validate(json.loads(text))
+    except json.JSONDecodeError as error:
+        raise UserError(f"expected JSON, got {where}: {error}") from error
+    except ValidationError as error:
+        fault = error.errors()[0]
+        place = ".".join(str(part) for part in fault["loc"])
+        expected = ", ".join(Description.model_fields)
+        raise UserError(f"{where}: '{place}': {fault['msg'].lower()}; expected keys: {expected}") from error
+
+
+def override_preprocessing(description: Description, known: Preprocessing) -> Preprocessing:
+    """What is known of the preprocessing, with those keys replaced that the description gives."""
+    given = description.model_fields_set - {"labels", "scores"}
+    return replace(known, **{name: getattr(description, name) for name in given})
+
+
+def read_labels(description: Description, folder: Path) -> tuple[str, ...]:
+    """The name of each output column."""
+    if not isinstance(description.labels, str):
+        return description.labels
+    if description.labels == "imagenet1k":
+        return imagenet1k().labels
+    path = folder / description.labels
+    if not path.is_file():
+        raise UserError(
+            f"expected labels 'imagenet1k' or a text file with one label a line, got '{description.labels}'"
+        )
+    return tuple(line.strip() for line in _read(path).splitlines() if line.strip())
+
+
+def _given(flags: str) -> tuple[str, str]:
+    if flags.lstrip().startswith("{"):
+        return flags, "--describe"
+    path = Path(flags)
+    if not path.is_file():
+        raise UserError(f"expected JSON or a JSON file for --describe, got '{flags}', which is not there")
+    return _read(path), flags
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UserError(f"expected UTF-8 text, got {path}: {error}") from error

@@ -27,7 +27,7 @@ from counterfoil.models.endpoint import (
 )
 from counterfoil.models.model_protocol import ModelBase
 from counterfoil.models.request_retry import RequestQueue, RetriesExhausted
-from counterfoil.models.two_choice import (
+from counterfoil.models.two_choice_question import (
     Match,
     Order,
     ParsedAnswer,

@@ -17,7 +17,7 @@ from counterfoil.errors import Unusable
 from counterfoil.labels.label_space import LabelSpace
 from counterfoil.published.file_tree import Tree
 from counterfoil.sources.pixels import decode_archive_picture
-from counterfoil.store.collection import CollectionBase
+from counterfoil.store.picture_collection import CollectionBase
 from counterfoil.types import Attribute, Model, Skipped, StoredVariant, Variant
 
 _T = TypeVar("_T")

@@ -20,7 +20,7 @@ from counterfoil.errors import Unusable, UserError, did_you_mean
 from counterfoil.evaluation import EvaluationConfig, run_evaluation
 from counterfoil.models.inference import Scoring
 from counterfoil.models.model_options import ModelOptions
-from counterfoil.published import imagenet_v2, objectnet, validation
+from counterfoil.published import imagenet_v2, imagenet_validation, objectnet
 from counterfoil.published.archive import Archive
 from counterfoil.published.class_folders import IMAGENET_A, IMAGENET_R, IMAGENET_SKETCH, ClassFolders
 from counterfoil.published.condition_scores import accuracy_tables
@@ -38,14 +38,14 @@ from counterfoil.published.layout_detection import FolderSample
 from counterfoil.published.published_numbers import list_benchmarks, make_published_table
 from counterfoil.published.ximagenet_12 import reader as ximagenet_12_reader
 from counterfoil.published.ximagenet_12 import score as ximagenet_12_score
-from counterfoil.rendering import make_variant_renderer
 from counterfoil.report.content import PaperTable
 from counterfoil.run_result import Result
-from counterfoil.store.collection import Collection, PicturesById, WorkspaceCollection
+from counterfoil.store.picture_collection import Collection, PicturesById, WorkspaceCollection
 from counterfoil.store.workspace import Workspace
 from counterfoil.study.runs import Study
 from counterfoil.study.thumbnails import PictureLoader
 from counterfoil.types import Picture, Variant
+from counterfoil.variant_renderer import make_variant_renderer
 
 PaperRule: TypeAlias = Callable[[Study], Sequence[PaperTable]]
 
@@ -103,7 +103,7 @@ BENCHMARKS = (  # in the order in which they are recognised: those with the most
     _class_folders(IMAGENET_R, accuracy_tables("ImageNet-R", 200, both=True)),
     _benchmark(imagenet_v2, accuracy_tables("ImageNet-V2", 1000)),
     _benchmark(objectnet, accuracy_tables("ObjectNet", 113, both=True)),
-    _benchmark(validation, accuracy_tables("ImageNet validation", 1000)),
+    _benchmark(imagenet_validation, accuracy_tables("ImageNet validation", 1000)),
 )  # fmt: skip
 BENCHMARK_OF = {benchmark.name: benchmark for benchmark in BENCHMARKS}
 
@@ -134,7 +134,7 @@ def list_possible(path: Path) -> list[str]:
     """The benchmarks that class folders at a path may be of, where the names of the files do not say which."""
     tree = FolderSample(open_tree(path))
     names = [folders.name for folders in (IMAGENET_A, IMAGENET_R, IMAGENET_SKETCH) if folders.may_fit(tree)]
-    return [*names, validation.NAME] if IMAGENET_SKETCH.name in names else names
+    return [*names, imagenet_validation.NAME] if IMAGENET_SKETCH.name in names else names
 
 
 _EXPECTED = "a frozen benchmark, a workspace with pictures, or NAME:PATH of a published archive"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from counterfoil.report.accuracy_findings import divide_pictures, kind_name
 from counterfoil.report.chart_parts import PERCENT, Axis, Style, Tick, assign_styles
 from counterfoil.report.content import ReportContent
 from counterfoil.report.drop_findings import SURFACE, representative_rows
 from counterfoil.report.forest_chart import ForestMark, Lane, accuracy_lane, drop_lane, group, place_marks
+from counterfoil.report.headline import divide_pictures, kind_name
 from counterfoil.report.words import (
     capitalize_first,
     describe_row,

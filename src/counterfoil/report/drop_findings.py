@@ -175,7 +175,7 @@ def _weakest(rows: Sequence[Drop], table: _Table) -> list[Finding]:
     other = [row for row in costly if row.attribute not in SURFACE]
     first, *next_ones = other or costly
     rivals = [row for row in rows if not other or row.attribute not in SURFACE]
-    findings = [_costliest(first, rivals, "" if len(rivals) == len(rows) else _APART, table)]
+    findings = [_describe_largest_drop(first, rivals, "" if len(rivals) == len(rows) else _APART, table)]
     findings += _list_drops("Also significant, each at its costliest edit", next_ones)
     if other:
         surface = [row for row in costly if row.attribute in SURFACE]
@@ -183,7 +183,7 @@ def _weakest(rows: Sequence[Drop], table: _Table) -> list[Finding]:
     return findings
 
 
-def _costliest(first: Drop, rivals: Sequence[Drop], apart: str, table: _Table) -> Finding:
+def _describe_largest_drop(first: Drop, rivals: Sequence[Drop], apart: str, table: _Table) -> Finding:
     name = capitalize_first(name_attribute(first.attribute))
     others = [row for row in _worst_by_attribute(rivals) if row.attribute != first.attribute]
     near = [name_attribute(row.attribute) for row in others if row.ci_high > first.ci_low]

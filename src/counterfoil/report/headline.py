@@ -1,14 +1,149 @@
-"""The headline of a report: all findings of a study in sentences, models that chose the pictures marked."""
+"""The headline of a report in sentences: drops against originals, accuracies where there are no originals."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from counterfoil.report.accuracy_findings import describe_accuracies, with_accuracies
 from counterfoil.report.content import ReportContent
-from counterfoil.report.drop_findings import Finding, describe_drops
-from counterfoil.report.words import SURROGATE_MEANING
+from counterfoil.report.drop_findings import Finding, describe_drops, make_finding, report_too_few
+from counterfoil.report.words import (
+    SURROGATE_MEANING,
+    format_count,
+    format_interval,
+    format_number,
+    join_words,
+    name_attribute,
+    pluralize,
+)
+from counterfoil.statistics.accuracy import GroupAccuracy
+from counterfoil.statistics.answers import ALL, NO_ATTRIBUTE
+from counterfoil.statistics.drops import FEWEST_PHOTOS
+from counterfoil.statistics.intervals import Estimate
 from counterfoil.study.runs import Study, find_surrogates
+
+_HEADING = "Right by attribute, all of its edits and levels together"
+_MOST_NAMED = 6  # kinds in a sentence; nuisances come by the hundred
+
+
+def describe_accuracies(rows: Sequence[GroupAccuracy], surrogates: Sequence[str]) -> list[Finding]:
+    """Of pictures without originals: each model's accuracy, where it is lowest, and what tells the models apart."""
+    overall = [row for row in rows if row.overall]
+    enough = [row for row in overall if row.photos >= FEWEST_PHOTOS]
+    if not enough:
+        return [report_too_few(max((row.photos for row in overall), default=0), "picture", "scored")]
+    findings = [finding for row in enough for finding in (_accuracy(row, rows), *_lowest(rows, row.model))]
+    return [*findings, *_compare_models(enough, surrogates)]
+
+
+def with_accuracies(findings: Sequence[Finding], rows: Sequence[GroupAccuracy]) -> list[Finding]:
+    """Of pictures with originals: the findings on drops, before those of each model its accuracy over all pictures."""
+    overall = {row.model: row for row in rows if row.overall and row.photos >= FEWEST_PHOTOS}
+    models = dict.fromkeys([*overall, *(finding.model for finding in findings if finding.model)])
+    merged: list[Finding] = []
+    for model in models:
+        own = [finding for finding in findings if finding.model == model]
+        if model in overall:
+            own = [finding for finding in own if finding.kind != "accuracy"]  # of the originals alone
+            merged += [_accuracy(overall[model], rows), *_attributes(model, rows)]
+        merged += own
+    return [*merged, *(finding for finding in findings if not finding.model)]
+
+
+def _accuracy(row: GroupAccuracy, rows: Sequence[GroupAccuracy]) -> Finding:
+    """With the accuracy on the originals, or where there are none, with that of the five best answers."""
+    pictures = pluralize(row.top1.n, "picture") if row.photos == row.top1.n else _counted(row)
+    sentence = f"right on {_rate(row.top1)} of the {pictures}"
+    before = [other for other in rows if other.model == row.model and other.attribute == "original"]
+    qualified = [
+        f"on {_rate(other.top1)} of the unedited photos (n = {format_count(other.photos)})" for other in before[:1]
+    ]
+    if not before and row.top5.n:
+        qualified = [f"the truth is among its five best answers on {_rate(row.top5)}"]
+    return make_finding(row.model, "accuracy", (f"{row.model} is {sentence}", sentence), qualified)
+
+
+def _attributes(model: str, rows: Sequence[GroupAccuracy]) -> list[Finding]:
+    """Attributes as wholes: a mined set scatters few photos over many edits and levels."""
+    whole = sorted((row for row in whole_attributes(rows) if row.model == model), key=lambda row: row.top1.value)
+    enough = [row for row in whole if row.photos >= FEWEST_PHOTOS]
+    few = join_words([f"{name_attribute(row.attribute)} ({row.photos})" for row in whole if row not in enough])
+    if len(whole) < 2 or not enough:
+        return []
+    lines = [(name_attribute(row.attribute), f"{_rate(row.top1)} of {_counted(row)}") for row in enough]
+    lines += [("too few photos:", few)] if few else []
+    text = f"{_HEADING}: {'; '.join(f'{name} {words}' for name, words in lines)}."
+    return [Finding(model=model, kind="by_attribute", text=text, heading=_HEADING, lines=tuple(lines))]
+
+
+def _counted(row: GroupAccuracy) -> str:
+    return f"{pluralize(row.top1.n, 'picture')} ({pluralize(row.photos, 'photo')})"
+
+
+def _rate(rate: Estimate) -> str:
+    return f"{format_number(rate.value)} % {format_interval(rate)}"
+
+
+def _lowest(rows: Sequence[GroupAccuracy], model: str) -> list[Finding]:
+    """The kind of picture that a model is right on least often, as far as the intervals tell."""
+    kinds = [row for row in divide_pictures(rows) if row.model == model and row.photos >= FEWEST_PHOTOS]
+    if len(kinds) < 2:
+        return []
+    lowest, *others = sorted(kinds, key=lambda row: row.top1.value)
+    near = [row for row in others if row.top1.ci_low <= lowest.top1.ci_high]
+    text = f"Lowest on {kind_name(lowest)}: {_rate(lowest.top1)} (n = {format_count(lowest.top1.n)})"
+    if near:
+        names = [kind_name(row) for row in near]
+        text += f"; {join_words(names) if len(near) <= _MOST_NAMED else f'{len(near)} other kinds'} may be as low"
+    return [Finding(model=model, kind="weakest", text=f"{text}.")]
+
+
+def divide_pictures(rows: Sequence[GroupAccuracy]) -> list[GroupAccuracy]:
+    """The coarsest division of the pictures that has more than one part: by attribute, by edit, by level."""
+    telling = [row for row in rows if not row.overall and row.attribute not in NO_ATTRIBUTE]
+    if len({row.attribute for row in telling}) > 1:
+        return whole_attributes(rows)
+    edits = {row.edit for row in telling if row.edit != ALL}
+    if len(edits) > 1:
+        return [row for row in telling if row.edit != ALL and (row.level == ALL) == _divided(telling, row.edit)]
+    return [row for row in telling if row.level != ALL]
+
+
+def whole_attributes(rows: Sequence[GroupAccuracy]) -> list[GroupAccuracy]:
+    """Every attribute as a whole, for each model: its first group, since rows come from coarse to fine."""
+    telling = [row for row in rows if not row.overall and row.attribute not in NO_ATTRIBUTE]
+    first: dict[str, tuple[str, str]] = {}
+    for row in telling:
+        first.setdefault(row.attribute, (row.edit, row.level))
+    return [row for row in telling if (row.edit, row.level) == first[row.attribute]]
+
+
+def _divided(rows: Sequence[GroupAccuracy], edit: str) -> bool:
+    return any(row.edit == edit and row.level == ALL for row in rows)
+
+
+def kind_name(row: GroupAccuracy) -> str:
+    """What people call a kind of picture."""
+    if row.edit == ALL:
+        return name_attribute(row.attribute)
+    return row.edit if row.level in (ALL, "", row.edit) else f"{row.edit} {row.level}"
+
+
+def _compare_models(overall: Sequence[GroupAccuracy], surrogates: Sequence[str]) -> list[Finding]:
+    judged = sorted((row for row in overall if row.model not in surrogates), key=lambda row: -row.top1.value)
+    left_out = " Surrogates are left out of this comparison." if len(judged) < len(overall) else ""
+    if len(judged) < 2:
+        return []
+    best, *others = judged
+    clear = [row for row in others if not set(row.letters) & set(best.letters)]
+    if not clear:
+        text = "The pictures do not tell the models apart overall: a ranking of them would be noise."
+        return [Finding(model="", kind="models", text=text + left_out)]
+    tied = [row.model for row in others if row not in clear]
+    text = f"Overall {best.model} is right more often than {join_words([row.model for row in clear])}"
+    rates = join_words([f"{format_number(row.top1.value)} %" for row in clear])
+    text += f" ({format_number(best.top1.value)} % against {rates})"
+    text += f"; it cannot be told apart from {join_words(tied)}" if tied else ""
+    return [Finding(model="", kind="models", text=f"{text}.{left_out}")]
 
 
 def write_headline(study: Study | ReportContent) -> tuple[Finding, ...]:

@@ -13,7 +13,7 @@ from counterfoil.errors import UserError
 from counterfoil.statistics.answers import ALL, REFERENCES, Answers
 from counterfoil.statistics.contrasts import rank_rows
 from counterfoil.statistics.intervals import Estimate
-from counterfoil.statistics.shares import PhotoShare, wilson_interval
+from counterfoil.statistics.photo_shares import PhotoShare, wilson_interval
 
 Group: TypeAlias = tuple[str, str, str]  # attribute, edit and level, or "all" of them
 

@@ -20,7 +20,7 @@ from counterfoil.report.words import format_interval, format_number
 from counterfoil.statistics.annotators import UNDECIDED
 from counterfoil.statistics.answers import ALL, encode_labels
 from counterfoil.statistics.intervals import Estimate, estimate
-from counterfoil.statistics.shares import PhotoCounts, estimate_share, mean_share, pooled_share, share_change
+from counterfoil.statistics.photo_shares import PhotoCounts, estimate_share, mean_share, pooled_share, share_change
 from counterfoil.store.parquet import read_table
 from counterfoil.store.prediction_tables import locate_predictions, read_run
 from counterfoil.store.workspace import Workspace

@@ -19,7 +19,7 @@ from counterfoil.verification.adjudication import (
 )
 from counterfoil.verification.project import Verification
 from counterfoil.verification.schema import assignments, pictures
-from counterfoil.verification.verdicts import read_all_verdicts, read_counted_verdicts
+from counterfoil.verification.submissions import read_all_verdicts, read_counted_verdicts
 
 _MOST_DISAGREEMENTS = 200
 

@@ -11,7 +11,7 @@ from counterfoil.types import VerificationResult
 from counterfoil.verification.adjudication import apply_adjudications, has_enough_answers, read_adjudications
 from counterfoil.verification.answer_quality import anonymize_qualities, find_quality_warnings
 from counterfoil.verification.project import Verification
-from counterfoil.verification.verdicts import read_all_verdicts, read_counted_verdicts
+from counterfoil.verification.submissions import read_all_verdicts, read_counted_verdicts
 
 
 class DecisionOutcome(NamedTuple):

@@ -16,8 +16,7 @@ from counterfoil.verification.project import Verification
 from counterfoil.verification.questionnaire import Questionnaire
 from counterfoil.verification.server_address import Address
 from counterfoil.verification.signing import Invitation
-from counterfoil.verification.submissions import Submission
-from counterfoil.verification.verdicts import read_all_verdicts
+from counterfoil.verification.submissions import Submission, read_all_verdicts
 
 _ADMINISTRATOR = "administrator"
 _LINK_DAYS = 30.0

@@ -8,9 +8,11 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime, timezone
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, case, func, insert, select, true, update
 
+from counterfoil.types import Verdict
 from counterfoil.verification.accounts import lock_person
 from counterfoil.verification.leases import (
     AnnotatorRequest,
@@ -21,7 +23,7 @@ from counterfoil.verification.leases import (
     set_state,
 )
 from counterfoil.verification.questionnaire import Questionnaire
-from counterfoil.verification.schema import answers, assignments, submissions
+from counterfoil.verification.schema import answers, assignments, people, pictures, submissions
 
 
 class Refused(Exception):
@@ -140,3 +142,47 @@ def _append(connection: Connection, request: AnnotatorRequest, assignment_id: in
     rows = [{"submission_id": new_id, "question": name, "answer": text} for name, text in submission.answers.items()]
     if rows:
         connection.execute(insert(answers), rows)
+
+
+def read_all_verdicts(connection: Connection, person_id: int | None = None) -> list[Verdict]:
+    """Every version of every answer in the order of giving, of one person where an id is given.
+
+    An answer that was taken back and not given again is left out. Answers of people who are left out are in: who
+    counts verdicts leaves those people out.
+    """
+    own = true() if person_id is None else assignments.c.person_id == person_id
+    return _read_verdicts(connection, assignments.c.state.in_(("done", "withdrawn")) & own)
+
+
+def read_counted_verdicts(connection: Connection) -> list[Verdict]:
+    """Every version of the answers of people who are not left out."""
+    return _read_verdicts(connection, assignments.c.state == "done")
+
+
+def _read_verdicts(connection: Connection, condition: ColumnElement[bool]) -> list[Verdict]:
+    query = (
+        select(
+            pictures.c.variant_id, people.c.name, answers.c.question, answers.c.answer, submissions.c.seconds,
+            submissions.c.given_at, submissions.c.version,
+            case((assignments.c.kind == "work", ""), else_=assignments.c.kind).label("control"),
+        )
+        .join(submissions, submissions.c.id == answers.c.submission_id)
+        .join(assignments, assignments.c.id == submissions.c.assignment_id)
+        .join(people, people.c.id == assignments.c.person_id)
+        .join(pictures, pictures.c.id == assignments.c.picture_id)
+        .where(condition)
+        .order_by(submissions.c.id, answers.c.question)
+    )  # fmt: skip
+    return [
+        Verdict(
+            variant_id=row.variant_id,
+            annotator=row.name,
+            question=row.question,
+            answer=row.answer,
+            seconds=row.seconds,
+            time=datetime.fromtimestamp(row.given_at, timezone.utc).isoformat(timespec="milliseconds"),
+            version=row.version,
+            control=row.control,
+        )
+        for row in connection.execute(query)
+    ]

@@ -11,8 +11,8 @@ from counterfoil.store.files import write_atomically
 from counterfoil.verification.label_studio import PictureTask, format_setup, format_tasks
 from counterfoil.verification.project import Verification
 from counterfoil.verification.schema import pictures
+from counterfoil.verification.submissions import read_all_verdicts
 from counterfoil.verification.verdict_files import format_csv, format_json
-from counterfoil.verification.verdicts import read_all_verdicts
 
 
 class ExportFormat(NamedTuple):

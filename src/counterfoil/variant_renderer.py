@@ -70,7 +70,7 @@ class Renderer:
             raise Unusable("the mask is empty")
         return Subject(photo, resize_to_working_size(photo, self.working_size))
 
-    def make(self, variant: Variant) -> Picture:
+    def render(self, variant: Variant) -> Picture:
         """The variant's pixels; raises `Unusable` where the edit cannot apply."""
         subject = self.subject(str(variant.sample_id))
         if variant.attribute == "original":
@@ -191,7 +191,7 @@ def make_variant_renderer(study: Study) -> PictureLoader:
         if opened is None:
             return None
         try:
-            return opened.make(variant)
+            return opened.render(variant)
         except (Unusable, UserError):  # the photo was moved or changed: the page does without
             return None
 

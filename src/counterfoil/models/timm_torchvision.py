@@ -10,8 +10,7 @@ from typing import Any
 
 from counterfoil.errors import UserError
 from counterfoil.labels.label_space import match_imagenet_columns
-from counterfoil.models.model_description import override_preprocessing, read_description, read_labels
-from counterfoil.models.model_options import Request
+from counterfoil.models.model_options import Request, override_preprocessing, read_description, read_labels
 from counterfoil.models.preprocessing import accept_description, verify_preparation
 from counterfoil.models.torch_classifier import build_classifier
 from counterfoil.models.torch_network import Scores, TensorTransform, TorchNetwork
