@@ -141,7 +141,7 @@ def render_mining(content: MiningContent) -> str:
         words.format_number,
         words.format_p_value,
         words.capitalize_first,
-        words.keep_together,
+        words.join_without_breaks,
     )
     return (
         create_environment(*filters, words.format_interval, describe_donor_confusion, templates=_TEMPLATES)

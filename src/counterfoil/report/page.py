@@ -35,7 +35,7 @@ from counterfoil.types import Skipped
 TEMPLATES = Path(__file__).parent / "templates"
 _FILTERS = (
     words.format_count, words.format_number, words.format_p_value, words.pluralize, words.capitalize_first,
-    words.keep_together, words.complete_sentence, words.describe_threshold, words.describe_donor_confusion,
+    words.join_without_breaks, words.complete_sentence, words.describe_threshold, words.describe_donor_confusion,
 )  # fmt: skip
 _MOST_CONTRASTS = 400  # rows of differences between models; all of them are in summary.json
 _MOST_NAMES = 200  # of skipped pictures under one reason; the rest is in skipped.csv

@@ -101,7 +101,7 @@ def complete_sentence(text: str) -> str:
     return capitalize_first(text) + ("" if text.endswith((".", "!", "?")) else ".")
 
 
-def keep_together(text: str) -> str:
+def join_without_breaks(text: str) -> str:
     """The text with spaces that no line may break at: within intervals, before %, around =."""
     return _UNBREAKABLE.sub(lambda match: match[0].replace(" ", "\u00a0"), text)
 
