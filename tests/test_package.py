@@ -16,7 +16,7 @@ from click.testing import CliRunner
 import counterfoil as cf
 from command_line import find_command, subcommands
 from counterfoil.assets.cache import cache_folder, fetch_asset
-from counterfoil.assets.networks import build_onnx_file
+from counterfoil.assets.embedded_networks import build_onnx_file
 from counterfoil.cli import PLACES, commands
 from counterfoil.edits.registry import EDITS
 from counterfoil.plugins import import_extra

@@ -21,7 +21,7 @@ import onnx
 from numpy.typing import NDArray
 
 from counterfoil.assets.cache import cache_folder, fetch_asset
-from counterfoil.assets.networks import build_onnx_file
+from counterfoil.assets.embedded_networks import build_onnx_file
 from counterfoil.assets.onnx_session import open_onnx_session
 from counterfoil.edits.complexity import complexity
 from counterfoil.edits.cutout import paste

@@ -23,9 +23,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from counterfoil.assets import distributions
+from counterfoil.assets import asset_catalogue
+from counterfoil.assets.asset_catalogue import SHIPPED_CATALOGUE, Asset, read_catalogue
 from counterfoil.assets.cache import cache_folder, fetch_asset, fetch_assets
-from counterfoil.assets.distributions import SHIPPED_CATALOGUE, Asset, read_catalogue
 from counterfoil.assets.package_index import read_pip_settings
 from counterfoil.errors import UserError
 from opened_files import opened_files
@@ -219,7 +219,7 @@ def files_in(cache: Path) -> list[str]:
 def fetching_elsewhere(catalogue_file: Path, cache: Path, name: str, then: str = "") -> list[str]:
     """The command that fetches one asset in a process of its own."""
     program = (
-        "import sys; from pathlib import Path; from counterfoil.assets.distributions import read_catalogue\n"
+        "import sys; from pathlib import Path; from counterfoil.assets.asset_catalogue import read_catalogue\n"
         "from counterfoil.assets.cache import fetch_assets; from counterfoil.errors import UserError\n"
         f"cache = Path({str(cache)!r})\n"
         "try:\n"
@@ -550,7 +550,7 @@ def test_a_damaged_folder_in_the_cache_is_fetched_again(index: Index, assets: di
 def test_an_unchanged_asset_is_hashed_once_in_a_process_and_a_changed_one_again(
     assets: dict[str, Asset], cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(distributions, "_SETTLED_NS", -1)  # else a file that was just written is hashed every time
+    monkeypatch.setattr(asset_catalogue, "_SETTLED_NS", -1)  # else a file that was just written is hashed every time
     fetch_assets([assets["weights"]], cache)
     place = assets["weights"].place(cache)
     with opened_files() as opened:

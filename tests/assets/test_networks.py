@@ -15,7 +15,7 @@ import pytest
 from numpy.typing import NDArray
 from reference.make_reference import PHOTOS, photo_picture, synthetic_pictures
 
-from counterfoil.assets.networks import NETWORKS, build_onnx_file, normalise_picture
+from counterfoil.assets.embedded_networks import NETWORKS, build_onnx_file, normalise_picture
 from counterfoil.assets.onnx_graph import Graph
 from counterfoil.assets.pplcnet import convert_pplcnet, read_program
 from counterfoil.assets.torch_weights import read_torch_stream

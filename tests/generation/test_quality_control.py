@@ -282,7 +282,7 @@ def test_the_embedding_is_what_the_last_layer_of_the_network_sees(tmp_path: Path
     import onnx
 
     from counterfoil.assets.cache import cache_folder, fetch_asset
-    from counterfoil.assets.networks import NETWORKS, build_onnx_file
+    from counterfoil.assets.embedded_networks import NETWORKS, build_onnx_file
     from counterfoil.assets.onnx_session import open_onnx_session
     from counterfoil.models.preprocessing import prepare_input as prepared
 

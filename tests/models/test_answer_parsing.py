@@ -13,14 +13,8 @@ import pytest
 from counterfoil.errors import UserError
 from counterfoil.labels.benchmark_classes import imagenet_d
 from counterfoil.models.model_options import format_class_name
-from counterfoil.models.two_choice_question import (
-    ParsedAnswer,
-    Vocabulary,
-    find_named_choices,
-    load_published_synonyms,
-    parse_answer,
-    read_synonyms,
-)
+from counterfoil.models.two_choice_question import Vocabulary, load_published_synonyms, read_synonyms
+from counterfoil.models.vlm_answer import ParsedAnswer, find_named_choices, parse_answer
 
 # Every class of ImageNet-D whose wording holds a wording of another class.
 NESTED = {

@@ -14,7 +14,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from test_background_model import part, scene
 
-from counterfoil.assets.networks import NETWORKS, build_onnx_file
+from counterfoil.assets.embedded_networks import NETWORKS, build_onnx_file
 from counterfoil.errors import UserError
 from counterfoil.models.model_loaders import load_model
 from counterfoil.models.onnx_classifier import OnnxClassifier

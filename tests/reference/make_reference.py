@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from counterfoil.assets.networks import KNOWN_OUTPUTS, NETWORKS, Network, make_gradient, normalise_picture
+from counterfoil.assets.embedded_networks import KNOWN_OUTPUTS, NETWORKS, Network, make_gradient, normalise_picture
 from counterfoil.types import Preprocessing
 
 Predict: TypeAlias = Callable[[NDArray[np.float32]], NDArray[Any]]  # normalised pictures to log-probabilities

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING
 
 from platformdirs import user_cache_dir
 
-from counterfoil.assets.distributions import SHIPPED_CATALOGUE, Asset, Distribution, read_catalogue
+from counterfoil.assets.asset_catalogue import SHIPPED_CATALOGUE, Asset, Distribution, read_catalogue
 from counterfoil.errors import UserError
 from counterfoil.store.files import DISK_FULL
 from counterfoil.store.folder_lock import wait_for_lock

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import httpx2
 from tqdm import tqdm
 
-from counterfoil.assets.distributions import Distribution
+from counterfoil.assets.asset_catalogue import Distribution
 from counterfoil.assets.package_index import ADVICE, PackageIndex, pause
 from counterfoil.errors import UserError
 

@@ -24,7 +24,7 @@ from unearth import Link, PackageFinder
 from unearth.auth import MultiDomainBasicAuth
 from unearth.fetchers import Fetcher, PyPIClient
 
-from counterfoil.assets.distributions import Distribution
+from counterfoil.assets.asset_catalogue import Distribution
 from counterfoil.errors import UserError
 
 Number = TypeVar("Number", int, float)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.assets.cache import cache_folder, fetch_asset
-from counterfoil.assets.networks import NETWORKS, build_onnx_file
+from counterfoil.assets.embedded_networks import NETWORKS, build_onnx_file
 from counterfoil.assets.onnx_session import open_onnx_session
 from counterfoil.models.preprocessing import prepare_input
 from counterfoil.statistics.intervals import Estimate

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.assets.cache import cache_folder, fetch_asset
-from counterfoil.assets.networks import NETWORKS, build_onnx_file
+from counterfoil.assets.embedded_networks import NETWORKS, build_onnx_file
 from counterfoil.errors import UserError, did_you_mean
 from counterfoil.labels.label_space import imagenet1k
 from counterfoil.models.huggingface import load_huggingface

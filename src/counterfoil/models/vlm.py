@@ -28,16 +28,14 @@ from counterfoil.models.endpoint import (
 from counterfoil.models.model_protocol import ModelBase
 from counterfoil.models.request_retry import RequestQueue, RetriesExhausted
 from counterfoil.models.two_choice_question import (
-    Match,
     Order,
-    ParsedAnswer,
     Questions,
     Vocabulary,
     format_question,
-    parse_answer,
     read_distractors,
     read_synonyms,
 )
+from counterfoil.models.vlm_answer import Match, ParsedAnswer, parse_answer
 from counterfoil.store.files import write_atomically
 from counterfoil.types import Model, Prediction, Usage, Variant
 

@@ -11,9 +11,9 @@ from sqlalchemy import select
 from counterfoil.errors import Unusable, UserError
 from counterfoil.verification.admin_summary import summarize
 from counterfoil.verification.schema import pictures
+from counterfoil.verification.session_csrf import CurrentAdministrator, CurrentService
 from counterfoil.verification.submissions import Refused
 from counterfoil.verification.verdict_export import FORMATS, format_verdicts
-from counterfoil.verification.visitors import CurrentAdministrator, CurrentService
 
 router = APIRouter()
 

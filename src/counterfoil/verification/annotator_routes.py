@@ -12,8 +12,8 @@ from counterfoil.errors import Unusable
 from counterfoil.verification.assignment import MOST_AHEAD
 from counterfoil.verification.leases import Lease
 from counterfoil.verification.project import Verification
+from counterfoil.verification.session_csrf import CurrentAnnotator, CurrentService
 from counterfoil.verification.submissions import Refused, Submission
-from counterfoil.verification.visitors import CurrentAnnotator, CurrentService
 
 router = APIRouter()
 

@@ -21,7 +21,7 @@ from counterfoil.verification.middleware import SecurityMiddleware
 from counterfoil.verification.rate_limit import RateLimit
 from counterfoil.verification.server_address import Address
 from counterfoil.verification.service import VerificationService
-from counterfoil.verification.visitors import (
+from counterfoil.verification.session_csrf import (
     CurrentAdministrator,
     CurrentAnnotator,
     CurrentService,
