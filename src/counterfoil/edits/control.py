@@ -1,4 +1,7 @@
-"""The control: cut, filled and pasted back unchanged, to measure what the tool itself costs."""
+"""The control edit: cut out, filled and pasted back unchanged, to measure what cutting and pasting cost.
+
+It covers the hole that it fills, so it says nothing about the fill behind a moved, shrunk or removed object.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from counterfoil.types import Attribute, Picture
 
 @dataclass(frozen=True)
 class Control(Edit):
-    """Cut the object, fill the background and paste the object back at its place: what the tool itself costs."""
+    """Cut the object out, fill the background and paste the object back at its place."""
 
     attribute: ClassVar[Attribute] = "control"
 
