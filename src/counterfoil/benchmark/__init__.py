@@ -1,1 +1,1 @@
-"""A frozen benchmark: selection, layouts, metadata, integrity, versions."""
+"""Frozen benchmarks: picture selection, layouts, metadata, integrity check, version comparison."""

@@ -1,4 +1,4 @@
-"""benchmark.json: the record of a frozen benchmark, and the digests that it is known by."""
+"""benchmark.json: the record of a frozen benchmark, with its digests."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _Part(BaseModel):
 
 
 class ClassNote(_Part):
-    """A class, what people call it, and the labels of models that count as it."""
+    """A class, its readable name, and the model labels that count as it."""
 
     label: str
     name: str
@@ -32,21 +32,21 @@ class ClassNote(_Part):
 
 
 class LabelNote(_Part):
-    """The label space, of which the benchmark's classes are a part."""
+    """The label space that the benchmark's classes belong to."""
 
     space: str
     classes: tuple[ClassNote, ...]
 
 
 class MiningNote(_Part):
-    """How models chose the pictures."""
+    """How models selected the pictures."""
 
     rule: str
     kept: int
 
 
 class AnnotatorNote(_Part):
-    """How one annotator, unnamed, did on the hidden controls."""
+    """How one annotator (anonymous) did on the hidden controls."""
 
     answers: int
     controls: int
@@ -58,7 +58,7 @@ class AnnotatorNote(_Part):
 
 
 class VerificationNote(_Part):
-    """How people confirmed them."""
+    """How people verified the pictures."""
 
     rule: str
     questions: Mapping[str, str]
@@ -70,12 +70,12 @@ class VerificationNote(_Part):
 
     @model_serializer(mode="wrap")
     def _as_before(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Without what is empty and what earlier versions did not have: the digests of theirs still hold."""
+        """Leave out empty fields that earlier versions did not have, so that their digests still hold."""
         return {name: value for name, value in dump(self).items() if value or name not in ("records", "doubts")}
 
 
 class Counts(_Part):
-    """How many pictures there are of what, and how many were left out, why."""
+    """Number of pictures by kind, and number left out by reason."""
 
     pictures: int
     test: int
@@ -86,27 +86,27 @@ class Counts(_Part):
 
 
 class FileNote(_Part):
-    """A file of the benchmark that is not a picture by itself."""
+    """A file of the benchmark that is not itself a picture."""
 
     sha256: str
     size: int
-    content: str = ""  # hash over what the file says, where the bytes depend on the version of pyarrow
+    content: str = ""  # hash of the file's content, where the bytes depend on the version of pyarrow
 
     @model_serializer(mode="wrap")
     def _as_before(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Without an empty content, which format 1 did not have: the digests of its records still hold."""
+        """Leave out an empty content, which format 1 did not have, so that digests of its records still hold."""
         return {name: value for name, value in dump(self).items() if value or name != "content"}
 
 
 class BenchmarkRecord(_Part):
-    """The whole of benchmark.json."""
+    """All of benchmark.json."""
 
-    format: Literal[1, 2] = 2  # 1: the digest covers the bytes of every file; 2: of tables it covers the content
+    format: Literal[1, 2] = 2  # 1: the digest covers the bytes of every file; 2: for tables it covers the content
     name: str
     version: str = Field(pattern=rf"^{VERSION}$")
     description: str
     url: str
-    published: str  # the date that its makers give, not that of the freeze
+    published: str  # the date that its authors give, not the date of the freeze
     layout: LayoutName
     labels: LabelNote
     scoring: Literal["all", "subset"]
@@ -117,13 +117,13 @@ class BenchmarkRecord(_Part):
     licences: Mapping[str, int]
     notes: tuple[str, ...]
     made_with: Mapping[str, Any]
-    content_digest: str  # of the pictures and their labels, whatever the layout
+    content_digest: str  # of the pictures and their labels, independent of the layout
     files: Mapping[str, FileNote] = {}
     digest: str = ""
 
     @property
     def space(self) -> LabelSpace:
-        """The classes as the evaluation wants them."""
+        """The classes as a label space for the evaluation."""
         classes = self.labels.classes
         return LabelSpace(
             self.labels.space,
@@ -133,9 +133,9 @@ class BenchmarkRecord(_Part):
         )
 
     def computed_digest(self) -> str:
-        """The hash over everything: the record names the hash of every file, the manifest that of every picture.
+        """Hash over the record, which names the hash of every file; the manifest names the hash of every picture.
 
-        Of a file whose note has a content, that stands for its bytes: another pyarrow gives the same digest.
+        For a file with a content hash, that hash replaces the hash of its bytes, so any pyarrow gives the same digest.
         """
         content = self.model_dump(mode="json", exclude={"digest"})
         if self.format > 1:
@@ -144,23 +144,23 @@ class BenchmarkRecord(_Part):
         return _hash(content)
 
     def sealed(self, files: Mapping[str, FileNote]) -> BenchmarkRecord:
-        """The record with its files and its digest."""
+        """Return the record with its files and its digest."""
         whole = self.model_copy(update={"files": dict(sorted(files.items()))})
         return whole.model_copy(update={"digest": whole.computed_digest()})
 
     def text(self) -> str:
-        """As it stands in the file."""
+        """Return the text of benchmark.json."""
         return json.dumps(self.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n"
 
 
 def digest_content(manifest: Manifest) -> str:
-    """Hash over every picture's id, label, bytes and pixels; neither order nor layout changes it."""
+    """Hash over every picture's id, label, bytes and pixels, independent of order and layout."""
     columns = ("id", "split", "label", "file_sha256", "pixel_sha256")
     return _hash(sorted(zip(*(map(str, manifest.table[name]) for name in columns), strict=True)))
 
 
 def read_benchmark_record(folder: Path) -> BenchmarkRecord:
-    """The record of a benchmark's folder."""
+    """Read the record of a benchmark folder; raises `UserError` where it cannot be read."""
     path = folder / RECORD
     if not path.is_file():
         raise UserError(
@@ -170,7 +170,7 @@ def read_benchmark_record(folder: Path) -> BenchmarkRecord:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         record = BenchmarkRecord.model_validate(content)
-        record.text().encode()  # JSON may hold halves of characters, which no digest takes
+        record.text().encode()  # JSON may hold lone surrogates, which cannot be encoded for a digest
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))

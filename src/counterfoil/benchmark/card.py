@@ -23,13 +23,13 @@ _ABSENT = "–"
 
 
 def describe_verification(verification: VerificationNote) -> Iterator[str]:
-    """What was asked with its agreement, then a row per annotator."""
+    """Yield the question and its agreement, then a row per annotator."""
     yield from _agreement(verification)
     yield from _annotators(verification.records)
 
 
 def escape_cell(text: str) -> str:
-    """Text that cannot break out of a table."""
+    """Return the text without characters that would break a Markdown table."""
     return " ".join(text.replace("|", "/").split())
 
 
@@ -90,7 +90,7 @@ Pixels = NDArray[np.uint8]
 
 
 def choose_examples(entries: Sequence[ManifestRow]) -> list[ManifestRow]:
-    """A few pictures, every attribute in turn, of samples that were not shown yet where that is possible."""
+    """Choose a few pictures, attributes in turn, from samples that are not shown yet where possible."""
     groups: defaultdict[str, list[ManifestRow]] = defaultdict(list)
     for entry in entries:
         if entry.split == "test":
@@ -106,7 +106,7 @@ def choose_examples(entries: Sequence[ManifestRow]) -> list[ManifestRow]:
 
 
 def draw_contact_sheet(entries: Sequence[ManifestRow], read: Callable[[ManifestRow], bytes]) -> bytes:
-    """The picture, as JPEG."""
+    """Return the contact sheet as JPEG."""
     chosen = choose_examples(entries)
     originals = {entry.variant.sample_id: entry for entry in entries if entry.variant.attribute == "original"}
     rows = [[_thumbnail(entry, read) for entry in chosen]]
@@ -118,7 +118,7 @@ def draw_contact_sheet(entries: Sequence[ManifestRow], read: Callable[[ManifestR
 
 
 def _thumbnail(entry: ManifestRow | None, read: Callable[[ManifestRow], bytes]) -> Pixels:
-    """The picture within a white square."""
+    """Return the picture centred in a white square."""
     square = np.full((_SIDE + _GAP, _SIDE + _GAP, 3), 255, np.uint8)
     if entry is None:
         return square
@@ -142,7 +142,7 @@ _SHOWN = 20  # rows of a table of classes
 
 
 def render_card(record: BenchmarkRecord, entries: Sequence[ManifestRow]) -> str:
-    """The whole card."""
+    """Return the whole card."""
     sections = (
         _opening(record), _examples(entries), _contents(record), _loading(record), _verification(record),
         _biases(record, entries), _licences(record),
@@ -151,7 +151,7 @@ def render_card(record: BenchmarkRecord, entries: Sequence[ManifestRow]) -> str:
 
 
 def _front_matter(record: BenchmarkRecord) -> str:
-    """What the hub shows and how `datasets` finds the splits."""
+    """Return the YAML header that the hub shows and by which `datasets` finds the splits."""
     licences = [licence.lower().replace(" ", "-") for licence in record.licences]
     licence = licences[0] if len(licences) == 1 and licences[0] in _HUB_LICENCES else "other"
     splits = ["test", *(["reference"] if record.counts.reference else [])]
@@ -254,7 +254,7 @@ def _biases(record: BenchmarkRecord, entries: Sequence[ManifestRow]) -> Iterator
 
 
 def _name_class(entry: ManifestRow) -> str:
-    """The class by its name, and by its label where that says more: two classes may share a name."""
+    """The class by its name, and by its label where that adds something: two classes may share a name."""
     name, label = entry.class_name, entry.variant.label
     return name if name == label else f"{name} ({label})"
 

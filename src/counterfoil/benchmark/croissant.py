@@ -49,7 +49,7 @@ _PICTURES = {
 
 
 def render_croissant(record: BenchmarkRecord, files: Mapping[str, FileNote]) -> str:
-    """The description; `files` are those of the benchmark that exist so far, among them manifest and shards."""
+    """Return the description; `files` are the benchmark's files so far, including manifest and shards."""
     about: dict[str, Any] = {
         "@context": _CONTEXT,
         "@type": "sc:Dataset",
@@ -69,9 +69,9 @@ def render_croissant(record: BenchmarkRecord, files: Mapping[str, FileNote]) -> 
 
 
 def _distribution(record: BenchmarkRecord, files: Mapping[str, FileNote]) -> list[dict[str, Any]]:
-    """Manifest and shards; tar files as they are: mlcroissant keeps what it unpacks under the name of the file alone.
+    """The manifest and the shards; tar files are listed without their contents.
 
-    It would show the pictures of one benchmark's data/test-00000.tar for every other's.
+    mlcroissant caches unpacked files by file name alone, so it would show one benchmark's data/test-00000.tar for all.
     """
     shards = sorted(name for name in files if name.startswith(f"{DATA}/") and name.rsplit(".", 1)[-1] in _FORMATS)
     parts = [_file(name, files[name]) for name in (MANIFEST, *shards)]
@@ -81,7 +81,7 @@ def _distribution(record: BenchmarkRecord, files: Mapping[str, FileNote]) -> lis
 
 
 def format_size(note: FileNote) -> str:
-    """The size of a file as the format has it."""
+    """The size of a file as Croissant writes it."""
     return f"{note.size} B"
 
 
@@ -93,7 +93,7 @@ def _file(name: str, note: FileNote) -> dict[str, Any]:
 
 
 def _record_sets(record: BenchmarkRecord) -> list[dict[str, Any]]:
-    """The manifest's rows; the pictures too, where they are files or bytes in a column."""
+    """The manifest's rows, and the pictures where they are files or bytes in a column."""
     rows = [
         _field("manifest", name, _TYPES[kind], {"fileObject": {"@id": MANIFEST}, "extract": {"column": name}})
         for name, kind in COLUMNS.items()
@@ -106,7 +106,7 @@ def _record_sets(record: BenchmarkRecord) -> list[dict[str, Any]]:
 
 
 def _properties() -> list[dict[str, Any]]:
-    """Pictures that are files."""
+    """The fields of pictures stored as files."""
     parts = (("file", "sc:Text", "fullpath"), ("image", "sc:ImageObject", "content"))
     return [
         _field("images", name, kind, {"fileSet": {"@id": "pictures"}, "extract": {"fileProperty": part}})
@@ -115,7 +115,7 @@ def _properties() -> list[dict[str, Any]]:
 
 
 def _columns() -> list[dict[str, Any]]:
-    """Pictures that are bytes in a column, with the text columns beside them."""
+    """The fields of pictures stored as bytes in a column, with the text columns beside them."""
     texts = [
         _field("images", name, "sc:Text", {"fileSet": {"@id": "pictures"}, "extract": {"column": name}})
         for name in ("id", *(name for name in SHOWN_COLUMNS if name != "id"))

@@ -1,4 +1,4 @@
-"""What changed between two versions of a benchmark, which step of the version is due, and CHANGELOG.md."""
+"""The differences between two versions of a benchmark, the version step they require, and CHANGELOG.md."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from counterfoil.store.files import MANIFEST
 CHANGELOG = "CHANGELOG.md"
 _TOP = "# Changelog\n"
 Step: TypeAlias = Literal["none", "patch", "minor", "major"]
-_KEY = ("sample_id", "edit", "level", "replicate")  # an id changes with the settings; these stay
+_KEY = ("sample_id", "edit", "level", "replicate")  # an id changes with the settings; these do not
 _ASPECTS = {
     "pixels": ("pixel_sha256",),
     "label": ("label", "class_name"),
@@ -25,13 +25,13 @@ _ASPECTS = {
     "settings": ("settings", "seed", "donor_id", "painter", "prompt"),
     "provenance": ("origin", "licence", "source_digest"),
 }
-_WORDED = ("licence", "origin")  # whose old and new values are words
+_WORDED = ("licence", "origin")  # fields whose old and new values are text
 _TERMS = ("labels", "scoring", "surrogates", "mining", "verification", "layout", "description", "url")
 
 
 @dataclass(frozen=True)
 class BenchmarkVersion:
-    """One version, as far as a comparison needs it."""
+    """One version: the parts that a comparison needs."""
 
     record: BenchmarkRecord
     manifest: Manifest
@@ -39,7 +39,7 @@ class BenchmarkVersion:
 
 @dataclass(frozen=True)
 class VersionChange:
-    """A picture of both versions that is not the same in them."""
+    """A picture that is in both versions but differs between them."""
 
     picture: str
     aspects: tuple[str, ...]
@@ -50,21 +50,21 @@ class VersionChange:
 
 @dataclass(frozen=True, kw_only=True)
 class BenchmarkDiff:
-    """What changed from one version to the next."""
+    """The differences between one version and the next."""
 
     old: str
     new: str
     added: tuple[str, ...]
     removed: tuple[str, ...]
     changed: tuple[VersionChange, ...]
-    terms: tuple[str, ...]  # of benchmark.json that differ
-    same_rule: bool  # whether an answer to a picture of both counts the same
+    terms: tuple[str, ...]  # fields of benchmark.json that differ
+    same_rule: bool  # whether an answer to a picture in both versions is scored the same
     old_version: str
     new_version: str
 
     @property
     def step(self) -> Step:
-        """The step of the version that semantic versioning asks for: major where earlier accuracies no longer hold."""
+        """The step that semantic versioning requires: major where earlier accuracies no longer hold."""
         aspects = {aspect for change in self.changed for aspect in change.aspects}
         if self.removed or aspects & {"pixels", "label"} or not self.same_rule:
             return "major"
@@ -74,14 +74,14 @@ class BenchmarkDiff:
 
     @property
     def step_made(self) -> Step:
-        """The step from the one version to the other."""
+        """The step from the old version number to the new one."""
         pairs = zip(_numbers(self.old_version), _numbers(self.new_version), strict=True)
         steps: tuple[Step, ...] = ("major", "minor", "patch")
         return next((step for step, (old, new) in zip(steps, pairs, strict=True) if old != new), "none")
 
     @property
     def goes_back(self) -> bool:
-        """Whether the new version's number is the lower one."""
+        """Whether the new version's number is lower."""
         return _numbers(self.new_version) < _numbers(self.old_version)
 
 
@@ -90,7 +90,7 @@ def _numbers(version: str) -> list[int]:
 
 
 def read_version(folder: Path) -> BenchmarkVersion:
-    """A version's record and manifest, which must belong together; its pictures are not read."""
+    """Read a version's record and manifest, which must belong together; its pictures are not read."""
     record = read_benchmark_record(folder)
     if record.computed_digest() != record.digest or not is_unchanged(folder, MANIFEST, record):
         raise UserError(f"expected a whole benchmark in '{folder}', but it was changed; `counterfoil check {folder}`")
@@ -98,7 +98,7 @@ def read_version(folder: Path) -> BenchmarkVersion:
 
 
 def compare_versions(old: BenchmarkVersion, new: BenchmarkVersion) -> BenchmarkDiff:
-    """Pictures added, removed and changed, and what else the versions say differently."""
+    """Return the pictures added, removed and changed, and the other differences between the versions."""
     before, after = _rows(old.manifest), _rows(new.manifest)
     return BenchmarkDiff(
         old=f"{old.record.name} {old.record.version}",
@@ -114,7 +114,7 @@ def compare_versions(old: BenchmarkVersion, new: BenchmarkVersion) -> BenchmarkD
 
 
 def _same_rule(old: BenchmarkRecord, new: BenchmarkRecord) -> bool:
-    """New classes change no earlier answer where all columns of a model compete; in a subset they do."""
+    """Whether answers are scored the same; new classes change that only where a subset of the columns competes."""
     before, after = ({one.label: one.ids for one in record.labels.classes} for record in (old, new))
     shared = before.keys() & after.keys()
     same_classes = old.scoring == "all" or before.keys() == after.keys()
@@ -122,7 +122,7 @@ def _same_rule(old: BenchmarkRecord, new: BenchmarkRecord) -> bool:
 
 
 def _rows(manifest: Manifest) -> dict[tuple[Any, ...], dict[str, Any]]:
-    """The manifest's rows by what the picture is meant to be; those that share it are told apart by their ids."""
+    """The manifest's rows by sample, edit, level and replicate; rows that share these also have their id in the key."""
     table = manifest.table
     keys = list(zip(*(table[name].tolist() for name in _KEY), strict=True))
     often = {key for key, times in Counter(keys).items() if times > 1}
@@ -137,7 +137,7 @@ def _rows(manifest: Manifest) -> dict[tuple[Any, ...], dict[str, Any]]:
 
 
 def _describe_picture(table: Mapping[str, Any], place: int) -> str:
-    """A picture in words that every layout shares."""
+    """Describe a picture in words that do not depend on the layout."""
     sample, edit, level, replicate = (table[name][place] for name in _KEY)
     return f"{sample}: {edit} {level}{f' #{replicate}' if replicate else ''}"
 
@@ -156,7 +156,7 @@ def _changes(
 
 
 def describe_diff(comparison: BenchmarkDiff, most: int = 20) -> list[str]:
-    """The comparison in words; of long lists the first `most`."""
+    """Describe the comparison; of long lists only the first `most` items."""
     lines = [f"{comparison.old} -> {comparison.new}"]
     for kind, names in (("added", comparison.added), ("removed", comparison.removed)):
         lines += [f"{kind}: {len(names)} pictures"] if names else []
@@ -173,7 +173,7 @@ def _shorten(lines: Sequence[str], most: int) -> list[str]:
 
 
 def _describe_changes(changes: Sequence[VersionChange], most: int) -> list[str]:
-    """What is the same for several pictures once, with their number; then the pictures of which more is to be said."""
+    """Describe changes shared by several pictures once, with their number; then the pictures with more to say."""
     times = Counter(moved for change in changes for moved in change.moved)
     shared = {moved: number for moved, number in times.most_common() if number > 1}
     together = [f"  {_describe_move(moved)}: {number} pictures" for moved, number in shared.items()]
@@ -211,7 +211,7 @@ def _advise_step(comparison: BenchmarkDiff) -> str:
 
 
 def render_changelog(record: BenchmarkRecord, comparison: BenchmarkDiff | None, previous: Path | None) -> str:
-    """The changelog of a version, on top of the earlier one's where there is one."""
+    """Return the changelog of a version, placed above the earlier version's where there is one."""
     counts = record.counts
     lines = [f"{counts.test} pictures of {len(record.labels.classes)} classes, {counts.reference} for reference."]
     if comparison is not None:
@@ -223,5 +223,5 @@ def render_changelog(record: BenchmarkRecord, comparison: BenchmarkDiff | None, 
 
 
 def _as_list(lines: list[str]) -> list[str]:
-    """Lines of the comparison as a list; those that stand under another are indented."""
+    """Lines of the comparison as a Markdown list; subordinate lines are indented."""
     return [f"  - {line.strip()}" if line.startswith("  ") else f"- {line}" for line in lines]

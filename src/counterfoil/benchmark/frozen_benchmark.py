@@ -1,4 +1,4 @@
-"""A frozen benchmark opened as a collection: every hash verified, then its pictures read from files or shards."""
+"""A frozen benchmark as a collection: every hash is verified, then pictures are read from files or shards."""
 
 from __future__ import annotations
 
@@ -36,27 +36,27 @@ class Benchmark(CollectionBase):
 
     @property
     def digest(self) -> str:
-        """The hash over everything."""
+        """Hash over the whole benchmark."""
         return self.record.digest
 
     @property
     def space(self) -> LabelSpace:
-        """The classes, with the labels of models that count as each."""
+        """The classes, with the model labels that count as each."""
         return self.record.space
 
     @property
     def scoring(self) -> Literal["all", "subset"]:
-        """Whether columns of no class compete."""
+        """Whether columns that belong to no class compete."""
         return self.record.scoring
 
     @property
     def surrogates(self) -> Mapping[str, str]:
-        """The models that chose the pictures."""
+        """The models that selected the pictures."""
         return self.record.surrogates
 
     @property
     def notes(self) -> Sequence[str]:
-        """What every report on it must say."""
+        """Notes that every report on the benchmark must print."""
         return self.record.notes
 
     @cached_property
@@ -66,7 +66,7 @@ class Benchmark(CollectionBase):
 
     @property
     def skipped(self) -> Sequence[Skipped]:
-        """Nothing: what was left out is counted in the record."""
+        """Empty: the record counts what was left out."""
         return ()
 
     @cached_property
@@ -74,7 +74,7 @@ class Benchmark(CollectionBase):
         return {variant.id: place for variant, place in zip(self.manifest.variants, self.manifest.places, strict=True)}
 
     def read(self, stored: StoredVariant) -> NDArray[np.uint8]:
-        """The pixels, checked once more: a file may change after the benchmark was opened."""
+        """Read the pixels and check them again: a file may change after the benchmark was opened."""
         try:
             data = read_bytes(self.folder, self._places[stored.variant.id])
         except OSError as error:
@@ -86,7 +86,7 @@ class Benchmark(CollectionBase):
 
 
 def open_benchmark(folder: str | Path) -> Benchmark:
-    """The benchmark in a folder, every hash verified; a broken one is refused."""
+    """Open the benchmark in a folder and verify every hash; raises `UserError` where one differs."""
     path = Path(folder)
     differences = find_differences(path)
     if differences:

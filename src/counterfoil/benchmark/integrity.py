@@ -1,4 +1,4 @@
-"""The check of a frozen benchmark: every file, table and picture against the hashes that were frozen."""
+"""The integrity check of a frozen benchmark: every file, table and picture against the hashes in its record."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TABLE = ".parquet"
 
 
 def add_content_hashes(folder: Path, notes: Mapping[str, FileNote]) -> dict[str, FileNote]:
-    """The notes, with the content of each file that has one; computed in threads."""
+    """Add the content hash of each file that has one to the notes; computed in threads."""
     with ThreadPoolExecutor(THREADS) as pool:
         contents = pool.map(lambda name: hash_content(folder, name, notes), notes)
         return {
@@ -33,16 +33,16 @@ def add_content_hashes(folder: Path, notes: Mapping[str, FileNote]) -> dict[str,
 
 
 def hash_content(folder: Path, name: str, notes: Mapping[str, FileNote]) -> str:
-    """Hash over what a table or croissant.json says; empty for every other file."""
+    """Hash over the content of a table or of croissant.json; empty for every other file."""
     if name.endswith(_TABLE):
         return _hash_table(folder / name)
     return _hash_croissant(folder / name, notes) if name == CROISSANT else ""
 
 
 def _hash_table(path: Path) -> str:
-    """Hash over the values of each column in the order of the rows, whatever the row groups.
+    """Hash over the values of each column in row order, independent of the row groups.
 
-    An offset is left out: where a picture begins in its shard is up to the writer of the shard.
+    Offsets are left out: where a picture begins in its shard depends on the writer of the shard.
     """
     with open_parquet(path) as file:
         columns = {name: hashlib.sha256() for name in file.schema_arrow.names if name != "offset"}
@@ -54,7 +54,7 @@ def _hash_table(path: Path) -> str:
 
 
 def _hash_croissant(path: Path, notes: Mapping[str, FileNote]) -> str:
-    """Hash over croissant.json without hash and size of each table, where they are those that its note names."""
+    """Hash over croissant.json without the hash and size of each table, where they match the table's note."""
     try:
         content = json.loads(path.read_bytes())
         for part in content["distribution"]:
@@ -65,18 +65,18 @@ def _hash_croissant(path: Path, notes: Mapping[str, FileNote]) -> str:
                     del part["sha256"], part["contentSize"]
         return hashlib.sha256(_canonical_json(content)).hexdigest()
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        return ""  # not as we write it, so no content that a record could name
+        return ""  # not in the form that we write, so no record can name its content
 
 
 def _canonical_json(content: Any) -> bytes:
-    """JSON that is the same whatever the order of keys."""
+    """JSON that does not depend on the order of keys."""
     return json.dumps(
         content, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=_encode_other
     ).encode()  # fmt: skip
 
 
 def _encode_other(value: object) -> str:
-    """A picture by the hash of its bytes; what no table of ours holds by its text."""
+    """Encode a picture as the hash of its bytes, any other type as its text."""
     return hashlib.sha256(value).hexdigest() if isinstance(value, bytes) else str(value)
 
 
@@ -85,7 +85,7 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True)
 class Difference:
-    """One thing that is not as it was frozen."""
+    """One difference from the frozen benchmark."""
 
     kind: Literal["changed", "missing", "extra", "renamed"]
     file: str
@@ -96,7 +96,7 @@ class Difference:
 
 
 def hash_file(path: Path) -> FileNote:
-    """Hash and size of a file, read in pieces; what is no file has neither."""
+    """Hash and size of a file, read in pieces; both are empty for anything that is not a file."""
     digest, size = hashlib.sha256(), 0
     if not path.is_file():
         return FileNote(sha256="", size=0)
@@ -108,23 +108,23 @@ def hash_file(path: Path) -> FileNote:
 
 
 def hash_files(folder: Path, files: Iterable[str]) -> dict[str, FileNote]:
-    """The same of many files, in threads."""
+    """Hash and size of many files, computed in threads."""
     names = list(files)
     with ThreadPoolExecutor(THREADS) as pool:
         return dict(zip(names, pool.map(lambda name: hash_file(folder / name), names), strict=True))
 
 
 def list_files(folder: Path) -> set[str]:
-    """Every file of a benchmark, and what only passes for one; what is hidden at its top belongs to git and the like.
+    """List every file of a benchmark and every link; hidden entries at the top (.git and the like) are ignored.
 
-    A link to a folder counts as one thing: the pictures behind it would be read by others, and are no part of it.
+    A link to a folder counts as one entry: the pictures behind it are not part of the benchmark.
     """
     names = (path.relative_to(folder) for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
     return {name.as_posix() for name in names if not name.parts[0].startswith(".")}
 
 
 def find_differences(folder: Path) -> list[Difference]:
-    """What is changed, missing, extra or renamed; nothing where the benchmark is whole."""
+    """Return the files that were changed, added, renamed or are missing; empty where the benchmark is intact."""
     record = read_benchmark_record(folder)
     differences = _check_record(record)
     there = list_files(folder)
@@ -154,7 +154,7 @@ def _blocking(manifest: Difference) -> Difference:
 
 
 def _single(manifest: Manifest) -> list[FileLocation]:
-    """The pictures that are files by themselves."""
+    """The pictures that are single files."""
     return [place for place in manifest.places if not place.member]
 
 
@@ -168,7 +168,7 @@ def _check_files(folder: Path, expected: Mapping[str, FileNote], there: set[str]
 
 
 def _check_contents(folder: Path, expected: Mapping[str, FileNote], differing: set[str]) -> list[Difference]:
-    """Files with the bytes that the record names, yet not with the content that its digest covers."""
+    """Files whose bytes match the record but whose content does not match what its digest covers."""
     names = [name for name, note in expected.items() if note.content and name not in differing]
     with ThreadPoolExecutor(THREADS) as pool:
         contents = list(pool.map(lambda name: hash_content(folder, name, expected), names))
@@ -180,14 +180,14 @@ def _check_contents(folder: Path, expected: Mapping[str, FileNote], differing: s
 
 
 def is_unchanged(folder: Path, name: str, record: BenchmarkRecord) -> bool:
-    """Whether one file of the record has the bytes, and the content, that the record names."""
+    """Whether a file of the record has the bytes and the content that the record names."""
     expected = {name: record.files[name]} if name in record.files else {}
     there = {name} if (folder / name).is_file() else set()
     return bool(expected) and not _check_files(folder, expected, there) and not _check_contents(folder, expected, set())
 
 
 def _describe_bytes(expected: FileNote, found: FileNote) -> str:
-    """In which way the bytes of a file differ; empty where they do not."""
+    """Say how the bytes of a file differ; empty where they do not."""
     if (expected.sha256, expected.size) == (found.sha256, found.size):
         return ""
     if expected.size != found.size:
@@ -196,7 +196,7 @@ def _describe_bytes(expected: FileNote, found: FileNote) -> str:
 
 
 def _check_shards(folder: Path, manifest: Manifest, changed: set[str]) -> list[Difference]:
-    """Of shards that changed, the pictures that did."""
+    """The changed pictures within changed shards."""
     return [
         Difference("changed", f"{place.file}/{place.member}", "a picture in a changed shard")
         for place in manifest.places
@@ -208,7 +208,7 @@ def _check_shards(folder: Path, manifest: Manifest, changed: set[str]) -> list[D
 def _join_renamed(
     folder: Path, differences: Sequence[Difference], extra: Sequence[str], expected: Mapping[str, FileNote]
 ) -> list[Difference]:
-    """A missing file that lies elsewhere under its own hash is one difference, not two."""
+    """Report a missing file that is found elsewhere with the same hash as one difference, not two."""
     lost = {expected[one.file].sha256: one.file for one in differences if one.kind == "missing"}
     notes = hash_files(folder, extra) if lost else {}
     moved = {lost[note.sha256]: name for name, note in notes.items() if note.sha256 in lost}
@@ -219,7 +219,7 @@ def _join_renamed(
 
 
 def find_pixel_differences(folder: Path) -> list[Difference]:
-    """The pictures that no longer decode to the pixels that were frozen; only a decoder can be the cause."""
+    """Pictures that no longer decode to the frozen pixels; only a different decoder can be the cause."""
     manifest = read_manifest(folder)
 
     def check(row: tuple[FileLocation, str]) -> Difference | None:
@@ -237,7 +237,7 @@ def find_pixel_differences(folder: Path) -> list[Difference]:
 
 
 def read_bytes(folder: Path, place: FileLocation) -> bytes:
-    """The bytes of one picture, out of its shard where it is in one."""
+    """Read the bytes of one picture, from its shard where it is in one."""
     with (folder / place.file).open("rb") as file:
         file.seek(place.offset)
         return file.read(place.size)

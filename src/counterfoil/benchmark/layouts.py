@@ -1,6 +1,6 @@
-"""How the pictures of a benchmark lie in its folder: as files, in Parquet shards, or in WebDataset tar shards.
+"""The layouts of a benchmark folder: pictures as files, in Parquet shards, or in WebDataset tar shards.
 
-Nothing is compressed, since PNG already is, and nothing is dictionary-encoded: each picture's bytes lie in one piece,
+Nothing is compressed, since PNG already is, and nothing is dictionary-encoded: each picture's bytes are contiguous,
 so that they are read by offset and size without a Parquet reader.
 """
 
@@ -23,18 +23,18 @@ DATA = "data"
 
 
 class Layout(Protocol):
-    """Pictures as files of one kind, in the folder of a benchmark."""
+    """A way to write pictures into the folder of a benchmark."""
 
     def add(self, entry: ManifestRow, data: bytes) -> None:
-        """Take one picture's bytes."""
+        """Add one picture's bytes."""
 
     def finish(self) -> list[FileLocation]:
-        """Write what is left, and say where each picture lies, in the order in which they came."""
+        """Write the rest and return where each picture lies, in the order they were added."""
 
 
 @dataclass(frozen=True)
 class LayoutFolder:
-    """Where a layout builds: the folder, the labels in the order that numbers stand for, the size of shards."""
+    """Where a layout writes: the folder, the labels in the order of their numbers, the size of shards."""
 
     folder: Path
     labels: Sequence[str]
@@ -49,7 +49,7 @@ class FolderLayout:
 
     def __init__(self, site: LayoutFolder) -> None:
         self._site = site
-        self._placed: dict[str, tuple[ManifestRow, FileLocation]] = {}  # by path, in the order of coming
+        self._placed: dict[str, tuple[ManifestRow, FileLocation]] = {}  # by path, in the order they were added
 
     def add(self, entry: ManifestRow, data: bytes) -> None:
         """Write one picture."""
@@ -62,7 +62,7 @@ class FolderLayout:
         self._placed[file] = entry, FileLocation(file, "", 0, len(data), hashlib.sha256(data).hexdigest())
 
     def finish(self) -> list[FileLocation]:
-        """Write what the readers of image folders look for beside the pictures."""
+        """Write the metadata files that readers of image folders expect beside the pictures."""
         for split in dict.fromkeys(entry.split for entry, _ in self._placed.values()):
             start = f"{DATA}/{split}/"
             lines = [
@@ -86,19 +86,19 @@ class FolderLayout:
 
 
 class Shard(Protocol):
-    """One open file that takes pictures."""
+    """One open file that pictures are added to."""
 
     taken: int  # bytes of pictures
 
     def add(self, entry: ManifestRow, data: bytes) -> None:
-        """Take one picture's bytes."""
+        """Add one picture's bytes."""
 
     def close(self) -> list[FileLocation]:
-        """Finish the file and say where each of its pictures lies."""
+        """Finish the file and return where each of its pictures lies."""
 
 
 class ShardedLayout:
-    """Shards of one kind, those of each split apart."""
+    """Shards of one kind, separate for each split."""
 
     def __init__(self, site: LayoutFolder, ending: str, open_shard: Callable[[Path, str], Shard]) -> None:
         self._site, self._ending, self._open_shard = site, ending, open_shard
@@ -109,7 +109,7 @@ class ShardedLayout:
         (site.folder / DATA).mkdir()
 
     def add(self, entry: ManifestRow, data: bytes) -> None:
-        """Put one picture into the open shard of its split."""
+        """Add one picture to the open shard of its split."""
         split = entry.split
         if split not in self._open:
             number = self._numbers[split] = self._numbers.get(split, -1) + 1
@@ -121,7 +121,7 @@ class ShardedLayout:
             self._close(split)
 
     def finish(self) -> list[FileLocation]:
-        """Close what is open."""
+        """Close the open shards."""
         for split in list(self._open):
             self._close(split)
         following = {split: iter(places) for split, places in self._places.items()}
@@ -135,7 +135,7 @@ _GROUP_ROWS, _GROUP_BYTES = 100, 32 << 20  # readers hold a row group in memory
 
 
 class ParquetShard:
-    """One Parquet file that grows by row groups."""
+    """One Parquet file, written row group by row group."""
 
     def __init__(self, path: Path, name: str) -> None:
         import pyarrow.parquet as pq
@@ -151,7 +151,7 @@ class ParquetShard:
         self.taken = 0
 
     def add(self, entry: ManifestRow, data: bytes) -> None:
-        """Take one picture; a full row group is written."""
+        """Add one picture; a full row group is written."""
         self._waiting.append((entry, data))
         self._waiting_bytes += len(data)
         self.taken += len(data)
@@ -168,7 +168,7 @@ class ParquetShard:
         self._waiting, self._waiting_bytes = [], 0
 
     def _locate(self, start: int) -> None:
-        """Find the pictures in the row group that begins at `start`: in order, each behind its length."""
+        """Find the pictures in the row group that begins at `start`: in order, each after its length."""
         self._file.seek(start)
         group, position = self._file.read(), 0
         for entry, data in self._waiting:
@@ -189,7 +189,7 @@ class ParquetShard:
 def _schema() -> Any:
     """The columns, with the metadata that tells `datasets` that the struct is a picture.
 
-    Nothing is missing, yet all are optional: `datasets` takes no struct for a picture that says otherwise.
+    No value is missing, yet all are optional: `datasets` accepts a struct as a picture only then.
     """
     import pyarrow as pa
 
@@ -210,7 +210,7 @@ _RECORD = 20 * _BLOCK  # tar files end on a whole record
 
 
 class TarShard:
-    """One tar file; its members have no owner and no time, so that nothing but the pictures makes its bytes."""
+    """One tar file; its members have no owner and no time, so that its bytes depend on the pictures alone."""
 
     def __init__(self, path: Path, name: str, numbers: Mapping[str, int]) -> None:
         self._file = path.open("wb")
@@ -219,7 +219,7 @@ class TarShard:
         self.taken = 0
 
     def add(self, entry: ManifestRow, data: bytes) -> None:
-        """The picture, what is known of it, and the number of its label."""
+        """Add the picture, its metadata, and the number of its label."""
         key = re.sub(r"[^\w-]+", "_", entry.variant.id)  # a dot would end the key
         offset = self._member(f"{key}.png", data)
         self._member(f"{key}.json", json.dumps(entry.shown, ensure_ascii=False, sort_keys=True).encode())
@@ -228,7 +228,7 @@ class TarShard:
         self.taken += len(data)
 
     def _member(self, name: str, data: bytes) -> int:
-        """Write one member; gives back where its bytes begin."""
+        """Write one member and return where its bytes begin."""
         about = tarfile.TarInfo(name)
         about.size = len(data)
         self._file.write(about.tobuf(tarfile.USTAR_FORMAT))
@@ -237,7 +237,7 @@ class TarShard:
         return offset
 
     def close(self) -> list[FileLocation]:
-        """End the file as tar files end."""
+        """Write the end of the tar file."""
         self._file.write(bytes(2 * _BLOCK))
         self._file.write(bytes(-self._file.tell() % _RECORD))
         self._file.close()

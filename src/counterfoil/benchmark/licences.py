@@ -1,4 +1,4 @@
-"""The licence rule: which licence a picture carries, and which licences let edited pictures be passed on."""
+"""The licence rule: which licence a picture carries, and which licences allow edited pictures to be redistributed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from counterfoil.store.workspace import Workspace
 from counterfoil.types import Provenance, Sample, StoredVariant
 
 UNKNOWN = "unknown"
-JOINED = " + "  # between the licences of a photo and of the one that lends its background
+JOINED = " + "  # between the licences of a photo and of the photo that its background is from
 PATH_SETTINGS = {name for edit in EDITS.values() for name in edit.places}  # settings of edits that hold a path
 _FREE = re.compile(
     r"(cc-?0|cc-zero|cc-by(-nc)?(-sa)?|cc-pdm|cc-pddc|pdm|public-domain(-mark|-dedication)?|pddl|odc-by|odbl|gfdl"
@@ -39,17 +39,17 @@ _SPELLINGS = {
 
 
 def is_redistributable(licences: Iterable[str]) -> bool:
-    """Whether every one of these licences is known to let edited pictures be passed on.
+    """Whether every one of these licences is known to allow redistribution of edited pictures.
 
-    A licence that allows no derivatives (CC BY-ND) does not: every picture here went through the tool. A name that is
-    not known counts as forbidden, since nobody has said yes.
+    A licence that allows no derivatives (CC BY-ND) does not: every picture here was processed by the tool. An unknown
+    name counts as not allowed.
     """
     names = list(licences)
     return bool(names) and all(_FREE.fullmatch(_normalise(name)) is not None for name in names)
 
 
 def _normalise(licence: str) -> str:
-    """One spelling for "CC BY-SA 4.0", "cc-by-sa-4.0" and the address of its deed."""
+    """Return one spelling for "CC BY-SA 4.0", "cc-by-sa-4.0" and the address of its deed."""
     text = licence.strip().lower()
     if address := _CREATIVE_COMMONS.search(text):
         name = address.group(1)
@@ -60,31 +60,31 @@ def _normalise(licence: str) -> str:
 
 @dataclass(frozen=True)
 class PhotoLicences:
-    """Origin and licence of the photos of a workspace: from its manifest, or from their source where it is older."""
+    """Origin and licence of a workspace's photos: from its manifest, or from their source in older workspaces."""
 
     workspace: Workspace
     default: str  # the licence of photos whose source names none
 
     def describe(self, stored: StoredVariant) -> Provenance:
-        """Origin and licence of a picture: of its photo and of the one that lends its background."""
+        """Origin and licence of a picture: of its photo and of the photo that its background is from."""
         photos = stored.photos or self._from_source(stored)
         origins = [photo.origin for photo in photos if photo.origin]
         licences = [photo.licence or self.default or UNKNOWN for photo in photos]
         if has_path(json.loads(stored.variant.settings or "{}")):
-            licences.append(UNKNOWN)  # a background from a folder, of which nobody said a licence
+            licences.append(UNKNOWN)  # a background from a folder, whose licence is not known
         return Provenance(JOINED.join(dict.fromkeys(origins)), JOINED.join(dict.fromkeys(licences)))
 
     def _from_source(self, stored: StoredVariant) -> tuple[Provenance, ...]:
         variant = stored.variant
         photo = self._samples.get(variant.sample_id or "")
         if photo is not None and photo.digest != stored.sample_digest:
-            photo = None  # another photo under the same name
+            photo = None  # a different photo under the same name
         samples = [photo, *([self._samples.get(variant.donor_id)] if variant.donor_id else [])]
         return tuple(sample.provenance if sample is not None else Provenance() for sample in samples)
 
     @cached_property
     def _samples(self) -> dict[str, Sample]:
-        """The samples of the source that the workspace was built from; one that is gone leaves licences unknown."""
+        """The samples of the source that the workspace was built from; where it is gone, licences are unknown."""
         record = self.workspace.record
         images = str(record.get("images") or "")
         try:
@@ -97,7 +97,7 @@ class PhotoLicences:
 
 
 def has_path(settings: Any) -> bool:
-    """Whether an edit, or one within it, read a file or folder of the user."""
+    """Whether an edit, or one nested in it, read a file or folder of the user."""
     if isinstance(settings, list):
         return any(has_path(item) for item in settings)
     if not isinstance(settings, dict):

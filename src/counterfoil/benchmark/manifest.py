@@ -1,4 +1,4 @@
-"""manifest.parquet of a benchmark: a row per picture with its provenance and where its bytes lie."""
+"""manifest.parquet of a benchmark: a row per picture with its provenance and the place of its bytes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from counterfoil.types import Decision, StoredVariant, Variant
 
 Split: TypeAlias = Literal["test", "reference"]
 Verdict: TypeAlias = Literal["confirmed", "unasked"]
-REFERENCES = ("original", "control")  # attributes of pictures that drops are measured against
+REFERENCES = ("original", "control")  # attributes of the pictures that drops are measured against
 COLUMNS: dict[str, Kind] = {
     "file": "text", "member": "text", "offset": "int", "size": "int", "file_sha256": "text", "pixel_sha256": "text",
     "split": "text", "id": "text", "sample_id": "text", "label": "text", "class_name": "text", "attribute": "text",
@@ -41,7 +41,7 @@ SHOWN_COLUMNS = (
 class ManifestRow:
     """One picture of a benchmark with its provenance."""
 
-    stored: StoredVariant  # its file is the path that it has below the split
+    stored: StoredVariant  # its file is the path below the split
     class_name: str
     origin: str = ""
     licence: str = ""
@@ -49,27 +49,27 @@ class ManifestRow:
 
     @property
     def variant(self) -> Variant:
-        """What the picture is."""
+        """The variant that the picture shows."""
         return self.stored.variant
 
     @property
     def split(self) -> Split:
-        """Whether the picture tests models or is what drops are measured against."""
+        """Whether the picture tests models or is a reference that drops are measured against."""
         return "reference" if self.variant.attribute in REFERENCES else "test"
 
     @property
     def verdict(self) -> Verdict:
-        """What people said of it; what they rejected is not here."""
+        """People's verdict on the picture; rejected pictures are not in a benchmark."""
         return "unasked" if self.decision is None else "confirmed"
 
     @cached_property
     def shown(self) -> dict[str, str]:
-        """What other programs see beside the picture."""
+        """The text columns that other programs see beside the picture."""
         row = self.row()
         return {name: str(row[name]) for name in SHOWN_COLUMNS}
 
     def row(self) -> dict[str, Any]:
-        """The part of the manifest's row that is the same in every layout."""
+        """The columns of the manifest's row that are the same in every layout."""
         variant, decision = self.variant, self.decision
         painted = json.loads(variant.settings or "{}")
         return {
@@ -97,7 +97,7 @@ class FileLocation:
 
 
 def sort_rows(entries: Sequence[ManifestRow]) -> tuple[ManifestRow, ...]:
-    """A fixed order: by sample, its original first, then its control."""
+    """Sort by sample, its original first, then its control."""
     rank = {"original": 0, "control": 1}
 
     def key(entry: ManifestRow) -> tuple[object, ...]:
@@ -109,7 +109,7 @@ def sort_rows(entries: Sequence[ManifestRow]) -> tuple[ManifestRow, ...]:
 
 
 def write_manifest(folder: Path, entries: Sequence[ManifestRow], places: Sequence[FileLocation]) -> Path:
-    """The manifest of these pictures."""
+    """Write the manifest of these pictures."""
     rows = [{**vars(place), **entry.row()} for entry, place in zip(entries, places, strict=True)]
     return write_table(folder / MANIFEST, COLUMNS, {name: [row[name] for row in rows] for name in COLUMNS})
 
@@ -133,7 +133,7 @@ class Manifest:
 
     @property
     def pictures(self) -> tuple[StoredVariant, ...]:
-        """The pictures as the evaluation sees them."""
+        """The pictures for the evaluation."""
         rows = zip(
             self.variants, self.places, self.table["pixel_sha256"], self.table["source_digest"],
             self.table["object_share"], strict=True,
@@ -145,7 +145,7 @@ class Manifest:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a benchmark's folder; one that cannot be read is the user's affair."""
+    """Read the manifest of a benchmark folder; raises `UserError` where it cannot be read."""
     path = folder / MANIFEST
     try:
         table = read_table(path)
@@ -162,7 +162,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def check_inside(file: str, named_by: Path) -> None:
-    """A path of a stranger's benchmark may not lead out of its folder."""
+    """Raise `UserError` where a path leads out of the benchmark's folder."""
     path = PurePosixPath(file)
     if path.is_absolute() or ".." in path.parts or "\\" in file or not path.parts:
         raise UserError(f"expected paths inside the benchmark in {named_by}, got '{file}'; do not use it")

@@ -1,4 +1,4 @@
-"""Which pictures of a workspace go into a benchmark: what mining kept, what people confirmed, their originals."""
+"""Which pictures of a workspace go into a benchmark: those kept by mining and by verification, and their originals."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from counterfoil.types import Decision, MiningResult, StoredVariant, Verificatio
 
 @dataclass(frozen=True)
 class BenchmarkSelection:
-    """The rule; None decides by what was done to the workspace."""
+    """The selection rule; None follows what was done to the workspace."""
 
     workspace: Workspace
     use_mined: bool | None = None
@@ -24,7 +24,7 @@ class BenchmarkSelection:
 
     @cached_property
     def mined(self) -> MiningResult | None:
-        """What mining kept, where it counts; mining of other pictures is refused."""
+        """The mining result, where it is used; raises `UserError` where it is of other pictures."""
         if self.use_mined is False:
             return None
         mined = self.workspace.mined
@@ -39,7 +39,7 @@ class BenchmarkSelection:
 
     @cached_property
     def verified(self) -> VerificationResult | None:
-        """People's decisions, where they count; decisions on other pictures are refused."""
+        """The verification result, where it is used; raises `UserError` where it is of other pictures."""
         if self.use_verified is False:
             return None
         verified = self.workspace.verified
@@ -54,11 +54,11 @@ class BenchmarkSelection:
 
     @cached_property
     def decisions(self) -> dict[str, Decision]:
-        """What people decided, by variant."""
+        """People's decisions, by variant."""
         return {decision.variant_id: decision for decision in self.verified.decisions} if self.verified else {}
 
     def kept(self) -> tuple[tuple[StoredVariant, ...], Counter[str]]:
-        """The pictures that go in, and how many do not, by reason."""
+        """The selected pictures, and how many were left out, by reason."""
         left_out: Counter[str] = Counter()
         tested = [one for one in self.workspace.pictures if one.variant.attribute not in REFERENCES]
         for reason, holds in self._rules():
@@ -68,7 +68,7 @@ class BenchmarkSelection:
         return (*self._references(tested), *tested), left_out
 
     def _rules(self) -> Sequence[tuple[str, Callable[[StoredVariant], bool]]]:
-        """Why a picture may be left out, and what keeps it in."""
+        """Pairs of a reason to leave a picture out and the condition that keeps it in."""
         rules: list[tuple[str, Callable[[StoredVariant], bool]]] = []
         if self.mined is not None:
             ids = set(self.mined.kept)
@@ -81,7 +81,7 @@ class BenchmarkSelection:
         return rules
 
     def _references(self, tested: Sequence[StoredVariant]) -> list[StoredVariant]:
-        """The originals and controls of samples that are tested, unless people rejected them."""
+        """The originals and controls of tested samples, unless people rejected them."""
         if not self.originals:
             return []
         samples = {one.variant.sample_id for one in tested}
@@ -95,5 +95,5 @@ class BenchmarkSelection:
 
 
 def _is_undecided(decision: Decision) -> bool:
-    """Whether people's answers came to nothing: such a picture is not kept, but nobody rejected it either."""
+    """Whether people's answers led to no decision: such a picture is not kept, but it was not rejected either."""
     return "undecided" in decision.decided.values()

@@ -1,4 +1,4 @@
-"""Freeze a workspace: select its pictures, describe each with label, licence and verdict, and have them written."""
+"""Freeze a workspace: select its pictures, add label, licence and verdict to each, and write them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NOT_FREE = "licence forbids passing on, or is not known"
 
 @dataclass(frozen=True, kw_only=True)
 class FreezeConfig:
-    """Which pictures of a workspace become a benchmark, and in which form; None decides by what was done there."""
+    """Which pictures of a workspace become a benchmark, and in which form; None follows what was done there."""
 
     title: Title
     layout: LayoutName = "folder"
@@ -33,7 +33,7 @@ class FreezeConfig:
     verified: bool | None = None
     originals: bool = True
     redistributable_only: bool = False
-    licence: str = ""  # of photos whose source names none
+    licence: str = ""  # of photos whose source names no licence
     classes: str | None = None
     scoring: Literal["all", "subset"] = "all"
     previous: Path | None = None
@@ -42,7 +42,7 @@ class FreezeConfig:
 
 @dataclass(frozen=True)
 class _Pictures:
-    """The workspace's files by entry; the bytes go into the benchmark as they are."""
+    """The workspace's files by entry; their bytes are copied unchanged."""
 
     workspace: Workspace
 
@@ -100,7 +100,7 @@ def _describe_empty(workspace: Workspace, left_out: Mapping[str, int]) -> str:
 def _describe_rows(
     kept: Sequence[StoredVariant], decisions: Mapping[str, Decision], photos: PhotoLicences, space: LabelSpace
 ) -> tuple[ManifestRow, ...]:
-    """The pictures with what is known of them."""
+    """The pictures with label, licence, origin and verdict."""
     entries = []
     for stored in kept:
         origin, licence = photos.describe(stored)
@@ -111,14 +111,14 @@ def _describe_rows(
 
 
 def _keep_redistributable(entries: Sequence[ManifestRow]) -> tuple[ManifestRow, ...]:
-    """The pictures that may be passed on; references only where a picture is left that they serve."""
+    """The pictures that may be redistributed; references only where a picture that needs them is left."""
     free = [entry for entry in entries if is_redistributable(entry.licence.split(JOINED))]
     served = {entry.variant.sample_id for entry in free if entry.split == "test"}
     return tuple(entry for entry in free if entry.variant.sample_id in served)
 
 
 def _without_paths(variant: Variant) -> Variant:
-    """The variant without the paths of the machine that made it."""
+    """The variant without paths of the machine that made it."""
     settings = json.loads(variant.settings or "{}")
     if not has_path(settings):
         return variant
@@ -137,13 +137,13 @@ def _shorten_paths(settings: Any) -> Any:
 
 
 def _painted_classes(workspace: Workspace) -> str | None:
-    """The classes that painted pictures are of, where their recipe names a known space."""
+    """The classes of painted pictures, where their recipe names a known label space."""
     classes = workspace.record.get("classes")
     return str(classes) if classes in SPACES else None
 
 
 def _choose_space(kept: Sequence[StoredVariant], classes: str | None) -> LabelSpace:
-    """The space that was named, else the known one that has all the labels, else the labels themselves."""
+    """Choose the named space, else the known one that has all the labels, else the labels themselves."""
     labels = sorted({stored.variant.label for stored in kept})
     if classes is None:
         known = (space() for space in SPACES.values())
@@ -157,7 +157,7 @@ def _choose_space(kept: Sequence[StoredVariant], classes: str | None) -> LabelSp
 
 
 def _describe_origin(workspace: Workspace) -> dict[str, Any]:
-    """The tool, and what the pictures were made by; no paths of the machine."""
+    """The tool and what made the pictures, without paths of the machine."""
     wanted = ("recipe_digest", "seed", "environment")
     record = workspace.record
     pictures = {name: record[name] for name in wanted if name in record}

@@ -1,4 +1,4 @@
-"""Write a benchmark folder: everything that it consists of as a draft, its record, then all files at once."""
+"""Write a benchmark folder: the draft of all its parts, its record, then all files at once."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ from counterfoil.store.atomic_folder import write_folder_atomically
 from counterfoil.store.files import RECORD
 from counterfoil.types import MiningResult, VerificationResult
 
-IN_DOUBT = "what people said is in doubt"  # begins the notes that a freeze warns of
+IN_DOUBT = "what people said is in doubt"  # begins the notes that a freeze prints as warnings
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 
 
 @dataclass(frozen=True)
 class Title:
-    """How a benchmark is called."""
+    """The name, version and description of a benchmark."""
 
     name: str
     version: str
@@ -73,20 +73,20 @@ class Title:
 
 @dataclass(frozen=True, kw_only=True)
 class BenchmarkDraft:
-    """Everything that a benchmark consists of."""
+    """All parts of a benchmark."""
 
     title: Title
     layout: LayoutName
     entries: tuple[ManifestRow, ...]
     space: LabelSpace
     scoring: Literal["all", "subset"] = "all"
-    mined: MiningResult | None = None  # where the pictures were chosen by it
-    verified: VerificationResult | None = None  # where people chose among them
-    left_out: Mapping[str, int] = field(default_factory=dict)  # reason to number
+    mined: MiningResult | None = None  # where mining selected the pictures
+    verified: VerificationResult | None = None  # where people selected among them
+    left_out: Mapping[str, int] = field(default_factory=dict)  # number by reason
     made_with: Mapping[str, Any] = field(default_factory=dict)
 
     def record(self, manifest: Manifest) -> BenchmarkRecord:
-        """What benchmark.json will say, but for the files and the digest."""
+        """The content of benchmark.json, except the files and the digest."""
         title = self.title
         return BenchmarkRecord(
             name=title.name, version=title.version, description=title.description, url=title.url,
@@ -141,7 +141,7 @@ class BenchmarkDraft:
 
     @property
     def _notes(self) -> tuple[str, ...]:
-        """What every report on it must say."""
+        """Notes that every report on the benchmark must print."""
         notes = []
         if self.verified is None:
             notes.append("no people confirmed the pictures of this benchmark")
@@ -166,22 +166,22 @@ def _sort_counts(counts: Mapping[str, int]) -> dict[str, int]:
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
-_AT_ONCE = 64  # pictures in memory
+_AT_ONCE = 64  # pictures in memory at once
 
 
 class Pictures(Protocol):
     """Where the pictures come from."""
 
     def size(self, entry: ManifestRow) -> int:
-        """How many bytes a picture takes."""
+        """Number of bytes of a picture."""
 
     def read(self, entry: ManifestRow) -> bytes:
-        """Its bytes."""
+        """The bytes of a picture."""
 
 
 @dataclass(frozen=True)
 class FreezeResult:
-    """A benchmark that was written, and what changed since the version before it."""
+    """A written benchmark, and its differences from the previous version."""
 
     record: BenchmarkRecord
     comparison: BenchmarkDiff | None
@@ -217,7 +217,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _read_pictures(entries: Sequence[ManifestRow], pictures: Pictures) -> Iterator[tuple[ManifestRow, bytes]]:
-    """Every picture's bytes in order, read and checked in threads."""
+    """Yield every picture's bytes in order, read and checked in threads."""
     with ThreadPoolExecutor(THREADS) as pool:
         for start in range(0, len(entries), _AT_ONCE):
             part = entries[start : start + _AT_ONCE]
@@ -225,7 +225,7 @@ def _read_pictures(entries: Sequence[ManifestRow], pictures: Pictures) -> Iterat
 
 
 def _check_pixels(entry: ManifestRow, data: bytes) -> bytes:
-    """The bytes, if they are the picture that the workspace's manifest names."""
+    """Return the bytes if they are the picture that the workspace's manifest names."""
     try:
         same = hash_pixels(decode_picture(data, entry.stored.file)) == entry.stored.sha256
     except Unusable as error:
