@@ -1,1 +1,1 @@
-"""The published benchmarks: readers, their papers' scores and numbers, the leaderboard."""
+"""Published benchmarks: their readers, scores, published numbers, and the leaderboard."""

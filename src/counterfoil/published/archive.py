@@ -1,4 +1,4 @@
-"""A published archive as a collection: its pictures in columns, read where they lie."""
+"""A published archive as a collection: its pictures are kept in columns and read in place."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from counterfoil.store.picture_collection import CollectionBase
 from counterfoil.types import Attribute, Model, Skipped, StoredVariant, Variant
 
 _T = TypeVar("_T")
-_AT_ONCE = 1 << 14  # pictures whose columns are turned into Python's numbers together
+_AT_ONCE = 1 << 14  # pictures whose columns are converted to Python numbers together
 
 
 class ArchiveCondition(NamedTuple):
-    """What was done to the pictures of one folder: one row of the table of drops."""
+    """The condition of the pictures of one folder: one row of the table of drops."""
 
     attribute: Attribute
     edit: str
@@ -38,8 +38,8 @@ ORIGINAL = ArchiveCondition("original", "original", "none")
 class ArchivePicture(NamedTuple):
     """One picture of an archive."""
 
-    at: int  # of its file, in the order of the archive's files
-    sample: str  # what joins the pictures of one object
+    at: int  # place of its file in the order of the archive's files
+    sample: str  # joins the pictures of one object
     label: str
     kind: ArchiveCondition
     replicate: int = 0
@@ -89,7 +89,7 @@ class ArchivePictures(Sequence[StoredVariant]):
             yield from self.rows[start : start + _AT_ONCE].tolist()
 
     def by_file(self) -> Iterator[tuple[int, str, str]]:
-        """Of each picture the place of its file, its label and its id, in the order of the files."""
+        """Yield the place of its file, the label and the id of each picture, in the order of the files."""
         ids = np.fromiter((stored.variant.id for stored in self), "S16", len(self))
         order = self.rows[:, 0].argsort(kind="stable")
         for start in range(0, len(order), _AT_ONCE):
@@ -99,7 +99,7 @@ class ArchivePictures(Sequence[StoredVariant]):
 
 
 def collect_pictures(name: str, file_at: Callable[[int], str], pictures: Iterable[ArchivePicture]) -> ArchivePictures:
-    """The pictures that a reader found, in order."""
+    """Return the pictures that a reader found, in order."""
     samples: dict[str, int] = {}
     labels: dict[str, int] = {}
     kinds: dict[ArchiveCondition, int] = {}
@@ -118,14 +118,14 @@ def collect_pictures(name: str, file_at: Callable[[int], str], pictures: Iterabl
 
 
 def _rank_places(places: Mapping[_T, int], in_order: Sequence[_T]) -> NDArray[np.int32]:
-    """Of each place the rank of what stands there."""
+    """The rank of the value at each place."""
     ranks = np.empty(len(places), np.int32)
     ranks[[places[item] for item in in_order]] = np.arange(len(places), dtype=np.int32)
     return ranks
 
 
 def drop_duplicates(pictures: ArchivePictures) -> tuple[ArchivePictures, list[Skipped]]:
-    """The pictures, and second ones of the same object and kind, such as a.png beside a.JPEG: an object counts once."""
+    """Return the pictures without further ones of the same object and kind (a.png beside a.JPEG), and those skipped."""
     rows = pictures.rows
     again = np.zeros(len(rows), bool)
     again[1:] = (rows[1:, 1:] == rows[:-1, 1:]).all(axis=1)
@@ -140,7 +140,7 @@ def drop_duplicates(pictures: ArchivePictures) -> tuple[ArchivePictures, list[Sk
 
 @dataclass(frozen=True, kw_only=True)
 class Archive(CollectionBase):
-    """A published benchmark, read where it lies."""
+    """A published benchmark, read in place."""
 
     name: str
     tree: Tree = field(repr=False)
@@ -157,8 +157,8 @@ class Archive(CollectionBase):
     def digest(self) -> str:
         """Hash over every picture's path, size in bytes and label.
 
-        The bytes themselves are not hashed: that would read gigabytes at every start. A run hashes the pixels of
-        every picture that it shows, so a picture that was changed to the same size is found out there.
+        The bytes themselves are not hashed: that would read gigabytes at every start. A run hashes the pixels of every
+        picture that it shows, which detects a picture that changed but kept its size.
         """
         about = json.dumps([self.name, self.border, sorted(self.distractors.items()), []])
         hashed = hashlib.sha256(about.removesuffix("]]").encode())
@@ -169,7 +169,7 @@ class Archive(CollectionBase):
         return hashed.hexdigest()
 
     def size(self, at: int) -> int:
-        """Bytes of the file at a place."""
+        """Size in bytes of the file at a place."""
         return self.tree.sizes.size(at)
 
     def read(self, stored: StoredVariant) -> NDArray[np.uint8]:
@@ -182,5 +182,5 @@ class Archive(CollectionBase):
         return np.ascontiguousarray(image[self.border : -self.border, self.border : -self.border])
 
     def adapt(self, model: Model) -> Model:
-        """The model, offered the wrong answers that the archive ships."""
+        """Return the model, with the wrong answers that the archive ships as choices."""
         return model.offering(self.distractors)

@@ -1,4 +1,4 @@
-"""The files of an archive in columns, by folder and name, and where their bytes lie in a tar or zip."""
+"""The files of an archive in columns, by folder and name, and the place of their bytes in a tar or zip."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class ArchiveFile(NamedTuple):
     start: int = 0  # where in the source it begins
     stored: int = 0  # bytes in the source
     source: int = 0  # which of the tree's sources holds it
-    packing: int = 0  # how a zip packed it, or one of the tree's own ways
+    packing: int = 0  # compression method of a zip, or one of the tree's own codes
 
 
 class IndexRow(NamedTuple):
-    """A file as the listing tells it."""
+    """A file as the listing gives it."""
 
     at: int
     folder: int  # place in the listing's folders
@@ -44,7 +44,7 @@ class FileIndex(Mapping[str, int]):
 
     folders: tuple[str, ...]  # paths that end in "/", and "" for the top
     first: NDArray[np.int64]  # place of each folder's first file, and the number of files
-    names: bytes = field(repr=False)  # one after the other
+    names: bytes = field(repr=False)  # joined without separators
     ends: NDArray[np.int64]  # where each name ends
     spans: NDArray[np.int64]  # (files, 3): size, start, stored
     ways: NDArray[np.int16]  # (files, 2): source, packing
@@ -63,15 +63,15 @@ class FileIndex(Mapping[str, int]):
         return isinstance(path, str) and self._find(path) is not None
 
     def path(self, at: int) -> str:
-        """The path of the file at a place."""
+        """Path of the file at a place."""
         return self.folders[int(self.first.searchsorted(at, "right")) - 1] + self.name(at)
 
     def name(self, at: int) -> str:
-        """The name of the file at a place, without its folder."""
+        """Name of the file at a place, without its folder."""
         return _decode_name(self.names[int(self.ends[at - 1]) if at else 0 : int(self.ends[at])])
 
     def size(self, at: int) -> int:
-        """The size in bytes of the file at a place."""
+        """Size in bytes of the file at a place."""
         return int(self.spans[at, 0])
 
     def entry_at(self, at: int) -> ArchiveFile:
@@ -83,11 +83,11 @@ class FileIndex(Mapping[str, int]):
         return self.entry_at(self._place(path))
 
     def folders_of(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The folder of the file at each place, by its own place."""
+        """The folder index of the file at each place."""
         return self.first.searchsorted(places, "right") - 1
 
     def rows(self) -> Iterator[IndexRow]:
-        """Every file in order, its folder by place: what a folder's path says is worked out once a folder."""
+        """Yield every file in order, with its folder as an index, so that a folder's path is parsed once."""
         start = 0
         for folder, (first, last) in enumerate(zip(self.first[:-1].tolist(), self.first[1:].tolist(), strict=True)):
             for at, end in enumerate(self.ends[first:last].tolist(), first):
@@ -95,7 +95,7 @@ class FileIndex(Mapping[str, int]):
                 start = end
 
     def some(self, places: Iterable[int]) -> FileIndex:
-        """The files at some places."""
+        """The index of the files at some places only."""
         return build_index((self.path(at), self.entry_at(at)) for at in places)
 
     def _place(self, path: str) -> int:
@@ -119,14 +119,14 @@ class FileIndex(Mapping[str, int]):
 
 
 def build_index(files: Iterable[tuple[str, ArchiveFile]]) -> FileIndex:
-    """The listing of files in any order; of two with one path the later counts."""
+    """Build the index of files given in any order; of two with the same path the later counts."""
     places: dict[str, int] = {}
     folder, spans, ways = array("i"), array("q"), array("h")
     names, ends = bytearray(), array("q", [0])
     for path, entry in files:
         top, slash, name = path.rpartition("/")
         folder.append(places.setdefault(top + slash, len(places)))
-        names += name.encode("utf-8", "surrogatepass")  # as files are called whose names are no text
+        names += name.encode("utf-8", "surrogatepass")  # allows file names that are not valid Unicode
         ends.append(len(names))
         spans.extend(entry[:3])
         ways.extend(entry[3:])
@@ -140,7 +140,7 @@ def _sort_columns(
     ends: NDArray[np.int64],
     *columns: array[int],
 ) -> FileIndex:
-    """The columns by folder and name; one folder's names at a time are sorted, since all of them would take room."""
+    """Sort the columns by folder and name; names are sorted one folder at a time to save memory."""
     folders = tuple(sorted(places))
     by_folder = folder.argsort(kind="stable")
     bounds = np.concatenate([[0], np.bincount(folder, minlength=len(places)).cumsum()])
@@ -162,24 +162,24 @@ def _decode_name(name: bytes) -> str:
     return name.decode("utf-8", "surrogatepass")
 
 
-IN_TAR = -1  # how a file lies in a tar: as it is
-NO_BYTES = -3  # what a tar names without its bytes: links that lead elsewhere, files with holes, devices
+IN_TAR = -1  # stored in a tar without compression
+NO_BYTES = -3  # listed in a tar without bytes: links that lead outside, sparse files, devices
 _END_OF_TAR = b"\0" * 1024
 _ENCRYPTED = 0x1
-_ZIPS = (b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")  # a tar of PK_photos/ begins with PK too
-_UNKNOWN_PACKING = 0x7FFF  # as much as a listing has room for; no number near it means anything
+_ZIPS = (b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")  # a plain tar of PK_photos/ begins with PK too
+_UNKNOWN_PACKING = 0x7FFF  # the largest value that the column holds; no compression method has a number near it
 _BLOCK = 1 << 20
 
 
 def list_packed_files(where: Path) -> Iterator[tuple[str, ArchiveFile]]:
-    """Every file of a tar or a zip with the place of its bytes."""
+    """Yield every file of a tar or a zip with the place of its bytes."""
     with where.open("rb") as file:
         is_zip = file.read(4) in _ZIPS
     return _within(where, "zip", _list_zip(where)) if is_zip else _within(where, "tar", _list_tar(where))
 
 
 def _within(where: Path, kind: str, files: Iterator[tuple[str, ArchiveFile]]) -> Iterator[tuple[str, ArchiveFile]]:
-    """Files that lie in the archive: a size below zero leads tarfile back for ever, a huge one past every number."""
+    """Yield the files; raises `UserError` where one has a negative size or does not lie within the archive."""
     room = where.stat().st_size
     for path, entry in files:
         if min(entry[:3]) < 0 or entry.start + entry.stored > room or entry.size > sys.maxsize:
@@ -188,12 +188,12 @@ def _within(where: Path, kind: str, files: Iterator[tuple[str, ArchiveFile]]) ->
 
 
 def broken_archive(where: Path, kind: str, why: str) -> UserError:
-    """What is said of an archive that did not come whole."""
+    """Return the error for a truncated or damaged archive."""
     return UserError(f"expected a whole {kind}, got '{where}', which is truncated or damaged ({why}); fetch it again")
 
 
 def _list_tar(where: Path) -> Iterator[tuple[str, ArchiveFile]]:
-    """The files of a tar; one that does not end as it should is refused."""
+    """Yield the files of a tar; raises `UserError` where it is truncated or damaged."""
     links: dict[str, str] = {}  # one file under two names
     try:
         with tarfile.open(where, "r:") as archive:
@@ -213,14 +213,14 @@ def _list_tar(where: Path) -> Iterator[tuple[str, ArchiveFile]]:
 
 
 def _members(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
-    """What a tar holds, in order, forgotten once it was seen: tarfile keeps a kilobyte of every member."""
+    """Yield the members of a tar in order and drop each afterwards: tarfile would keep a kilobyte per member."""
     while (member := archive.next()) is not None:
         yield member
         archive.members.clear()  # type: ignore[attr-defined]  # public by its name, left out of the type stubs
 
 
 def _resolve_links(where: Path, links: Mapping[str, str]) -> Iterator[tuple[str, ArchiveFile]]:
-    """The further names of files; where they lie is looked up in a second pass, since few tars have any."""
+    """Yield the hard links with the files they point to, found in a second pass, since few tars have any."""
     wanted = set(links.values())
     with tarfile.open(where, "r:") as archive:
         files = {_normalise(one.name): _entry(one) for one in _members(archive) if _normalise(one.name) in wanted}
@@ -228,7 +228,7 @@ def _resolve_links(where: Path, links: Mapping[str, str]) -> Iterator[tuple[str,
 
 
 def _entry(member: tarfile.TarInfo) -> ArchiveFile:
-    stored = 0 if member.issparse() else member.size  # of a file with holes it is the whole one's size
+    stored = 0 if member.issparse() else member.size  # for a sparse file, member.size is the expanded size
     packing = IN_TAR if member.isreg() and not member.issparse() else NO_BYTES
     return ArchiveFile(member.size, member.offset_data, stored, packing=packing)
 
@@ -239,7 +239,7 @@ def _check_end(where: Path, end: int) -> None:
         if file.read() != _END_OF_TAR:
             raise broken_archive(where, "tar", "its end mark is missing")
         file.seek(end)
-        if file.read(tarfile.BLOCKSIZE).strip(b"\0"):  # tarfile takes a broken header for the end
+        if file.read(tarfile.BLOCKSIZE).strip(b"\0"):  # tarfile takes a damaged header for the end
             raise broken_archive(where, "tar", f"no header at byte {end:,}")
         while block := file.read(_BLOCK):
             if block.strip(b"\0"):
@@ -250,7 +250,7 @@ def _check_end(where: Path, end: int) -> None:
 
 
 def _list_zip(where: Path) -> Iterator[tuple[str, ArchiveFile]]:
-    """The files of a zip; one with a password is refused."""
+    """Yield the files of a zip; raises `UserError` where it has a password."""
     try:
         with zipfile.ZipFile(where) as archive:
             entries = [entry for entry in archive.infolist() if not entry.filename.endswith("/")]
@@ -267,5 +267,5 @@ def _list_zip(where: Path) -> Iterator[tuple[str, ArchiveFile]]:
 
 
 def _normalise(name: str) -> str:
-    """A path as others have it: many tars begin every name with "./"."""
+    """Return the path without a leading "./", with which many tars begin every name."""
     return str(PurePosixPath(name)) if name.startswith(("./", "/")) or "//" in name else name

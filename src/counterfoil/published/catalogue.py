@@ -1,8 +1,8 @@
-"""Every published benchmark by name, and the opening of an address.
+"""All published benchmarks by name, and the opening of an address.
 
 To add a benchmark, register it in `BENCHMARKS`: its reader recognises and reads the archive, its tables score a run as
-the paper does. Below stand the opening of an archive and of any other collection, their evaluation, and the tables and
-pictures of a finished run.
+the paper does. The file also opens archives and other collections, evaluates them, and gives the tables and pictures
+of a finished run.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ PaperRule: TypeAlias = Callable[[Study], Sequence[PaperTable]]
 
 
 class ReaderModule(Protocol):
-    """What the reader module of a benchmark defines."""
+    """The names that the reader module of a benchmark defines."""
 
     NAME: str
-    EXPECTED: str  # the files that it looks for, in words
+    EXPECTED: str  # the expected files, in words
 
     def fits(self, tree: Tree) -> bool:
         """Whether a tree looks like this archive."""
@@ -68,11 +68,11 @@ class PublishedBenchmark:
     """How the archive of a benchmark is recognised and read, and how a run over it is scored."""
 
     name: str
-    expected: str  # the files that its reader looks for, in words
+    expected: str  # the expected files, in words
     fits: Callable[[Tree], bool]
     read: Callable[[Tree], Archive]
-    make_tables: PaperRule | None = None  # None where the collection goes by another benchmark's name
-    same_files: tuple[str, ...] = ()  # other benchmarks that the same files are recognised as
+    make_tables: PaperRule | None = None  # None where the collection is scored under another benchmark's name
+    same_files: tuple[str, ...] = ()  # other benchmarks whose files look the same
 
 
 def _benchmark(reader: ReaderModule, make_tables: PaperRule) -> PublishedBenchmark:
@@ -109,7 +109,7 @@ BENCHMARK_OF = {benchmark.name: benchmark for benchmark in BENCHMARKS}
 
 
 def open_archive(name: str, path: Path) -> Archive:
-    """The archive of this name at a path: a folder, a tar or a zip; another benchmark's is named and refused."""
+    """Open the archive of this name (folder, tar or zip); raises `UserError` where it is another benchmark's."""
     if name not in BENCHMARK_OF:
         raise UserError(f"expected one of {', '.join(BENCHMARK_OF)}, got '{name}'{did_you_mean(name, BENCHMARK_OF)}")
     benchmark, tree = BENCHMARK_OF[name], open_tree(path)
@@ -122,7 +122,7 @@ def open_archive(name: str, path: Path) -> Archive:
 
 
 def recognise(path: Path) -> str | None:
-    """The name of the archive at a path; None where it is none that is known."""
+    """Return the name of the archive at a path; None where it is not a known one."""
     return _recognise_tree(FolderSample(open_tree(path)))
 
 
@@ -131,7 +131,7 @@ def _recognise_tree(tree: Tree) -> str | None:
 
 
 def list_possible(path: Path) -> list[str]:
-    """The benchmarks that class folders at a path may be of, where the names of the files do not say which."""
+    """List the benchmarks that the class folders at a path may belong to, where file names do not decide."""
     tree = FolderSample(open_tree(path))
     names = [folders.name for folders in (IMAGENET_A, IMAGENET_R, IMAGENET_SKETCH) if folders.may_fit(tree)]
     return [*names, imagenet_validation.NAME] if IMAGENET_SKETCH.name in names else names
@@ -141,7 +141,7 @@ _EXPECTED = "a frozen benchmark, a workspace with pictures, or NAME:PATH of a pu
 
 
 def open_collection(text: str) -> Collection:
-    """A frozen benchmark's folder, a workspace, or a published archive, by NAME:PATH or recognised by its files."""
+    """Open a frozen benchmark's folder, a workspace, or a published archive (NAME:PATH, or recognised by its files)."""
     folder = Path(text)
     if (folder / "benchmark.json").is_file():
         return open_benchmark(folder)
@@ -156,7 +156,7 @@ def open_collection(text: str) -> Collection:
 
 
 def _open_recognised(path: Path) -> Collection:
-    """The published archive at a path; a folder that is none must be a workspace that is not whole."""
+    """Open the published archive at a path; any other folder is treated as an incomplete workspace."""
     name = recognise(path)
     if name is not None:
         return open_archive(name, path)
@@ -180,12 +180,12 @@ def _open_workspace(folder: Path) -> WorkspaceCollection:
 
 
 def _advise_run(folder: Path) -> str:
-    """The command for photos that are no benchmark."""
+    """Return the command for photos that are not a benchmark."""
     return f"photos of your own: `counterfoil run --images {folder}`"
 
 
 def full_address(text: str) -> str:
-    """The same address with an absolute path, so that it is found from anywhere."""
+    """Return the address with an absolute path, so that it works from any folder."""
     name, colon, path = text.partition(":")
     if Path(text).exists() or not colon:
         return str(Path(text).absolute())
@@ -193,7 +193,7 @@ def full_address(text: str) -> str:
 
 
 def describe_collection(text: str, collection: Collection) -> list[str]:
-    """What to print before a collection is evaluated: as what its files were recognised, and its notes."""
+    """Return the lines to print before an evaluation: which benchmark was recognised, and its notes."""
     unnamed = isinstance(collection, Archive) and Path(text).exists()
     return [*([f"recognised as {collection.name}"] if unnamed else []), *collection.notes]
 
@@ -210,7 +210,7 @@ def evaluate_collection(
     classes: str | None = None,
     options: ModelOptions | None = None,
 ) -> Result:
-    """Show every picture of a collection to every model; resumes where `out` holds an evaluation that was killed."""
+    """Show every picture of a collection to every model; resumes an interrupted evaluation in `out`."""
     named = isinstance(collection, str | Path)
     opened = open_collection(str(collection)) if isinstance(collection, str | Path) else collection
     asked = EvaluationConfig(
@@ -229,20 +229,20 @@ def evaluate_collection(
 
 
 def find_paper_rule(study: Study) -> PaperRule | None:
-    """The rule by which the paper behind the study's collection scores; None where no paper is known."""
+    """Return the paper's rule for scoring the study's collection; None where no paper is known."""
     benchmark = BENCHMARK_OF.get(study.run.collection.split(" ")[0])
     return None if benchmark is None else benchmark.make_tables
 
 
 def make_paper_tables(study: Study) -> Sequence[PaperTable]:
-    """What the paper behind the study's collection would print, and the published numbers; empty for others."""
+    """Return the paper's tables for the study's collection and the published numbers; empty for other collections."""
     name, rule = study.run.collection.split(" ")[0], find_paper_rule(study)
     scored = tuple(rule(study)) if rule else ()
     return (*scored, make_published_table(study, scored, name)) if name in list_benchmarks() else scored
 
 
 def picture_reader(study: Study) -> PictureLoader:
-    """Gives a recorded run's pictures; None where collection or photo is gone."""
+    """Return a function that loads a recorded run's pictures; it returns None where collection or photo is gone."""
     run = study.runs[0]
     return _collection_reader(run.images) if run.collection else make_variant_renderer(study)
 
@@ -252,7 +252,7 @@ def _collection_reader(address: str) -> PictureLoader:
     def opened() -> tuple[Collection, PicturesById] | None:
         try:
             collection = open_collection(address)
-        except (UserError, OSError):  # it was moved or changed since: the page does without
+        except (UserError, OSError):  # the collection was moved or changed since: the page leaves its pictures out
             return None
         return collection, PicturesById(collection.pictures)
 
@@ -262,7 +262,7 @@ def _collection_reader(address: str) -> PictureLoader:
             return None
         try:
             image = collection[0].read(collection[1][variant.id])
-        except (Unusable, UserError):  # the picture, or a background that it stands on, is broken by now
+        except (Unusable, UserError):  # the picture, or the background used for it, is no longer readable
             return None
         return Picture(image, np.full(image.shape[:2], 255, np.uint8))
 

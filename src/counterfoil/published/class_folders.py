@@ -21,8 +21,8 @@ from counterfoil.published.layout_detection import (
 )
 
 _LAYOUT = r"(?P<wnid>n\d{8})/"
-_OWN_PER_FOREIGN = 3  # classes: with fewer of its own a folder is another benchmark or a mixture
-_RENDITIONS = (  # what ImageNet-R's files are called by
+_OWN_PER_FOREIGN = 3  # classes of its own per foreign class; with fewer, the folder is another benchmark or a mixture
+_RENDITIONS = (  # file names of ImageNet-R begin with these
     "art|cartoon|deviantart|embroidery|graffiti|graphic|misc|origami|painting|pattern|plastic|plush|sculpture|sketch"
     "|sticker|tattoo|toy|videogame"
 )
@@ -30,21 +30,21 @@ _RENDITIONS = (  # what ImageNet-R's files are called by
 
 @dataclass(frozen=True)
 class ClassFolders:
-    """How one such archive is told from the others, and how it is scored."""
+    """How one such archive is recognised among the others, and how it is scored."""
 
     name: str
     space: LabelSpace
-    pictures: int | None  # of the release, where its authors state it
-    names: re.Pattern[str]  # as its files are called
+    pictures: int | None  # of the release, where its authors state the number
+    names: re.Pattern[str]  # pattern of its file names
     scoring: Literal["all", "subset"] = "all"
 
     @cached_property
     def expected(self) -> str:
-        """What a reader looks for, in words."""
+        """The expected files, in words."""
         return f"{len(self.space.labels):,} class folders such as {self.space.labels[0]}/<name>.JPEG"
 
     def fits(self, tree: Tree) -> bool:
-        """Whether a tree looks like this archive: just its classes, or some of them and files called as its are."""
+        """Whether a tree looks like this archive: exactly its classes, or some of them with its file names."""
         findings = match_layout(tree, _LAYOUT)
         wnids = set(findings.folders("wnid"))
         if not self._mostly_own(wnids):
@@ -54,7 +54,7 @@ class ClassFolders:
         return own_classes or all(self.names.fullmatch(place.name) for place in findings.places)
 
     def may_fit(self, tree: Tree) -> bool:
-        """Whether the class folders of a tree are this archive's, whatever the files are called."""
+        """Whether the class folders of a tree are mostly this archive's, whatever the file names."""
         return self._mostly_own(set(match_layout(tree, _LAYOUT).folders("wnid")))
 
     def _mostly_own(self, wnids: set[str]) -> bool:
@@ -62,7 +62,7 @@ class ClassFolders:
         return bool(wnids) and len(wnids) - foreign >= _OWN_PER_FOREIGN * foreign
 
     def read(self, tree: Tree) -> Archive:
-        """The pictures with their folders' labels; those of a few other classes are strays."""
+        """Read the pictures with their folders' labels; pictures of a few other classes are strays."""
         findings = match_layout(tree, _LAYOUT)
         require_pictures(findings.places, self.name, self.expected, tree)
         foreign = sorted(wnid for wnid in findings.folders("wnid") if wnid not in self.space)
@@ -100,7 +100,7 @@ class ClassFolders:
 
 
 def _exclude_classes(findings: LayoutFiles, foreign: list[str]) -> LayoutFiles:
-    """The findings with the files of foreign classes among the strays."""
+    """Return the findings with the files of foreign classes moved to the strays."""
     if not foreign:
         return findings
 

@@ -1,4 +1,4 @@
-"""Accuracies by kind of picture as papers count them, and the tables of a benchmark that has one accuracy."""
+"""Accuracies by kind of picture as papers compute them, and the tables of benchmarks with a single accuracy."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from counterfoil.study.runs import Study
 
 @dataclass(frozen=True)
 class Scores:
-    """Right answers, row by row as in the study's answers; what could not be scored counts nowhere."""
+    """Correct answers, row by row as in the study's answers; unscored answers are excluded."""
 
     answers: Answers
     right: NDArray[np.bool_]
 
     def accuracy(self, model: str, kinds: Collection[ArchiveCondition] | None = None) -> float | None:
-        """Percent right over every picture of these kinds, or of all; None where none was scored."""
+        """Percent correct over the pictures of these kinds, or of all; None where none was scored."""
         rows = self._rows(model, kinds)
         return 100 * float(self.right[rows].mean()) if rows.any() else None
 
     def interval(self, model: str) -> Estimate:
-        """Percent right over all pictures with its score interval (Wilson's)."""
+        """Percent correct over all pictures with its Wilson score interval."""
         return estimate(self.right[self._rows(model, None)].astype(np.float64), RATE).scaled(100)
 
     def count(self, model: str) -> int:
-        """How many pictures were scored."""
+        """Number of pictures that were scored."""
         return int(self._rows(model, None).sum())
 
     def _rows(self, model: str, kinds: Collection[ArchiveCondition] | None) -> NDArray[np.bool_]:
@@ -45,22 +45,22 @@ class Scores:
 
 
 def score_top1(study: Study) -> Scores:
-    """Right where the first answer is."""
+    """Score an answer as correct where the first one is."""
     return Scores(study.answers, study.answers.correct)
 
 
 def score_top5(study: Study) -> Scores:
-    """Right where the true class is among the five best, once, however many of its ids are there."""
+    """Score an answer as correct where the true class is among the five best; a class with several ids counts once."""
     return Scores(study.answers, study.top5_correct)
 
 
 def present_kinds(study: Study, kinds: dict[str, ArchiveCondition]) -> dict[str, ArchiveCondition]:
-    """The kinds that the run has pictures of, by the archive's name of each."""
+    """The kinds that the run has pictures of, by the archive's name for each."""
     return {name: kind for name, kind in kinds.items() if Condition(*kind) in study.answers.conditions}
 
 
 def collect_notes(study: Study, *more: str) -> tuple[str, ...]:
-    """What must stand below a table: the collection's notes, what could not be scored, and more."""
+    """Collect the notes below a table: the collection's notes, what could not be scored, and further ones."""
     lost = [
         f"{model}: {n:,} answers could not be scored and count nowhere."
         for model, n in study.answers.unscored.items()
@@ -70,12 +70,12 @@ def collect_notes(study: Study, *more: str) -> tuple[str, ...]:
 
 
 def drop_empty(*texts: str) -> tuple[str, ...]:
-    """The sentences that say something."""
+    """Drop empty sentences."""
     return tuple(text for text in texts if text)
 
 
 def describe_missing(study: Study, kinds: dict[str, ArchiveCondition], what: str) -> str:
-    """A sentence that names the kinds the run lacks; empty where it has all."""
+    """Return a sentence that names the kinds missing from the run; empty where it has all."""
     absent: Sequence[str] = [name for name in kinds if name not in present_kinds(study, kinds)]
     return (
         f"Not in this run, so that {what} is over fewer kinds than the paper's: {', '.join(absent)}." if absent else ""
@@ -92,7 +92,7 @@ _OTHER = {
 
 
 def accuracy_tables(title: str, classes: int, both: bool = False) -> Callable[[Study], Sequence[PaperTable]]:
-    """The rule of one such benchmark; `both` where papers use either convention."""
+    """Return the paper rule of one such benchmark; `both` where papers use either convention."""
 
     def tables(study: Study) -> Sequence[PaperTable]:
         scoring = "subset" if study.run.scoring.startswith("subset") else "all"

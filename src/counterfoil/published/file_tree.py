@@ -41,17 +41,17 @@ _OPENERS: dict[bytes, Callable[[Path], gzip.GzipFile | bz2.BZ2File | lzma.LZMAFi
 }
 _BLOCK = 1 << 22
 _KEPT_FREE = 1 << 30  # bytes of disk that unpacking leaves
-_KNOWN_BY = 1 << 16  # bytes at both ends by which a file is known again, wherever it was moved
-_MARK = slice(257, 262)  # where the first header of a tar says that it is one
+_KNOWN_BY = 1 << 16  # bytes at both ends that identify a file, also after it was moved
+_MARK = slice(257, 262)  # position of the magic bytes in the first header of a tar
 
 
 def is_compressed(where: Path) -> bool:
-    """Whether a file is packed by gzip, bzip2 or xz."""
+    """Whether a file is compressed by gzip, bzip2 or xz."""
     return _magic(where) in _OPENERS
 
 
 def unpack_tar(where: Path) -> Path:
-    """The tar within a packed file: in the cache, into which it is unpacked on first use."""
+    """Return the tar within a compressed file, unpacked into the cache on first use."""
     key = _key(where)
     place, lock = cache_folder() / "archives" / f"{key}.tar", cache_folder() / "downloads" / f"{key}.lock"
     if place.is_file():
@@ -67,7 +67,7 @@ def unpack_tar(where: Path) -> Path:
 
 
 def _remove_halves(place: Path) -> None:
-    """What killed processes left of it, gigabytes perhaps; none is still being written, since we hold the lock."""
+    """Delete partial files of killed processes; none is in use, since this process holds the lock."""
     for half in place.parent.glob(f".{place.name}.*"):
         half.unlink(missing_ok=True)
 
@@ -85,13 +85,13 @@ def _unpack(where: Path, place: Path) -> None:
     except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
         raise broken_archive(where, "packed tar", str(error)) from error
     except OSError as error:
-        if error.errno is None:  # what bzip2 calls damage
+        if error.errno is None:  # bzip2 reports damaged data without an errno
             raise broken_archive(where, "packed tar", str(error)) from error
         raise UserError(f"expected to write {place}, got: {error}; set COUNTERFOIL_CACHE to another folder") from error
 
 
 def _refuse_full(where: Path, place: Path, wanted: int) -> None:
-    """Stop before the disk is full: at the start by the size of the packed file, later by each block."""
+    """Raise `UserError` where the disk would get full: checked for the packed file at first, then for each block."""
     free = shutil.disk_usage(place.parent).free
     if free - max(wanted, 0) < _KEPT_FREE:
         raise UserError(
@@ -101,7 +101,7 @@ def _refuse_full(where: Path, place: Path, wanted: int) -> None:
 
 
 def _key(where: Path) -> str:
-    """Known again by its size and its two ends, which hold the sum over all bytes that gzip and xz write."""
+    """A key from the file's size and its two ends, which include the checksum that gzip and xz write."""
     size = where.stat().st_size
     with where.open("rb") as file:
         first = file.read(_KNOWN_BY)
@@ -110,25 +110,25 @@ def _key(where: Path) -> str:
 
 
 def _magic(where: Path) -> bytes:
-    """How a packed file begins, nothing for others; a plain tar may begin with the name BZh_photos/."""
+    """The magic bytes of a compressed file, empty for others; a plain tar may begin with the name BZh_photos/."""
     with where.open("rb") as file:
         first = file.read(_MARK.stop)
     return next((magic for magic in _OPENERS if first.startswith(magic) and first[_MARK] != b"ustar"), b"")
 
 
-_STREAMED = 0x8  # flag of a zip that was written in one go: the sum stands behind the data
-_DESCRIPTOR = b"PK\x07\x08"  # may begin what stands there
-MOST_BYTES = 1 << 28  # of one file: past this it is a decompression bomb, not a picture
+_STREAMED = 0x8  # zip flag: the checksum follows the data
+_DESCRIPTOR = b"PK\x07\x08"  # may precede that checksum
+MOST_BYTES = 1 << 28  # per file; anything larger is treated as a decompression bomb
 
 
 def refuse_oversized(size: int) -> None:
-    """A file that is said to be larger than any picture is not read."""
+    """Raise `Unusable` where the listed size of a file is larger than any picture."""
     if size > MOST_BYTES:
         raise Unusable(f"{size:,} bytes are more than {MOST_BYTES:,} allowed")
 
 
 def decompress(data: bytes, packing: int, size: int) -> bytes:
-    """The file's bytes: `size` is what the zip says, and what goes on past it is damaged or a bomb."""
+    """Return the decompressed bytes; `size` is what the zip lists, and more than that means damage or a bomb."""
     if packing == zipfile.ZIP_STORED:
         return data
     if packing != zipfile.ZIP_DEFLATED:
@@ -143,25 +143,25 @@ def decompress(data: bytes, packing: int, size: int) -> bytes:
 
 
 def verify_checksum(content: bytes, header: bytes, behind: bytes) -> None:
-    """A file whose bytes were changed is refused: a JPEG with a wrong bit still shows a picture."""
+    """Raise `Unusable` where the checksum does not match: a JPEG with a wrong bit still decodes."""
     checksum = behind.removeprefix(_DESCRIPTOR)[:4] if header[6] & _STREAMED else header[14:18]
     if zlib.crc32(content) != int.from_bytes(checksum, "little"):
         raise Unusable("the archive is damaged: a file has not the check sum that the zip says")
 
 
-LOOSE = -2  # a file that lies in a folder as it is
+LOOSE = -2  # an ordinary file in a folder
 _LOCAL_HEADER = 30  # bytes of a zip's local header before the name
-_BEHIND = 8  # bytes behind a file in a zip that may hold its check sum; the list of all files follows in any case
+_BEHIND = 8  # bytes after a file in a zip that may hold its checksum; the central directory always follows
 _ARCHIVES = (".tar", ".zip", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
 _PICTURES = (".jpg", ".jpeg", ".png", ".webp", ".bmp")
 
 
 class Tree(Protocol):
-    """Files by their path, whatever holds them."""
+    """Files by their path, in a folder or an archive."""
 
     @property
     def where(self) -> Path:
-        """What the user named."""
+        """The path that the user gave."""
 
     @property
     def sizes(self) -> FileIndex:
@@ -173,11 +173,11 @@ class Tree(Protocol):
 
 @dataclass(frozen=True)
 class FileTree:
-    """Files that were listed once: loose ones, and those within archives."""
+    """Files listed once: ordinary ones, and those within archives."""
 
     where: Path
     sizes: FileIndex = field(repr=False)
-    sources: tuple[Path, ...]  # the folder or the archives that hold them
+    sources: tuple[Path, ...]  # the folder or the archives that hold the files
 
     def read(self, path: str) -> bytes:
         """The bytes of one file."""
@@ -194,7 +194,7 @@ class FileTree:
 
 
 def open_tree(where: Path) -> FileTree:
-    """The files at a path; an archive that is truncated is refused, one packed as a whole is unpacked once."""
+    """Open the files at a path; a compressed tar is unpacked once; raises `UserError` where an archive is truncated."""
     if where.is_dir():
         return _open_folder(where)
     if not where.is_file():
@@ -204,7 +204,7 @@ def open_tree(where: Path) -> FileTree:
 
 
 def _open_folder(where: Path) -> FileTree:
-    """A folder with the files of the archives in it, as ImageNet-C comes; a loose file counts before a packed one."""
+    """Open a folder with the archives in it, as ImageNet-C ships; a loose file takes precedence over a packed one."""
     archives = sorted(path for path in where.iterdir() if path.name.lower().endswith(_ARCHIVES) and path.is_file())
     has_pictures = bool(archives) and any(path.lower().endswith(_PICTURES) for path, _ in _list_loose_files(where))
     sources: list[Path] = [where]
@@ -225,7 +225,7 @@ def _uncompressed(path: Path) -> Path:
 
 
 def _list_stray_archive(path: Path) -> Iterable[tuple[str, ArchiveFile]] | None:
-    """An archive beside unpacked pictures: what is none, or would have to be unpacked first, is a stray file there."""
+    """List an archive that lies beside unpacked pictures; None where it is not one or is compressed."""
     try:
         return None if is_compressed(path) else list(list_packed_files(path))
     except UserError:
@@ -247,12 +247,12 @@ def _list_loose_files(where: Path) -> Iterator[tuple[str, ArchiveFile]]:
 def _size(path: str) -> int:
     try:
         return os.stat(path).st_size
-    except OSError:  # a link to nowhere or to itself: reading it will say so
+    except OSError:  # a broken or circular link: reading it gives the error
         return -1
 
 
 def _is_link_to_parent(folder: Path) -> bool:
-    """Whether a folder is a link to one that it lies in: such links would be followed for ever."""
+    """Whether a folder is a link to one of its parents, which would be followed for ever."""
     if not folder.is_symlink():
         return False
     real = folder.resolve()
@@ -260,7 +260,7 @@ def _is_link_to_parent(folder: Path) -> bool:
 
 
 def _refuse(error: OSError) -> None:
-    """A folder that cannot be read would be missing without a word."""
+    """Raise the error: os.walk would otherwise skip an unreadable folder without a message."""
     raise error
 
 
@@ -274,7 +274,7 @@ def _read_zipped(source: Path, entry: ArchiveFile) -> bytes:
 
 
 def _read_bytes(file: Path, called: str, start: int, length: int | None) -> bytes:
-    """So many bytes of a file, or all of it."""
+    """Read this many bytes of a file, or all of it."""
     try:
         with file.open("rb") as opened:
             opened.seek(start)

@@ -20,18 +20,18 @@ from counterfoil.published.layout_detection import (
 NAME = "imagenet-v2"
 EXPECTED = "folders 0 to 999, each of ten pictures"
 PICTURES = 10_000
-_TELLING = 500  # class folders; one's own sets have numbers for names too, and are not ImageNet for that
+_TELLING = 500  # class folders; a user's own data may have a few numbered folders too
 _LAYOUT = r"(?P<index>\d{1,4})/"
 
 
 def fits(tree: Tree) -> bool:
-    """Whether a tree looks like this archive: many folders of plain numbers; 01, as in ImageNet-E, is none of them."""
+    """Whether a tree looks like this archive: many folders of plain numbers; 01, as in ImageNet-E, is not plain."""
     folders = match_layout(tree, _LAYOUT).folders("index")
     return len(folders) >= _TELLING and all(name == str(int(name)) for name in folders)
 
 
 def read(tree: Tree) -> Archive:
-    """The pictures; a folder's name is read as a number, since 10 sorts before 2 as a text."""
+    """Read the pictures; folder names are read as numbers, since 10 sorts before 2 as text."""
     findings = match_layout(tree, _LAYOUT)
     require_pictures(findings.places, NAME, EXPECTED, tree)
     _refuse_other_numbers(findings, tree)
@@ -61,7 +61,7 @@ def _read_picture(place: MatchedFile) -> ArchivePicture:
 
 
 def _refuse_several(tree: Tree) -> None:
-    """Its three variants are three benchmarks."""
+    """Raise `UserError` where several of its three variants are present: each is a benchmark of its own."""
     classes = Counter(root for root, _ in match_layout(tree, _LAYOUT, any_root=True).places.folders("root", "index"))
     variants = sorted(root.rstrip("/") for root, many in classes.items() if many >= _TELLING)
     if len(variants) > 1:
@@ -72,7 +72,7 @@ def _refuse_several(tree: Tree) -> None:
 
 
 def _refuse_other_numbers(findings: LayoutFiles, tree: Tree) -> None:
-    """Folders that count from 1, or that were numbered anew, would give every picture another class."""
+    """Raise `UserError` where folders count from 1 or were renumbered: every picture would get a wrong class."""
     numbers = [int(name) for name in findings.folders("index")]
     if max(numbers) >= len(imagenet1k().labels):
         raise UserError(

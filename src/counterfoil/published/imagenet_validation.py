@@ -22,7 +22,7 @@ from counterfoil.published.layout_detection import (
 from counterfoil.types import Skipped
 
 _ORDER = Path(__file__).parent / "imagenet_val_order.csv"
-# The place among the sorted WordNet ids of each number of the development kit, which counts from 1.
+# Index among the sorted WordNet ids for each number of the development kit, which counts from 1.
 INDICES = tuple(map(int, _ORDER.read_text("ascii").split()[1:]))
 
 _FIRST = (65, 970, 230, 809, 516, 57, 334, 415, 674, 332)  # indices of ILSVRC2012_val_00000001 and the nine after it
@@ -36,14 +36,14 @@ _NUMBERINGS: dict[str, Callable[[int], int]] = {  # from a file's number to the 
 
 
 class ValidationLabels(NamedTuple):
-    """What a file says: WordNet ids by the pictures' stems, and how its numbers were read."""
+    """The content of a label file: WordNet ids by the pictures' stems, and how its numbers were read."""
 
     ids: Mapping[str, str]
     counted: str = ""  # empty where the file names WordNet ids
 
 
 def read_labels(path: str, text: str) -> ValidationLabels:
-    """The labels of "NAME 65", "NAME,n01751748 111 ...", or of one id or number a line; none of another file."""
+    """Read the labels of "NAME 65", "NAME,n01751748 111 ...", or one id or number a line; empty for other files."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if lines and all(_WNID.fullmatch(line) or re.fullmatch(r"[0-9]{1,4}", line) for line in lines):
         _refuse_other_order(path, lines)
@@ -57,7 +57,7 @@ def read_labels(path: str, text: str) -> ValidationLabels:
 
 
 def _refuse_other_order(path: str, lines: Sequence[str]) -> None:
-    """Ids without names are labels only where the first pictures' stand first: lists of classes look the same."""
+    """Raise `UserError` where ids without names do not begin with those of the first pictures: it may list classes."""
     first = [imagenet1k().labels[index] for index in _FIRST]
     for number, (line, known) in enumerate(zip(lines, first, strict=False), 1):
         if not line.isdecimal() and line != known:
@@ -81,7 +81,7 @@ def _resolve_labels(path: str, labels: Mapping[int, str]) -> ValidationLabels:
 
 
 def _detect_numbering(path: str, counted: Mapping[int, int]) -> str:
-    """Which way of counting gives the first pictures the classes that they have; where none tells, nobody guesses."""
+    """Return the only numbering that gives the first pictures their known classes; raises `UserError` without one."""
     first = {number: counted[number] for number in range(1, len(_FIRST) + 1) if number in counted}
     numberings = [numbering for numbering in _NUMBERINGS if _possible(numbering, counted) and _fits(numbering, first)]
     if len(numberings) == 1:
@@ -113,7 +113,7 @@ PICTURES = 50_000
 _IN_FOLDERS = r"(?P<wnid>n\d{8})/"
 _VALIDATION = r"ILSVRC2012_val_\d{8}\.(?i:jpe?g|png)"
 _LABEL_FILE = r"[^/]+\.(?:txt|csv)"
-_KIT = r"(?:.*/)?ILSVRC2012_devkit_[^/]+/.*"  # the development kit, whose archive may lie beside the pictures'
+_KIT = r"(?:.*/)?ILSVRC2012_devkit_[^/]+/.*"  # the development kit, whose archive may lie beside that of the pictures
 _LABEL_BYTES = 100_000_000
 
 
@@ -123,8 +123,8 @@ def fits(tree: Tree) -> bool:
 
 
 def read(tree: Tree) -> Archive:
-    """The pictures with the labels of their folders or of the file."""
-    for names in (_VALIDATION, PICTURE):  # by name first: train may lie beside val
+    """Read the pictures with the labels of their folders or of the label file."""
+    for names in (_VALIDATION, PICTURE):  # validation names first: train may lie beside val
         findings = match_layout(tree, _IN_FOLDERS, names)
         if findings.places:
             return _read_folders(tree, findings)
@@ -173,12 +173,12 @@ def _archive(
 
 
 def _find_labels(tree: Tree, root: str, names: Sequence[str]) -> tuple[str, ValidationLabels]:
-    """The file of labels that speaks of most of these pictures, by its name: in the archive, else beside it."""
+    """Find the label file, and its name, that covers most of these pictures: in the archive, else beside it."""
     inside = [path for path in tree.sizes if re.fullmatch(rf"{re.escape(root)}{_LABEL_FILE}|{_KIT}\.txt", path)]
     texts = {path: _read_text(tree, path) for path in inside}
     beside = tree.where.parent if tree.where.is_file() else tree.where / root
     for path in [*sorted(beside.glob("*.txt")), *sorted(beside.glob("*.csv"))]:
-        if not path.is_file() or path.stat().st_size > _LABEL_BYTES:  # other people's files may lie there too
+        if not path.is_file() or path.stat().st_size > _LABEL_BYTES:  # unrelated files may lie there too
             continue
         texts.setdefault(path.name, _read_label_file(path))
     stems = {_stem(name) for name in names}
@@ -187,7 +187,7 @@ def _find_labels(tree: Tree, root: str, names: Sequence[str]) -> tuple[str, Vali
     for called, text in texts.items():
         try:
             known.append((called, read_labels(called, text)))
-        except UserError as error:  # other people's numbers, perhaps: another file may hold the labels
+        except UserError as error:  # perhaps an unrelated file: another one may hold the labels
             refused.append(error)
     best = max(known, key=lambda file: len(stems & file[1].ids.keys()), default=None)
     if best is not None and stems & best[1].ids.keys():
@@ -202,7 +202,7 @@ def _find_labels(tree: Tree, root: str, names: Sequence[str]) -> tuple[str, Vali
 
 
 def _read_text(tree: Tree, path: str) -> str:
-    """A text, or nothing where it cannot be read: another file may hold the labels."""
+    """Return a text, or "" where it cannot be read: another file may hold the labels."""
     try:
         return tree.read(path).decode("utf-8-sig", "replace")
     except Unusable:
@@ -210,7 +210,7 @@ def _read_text(tree: Tree, path: str) -> str:
 
 
 def _read_label_file(path: Path) -> str:
-    """The same of a file beside the archive."""
+    """Read a label file beside the archive in the same way."""
     try:
         return path.read_text(encoding="utf-8-sig", errors="replace")
     except OSError:

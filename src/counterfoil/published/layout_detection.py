@@ -1,4 +1,4 @@
-"""Which files of an archive belong to a layout: matched by folder and name, the others counted as strays."""
+"""Match the files of an archive to a layout by folder and name; the others are counted as strays."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from counterfoil.published.archive_index import FileIndex
 from counterfoil.published.file_tree import Tree
 from counterfoil.types import Skipped
 
-PICTURE = r"[^/.][^/]*\.(?i:jpe?g|png|webp|bmp)"  # a file's name; hidden files such as ._x.JPEG are none
+PICTURE = r"[^/.][^/]*\.(?i:jpe?g|png|webp|bmp)"  # a file name; excludes hidden files such as ._x.JPEG
 
 
 class MatchedFile(NamedTuple):
-    """A file that fits the layout: where it stands in the tree's listing, and what its path says."""
+    """A file that matches the layout: its place in the tree's listing, and the parts of its path."""
 
     at: int
     file: str
@@ -35,11 +35,11 @@ class MatchedFile(NamedTuple):
 
 @dataclass(frozen=True)
 class MatchedFiles:
-    """Files of one layout in the order of their paths; made when they are looked at, since there may be millions."""
+    """Files of one layout in the order of their paths; created on access, since there may be millions."""
 
     listing: FileIndex
     at: NDArray[np.int64]
-    parts_of: Mapping[int, Mapping[str, str]]  # what the path of each folder says
+    parts_of: Mapping[int, Mapping[str, str]]  # the parts of each folder's path
 
     def __len__(self) -> int:
         return len(self.at)
@@ -50,7 +50,7 @@ class MatchedFiles:
             yield MatchedFile(at, self.listing.folders[folder] + name, self.parts_of[folder], name)
 
     def where(self, fits: Callable[[Mapping[str, str]], bool]) -> MatchedFiles:
-        """Those whose folder says what is sought."""
+        """The files whose folder has these parts."""
         folders = [folder for folder, parts in self.parts_of.items() if fits(parts)]
         return MatchedFiles(self.listing, self.at[np.isin(self.listing.folders_of(self.at), folders)], self.parts_of)
 
@@ -59,7 +59,7 @@ class MatchedFiles:
         return (place.file for place in self)
 
     def folders(self, *parts: str) -> Counter[tuple[str, ...]]:
-        """How many files lie in folders of each value of some parts of the path."""
+        """Number of files by the values of some parts of the folder's path."""
         counts: Counter[tuple[str, ...]] = Counter()
         codes, times = np.unique(self.listing.folders_of(self.at), return_counts=True)
         for folder, many in zip(codes.tolist(), times.tolist(), strict=True):
@@ -69,25 +69,25 @@ class MatchedFiles:
 
 @dataclass(frozen=True)
 class LayoutFiles:
-    """The files of one layout, and the others."""
+    """The files of one layout, and the other files."""
 
     places: MatchedFiles
     strays: tuple[str, ...]
     root: str = ""
 
     def folders(self, part: str) -> Counter[str]:
-        """How many files have each value of one part of the path."""
+        """Number of files by the value of one part of the path."""
         return Counter({values[0]: many for values, many in self.places.folders(part).items()})
 
 
 def match_layout(
     tree: Tree, folders: str, names: str = PICTURE, *, beside: str = "", any_root: bool = False
 ) -> LayoutFiles:
-    """The files whose name and whose folder's path below the archive's own top folder match the two patterns.
+    """Return the files whose name and folder, below the archive's top folder, match the two patterns.
 
     Archives are unpacked into folders of any name, so the top folder is the one that most matching files share;
-    files that match elsewhere (`__MACOSX/...`) are strays. `beside` matches what belongs to the archive but is no
-    picture to show; with `any_root` files may lie under several top folders.
+    files that match elsewhere (`__MACOSX/...`) are strays. `beside` matches files that belong to the archive but are
+    not pictures to show; with `any_root` files may lie under several top folders.
     """
     matching = _match_files(tree.sizes, folders, names)
     roots = Counter({key[0]: many for key, many in matching.folders("root").items()})
@@ -120,13 +120,13 @@ def _list_strays(places: MatchedFiles, known: str | None) -> Iterator[str]:
 
 
 def _readable(path: str) -> str:
-    """The path as UTF-8 has it; a name in other bytes can stand in no table."""
+    """The path as valid UTF-8; names in other encodings cannot be written to a table."""
     return path if path.isascii() else path.encode("utf-8", "backslashreplace").decode()
 
 
 @dataclass(frozen=True)
 class FolderSample:
-    """A few files of every folder of a tree, spread over all of them: enough to see which archive it is."""
+    """A few files of every folder of a tree, enough to recognise the archive."""
 
     tree: Tree
     most: int = 20_000
@@ -134,12 +134,12 @@ class FolderSample:
 
     @property
     def where(self) -> Path:
-        """What the user named."""
+        """The path that the user gave."""
         return self.tree.where
 
     @cached_property
     def sizes(self) -> FileIndex:
-        """Some files' sizes by path; small folders are there as a whole, unless folders themselves are too many."""
+        """Sizes of some files by path: the first of each folder, thinned out where there are too many."""
         first = self.tree.sizes.first.tolist()
         places = [at for start, stop in pairwise(first) for at in range(start, min(stop, start + self.of_a_folder))]
         return self.tree.sizes.some(places[:: -(-len(places) // self.most) or 1])
@@ -150,7 +150,7 @@ class FolderSample:
 
 
 def skip_strays(name: str, strays: Collection[str]) -> list[Skipped]:
-    """Strays as counted rows: one by one where few lie together, else a row per folder."""
+    """Return strays as counted rows: one each where a folder has few, else one row per folder."""
     by_folder: defaultdict[str, list[str]] = defaultdict(list)
     for path in map(_readable, strays):
         by_folder[str(PurePosixPath(path).parent)].append(path)
@@ -165,7 +165,7 @@ def skip_strays(name: str, strays: Collection[str]) -> list[Skipped]:
 
 
 def require_pictures(places: MatchedFiles, name: str, expected: str, tree: Tree) -> None:
-    """An archive without a single picture where they should be is not this archive."""
+    """Raise `UserError` where no picture matches the archive's layout."""
     if not places:
         raise UserError(
             f"expected {name} with {expected} at '{tree.where}', found {_describe_tree(tree)}; check the path"
@@ -173,7 +173,7 @@ def require_pictures(places: MatchedFiles, name: str, expected: str, tree: Tree)
 
 
 def _describe_tree(tree: Tree) -> str:
-    """What lies there instead."""
+    """Describe the files that are there instead."""
     tops = Counter(path.split("/")[0] + ("/" if "/" in path else "") for path in tree.sizes)
     if not tops:
         return "no file at all"
@@ -183,7 +183,7 @@ def _describe_tree(tree: Tree) -> str:
 
 
 def note_unresized(side: int) -> str:
-    """What to know of pictures that the authors' script shows without resizing."""
+    """Return the note for pictures that the authors' script shows without resizing."""
     return (
         f"The authors show these pictures of {side} x {side} pixels without resizing them; a model whose preprocessing"
         " resizes first and then crops sees their middle enlarged, and its numbers are not quite those of the papers."
@@ -191,7 +191,7 @@ def note_unresized(side: int) -> str:
 
 
 def read_text(tree: Tree, path: str) -> str:
-    """A text file that an archive cannot be read without."""
+    """Read a required text file of an archive."""
     try:
         return tree.read(path).decode("utf-8-sig")
     except (Unusable, UnicodeDecodeError) as error:
@@ -199,7 +199,7 @@ def read_text(tree: Tree, path: str) -> str:
 
 
 def note_partial(what: str, there: int, whole: int) -> list[str]:
-    """A sentence where a copy is not whole."""
+    """Return a note where a copy is incomplete."""
     if there == whole:
         return []
     word = "a partial copy" if there < whole else "more than were published"

@@ -1,4 +1,4 @@
-"""The leaderboard of a benchmark: runs above published numbers, as text, Markdown, JSON and HTML."""
+"""The leaderboard of a benchmark: the user's runs above published numbers, as text, Markdown, JSON and HTML."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from counterfoil.study.runs import open_runs
 
 
 def build_leaderboard(benchmark: str, runs: Sequence[str | Path] = (), files: Sequence[Path] = ()) -> Leaderboard:
-    """The rows of a benchmark: the models of these runs, rows of one's own files, the published ones."""
+    """Build the rows of a benchmark: the models of these runs, rows of the user's files, published rows."""
     published = read_published_numbers(benchmark)
     own = [row for run in runs for row in _own_rows(benchmark, Path(run))]
     added = [row for file in files for row in read_own_numbers(file, benchmark)]
@@ -44,7 +44,7 @@ def _own_rows(benchmark: str, run: Path) -> list[LeaderboardRow]:
             f" `counterfoil evaluate {benchmark}:PATH --out RUN` makes one"
         )
     tables = [table for table in make_paper_tables(study) if table.kind == "scored"]
-    # How many: a part of an archive must not be taken for the whole.
+    # Give the number of pictures, so that part of an archive is not taken for the whole.
     return make_own_rows(study, tables, f"your run {run.name}, n = {study.run.samples:,}")
 
 
@@ -72,14 +72,14 @@ _OTHER_MEASURES = {
 
 
 def describe_columns(board: Leaderboard) -> str:
-    """What the columns measure, in words."""
+    """Describe what the columns measure."""
     return _OTHER_MEASURES.get(board.benchmark, _MEASURES)
 
 
 def render_text(board: Leaderboard, width: int | None = None, most: int | None = None) -> str:
-    """The table for a terminal of this many characters; the sources stand below it, numbered.
+    """Return the table for a terminal of this width, with numbered sources below.
 
-    Columns that do not fit beside the others stand in a further table below, with the models once more.
+    Columns that do not fit go into a further table below, with the models repeated.
     """
     whole = len(board.rows)
     board = board if most is None or whole <= most else board.shortened(most)
@@ -94,7 +94,7 @@ def render_text(board: Leaderboard, width: int | None = None, most: int | None =
 
 
 def _fit_columns(widths: Sequence[int], width: int | None) -> list[list[int]]:
-    """The columns in groups that fit, the first one and the last, model and source, in each."""
+    """Group the columns so that each group fits, with model (first) and source (last) in each."""
     last = len(widths) - 1
     room = math.inf if width is None else width - widths[0] - _GAP - widths[last]
     groups: list[list[int]] = [[]]
@@ -115,7 +115,7 @@ def _table(table: Sequence[Sequence[str]], widths: Sequence[int], columns: Seque
 
 
 def render_markdown(board: Leaderboard) -> str:
-    """The table for a README or a pull request."""
+    """Return the table for a README or a pull request."""
     notes = _number_sources(board.rows)
     rule = ["---", *["---:"] * len(board.conditions), "---"]
     body = [_cells(board, row, notes) for row in board.rows]
@@ -125,7 +125,7 @@ def render_markdown(board: Leaderboard) -> str:
 
 
 def render_json(board: Leaderboard) -> str:
-    """Everything, for programs."""
+    """Return the whole leaderboard as JSON."""
     return json.dumps(
         {
             "benchmark": board.benchmark,
@@ -138,7 +138,7 @@ def render_json(board: Leaderboard) -> str:
 
 
 def render_html(board: Leaderboard) -> str:
-    """One self-contained page; a click on a column sorts, typing filters."""
+    """Return one self-contained page; a click on a column sorts, typing filters."""
     environment = Environment(
         loader=FileSystemLoader([_TEMPLATES, TEMPLATES]), autoescape=True, undefined=StrictUndefined
     )
@@ -176,7 +176,7 @@ def _value(row: LeaderboardRow, condition: str) -> str:
 
 
 def _align(row: Sequence[str], widths: Sequence[int]) -> list[str]:
-    """Words to the left, numbers to the right."""
+    """Column alignment: text to the left, numbers to the right."""
     last = len(row) - 1
     return [
         cell.ljust(width) if place in (0, last) else cell.rjust(width)

@@ -1,4 +1,4 @@
-"""Reader of ObjectNet: the classes that ImageNet has too, without the red border."""
+"""Reader of ObjectNet: the classes that are also in ImageNet, without the red border."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from counterfoil.types import Skipped
 
 NAME = "objectnet"
 EXPECTED = "images/<folder>/<name>.png and mappings/objectnet_to_imagenet_1k.json"
-OVERLAP = 113  # classes that are ImageNet's too
-BORDER = 2  # pixels, red, so that nobody trains on these pictures unnoticed
+OVERLAP = 113  # classes that are also in ImageNet
+BORDER = 2  # pixels of the red border, which marks these pictures as not for training
 _LAYOUT = r"images/(?P<folder>[^/]+)/"
 
 
@@ -26,7 +26,7 @@ def fits(tree: Tree) -> bool:
 
 
 def read(tree: Tree) -> Archive:
-    """The pictures of the classes that ImageNet has as well."""
+    """Read the pictures of the classes that are also in ImageNet."""
     findings = match_layout(tree, _LAYOUT, beside=r"mappings/.*")
     require_pictures(findings.places, NAME, EXPECTED, tree)
     space, label_of = _classes(tree, findings.root)
@@ -51,7 +51,7 @@ def read(tree: Tree) -> Archive:
 
 
 def _classes(tree: Tree, root: str) -> tuple[LabelSpace, dict[str, str]]:
-    """The overlapping classes with the ImageNet ids that count as each, and each folder's class."""
+    """The overlapping classes with the ImageNet ids that count as each, and the class of each folder."""
     overlap = _mapping(tree, f"{root}mappings/objectnet_to_imagenet_1k.json")
     folders = _mapping(tree, f"{root}mappings/folder_to_objectnet_label.json")
     ids = {label: _ids(names) for label, names in overlap.items()}
@@ -75,7 +75,7 @@ def _mapping(tree: Tree, path: str) -> dict[str, str]:
 
 
 def _ids(names: str) -> tuple[str, ...]:
-    """The ids of "analog clock; digital clock"; of a name that ImageNet has twice the one in ImageNet-D's overlap."""
+    """The ids of "analog clock; digital clock"; for a name that ImageNet has twice, the id in ImageNet-D's overlap."""
     ids = []
     for name in names.split(";"):
         candidates = imagenet1k().lookup(name.split(",")[0].strip()) or imagenet1k().lookup(name.strip())

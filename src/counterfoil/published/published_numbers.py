@@ -1,4 +1,4 @@
-"""Published numbers of a benchmark, read from their JSON files and matched to the models of a run."""
+"""Published numbers of a benchmark, read from JSON files and matched to the models of a run."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ class PublishedRow(BaseModel):
 
 
 def list_benchmarks() -> list[str]:
-    """The benchmarks that numbers are known of."""
+    """List the benchmarks that have published numbers."""
     return sorted(_folders())
 
 
 def read_published_numbers(benchmark: str) -> list[PublishedRow]:
-    """Every published row of a benchmark, the sources in order of their files' names."""
+    """Read every published row of a benchmark, sources in the order of their file names."""
     if benchmark not in list_benchmarks():
         raise UserError(
             f"expected a benchmark with published numbers ({', '.join(list_benchmarks())}), got '{benchmark}'"
@@ -68,7 +68,7 @@ def read_published_numbers(benchmark: str) -> list[PublishedRow]:
 
 
 def read_own_numbers(path: Path, benchmark: str) -> list[PublishedRow]:
-    """One's own file of numbers, in the form of the shipped ones."""
+    """Read the user's own file of numbers, in the form of the shipped ones."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -77,7 +77,7 @@ def read_own_numbers(path: Path, benchmark: str) -> list[PublishedRow]:
 
 
 def _folders() -> dict[str, Traversable]:
-    """The folders of numbers by benchmark: those of one with a folder of its own, then all others."""
+    """The folders of numbers by benchmark: from benchmarks with a folder of their own, then all others."""
     published = resources.files("counterfoil.published")
     own = {place.name.replace("_", "-"): place / "numbers" for place in published.iterdir() if place.is_dir()}
     others = {place.name: place for place in (published / "numbers").iterdir()}
@@ -106,66 +106,66 @@ def _parse(text: str, where: str, benchmark: str) -> Iterator[PublishedRow]:
         )  # fmt: skip
 
 
-MANY = 40  # rows; more are ranked, and a terminal or a report shows a part of them
-_SHORT = 24  # characters; a longer remark stands below the table
+MANY = 40  # rows; longer leaderboards are ranked and shown in part
+_SHORT = 24  # characters; longer remarks are printed below the table
 _PLAIN = "top-1"
 _LOWER_IS_BETTER = ("mCE", "CE, ", "error", "clean error", "mean error", "drop", "mean drop", "bg_gap")
 
 
 @dataclass(frozen=True, kw_only=True)
 class LeaderboardRow:
-    """One line of the leaderboard: a model's numbers in one source."""
+    """One row of the leaderboard: a model's numbers in one source."""
 
     model: str
     values: Mapping[str, float]  # by condition
     source: str
     note: str = ""  # of the whole source
-    own: bool = False  # from a run of the reader's, not published
+    own: bool = False  # from a run of the user, not published
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    remark: str = ""  # of this line alone
-    same: bool = False  # published, of a model that is among the reader's own
+    remark: str = ""  # of this row alone
+    same: bool = False  # published, of a model that the user ran too
 
     @property
     def source_text(self) -> str:
-        """Where the numbers are from, and what to know of them."""
+        """The source of the numbers, with its notes."""
         remark = "" if self.short_remark else self.remark
         return join_lines("; ".join(part for part in (self.source, remark, self.note) if part))
 
     @property
     def short_remark(self) -> str:
-        """The remark where it is short enough to stand in the line."""
+        """The remark where it is short enough for the row."""
         return join_lines(self.remark) if len(self.remark) <= _SHORT else ""
 
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """What is known of a benchmark: one's own models first, then what was published."""
+    """The rows of a benchmark: the user's models first, then published ones."""
 
     benchmark: str
     rows: tuple[LeaderboardRow, ...]
 
     @property
     def conditions(self) -> list[str]:
-        """The columns, one's own first, each once."""
+        """The columns, the user's first, each once."""
         return list(dict.fromkeys(name for row in self.rows for name in row.values))
 
     @property
     def leading(self) -> str:
-        """The condition that orders the lines: plain top-1, or what most published ones have, and one's own."""
+        """The condition to sort by: plain top-1, else the most common one, preferably one that the user has too."""
         own = {name for row in self.rows if row.own for name in row.values}
         counted = Counter(name for row in self.rows if not row.own for name in row.values)
         shared = {name: count for name, count in counted.items() if name in own} or counted or Counter(own)
         return _PLAIN if _PLAIN in shared else max(self.conditions, key=lambda name: shared.get(name, 0))
 
     def ranked(self) -> Leaderboard:
-        """One's own first, what was published of the same models next, then the best; a short board stays as it is."""
+        """Sort a long board: the user's rows, published rows of the same models, then the best."""
         if len(self.rows) <= MANY:
             return self
         conditions = [self.leading, *(name for name in self.conditions if name != self.leading)]
         return replace(self, rows=tuple(sorted(self.rows, key=lambda row: _rank(row, conditions))))
 
     def shortened(self, most: int) -> Leaderboard:
-        """At most so many of the others: the nearest to one's own numbers, or the best where there are none."""
+        """Keep at most `most` of the other rows: the nearest to the user's numbers, or the first without any."""
         name = self.leading
         own = [row.values[name] for row in self.rows if row.own and name in row.values]
         others = [row for row in self.rows if not row.own and not row.same]
@@ -176,12 +176,12 @@ class Leaderboard:
 
 
 def join_lines(text: str) -> str:
-    """A stranger's text without line breaks, which would end a row."""
+    """Return text from outside without line breaks, which would end a table row."""
     return " ".join(text.split())
 
 
 def _rank(row: LeaderboardRow, conditions: Sequence[str]) -> tuple[bool, bool, int, float]:
-    """By the first of the conditions that a line has; lines of another condition stand below."""
+    """Sort key: by the first condition that a row has; rows with only later conditions come after."""
     place, name = next((place, name) for place, name in enumerate(conditions) if name in row.values)
     sign = 1 if name.startswith(_LOWER_IS_BETTER) else -1
     return not row.own, not row.same, place, sign * row.values[name]
@@ -191,10 +191,10 @@ def _distance(row: LeaderboardRow, name: str, own: Sequence[float]) -> float:
     return min(abs(row.values[name] - value) for value in own) if name in row.values else float("inf")
 
 
-_ALIKE = ("timm", "open_clip")  # schemes whose names say which weights, in the words that published tables use
+_ALIKE = ("timm", "open_clip")  # schemes whose names identify the weights in the words of published tables
 _ZERO_SHOT = ("open_clip", "clip-hf")
 _ACCURACIES = ("top-1", "top-5")
-_SUBSET = ("imagenet-a", "imagenet-r")  # published with only the benchmark's classes competing, the others with all
+_SUBSET = ("imagenet-a", "imagenet-r")  # published with only the benchmark's classes competing; others with all
 _SHOWN = 20  # published rows in a report, where there are many
 _BOUNDS = (", low", ", high")
 _COUNTS = {"pictures", "foregrounds", "survival, foregrounds", "scored", "unparsed", "refused", "error"}
@@ -202,13 +202,13 @@ _ASIDE = ("folds ", "sigma ")  # columns that explain others
 
 
 def name_in_tables(model: str) -> str | None:
-    """What published tables call a model, as far as its address tells: `timm:NAME@test` is NAME."""
+    """The name of a model in published tables, as far as its address tells: `timm:NAME@test` is NAME."""
     scheme, _, place = model.partition(" ")[0].partition(":")
     return place.partition("?")[0].partition("@")[0] if scheme in _ALIKE else None
 
 
 def match_published_rows(rows: Sequence[PublishedRow], models: Sequence[str]) -> list[LeaderboardRow]:
-    """Published rows as lines of a leaderboard, those of the reader's models marked."""
+    """Return published rows as leaderboard rows, with the user's models marked."""
     names = {name_in_tables(model) for model in models}
     return [
         LeaderboardRow(
@@ -224,12 +224,12 @@ def match_published_rows(rows: Sequence[PublishedRow], models: Sequence[str]) ->
 
 
 def make_own_rows(study: Study, tables: Sequence[PaperTable], source: str) -> list[LeaderboardRow]:
-    """The study's models with their numbers from every table that has a row of them."""
+    """Return the study's models with their numbers from every table that has a row for them."""
     return [_make_own_row(model, study, tables, source) for model in study.files]
 
 
 def make_published_table(study: Study, scored: Sequence[PaperTable], name: str) -> PaperTable:
-    """The study's models above what was published, where both speak of the same condition."""
+    """Return a table of the study's models above published rows of the same conditions."""
     published = match_published_rows(read_published_numbers(name), list(study.files))
     board = Leaderboard(name, (*make_own_rows(study, scored, "yours"), *published)).ranked()
     shown = board.shortened(_SHOWN) if len(published) > MANY else board
@@ -273,7 +273,7 @@ def _make_own_row(model: str, study: Study, tables: Sequence[PaperTable], source
         for row in table.rows
         if row[0] == model
         for column, cell in zip(table.columns[1:], row[1:], strict=True)
-        if isinstance(cell, float | int) and math.isfinite(cell)  # of nothing there is no mean
+        if isinstance(cell, float | int) and math.isfinite(cell)  # a mean over nothing is NaN
         if column not in _COUNTS and not column.startswith(_ASIDE)
     }
     conditions = {column: _condition(column, model, study) for column in cells if not column.endswith(_BOUNDS)}
@@ -284,7 +284,7 @@ def _make_own_row(model: str, study: Study, tables: Sequence[PaperTable], source
 
 
 def _condition(column: str, model: str, study: Study) -> str:
-    """The condition under which a column of ours is published: zero-shot and another scoring are others."""
+    """The condition under which a column of ours is published; zero-shot and other scoring are separate conditions."""
     benchmark = study.run.collection.split(" ")[0]
     if column not in _ACCURACIES:
         return column

@@ -1,4 +1,4 @@
-"""Reader of the Backgrounds Challenge: foregrounds laid on some backgrounds, or on every one until a model is wrong."""
+"""Reader of the Backgrounds Challenge: foregrounds on some backgrounds, or on all of them until a model is wrong."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ from counterfoil.published.layout_detection import MatchedFile, match_layout, no
 from counterfoil.sources.pixels import decode_archive_picture
 from counterfoil.types import Model, Prediction, Skipped, StoredVariant, Variant
 
-SEPARATOR = "|"  # between the foreground's mask and the background in an picture's file
-EVERY = "every background"  # in the place of one
-_ROUNDS = (8, 16, 32, 64)  # pictures asked together: few at first, since most foregrounds fall early; the last goes on
+SEPARATOR = "|"  # between the foreground's mask and the background in a picture's file
+EVERY = "every background"  # in place of one background
+_ROUNDS = (8, 16, 32, 64)  # pictures asked together: few at first, since most foregrounds fail early
 
 
 @dataclass(frozen=True)
 class CompositeArchive(Archive):
-    """Foregrounds on backgrounds; an picture's file names both."""
+    """Foregrounds on backgrounds; a picture's file names both."""
 
     files: Sequence[str] = field(default=(), repr=False)
 
     def size(self, at: int) -> int:
-        """Bytes of a photo's file; pictures that are laid together have none."""
+        """Size in bytes of a photo's file; composed pictures have none."""
         return self.tree.sizes.get(self.files[at], 0)
 
     def read(self, stored: StoredVariant) -> NDArray[np.uint8]:
@@ -59,11 +59,11 @@ class CompositeArchive(Archive):
         return np.where(inside, photo, behind)
 
     def _foreground(self, mask_file: str) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
-        """The photo, and where in it the foreground is, in every channel."""
+        """The photo, and the mask of its foreground in every channel."""
         photo, mask = self._picture(photo_file(mask_file)), _mask(self.tree.read(mask_file))
         if mask.shape != photo.shape[:2]:
             raise Unusable(f"photo and mask differ in size: {photo.shape[:2]} and {mask.shape} pixels")
-        return photo, np.repeat(mask[:, :, None], 3, axis=2)  # laid out as the pixels are: three times as fast
+        return photo, np.repeat(mask[:, :, None], 3, axis=2)  # same memory layout as the pixels: three times as fast
 
     def _picture(self, file: str) -> NDArray[np.uint8]:
         return decode_archive_picture(self.tree.read(file))
@@ -78,18 +78,18 @@ class Composite(NamedTuple):
 
 @dataclass(frozen=True)
 class EveryBackgroundArchive(CompositeArchive):
-    """Foregrounds that each meet every background: one picture stands for all of its meetings."""
+    """Foregrounds each combined with every background; one picture stands for all combinations."""
 
     grounds: Sequence[str] = field(default=(), repr=False)
 
     @cached_property
     def digest(self) -> str:
-        """Hash over the backgrounds too: who survives some of them may fall on others."""
+        """Hash that also covers the backgrounds, since survival depends on which ones are used."""
         met = [(file, self.tree.sizes[file]) for file in self.grounds]
         return hashlib.sha256(json.dumps([super().digest, met]).encode()).hexdigest()
 
     def read(self, stored: StoredVariant) -> NDArray[np.uint8]:
-        """A photo as it is, or the foreground on the first of the backgrounds that it meets."""
+        """Read a photo, or the foreground on the first of its backgrounds."""
         if not stored.file.endswith(SEPARATOR + EVERY):
             return super().read(stored)
         meeting = next(self.meetings(stored.variant), None)
@@ -98,7 +98,7 @@ class EveryBackgroundArchive(CompositeArchive):
         return meeting.image
 
     def meetings(self, variant: Variant) -> Iterator[Composite]:
-        """The foreground on one background after the other, in an order drawn by names; others' sizes are left out."""
+        """Yield the foreground on each background of the photo's size, in a fixed pseudo-random order."""
         photo, inside = self._foreground(self._mask_of[variant.id])
         for file in sorted(self.backgrounds, key=lambda file: background_order(str(variant.sample_id), file)):
             ground = self.backgrounds[file]
@@ -106,7 +106,7 @@ class EveryBackgroundArchive(CompositeArchive):
                 yield Composite(file, np.where(inside, photo, ground))
 
     def adapt(self, model: Model) -> Model:
-        """The model, asked about one background after the other."""
+        """Return a model that is asked about one background after the other."""
         _ = self.backgrounds  # decoded now, so that forked processes share them
         return SurvivalModel(model, self)
 
@@ -123,7 +123,7 @@ class EveryBackgroundArchive(CompositeArchive):
     def _ground(self, file: str) -> NDArray[np.uint8]:
         try:
             return self._picture(file)
-        except Unusable as error:  # without it every foreground would survive more easily
+        except Unusable as error:  # leaving a background out would raise the survival rate
             raise UserError(f"expected every background to be readable, got {file}: {error}; fetch it again") from error
 
 
@@ -131,14 +131,14 @@ class EveryBackgroundArchive(CompositeArchive):
 class SurvivalModel(ModelWrapper):
     """A model whose answer to a foreground is its first wrong one on any background, or its last where all are right.
 
-    The answer's text says which background it was and how many were met. No picture is shown twice, and none is kept.
+    The answer's text names that background and how many were shown. No picture is shown twice, and none is stored.
     """
 
     model: Model
     challenge: EveryBackgroundArchive
 
     def predict(self, variants: Sequence[Variant], images: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
-        """One prediction per variant; originals are asked as they are."""
+        """Return one prediction per variant; originals are asked unchanged."""
         plain = [place for place, variant in enumerate(variants) if variant.level != EVERY]
         asked = [variants[place] for place in plain]
         predictions = self.model.predict(asked, [images[place] for place in plain]) if plain else []
@@ -166,12 +166,12 @@ def _in_rounds(meetings: Iterator[Composite]) -> Iterator[list[Composite]]:
 
 
 def background_order(sample: str, file: str) -> bytes:
-    """What backgrounds are drawn by: the order in which a foreground meets them."""
+    """Sort key for the order in which a foreground is shown on backgrounds."""
     return hashlib.sha256(f"{sample}\n{file.rpartition('/')[2]}".encode()).digest()
 
 
 def photo_file(mask_file: str) -> str:
-    """The photo that a foreground's mask is of."""
+    """The photo that a foreground's mask belongs to."""
     head, _, tail = mask_file.rpartition("fg_mask/")
     return f"{head}original/{tail.removesuffix('.npy')}.JPEG"
 
@@ -188,20 +188,20 @@ def _mask(data: bytes) -> NDArray[np.bool_]:
 
 NAME = "imagenet-9-challenge"
 NAME_EVERY = "imagenet-9-challenge-all"
-CALLED = "imagenet-9 challenge"  # in reports: what was published of it stands with ImageNet-9
+CALLED = "imagenet-9 challenge"  # name in reports; its published numbers are listed with ImageNet-9
 CALLED_EVERY = "imagenet-9 challenge on every background"
 EXPECTED = "fg_mask/val/<class>/<name>.npy, original/val/<class>/<name>.JPEG and only_bg_t/val/<class>/<name>.JPEG"
-BACKGROUNDS = 40  # that each foreground meets in the quick form
-PICTURES = 4_050  # foregrounds of the release, and backgrounds
+BACKGROUNDS = 40  # per foreground in the quick form
+PICTURES = 4_050  # foregrounds in the release, and backgrounds
 KIND = ArchiveCondition("background", "challenge", "other backgrounds")
 KIND_EVERY = ArchiveCondition("background", "challenge", EVERY)
 UPPER_BOUND = "the published challenge accuracy, over all of them, is at most this"
 _CLASS = r"0(?P<number>[0-8])_[^/]+/"
-_MASK = r"[^/.][^/]*\.npy"  # hidden files such as ._x.npy are none
+_MASK = r"[^/.][^/]*\.npy"  # excludes hidden files such as ._x.npy
 
 
 class CompositeParts(NamedTuple):
-    """What pictures of the challenge are laid together from."""
+    """The files that pictures of the challenge are composed of."""
 
     masks: Sequence[MatchedFile]  # of foregrounds whose photos are there
     grounds: Sequence[MatchedFile]
@@ -214,7 +214,7 @@ def fits(tree: Tree) -> bool:
 
 
 def read(tree: Tree) -> Archive:
-    """The quick form: every foreground that has a mask, on some backgrounds, beside its original."""
+    """Read the quick form: every foreground that has a mask, on some backgrounds, and its original."""
     parts = _parts(tree)
     met = min(BACKGROUNDS, len(parts.grounds))
     note = f"Each of {len(parts.masks):,} foregrounds met {met:,} of {len(parts.grounds):,} backgrounds"
@@ -234,7 +234,7 @@ def read(tree: Tree) -> Archive:
 
 
 def read_every(tree: Tree) -> Archive:
-    """The published rule: every foreground on every background, until the first that a model is wrong on."""
+    """Read for the published rule: every foreground on every background, until a model is first wrong."""
     parts = _parts(tree)
     most = len(parts.masks) * len(parts.grounds)
     note = (
@@ -264,7 +264,7 @@ def _parts(tree: Tree) -> CompositeParts:
 
 
 def _note_partial(parts: CompositeParts) -> list[str]:
-    """With fewer backgrounds more foregrounds survive, so that the figure is not the published one."""
+    """Note that with fewer backgrounds more foregrounds survive, so the figure differs from the published one."""
     there = {"foregrounds": len(parts.masks), "backgrounds": len(parts.grounds)}
     return [note for what, many in there.items() for note in note_partial(what, many, PICTURES)]
 
@@ -272,7 +272,7 @@ def _note_partial(parts: CompositeParts) -> list[str]:
 def _collect_pictures(
     name: str, laid: Sequence[tuple[MatchedFile, Sequence[str]]]
 ) -> tuple[Sequence[str], ArchivePictures]:
-    """The files that the challenge is made of by name, and its pictures."""
+    """The files of the challenge by name, and its pictures."""
     pairs = {place.file: [f"{place.file}{SEPARATOR}{ground}" for ground in grounds] for place, grounds in laid}
     files = sorted([*(file for made in pairs.values() for file in made), *map(photo_file, pairs)])
     at = {file: number for number, file in enumerate(files)}

@@ -40,7 +40,7 @@ KINDS: dict[str, ArchiveCondition] = {
 }
 _LAYOUT = rf"(?P<variation>{'|'.join(KINDS)})/(?:val/)?0(?P<number>[0-8])_[^/]+/"
 _BESIDE = r"fg_mask/.*\.npy|in_to_in9\.json|.*/train/.*"
-_SOURCE = re.compile(r"(?:fg_)?(?P<source>n\d{8}_\d+)")  # of a mixed picture's two, the foreground's
+_SOURCE = re.compile(r"(?:fg_)?(?P<source>n\d{8}_\d+)")  # the foreground's photo, where a picture mixes two
 
 
 def fits(tree: Tree) -> bool:
@@ -49,7 +49,7 @@ def fits(tree: Tree) -> bool:
 
 
 def read(tree: Tree) -> Archive:
-    """Every variation's pictures, joined by the photo that the foreground is from."""
+    """Read every variation's pictures, joined by the photo of the foreground."""
     findings = match_layout(tree, _LAYOUT, beside=_BESIDE)
     require_pictures(findings.places, NAME, EXPECTED, tree)
     pictures, twice = drop_duplicates(collect_pictures(NAME, tree.sizes.path, map(_read_picture, findings.places)))
@@ -66,7 +66,7 @@ def _read_picture(place: MatchedFile) -> ArchivePicture:
 
 
 def source_photo(name: str) -> str:
-    """The photo that a foreground is from: of "fg_n02085620_16757_bg_n01532829_06835.JPEG" it is n02085620_16757."""
+    """The photo of a foreground: "fg_n02085620_16757_bg_n01532829_06835.JPEG" gives n02085620_16757."""
     match = _SOURCE.match(name)
     return match["source"] if match else name.rpartition(".")[0]
 

@@ -1,4 +1,4 @@
-"""ImageNet-9's tables: accuracies over nine super-classes, BG-gap, survival, the challenge."""
+"""ImageNet-9's tables: accuracies over nine super-classes, BG-gap, survival, and the challenge."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def background_gap(answers: Answers, model: str, *, same: Condition, other: Cond
 
 
 def survive_all(answers: Answers, model: str, conditions: Sequence[Condition]) -> Estimate:
-    """Percent of photos that are right under every one of the conditions and replicates; incomplete photos left out."""
+    """Percent of photos that are right under all conditions and replicates; incomplete photos are left out."""
     tally = answers.tally
     chosen = [answers.conditions.index(condition) for condition in conditions]
     place = answers.model_index(model)
@@ -37,7 +37,7 @@ _SUPER_CLASS = (
     "The arg-max over all of a model's columns, mapped to nine super-classes; an ImageNet class of none of them is"
     " wrong."
 )
-_DRAWN = (  # column, title and rule: a figure over some backgrounds must not stand beside those over all
+_DRAWN = (  # column, title and rule; a figure over some backgrounds must not be listed with those over all
     "challenge, drawn",
     f"Backgrounds challenge, {imagenet_9_composite.BACKGROUNDS} drawn backgrounds",
     f"each of {imagenet_9_composite.BACKGROUNDS} backgrounds, drawn for it; over all backgrounds it is at most this",
@@ -46,7 +46,7 @@ _EVERY = ("challenge", "Backgrounds challenge, every background", "every backgro
 
 
 def tables(study: Study) -> Sequence[PaperTable]:
-    """Accuracies by variation and what is made of them, or the challenge where the run is over that."""
+    """Return accuracies by variation with BG-gap and survival, or the challenge's table where the run is over it."""
     for kind in (imagenet_9_composite.KIND, imagenet_9_composite.KIND_EVERY):
         if Condition(*kind) in study.answers.conditions:
             return _challenge(study, Condition(*kind))
@@ -97,7 +97,7 @@ def _gaps(study: Study) -> PaperTable:
 
 
 def _gap(study: Study, model: str) -> tuple[float | None, float | None, float | None]:
-    """The difference of the two folders' accuracies, as the paper has it; the interval is of the paired one."""
+    """The difference of the two folders' accuracies, as in the paper; the interval is of the paired difference."""
     scores = score_top1(study)
     same, other = (scores.accuracy(model, [KINDS[name]]) for name in ("mixed_same", "mixed_rand"))
     if same is None or other is None:

@@ -31,7 +31,7 @@ CORRUPTIONS = (
     "gaussian_noise", "shot_noise", "impulse_noise", "defocus_blur", "glass_blur", "motion_blur", "zoom_blur", "snow",
     "frost", "fog", "brightness", "contrast", "elastic_transform", "pixelate", "jpeg_compression",
 )  # fmt: skip
-EXTRA = ("speckle_noise", "gaussian_blur", "spatter", "saturate")  # of extra.tar: no part of mCE
+EXTRA = ("speckle_noise", "gaussian_blur", "spatter", "saturate")  # of extra.tar: not part of mCE
 SIDE = 224  # pixels
 PER_CONDITION = 50_000  # pictures of the release in each corruption at each severity
 _LAYOUT = rf"(?P<corruption>{'|'.join((*CORRUPTIONS, *EXTRA))})/(?P<severity>[1-5])/(?P<wnid>n\d{{8}})/"
@@ -43,7 +43,7 @@ def fits(tree: Tree) -> bool:
 
 
 def read(tree: Tree) -> Archive:
-    """Every corruption's pictures; the extra four are left out, since no mCE has them."""
+    """Read every corruption's pictures; the extra four are left out, since mCE does not include them."""
     findings = match_layout(tree, _LAYOUT, any_root=True)
     require_pictures(findings.places, NAME, EXPECTED, tree)
     used = findings.places.where(lambda parts: parts["corruption"] in CORRUPTIONS)
@@ -66,7 +66,7 @@ def _read_picture(place: MatchedFile) -> ArchivePicture:
 
 @cache
 def corruption_kind(corruption: str, severity: str) -> ArchiveCondition:
-    """A corruption at a severity, named as this program's own corruptions are."""
+    """A corruption at a severity, named like this program's own corruptions."""
     return ArchiveCondition("corruption", f"corruption-{corruption.replace('_', '-')}", severity)
 
 

@@ -103,7 +103,7 @@ def _plain(whole: Sequence[str], errors: dict[str, dict[str, list[float]]]) -> P
 
 
 def _errors(scores: Scores, model: str, corruptions: Sequence[str]) -> dict[str, list[float]]:
-    """Shares wrong by corruption, one per severity; nothing where an answer to a whole folder is lost."""
+    """Error shares by corruption, one per severity; empty where all answers to a folder are missing."""
     errors: dict[str, list[float]] = {}
     for name in corruptions:
         accuracies = [scores.accuracy(model, [corruption_kind(name, level)]) for level in _SEVERITIES]

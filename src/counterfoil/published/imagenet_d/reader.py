@@ -33,7 +33,7 @@ def fits(tree: Tree) -> bool:
 
 
 def read(tree: Tree) -> Archive:
-    """The archive's pictures; a category's folder may be missing from a factor."""
+    """Read the archive's pictures; a factor may lack the folder of a category."""
     findings = match_layout(tree, _LAYOUT, beside=_QUESTIONS)
     require_pictures(findings.places, NAME, EXPECTED, tree)
     known = {name: label for name in findings.folders("category") if (label := _categories().get(_folded(name)))}
@@ -67,7 +67,7 @@ def _missing(factors: Mapping[str, int]) -> list[Skipped]:
 
 
 def _distractors(tree: Tree, root: str) -> dict[str, str]:
-    """Of each picture by its path, the wrong answer that the release offers beside the truth: CLIP's best wrong one."""
+    """The wrong answer that the release offers beside the true one (CLIP's best wrong answer), by picture path."""
     distractors: dict[str, str] = {}
     for factor in KINDS:
         path = f"{root}questions/{factor}.csv"
@@ -102,7 +102,7 @@ def _questions(path: str, text: str) -> dict[str, str]:
 
 @cache
 def _categories() -> dict[str, str]:
-    """The category of every spelling that folders, questions and prompts use."""
+    """The category by every spelling that folders, questions and prompts use."""
     space = imagenet_d()
     return {_folded(text): label for label in space.labels for text in (label, space.name_of(label))}
 

@@ -30,7 +30,7 @@ _RULES = {
 
 
 def tables(study: Study) -> Sequence[PaperTable]:
-    """One table for each way in which the run's models answer."""
+    """Return one table for each way in which the run's models answer."""
     by_rule: dict[str, list[str]] = {}
     for model in study.files:
         by_rule.setdefault(_rule(study, model), []).append(model)

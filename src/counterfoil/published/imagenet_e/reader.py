@@ -54,7 +54,7 @@ def fits(tree: Tree) -> bool:
 
 
 def read(tree: Tree) -> Archive:
-    """The archive's pictures with the labels of labels.txt."""
+    """Read the archive's pictures with the labels of labels.txt."""
     findings = match_layout(tree, _LAYOUT, beside=r"labels\.txt")
     require_pictures(findings.places, NAME, EXPECTED, tree)
     kinds = findings.folders("kind")
@@ -73,7 +73,7 @@ def read(tree: Tree) -> Archive:
 
 
 def _labels(tree: Tree, path: str) -> dict[str, str]:
-    """The class of each stem; blank lines occur and mean nothing."""
+    """The class of each stem; blank lines are ignored."""
     if path not in tree.sizes:
         raise UserError(f"expected labels.txt beside the folder ori in {NAME} at '{tree.where}', found none")
     known = imagenet1k().labels
@@ -111,7 +111,7 @@ def _missing(kinds: Mapping[str, int]) -> list[Skipped]:
 
 
 def _notes(kinds: Mapping[str, int]) -> list[str]:
-    """What differs between the folders of one copy."""
+    """Notes on differences between the folders of one copy."""
     there = [kind for kind in KINDS if kind in kinds]
     notes = [note for kind in there for note in note_partial(f"pictures in {kind}", kinds[kind], kinds["ori"])]
     absent = [kind for kind in KINDS if kind not in kinds]

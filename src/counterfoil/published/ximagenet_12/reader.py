@@ -29,7 +29,7 @@ KINDS: dict[str, ArchiveCondition] = {
     "segmented_image": ArchiveCondition("background", "segmented", "black"),
     "transparent_img": ArchiveCondition("background", "segmented", "transparent"),
 }
-ALSO_CALLED = {  # other names of the same folders: in the authors' scripts, and as their table of results has them
+ALSO_CALLED = {  # other names of the same folders: in the authors' scripts and in their table of results
     "blur_bg": "blur_background",
     "blur_obj": "blur_object",
     "color_r": "image_r",
@@ -37,16 +37,16 @@ ALSO_CALLED = {  # other names of the same folders: in the authors' scripts, and
     "color_b": "image_b",
     "seg_img": "segmented_image",
     "segmented_image_transparent": "transparent_img",
-    "combine": "rand_bg",  # what the script that lays objects on other photos writes to
+    "combine": "rand_bg",  # output folder of the script that puts objects on other photos
 }
 CONTAMINATION = (
     "The originals are ImageNet training pictures: a model trained on ImageNet has seen them, so its accuracies here"
     " say less than on pictures that are new to it."
 )
-_SPLIT = "(?:train|val|test)/"  # where somebody split a scenario for training, as the authors' script tells to
+_SPLIT = "(?:train|val|test)/"  # splits of a scenario for training, as the authors' script suggests
 _LAYOUT = rf"(?!{_SPLIT})(?P<scenario>[^/]+)/(?:{_SPLIT})?(?P<wnid>{'|'.join(ximagenet12().labels)})/"
 _BESIDE = r"(?:[^/]*mask[^/]*|annotations?|json)/.*"
-_CUT_OUT = "_segmented"  # what the script for transparent pictures adds to a file's stem
+_CUT_OUT = "_segmented"  # what the script for transparent pictures appends to a file's stem
 
 
 def fits(tree: Tree) -> bool:
@@ -56,7 +56,7 @@ def fits(tree: Tree) -> bool:
 
 
 def read(tree: Tree) -> Archive:
-    """Every scenario's pictures; folders of scenarios that the authors added later go by their own name."""
+    """Read every scenario's pictures; scenarios that the authors added later keep their folder's name."""
     findings = _match_scenarios(tree)
     require_pictures(findings.places, NAME, EXPECTED, tree)
     pictures, twice = drop_duplicates(collect_pictures(NAME, tree.sizes.path, map(_read_picture, findings.places)))
@@ -67,20 +67,20 @@ def read(tree: Tree) -> Archive:
 
 
 def _match_scenarios(tree: Tree) -> LayoutFiles:
-    """Masks have the layout of a scenario, and are none; scenarios may be grouped in folders."""
+    """Match the scenarios, which may be grouped in folders; folders of masks have the same layout and are left out."""
     findings = match_layout(tree, _LAYOUT, beside=_BESIDE, any_root=True)
     shown = findings.places.where(lambda parts: "mask" not in parts["scenario"].lower())
     return LayoutFiles(shown, findings.strays, findings.root)
 
 
 def _read_picture(place: MatchedFile) -> ArchivePicture:
-    """One object in all scenarios, whose files may end otherwise."""
+    """One picture; files of the same object in other scenarios may have another ending."""
     wnid, stem = place.parts["wnid"], place.name.rpartition(".")[0].removesuffix(_CUT_OUT)
     return ArchivePicture(place.at, f"{wnid}/{stem}", wnid, _kind(place.parts["scenario"]))
 
 
 def _folder(scenario: str) -> str:
-    """A scenario by the name that the authors' scripts give its folder."""
+    """The name that the authors' scripts give a scenario's folder."""
     return ALSO_CALLED.get(scenario.lower(), scenario)
 
 

@@ -1,4 +1,4 @@
-"""XImageNet-12's tables: accuracies by scenario, the same over folds, the variance score, the regression."""
+"""XImageNet-12's tables: accuracies by scenario and over folds, the variance score, the regression."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from counterfoil.study.predictions import DETAIL_COLUMNS, details_from_tables
 from counterfoil.study.runs import Study
 
 FOLDS = 12
-COLUMNS = {  # the paper's columns, by folder; others go by their folder's name
+COLUMNS = {  # the paper's columns, by folder; others keep their folder's name
     "image": "original", "blur_background": "blur_bg", "blur_object": "blur_obj", "image_r": "color_r",
     "image_g": "color_g", "image_b": "color_b", "segmented_image": "seg_img",
 }  # fmt: skip
@@ -42,14 +42,14 @@ _REGRESSION_RULE = (
 
 
 def tables(study: Study) -> Sequence[PaperTable]:
-    """Accuracies by scenario, the same cross-validated, the score, and the regression with its coefficients."""
+    """Return accuracies by scenario, the same cross-validated, the score, and the regression with its coefficients."""
     details = details_from_tables({model: table.columns(DETAIL_COLUMNS) for model, table in study.predictions.items()})
     parts = [_accuracies(study), _cross_validated(study, details), _scores(study, details)]
     return [*parts, *_regression(study, details)]
 
 
 def _scenarios(study: Study) -> dict[str, ArchiveCondition]:
-    """The scenarios that the run has, by the paper's name of each."""
+    """The scenarios that the run has, by the paper's names."""
     folder_of = {kind: folder for folder, kind in KINDS.items()}
     kinds = [ArchiveCondition(*condition) for condition in study.answers.conditions]
     named = {kind: folder_of.get(kind, kind.edit) for kind in kinds}
@@ -96,7 +96,7 @@ def _cross_validated(study: Study, details: Details) -> PaperTable:
 
 
 def _folds(details: Details, model: str, kind: ArchiveCondition) -> FoldAccuracy | None:
-    """The accuracy over the parts; None where there are fewer pictures than parts."""
+    """The accuracy over the folds; None where there are fewer pictures than folds."""
     right, label = _right(details, model, kind)
     if len(right) < FOLDS:
         return None
@@ -144,7 +144,7 @@ def _scores(study: Study, details: Details) -> PaperTable:
 
 
 def _readings(details: Details, model: str) -> str:
-    """How far the other readings of the definition lie apart."""
+    """How far apart the other readings of the definition lie."""
     table = scenario_accuracies(details, model).accuracies
     scores = [variance_score(table, definition).score for definition in SCORE_DEFINITIONS]
     known = [value for value in scores if not math.isnan(value)]
@@ -153,7 +153,7 @@ def _readings(details: Details, model: str) -> str:
     )
     try:
         test = shapiro_wilk(table)
-    except UserError:  # too few accuracies, or no scipy: the table of the regression says how to install it
+    except UserError:  # too few accuracies, or no scipy: the regression's table says how to install it
         return spread
     return (
         f"{spread} Shapiro and Wilk's test of its {test.n} accuracies by scenario and class: W = {test.statistic:.3f},"
@@ -162,7 +162,7 @@ def _readings(details: Details, model: str) -> str:
 
 
 def _regression(study: Study, details: Details) -> Sequence[PaperTable]:
-    """What each factor explains, and what each of its levels adds; a line instead where there is no regression."""
+    """The share that each factor explains and the effect of each level; a line with the reason where there is none."""
     try:
         fit = regress_accuracy(details)
     except UserError as error:
@@ -198,7 +198,7 @@ def _regression(study: Study, details: Details) -> Sequence[PaperTable]:
 
 
 def _clustered(details: Details) -> tuple[dict[str, float], str]:
-    """The p value of each factor with pictures of one photo taken together, or why there is none."""
+    """The p value of each factor with pictures clustered by photo, or why there is none."""
     try:
         fit = regress_pictures(details)
     except UserError as error:
