@@ -1,1 +1,1 @@
-"""Whole pictures from prompts, and their quality control."""
+"""Generation of whole pictures from prompts, and their quality control."""

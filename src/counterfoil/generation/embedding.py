@@ -1,4 +1,4 @@
-"""Embeddings of pictures by an embedded network, and the diversity of pictures of one class."""
+"""Embeddings of pictures by an embedded network, and the diversity of the pictures of a class."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from counterfoil.types import Item
 from counterfoil.worker_pool import cores
 
 _QUANTILE = NormalDist().inv_cdf(0.975)
-_FEWEST = 3  # pictures of a class; with two, leaving one out leaves no pair
+_FEWEST = 3  # pictures of a class; the jackknife needs a pair after leaving one out
 
 
 def mean_pairwise_distance(embeddings: NDArray[np.float64]) -> tuple[float, float]:
@@ -71,14 +71,14 @@ class Embedding:
         )
 
     def __call__(self, image: NDArray[np.uint8]) -> NDArray[np.float32]:
-        """One picture's embedding."""
+        """Return one picture's embedding."""
         wanted = NETWORKS[self.network].preprocessing
         *_, features = self._session.run(None, {"pictures": prepare_input(image, wanted)[None]})
         values = np.asarray(features, np.float32).ravel()
         return np.asarray(values / max(float(np.linalg.norm(values)), 1e-12), np.float32)
 
     def embed_all(self, items: Iterable[Item], read: Callable[[Item], NDArray[np.uint8]]) -> NDArray[np.float32]:
-        """The embeddings of many pictures, (n, width), read and computed on all cores."""
+        """Return the embeddings of many pictures, (n, width), read and computed on all cores."""
         self._session  # noqa: B018  opened once, before the threads ask for it
         with ThreadPoolExecutor(cores()) as pool:
             rows = list(pool.map(lambda item: self(read(item)), items))
@@ -86,7 +86,7 @@ class Embedding:
 
 
 def add_features_output(model: bytes) -> bytes:
-    """The network with one more output: what goes into its last matrix product."""
+    """Return the network with one more output: the input of its last matrix product."""
     import onnx  # here, because most commands need no embedding
 
     network = onnx.load_from_string(model)

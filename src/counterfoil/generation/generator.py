@@ -1,4 +1,4 @@
-"""Pictures generated from a prompt recipe into a workspace, with resume."""
+"""Generation of pictures from a prompt recipe into a workspace; resumable."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class GenerationConfig:
     painter: str
     selection: Selection = field(default_factory=Selection)
     options: PaintOptions = field(default_factory=PaintOptions)
-    negative: str | None = None  # in place of the recipe's
+    negative: str | None = None  # replaces the recipe's
     seed: int = 0
     images: Path | None = None
     masks: Path | None = None
@@ -54,7 +54,7 @@ class GenerationConfig:
 
 @dataclass(frozen=True)
 class GenerationPlan:
-    """A configuration whose recipe, photos and painter were loaded and checked."""
+    """A configuration with its recipe, photos and painter, loaded and checked."""
 
     config: GenerationConfig
     recipe: PromptRecipe
@@ -64,7 +64,7 @@ class GenerationPlan:
     skipped: tuple[Skipped, ...]
 
     def request(self, planned: PlannedPrompt) -> PaintRequest | None:
-        """What to ask the painter; None where the photo itself is meant or cannot be used."""
+        """The request to the painter; None where the photo itself is used or is unusable."""
         if planned.prompt is None:
             return None
         negative = json.loads(planned.variant.settings)["negative"]
@@ -78,7 +78,7 @@ class GenerationPlan:
             return None
 
     def paint(self, prompts: Sequence[PlannedPrompt]) -> list[Painted]:
-        """The painter's picture of each prompt; where there is no request the photo, or why it cannot be used."""
+        """Paint each prompt; without a request, return the photo or the reason why it cannot be used."""
         requests = [self.request(planned) for planned in prompts]
         given = [request for request in requests if request is not None]
         painted = iter(self.painter.paint(given) if given else [])
@@ -93,7 +93,7 @@ class GenerationPlan:
             return PaintRefused(str(error))
 
     def with_object(self, planned: PlannedPrompt, image: NDArray[np.uint8]) -> Picture:
-        """The picture with the photo's own object pasted back; the object of a whole picture is not known."""
+        """The picture with the photo's own object pasted back; whole pictures have no known object."""
         if self.renderer is None:
             return Picture(image, np.zeros(image.shape[:2], np.uint8))
         subject = self.renderer.subject(planned.sample.id)
@@ -101,12 +101,12 @@ class GenerationPlan:
 
 
 def prepare_generation(config: GenerationConfig) -> GenerationPlan:
-    """Load recipe, photos and painter; raises `UserError` for everything that is wrong with them."""
+    """Load recipe, photos and painter; raises `UserError` where one of them is wrong."""
     recipe = load_prompt_recipe(config.recipe)
     space = load_label_space(recipe.classes)
     negative = recipe.negative if config.negative is None else config.negative
     unpainted = PromptPlan(recipe, space, config.selection, {}, negative, config.seed)
-    unpainted.check()  # before a model of gigabytes is fetched
+    unpainted.check()  # before a model of gigabytes is downloaded
     photos, skipped, renderer = _list_photos(config, recipe, space)
     painter = load_painter(config.painter, recipe.paints, config.options)
     prompts = replace(unpainted, painter=painter.settings).plan_prompts(photos)
@@ -148,7 +148,7 @@ class GenerationResult:
 
 
 def generate_pictures(config: GenerationConfig, out: Path) -> GenerationResult:
-    """Paint what is not painted yet, and write the manifest of everything that was asked for."""
+    """Paint the missing pictures, and write the manifest of all that were requested."""
     plan = prepare_generation(config)
     _claim_folder(plan, out)
     with Journal(out / "work" / "journal.jsonl") as journal:
@@ -164,7 +164,7 @@ def generate_pictures(config: GenerationConfig, out: Path) -> GenerationResult:
 
 
 def _claim_folder(plan: GenerationPlan, out: Path) -> None:
-    """Claim the folder for this configuration: pictures of another painter or seed do not mix with these."""
+    """Claim the folder for this configuration: pictures of different painters or seeds must not mix."""
     config = plan.config
     run = Run(
         command=config.command,
@@ -190,7 +190,7 @@ def _is_done(planned: PlannedPrompt, journal: Journal, out: Path) -> bool:
 
 
 def _check_time(plan: GenerationPlan, missing: Sequence[PlannedPrompt]) -> None:
-    """Let the painter refuse, before it begins, what would take days on a CPU."""
+    """Let the painter refuse, before it starts, work that would take days on a CPU."""
     prompts = [planned for planned in missing if planned.prompt is not None]
     request = next((request for planned in prompts if (request := plan.request(planned)) is not None), None)
     if request is not None:
@@ -200,7 +200,7 @@ def _check_time(plan: GenerationPlan, missing: Sequence[PlannedPrompt]) -> None:
 def _paint_missing(
     plan: GenerationPlan, prompts: Sequence[PlannedPrompt], out: Path
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Paint batch by batch; a picture is written before its entry of the journal."""
+    """Paint batch by batch; a picture is written before its journal entry."""
     size = plan.config.options.batch_size
     with ThreadPoolExecutor() as writers:
         for start in range(0, len(prompts), size):
@@ -210,7 +210,7 @@ def _paint_missing(
 
 
 def _write_picture(plan: GenerationPlan, out: Path, planned: PlannedPrompt, image: Painted) -> dict[str, Any]:
-    """Write a picture; returns its entry of the journal."""
+    """Write a picture and return its journal entry."""
     if isinstance(image, PaintRefused):
         return {"refused": image.reason}
     try:
@@ -230,7 +230,7 @@ def _file(variant: Variant, out: Path) -> Path:
 
 
 def _write_tables(plan: GenerationPlan, entries: Mapping[str, dict[str, Any]], out: Path) -> list[Skipped]:
-    """Write the manifest; returns what is not in it: refused, without counterpart, removed by quality control."""
+    """Write the manifest and return what it leaves out: refused, without counterpart, removed by quality control."""
     skipped: list[Skipped] = []
     removed, lost = read_removals(out), _find_orphans(plan.prompts, entries)
     with ResultTables(out, (), plan.recipe.working_size) as tables:
@@ -247,7 +247,7 @@ def _write_tables(plan: GenerationPlan, entries: Mapping[str, dict[str, Any]], o
 
 
 def _find_orphans(prompts: Sequence[PlannedPrompt], entries: Mapping[str, dict[str, Any]]) -> dict[str, str]:
-    """The samples whose original is missing, with the reason: their pictures have nothing to be compared with."""
+    """The samples whose original is missing, with the reason: their pictures have no counterpart."""
     originals = (planned for planned in prompts if planned.variant.attribute == "original")
     refused = {planned.sample.id: entries[planned.variant.id].get("refused") for planned in originals}
     return {name: f"its counterpart is missing: {reason}" for name, reason in refused.items() if reason}

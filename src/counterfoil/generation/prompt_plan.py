@@ -1,7 +1,7 @@
 """The pictures that a prompt recipe asks for: their prompts, seeds and ids.
 
 Seeds and ids come from the content, so that more categories, values or pictures per pair change no other picture.
-Whole pictures of one sample share a seed: the plain prompt's picture is the counterpart that drops are taken against.
+Whole pictures of one sample share a seed: the plain prompt's picture is the counterpart for the drops.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Selection:
 
 
 class PlannedPrompt(NamedTuple):
-    """One picture of the plan: what it is, and the words for it; no words where the photo itself is meant."""
+    """One planned picture and its prompt; no prompt where the photo itself is used."""
 
     sample: Sample
     variant: Variant
@@ -47,17 +47,17 @@ class PlannedPrompt(NamedTuple):
 
 @dataclass(frozen=True)
 class PromptPlan:
-    """A recipe, its classes, what is selected of it, and who paints."""
+    """A recipe, its classes, the selected part, and the painter."""
 
     recipe: PromptRecipe
     space: LabelSpace
     selection: Selection
-    painter: Mapping[str, object]  # what changes the painter's pictures
+    painter: Mapping[str, object]  # the painter's settings that change its pictures
     negative: str
     seed: int
 
     def plan_prompts(self, photos: Sequence[Sample] = ()) -> list[PlannedPrompt]:
-        """Every picture, by sample, the original first."""
+        """Return every planned picture, by sample, the original first."""
         whole = self.recipe.paints == "pictures"
         samples = self._imagine_samples() if whole else [photo for photo in photos if photo.label in self._categories]
         variants = {sample.id: list(self._plan_variants(sample)) for sample in samples}
@@ -71,7 +71,7 @@ class PromptPlan:
 
     @cached_property
     def _categories(self) -> list[str]:
-        """The classes that are painted, in the order of their space; every class the recipe names is one of it."""
+        """The selected classes, in the order of their space; every class of the recipe must be in it."""
         for attribute in self.recipe.attributes:
             named = attribute.values if isinstance(attribute.values, dict) else {}
             for label in named:
@@ -93,7 +93,7 @@ class PromptPlan:
         return [value for value in attribute.values_of(label) if not wanted or value in wanted]
 
     def check(self) -> None:
-        """Refuse what is misspelt: classes of the recipe, and classes, attributes and values that were asked for."""
+        """Raise `UserError` for unknown classes of the recipe, and for unknown classes, attributes or values selected."""
         self._words  # noqa: B018  resolves every class that has words of its own
         there = {value for one in self._attributes for label in self._categories for value in one.values_of(label)}
         for value in self.selection.values:
@@ -139,7 +139,7 @@ class PromptPlan:
         )  # fmt: skip
 
     def _repeat(self, sample: Sample, variant: Variant, prompt: str, index: int) -> PlannedPrompt:
-        """Around a photo each picture has its own noise; whole pictures repeat by sample instead."""
+        """Give a picture painted around a photo its own seed; whole pictures repeat by sample instead."""
         if self.recipe.paints == "pictures":
             return PlannedPrompt(sample, variant, prompt)
         seed = seed_from(variant.id, index, self.seed)
@@ -154,7 +154,7 @@ class PromptPlan:
         return {self.space.resolve(name): word for name, word in self.recipe.words.items()}
 
     def _apply_limit(self, variants: Mapping[str, list[PlannedPrompt]]) -> dict[str, list[PlannedPrompt]]:
-        """A limit takes the pictures with the lowest ids: spread over everything, and a larger one keeps them."""
+        """Keep the pictures with the lowest ids, up to the limit: spread evenly, and a larger limit keeps them."""
         if self.selection.limit is None:
             return dict(variants)
         ids = sorted(planned.variant.id for prompts in variants.values() for planned in prompts)

@@ -1,6 +1,6 @@
-"""Quality control of a workspace: blank and repeated pictures leave its manifest.
+"""Quality control of a workspace: blank and repeated pictures are removed from its manifest.
 
-No picture is deleted: removed rows lie in quality/removed.parquet, and a run with other bounds starts from all of them.
+No picture is deleted: removed rows are in quality/removed.parquet, and a run with other bounds starts from all of them.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from counterfoil.store.workspace import Workspace
 from counterfoil.types import Skipped, StoredVariant
 from counterfoil.worker_pool import cores
 
-_PREFIX = "quality: "  # how reasons of this stage begin in skipped.csv
+_PREFIX = "quality: "  # prefix of this stage's reasons in skipped.csv
 _REMOVED, _RECORD = "quality/removed.parquet", "quality/quality.json"
 
 
 @dataclass(frozen=True)
 class QualityBounds:
-    """What may stay."""
+    """The bounds that pictures must meet."""
 
-    most_bits: int = 4  # two pictures of one class whose hashes differ by no more are near-duplicates
-    keep_all: bool = False  # look, but remove nothing
+    most_bits: int = 4  # two pictures of one class whose hashes differ by at most this are near-duplicates
+    keep_all: bool = False  # check, but remove nothing
 
     def __post_init__(self) -> None:
         if not 0 <= self.most_bits < BITS:
@@ -44,7 +44,7 @@ class QualityBounds:
 
 @dataclass(frozen=True)
 class Removal:
-    """One picture that leaves the manifest."""
+    """One picture removed from the manifest."""
 
     variant_id: str
     kind: str  # blank, noise, unreadable, near-duplicate, no counterpart
@@ -53,9 +53,9 @@ class Removal:
 
 
 class QualityResult(NamedTuple):
-    """The pictures that quality control looked at, and those it removed."""
+    """The pictures that quality control checked, and those it removed."""
 
-    pictures: tuple[StoredVariant, ...]  # all that were looked at, kept or not
+    pictures: tuple[StoredVariant, ...]  # all that were checked, kept or not
     removals: tuple[Removal, ...]
 
     @property
@@ -65,12 +65,12 @@ class QualityResult(NamedTuple):
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many pictures fell to each kind of reason."""
+        """How many pictures were removed, by kind of reason."""
         return dict(Counter(removal.kind for removal in self.removals))
 
 
 def read_removals(folder: Path) -> dict[str, str]:
-    """What an earlier quality control removed: id and reason."""
+    """The ids and reasons of pictures that an earlier quality control removed."""
     path = folder / _RECORD
     if not path.is_file():
         return {}
@@ -83,7 +83,7 @@ def read_removals(folder: Path) -> dict[str, str]:
 
 
 def control_quality(folder: Path, bounds: QualityBounds) -> QualityResult:
-    """Look at every picture of a workspace, and take out of its manifest what shows nothing or repeats another."""
+    """Check every picture of a workspace, and remove blank and repeated ones from its manifest."""
     workspace = _restore_removed(folder)
     pictures = workspace.pictures
     with ThreadPoolExecutor(cores()) as pool:
@@ -102,7 +102,7 @@ def control_quality(folder: Path, bounds: QualityBounds) -> QualityResult:
 
 
 def _restore_removed(folder: Path) -> Workspace:
-    """The workspace with everything that an earlier control removed back in its manifest."""
+    """Return the workspace with everything that an earlier control removed back in its manifest."""
     Workspace(folder)
     if (folder / _REMOVED).is_file():
         manifest, removed = (read_table(folder / name) for name in ("variants.parquet", _REMOVED))
@@ -114,12 +114,12 @@ def _restore_removed(folder: Path) -> Workspace:
 
 
 def _columns(there: Collection[str]) -> dict[str, Kind]:
-    """The manifest's columns that are there: an older version wrote fewer."""
+    """The manifest's columns that exist: older versions wrote fewer."""
     return {name: kind for name, kind in MANIFEST_COLUMNS.items() if name in there}
 
 
 def _examine(workspace: Workspace, stored: StoredVariant) -> tuple[str, str, NDArray[np.uint8]]:
-    """What is wrong with a picture, in kind and in words, and its hash."""
+    """The fault of a picture (kind and words), and its hash."""
     try:
         image = workspace.read(stored)
     except Unusable as error:
@@ -129,7 +129,7 @@ def _examine(workspace: Workspace, stored: StoredVariant) -> tuple[str, str, NDA
 
 
 def _find_orphans(pictures: Sequence[StoredVariant], faulty: Sequence[Removal]) -> list[Removal]:
-    """Without its original a picture has nothing to be compared with."""
+    """The pictures whose original was removed: they have no counterpart."""
     reasons = {removal.variant_id: removal.reason for removal in faulty}
     lost = {
         stored.variant.sample_id: reasons[stored.variant.id]
@@ -144,7 +144,7 @@ def _find_orphans(pictures: Sequence[StoredVariant], faulty: Sequence[Removal]) 
 
 
 def _list_photos(workspace: Workspace) -> dict[str, str]:
-    """Of each variant the photo it was made from: edits of one photo are meant to look alike."""
+    """The photo that each variant was made from: edits of one photo are meant to look alike."""
     table = read_table(workspace.folder / "variants.parquet")
     pairs = zip(table["id"], table["image"], strict=True)
     return {str(name): str(image) or str(name) for name, image in pairs}
@@ -153,7 +153,7 @@ def _list_photos(workspace: Workspace) -> dict[str, str]:
 def _find_repeats(
     seen: Sequence[tuple[StoredVariant, NDArray[np.uint8]]], photos: Mapping[str, str], bounds: QualityBounds
 ) -> list[Removal]:
-    """Near-duplicates within a class; originals and controls are no candidates."""
+    """Near-duplicates within a class; originals and controls are not candidates."""
     removals: list[Removal] = []
     judged = [(stored, one) for stored, one in seen if stored.variant.attribute not in ("original", "control")]
     for label in sorted({stored.variant.label for stored, _ in judged}):
@@ -167,7 +167,7 @@ def _find_repeats(
 
 
 def _write_decision(folder: Path, result: QualityResult, bounds: QualityBounds) -> None:
-    """Write the record, then the manifest without what was removed, then the reasons."""
+    """Write the record, then the manifest without the removed pictures, then the reasons."""
     record: dict[str, Any] = {
         "bounds": asdict(bounds), "looked_at": len(result.pictures), "counts": result.counts,
         "removed": [asdict(removal) for removal in result.removals],

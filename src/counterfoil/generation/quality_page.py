@@ -33,7 +33,7 @@ class QualityPicture:
     """One picture with its names."""
 
     name: str  # of its class
-    about: str  # what was done to it
+    about: str  # the edit
     file: str
     picture: str  # data address; empty where it cannot be read
 
@@ -54,7 +54,7 @@ class QualityPage:
     title: str
     looked_at: int
     counts: Mapping[str, int]
-    removed: bool  # whether the pictures left the manifest, or were only looked at
+    removed: bool  # whether the pictures were removed from the manifest, or only checked
     pairs: Sequence[PicturePair]
     nearest: Sequence[PicturePair]
     reference: str
@@ -62,7 +62,7 @@ class QualityPage:
 
 
 def render_quality_page(content: QualityPage) -> str:
-    """The page as text; it asks nothing of any network."""
+    """Render the page; it loads nothing from a network."""
     return (
         create_environment(templates=Path(__file__).parent / "templates")
         .get_template("quality.html")
@@ -71,17 +71,17 @@ def render_quality_page(content: QualityPage) -> str:
 
 
 def encode_thumbnail(image: NDArray[np.uint8]) -> str:
-    """A picture as the data address of a small JPEG."""
+    """Return a picture as the data address of a small JPEG."""
     return f"data:image/jpeg;base64,{base64.b64encode(small_jpeg(image, _SIDE, quality=80)).decode('ascii')}"
 
 
-_SHOWN = 60  # pictures of a section of the page; everything is in the JSON files
+_SHOWN = 60  # pictures in a section of the page; all are in the JSON files
 _SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".bmp"}
 
 
 @dataclass(frozen=True)
 class ReferenceFolder:
-    """A folder of pictures that are known, all of them read."""
+    """A folder of reference pictures, all of them read."""
 
     folder: Path
     files: Sequence[Path]
@@ -91,7 +91,7 @@ class ReferenceFolder:
 
 @dataclass(frozen=True)
 class Neighbour:
-    """A picture and the reference picture that it is most like."""
+    """A picture and its most similar reference picture."""
 
     variant_id: str
     file: str  # under the workspace
@@ -102,14 +102,14 @@ class Neighbour:
 
 @dataclass(frozen=True)
 class ReferenceComparison:
-    """What the page shows of a reference folder, where one was given."""
+    """The results for a reference folder, where one was given."""
 
     folder: Path | None = None
     neighbours: Sequence[Neighbour] = ()
 
 
 def read_reference(folder: Path, embedding: Embedding) -> ReferenceFolder:
-    """Every picture of a reference folder as a point; raises `UserError` where there is none or one cannot be read."""
+    """Embed every picture of a reference folder; raises `UserError` where there is none or one cannot be read."""
     files = sorted(path for path in folder.rglob("*") if path.suffix.lower() in _SUFFIXES)
     if not files:
         raise UserError(f"expected pictures in the reference folder '{folder}', found none")
@@ -117,7 +117,7 @@ def read_reference(folder: Path, embedding: Embedding) -> ReferenceFolder:
 
 
 def find_neighbours(folder: Path, reference: ReferenceFolder, unreadable: Collection[str] = ()) -> list[Neighbour]:
-    """Of each picture of a workspace the nearest of a reference folder, the most alike first."""
+    """Return the nearest reference picture of each picture of a workspace, the most similar first."""
     workspace = Workspace(folder)
     edited = [stored for stored in workspace.pictures if stored.variant.attribute not in ("original", "control")]
     edited = [stored for stored in edited if stored.variant.id not in unreadable]
@@ -157,7 +157,7 @@ def write_quality_page(
 
 @dataclass(frozen=True)
 class _PairBuilder:
-    """The pictures of a workspace, with names that people read."""
+    """The pictures of a workspace, with readable names."""
 
     workspace: Workspace
     result: QualityResult
@@ -168,22 +168,22 @@ class _PairBuilder:
 
     @cached_property
     def _names(self) -> dict[str, str]:
-        """What people call each class."""
+        """Readable names by class."""
         try:
             space = WorkspaceCollection(self.workspace).space
-        except UserError:  # a file of classes that is not there any more: its labels will do
+        except UserError:  # the file of classes is gone: use the labels
             space = None
         labels = {stored.variant.label for stored in self.result.pictures}
         return {label: display_name(space.name_of(label) if space and label in space else label) for label in labels}
 
     def pair_removed(self, removal: Removal) -> PicturePair:
-        """A removed picture, with the one that it repeats."""
+        """Pair a removed picture with the one that it repeats."""
         caption = "near-duplicate of the picture beside it" if removal.like else f"{removal.kind}: {removal.reason}"
         repeated = self._describe_picture(removal.like) if removal.like else None
         return PicturePair(caption, self._describe_picture(removal.variant_id), repeated)
 
     def pair_nearest(self, row: Neighbour) -> PicturePair:
-        """A picture with the nearest of the reference."""
+        """Pair a picture with its nearest reference picture."""
         known = QualityPicture("reference", "", row.reference, _try_thumbnail(lambda: _read(row.path)))
         return PicturePair(f"cosine {row.cosine:.3f}", self._describe_picture(row.variant_id), known)
 

@@ -1,1 +1,1 @@
-"""Mining: keep the pictures that surrogate models fail on, and see whether other models fail on them too."""
+"""Mining: keep the pictures that surrogate models fail on, and measure whether other models fail on them too."""

@@ -1,4 +1,4 @@
-"""The kept pictures of a workspace: chosen by the rule, then balanced over classes and attributes."""
+"""The kept pictures of a workspace: selected by the rule, then balanced over classes and attributes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Group = TypeVar("Group", bound=Hashable)
 
 @dataclass(frozen=True)
 class MiningSelection:
-    """What the rule chose and what balancing left of it, with all there is to say about it."""
+    """The pictures that the rule selected, those left after balancing, and notes on both."""
 
     rule: Rule  # as it was applied
     chosen: NDArray[np.bool_]  # (candidates,), by the rule
@@ -32,7 +32,7 @@ class MiningSelection:
 
 
 def select_pictures(asked: SurrogateAnswers, job: MiningConfig) -> MiningSelection:
-    """Apply the rule and the balance; a choice of nothing is the user's to mend."""
+    """Apply the rule and the balance; raises `UserError` where nothing is selected."""
     _require_answers(asked)
     rule, notes = _adapt_rule(asked, job.rule)
     _require_probabilities(asked, rule)
@@ -45,7 +45,7 @@ def select_pictures(asked: SurrogateAnswers, job: MiningConfig) -> MiningSelecti
 
 
 def _adapt_rule(asked: SurrogateAnswers, rule: Rule) -> tuple[Rule, tuple[str, ...]]:
-    """Without any original its condition falls; pictures whose original alone is missing cannot fulfil it."""
+    """Return the rule and notes; without any original its condition is dropped, and single missing ones are noted."""
     if rule.original == "none":
         return rule, ()
     if not asked.originals:
@@ -68,7 +68,7 @@ def _require_answers(asked: SurrogateAnswers) -> None:
 
 
 def _require_probabilities(asked: SurrogateAnswers, rule: Rule) -> None:
-    """Answers saved without probabilities come as 1 for the class named and 0 for others: those are none."""
+    """Raise `UserError` where a surrogate gives no probabilities: answers saved without them read as 0 and 1."""
     if rule.kind != "mean-probability":
         return
     for model, truth in zip(asked.models[: asked.surrogates], asked.said.truth, strict=False):
@@ -80,7 +80,7 @@ def _require_probabilities(asked: SurrogateAnswers, rule: Rule) -> None:
 
 
 def _describe_empty(asked: SurrogateAnswers, rule: Rule, words: str) -> str:
-    """What was asked for, and what other settings would keep."""
+    """Describe the rule that selected nothing, and what other settings would keep."""
     surrogates = asked.said.of(slice(0, asked.surrogates))
     settings = count_per_setting(surrogates, rule)
     alternatives = ", ".join(f"{name}: {pictures}" for name, pictures in settings.items())
@@ -110,9 +110,9 @@ def _balance(asked: SurrogateAnswers, chosen: NDArray[np.bool_], job: MiningConf
 
 
 def balance_groups(groups: Mapping[str, Group], most: int | None = None) -> tuple[list[str], int]:
-    """The ids kept when every group may have `most` (the smallest group's number), and that number.
+    """Return the ids kept when every group may have `most` (default: the smallest group's number), and that number.
 
-    Which go is settled by the hash of the id, so that it depends on nothing else: the same picture wins again.
+    The hash of the id decides which are kept, so that the same pictures are kept every time.
     """
     members: dict[Group, list[str]] = {}
     for name, group in groups.items():
@@ -123,7 +123,7 @@ def balance_groups(groups: Mapping[str, Group], most: int | None = None) -> tupl
 
 
 def balance_group(balance: Balance, label: str, attribute: str) -> tuple[str, ...]:
-    """What a picture is balanced by: its class, its attribute, or both together."""
+    """The group that a picture is balanced by: its class, its attribute, or both."""
     return {"class": (label,), "attribute": (attribute,), "both": (label, attribute)}[balance]
 
 
@@ -133,7 +133,7 @@ def _hash_id(name: str) -> str:
 
 @dataclass(frozen=True)
 class MinedAnswers:
-    """What was asked, what was said, what was kept."""
+    """The models asked, their answers, and the pictures kept."""
 
     job: MiningConfig
     asked: SurrogateAnswers
@@ -141,12 +141,12 @@ class MinedAnswers:
 
     @property
     def said(self) -> AnswerMatrix:
-        """Of all models, the surrogates first."""
+        """The answers of all models, the surrogates first."""
         return self.asked.said
 
     @property
     def targets(self) -> list[tuple[int, AskedModel]]:
-        """The models that had no say, with their places among all."""
+        """The models that took no part in the selection, with their positions among all."""
         return list(enumerate(self.asked.models))[self.asked.surrogates :]
 
     @property
@@ -155,5 +155,5 @@ class MinedAnswers:
         return PhotoCounts(self.asked.photo, len(self.asked.samples[0]))
 
     def share(self, hits: NDArray[np.bool_], among: NDArray[np.bool_]) -> Estimate:
-        """Percent of the pictures, with Wilson's interval for pictures that come in photos."""
+        """Percent of the pictures, with Wilson's interval for pictures clustered by photo."""
         return estimate_share(pooled_share(hits, among, self.photos)).scaled(100)

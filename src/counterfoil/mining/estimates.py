@@ -1,4 +1,4 @@
-"""What mining estimates: models on the kept pictures, yield, transfer to targets, spread, shared wrong answers."""
+"""The estimates of mining: accuracies on kept pictures, yield, transfer to targets, spread, shared wrong answers."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from counterfoil.statistics.photo_shares import (
 
 
 def estimate_transfers(picked: MinedAnswers) -> list[Transfer]:
-    """Every target."""
+    """Estimate the transfer to every target."""
     return [_transfer(picked, model.name, picked.job.family(model.address), [place]) for place, model in picked.targets]
 
 
 def estimate_families(picked: MinedAnswers) -> list[Transfer]:
-    """The targets of each family together: a pair of target and picture counts once."""
+    """Estimate the transfer to each family of targets: a pair of target and picture counts once."""
     members: dict[str, list[int]] = {}
     for place, model in picked.targets:
         members.setdefault(picked.job.family(model.address), []).append(place)
@@ -54,7 +54,7 @@ def _transfer(picked: MinedAnswers, name: str, family: str, places: Sequence[int
 def _contrast(
     picked: MinedAnswers, hits: NDArray[np.bool_], among: NDArray[np.bool_]
 ) -> tuple[Estimate, Estimate, Estimate]:
-    """The share on the kept pictures, on all candidates, and how much more; over all pairs of model and picture."""
+    """The share on the kept pictures, on all candidates, and their difference; over all pairs of model and picture."""
     chosen = np.broadcast_to(picked.choice.kept, among.shape)
     kept, everything, rest, part = (
         pooled_share(what, of, picked.photos)
@@ -65,12 +65,12 @@ def _contrast(
 
 
 def _difference(kept: PhotoShare, rest: PhotoShare, part: PhotoShare) -> Estimate:
-    """Kept against all is kept against the rest, less by the kept ones' part of all; all three are uncertain.
+    """The difference of kept and all pictures: kept minus rest, times the share of the rest; all three are uncertain.
 
-    The kept pictures are among all: an interval from those of these two would be too sure where all kept ones fail.
+    The kept pictures are among all, so an interval from the two overlapping shares would be too narrow.
     """
     n = round(kept.pictures)
-    if not n or part.value == 1:  # nothing or everything is kept: there is nothing to compare
+    if not n or part.value == 1:  # nothing to compare where none or all are kept
         return Estimate(math.nan, math.nan, math.nan, n)
     others, gap = 1 - part.value, kept.value - rest.value
     terms = [(others, kept), (-others, rest), (-gap, part)]
@@ -81,9 +81,9 @@ _GROUPED: dict[Literal["class", "attribute"], str] = {"class": "label", "attribu
 
 
 def estimate_models(picked: MinedAnswers) -> list[MinedModel]:
-    """Every model with its accuracies on originals, candidates and kept pictures."""
+    """Estimate every model's accuracies on originals, candidates and kept pictures."""
     first = np.zeros(len(picked.asked.candidates), bool)
-    first[np.unique(picked.asked.photo, return_index=True)[1]] = True  # one picture stands for its photo's original
+    first[np.unique(picked.asked.photo, return_index=True)[1]] = True  # one picture per photo, for the photo's original
     models = []
     for place, model in enumerate(picked.asked.models):
         right, original = picked.said.right[place], picked.said.original[place]
@@ -100,7 +100,7 @@ def estimate_models(picked: MinedAnswers) -> list[MinedModel]:
 
 
 def estimate_yields(picked: MinedAnswers) -> list[Yield]:
-    """What the rule chose of all, then of every attribute with its edits and their levels."""
+    """Estimate the share that the rule selected: of all, then of every attribute with its edits and their levels."""
     variants = [stored.variant for stored in picked.asked.candidates]
     columns = [np.array([getattr(v, name) for v in variants], object) for name in ("attribute", "edit", "level")]
     rows = dict.fromkeys([(ALL, ALL, ALL)])
@@ -121,7 +121,7 @@ def estimate_yields(picked: MinedAnswers) -> list[Yield]:
 
 
 def estimate_spreads(picked: MinedAnswers) -> Iterator[SpreadRow]:
-    """How evenly candidates and kept pictures spread over classes and attributes."""
+    """Measure how evenly candidates and kept pictures are spread over classes and attributes."""
     for over, name in _GROUPED.items():
         groups = [str(getattr(stored.variant, name)) for stored in picked.asked.candidates]
         kept = [group for group, is_kept in zip(groups, picked.choice.kept, strict=True) if is_kept]
@@ -130,7 +130,7 @@ def estimate_spreads(picked: MinedAnswers) -> Iterator[SpreadRow]:
 
 
 def count_classes(picked: MinedAnswers) -> list[tuple[str, int, int]]:
-    """Every class with its candidates and kept pictures, the fullest first."""
+    """Return every class with its candidates and kept pictures, the largest first."""
     labels = [stored.variant.label for stored in picked.asked.candidates]
     candidates = Counter(labels)
     kept = Counter(label for label, is_kept in zip(labels, picked.choice.kept, strict=True) if is_kept)
@@ -139,7 +139,7 @@ def count_classes(picked: MinedAnswers) -> list[tuple[str, int, int]]:
 
 
 def estimate_wrong_answers(picked: MinedAnswers) -> WrongAnswers:
-    """Whether the failing surrogates name the same class, and whether targets that fail there name it too."""
+    """Estimate whether the failing surrogates name the same class, and whether failing targets name it too."""
     surrogates = slice(0, picked.asked.surrogates)
     wrong = picked.said.right == 0
     common = find_common_answer(picked.asked.answers[surrogates], wrong[surrogates])
@@ -158,7 +158,7 @@ def _largest(members: Sequence[str]) -> str:
 
 
 def measure_spread(kept: Iterable[Group], candidates: Iterable[Group]) -> Spread:
-    """The spread of the kept pictures' groups over the groups that candidates come from."""
+    """Measure the spread of the kept pictures over the groups of the candidates."""
     counts = Counter(dict.fromkeys(candidates, 0))
     counts.update(kept)
     sizes, total = sorted(counts.values()), sum(counts.values())
@@ -182,7 +182,7 @@ NO_ANSWER = -1
 def find_common_answer(answers: NDArray[np.intp], wrong: NDArray[np.bool_]) -> NDArray[np.intp]:
     """The class that all failing surrogates name, (pictures,); -1 where they differ or fewer than two fail.
 
-    Both are (surrogates, pictures); an answer is the position of a class, -1 where there is none.
+    Both arguments are (surrogates, pictures); an answer is the position of a class, -1 where there is none.
     """
     failing = wrong & (answers >= 0)
     highest = np.where(failing, answers, -1).max(axis=0, initial=-1)
@@ -193,5 +193,5 @@ def find_common_answer(answers: NDArray[np.intp], wrong: NDArray[np.bool_]) -> N
 def repeats_common_answer(
     answers: NDArray[np.intp], wrong: NDArray[np.bool_], common: NDArray[np.intp]
 ) -> NDArray[np.bool_]:
-    """Where a failing model names the class that the surrogates have in common, (models, pictures)."""
+    """Where a failing model names the surrogates' common class, (models, pictures)."""
     return np.asarray(wrong & (common >= 0) & (answers == common))

@@ -53,11 +53,11 @@ from counterfoil.study.predictions import DETAIL_COLUMNS, details_from_tables
 from counterfoil.study.thumbnails import PictureLoader, ThumbnailCache
 from counterfoil.types import MiningResult, Picture, StoredVariant, Variant
 
-_MOST = 6  # of an attribute
+_MOST = 6  # per attribute
 
 
 def collect_examples(picked: MinedAnswers) -> list[Example]:
-    """Small pictures with what every model said before and after."""
+    """Return thumbnails with every model's answers before and after the edit."""
     shown = _draw_pictures(picked)
     originals = picked.asked.originals
     pairs = [(originals.get(str(stored.variant.sample_id)), stored) for stored in shown]
@@ -107,7 +107,7 @@ def _picture_reader(picked: MinedAnswers) -> PictureLoader:
     def make(variant: Variant) -> Picture | None:
         try:
             image = picked.asked.workspace.read(by_id[variant.id])
-        except Unusable:  # it was removed since: the page does without
+        except Unusable:  # removed since: the page leaves it out
             return None
         return Picture(image, np.full(image.shape[:2], 255, np.uint8))
 
@@ -123,7 +123,7 @@ _SIGNIFICANCE = 0.05
 
 
 def find_failures(picked: MinedAnswers) -> FailureModes:
-    """Over the kept pictures and their originals alone."""
+    """Find failure modes over the kept pictures and their originals only."""
     lenders = _donor_classes(picked)
     confusions: list[ModelConfusion] = []
     lending = []
@@ -155,18 +155,18 @@ def _confusions(details: Details, model: str) -> Iterator[ModelConfusion]:
 
 
 def _donor_classes(picked: MinedAnswers) -> Mapping[str, str]:
-    """The class of the photo that lent its background, by picture."""
+    """The class of the photo that the background is from, by picture."""
     label_of = {str(e.variant.sample_id): e.variant.label for e in picked.asked.workspace.pictures}
     lent = ((e.variant.id, e.variant.donor_id) for e in picked.asked.candidates)
     return {name: label_of[donor] for name, donor in lent if donor in label_of}
 
 
-_FEWEST_PHOTOS = 6  # below this intervals are so wide that they hold almost anything
+_FEWEST_PHOTOS = 6  # with fewer, intervals are too wide to be useful
 
 
 @dataclass(frozen=True)
 class MiningOutcome:
-    """What mining came to."""
+    """The results of mining."""
 
     mined: MiningResult
     content: MiningContent
@@ -174,12 +174,12 @@ class MiningOutcome:
 
     @property
     def lines(self) -> list[str]:
-        """The findings in sentences."""
+        """The findings as sentences."""
         return describe_mining(self.content)
 
 
 def run_mining(job: MiningConfig, before: Callable[[ExecutionPlan], None] | None = None) -> MiningOutcome:
-    """Keep what the surrogates fail on and report on it; `before` sees each model before it is asked."""
+    """Keep what the surrogates fail on and write the report; `before` is called with each model before it is asked."""
     asked = ask_models(job, before)
     choice = select_pictures(asked, job)
     picked = MinedAnswers(job, asked, choice)
@@ -188,12 +188,12 @@ def run_mining(job: MiningConfig, before: Callable[[ExecutionPlan], None] | None
     kept = tuple(row.variant_id for row in content.pictures if row.kept)
     surrogates = {model.name: model.digest for model in asked.models[: asked.surrogates]}
     mined = MiningResult(kept, choice.words, surrogates, asked.workspace.digest)
-    asked.workspace.keep_mined(mined)  # last: whoever finds it finds the report too
+    asked.workspace.keep_mined(mined)  # written last, so that the report exists whenever this file does
     return MiningOutcome(mined, content, page)
 
 
 def collect_content(picked: MinedAnswers) -> MiningContent:
-    """Everything that the page says."""
+    """Collect the content of the page."""
     asked, choice = picked.asked, picked.choice
     groups = list_groups(picked)
     surrogates = picked.said.of(slice(0, asked.surrogates))
@@ -251,7 +251,7 @@ def _pictures(picked: MinedAnswers) -> list[Candidate]:
 
 
 def _notes(picked: MinedAnswers) -> list[str]:
-    """What was dropped, sampled or could not be told."""
+    """Notes on what was dropped, sampled or could not be computed."""
     asked = picked.asked
     notes = list(picked.choice.notes)
     for model, missing in ((model.name, model.unscored) for model in estimate_models(picked) if model.unscored):
@@ -278,7 +278,7 @@ def _notes(picked: MinedAnswers) -> list[str]:
 
 
 def _shared_families(picked: MinedAnswers) -> dict[str, list[str]]:
-    """The families that several surrogates are of, with those surrogates."""
+    """The families that have several surrogates, with those surrogates."""
     members: dict[str, list[str]] = {}
     for model in picked.asked.models[: picked.asked.surrogates]:
         members.setdefault(picked.job.family(model.address), []).append(model.name)
@@ -286,7 +286,7 @@ def _shared_families(picked: MinedAnswers) -> dict[str, list[str]]:
 
 
 def _names(asked: SurrogateAnswers) -> dict[str, str]:
-    """What people call the labels that occur."""
+    """Readable names of the labels that occur."""
     labels = sorted({label for model in asked.models for label in model.table.labels})
     space = match_label_space(labels)
     return {label: space.name_of(label) for label in labels}

@@ -1,4 +1,4 @@
-"""The configuration of mining, checked before any model is asked, and the family of a model by its address."""
+"""The configuration of mining, checked before any model is asked, and a model's family by its address."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class MiningConfig:
     targets: tuple[str, ...] = ()
     rule: Rule = field(default_factory=Rule)
     balance: Balance | None = None
-    most_per_group: int | None = None  # pictures of a group where balanced; None for the smallest group's number
-    families: Mapping[str, str] = field(default_factory=dict)  # by address, where the address does not tell
+    most_per_group: int | None = None  # pictures of a group when balanced; None for the smallest group's number
+    families: Mapping[str, str] = field(default_factory=dict)  # by address, where the address does not name the family
     classes: str | None = None
     options: ModelOptions = field(default_factory=ModelOptions)
     workers: int | None = None
@@ -54,7 +54,7 @@ class MiningConfig:
             raise UserError(f"expected at least 1 picture per group, got {self.most_per_group}")
 
     def family(self, address: str) -> str:
-        """The family of a model: as told, else as its address says."""
+        """The family of a model: as configured, else as its address says."""
         return self.families.get(address) or guess_family(address)
 
 
@@ -80,14 +80,14 @@ _FAMILIES = (
     ("SqueezeNet", r"squeezenet"),
     ("ShuffleNet", r"shufflenet"),
     ("ResNet", r"res(net|next|nest)|seresnet|\bbit\b"),
-)  # the first that fits: a CLIP with a ViT inside is a CLIP
+)  # the first match counts: a CLIP with a ViT inside is a CLIP
 
 
 _FOLDERS = re.compile(r"[^:]*[/\\](?=[^:/\\]+\.(?:csv|onnx|parquet|pt|pth|py|safetensors)(?::|$))", re.IGNORECASE)
 
 
 def guess_family(address: str) -> str:
-    """The family that the address names, or the letters its last part begins with; folders of a file say nothing."""
+    """Guess the family from the address, else from the first letters of its last part; a file's folders are ignored."""
     lowered = _FOLDERS.sub("", address).lower()
     for name, pattern in _FAMILIES:
         if re.search(pattern, lowered):

@@ -1,4 +1,4 @@
-"""mining.html: the page of mining, with its charts of transfer and of curves by number of surrogates."""
+"""mining.html: the page of mining, with its charts of transfer and of the curves by number of surrogates."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class CurveLine(NamedTuple):
     """The curve of one unseen model."""
 
     style: Style
-    shift: float  # pixels to the right, so that whiskers stand side by side
-    held_out: bool  # a surrogate, seen where it had no say: drawn hollow
+    shift: float  # pixels to the right, so that whiskers do not overlap
+    held_out: bool  # a surrogate, over groups without it: drawn hollow
     marks: list[CurveMark]
 
 
 class SizeChart(NamedTuple):
-    """A share against the number of surrogates."""
+    """Chart of a share against the number of surrogates."""
 
     title: str
     height: int
@@ -53,7 +53,7 @@ class SizeChart(NamedTuple):
 
 
 class TransferMark(NamedTuple):
-    """A target's failures on all candidates and on what was kept, in percent of the width."""
+    """A target's failures on all candidates and on the kept pictures, in percent of the width."""
 
     style: Style
     name: str
@@ -67,7 +67,7 @@ class TransferMark(NamedTuple):
 
 
 def draw_size_charts(curves: Sequence[Curve], styles: Mapping[str, Style]) -> list[SizeChart]:
-    """Difficulty and transfer, each where there is a number to draw."""
+    """Draw difficulty and transfer, each where there is a number to draw."""
     kinds: list[tuple[str, Callable[[CurvePoint], Estimate]]] = [
         ("Accuracy on what was chosen", lambda point: point.accuracy),
         ("Failures where the original is right", lambda point: point.transfer),
@@ -77,7 +77,7 @@ def draw_size_charts(curves: Sequence[Curve], styles: Mapping[str, Style]) -> li
 
 
 def mark_transfers(transfers: Sequence[Transfer], styles: Mapping[str, Style]) -> list[TransferMark]:
-    """One lane per target; nothing where nothing was kept that it answered."""
+    """Return one lane per target; none for a target without answers to kept pictures."""
     return [
         TransferMark(
             style=styles[row.name],
@@ -134,7 +134,7 @@ _MOST_CLASSES = 100  # in the table; all of them are in mining.json
 
 
 def render_mining(content: MiningContent) -> str:
-    """The page as text; what comes from files, labels or models is escaped, and no script but ours may run."""
+    """Render the page; text from files, labels or models is escaped, and only our own script may run."""
     styles = assign_styles([model.name for model in content.models])
     filters = (
         words.format_count,
@@ -167,7 +167,7 @@ def _bars(content: MiningContent) -> list[Yield]:
 
 
 def _sections(content: MiningContent) -> list[GallerySection]:
-    """The kept pictures by attribute, chosen and fitted as a run's gallery is."""
+    """The kept pictures by attribute, chosen and sized as in a run's gallery."""
     models = tuple(model.name for model in content.models)
     run = Run(
         command="",

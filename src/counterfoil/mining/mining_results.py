@@ -1,4 +1,4 @@
-"""The numbers of mining as records, and the files that list them: mining.json and mining.csv."""
+"""The numbers of mining as records, and the files that hold them: mining.json and mining.csv."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from counterfoil.study.failure_modes import FailureModes
 from counterfoil.types import Skipped
 
 Role: TypeAlias = Literal["surrogate", "target"]
-ALL = "all"  # instead of an attribute, edit or level: all together
+ALL = "all"  # in place of an attribute, edit or level: all together
 
 
 class MinedModel(NamedTuple):
-    """A model that was asked, and how it does."""
+    """A model that was asked, with its accuracies."""
 
     name: str
     role: Role
@@ -26,12 +26,12 @@ class MinedModel(NamedTuple):
     digest: str
     original: Estimate  # accuracy on the originals of the candidates
     candidates: Estimate  # accuracy on all candidates
-    kept: Estimate  # accuracy on what was kept; of a surrogate low by construction
-    unscored: int  # answers to candidates that count nowhere
+    kept: Estimate  # accuracy on the kept pictures; low by construction for a surrogate
+    unscored: int  # answers to candidates that could not be scored
 
 
 class Yield(NamedTuple):
-    """How much of an attribute, an edit, a level is kept; "all" stands where several are together."""
+    """The share of an attribute, edit or level that is kept; "all" stands for several together."""
 
     attribute: str
     edit: str
@@ -42,7 +42,7 @@ class Yield(NamedTuple):
 
 
 class Transfer(NamedTuple):
-    """How often a target, or a family of targets, fails on what the surrogates chose."""
+    """How often a target, or a family of targets, fails on the selected pictures."""
 
     name: str
     family: str
@@ -56,9 +56,9 @@ class Transfer(NamedTuple):
 
 
 class CurvePoint(NamedTuple):
-    """What groups of one size chose, seen by one model that had no say in it."""
+    """The selections of groups of one size, answered by one model outside those groups."""
 
-    size: int  # surrogates that choose
+    size: int  # surrogates in a group
     groups: int
     empty: int  # groups that keep nothing
     accuracy: Estimate  # mean over the groups
@@ -71,7 +71,7 @@ class Curve(NamedTuple):
     """Difficulty and transfer against the number of surrogates, for one unseen model."""
 
     model: str
-    role: Role  # a surrogate is seen only by the groups that it is not in
+    role: Role  # a surrogate is measured only on groups without it
     points: tuple[CurvePoint, ...]
 
 
@@ -86,29 +86,29 @@ class SizeYield(NamedTuple):
 
 
 class SelectionBias(NamedTuple):
-    """How much lower a surrogate's accuracy is because it helped to choose."""
+    """How much lower a surrogate's accuracy is because it took part in the selection."""
 
     model: str
-    chosen_by_all: Estimate  # its accuracy there
+    chosen_by_all: Estimate  # its accuracy on the pictures that all surrogates selected
     chosen_by_others: Estimate
     bias: Estimate  # points
-    adjusted: Estimate  # points, less what targets lose from the one set to the other
+    adjusted: Estimate  # points, minus what targets lose from the one set to the other
     pictures_of_others: int
 
 
 class Spread(NamedTuple):
-    """How evenly pictures spread over groups; a group that has none counts as a group."""
+    """How evenly pictures are spread over groups; empty groups count."""
 
     groups: int  # among the candidates
     filled: int  # with a kept picture
-    evenness: float  # entropy over the most there could be: 1 even, 0 all in one group; NaN with one group
-    effective: float  # how many equal groups would have the same entropy
+    evenness: float  # entropy over its maximum: 1 even, 0 all in one group; NaN with one group
+    effective: float  # number of equal groups with the same entropy
     gini: float  # 0 even, towards 1 all in one group
     largest: float  # share of the pictures in the largest group
 
 
 class SpreadRow(NamedTuple):
-    """How evenly candidates or kept pictures spread over classes or attributes."""
+    """How evenly candidates or kept pictures are spread over classes or attributes."""
 
     over: Literal["class", "attribute"]
     of: Literal["candidates", "kept"]
@@ -117,14 +117,14 @@ class SpreadRow(NamedTuple):
 
 
 class WrongAnswers(NamedTuple):
-    """Whether the surrogates agree in their error on what was kept, and how often a target follows them."""
+    """Whether the surrogates make the same error on the kept pictures, and how often a target makes it too."""
 
-    common: Estimate  # of the kept pictures that several surrogates fail on: all of those name the same class
-    followed: Mapping[str, Estimate]  # by target: of its failures there, those that name that class too
+    common: Estimate  # of the kept pictures that several surrogates fail on: all of these name the same class
+    followed: Mapping[str, Estimate]  # by target: of its failures there, the share that names that class too
 
 
 class Candidate(NamedTuple):
-    """One candidate as mining.csv lists it."""
+    """One candidate as listed in mining.csv."""
 
     variant_id: str
     sample_id: str
@@ -138,7 +138,7 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class MiningContent:
-    """Everything that the page, the sentences and the tables say."""
+    """The content of the page, the sentences and the tables."""
 
     workspace: str
     rule: str
@@ -147,7 +147,7 @@ class MiningContent:
     candidates: int
     chosen: int  # by the rule
     kept: int  # after balancing
-    settings: Mapping[str, int]  # what other settings of the rule would choose
+    settings: Mapping[str, int]  # number that other settings of the rule would select
     yields: Sequence[Yield]
     transfers: Sequence[Transfer]
     families: Sequence[Transfer]
@@ -160,30 +160,30 @@ class MiningContent:
     failures: FailureModes
     pictures: Sequence[Candidate] = ()
     examples: Sequence[Example] = ()
-    names: Mapping[str, str] = field(default_factory=dict)  # label to what people call it
-    notes: Sequence[str] = ()  # what had to be left out or could not be told
+    names: Mapping[str, str] = field(default_factory=dict)  # readable names by label
+    notes: Sequence[str] = ()  # what was left out or could not be computed
     skipped: Sequence[Skipped] = ()
     command: str = ""
     digest: str = ""  # of the workspace
 
     @property
     def surrogates(self) -> list[MinedModel]:
-        """The models that chose."""
+        """The models that selected the pictures."""
         return [model for model in self.models if model.role == "surrogate"]
 
     @property
     def targets(self) -> list[MinedModel]:
-        """The models that had no say."""
+        """The models that took no part in the selection."""
         return [model for model in self.models if model.role == "target"]
 
 
-MINING_FORMAT = 1  # raised when a key of mining.json changes its meaning or goes
-_DIGITS = 6  # significant ones, so that small p values survive
+MINING_FORMAT = 1  # raised when a key of mining.json changes its meaning or is removed
+_DIGITS = 6  # significant digits, so that small p values are kept
 _LISTED = ("models", "yields", "transfers", "families", "curves", "sizes", "biases", "spreads")
 
 
 def render_mining_json(content: MiningContent) -> dict[str, object]:
-    """What mining.json holds: plain JSON, null where there is no number; shares in percent, differences in points."""
+    """Return the content of mining.json: null where there is no number; shares in percent, differences in points."""
     plain = ("workspace", "rule", "photos", "candidates", "chosen", "kept", "command", "digest")
     return {
         "format": MINING_FORMAT,
@@ -200,7 +200,7 @@ def render_mining_json(content: MiningContent) -> dict[str, object]:
 
 
 def render_mining_csv(content: MiningContent) -> str:
-    """One line per candidate: whether it was kept, and which model was right (1), wrong (0) or not scored (empty)."""
+    """Return one line per candidate: whether it was kept, and each model as right (1), wrong (0) or unscored (empty)."""
     names = ("variant_id", "sample_id", "label", "attribute", "edit", "level")
     lines = (
         [*(getattr(row, name) for name in names), int(row.kept)]
@@ -211,7 +211,7 @@ def render_mining_csv(content: MiningContent) -> str:
 
 
 def _plain(value: object) -> object:
-    """Records and their estimates as JSON knows them."""
+    """Convert records and their estimates to JSON types."""
     if isinstance(value, float):
         return float(f"{value:.{_DIGITS}g}") + 0.0 if math.isfinite(value) else None
     if isinstance(value, Mapping):

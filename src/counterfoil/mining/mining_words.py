@@ -10,7 +10,7 @@ from counterfoil.statistics.intervals import Estimate
 
 
 def describe_mining(content: MiningContent) -> list[str]:
-    """The findings, the most important first."""
+    """Return the findings, the most important first."""
     return [
         describe_yield(content),
         *(describe_transfer(row) for row in content.transfers),
@@ -22,17 +22,17 @@ def describe_mining(content: MiningContent) -> list[str]:
 
 
 def format_percent(value: Estimate) -> str:
-    """A share with its interval."""
+    """Format a share with its interval."""
     return f"{format_number(value.value)} % {format_interval(value)}"
 
 
 def format_points(value: Estimate) -> str:
-    """A difference with its interval."""
+    """Format a difference with its interval."""
     return f"{format_number(value.value)} points {format_interval(value)}"
 
 
 def describe_yield(content: MiningContent) -> str:
-    """How much was kept, by which rule."""
+    """Say how much was kept, and by which rule."""
     whole = content.yields[0]
     balanced = f", {content.kept} after balancing" if content.kept < content.chosen else ""
     return (
@@ -42,7 +42,7 @@ def describe_yield(content: MiningContent) -> str:
 
 
 def describe_transfer(row: Transfer) -> str:
-    """Whether failures carry over to one model."""
+    """Say whether failures carry over to one model."""
     kin = "a family no surrogate is of" if row.unseen else "a family that chose"
     who = f"{row.name} ({row.family}, {kin})"
     if not row.failing.n:
@@ -58,7 +58,7 @@ def describe_transfer(row: Transfer) -> str:
 
 
 def describe_curve(curves: Sequence[Curve]) -> Iterator[str]:
-    """What more surrogates do to unseen models."""
+    """Say how more surrogates change the results of unseen models."""
     targets = [curve for curve in curves if curve.role == "target"]
     shown = targets or list(curves)
     who = "targets" if targets else "surrogates that were left out of choosing"
@@ -70,7 +70,7 @@ def describe_curve(curves: Sequence[Curve]) -> Iterator[str]:
 
 
 def describe_bias(row: SelectionBias) -> str:
-    """How much of a surrogate's low accuracy is selection."""
+    """Say how much of a surrogate's low accuracy is selection bias."""
     sentence = (
         f"{row.model} is right on {format_number(row.chosen_by_all.value)} % of what all surrogates chose and on "
         f"{format_number(row.chosen_by_others.value)} % of what the others chose: choosing costs it"

@@ -1,4 +1,4 @@
-"""Prompt templates compared: how often mining and people keep their pictures, and how diverse these are.
+"""Comparison of prompt templates: how often mining and people keep their pictures, and how diverse these are.
 
 Templates are the `edit` of painted pictures; edits of photos are compared in the same way.
 """
@@ -38,7 +38,7 @@ class TemplateRow:
 
 
 def render_prompt_table(rows: Sequence[TemplateRow]) -> str:
-    """The table, columns aligned; a dash where there is no number."""
+    """Return the table with aligned columns; a dash where there is no number."""
     cells = [_HEAD, *(_cells(row) for row in rows)]
     widths = [max(len(line[column]) for line in cells) for column in range(len(_HEAD))]
     return "\n".join("  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip()
@@ -46,7 +46,7 @@ def render_prompt_table(rows: Sequence[TemplateRow]) -> str:
 
 
 def render_prompt_json(rows: Sequence[TemplateRow]) -> list[dict[str, Any]]:
-    """The same as plain JSON, null where there is no number."""
+    """Return the rows as plain JSON, null where there is no number."""
     return [
         {
             "workspace": row.workspace, "attribute": row.attribute, "template": row.template, "prompt": row.prompt,
@@ -78,7 +78,7 @@ _REFERENCES = ("original", "control")
 
 
 def compare_prompts(folders: Sequence[Path], embedded: int) -> list[TemplateRow]:
-    """A row per workspace and template; at most `embedded` pictures of each are compared with one another."""
+    """Return a row per workspace and template; at most `embedded` pictures of each are compared with one another."""
     if embedded < 0:
         raise UserError(f"expected 0 or more pictures to compare, got {embedded}")
     embedding = Embedding()
@@ -109,7 +109,7 @@ def _rows(workspace: Workspace, embedding: Embedding, embedded: int) -> list[Tem
 
 
 def describe_outdated(folders: Sequence[Path]) -> list[str]:
-    """What was found of other pictures than those that lie there now, and the step to repeat."""
+    """Name results that are of other pictures than the present ones, and the step to repeat."""
     return [line for folder in folders for line in _outdated(Workspace(folder))]
 
 
@@ -151,7 +151,7 @@ def _share(outcomes: Sequence[bool]) -> Estimate:
 
 
 def _diversity(workspace: Workspace, members: Sequence[StoredVariant], embedding: Embedding, most: int) -> Estimate:
-    """Ids are hashes, so the lowest are a draw that does not change from run to run."""
+    """The diversity of the `most` pictures with the lowest ids; ids are hashes, so the sample is random but fixed."""
     chosen = sorted(members, key=lambda stored: stored.variant.id)[:most]
     if not chosen:
         return _NONE

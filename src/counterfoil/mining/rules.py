@@ -1,4 +1,4 @@
-"""The rule that keeps a mined picture: which surrogates must fail on it, and what they must say to its original."""
+"""The rule that keeps a mined picture: which surrogates must fail on it, and what they must answer to its original."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from counterfoil.errors import UserError
 RuleKind: TypeAlias = Literal["all", "at-least", "mean-probability"]
 OriginalRule: TypeAlias = Literal["failing", "all", "none"]
 
-_THRESHOLDS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7)  # of the mean probability, told where a rule keeps nothing
+_THRESHOLDS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7)  # of the mean probability, reported where a rule keeps nothing
 
 
 class AnswerMatrix(NamedTuple):
-    """What models said to the pictures that may be kept, (models, pictures) each."""
+    """The answers of models to the candidates, each (models, pictures)."""
 
     right: NDArray[np.float64]  # 1 right, 0 wrong, NaN not scored
     truth: NDArray[np.float64]  # probability of the true class, NaN where there is none
-    original: NDArray[np.float64]  # the same as `right`, of the picture's unedited original; NaN where there is none
+    original: NDArray[np.float64]  # like `right`, for the picture's unedited original; NaN where there is none
 
     def of(self, models: slice | list[int] | NDArray[np.intp]) -> AnswerMatrix:
-        """What some of the models said."""
+        """The answers of some of the models."""
         return AnswerMatrix(self.right[models], self.truth[models], self.original[models])
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What makes a picture hard enough to keep.
+    """The condition for keeping a picture.
 
-    `original` says where a failure counts: "failing" of a surrogate that has the unedited original right, "all" only
+    `original` says where a failure counts: "failing" where that surrogate has the unedited original right, "all" only
     where all surrogates have it right, "none" everywhere.
     """
 
     kind: RuleKind = "all"
-    least: int = 1  # surrogates that have to fail, for "at-least"
+    least: int = 1  # surrogates that must fail, for "at-least"
     below: float = 0.1  # mean probability of the true class, for "mean-probability"
     original: OriginalRule = "failing"
 
@@ -48,7 +48,7 @@ class Rule:
             raise UserError(f"expected a mean probability above 0 and at most 1, got {self.below:g}")
 
     def check(self, surrogates: int) -> None:
-        """Refuse what so many surrogates cannot fulfil."""
+        """Raise `UserError` where the rule asks for more than this many surrogates can give."""
         if surrogates < 1:
             raise UserError("expected at least one surrogate, got none; give --surrogate embedded:efficientnet-lite0")
         if self.kind == "at-least" and self.least > surrogates:
@@ -66,7 +66,7 @@ class Rule:
         return f"{failure}, whatever was said to the original"
 
     def needed(self, sizes: NDArray[np.intp]) -> NDArray[np.intp]:
-        """How many of so many surrogates have to fail; fewer surrogates than asked for have to fail all."""
+        """How many of this many surrogates must fail; all of them where there are fewer than the rule asks for."""
         return sizes if self.kind == "all" else np.minimum(self.least, sizes)
 
     def _failure(self, surrogates: int) -> str:
@@ -78,7 +78,7 @@ class Rule:
 
 
 def apply_to_groups(said: AnswerMatrix, rule: Rule, groups: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """What each group of surrogates would keep, (groups, pictures); `groups` is (groups, surrogates)."""
+    """Return what each group of surrogates would keep, (groups, pictures); `groups` is (groups, surrogates)."""
     members = groups.astype(np.float64)
     counts = np.ones_like(said.right, bool) if rule.original == "none" else said.original == 1
     if rule.kind == "mean-probability":
@@ -90,13 +90,13 @@ def apply_to_groups(said: AnswerMatrix, rule: Rule, groups: NDArray[np.bool_]) -
 
 
 def apply_rule(said: AnswerMatrix, rule: Rule) -> NDArray[np.bool_]:
-    """What all surrogates together keep, (pictures,)."""
+    """Return what all surrogates together keep, (pictures,)."""
     kept: NDArray[np.bool_] = apply_to_groups(said, rule, np.ones((1, len(said.right)), bool))[0]
     return kept
 
 
 def count_per_setting(said: AnswerMatrix, rule: Rule) -> dict[str, int]:
-    """How many pictures other settings of the rule would keep, the strictest first."""
+    """Count how many pictures other settings of the rule would keep, the strictest first."""
     if rule.kind == "mean-probability":
         milder = [(f"below {t:g}", Rule(rule.kind, below=t, original=rule.original)) for t in _THRESHOLDS]
     else:
@@ -108,7 +108,7 @@ def count_per_setting(said: AnswerMatrix, rule: Rule) -> dict[str, int]:
 def _apply_probability(
     said: AnswerMatrix, rule: Rule, members: NDArray[np.float64], counts: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
-    """Where the mean probability of the true class, over the surrogates that count, lies below the threshold."""
+    """Where the mean probability of the true class, over the surrogates that count, is below the threshold."""
     known = np.isfinite(said.truth) & counts
     total, many = members @ np.where(known, said.truth, 0.0), members @ known
     return np.asarray((total < rule.below * many) & (many > 0))

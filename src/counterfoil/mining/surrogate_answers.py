@@ -1,7 +1,7 @@
 """The answers of surrogates and targets to the pictures of a workspace.
 
-Every model has a run folder of its own below WORKSPACE/mining/run, named by the model, the workspace's pictures and the
-options of loading: a target that is added later is the only one to be asked.
+Every model has its own run folder below WORKSPACE/mining/run, named by the model, the workspace's pictures and the
+options of loading: when a target is added later, only that target is asked.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from counterfoil.store.workspace import Workspace
 from counterfoil.study.predictions import DETAIL_COLUMNS, Predictions
 from counterfoil.types import Skipped, StoredVariant
 
-EXCLUDED_ATTRIBUTES = frozenset({"original", "control", "presence"})  # nothing was changed, or there is nothing to see
+EXCLUDED_ATTRIBUTES = frozenset({"original", "control", "presence"})  # nothing was edited, or the object is absent
 
 
 @dataclass(frozen=True)
 class _Pictures(WorkspaceCollection):
-    """The workspace under a name of its own: moved or renamed, it is the same, and no model is asked twice."""
+    """The workspace under a fixed name, so that no model is asked again after it was moved or renamed."""
 
     @property
     def name(self) -> str:
@@ -41,13 +41,13 @@ class _Pictures(WorkspaceCollection):
 
     @property
     def notes(self) -> Sequence[str]:
-        return ()  # what an earlier mining kept is not of this one
+        return ()  # notes on an earlier mining do not apply to this one
 
 
 class AskedModel(NamedTuple):
-    """A model and where its answers are."""
+    """A model and the place of its answers."""
 
-    name: str  # as it stands in the tables
+    name: str  # as in the tables
     address: str
     digest: str
     table: Predictions
@@ -55,7 +55,7 @@ class AskedModel(NamedTuple):
 
 @dataclass(frozen=True)
 class SurrogateAnswers:
-    """What every model said, the surrogates' answers first; a candidate is a picture that may be kept."""
+    """The answers of every model, the surrogates first; a candidate is a picture that may be kept."""
 
     workspace: Workspace
     models: tuple[AskedModel, ...]
@@ -69,14 +69,14 @@ class SurrogateAnswers:
 
     @cached_property
     def originals(self) -> dict[str, StoredVariant]:
-        """The unedited picture of each photo, where there is one."""
+        """The unedited picture of each photo that has one."""
         photos = {e.variant.sample_id for e in self.candidates if e.variant.sample_id}
         originals = [e for e in self.workspace.pictures if e.variant.attribute == "original"]
         return {e.variant.sample_id: e for e in originals if e.variant.sample_id in photos}
 
     @cached_property
     def samples(self) -> tuple[tuple[str, ...], NDArray[np.intp]]:
-        """The photos that candidates are of, and which of them each candidate is of."""
+        """The photos of the candidates, and the position of each candidate's photo among them."""
         return encode_labels(e.variant.sample_id or e.variant.id for e in self.candidates)
 
     @property
@@ -86,13 +86,13 @@ class SurrogateAnswers:
 
     @cached_property
     def said(self) -> AnswerMatrix:
-        """Right, probability of the truth, right on the original; (models, candidates)."""
+        """Right, probability of the true class, right on the original; (models, candidates)."""
         rows = [self._said_by(model) for model in self.models]
         return AnswerMatrix(*(np.stack(parts) for parts in zip(*rows, strict=True)))
 
     @cached_property
     def answers(self) -> NDArray[np.intp]:
-        """The class each model names first, as a position in a common list; -1 where there is none."""
+        """The class that each model names first, as a position in a common list; -1 where there is none."""
         tables = [model.table.columns(["variant_id", "rank_1"]) for model in self.models]
         words = [dict(zip(table["variant_id"], table["rank_1"], strict=True)) for table in tables]
         texts = [[word.get(e.variant.id, "") for e in self.candidates] for word in words]
@@ -100,7 +100,7 @@ class SurrogateAnswers:
         return codes.reshape(len(self.models), -1) - 1
 
     def _said_by(self, model: AskedModel) -> tuple[NDArray[np.float64], ...]:
-        table = model.table.columns(DETAIL_COLUMNS)  # what the page needs later too, in one reading
+        table = model.table.columns(DETAIL_COLUMNS)  # includes what the page needs later, so that the file is read once
         scored = table["outcome"] == "scored"
         right = np.where(scored, np.asarray(table["correct"], np.float64), np.nan)
         truth = np.where(scored, np.asarray(table["true_score"], np.float64), np.nan)
@@ -115,7 +115,7 @@ class SurrogateAnswers:
 
 
 def ask_models(job: MiningConfig, before: Callable[[ExecutionPlan], None] | None = None) -> SurrogateAnswers:
-    """Show the workspace to every model that has not seen it yet."""
+    """Show the workspace to every model that has not been asked yet."""
     workspace = Workspace(job.workspace)
     if all(stored.variant.attribute in EXCLUDED_ATTRIBUTES for stored in workspace.pictures):
         raise UserError(f"expected edited pictures in '{workspace.folder}', got originals and controls alone")
@@ -155,7 +155,7 @@ def _model(address: str, result: Result) -> AskedModel:
 
 
 def _refuse_the_same_weights(surrogates: Sequence[AskedModel], targets: Sequence[AskedModel]) -> None:
-    """Another address does not make another model, nor a second vote; a Python file's digest may cover several."""
+    """Raise `UserError` where a model repeats a surrogate's weights; Python files may hold several and are exempt."""
     chose: dict[str, str] = {}
     for model in (model for model in (*surrogates, *targets) if not model.address.startswith("python:")):
         if model.digest in chose:

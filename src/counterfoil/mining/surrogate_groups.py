@@ -1,4 +1,4 @@
-"""What groups of surrogates would have chosen: curves by their number, and selection bias with one left out."""
+"""The selections of groups of surrogates: curves by group size, and selection bias by leaving one out."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from counterfoil.statistics.photo_shares import (
     sum_shares,
 )
 
-MOST_SURROGATES_FOR_ALL = 12  # 4,095 groups; past this a sample of each size is drawn
-_SAMPLED = 100  # groups of a size
+MOST_SURROGATES_FOR_ALL = 12  # 4,095 groups; with more, a sample of each size is drawn
+_SAMPLED = 100  # groups per size
 
 
 def list_subsets(surrogates: int, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Every non-empty group as a row, (groups, surrogates), small ones first; sampled past twelve surrogates."""
+    """Return all non-empty groups as rows, (groups, surrogates), small ones first; sampled above twelve surrogates."""
     rows = [row for size in range(1, surrogates + 1) for row in _subsets_of_size(surrogates, size, rng)]
     masks = np.zeros((len(rows), surrogates), bool)
     for mask, row in zip(masks, rows, strict=True):
@@ -53,33 +53,33 @@ def _subsets_of_size(surrogates: int, size: int, rng: np.random.Generator) -> li
 
 
 class Bias(NamedTuple):
-    """Accuracies on what all and on what the others chose, of a surrogate and of the targets on average."""
+    """Accuracies on the selection of all and of the others, for a surrogate and for the targets on average."""
 
     of_all: PhotoShare
     of_others: PhotoShare
-    targets_of_all: PhotoShare  # over the targets that answered both choices; NaN where there is none
+    targets_of_all: PhotoShare  # over the targets that answered both selections; NaN where there is none
     targets_of_others: PhotoShare
     pictures_of_others: int
 
     @property
     def bias(self) -> float:
-        """Others minus all."""
+        """Accuracy on the others' selection minus that on everyone's."""
         return self.of_others.value - self.of_all.value
 
     @property
     def adjusted(self) -> float:
-        """The bias less what targets lose from the others' choice to the whole; NaN without targets."""
+        """The bias minus what targets lose between the two selections; NaN without targets."""
         return self.bias - (self.targets_of_others.value - self.targets_of_all.value)
 
 
 def leave_one_out(said: AnswerMatrix, rule: Rule) -> NDArray[np.bool_]:
-    """What is kept by all and, row by row after that, by all but one, (1 + surrogates, pictures)."""
+    """Return what all keep and, in the rows after that, what all but one keep, (1 + surrogates, pictures)."""
     groups = np.vstack([np.ones((1, len(said.right)), bool), ~np.eye(len(said.right), dtype=bool)])
     return apply_to_groups(said, rule, groups)
 
 
 def cross_fit_bias(said: AnswerMatrix, surrogates: int, rule: Rule, photos: PhotoCounts) -> list[Bias]:
-    """The bias of every surrogate, whose answers stand first; there must be two at least, since the others choose."""
+    """Estimate the bias of every surrogate (their answers come first); at least two are needed."""
     chosen, targets = said.of(slice(0, surrogates)), said.of(slice(surrogates, None))
     whole, *without = leave_one_out(chosen, rule)
     return [
@@ -100,7 +100,7 @@ def _accuracy(right: NDArray[np.float64], kept: NDArray[np.bool_], photos: Photo
 def _target_accuracies(
     targets: AnswerMatrix, whole: NDArray[np.bool_], others: NDArray[np.bool_], photos: PhotoCounts
 ) -> tuple[PhotoShare, PhotoShare]:
-    """The targets' mean accuracies on both choices; the same targets on both sides, or they could not be compared."""
+    """The mean accuracies of the targets on both selections, over the same targets."""
     answered = np.isfinite(targets.right)
     both = (answered & whole).any(axis=1) & (answered & others).any(axis=1)
     right, among = targets.right[both] == 1, answered[both]
@@ -110,11 +110,11 @@ def _target_accuracies(
     return of_all, of_others
 
 
-_BLOCK = 64  # groups of surrogates looked at together
+_BLOCK = 64  # groups of surrogates processed together
 
 
 class CurveRow(NamedTuple):
-    """One model's answers to what groups of one size chose; a group that a surrogate is in is not asked about it."""
+    """One model's answers to the selections of groups of one size; groups that contain the model are excluded."""
 
     size: int  # surrogates in a group
     groups: int  # that kept a picture which the model answered
@@ -128,7 +128,7 @@ class CurveRow(NamedTuple):
 def trace_curves(
     said: AnswerMatrix, rule: Rule, groups: NDArray[np.bool_], photos: PhotoCounts
 ) -> list[list[CurveRow]]:
-    """For every model a row per size of group; the first models are the surrogates, each seen where it had no say.
+    """Return a row per group size for every model; the surrogates come first, each over groups without it.
 
     `groups` is (groups, surrogates), `said` all models' answers, the surrogates' first.
     """
@@ -143,10 +143,10 @@ def trace_curves(
 def _shares_of_size(
     said: AnswerMatrix, rule: Rule, groups: NDArray[np.bool_], photos: PhotoCounts
 ) -> list[tuple[ShareSum, ShareSum] | None]:
-    """Accuracy and transfer of every model, added up block by block; None of a surrogate that is in every group."""
+    """Accuracy and transfer of every model, summed block by block; None for a surrogate that is in every group."""
     surrogates = said.of(slice(0, groups.shape[1]))
     shares: list[tuple[ShareSum, ShareSum] | None] = [None] * len(said.right)
-    for start in range(0, len(groups), _BLOCK):  # the counts of all groups at once would fill the memory
+    for start in range(0, len(groups), _BLOCK):  # the counts of all groups at once would not fit in memory
         own = groups[start : start + _BLOCK]
         kept = apply_to_groups(surrogates, rule, own)
         for place, before in enumerate(shares):
@@ -175,12 +175,12 @@ _SEED = 0  # of sampled groups: the same answers give the same page
 
 
 def list_groups(picked: MinedAnswers) -> NDArray[np.bool_]:
-    """The groups of surrogates that are looked at."""
+    """Return the groups of surrogates to evaluate."""
     return list_subsets(picked.asked.surrogates, np.random.default_rng(_SEED))
 
 
 def estimate_curves(picked: MinedAnswers, groups: NDArray[np.bool_]) -> list[Curve]:
-    """A curve for every target, and for every surrogate over the groups that it is not in."""
+    """Estimate a curve for every target, and for every surrogate over the groups without it."""
     rows = trace_curves(picked.said, _group_rule(picked), groups, picked.photos)
     curves = []
     for place, (model, points) in enumerate(zip(picked.asked.models, rows, strict=True)):
@@ -191,7 +191,7 @@ def estimate_curves(picked: MinedAnswers, groups: NDArray[np.bool_]) -> list[Cur
 
 
 def estimate_size_yields(picked: MinedAnswers, groups: NDArray[np.bool_]) -> list[SizeYield]:
-    """What share of the candidates groups of each size keep."""
+    """Estimate the share of the candidates that groups of each size keep."""
     surrogates = picked.said.of(slice(0, picked.asked.surrogates))
     rule = _group_rule(picked)
     starts = range(0, len(groups), _BLOCK)
@@ -205,7 +205,7 @@ def estimate_size_yields(picked: MinedAnswers, groups: NDArray[np.bool_]) -> lis
 
 
 def estimate_biases(picked: MinedAnswers) -> list[SelectionBias]:
-    """The selection bias of every surrogate; none where one chose alone, since no other can take its place."""
+    """Estimate the selection bias of every surrogate; empty where there is only one."""
     if picked.asked.surrogates < 2:
         return []
     biases = cross_fit_bias(picked.said, picked.asked.surrogates, picked.choice.rule, picked.photos)
@@ -213,7 +213,7 @@ def estimate_biases(picked: MinedAnswers) -> list[SelectionBias]:
 
 
 def _group_rule(picked: MinedAnswers) -> Rule:
-    """A group chooses what all of it fail on, whatever number the rule asks of all surrogates: more, never milder."""
+    """The rule within a group: all of its members must fail, whatever number the rule asks of all surrogates."""
     rule = picked.choice.rule
     return rule if rule.kind == "mean-probability" else replace(rule, kind="all")
 
@@ -233,7 +233,7 @@ def _bias(picked: MinedAnswers, place: int, row: Bias) -> SelectionBias:
 
 
 def _by_construction(picked: MinedAnswers) -> bool:
-    """Whether every surrogate has to fail, so that none can be right on what all chose."""
+    """Whether every surrogate must fail, so that none can be right on what all selected."""
     rule, surrogates = picked.choice.rule, picked.asked.surrogates
     return rule.kind != "mean-probability" and int(rule.needed(np.array(surrogates))) == surrogates
 

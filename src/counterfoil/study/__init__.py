@@ -1,1 +1,1 @@
-"""A finished run read back, each table once."""
+"""Finished runs read back; each table is read once."""

@@ -21,11 +21,11 @@ _COMPARED_FIELDS = {
     "recipe_digest": "recipe",
     "seed": "seed",
     "scoring": "label scoring",
-}  # what must agree in the records, and what people call it
+}  # fields of the records that must agree, with readable names
 
 
 def check_comparable(runs: Sequence[_NamedRun]) -> None:
-    """Refuse runs whose numbers cannot be compared, with the difference named."""
+    """Raise `UserError`, with the difference named, where the runs' numbers cannot be compared."""
     manifest_of = cache(_manifest)  # the first run's is compared with every other
     for later in runs[1:]:
         difference = next(_differences(runs[0], later, manifest_of), None)
@@ -54,7 +54,7 @@ def _describe_field(key: str, record: Mapping[str, Any]) -> str:
 
 
 def _manifest(folder: str) -> _Pictures:
-    """The pictures of a run: by photo its digest and label, by variant the hash of its pixels."""
+    """The pictures of a run: digest and label by photo, hash of the pixels by variant."""
     table = read_table(Path(folder) / "variants.parquet", ["id", "sample_id", "sample_digest", "label", "sha256"])
     return {
         "digest": dict(zip(table["sample_id"], table["sample_digest"], strict=True)),
@@ -89,7 +89,7 @@ def _name_differences(what: str, first: Mapping[str, Any], second: Mapping[str, 
 
 
 def _refuse_changed_models(first: _NamedRun, second: _NamedRun) -> None:
-    """Refuse two networks under one name: their answers would share a row of the table."""
+    """Raise `UserError` for two networks under one name: their answers would share a row of the table."""
     for model in first[1].models:
         if model not in second[1].models:
             continue

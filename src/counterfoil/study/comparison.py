@@ -1,4 +1,4 @@
-"""Two models of one run or of two, compared photo by photo."""
+"""Comparison of two models, of one run or of two, photo by photo."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from counterfoil.study.runs import Study, find_surrogates, open_runs
 
 @dataclass(frozen=True, kw_only=True)
 class RunComparison:
-    """How far two models lie apart; every difference is the first minus the second."""
+    """The differences between two models, each the first minus the second."""
 
     first: str
     second: str
     accuracy: Contrast  # on the unedited photos, in percent; where there are none, on all pictures
     attributes: Sequence[Contrast]  # all edits and levels of an attribute together
     levels: Sequence[Contrast]  # edit by edit and level by level
-    kind: Literal["drops", "accuracies"] = "drops"  # what is compared: accuracies where no original stands beside
-    surrogates: tuple[str, ...] = ()  # of the two, those that chose the pictures
+    kind: Literal["drops", "accuracies"] = "drops"  # accuracies where there are no originals
+    surrogates: tuple[str, ...] = ()  # which of the two selected the pictures
 
 
 def compare_runs(
     folders: tuple[Path, Path], *, names: Sequence[str] = (), first: str | None = None, second: str | None = None
 ) -> RunComparison:
-    """Compare a model of one run with a model of another, or of the same; both must be over the same pictures."""
+    """Compare a model of one run with a model of another or the same; both runs must be over the same pictures."""
     same = folders[0].resolve() == folders[1].resolve()
     study = open_runs(folders[:1] if same else folders, () if same else names)
     models = _choose_model(study, 0, first, "--first"), _choose_model(study, -1, second, "--second")

@@ -1,4 +1,4 @@
-"""How sure the models of a study are, and where in the picture they are right."""
+"""Confidence of a study's models, and accuracy by the object's position in the picture."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from counterfoil.types import Attribute
 
 @dataclass(frozen=True)
 class Reliability:
-    """How right one model is where it is so sure, on the unedited photos and after the edits."""
+    """Accuracy of one model by confidence, on the unedited photos and after the edits."""
 
     model: str
-    before: Sequence[ReliabilityPoint]  # empty where no originals stand beside the pictures
+    before: Sequence[ReliabilityPoint]  # empty where there are no originals
     after: Sequence[ReliabilityPoint]
 
 
 @dataclass(frozen=True)
 class Confidences:
-    """What the answers' confidences show; empty where the models give none."""
+    """Results from the confidences; empty where the models give none."""
 
     curves: Sequence[Reliability] = ()
     changes: Sequence[ConfidenceChange] = ()
@@ -46,7 +46,7 @@ PictureKind: TypeAlias = Literal["moved", "unedited"]
 
 
 class ModelPositionMap(NamedTuple):
-    """Where one model is right: objects that were moved there, or that stood there in the unedited photos."""
+    """Accuracy of one model by position: of objects moved there, or standing there in the unedited photos."""
 
     model: str
     kind: PictureKind
@@ -54,14 +54,14 @@ class ModelPositionMap(NamedTuple):
 
 
 _MOST_MODELS = 12  # whose curves and maps are drawn
-_FEWEST_ANSWERS = 50  # behind a curve: five parts of ten
+_FEWEST_ANSWERS = 50  # for a curve: five bins of ten
 _SEED = 0  # of the resampled intervals: the same answers give the same page
-_COARSE, _FINE, _PICTURES_FOR_FINE = 3, 5, 500  # parts of a map each way
+_COARSE, _FINE, _PICTURES_FOR_FINE = 3, 5, 500  # cells of a map per axis
 _MAPPED: tuple[tuple[PictureKind, Attribute], ...] = (("moved", "position"), ("unedited", "original"))
 
 
 def measure_confidences(details: Details) -> Confidences:
-    """Curves, changes by attribute and margins; nothing where the models say no confidence."""
+    """Return curves, changes by attribute and margins; empty where the models give no confidence."""
     curves = [_reliability(details, model) for model in details.answers.models[:_MOST_MODELS]]
     curves = [curve for curve in curves if sum(point.n for point in curve.after) >= _FEWEST_ANSWERS]
     if not curves or not details.answers.conditions_of({"original"}).any():
@@ -78,7 +78,7 @@ def measure_confidences(details: Details) -> Confidences:
 def _reliability(details: Details, model: str) -> Reliability:
     attributes = {condition.attribute for condition in details.answers.conditions}
     edited = attributes - NO_ATTRIBUTE
-    if not edited:  # a collection of nothing but unedited pictures
+    if not edited:  # a collection of unedited pictures only
         return Reliability(model, [], reliability_curve(details, model, attributes))
     before = reliability_curve(details, model, {"original"})
     enough = sum(point.n for point in before) >= _FEWEST_ANSWERS
@@ -86,7 +86,7 @@ def _reliability(details: Details, model: str) -> Reliability:
 
 
 def position_maps(details: Details) -> list[ModelPositionMap]:
-    """Where each model is right: for objects moved by an edit, and for those of the unedited photos."""
+    """Return each model's accuracy by position: for objects moved by an edit, and for those of the unedited photos."""
     return [
         ModelPositionMap(model, kind, position_map(only, model, cells=_cells(only, model)))
         for kind, attribute in _MAPPED

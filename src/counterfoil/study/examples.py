@@ -1,4 +1,4 @@
-"""The examples of a report: pictures on which models flipped or held, chosen at random but always the same."""
+"""The examples of a report: pictures on which models flipped or held, chosen at random with a fixed order."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from counterfoil.types import Attribute, Variant
 ThumbnailReader: TypeAlias = Callable[[Variant, str], "bytes | None"]  # a variant and the hash of its pixels, to a JPEG
 
 POOL = 72  # pictures of an attribute from which those shown are chosen
-FEW_PHOTOS = 12  # of a trial: with so few, each of them is shown
-_MOST_CANDIDATES = 20_000  # rows from which unpaired examples are chosen, spread over all of them
+FEW_PHOTOS = 12  # of a small trial: up to this number, every photo is shown
+_MOST_CANDIDATES = 20_000  # rows that unpaired examples are chosen from, spread over all of them
 
 
 @dataclass(frozen=True)
 class ModelAnswer:
-    """What one model answered before and after an edit; labels and confidences in 0..1."""
+    """One model's answer before and after an edit: labels, and confidences in 0..1."""
 
     model: str
     before: str
@@ -44,7 +44,7 @@ class ModelAnswer:
 
 @dataclass(frozen=True)
 class Example:
-    """One photo before and after one edit, with small pictures of both where they are at hand."""
+    """One photo before and after one edit, with thumbnails of both where available."""
 
     attribute: Attribute
     edit: str
@@ -54,7 +54,7 @@ class Example:
     original: bytes | None  # JPEG
     edited: bytes | None
     replies: tuple[ModelAnswer, ...]
-    paired: bool = True  # False for a picture of a collection that has no original: there is nothing before
+    paired: bool = True  # False for a picture of a collection without an original
 
 
 class PictureKey(NamedTuple):
@@ -66,7 +66,7 @@ class PictureKey(NamedTuple):
 
 
 class _Budget(NamedTuple):
-    """How many pictures may be shown: every one has to be made again, about a tenth of a second each."""
+    """How many pictures may be shown: each has to be made again, about a tenth of a second each."""
 
     most: int
     each: int  # of one attribute
@@ -77,7 +77,7 @@ _WRONG, _RIGHT = _Budget(60, 18), _Budget(16, 4)
 
 
 def choose_examples(study: Study, thumbnail: ThumbnailReader) -> Iterator[Example]:
-    """Pictures with their originals and what every model said of both, attributes in turn."""
+    """Yield pictures with their originals and every model's answers to both, attributes in turn."""
     answers = study.answers
     shown: Counter[str] = Counter()
     keys = _take_in_turn(_flipped(answers), _FLIPPED, shown)
@@ -100,7 +100,7 @@ def choose_examples(study: Study, thumbnail: ThumbnailReader) -> Iterator[Exampl
 
 
 def choose_unpaired_examples(study: Study, thumbnail: ThumbnailReader) -> Iterator[Example]:
-    """Pictures of a collection without originals, with what every model said of them, attributes in turn."""
+    """Yield pictures of a collection without originals, with every model's answers, attributes in turn."""
     answers = study.answers
     failed = np.isin(answers.picture, answers.picture[answers.scored & ~answers.correct])  # for some model
     shown: Counter[str] = Counter()
@@ -125,12 +125,12 @@ def picture_key(variant: Variant) -> PictureKey:
 
 
 def example_rank(key: PictureKey) -> bytes:
-    """The order in which pictures are chosen: random, but the same in every report and for every model."""
+    """Sort key of the pictures: random, but the same in every report and for every model."""
     return hashlib.sha256("\0".join((key.sample_id, *key.condition, str(key.replicate))).encode()).digest()
 
 
 def flips_per_model(models: int) -> int:
-    """How many flips of an attribute each of so many models brings into the pool."""
+    """How many flips per attribute each of this many models adds to the pool."""
     return max(8, POOL // models)
 
 
@@ -156,7 +156,7 @@ def _held(answers: Answers) -> list[PictureKey]:
 
 
 def _others(answers: Answers, shown: Counter[str]) -> list[PictureKey]:
-    """Where photos are few, pictures of those not shown yet: models were wrong on them from the beginning."""
+    """Where photos are few, pictures of those not shown yet: models were wrong on their originals."""
     if len(answers.samples) > FEW_PHOTOS:
         return []
     originals = answers.scored & answers.conditions_of({"original"})[answers.condition]
@@ -166,13 +166,13 @@ def _others(answers: Answers, shown: Counter[str]) -> list[PictureKey]:
 
 
 def _spread_out(answers: Answers, chosen: NDArray[np.bool_]) -> list[PictureKey]:
-    """A few pictures of each attribute; of very many rows only every so many-th takes part."""
+    """A few pictures of each attribute; very many rows are thinned out evenly."""
     rows = np.flatnonzero(chosen)
     return _first_of_attributes(_keys(answers, rows[:: 1 + len(rows) // _MOST_CANDIDATES]), POOL)
 
 
 def _take_in_turn(keys: Iterable[PictureKey], budget: _Budget, shown: Counter[str]) -> list[PictureKey]:
-    """Every attribute in turn, so that none crowds out another; photos that `shown` counts least come first."""
+    """Take from every attribute in turn; photos that `shown` counts least come first."""
     groups = _by_attribute(keys)
     chosen: list[PictureKey] = []
     for _ in range(budget.each):
@@ -208,25 +208,25 @@ def _keys(answers: Answers, rows: NDArray[Any]) -> list[PictureKey]:
 
 
 def _right_before(answers: Answers) -> NDArray[np.bool_]:
-    """Of each row whether its model is right on the unedited photo."""
+    """For each row, whether its model is right on the unedited photo."""
     return np.asarray((answers.original_rates == 1.0)[answers.model, answers.sample], bool)
 
 
 def _is_failure(answers: Answers) -> NDArray[np.bool_]:
-    """Of each row whether a wrong answer to it is a failure: the object is there, and was edited."""
+    """For each row, whether a wrong answer to it is a failure: the object is present and was edited."""
     return ~answers.conditions_of(NO_FAILURE)[answers.condition]
 
 
 def _first_answers(
     study: Study, variants: Mapping[PictureKey, tuple[Variant, str]]
 ) -> dict[str, dict[str, tuple[str, float]]]:
-    """Of each model the first answers to these variants, with their confidence."""
+    """Each model's first answers to these variants, with their confidence."""
     wanted = {variant.id for variant, _ in variants.values()}
     return {model: table.first_answers(wanted) for model, table in study.predictions.items()}
 
 
 def _read_variants(table: Mapping[str, NDArray[Any]], wanted: set[PictureKey]) -> dict[PictureKey, tuple[Variant, str]]:
-    """The manifest's lines of these pictures, and the hashes of their pixels."""
+    """The manifest's rows of these pictures, and the hashes of their pixels."""
     columns = (table[name] for name in ("sample_id", "attribute", "edit", "level", "replicate"))
     rows = [
         row

@@ -1,4 +1,4 @@
-"""The systematic part of a study's failures: confusions, donors, classes, photos, errors that models share."""
+"""Systematic failures of a study: confusions, background donors, classes, photos, errors that models share."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from counterfoil.types import Attribute
 
 
 class ModelConfusion(NamedTuple):
-    """A confusion that an attribute's edits create in one model more often than chance would."""
+    """A confusion that an attribute's edits cause in one model more often than chance."""
 
     model: str
     attribute: Attribute
@@ -37,7 +37,7 @@ class ModelConfusion(NamedTuple):
 
 
 class ModelClass(NamedTuple):
-    """A class that edits break most in one model."""
+    """A class on which edits cause the most failures of one model."""
 
     model: str
     broken: ClassDrop
@@ -45,7 +45,7 @@ class ModelClass(NamedTuple):
 
 @dataclass(frozen=True)
 class FailureModes:
-    """The systematic part of the failures; what was not found or rests on too little is left out."""
+    """Systematic failures; what was not found or has too little data is left out."""
 
     confusions: Sequence[ModelConfusion] = ()
     donors: Sequence[DonorConfusion] = ()
@@ -67,7 +67,7 @@ _SEED = 0  # of the resampled intervals: the same answers give the same page
 
 
 def find_failure_modes(study: Study) -> FailureModes:
-    """Confusions, broken classes and photos, failures that models share, and how small an object may be."""
+    """Find confusions, classes and photos that fail most, failures that models share, and object-size thresholds."""
     details, models = study.details, list(study.predictions)
     if not len(details.answers.samples):
         return FailureModes()

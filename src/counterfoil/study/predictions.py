@@ -1,6 +1,6 @@
 """The table of one model's predictions, read once; answers and details of several models from such tables.
 
-A text column is an array of texts, or a pair (words, codes) as a dictionary-coded file holds it: that is 10x faster.
+A text column is an array of texts, or a pair (words, codes) as in a dictionary-coded file, which is 10x faster.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ Tables: TypeAlias = Mapping[str, Mapping[str, Any]]  # by model, then by column
 
 @dataclass(frozen=True)
 class Predictions:
-    """One model's table of answers; a column is read when it is first asked for, and kept."""
+    """One model's table of answers; a column is read on first use, and kept."""
 
     path: Path
     _columns: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False, compare=False)
 
     def columns(self, names: Sequence[str]) -> dict[str, NDArray[Any]]:
-        """These columns; those that were not read yet are read together."""
+        """Return these columns; those not read yet are read together."""
         missing = [name for name in names if name not in self._columns]
         if missing:
             self._columns.update(read_table(self.path, missing))
@@ -45,19 +45,19 @@ class Predictions:
 
     @cached_property
     def top5_correct(self) -> NDArray[np.bool_]:
-        """Of each answer whether the true label is among the five best."""
+        """For each answer, whether the true label is among the five best."""
         table = self.columns(["label", *_RANK_COLUMNS])
         matches = [np.asarray(table[rank] == table["label"], bool) for rank in _RANK_COLUMNS]
         return np.asarray(np.logical_or.reduce(matches), bool)
 
     @cached_property
     def ranks_five(self) -> bool:
-        """Whether the model ever ranks five answers: one that says one alone, or knows but four classes, does not."""
+        """Whether the model ever ranks five answers; one with a single answer, or with fewer classes, does not."""
         return any(self.columns(_RANK_COLUMNS[-1:])[_RANK_COLUMNS[-1]])
 
     @cached_property
     def outcomes(self) -> dict[str, int]:
-        """How often an answer ended otherwise than scored, by outcome."""
+        """The number of answers that were not scored, by outcome."""
         outcomes = Counter(self.columns(["outcome"])["outcome"])
         return {name: times for name, times in outcomes.items() if name != "scored"}
 
@@ -67,7 +67,7 @@ class Predictions:
         return {label for column in self.columns(["label", "rank_1"]).values() for label in set(column)} - {""}
 
     def first_answers(self, wanted: set[str]) -> dict[str, tuple[str, float]]:
-        """The first answer and its confidence, of the wanted variants that were scored."""
+        """The first answer and its confidence, for the wanted variants that were scored."""
         table = self.columns(["variant_id", "outcome", "rank_1", "score_1"])
         return {
             name: (table["rank_1"][row], float(table["score_1"][row]))
@@ -77,7 +77,7 @@ class Predictions:
 
 
 def answers_from_tables(tables: Tables) -> Answers:
-    """Prediction tables, by model, as answers; conditions come in the order of first appearance."""
+    """Convert prediction tables, by model, to answers; conditions are in the order of first appearance."""
     if not tables:
         raise UserError("expected the predictions of one model at least, got none")
     conditions, condition = _conditions(tables)
@@ -103,7 +103,7 @@ def details_from_tables(
     donors: Mapping[str, str] | None = None,
     centres: Mapping[str, tuple[float, float]] | None = None,
 ) -> Details:
-    """Prediction tables, by model, with labels and scores; donors' classes and objects' centres by variant id."""
+    """Convert prediction tables, by model, to labels and scores; donors' classes and objects' centres by variant id."""
     answers = answers_from_tables(tables)
     variants = _text(tables, "variant_id")
     donor_labels = _Text(tuple((donors or {}).get(word, "") for word in variants.words), variants.codes)
@@ -135,7 +135,7 @@ def _numbers(tables: Tables, name: str) -> NDArray[Any]:
 
 
 def _text(tables: Tables, name: str) -> _Text:
-    """A column of all tables under one coding, words in the order of first appearance in their dictionaries."""
+    """A column of all tables under one coding, words in the order of first appearance."""
     places: dict[str, int] = {}
     parts = []
     for table in tables.values():
@@ -147,7 +147,7 @@ def _text(tables: Tables, name: str) -> _Text:
 
 
 def _labels(columns: Sequence[_Text]) -> tuple[tuple[str, ...], list[NDArray[np.intp]]]:
-    """The labels that occur, sorted, and each column's positions among them; the empty text is no label."""
+    """The labels that occur, sorted, and each column's positions among them; the empty text is not a label."""
     known = sorted({word for column in columns for word in column.words} - {""})
     places = {"": NO_LABEL, **{word: place for place, word in enumerate(known)}}
     return tuple(known), [

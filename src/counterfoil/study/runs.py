@@ -35,9 +35,9 @@ from counterfoil.types import Attribute, Drop, Run, Skipped
 DropKey: TypeAlias = tuple[str, str, str]  # model, edit and level: a row of the table of drops
 Value = TypeVar("Value")
 
-MOST_PHOTOS_FOR_POWER = 500  # with more, exact power takes long, and the intervals tell as much
+MOST_PHOTOS_FOR_POWER = 500  # with more, exact power is slow, and the intervals tell as much
 MAPPED_ATTRIBUTES: frozenset[Attribute] = frozenset({"position", "original"})  # whose object centres are read
-_MOST_MODELS_IN_PAIRS = 12  # past this, pairs are so many that nobody reads them; the letters of ties remain
+_MOST_MODELS_IN_PAIRS = 12  # with more, there are too many pairs to read; the letters of ties remain
 _UNKNOWN = Estimate(math.nan, math.nan, math.nan, 0)
 _SHARED_DIGEST = "python:"  # the digest is of the whole file, which may hold several models
 
@@ -69,12 +69,12 @@ class Study:
 
     @property
     def files(self) -> dict[str, Path]:
-        """Where the answers of each model are."""
+        """The file of each model's answers."""
         return {model: table.path for model, table in self.predictions.items()}
 
     @cached_property
     def manifest(self) -> Mapping[str, NDArray[Any]]:
-        """What the pictures are, the columns of `variants.parquet`; of several runs the first, since all are alike."""
+        """The columns of `variants.parquet`; of several runs the first, since all are alike."""
         return read_table(self.folders[0] / "variants.parquet")
 
     @cached_property
@@ -84,7 +84,7 @@ class Study:
 
     @cached_property
     def details(self) -> Details:
-        """The answers with their labels and confidences, the donors' classes, and where the objects are."""
+        """The answers with their labels and confidences, the donors' classes, and the objects' centres."""
         return details_from_tables(
             {model: table.columns(DETAIL_COLUMNS) for model, table in self.predictions.items()},
             donors=self._donor_classes(),
@@ -103,22 +103,22 @@ class Study:
 
     @cached_property
     def drops(self) -> list[Drop]:
-        """What each edit costs each model; empty where no picture has its original beside it."""
+        """The drop of each model under each edit; empty where there are no originals."""
         return measure_drops(self.answers) if self.has_originals else []
 
     @cached_property
     def attribute_drops(self) -> list[Drop]:
-        """What each attribute costs each model, all of its edits and levels together."""
+        """The drop of each model for each attribute, all edits and levels together."""
         return measure_drops(pool_by_attribute(self.answers)) if self.has_originals else []
 
     @cached_property
     def top5_drops(self) -> list[Drop]:
-        """The table of drops with an answer right where the true label is among the five best."""
+        """The table of drops by top-5 accuracy."""
         return measure_drops(replace(self.answers, correct=self.top5_correct)) if self.has_originals else []
 
     @cached_property
     def detectable_drops(self) -> dict[DropKey, float]:
-        """The smallest drop that each row likely would have shown; empty where there are many photos."""
+        """The smallest drop that each row would likely have detected; empty where there are many photos."""
         if len(self.answers.samples) > MOST_PHOTOS_FOR_POWER or not self.has_originals:
             return {}
         return {
@@ -129,12 +129,12 @@ class Study:
 
     @cached_property
     def accuracies(self) -> list[GroupAccuracy]:
-        """How often each model is right on a collection's pictures, together and by kind."""
+        """The accuracy of each model on a collection's pictures, overall and by kind."""
         if not self.run.collection or not len(self.answers.samples):
             return []
         rows = group_accuracies(self.answers, self.top5_correct)
         if {condition.attribute for condition in self.answers.conditions} == {"original"}:
-            # Nothing but unedited pictures: their own rows would say the same as those of all pictures.
+            # Only unedited pictures: their own rows would repeat those of all pictures.
             rows = [row for row in rows if row.overall]
         ranked = {model for model, table in self.predictions.items() if table.ranks_five}
         return [row if row.model in ranked else row._replace(top5=_UNKNOWN) for row in rows]
@@ -156,13 +156,13 @@ class Study:
 
     @cached_property
     def contrasts(self) -> list[Contrast]:
-        """How far every two models lie apart under each edit and level; adjusted over all of them together."""
+        """The difference of every two models under each edit and level; adjusted over all of them together."""
         few = len(self.predictions) <= _MOST_MODELS_IN_PAIRS and self.has_originals
         pairs = itertools.combinations(self.predictions, 2) if few else ()
         return adjust_contrasts([row for pair in pairs for row in compare_drops(self.answers, *pair)])
 
     def select_model(self, model: str | None) -> Study:
-        """The same with one model, or with all where none is named."""
+        """Return the study with one model, or with all where none is named."""
         if model is None:
             return self
         if model not in self.predictions:
@@ -170,7 +170,7 @@ class Study:
         return replace(self, predictions={model: self.predictions[model]})
 
     def _donor_classes(self) -> Mapping[str, str]:
-        """The class of the photo that gave its background, by variant."""
+        """The class of the photo that the background is from, by variant."""
         table = self.manifest
         label_of = dict(zip(table["sample_id"], table["label"], strict=True))
         donors = zip(table["id"], table["donor_id"], strict=True)
@@ -178,7 +178,7 @@ class Study:
 
 
 def open_runs(folders: Sequence[str | Path], names: Sequence[str] = ()) -> Study:
-    """Read runs back; several must be over the same pictures, and `names`, one a run, tell equal models apart."""
+    """Read runs back; several must be over the same pictures, and `names`, one per run, tell equal models apart."""
     if names and len(names) != len(folders):
         raise UserError(f"expected one name per run, got {len(names)} names for {len(folders)} runs")
     paths = tuple(Path(folder) for folder in folders)
@@ -190,7 +190,7 @@ def open_runs(folders: Sequence[str | Path], names: Sequence[str] = ()) -> Study
 
 
 def merge_runs(runs: Sequence[Run]) -> Run:
-    """Several runs over the same pictures as one record; where their environments differ, it has both."""
+    """Merge several runs over the same pictures into one record; where their environments differ, it has both."""
     names = dict.fromkeys(name for run in runs for name in run.environment)
     return replace(
         runs[0],
@@ -205,14 +205,14 @@ def merge_runs(runs: Sequence[Run]) -> Run:
 
 
 def find_surrogates(run: Run) -> tuple[str, ...]:
-    """The models of a run that chose its pictures, known by name or by their weights."""
+    """Return the models of a run that selected its pictures, matched by name or by weights."""
     return tuple(model for model in run.models if _is_surrogate(model, run))
 
 
 def _is_surrogate(model: str, run: Run) -> bool:
     digest = run.model_digests.get(model, "")
     for surrogate, weights in run.surrogates.items():
-        # The same address; what stands behind it in brackets says only which columns competed.
+        # The same address; the part in brackets says only which columns competed.
         same_name = model.split(" (")[0] == surrogate.split(" (")[0]
         share_a_file = model.startswith(_SHARED_DIGEST) and surrogate.startswith(_SHARED_DIGEST)
         if same_name or (digest != "" and digest == weights and not share_a_file):
@@ -221,7 +221,7 @@ def _is_surrogate(model: str, run: Run) -> bool:
 
 
 def _read(folder: Path, name: str) -> tuple[Run, dict[str, Path]]:
-    """The record and the tables of one run, its models under the name that was given."""
+    """The record and the tables of one run, its models under the given name."""
     run = read_run(folder)
     new_name = {model: _rename(model, name, len(run.models)) for model in run.models}
     files = {new_name[model]: path for model, path in locate_predictions(folder, run.models).items()}
@@ -243,7 +243,7 @@ def _rename(model: str, name: str, models: int) -> str:
 
 
 def _first_of_each(mappings: Sequence[Mapping[str, Value]]) -> dict[str, Value]:
-    """All entries; of equal names the first run's, which `check_comparable` knows to be the same."""
+    """All entries; of equal names the first run's, which `check_comparable` has found to be the same."""
     entries: dict[str, Value] = {}
     for mapping in mappings:
         entries |= {name: value for name, value in mapping.items() if name not in entries}

@@ -1,9 +1,9 @@
-"""Thumbnails of a report: kept while the pixels are there, read back from a folder, or made again from the photos.
+"""Thumbnails of a report: kept while the pixels are available, read from a folder, or made again from the photos.
 
-Which pictures the report shows is known when every answer is in, but it chooses them from a pool whose size is known
-before: of each attribute the flips and the pictures that held with the lowest ranks. So the lowest ranks seen so far
-are kept, a bounded number. This saves work and decides nothing: a picture that is not here, since another process
-or an earlier session made it, is made once more and gives the same bytes.
+The report's pictures are known only when every answer is in, but they come from a pool of known size: for each
+attribute, the flips and the held pictures with the lowest ranks. So the lowest ranks seen so far are kept, a bounded
+number. This only saves work: a missing picture, made by another process or an earlier session, is made again with the
+same bytes.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ Image: TypeAlias = NDArray[np.uint8]  # (height, width, 3), RGB
 _SIDE = 192  # pixels of the longer side
 _QUALITY = 82
 _MOST_BYTES = 64 << 20  # of JPEGs; a thumbnail has about 6 KB
-_ORIGINALS = 256  # photos whose original is remembered: those being worked on, and some before
+_ORIGINALS = 256  # photos whose original is kept in memory: those in progress, and some before
 
 
 def small_jpeg(image: Image, side: int, quality: int) -> bytes:
-    """The picture as a JPEG whose longer side has at most so many pixels."""
+    """Return the picture as a JPEG whose longer side has at most this many pixels."""
     scale = min(1.0, side / max(image.shape[:2]))
     size = (max(1, round(image.shape[1] * scale)), max(1, round(image.shape[0] * scale)))
     small = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
@@ -47,13 +47,13 @@ def small_jpeg(image: Image, side: int, quality: int) -> bytes:
 
 
 def thumbnail_jpeg(image: Image) -> bytes:
-    """A picture at the size and quality of the page."""
+    """Return a picture at the size and quality of the page."""
     return small_jpeg(image, _SIDE, _QUALITY)
 
 
 @dataclass(frozen=True)
 class ThumbnailCache:
-    """Reads the thumbnails of a report; those that had to be made are written to `keep`, for the next report."""
+    """Reads the thumbnails of a report; newly made ones are written to `keep`, for the next report."""
 
     folders: tuple[Path, ...]
     load: PictureLoader
@@ -61,7 +61,7 @@ class ThumbnailCache:
     ready: Mapping[str, bytes] = field(default_factory=dict, repr=False)  # JPEGs made before, by hash of the pixels
 
     def read(self, variant: Variant, pixels: str) -> bytes | None:
-        """A JPEG of the variant whose pixels have this hash; None where neither it nor its photo is at hand."""
+        """Return a JPEG of the variant whose pixels have this hash; None where neither it nor its photo is at hand."""
         for folder in self.folders:
             path = _path(folder, pixels)
             if path.is_file():
@@ -77,7 +77,7 @@ class ThumbnailCache:
 
 
 class _Group(NamedTuple):
-    """Pictures among which the report chooses."""
+    """Pictures that the report chooses from."""
 
     kind: str
     attribute: str
@@ -91,12 +91,12 @@ class _Original(NamedTuple):
 
 
 class _Kept(NamedTuple):
-    order: int  # the rank, negated: the heap gives up its smallest first
+    order: int  # the rank, negated: the heap pops its smallest first
     jpegs: tuple[tuple[str, bytes], ...]  # by hash of the pixels: the picture, and its original
 
 
 class ThumbnailCandidates:
-    """Takes every picture with its answers and keeps a bounded choice of thumbnails; threads may add at once."""
+    """Collects a bounded choice of thumbnails from all pictures and answers; thread-safe."""
 
     def __init__(self, models: Sequence[str], photos: int) -> None:
         self._models = tuple(models)
@@ -109,15 +109,15 @@ class ThumbnailCandidates:
 
     @property
     def jpegs(self) -> dict[str, bytes]:
-        """The thumbnails that were kept, by hash of the pixels."""
+        """The kept thumbnails, by hash of the pixels."""
         return {name: jpeg for kept in self._groups.values() for row in kept for name, jpeg in row.jpegs}
 
     def add(
         self, rows: Sequence[RenderedVariant], images: Sequence[Image], predictions: Mapping[str, Sequence[Prediction]]
     ) -> None:
-        """Pictures with every model's answers, in one order; originals come before what was made of them."""
+        """Add pictures with every model's answers, in the same order; originals come before their variants."""
         if os.getpid() != self._process:
-            return  # a forked process cannot hand its thumbnails back
+            return  # a forked process cannot pass its thumbnails back
         for place, (row, image) in enumerate(zip(rows, images, strict=True)):
             self._consider(row, image, {model: answers[place] for model, answers in predictions.items()})
 
@@ -142,8 +142,8 @@ class ThumbnailCandidates:
     def _groups_of(
         self, attribute: str, scored: set[str], right: frozenset[str], original: _Original | None
     ) -> Iterator[_Group]:
-        """Where the report may look for a picture."""
-        if original is None or attribute == "original":  # a collection may have none, or nothing else
+        """The groups in which the report may look for a picture."""
+        if original is None or attribute == "original":  # a collection may have no originals, or only originals
             if scored:
                 yield _Group("right" if right == scored else "wrong", attribute)
             return
@@ -182,7 +182,7 @@ class ThumbnailCandidates:
 
 
 def _path(folder: Path, pixels: str) -> Path:
-    """Named by the hash of the pixels: an older picture of the same variant is never taken for it."""
+    """The file of a thumbnail, named by the hash of the pixels, so that an older picture of the variant is not used."""
     return folder / "thumbnails" / f"{pixels[:20]}.jpg"
 
 
