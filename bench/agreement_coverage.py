@@ -1,9 +1,9 @@
-"""How often the 95 % intervals of annotators' agreement hold the truth, by simulation with fixed seeds.
+"""How often the 95 % intervals of annotators' agreement cover the truth, by simulation with fixed seeds.
 
     python bench/agreement_coverage.py [--trials 300]
 
-Three annotators, each right as often as the case says, one answer in ten missing. The truth is what 400,000 pictures
-show. Draws without an interval (too few pictures carry the measure) are counted in brackets.
+Three annotators, each right as often as the case says, one answer in ten missing. The truth is the value on
+400,000 pictures. Draws without an interval (too few usable pictures) are counted in brackets.
 """
 
 from __future__ import annotations

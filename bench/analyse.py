@@ -1,8 +1,8 @@
-"""The statistics against what people run today: grouping, and tables of predictions.
+"""Speed of the statistics against common alternatives: grouping, and tables of predictions.
 
     python bench/analyse.py [--models 50] [--repeats 3]
 
-CPU seconds of one process with one thread, measured in turns; only the ratios mean anything. Needs pandas.
+CPU seconds of one process with one thread, measured in turns; only the ratios are meaningful. Needs pandas.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the default recipe costs in CPU time, against the inferences that its pictures are made for."""
+"""CPU time of the default recipe, relative to the inference on its pictures."""
 
 from __future__ import annotations
 

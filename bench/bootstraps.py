@@ -1,4 +1,4 @@
-"""Bootstrap intervals of a mean over photos, by percentile and by BCa: what the score interval is compared with."""
+"""Bootstrap intervals of a mean over photos, by percentile and by BCa, for comparison with the score interval."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often 95 % intervals hold the true drop, by simulation with a fixed seed; draws docs/figures/coverage.svg.
+"""How often 95 % intervals cover the true drop, by simulation with a fixed seed; draws docs/figures/coverage.svg.
 
     python bench/coverage.py [--trials 20000]
 

@@ -1,4 +1,4 @@
-"""The same small steps by our functions and by what people use: moving, pasting and recolouring an object."""
+"""The same small steps by our functions and by common libraries: moving, pasting and recolouring an object."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""How much faster the edits are than what people run today, and what the default recipe costs.
+"""How much faster the edits are than common libraries, and what the default recipe costs.
 
 `python bench/edits.py [--turns N]`: the fifteen corruptions against imagecorruptions; moving, pasting and recolouring
 an object against torchvision and Pillow; the recipe `attributes` against inferences. Both sides take turns in one
-process, and CPU time is compared, since a machine is never quite idle. Prints ratios and shares only.
+process, and CPU time is compared, since a machine is never fully idle. Prints ratios and shares only.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What a sensible script does today: the same twenty edits with Pillow, each picture written to a file.
+"""The usual script for comparison: the same twenty edits with Pillow, each picture written to a file.
 
 The object is pasted with its mask, softened by a pixel; what was behind it is inpainted once per photo. Simpler than
-our edits (no matting, no colours cleaned at the edge, no exact size), so the comparison favours this side.
+our edits (no matting, no colours cleaned at the edge, no exact size), so the comparison favours the script.
 """
 
 from __future__ import annotations

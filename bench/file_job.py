@@ -1,4 +1,4 @@
-"""The whole job as people run it today: edit to files in a pool of processes, then the torch loop over the files.
+"""The whole job in the usual way: edit to files in a pool of processes, then the torch loop over the files.
 
 `python file_job.py IMAGES MASKS png|jpg BATCH_SIZE`
 """

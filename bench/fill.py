@@ -1,9 +1,9 @@
-"""How well the background is filled: real background of the object's shape cut out, filled, compared with the truth.
+"""How well the background is filled: a region of real background is cut out, filled and compared with the truth.
 
     python bench/fill.py IMAGES MASKS [PHOTOS] [--painted STRENGTH,STEPS,RESAMPLE ...]
 
-Beside our fill stand cv2.inpaint (Telea, Navier-Stokes) and a smooth fill, all with the same hole, and the edit
-`painted-removal` with the settings that are asked for: about 0.2 s on one core for each step and time.
+Our fill is compared with cv2.inpaint (Telea, Navier-Stokes) and a smooth fill, all with the same hole, and with the
+edit `painted-removal` in the settings given: about 0.2 s on one core for each step and repetition.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""People who verify a workspace in the golden scenarios: they answer over HTTP, each picture by rule."""
+"""Simulated annotators of the golden scenarios: they answer over HTTP, each picture by a fixed rule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The content of recorded files: what two equal recordings have in common, without times, secrets and paths."""
+"""The content of recorded files that is compared: without times, secrets and paths."""
 
 from __future__ import annotations
 

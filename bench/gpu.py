@@ -1,7 +1,7 @@
-"""How near to the GPU's own speed an evaluation comes, and how it compares with timm's loader.
+"""How close an evaluation comes to the GPU's own speed, and how it compares with timm's loader.
 
-`python bench/gpu.py FOLDER`: photos in a folder of class folders; random weights. Prints pictures a second: the model
-alone on data that lies on the device, the evaluation with its pictures in memory, the evaluation from JPEG files, and
+`python bench/gpu.py FOLDER`: photos in a folder of class folders; random weights. Prints pictures per second: the model
+alone on data already on the device, the evaluation with its pictures in memory, the evaluation from JPEG files, and
 the same files through timm's loader with as many workers.
 """
 

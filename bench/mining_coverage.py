@@ -1,10 +1,10 @@
-"""How often the 95 % intervals of `mine` and of `verify changed` hold the truth, by simulation with fixed seeds.
+"""How often the 95 % intervals of `mine` and of `verify changed` cover the truth, by simulation with fixed seeds.
 
     python bench/mining_coverage.py [--trials 400]
 
-Three surrogates choose, two targets tell. How hard a picture is has a part that all pictures of its photo share and one
-of its own; models have one more of their own per photo, and one in common with models of their family. The truth is
-what 60,000 photos show. Everything goes through the functions that the pages are made from.
+Three surrogates select pictures, two targets are evaluated. A picture's difficulty is the sum of an effect of its photo
+and one of its own; each model adds an effect of its own per photo and one shared by its family. The truth is the value
+on 60,000 photos. The intervals come from the functions behind the reports.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""imagecorruptions 1.1.2 made to run with the NumPy, SciPy and scikit-image of today; its work is left as it is."""
+"""imagecorruptions 1.1.2 made to run with current NumPy, SciPy and scikit-image; its results are unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The whole job our way: `python our_job.py IMAGES MASKS [shares]`; with "shares" it tells where the time goes."""
+"""The whole job with Counterfoil: `python our_job.py IMAGES MASKS [shares]`; "shares" prints where the time goes."""
 
 from __future__ import annotations
 

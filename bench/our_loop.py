@@ -1,4 +1,4 @@
-"""Our way to evaluate, through the rooms that the pipeline uses. `python our_loop.py LIST BATCH_SIZE`."""
+"""Evaluation with the functions that a run uses. `python our_loop.py LIST BATCH_SIZE`."""
 
 from __future__ import annotations
 

@@ -4,8 +4,8 @@
 
 The CPU part times the steps that an edit adds around the network: schedule, blending, complexity guidance. The GPU
 part runs where torch sees one: the sampler with its copies, the batcher that threads share, and the share of the card's
-own speed at a large matrix product. Last, on both, the whole door: `build` with lambda -20, 0 and 20 from photos.
-`bench/paint_ways.py` says where the time of a pass goes.
+own speed at a large matrix product. Last, on both, the whole command: `build` with lambda -20, 0 and 20 from photos.
+`bench/paint_ways.py` shows where the time of a pass goes.
 """
 
 from __future__ import annotations

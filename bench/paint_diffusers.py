@@ -1,6 +1,6 @@
-"""Pictures a second of a network of Stable Diffusion 1.5's size: our painter in batches against one call a picture.
+"""Pictures per second of a network of Stable Diffusion 1.5's size: our painter in batches against one call per picture.
 
-The weights are random, since speed does not depend on them; nothing is fetched. Needs a GPU and the diffusion extra.
+The weights are random, since speed does not depend on them; nothing is downloaded. Needs a GPU and the diffusion extra.
 
     python bench/paint_diffusers.py [--steps 25] [--size 512]
 """

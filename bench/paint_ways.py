@@ -1,9 +1,9 @@
-"""Where the time of the background network goes on a GPU, which ways of running it are faster, and what stays the same.
+"""Where the time of the background network goes on a GPU, which variants are faster, and which outputs stay the same.
 
     python bench/paint_ways.py [--batch 64] [--profile 16 64] [--torch cuda] [--out FOLDER]
 
-Three parts: the ways of one pass (arithmetic, memory order, compilation, a captured graph), each with its time, its
-share of the matrix peak and its largest distance from f32; the kernels of one pass and of one whole painting by
+Three parts: variants of one pass (arithmetic, memory order, compilation, a captured graph), each with its time, its
+share of the matrix peak and its largest difference from f32; the kernels of one pass and of one whole painting by
 torch's profiler; and whether a picture depends on its batch, to the bit.
 """
 

@@ -1,7 +1,7 @@
-"""Two ways of doing the same work, measured in turns, A B A B ..., each turn in a process of its own.
+"""Two implementations of the same work, measured in turns, A B A B ..., each turn in its own process.
 
-A machine is never quite idle: neighbours in time share its noise, so only ratios within a pair are looked at, and
-their median is given.
+Background load changes over time but hits both measurements of a pair alike, so only ratios within a pair are used, and
+their median is reported.
 """
 
 from __future__ import annotations

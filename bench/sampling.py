@@ -1,4 +1,4 @@
-"""Where the time of all threads goes: their stacks are looked at every few milliseconds."""
+"""A sampling profiler for all threads: it reads their stacks every few milliseconds."""
 
 from __future__ import annotations
 

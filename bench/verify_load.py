@@ -1,7 +1,8 @@
-"""Annotators at once on a project of 5,000 pictures by real HTTP, with the server killed in the middle.
+"""Concurrent annotators on a project of 5,000 pictures over real HTTP, with the server killed in the middle.
 
-Run it from the repository: `python bench/verify_load.py`. It prints how long an answer waits for its acknowledgement,
-which is on the disk by then, and checks that nothing is lost, twice or beyond n. PostgreSQL where Debian's is there.
+Run it from the repository: `python bench/verify_load.py`. It prints how long an answer waits for its acknowledgement
+(it is on disk by then) and checks that no answer is lost, stored twice or beyond n.
+Uses Debian's PostgreSQL if installed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""From the key that answers a picture to the frame that shows the next one, on a project of 5,000 pictures.
+"""Time from the key that answers a picture to the frame that shows the next one, on a project of 5,000 pictures.
 
 Run it from the repository: `python bench/verify_page.py`. A real server, real Chromium, the original beside each
-picture. It prints the median, the 95th percentile and the longest, and how often the next picture lay ready.
+picture. It prints the median, the 95th percentile and the longest, and how often the next picture was preloaded.
 """
 
 from __future__ import annotations

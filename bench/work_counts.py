@@ -1,8 +1,8 @@
-"""How often a command does each thing: hashes, decoded pictures, tables read, calls of our own functions.
+"""How often a command does each kind of work: hashes, decoded pictures, tables read, calls of our own functions.
 
 python bench/work_counts.py run --images demo: --model embedded:efficientnet-lite0 --limit 12 --workers 1 --out OUT
 
-Counts do not depend on the machine, so that work done twice is seen where a clock would hide it.
+Counts do not depend on the machine, so they show repeated work that timings would hide.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class Answer(NamedTuple):
 
 
 def collect(rows: Iterable[Answer], *, models: Sequence[str] = (), conditions: Sequence[Condition] = ()) -> Answers:
-    """Put answers into columns; names that are not given in order come in the order of first appearance."""
+    """Put answers into columns; names without a given order are in order of first appearance."""
     kept = list(rows)
     known_models, model = encode_labels((row.model for row in kept), models)
     known_conditions, condition = encode_labels((row.condition for row in kept), conditions)

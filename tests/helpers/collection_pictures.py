@@ -1,4 +1,4 @@
-"""Small workspaces of finished pictures with known right answers: a planted classifier names the colour it sees."""
+"""Small workspaces of finished pictures with known right answers: a synthetic classifier names the colour it sees."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from planted import HUES, LABELS, SATURATION
 
 
 class Shown(NamedTuple):
-    """One picture: of which class it is called, and the colour that its object has."""
+    """One picture: its class and the colour of its object."""
 
     label: str
     colour: str
@@ -31,7 +31,7 @@ class Shown(NamedTuple):
 
 
 def pictures(count: int, right: int, attribute: Attribute, edit: str, level: str) -> list[Shown]:
-    """So many pictures, the first of them in the colour of their class, the others in the next class's."""
+    """The first pictures have the colour of their class, the others that of the next class."""
     found = []
     for number in range(count):
         label = LABELS[number % len(LABELS)]
@@ -82,7 +82,7 @@ def _variant(one: Shown, number: int) -> Variant:
 
 
 def _image(one: Shown, number: int) -> NDArray[np.uint8]:
-    """An oval in the strong colour on a plain ground whose brightness tells the pictures apart."""
+    """An oval in the strong colour on a plain ground whose brightness differs between pictures."""
     hsv = np.full((48, 64, 3), (0, 0, 100 + number % 100), np.uint8)
     centre = (16, 24) if one.left else (48, 24)
     cv2.ellipse(hsv, centre, (12, 18), 0, 0, 360, (HUES[one.colour], SATURATION, 220), -1)

@@ -1,4 +1,4 @@
-"""The command as somebody types it, run within this process: the same door without the second that loading takes."""
+"""Runs the command line within this process, which saves the second that starting one takes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from counterfoil.cli import commands
 
 @dataclass(frozen=True)
 class Ended:
-    """What a process would leave behind."""
+    """Exit status and output, as of a process."""
 
     returncode: int
     stdout: str
@@ -38,14 +38,14 @@ def counterfoil(*arguments: object, cwd: Path | None = None) -> Ended:
 
 
 def subcommands(group: click.Group) -> dict[str, click.Command]:
-    """The commands of a group by name, those that are imported when they are called too."""
+    """The commands of a group by name, including those imported on first use."""
     context = click.Context(group)
     named = {name: group.get_command(context, name) for name in group.list_commands(context)}
     return {name: command for name, command in named.items() if command is not None}
 
 
 def find_command(*names: str) -> click.Command:
-    """A command by the words that somebody types."""
+    """A command by the words typed after `counterfoil`."""
     command: click.Command = commands
     for name in names:
         assert isinstance(command, click.Group)

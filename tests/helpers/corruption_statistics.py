@@ -1,4 +1,4 @@
-"""What is compared of a corruption: mean, spread and spectrum of the picture, over several draws."""
+"""Statistics by which corruptions are compared: mean, spread and spectrum of the picture, over several draws."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def draws_of(name: str) -> int:
 
 
 def statistics(draw: Callable[[], Bytes], draws: int) -> Statistics:
-    """Over so many draws."""
+    """Statistics over that many draws."""
     rows = np.array([_measured(draw()) for _ in range(draws)])
     errors = rows.std(axis=0, ddof=1) / draws**0.5 if draws > 1 else np.zeros(rows.shape[1])
     return Statistics(rows.mean(axis=0).tolist(), errors.tolist())

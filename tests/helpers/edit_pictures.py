@@ -1,4 +1,4 @@
-"""Small pictures for the tests of edits: drawn ones whose truth is known, and scikit-image's photos."""
+"""Small pictures for the tests of edits: drawn ones with known object and background, and scikit-image's photos."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def rocket() -> Picture:
 
 
 def edited(edit: Edit, picture: Picture, seed: int = 3) -> Picture:
-    """What the edit makes of the picture, with a donor for those that take one; equal pictures share a subject."""
+    """The edited picture, with a donor for edits that need one; equal pictures share a subject."""
     supplied = Supplied(donors=(subject_of(blob_on_grass((90, 70))),))
     return edit.apply(subject_of(picture), np.random.default_rng(seed), supplied)
 

@@ -1,4 +1,4 @@
-"""Small workspaces to freeze: photos with licences, edits of them, what mining and people said."""
+"""Small workspaces to freeze: photos with licences, edits of them, results of mining and verification."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SURROGATES = {"python:planted:fails_on_small_objects": "a" * 64, "python:planted
 
 
 def write_workspace(folder: Path, photos: int = 4, licences: Mapping[str, str] | None = None) -> Workspace:
-    """A workspace built of photos that lie beside it: six pictures of each photo but for those that fail."""
+    """A workspace built from photos beside it: six pictures of each photo, less those that fail."""
     images, _ = write_photos(folder, photos)
     if licences is not None:
         write_licences(images, licences)
@@ -44,7 +44,7 @@ def write_workspace(folder: Path, photos: int = 4, licences: Mapping[str, str] |
 
 
 def build_workspace(folder: Path) -> Workspace:
-    """The workspace of the photos and the recipe in a folder; built again, it notes what its photos say by now."""
+    """The workspace of the photos and the recipe in a folder; a rebuild records the current state of the photos."""
     job = RunConfig(
         source=open_source(folder / "images", folder / "masks"), models=(), recipe=str(folder / "recipe.yaml")
     )
@@ -53,7 +53,7 @@ def build_workspace(folder: Path) -> Workspace:
 
 
 def without_provenance(workspace: Workspace) -> Workspace:
-    """The workspace as an older version wrote it: its manifest says nothing of licences."""
+    """The workspace as an older version wrote it: its manifest has no licences."""
     path = workspace.folder / "variants.parquet"
     table, older = read_table(path), {**VARIANT_COLUMNS, **CENTRE_COLUMNS}
     write_table(path, older, {name: table[name] for name in older})
@@ -80,7 +80,7 @@ def keep_verdicts(
     workspace: Workspace, kept: Mapping[str, bool], digest: str | None = None, undecided: Iterable[str] = (),
     **further: Any,
 ) -> None:  # fmt: skip
-    """Three people's say: all of one mind but for what stays undecided."""
+    """Verdicts of three annotators: unanimous except on the undecided pictures."""
     decisions = [
         Decision(name, yes, {"object": {"yes" if yes else "no": 3}}, {"object": "yes" if yes else "no"})
         for name, yes in kept.items()

@@ -1,4 +1,4 @@
-"""A small workspace whose shared failures are planted: saved answers say which model is wrong on which picture."""
+"""A small workspace with known shared failures: saved answers say which model is wrong on which picture."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _write_picture(
 
 
 def saved_answers(path: Path, workspace: Workspace, wrong: Wrong, *, unanswered: Wrong | None = None) -> str:
-    """The address of a model that is wrong, or gives no answer, exactly there."""
+    """The address of a model that is wrong, or gives no answer, exactly on the pictures given."""
     lines = ["variant_id,class,probability"]
     for stored in workspace.pictures:
         v = stored.variant
@@ -85,7 +85,7 @@ def either(*wrong: Wrong) -> Wrong:
 
 
 class Counting:
-    """A classifier that is always sure of the same class, and knows how many pictures it was shown."""
+    """A classifier that is always sure of the same class, and counts the pictures it was given."""
 
     labels = LABELS
     preprocessing = None

@@ -1,4 +1,4 @@
-"""Which files this process opens: Python reports every opening to audit hooks, whoever asks for it."""
+"""Records which files this process opens, through Python's audit hooks."""
 
 from __future__ import annotations
 

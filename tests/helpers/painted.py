@@ -1,4 +1,4 @@
-"""A painter without a model: the words and the seed make the picture, and each fault has a word of its own."""
+"""A painter without a model: prompt and seed determine the picture, and certain words trigger each fault."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class KilledPainter(WordPainter):
 
 
 class PlainPainter:
-    """Pictures of one size, whatever is asked for."""
+    """Pictures of one size, regardless of the request."""
 
     def __init__(self, side: int) -> None:
         self.side = side

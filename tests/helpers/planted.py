@@ -1,7 +1,7 @@
-"""Classifiers with known faults, and photos on which they are right: the truth that a run must find.
+"""Classifiers with known faults, which a run must find, and photos on which they are right.
 
-The object's strong colour says the class; the pale tint of the background says it too. Each classifier looks at a
-different thing, so each breaks under a different edit, and under no other.
+The object's strong colour gives the class, and so does the pale tint of the background. Each classifier relies on a
+different cue, so each fails under a different edit, and under no other.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _one_hot(answers: Sequence[int]) -> NDArray[np.float32]:
 
 
 class Planted:
-    """Answers by the object's colour; subclasses see it wrongly in one way."""
+    """Answers by the object's colour; each subclass has one fault."""
 
     labels = LABELS
     preprocessing = None
@@ -84,7 +84,7 @@ class FailsOnTurnedObjects(Planted):
 
 
 class ReadsTheBackground(Planted):
-    """Its doubt grows with the brightness of the background, so that some backgrounds are worse than others."""
+    """Less confident on brighter backgrounds, so that some backgrounds are worse than others."""
 
     def __call__(self, images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
         right = super().__call__(images)
@@ -93,7 +93,7 @@ class ReadsTheBackground(Planted):
 
 
 class Halting(Planted):
-    """Answers no more once so much is finished, so that a kill comes in the middle on any machine."""
+    """Stops answering after a given amount of work, so that a kill comes in the middle on any machine."""
 
     def __call__(self, images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
         journal = Path(os.environ.get("HALT_AT_JOURNAL", "nowhere"))

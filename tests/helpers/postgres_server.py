@@ -15,7 +15,7 @@ import psycopg
 
 @contextlib.contextmanager
 def postgres() -> Iterator[str]:
-    """The URL of a fresh server that listens on a socket file alone; it goes with the block."""
+    """The URL of a fresh server that listens on a socket file only; it is stopped at the end of the block."""
     folder = Path(tempfile.mkdtemp(prefix="counterfoil-postgres-"))
     if os.getuid() == 0:
         shutil.chown(folder, "postgres")

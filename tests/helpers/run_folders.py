@@ -1,4 +1,4 @@
-"""Small run folders made by hand: who is right on which photo under which edit is written down, not computed."""
+"""Small run folders written directly: which model is right on which photo and edit is given, not computed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Right = Callable[[int, str, str], bool]  # photo, edit, level
 
 
 def breaks_on(wrong: Mapping[str, int]) -> Right:
-    """Right everywhere but on the first so many photos of an edit, or of an edit:level."""
+    """Right except on the first photos, as many as given, of an edit or an edit:level."""
 
     def right(photo: int, edit: str, level: str) -> bool:
         return photo >= wrong.get(f"{edit}:{level}", wrong.get(edit, 0))

@@ -112,7 +112,7 @@ def flux(folder: Path) -> Path:
 
 
 def with_safety_checker(pipeline: Any) -> None:
-    """Give a pipeline a checker that holds every picture back."""
+    """Give a pipeline a checker that blocks every picture."""
     torch, transformers = library("torch"), library("transformers")
     checkers = library("diffusers.pipelines.stable_diffusion.safety_checker")
     vision = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2,

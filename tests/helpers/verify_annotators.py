@@ -1,4 +1,4 @@
-"""Many annotators at once, each a thread with a connection of its own, who try again when the server is gone."""
+"""Many annotators at once, each a thread with its own connection that retries while the server is down."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PATIENCE_SECONDS = 300.0
 
 @dataclass
 class Acknowledged:
-    """What the server has said it stored, by everybody."""
+    """The answers of all annotators that the server has acknowledged."""
 
     keys: list[str] = field(default_factory=list)
     waits: list[float] = field(default_factory=list)  # seconds from the answer to its acknowledgement
@@ -39,7 +39,7 @@ class Acknowledged:
 
 @dataclass
 class Worker:
-    """One annotator, who answers so many pictures and sends every second answer twice."""
+    """One annotator, who answers a given number of pictures and sends every second answer twice."""
 
     port: int
     cookie: str
@@ -71,7 +71,7 @@ class Worker:
                 told.refused.append(str(reply))
 
     def _post(self, path: str, content: object) -> dict[str, Any]:
-        """Send until there is an answer, as the page does while the server is away."""
+        """Send until there is an answer, as the page does while the server is down."""
         body = json.dumps(content)
         headers = {"Cookie": self.cookie, "X-CSRF-Token": self.csrf, "Content-Type": "application/json"}
         until = time.monotonic() + _PATIENCE_SECONDS
@@ -98,7 +98,7 @@ def crowd(site: Site, people: int, most: int) -> list[Worker]:
 
 
 def set_to_work(workers: Sequence[Worker], told: Acknowledged) -> list[threading.Thread]:
-    """All at once."""
+    """Start all annotators at once."""
     threads = [threading.Thread(target=worker.work, args=(told,)) for worker in workers]
     for thread in threads:
         thread.start()
@@ -106,7 +106,7 @@ def set_to_work(workers: Sequence[Worker], told: Acknowledged) -> list[threading
 
 
 def wait_until(holds: Callable[[], bool]) -> None:
-    """Return when it holds; a crowd that never comes so far is a failure."""
+    """Wait until the condition holds; fail after the time limit."""
     until = time.monotonic() + _PATIENCE_SECONDS
     while not holds():
         assert time.monotonic() < until
@@ -114,7 +114,7 @@ def wait_until(holds: Callable[[], bool]) -> None:
 
 
 def check_nothing_lost_or_twice(url: str, told: Acknowledged, most: int) -> int:
-    """Everything acknowledged is stored once, no picture has too many people, nobody a picture twice."""
+    """Every acknowledged answer is stored once; no picture has too many annotators, no annotator a picture twice."""
     database = Database(url)
     with database.reading() as connection:
         submissions, assignments = schema.submissions.c, schema.assignments.c

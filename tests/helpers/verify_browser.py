@@ -1,4 +1,4 @@
-"""A real server in a process of its own, and people who work at its pages in real Chromium."""
+"""A real server in its own process, and annotators' pages in real Chromium."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def chromium(playwright: Playwright) -> Browser:
 
 
 def opened(browser: Browser, **screen: Any) -> Page:
-    """An empty page of somebody new."""
+    """An empty page in a new browser session."""
     context = browser.new_context(**screen)
     context.set_default_timeout(PATIENCE)
     return context.new_page()
@@ -108,7 +108,7 @@ def all_sent(page: Page) -> None:
 
 
 def answer_everything(page: Page, keys: str) -> None:
-    """The same keys for every picture until there is none left."""
+    """Press the same keys for every picture until none is left."""
     while True:
         page.wait_for_function("() => current !== null || document.getElementById('waiting').innerText.includes('all')")
         if page.evaluate("current === null"):

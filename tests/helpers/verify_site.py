@@ -1,4 +1,4 @@
-"""A verification that is really served: a workspace, the command as a process, people with browsers."""
+"""A served verification: a workspace, the command as a process, and its users' browsers."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Browser:
         return self.http.post(path, json=content, headers={"X-CSRF-Token": self.csrf, **headers})
 
     def tasks(self, count: int = 5) -> list[dict[str, Any]]:
-        """What is in hand, with new tasks up to the count."""
+        """The open tasks, with new ones up to the count."""
         reply = self.post("/api/next", {"count": count})
         assert reply.status_code == 200, reply.text
         found: list[dict[str, Any]] = reply.json()["tasks"]
@@ -142,7 +142,7 @@ class Site:
         return [self.annotator(name) for name in names]
 
     def visit(self, link: str) -> Browser:
-        """A browser that came by a link."""
+        """A browser that has opened a link."""
         browser = Browser(self.url)
         assert browser.open(link).status_code == 303
         return browser
@@ -183,7 +183,7 @@ def served(workspace: Path, *arguments: object) -> Iterator[Site]:
 
 @contextlib.contextmanager
 def hosted(workspace: Path, questions: Path | None = None) -> Iterator[Site]:
-    """The same page on a thread of this process, which takes a second less to come up."""
+    """The same page on a thread of this process, which starts a second faster."""
     verification = begin_verification(workspace, None, questions)
     with open_listener("127.0.0.1", 0) as bound:
         address = resolve_address("127.0.0.1", bound.getsockname()[1], None)
@@ -200,7 +200,7 @@ def hosted(workspace: Path, questions: Path | None = None) -> Iterator[Site]:
 
 
 def answer_everything(browser: Browser, answers: Mapping[str, str] = YES) -> list[dict[str, Any]]:
-    """Answer all that comes; gives back the tasks."""
+    """Answer every task, and return the tasks."""
     done = []
     while tasks := browser.tasks(10):
         for task in tasks:

@@ -1,4 +1,4 @@
-"""A server that answers like an OpenAI-compatible endpoint, and misbehaves as it is told, picture by picture."""
+"""A fake OpenAI-compatible endpoint whose faults are set for each picture."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STEP = 8  # grey levels between two pictures: JPEG does not move one that far
 
 
 def picture(number: int) -> NDArray[np.uint8]:
-    """A picture that says its number."""
+    """A picture that encodes its number."""
     return np.full((24, 40, 3), STEP * number, np.uint8)
 
 
@@ -73,7 +73,7 @@ class Exchange:
 
 
 class FakeEndpoint:
-    """What it did, and what it is to do next."""
+    """The requests it received, and the replies it will give."""
 
     def __init__(self) -> None:
         self.acts: dict[int, Sequence[Act]] = {}  # by picture; the last act is repeated
@@ -130,14 +130,14 @@ def raw(content: bytes, status: int = 200) -> Act:
 
 
 def break_off(exchange: Exchange) -> None:
-    """Half of the promised bytes."""
+    """Send half of the announced bytes."""
     content = json.dumps(completion("pen")).encode()
     exchange.send(200, content[: len(content) // 2], length=len(content))
     exchange.handler.close_connection = True
 
 
 def reset(exchange: Exchange) -> None:
-    """The connection is torn down without a word."""
+    """Reset the connection without a reply."""
     connection = exchange.handler.connection
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     exchange.handler.close_connection = True
@@ -150,7 +150,7 @@ def hang(exchange: Exchange) -> None:
 
 
 def dribble(exchange: Exchange) -> None:
-    """A byte now and then, so that no single read ever times out; a whole answer in the end, far too late."""
+    """Send a byte at a time, so that no single read times out; the answer is complete only far too late."""
     content = b" " * 200 + json.dumps(completion("pen")).encode()
     exchange.send(200, b"", length=len(content))
     for byte in content[:200]:
