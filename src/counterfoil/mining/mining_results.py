@@ -200,7 +200,7 @@ def render_mining_json(content: MiningContent) -> dict[str, object]:
 
 
 def render_mining_csv(content: MiningContent) -> str:
-    """Return one line per candidate: whether it was kept, and each model as right (1), wrong (0) or unscored (empty)."""
+    """Return one line per candidate: whether it was kept, and by model right (1), wrong (0) or not scored (empty)."""
     names = ("variant_id", "sample_id", "label", "attribute", "edit", "level")
     lines = (
         [*(getattr(row, name) for name in names), int(row.kept)]
