@@ -93,7 +93,7 @@ class PromptPlan:
         return [value for value in attribute.values_of(label) if not wanted or value in wanted]
 
     def check(self) -> None:
-        """Raise `UserError` for unknown classes of the recipe, and for unknown selected ones, attributes or values."""
+        """Raise `UserError` for unknown classes in the recipe or selection, and for unknown attributes or values."""
         self._words  # noqa: B018  resolves every class that has words of its own
         there = {value for one in self._attributes for label in self._categories for value in one.values_of(label)}
         for value in self.selection.values:

@@ -1,4 +1,4 @@
-"""The report's first chart: what each attribute costs at its costliest edit, or accuracy by kind of picture."""
+"""The report's first chart: the largest drop of each attribute, or accuracy by kind of picture."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from counterfoil.study.runs import find_surrogates
 
 _LANE, _NARROW_LANE = 15, 9  # pixels for each model of a row
 _MOST_MODELS_WITH_VALUES = 4
-_MOST_KINDS = 16  # of pictures; nuisances come by the hundred
+_MOST_KINDS = 16  # of pictures; some collections have hundreds
 
 
 class AttributeValue(NamedTuple):
-    """The number beside a mark, and what the edit did where that says more than the row's name."""
+    """The number beside a mark, and the edit where it adds to the row's name."""
 
     style: Style
     text: str
@@ -44,11 +44,11 @@ class AttributeRow(NamedTuple):
     height: int
     marks: list[ForestMark]
     values: list[AttributeValue]
-    change: str  # what the edits did, once for all models; a narrow screen has no room for it beside every value
+    change: str  # the edits, once for all models; a narrow screen has no room for it beside every value
 
 
 class AttributeChart(NamedTuple):
-    """What costs most stands first; surface edits, which every model fails on, stand last."""
+    """The largest drop comes first; surface edits, on which every model fails, come last."""
 
     ticks: list[Tick]
     zero: float
@@ -61,11 +61,11 @@ class AttributeChart(NamedTuple):
 class _Row(NamedTuple):
     name: str
     is_surface: bool
-    lanes: list[tuple[Lane, str]]  # with what the edit did
+    lanes: list[tuple[Lane, str]]  # with the edit
 
 
 def build_attribute_chart(content: ReportContent) -> AttributeChart | None:
-    """Accuracies of mined pictures and of those without originals, else drops; None where all photos are too few."""
+    """Build accuracies for mined pictures and those without originals, else drops; None where photos are too few."""
     first, second = (_chart_accuracies, _chart_drops) if content.is_mined else (_chart_drops, _chart_accuracies)
     return first(content) or second(content)
 

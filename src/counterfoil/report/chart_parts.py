@@ -1,4 +1,4 @@
-"""What all charts share: axes with their ticks, the colour and shape of each model, marks with whiskers."""
+"""Parts that all charts share: axes with ticks, the colour and shape of each model, marks with whiskers."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _SHAPES = (
 
 
 class Tick(NamedTuple):
-    """A labelled place on an axis."""
+    """A labelled position on an axis."""
 
     at: float  # percent of the axis, or pixels from the top
     value: float
-    odd: bool = False  # an odd number of steps from zero: the label to leave out where room is scarce
+    odd: bool = False  # an odd number of steps from zero: the label is dropped where there is no room
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Axis:
 
     @classmethod
     def linear(cls, values: Sequence[float], most_ticks: int = 8) -> Axis:
-        """An axis from tick to tick that holds all values and zero."""
+        """An axis from tick to tick that includes all values and zero."""
         low, high = min(0.0, *values), max(0.0, *values)
         step = _round_step(max(high - low, 1.0) / most_ticks)
         first = math.floor(low / step)
@@ -45,14 +45,14 @@ class Axis:
 
     @classmethod
     def tight(cls, values: Sequence[float], most_ticks: int = 6) -> Axis:
-        """An axis from tick to tick about the values, zero or not, with room at both ends."""
+        """An axis from tick to tick around the values, with or without zero, with margins."""
         low, high = min(values), max(values)
         step = _round_step(max(high - low, 1.0) / (most_ticks - 2))
         return cls._from_ticks(step, math.ceil(low / step) - 1, math.floor(high / step) + 1)
 
     @classmethod
     def logarithmic(cls, values: Sequence[float], margin: float = 1.25) -> Axis:
-        """An axis that holds all values, which are above zero, with some room at both ends."""
+        """An axis that includes all values, which must be above zero, with margins."""
         low, high = min(values) / margin, max(values) * margin
         return cls(low, high, tuple(tick for tick in _LOGARITHMIC_TICKS if low <= tick <= high), is_logarithmic=True)
 
@@ -62,12 +62,12 @@ class Axis:
         return cls(ticks[0], ticks[-1], ticks)
 
     def at(self, value: float) -> float:
-        """The place of a value, in percent from the low end."""
+        """The position of a value, in percent from the low end."""
         low, high, value = (math.log(x) if self.is_logarithmic else x for x in (self.low, self.high, value))
         return round(100 * (value - low) / (high - low), 3)
 
     def from_top(self, value: float, height: float) -> float:
-        """The place of a value on an upright axis of this height, in pixels from the top."""
+        """The position of a value on a vertical axis of this height, in pixels from the top."""
         return round(height * (1 - self.at(value) / 100), 2)
 
     @property
@@ -77,7 +77,7 @@ class Axis:
         return [Tick(self.at(value), value, round(value / step) % 2 == 1) for value in self.tick_values]
 
     def ticks_from_top(self, height: float) -> list[Tick]:
-        """The ticks of an upright axis of this height, in pixels from the top."""
+        """The ticks of a vertical axis of this height, in pixels from the top."""
         return [Tick(self.from_top(value, height), value) for value in self.tick_values]
 
 
@@ -90,16 +90,16 @@ def _round_step(least: float) -> float:
 
 
 class Style(NamedTuple):
-    """How one model looks in every chart: a colour and a shape, so that neither is needed alone."""
+    """The look of one model in every chart: a colour and a shape, so that either alone identifies it."""
 
     model: str
-    place: int  # in the table; the page's switches name a model by it
+    place: int  # in the table; the page's switches use it to identify a model
     colour: int
     shape: str  # an SVG path about the origin
 
 
 def assign_styles(models: Sequence[str]) -> dict[str, Style]:
-    """A style for every model, by its place in the table."""
+    """Assign a style to every model, by its place in the table."""
     return {
         model: Style(model, position, position % _COLOURS, _SHAPES[position % len(_SHAPES)])
         for position, model in enumerate(dict.fromkeys(models))
@@ -107,7 +107,7 @@ def assign_styles(models: Sequence[str]) -> dict[str, Style]:
 
 
 class PointMark(NamedTuple):
-    """A mark with an upright whisker; x in percent of the width, the others in pixels from the top."""
+    """A mark with a vertical whisker; x in percent of the width, the others in pixels from the top."""
 
     style: Style
     x: float

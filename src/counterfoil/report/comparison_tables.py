@@ -11,14 +11,14 @@ from counterfoil.report.words import format_interval, format_number, format_p_va
 from counterfoil.statistics.contrasts import Contrast
 from counterfoil.statistics.drops import FEWEST_PHOTOS
 
-COMPARISON_FORMAT = 1  # raised when a key changes its meaning or goes
+COMPARISON_FORMAT = 1  # raised when a key changes its meaning or is removed
 
 _HEADINGS = ("attribute", "edit", "level", "n", "first", "second", "difference", "95 %", "p (Holm)", "")
-_NUMBERS = range(3, 9)  # columns set to the right
+_NUMBERS = range(3, 9)  # right-aligned columns
 
 
 def comparison_to_text(rows: Sequence[Contrast]) -> str:
-    """An aligned table; significant differences are marked, and few photos are named as such."""
+    """Return an aligned table; significant differences and rows of few photos are marked."""
     lines = [_HEADINGS, *(_cells(row) for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(_HEADINGS))]
     return "\n".join(
@@ -45,7 +45,7 @@ def _cells(row: Contrast) -> tuple[str, ...]:
 
 
 def comparison_to_csv(rows: Sequence[Contrast]) -> str:
-    """One line per row; numbers with four decimals, `nan` where there is none."""
+    """Return one line per row; numbers with four decimals, `nan` where there is none."""
     records = [contrast_record(row) for row in rows]
     lines = [["nan" if value is None else value for value in record.values()] for record in records]
     return to_csv(list(records[0]) if records else [], lines)
@@ -58,7 +58,7 @@ def comparison_to_json(
     kind: str = "drops",
     surrogates: Sequence[str] = (),
 ) -> dict[str, object]:
-    """Plain JSON, null where there is no number; every difference is the first minus the second."""
+    """Return plain JSON, null where there is no number; every difference is the first minus the second."""
     return {
         "format": COMPARISON_FORMAT,
         "first": accuracy.first,
@@ -72,7 +72,7 @@ def comparison_to_json(
 
 
 def describe_comparison(accuracy: Contrast, kind: str = "drops") -> str:
-    """How the two do on the unedited photos, or on all pictures where there are none."""
+    """Describe both models' accuracy on the unedited photos, or on all pictures where there are none."""
     pictures = "the unedited photos" if kind == "drops" else "all pictures"
     return (
         f"On {pictures} {accuracy.first} is right on {format_number(accuracy.value_first)} % and {accuracy.second} "

@@ -1,4 +1,4 @@
-"""What a report says: the numbers of a study, collected once for the page, the tables and the exports."""
+"""The content of a report: the numbers of a study, collected once for the page, the tables and the exports."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class PaperTable:
 
 @dataclass(frozen=True, kw_only=True)
 class ReportContent:
-    """Everything that the page, the tables and the summary say."""
+    """The content of the page, the tables and the summary."""
 
     title: str
     run: Run  # of several runs: all of their models in one record
@@ -57,13 +57,13 @@ class ReportContent:
     variants: int  # pictures that every model saw, originals included
     examples: Sequence[Example] = ()
     skipped: Sequence[Skipped] = ()
-    names: Mapping[str, str] = field(default_factory=dict)  # label to what people call it
-    unscored: Mapping[str, int] = field(default_factory=dict)  # model to answers that count nowhere
+    names: Mapping[str, str] = field(default_factory=dict)  # readable names by label
+    unscored: Mapping[str, int] = field(default_factory=dict)  # number of answers that could not be scored, by model
     attribute_drops: Sequence[Drop] = ()  # all edits and levels of an attribute together
     letters: Mapping[tuple[str, str], str] = field(default_factory=dict)  # attribute and model to the tied group
-    means: Mapping[str, Estimate] = field(default_factory=dict)  # model to the mean of its drops, control left out
-    outcomes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # model to how its answers ended
-    detectable_drops: Mapping[DropKey, float] = field(default_factory=dict)  # smallest that a row would likely show
+    means: Mapping[str, Estimate] = field(default_factory=dict)  # mean of the drops by model, control left out
+    outcomes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # number of answers by outcome, by model
+    detectable_drops: Mapping[DropKey, float] = field(default_factory=dict)  # smallest that a row would likely detect
     contrasts: Sequence[Contrast] = ()  # every two models, every edit and level
     runs: Sequence[Run] = ()  # where the report compares several
     failures: FailureModes = field(default_factory=FailureModes)
@@ -71,16 +71,16 @@ class ReportContent:
     papers: Sequence[PaperTable] = ()  # by a paper's own rule, and published numbers
     accuracies: Sequence[GroupAccuracy] = ()  # of a collection's pictures, with or without originals
     confidences: Confidences = field(default_factory=Confidences)  # empty where the models give none
-    places: Sequence[ModelPositionMap] = ()  # accuracy by where the object stands
+    places: Sequence[ModelPositionMap] = ()  # accuracy by the object's position
 
     @property
     def is_mined(self) -> bool:
-        """Whether models chose the pictures by failing on them: accuracy is then the question, and drops are high."""
+        """Whether models selected the pictures by failing on them: then accuracy matters, and drops are high."""
         return bool(self.accuracies and self.run.surrogates)
 
     @property
     def has_drops(self) -> bool:
-        """Whether any picture could be compared with its original."""
+        """Whether any picture can be compared with its original."""
         return any(row.n for row in self.drops)
 
 
@@ -88,15 +88,15 @@ PaperScorer: TypeAlias = Callable[[Study], Sequence[PaperTable]]
 
 
 def score_no_paper(study: Study) -> Sequence[PaperTable]:
-    """The paper scorer of pictures that come from no known paper."""
+    """Return no tables: for pictures that do not come from a known paper."""
     return ()
 
 
 def build_content(
     study: Study, thumbnails: ThumbnailCache, score_papers: PaperScorer = score_no_paper
 ) -> ReportContent:
-    """Everything that the page says; `score_papers` gives tables by the rules of the paper behind the pictures."""
-    for table in study.predictions.values():  # all that the page needs, in one reading of the file
+    """Build the content; `score_papers` gives the tables by the rules of the pictures' paper."""
+    for table in study.predictions.values():  # all columns that the page needs, in one read of the file
         table.columns(REPORT_COLUMNS if study.run.collection else DETAIL_COLUMNS)
     sample_ids = study.manifest["sample_id"]
     without_originals = bool(study.accuracies) and not any(row.n for row in study.drops)
@@ -134,19 +134,19 @@ def _title(study: Study) -> str:
 
 
 def _label_names(study: Study) -> dict[str, str]:
-    """What people call the labels that occur."""
+    """Readable names of the labels that occur."""
     labels = sorted({label for table in study.predictions.values() for label in table.labels})
     space = match_label_space(labels)
     return {label: space.name_of(label) for label in labels}
 
 
 def _mean_drops(study: Study) -> dict[str, Estimate]:
-    """The mean of each model's drops; its interval is resampled with a fixed seed: the same answers, the same page."""
+    """The mean of each model's drops; its interval is resampled with a fixed seed, so the page is reproducible."""
     return {row.model: row.drop for row in mean_drops(study.answers, np.random.default_rng(0)) if row.conditions}
 
 
 def _tied_groups(study: Study) -> dict[tuple[str, str], str]:
-    """Models that an attribute's drops cannot tell apart share a letter."""
+    """Letters shared by models whose drops under an attribute do not differ."""
     if len(study.files) < 2:
         return {}
     attributes = dict.fromkeys(row.attribute for row in study.attribute_drops)

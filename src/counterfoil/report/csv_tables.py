@@ -17,7 +17,7 @@ from counterfoil.types import Drop, Preprocessing, Skipped
 
 _PROBABILITIES = {"p_value", "p_holm", "p_bh"}
 _DECIMALS = 4
-_DIGITS = 6  # significant ones, so that small p values survive
+_DIGITS = 6  # significant digits, so that small p values are kept
 
 _ACCURACY_COLUMNS = (
     "model", "attribute", "edit", "level", "n", "photos", "top1", "top1_low", "top1_high", "top5", "top5_low",
@@ -30,38 +30,38 @@ _TIMM_DIFFERENCES = ("top1_diff", "top5_diff", "rank_diff")
 
 
 def to_csv(names: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table as CSV."""
+    """Return a table as CSV."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([names, *rows])
     return text.getvalue()
 
 
 def drops_to_csv(drops: Sequence[Drop]) -> str:
-    """The table of drops; accuracies and shares in percent, drops in points, `nan` where there is no number."""
+    """Return the table of drops; accuracies and shares in percent, drops in points, `nan` where there is no number."""
     lines = ([_cell(name, value) for name, value in asdict(row).items()] for row in drops)
     return to_csv([field.name for field in fields(Drop)], lines)
 
 
 def skipped_to_csv(skipped: Sequence[Skipped]) -> str:
-    """Every picture that was left out, with its reason."""
+    """Return every skipped picture with its reason."""
     return to_csv([field.name for field in fields(Skipped)], (list(asdict(row).values()) for row in skipped))
 
 
 def accuracies_to_csv(rows: Sequence[GroupAccuracy], surrogates: tuple[str, ...] = ()) -> str:
-    """The table of accuracies in percent; "all" stands where attributes, edits or levels are together."""
+    """Return the table of accuracies in percent; "all" stands for several attributes, edits or levels together."""
     lines = ([_cell(name, value) for name, value in accuracy_values(row, surrogates).items()] for row in rows)
     return to_csv(_ACCURACY_COLUMNS, lines)
 
 
 def accuracy_values(row: GroupAccuracy, surrogates: tuple[str, ...]) -> dict[str, object]:
-    """One row of the table of accuracies by column, not rounded."""
+    """Return one row of the table of accuracies by column, not rounded."""
     group = (row.model, row.attribute, row.edit, row.level, row.top1.n, row.photos)
     rates = [value for rate in (row.top1, row.top5) for value in (rate.value, rate.ci_low, rate.ci_high)]
     return dict(zip(_ACCURACY_COLUMNS, (*group, *rates, row.letters, row.model in surrogates), strict=True))
 
 
 def round_value(name: str, value: float) -> float:
-    """As many digits as are shown; adding 0.0 turns a negative zero into zero."""
+    """Round to the digits shown; adding 0.0 turns a negative zero into zero."""
     return float(f"{value:.{_DIGITS}g}") if name in _PROBABILITIES else round(value, _DECIMALS) + 0.0
 
 
@@ -75,7 +75,7 @@ def _cell(name: str, value: object) -> str:
 
 
 class _Score(NamedTuple):
-    """What timm's results hold of one model on one set of pictures."""
+    """The values of one model on one set of pictures in timm's results."""
 
     model: str
     top1: float
@@ -85,9 +85,9 @@ class _Score(NamedTuple):
 
 
 def export_timm(content: ReportContent) -> dict[str, str]:
-    """timm/results-original.csv and timm/results-<edit>-<level>.csv; what is not known, such as sizes, is empty.
+    """Return timm/results-original.csv and timm/results-<edit>-<level>.csv; unknown values, such as sizes, are empty.
 
-    Of pictures without originals there is timm/results-<collection>.csv in place of the first.
+    For pictures without originals timm/results-<collection>.csv replaces the first.
     """
     if content.accuracies and not content.has_drops:
         return _export_accuracies(content)
@@ -121,7 +121,7 @@ def _export_accuracies(content: ReportContent) -> dict[str, str]:
 
 
 def _original_scores(content: ReportContent) -> list[_Score]:
-    """Accuracies on the unedited photos, of each model from its row of most photos."""
+    """Accuracies on the unedited photos, each model's from its row with the most photos."""
     widest: dict[str, Drop] = {}
     for row in content.drops:
         if row.n and (row.model not in widest or row.n > widest[row.model].n):

@@ -21,7 +21,7 @@ class DoseLine(NamedTuple):
     """The dose curve of one model."""
 
     style: Style
-    shift: float  # pixels to the right, so that whiskers of several models stand side by side
+    shift: float  # pixels to the right, so that whiskers do not overlap
     original: float  # pixels from the top: accuracy on the unedited photos
     marks: list[PointMark]
 
@@ -38,7 +38,7 @@ class DoseChart(NamedTuple):
 
 
 def build_dose_charts(drops: Sequence[Drop]) -> list[DoseChart]:
-    """The dose curve of every edit that has two levels with a number or more, size first."""
+    """Build the dose curve of every edit with at least two levels that have a number, size first."""
     edits = sorted(dict.fromkeys(row.edit for row in drops), key=lambda edit: edit != "size")
     styles = assign_styles([row.model for row in drops])
     charts = []

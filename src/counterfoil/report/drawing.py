@@ -1,4 +1,4 @@
-"""Drawings of lines, texts, marks and boxes, in points from the top left; as SVG, and by matplotlib as PDF and PNG."""
+"""Drawings of lines, texts, marks and boxes, in points from the top left; as SVG, and as PDF and PNG by matplotlib."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ _CORNERS: tuple[tuple[tuple[float, float], ...], ...] = (
     ((-2.6, -2.6), (2.6, -2.6), (2.6, 2.6), (-2.6, 2.6)),
     ((0.0, -3.6), (3.6, 0.0), (0.0, 3.6), (-3.6, 0.0)),
     ((0.0, -3.4), (3.4, 2.6), (-3.4, 2.6)),
-)  # of the shapes about their centre; the first, a circle, has none
+)  # corners of the shapes about their centre; the first, a circle, has none
 _RADIUS = 2.8
 _SVG_FONT = "Helvetica, Arial, sans-serif"
 
 _POINTS_PER_INCH = 72
 _PNG_DPI = 300  # 2,000 pixels across: sharp on a slide of full width
-_FONT = "DejaVu Sans"  # comes with matplotlib, so the same bytes on every machine
+_FONT = "DejaVu Sans"  # comes with matplotlib, so the bytes are the same on every machine
 _FONT_SCALE = 0.88  # DejaVu's letters are wider than Helvetica's, for which the figures are laid out
 _ANCHORS = {"start": "left", "middle": "center", "end": "right"}
 _SETTINGS = {"pdf.fonttype": 42}  # TrueType: publishers refuse the default, Type 3
 _NO_METADATA = {
     "pdf": {"Creator": None, "Producer": None, "CreationDate": None},
     "png": {"Software": None},
-}  # dates and versions would make equal figures differ
+}  # without dates and versions, so that equal figures have equal bytes
 
 
 class Item(Protocol):
@@ -105,7 +105,7 @@ class Label(NamedTuple):
 
 
 class DrawnMark(NamedTuple):
-    """The mark of the model at this place of the table: circle, square, diamond or triangle."""
+    """The mark of the model at this place in the table: circle, square, diamond or triangle."""
 
     x: float
     y: float
@@ -172,7 +172,7 @@ class Drawing(NamedTuple):
 
 
 def to_svg(drawing: Drawing) -> str:
-    """An SVG file's text; it refers to nothing outside itself."""
+    """Return the text of a self-contained SVG file."""
     width, height = f"{drawing.width:g}", f"{drawing.height:g}"
     size = f'width="{width}pt" height="{height}pt" viewBox="0 0 {width} {height}"'
     body = "\n".join(item.to_svg() for item in drawing.items)
@@ -180,22 +180,22 @@ def to_svg(drawing: Drawing) -> str:
 
 
 def to_pdf(drawing: Drawing) -> bytes:
-    """A one-page PDF with its fonts inside; the same drawing gives the same bytes."""
+    """Return a one-page PDF with embedded fonts; the same drawing gives the same bytes."""
     return _save(drawing, "pdf")
 
 
 def to_png(drawing: Drawing) -> bytes:
-    """A PNG on white, 300 dots per inch; the same drawing gives the same bytes."""
+    """Return a PNG on white, 300 dots per inch; the same drawing gives the same bytes."""
     return _save(drawing, "png")
 
 
 def load_matplotlib() -> Any:
-    """The package, or one line that says how to install it."""
+    """Import matplotlib; raises `UserError` with how to install it."""
     return import_extra("matplotlib", "figures")
 
 
 def to_matplotlib(drawing: Drawing) -> Any:
-    """The drawing as a matplotlib figure, a unit of its axes being a point from the top left."""
+    """Return the drawing as a matplotlib figure whose axes are in points from the top left."""
     size = (drawing.width / _POINTS_PER_INCH, drawing.height / _POINTS_PER_INCH)
     figures = import_extra("matplotlib.figure", "figures")
     figure = figures.Figure(figsize=size, dpi=_POINTS_PER_INCH, facecolor="white")
@@ -212,13 +212,13 @@ def _save(drawing: Drawing, file_format: Literal["pdf", "png"]) -> bytes:
     stream = io.BytesIO()
     # the default style, because a user's own matplotlibrc may ask for TeX, other margins or another size
     with style.context("default"), matplotlib.rc_context(_SETTINGS), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing")  # an empty box stands for such a letter
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # missing letters are drawn as empty boxes
         to_matplotlib(drawing).savefig(stream, format=file_format, dpi=dpi, metadata=_NO_METADATA[file_format])
     return stream.getvalue()
 
 
 def blend_with_white(colour: Colour, share: float) -> Colour:
-    """A colour laid on white, so strongly."""
+    """Blend a colour with white at this strength."""
     red, green, blue = (round(255 + (value - 255) * share) for value in colour)
     return red, green, blue
 

@@ -1,4 +1,4 @@
-"""Findings on drops: which attributes cost each model most, and which models differ, in sentences."""
+"""Findings on drops as sentences: which attributes cost each model most, and which models differ."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from counterfoil.statistics.intervals import Estimate
 from counterfoil.study.runs import DropKey
 from counterfoil.types import Drop
 
-SURFACE = {"texture", "material", "shape"}  # the object's own look is gone: every model loses, so these come second
+SURFACE = {"texture", "material", "shape"}  # the object's own look is changed: every model loses, so these come second
 
 _MOST_NAMED = 3  # attributes whose intervals overlap the first one's; more are counted
 _MOST_COMPARISONS = 3
 _SIGNIFICANCE = 0.05
 _APART = "surface edits, which replace the object's own look, apart"
-_OWN_CONTROL = {"", "none"}  # levels of this tool's control; an archive's has a name of its own
+_OWN_CONTROL = {"", "none"}  # levels of this tool's control; an archive's control has its own name
 
 Kind: TypeAlias = Literal[
     "data", "accuracy", "by_attribute", "weakest", "costly", "improved", "unclear", "control", "presence", "models",
@@ -43,19 +43,19 @@ Kind: TypeAlias = Literal[
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One sentence or two that the numbers support; `model` is empty where it is about all of them."""
+    """One or two sentences on the numbers; `model` is empty where they concern all models."""
 
     model: str
     kind: Kind
     text: str
-    heading: str = ""  # of `lines`, where there are any
-    lines: tuple[tuple[str, str], ...] = ()  # the same as a list: attribute, and what is said of it
-    brief: str = ""  # the same where the model's name stands above it; `text` where empty
-    qualification: str = ""  # what qualifies `brief`, in smaller letters
+    heading: str = ""  # heading of `lines`, where there are any
+    lines: tuple[tuple[str, str], ...] = ()  # the finding as a list: attribute and text
+    brief: str = ""  # the finding below the model's name; `text` where empty
+    qualification: str = ""  # qualification of `brief`, in smaller letters
 
 
 def make_finding(model: str, kind: Kind, sentence: tuple[str, str], qualified: Sequence[str] = ()) -> Finding:
-    """A finding from its sentence, with the model's name and without, and what qualifies it; no full stops."""
+    """Make a finding from its sentence with and without the model's name, and its qualification; no full stops."""
     text, brief = sentence
     return Finding(
         model=model,
@@ -67,7 +67,7 @@ def make_finding(model: str, kind: Kind, sentence: tuple[str, str], qualified: S
 
 
 def report_too_few(most: int, picture: str, scored: str) -> Finding:
-    """All that is said where no row has enough of them; `most` is the number of the row that has most."""
+    """The finding where every row has too few pictures; `most` is the largest number in a row."""
     text = f"Too few {picture}s: at most {most} were {scored}, and {FEWEST_PHOTOS} are the least."
     if most == 0:
         text = f"No data: no {picture} was {scored}, so nothing can be said."
@@ -76,26 +76,26 @@ def report_too_few(most: int, picture: str, scored: str) -> Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class _Table:
-    """What the sentences on one model need to know beyond its own rows."""
+    """What the sentences on one model need besides its own rows."""
 
     tested: int  # rows that Holm's method corrects for
     clear: Sequence[Contrast]  # significant differences between models
     detectable_drops: Mapping[DropKey, float]
-    few: int  # rows of the model's attributes that rest on too few photos to say anything
+    few: int  # rows of the model's attributes with too few photos for a conclusion
 
     @property
     def correction(self) -> str:
-        """Why a row whose interval leaves out zero is not significant."""
+        """Why a row whose interval excludes zero is not significant."""
         return f"after Holm's correction over {pluralize(self.tested, 'row')}"
 
 
 def describe_drops(
     drops: Sequence[Drop], contrasts: Sequence[Contrast] = (), detectable_drops: Mapping[DropKey, float] | None = None
 ) -> list[Finding]:
-    """The findings of each model in the order of the table, then what tells the models apart.
+    """Return the findings of each model in the order of the table, then the differences between models.
 
     Models are compared photo by photo where their contrasts are given.
-    `detectable_drops` says how large a drop may be without being noticed.
+    `detectable_drops` says how large an undetected drop may be.
     """
     enough = [row for row in drops if row.n >= FEWEST_PHOTOS]
     few = [row for row in drops if row.n < FEWEST_PHOTOS]
@@ -119,14 +119,14 @@ def describe_drops(
 
 
 def representative_rows(rows: Sequence[Drop]) -> list[Drop]:
-    """Of each attribute the row that it is judged by: its costliest significant one, else its costliest."""
+    """The row that each attribute is judged by: the largest significant drop, else the largest."""
     attributes = [row for row in rows if row.attribute not in NO_ATTRIBUTE]
     clear = {row.attribute: row for row in _worst_by_attribute(attributes, _costs)}
     return [clear.get(row.attribute, row) for row in _worst_by_attribute(attributes)]
 
 
 def _worst_by_attribute(rows: Iterable[Drop], counts: Callable[[Drop], bool] = lambda row: True) -> list[Drop]:
-    """Of each attribute the row with the largest drop, of those that count."""
+    """The row with the largest drop of each attribute, among those that count."""
     worst: dict[str, Drop] = {}
     for row in filter(counts, rows):
         if row.attribute not in worst or row.drop > worst[row.attribute].drop:
@@ -139,17 +139,17 @@ def _costs(row: Drop) -> bool:
 
 
 def excludes_zero(row: Drop | Contrast | Estimate) -> bool:
-    """Whether the interval leaves out zero, before any correction."""
+    """Whether the interval excludes zero, before any correction."""
     return row.ci_low > 0 or row.ci_high < 0
 
 
 def differ_significantly(row: Contrast) -> bool:
-    """Whether two models differ under a condition: the interval leaves out zero and the adjusted p is below 0.05."""
+    """Whether two models differ under a condition: the interval excludes zero and the adjusted p is below 0.05."""
     return row.n >= FEWEST_PHOTOS and excludes_zero(row) and row.p_holm < _SIGNIFICANCE
 
 
 def _describe_model(rows: Sequence[Drop], table: _Table) -> list[Finding]:
-    """The findings of one model; `rows` are its rows of enough photos."""
+    """The findings of one model; `rows` are its rows with enough photos."""
     attributes = [row for row in rows if row.attribute not in NO_ATTRIBUTE]
     return [
         _accuracy(rows),
@@ -168,7 +168,7 @@ def _accuracy(rows: Sequence[Drop]) -> Finding:
 
 
 def _weakest(rows: Sequence[Drop], table: _Table) -> list[Finding]:
-    """The attribute that costs most, as far as the intervals tell, and the others that cost something."""
+    """The attribute with the largest drop, as far as the intervals tell, and the others with a drop."""
     costly = sorted(_worst_by_attribute(rows, _costs), key=lambda row: -row.drop)
     if not costly:
         return _nothing_costs(rows, table)
@@ -195,7 +195,7 @@ def _describe_largest_drop(first: Drop, rivals: Sequence[Drop], apart: str, tabl
 
 
 def _better_model(row: Drop, clear: Sequence[Contrast]) -> str:
-    """The model that loses least where this one loses most, if the photos tell the two apart."""
+    """The model that loses least where this one loses most, if the two differ significantly."""
     same_edit = [it for it in clear if (it.condition.edit, it.condition.level) == (row.edit, row.level)]
     seen_from_row = [_exchanged(contrast) if contrast.second == row.model else contrast for contrast in same_edit]
     better = [contrast for contrast in seen_from_row if contrast.first == row.model and contrast.difference > 0]
@@ -206,7 +206,7 @@ def _better_model(row: Drop, clear: Sequence[Contrast]) -> str:
 
 
 def _exchanged(contrast: Contrast) -> Contrast:
-    """The same contrast with the models exchanged."""
+    """The contrast with the models exchanged."""
     return contrast._replace(
         first=contrast.second,
         second=contrast.first,
@@ -231,7 +231,7 @@ def _list_drops(heading: str, rows: Sequence[Drop]) -> list[Finding]:
 
 
 def _nothing_costs(rows: Sequence[Drop], table: _Table) -> list[Finding]:
-    """No significant drop; where most rows say nothing, that is no sign that nothing costs anything."""
+    """No significant drop; where most rows have too few photos, this is not evidence of no drop."""
     if not rows:
         return []
     largest = max(rows, key=lambda row: row.drop)
@@ -257,7 +257,7 @@ def _improved(rows: Sequence[Drop]) -> list[Finding]:
 
 
 def _unclear(rows: Sequence[Drop], table: _Table) -> list[Finding]:
-    """The attributes of which no edit is significant, where another attribute is."""
+    """The attributes without a significant edit, where another attribute has one."""
     clear = {row.attribute for row in rows if is_significant(row)}
     unclear = [row for row in rows if row.attribute not in clear]
     if not unclear or not clear:
@@ -274,7 +274,7 @@ def _unclear(rows: Sequence[Drop], table: _Table) -> list[Finding]:
 
 
 def _power(rows: Sequence[Drop], table: _Table) -> str:
-    """How large a drop so few photos would miss."""
+    """How large a drop so few photos could miss."""
     start = f"With n = {min(row.n for row in rows)}"
     keys = [(row.model, row.edit, row.level) for row in rows]
     missed = [table.detectable_drops[key] for key in keys if key in table.detectable_drops]
@@ -313,7 +313,7 @@ def _presence(rows: Sequence[Drop]) -> list[Finding]:
 
 
 def _compare_models(clear: Sequence[Contrast]) -> list[Finding]:
-    """What tells models apart photo by photo: of each attribute the widest gap."""
+    """The differences between models, photo by photo: the largest of each attribute."""
     attributes = [row for row in clear if row.condition.attribute not in NO_ATTRIBUTE]
     turned = [row if row.difference > 0 else _exchanged(row) for row in attributes]
     widest: dict[str, Contrast] = {}

@@ -31,17 +31,17 @@ _BY_MATPLOTLIB = {"pdf", "png"}
 
 
 def parse_export_names(text: str) -> list[str]:
-    """The exports as they are typed: csv,latex or all."""
+    """Parse the exports as typed: csv,latex or all."""
     names = list(EXPORTS) if text == "all" else [name.strip() for name in text.split(",") if name.strip()]
     unknown = [name for name in names if name not in EXPORTS]
     if unknown or not names:
         got = f"'{unknown[0]}'" if unknown else "none"
         raise UserError(f"expected exports among {', '.join(EXPORTS)} or all, got {got}")
     if _BY_MATPLOTLIB.intersection(names):
-        load_matplotlib()  # a missing package is an error before any file is written
+        load_matplotlib()  # fail before any file is written where the package is missing
     return names
 
 
 def export_files(content: ReportContent, names: Sequence[str]) -> dict[str, str | bytes]:
-    """The files of the named exports."""
+    """Return the files of the named exports."""
     return {path: file for name in names for path, file in EXPORTS[name](content).items()}

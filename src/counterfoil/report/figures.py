@@ -35,15 +35,15 @@ from counterfoil.report.words import capitalize_first, format_number, mark_surro
 from counterfoil.study.runs import find_surrogates
 from counterfoil.types import Run
 
-_WIDTH = 480.0  # points: the width of a page's text
+_WIDTH = 480.0  # points: the text width of a page
 _LEFT, _RIGHT, _TOP = 130.0, 100.0, 10.0
 _LANE, _GAP, _LEGEND = 9.0, 5.0, 12.0
-_LETTER = 0.6  # of the size: how wide a letter is, bold ones included
-_VALUE, _INTERVAL = 8.0, 6.5  # sizes of the letters in a cell
+_LETTER = 0.6  # width of a letter relative to its size, bold ones included
+_VALUE, _INTERVAL = 8.0, 6.5  # font sizes in a cell
 
 
 class _Frame(NamedTuple):
-    """Where a chart lies in its drawing."""
+    """The position of a chart in its drawing."""
 
     left: float
     top: float
@@ -52,22 +52,22 @@ class _Frame(NamedTuple):
 
 
 def export_svg(content: ReportContent) -> dict[str, str]:
-    """figures/<name>.svg of every chart that can be drawn."""
+    """Return figures/<name>.svg of every chart that can be drawn."""
     return {f"figures/{name}.svg": to_svg(drawing) for name, drawing in draw_charts(content)}
 
 
 def export_pdf(content: ReportContent) -> dict[str, bytes]:
-    """figures/<name>.pdf of every chart that can be drawn."""
+    """Return figures/<name>.pdf of every chart that can be drawn."""
     return {f"figures/{name}.pdf": to_pdf(drawing) for name, drawing in draw_charts(content)}
 
 
 def export_png(content: ReportContent) -> dict[str, bytes]:
-    """figures/<name>.png of every chart that can be drawn."""
+    """Return figures/<name>.png of every chart that can be drawn."""
     return {f"figures/{name}.png": to_png(drawing) for name, drawing in draw_charts(content)}
 
 
 def draw_charts(content: ReportContent) -> Iterator[tuple[str, Drawing]]:
-    """The name and the drawing of every chart that can be drawn."""
+    """Yield the name and the drawing of every chart that can be drawn."""
     drawings = {
         "drops": _draw_drops(content),
         "accuracies": _draw_accuracies(content),
@@ -183,7 +183,7 @@ def _draw_heat_map(content: ReportContent) -> Drawing | None:
 
 
 def _shrink(cells: Sequence[Cell], width: float) -> float:
-    """By how much letters are made smaller so that every cell holds its own: many models make narrow cells."""
+    """The factor by which letters shrink so that every cell holds its text: many models make narrow cells."""
     needed = [_LETTER * max(_VALUE * len(_cell_text(cell)), _INTERVAL * len(cell.interval)) for cell in cells]
     return min(1.0, width / max(needed, default=width))
 

@@ -1,4 +1,4 @@
-"""Forest charts: what each edit costs, or how often models are right, with intervals, a lane per model."""
+"""Forest charts: drops of each edit, or accuracies, with intervals, a lane per model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from counterfoil.statistics.drops import FEWEST_PHOTOS, is_significant
 from counterfoil.types import Drop
 
 LANE = 20  # pixels between two models in one row
-_MOST_LEVELS = 25  # of an edit; with more, such as one per prompt, the table alone has each
+_MOST_LEVELS = 25  # of an edit; with more, such as one per prompt, only the table lists each
 _Key = TypeVar("_Key", bound=Hashable)
 _Item = TypeVar("_Item")
 
@@ -48,7 +48,7 @@ class ForestChart(NamedTuple):
 
     ticks: list[Tick]
     zero: float
-    groups: list[tuple[str, str, list[ForestRow]]]  # attribute, what people call it, its rows
+    groups: list[tuple[str, str, list[ForestRow]]]  # attribute, its readable name, its rows
 
 
 class Lane(NamedTuple):
@@ -59,7 +59,7 @@ class Lane(NamedTuple):
     low: float
     high: float
     n: int
-    has_enough: bool  # photos to be shown
+    has_enough: bool  # whether there are enough photos to show it
     filled: bool
     label: str
 
@@ -118,7 +118,7 @@ def place_marks(lanes: Sequence[Lane], axis: Axis, height: int) -> list[ForestMa
 
 
 def build_drops_chart(drops: Sequence[Drop]) -> ForestChart | None:
-    """Every row that can be drawn, diagnostics left out; None where there is none."""
+    """Build a chart of every row that can be drawn, without diagnostics; None where there is none."""
     styles = assign_styles([row.model for row in drops])
     rows = [row for row in drops if row.attribute != "presence"]
     lanes = [drop_lane(row, styles[row.model], _drop_label(row)) for row in rows]
@@ -133,7 +133,7 @@ def build_drops_chart(drops: Sequence[Drop]) -> ForestChart | None:
 
 
 def build_accuracy_chart(rows: Sequence[GroupAccuracy], surrogates: Sequence[str]) -> ForestChart | None:
-    """Every group of pictures; hollow marks are surrogates. None where nothing can be drawn."""
+    """Build a chart of every group of pictures; hollow marks are surrogates. None where nothing can be drawn."""
     if not any(row.photos >= FEWEST_PHOTOS for row in rows):
         return None
     styles = assign_styles([row.model for row in rows])
@@ -154,7 +154,7 @@ def build_accuracy_chart(rows: Sequence[GroupAccuracy], surrogates: Sequence[str
 
 
 def group(items: Sequence[tuple[_Key, _Item]]) -> dict[_Key, list[_Item]]:
-    """The items of each key, both in the order in which they come."""
+    """Group the items by key, both in their original order."""
     groups: dict[_Key, list[_Item]] = {}
     for key, item in items:
         groups.setdefault(key, []).append(item)
@@ -169,7 +169,7 @@ def _row(edit: str, level: str, lanes: Sequence[Lane], axis: Axis) -> ForestRow:
 
 
 def _edit_and_level(edit: str, level: str) -> tuple[str, str]:
-    """As the chart names them where edits or levels are taken together."""
+    """The edit and level as the chart names them where several are taken together."""
     if edit == ALL:
         return "together", "" if level == ALL else level
     return edit, "together" if level == ALL else level

@@ -1,4 +1,4 @@
-"""The gallery: pictures before and after an edit, with what every model answered."""
+"""The gallery: pictures before and after an edit, with every model's answers."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ _MOST_CARDS = 400  # with pictures or without
 
 
 class Answer(NamedTuple):
-    """What one model said before and after the edit."""
+    """One model's answer before and after the edit."""
 
     style: Style
-    outcome: str  # flipped, held, gained or wrong; right or wrong where there is no photo before
+    outcome: str  # flipped, held, gained or wrong; right or wrong without a photo before
     before: str
     before_percent: int
     after: str
     after_percent: int
-    failed: bool  # flipped; where there is no photo before, wrong
+    failed: bool  # flipped; wrong where there is no photo before
 
 
 class Card(NamedTuple):
-    """One photo before and after one edit, with what every model said."""
+    """One photo before and after one edit, with every model's answers."""
 
     sample_id: str
     name: str  # of the true label
@@ -51,7 +51,7 @@ class GallerySection(NamedTuple):
 
 
 def build_gallery(content: ReportContent) -> list[GallerySection]:
-    """The examples to show, by attribute in the order of the table of drops."""
+    """Build the sections of examples, by attribute in the order of the table of drops."""
     shown = _choose_fitting(content.examples)
     replies = [reply.model for example in shown for reply in example.replies]
     styles = assign_styles([*(row.model for row in content.drops), *content.run.models, *replies])
@@ -65,7 +65,7 @@ def build_gallery(content: ReportContent) -> list[GallerySection]:
 
 
 def _choose_fitting(examples: Sequence[Example]) -> list[Example]:
-    """As many examples as keep the page small, every attribute in turn."""
+    """As many examples as the page's size allows, attributes in turn."""
     groups: defaultdict[str, list[Example]] = defaultdict(list)
     for example in examples:
         groups[example.attribute].append(example)

@@ -1,4 +1,4 @@
-"""The gate: bounds on drops and accuracies, the verdicts on them, and their JUnit XML."""
+"""The gate: bounds on drops and accuracies, the verdicts, and their JUnit XML."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ Bound: TypeAlias = Literal["upper", "lower", "point"]
 Verdict: TypeAlias = Literal["holds", "violated", "cannot tell"]
 EXIT_STATUS: dict[Verdict, int] = {"holds": 0, "violated": 1, "cannot tell": 3}
 SHOWN_FIRST: tuple[Verdict, ...] = ("violated", "cannot tell", "holds")
-ANY = "any"  # instead of an attribute: every one of them
+ANY = "any"  # in place of an attribute: every one
 
 
 @dataclass(frozen=True)
 class MaxDrop:
-    """No edit that the rule applies to may cost more than `limit` points."""
+    """A rule that no edit it applies to may cost more than `limit` points."""
 
     what: str  # an attribute, an edit, or `any`
     level: str  # "" means every level
     limit: float  # points
 
     def applies_to(self, row: Drop) -> bool:
-        """Whether the rule is about this row."""
+        """Whether the rule applies to this row."""
         named = row.attribute not in NO_ATTRIBUTE if self.what == ANY else self.what in (row.attribute, row.edit)
         return named and self.level in ("", row.level)
 
@@ -46,7 +46,7 @@ class Check(NamedTuple):
 
 
 def parse_max_drop(text: str) -> MaxDrop:
-    """A rule as it is typed: background=5, size:0.05=20, background-swap=10, any=15."""
+    """Parse a rule as typed: background=5, size:0.05=20, background-swap=10, any=15."""
     name, _, limit = text.partition("=")
     what, _, level = name.partition(":")
     try:
@@ -59,7 +59,7 @@ def parse_max_drop(text: str) -> MaxDrop:
 
 
 def judge_drops(drops: Sequence[Drop], rules: Sequence[MaxDrop], bound: Bound) -> list[Check]:
-    """Every rule over every row that it applies to; a rule that applies to none is an error."""
+    """Apply every rule to its rows; raises `UserError` where a rule applies to none."""
     if rules and not any(row.n for row in drops):
         message = "the run is empty: no photo was scored both before and after an edit"
         return [Check("run", "drops", "cannot tell", message)]
@@ -77,18 +77,18 @@ def judge_drops(drops: Sequence[Drop], rules: Sequence[MaxDrop], bound: Bound) -
 
 
 def judge_accuracies(accuracies: Sequence[OverallAccuracy], least: float, bound: Bound) -> list[Check]:
-    """The accuracy of every model against the least that is allowed, in percent."""
+    """Check the accuracy of every model against the minimum, in percent."""
     return [_judge_accuracy(row, least, bound) for row in accuracies]
 
 
 def combine_verdicts(checks: Sequence[Check]) -> Verdict:
-    """Violated where one check is; else cannot tell where one cannot; else holds."""
+    """Return "violated" if any check is, else "cannot tell" if any check is, else "holds"."""
     verdicts = {check.verdict for check in checks}
     return "violated" if "violated" in verdicts else "cannot tell" if "cannot tell" in verdicts else "holds"
 
 
 def to_junit(checks: Sequence[Check]) -> str:
-    """The checks as JUnit XML: a violation is a failure, what cannot be decided is an error."""
+    """Return the checks as JUnit XML: a violation is a failure, a check that cannot be decided is an error."""
     counts = {verdict: sum(check.verdict == verdict for check in checks) for verdict in EXIT_STATUS}
     suite = ElementTree.Element(
         "testsuite", name="counterfoil gate", tests=str(len(checks)),
@@ -133,7 +133,7 @@ def _too_few(photos: int) -> str:
 
 
 def _verdict(interval: tuple[float, float, float], limit: float, bound: Bound) -> Verdict:
-    """`upper` asks for proof that the limit holds, `lower` for proof that it does not, `point` for neither."""
+    """`upper` requires proof that the limit holds, `lower` proof that it does not, `point` neither."""
     low, point, high = interval
     if bound == "point":
         return "violated" if point > limit else "holds"

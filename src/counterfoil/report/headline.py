@@ -22,11 +22,11 @@ from counterfoil.statistics.intervals import Estimate
 from counterfoil.study.runs import Study, find_surrogates
 
 _HEADING = "Right by attribute, all of its edits and levels together"
-_MOST_NAMED = 6  # kinds in a sentence; nuisances come by the hundred
+_MOST_NAMED = 6  # kinds in a sentence; some collections have hundreds
 
 
 def describe_accuracies(rows: Sequence[GroupAccuracy], surrogates: Sequence[str]) -> list[Finding]:
-    """Of pictures without originals: each model's accuracy, where it is lowest, and what tells the models apart."""
+    """Findings on pictures without originals: accuracies, the lowest of each model, and differences between models."""
     overall = [row for row in rows if row.overall]
     enough = [row for row in overall if row.photos >= FEWEST_PHOTOS]
     if not enough:
@@ -36,21 +36,21 @@ def describe_accuracies(rows: Sequence[GroupAccuracy], surrogates: Sequence[str]
 
 
 def with_accuracies(findings: Sequence[Finding], rows: Sequence[GroupAccuracy]) -> list[Finding]:
-    """Of pictures with originals: the findings on drops, before those of each model its accuracy over all pictures."""
+    """Findings on pictures with originals: each model's accuracy over all pictures, then its findings on drops."""
     overall = {row.model: row for row in rows if row.overall and row.photos >= FEWEST_PHOTOS}
     models = dict.fromkeys([*overall, *(finding.model for finding in findings if finding.model)])
     merged: list[Finding] = []
     for model in models:
         own = [finding for finding in findings if finding.model == model]
         if model in overall:
-            own = [finding for finding in own if finding.kind != "accuracy"]  # of the originals alone
+            own = [finding for finding in own if finding.kind != "accuracy"]  # these are of the originals alone
             merged += [_accuracy(overall[model], rows), *_attributes(model, rows)]
         merged += own
     return [*merged, *(finding for finding in findings if not finding.model)]
 
 
 def _accuracy(row: GroupAccuracy, rows: Sequence[GroupAccuracy]) -> Finding:
-    """With the accuracy on the originals, or where there are none, with that of the five best answers."""
+    """The accuracy, with that on the originals, or where there are none, with the top-5 accuracy."""
     pictures = pluralize(row.top1.n, "picture") if row.photos == row.top1.n else _counted(row)
     sentence = f"right on {_rate(row.top1)} of the {pictures}"
     before = [other for other in rows if other.model == row.model and other.attribute == "original"]
@@ -63,7 +63,7 @@ def _accuracy(row: GroupAccuracy, rows: Sequence[GroupAccuracy]) -> Finding:
 
 
 def _attributes(model: str, rows: Sequence[GroupAccuracy]) -> list[Finding]:
-    """Attributes as wholes: a mined set scatters few photos over many edits and levels."""
+    """Accuracy by whole attribute: a mined set spreads few photos over many edits and levels."""
     whole = sorted((row for row in whole_attributes(rows) if row.model == model), key=lambda row: row.top1.value)
     enough = [row for row in whole if row.photos >= FEWEST_PHOTOS]
     few = join_words([f"{name_attribute(row.attribute)} ({row.photos})" for row in whole if row not in enough])
@@ -84,7 +84,7 @@ def _rate(rate: Estimate) -> str:
 
 
 def _lowest(rows: Sequence[GroupAccuracy], model: str) -> list[Finding]:
-    """The kind of picture that a model is right on least often, as far as the intervals tell."""
+    """The kind of picture with a model's lowest accuracy, as far as the intervals tell."""
     kinds = [row for row in divide_pictures(rows) if row.model == model and row.photos >= FEWEST_PHOTOS]
     if len(kinds) < 2:
         return []
@@ -98,7 +98,7 @@ def _lowest(rows: Sequence[GroupAccuracy], model: str) -> list[Finding]:
 
 
 def divide_pictures(rows: Sequence[GroupAccuracy]) -> list[GroupAccuracy]:
-    """The coarsest division of the pictures that has more than one part: by attribute, by edit, by level."""
+    """The coarsest division of the pictures with more than one part: by attribute, by edit, by level."""
     telling = [row for row in rows if not row.overall and row.attribute not in NO_ATTRIBUTE]
     if len({row.attribute for row in telling}) > 1:
         return whole_attributes(rows)
@@ -109,7 +109,7 @@ def divide_pictures(rows: Sequence[GroupAccuracy]) -> list[GroupAccuracy]:
 
 
 def whole_attributes(rows: Sequence[GroupAccuracy]) -> list[GroupAccuracy]:
-    """Every attribute as a whole, for each model: its first group, since rows come from coarse to fine."""
+    """Every attribute as a whole, for each model: its first group, since rows go from coarse to fine."""
     telling = [row for row in rows if not row.overall and row.attribute not in NO_ATTRIBUTE]
     first: dict[str, tuple[str, str]] = {}
     for row in telling:
@@ -122,7 +122,7 @@ def _divided(rows: Sequence[GroupAccuracy], edit: str) -> bool:
 
 
 def kind_name(row: GroupAccuracy) -> str:
-    """What people call a kind of picture."""
+    """The readable name of a kind of picture."""
     if row.edit == ALL:
         return name_attribute(row.attribute)
     return row.edit if row.level in (ALL, "", row.edit) else f"{row.edit} {row.level}"
@@ -147,7 +147,7 @@ def _compare_models(overall: Sequence[GroupAccuracy], surrogates: Sequence[str])
 
 
 def write_headline(study: Study | ReportContent) -> tuple[Finding, ...]:
-    """The findings of each model, surrogates marked before theirs, then what tells the models apart."""
+    """Return the findings of each model, surrogates marked first, then the differences between models."""
     surrogates = find_surrogates(study.run)
     if study.accuracies and not any(row.n for row in study.drops):
         findings = describe_accuracies(study.accuracies, surrogates)
@@ -159,7 +159,7 @@ def write_headline(study: Study | ReportContent) -> tuple[Finding, ...]:
 
 
 def _with_surrogates(findings: Sequence[Finding], surrogates: Sequence[str]) -> Iterator[Finding]:
-    """Every surrogate is marked before anything is said of it, or of all models."""
+    """Yield the findings with each surrogate marked before the first that concerns it or all models."""
     unmarked = list(surrogates)
     for finding in findings:
         due = [model for model in unmarked if finding.model in ("", model)]

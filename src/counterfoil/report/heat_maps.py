@@ -1,4 +1,4 @@
-"""Heat maps: drops of attributes by models, and accuracy by where in the picture the object stands."""
+"""Heat maps: drops by attribute and model, and accuracy by the object's position in the picture."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from counterfoil.statistics.intervals import Estimate
 from counterfoil.study.confidence import ModelPositionMap
 from counterfoil.types import Drop
 
-_STRONGEST = 60.0  # percent of colour: text on it must stay readable
-_LEAST_FULL_HEAT = 10.0  # points; a table of tiny drops must not glow
-_FULL_PLACE_HEAT = 40.0  # points from the mean that give a place the strongest colour
+_STRONGEST = 60.0  # percent of colour: text on it must be readable
+_LEAST_FULL_HEAT = 10.0  # points for the full colour, at least: tiny drops must not look strong
+_FULL_PLACE_HEAT = 40.0  # points from the mean that give a cell the strongest colour
 _ACROSS = {3: ("left", "middle", "right")}
 _DOWN = {3: ("top", "middle", "bottom")}
 
 
 class Cell(NamedTuple):
-    """What one attribute costs one model."""
+    """The drop of one model for one attribute."""
 
     style: Style
     drop: float
     interval: str
-    letters: str  # of the tied group; models that share one cannot be told apart
+    letters: str  # of the tied group; models that share one do not differ
     significant: bool
     heat: float  # percent of colour
 
@@ -47,7 +47,7 @@ class HeatMap(NamedTuple):
 
 
 def build_heat_map(content: ReportContent) -> HeatMap | None:
-    """All edits and levels of an attribute together; None where there is but one model, or nothing to show."""
+    """Build the map with all edits and levels of an attribute together; None with one model or nothing to show."""
     rows = [row for row in content.attribute_drops if row.attribute != "presence" and row.n >= FEWEST_PHOTOS]
     styles = list(assign_styles([row.model for row in content.drops]).values())
     if len(styles) < 2 or not rows:
@@ -82,14 +82,14 @@ def _mean_cell(row: Estimate | None, style: Style, full: float) -> Cell | None:
 
 
 def _heat(difference: float, full: float) -> float:
-    """Percent of colour; `full` is the difference that gets the strongest."""
+    """Percent of colour; `full` is the difference with the strongest colour."""
     return round(min(_STRONGEST, _STRONGEST * abs(difference) / full), 1)
 
 
 class PlaceCell(NamedTuple):
     """One part of the picture."""
 
-    value: str  # empty where too few objects stood there
+    value: str  # empty where too few objects were there
     n: int
     heat: float
     is_worse: bool
@@ -105,7 +105,7 @@ class PlaceGrid(NamedTuple):
 
 
 def build_place_grids(maps: Sequence[ModelPositionMap], kind: str) -> list[PlaceGrid]:
-    """The maps of one kind that have a number for two places or more."""
+    """Build the maps of one kind that have a number for at least two cells."""
     return [_place_grid(row) for row in maps if row.kind == kind and (row.positions.n >= FEWEST_PHOTOS).sum() > 1]
 
 

@@ -24,10 +24,10 @@ _PROJECT = "counterfoil"
 
 
 def export_hugging_face(content: ReportContent) -> dict[str, str]:
-    """One model-index and one eval_results file per model, since a card is about one model.
+    """Return one model-index and one eval_results file per model, since a card is about one model.
 
-    The eval_results form asks for the id of a data set on the hub. Only who published one knows it: the recipe's name
-    stands in its place, to be replaced.
+    The eval_results form requires the id of a data set on the hub, which only its publisher knows: the recipe's name is
+    a placeholder, to be replaced.
     """
     files: dict[str, str] = {}
     use_accuracies = content.accuracies and not content.has_drops
@@ -42,7 +42,7 @@ def export_hugging_face(content: ReportContent) -> dict[str, str]:
 
 
 def _drop_results(model: str, content: ReportContent) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """What model-index and eval_results say of a model: its accuracy before and after each edit, and the drops."""
+    """The model-index and eval_results of a model: its accuracy before and after each edit, and the drops."""
     rows = [row for row in content.drops if row.model == model and row.n]
     if not rows:
         return [], []
@@ -59,7 +59,7 @@ def _drop_results(model: str, content: ReportContent) -> tuple[list[dict[str, An
 
 
 def _accuracy_results(model: str, content: ReportContent) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The same of a collection without originals: accuracies alone; a surrogate's say that it is one."""
+    """The same for a collection without originals: accuracies only; a surrogate is marked as one."""
     results, entries = [], []
     for config, row in {_config(row): row for row in content.accuracies if row.model == model and row.top1.n}.items():
         note = f"top-1 {format_interval(row.top1)}, n = {row.top1.n}"
@@ -178,5 +178,5 @@ def _tracker_metrics(content: ReportContent, model: str) -> Iterator[tuple[str, 
 
 
 def _metric_name(*parts: str) -> str:
-    """Trackers allow few signs in a name."""
+    """The metric name without characters that trackers refuse."""
     return re.sub(r"[^\w\-./]+", "_", "/".join(parts)).rstrip("/.")

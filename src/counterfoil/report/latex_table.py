@@ -21,7 +21,7 @@ _ESCAPES = {
 }  # fmt: skip
 _NEGATIVE = re.compile(r"(?<![\w)])-(?=\d)")  # a hyphen before a number is a minus sign
 _TOO_WIDE = r"% Too wide for the page: \usepackage{graphicx}, then \resizebox{\textwidth}{!}{\input{results}}."
-_LEVELS_WITHOUT_NAME = {"", "none", "removed"}  # that say no more than the edit's name
+_LEVELS_WITHOUT_NAME = {"", "none", "removed"}  # levels that add nothing to the edit's name
 
 
 def export_latex(content: ReportContent) -> dict[str, str]:
@@ -32,7 +32,7 @@ def export_latex(content: ReportContent) -> dict[str, str]:
 
 
 def _drops_table(content: ReportContent) -> str:
-    """Edits down, models across, drops with their intervals."""
+    """Edits as rows, models as columns, drops with their intervals."""
     models = list(dict.fromkeys(row.model for row in content.drops))
     by_cell = {(row.attribute, row.edit, row.level, row.model): row for row in content.drops}
     body, last = [_line(["\\multicolumn{2}{l}{accuracy, unedited (\\%)}", *_accuracies_before(content, models)])], ""
@@ -52,7 +52,7 @@ def _drops_table(content: ReportContent) -> str:
 
 
 def _accuracy_table(content: ReportContent) -> str:
-    """Groups of pictures down, models across, top-1 with its interval."""
+    """Groups of pictures as rows, models as columns, top-1 with its interval."""
     models = list(dict.fromkeys(row.model for row in content.accuracies))
     by_cell = {(row.attribute, row.edit, row.level, row.model): row for row in content.accuracies}
     body = [
@@ -87,7 +87,7 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def _headings(content: ReportContent, models: list[str]) -> list[str]:
-    """The models, those that chose the pictures marked."""
+    """The models, with those that selected the pictures marked."""
     surrogates = find_surrogates(content.run)
     return [_escape(mark_surrogate(model, surrogates)) for model in models]
 
@@ -129,5 +129,5 @@ def _accuracy_cell(row: GroupAccuracy | None) -> str:
 
 
 def _escape(text: str) -> str:
-    """Letters that LaTeX takes for commands; two hyphens stay two, which it would draw as a dash."""
+    """Escape characters that are LaTeX commands; two hyphens are kept from becoming a dash."""
     return "".join(_ESCAPES.get(character, character) for character in text).replace("--", "-{}-")

@@ -1,4 +1,4 @@
-"""Markdown: findings, the tables of drops and accuracies, and the tables of papers."""
+"""Markdown: findings, the tables of drops and accuracies, and the papers' tables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PAPER_HEADINGS = {"scored": "Scored as the paper does", "published": "Published 
 
 
 def export_markdown(content: ReportContent) -> dict[str, str]:
-    """The findings, the table of drops or of accuracies, and what a paper's own rule gives."""
+    """Return the findings, the table of drops or of accuracies, and the paper's tables."""
     surrogates = find_surrogates(content.run)
     parts = [f"# {content.title}\n", "\n".join(f"- {finding.text}" for finding in write_headline(content)) + "\n"]
     parts += [f"> {note}\n" for note in content.run.notes]
@@ -32,7 +32,7 @@ def export_markdown(content: ReportContent) -> dict[str, str]:
 
 
 def drops_to_markdown(drops: Sequence[Drop], surrogates: tuple[str, ...] = ()) -> str:
-    """The table of drops for a README or a pull request."""
+    """Return the table of drops for a README or a pull request."""
     lines = [
         "| model | attribute | edit | level | n | original | accuracy | drop [95 %] | p (Holm) |",
         "|---|---|---|---|--:|--:|--:|--:|--:|",
@@ -80,7 +80,7 @@ def _paper_to_markdown(table: PaperTable) -> str:
 
 
 def format_cell(value: str | float | None, decimals: int) -> str:
-    """A cell of a paper's table as it is read; a dash where there is no number."""
+    """Format a cell of a paper's table; a dash where there is no number."""
     if isinstance(value, str):
         return value
     return ABSENT if value is None else format_number(value, decimals)
@@ -91,5 +91,5 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def _escape(text: str) -> str:
-    """Text that cannot break out of a Markdown table."""
+    """Escape text that would break a Markdown table."""
     return text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")

@@ -1,4 +1,4 @@
-"""The report's HTML page in one file, and the files of a report beside it."""
+"""The report's self-contained HTML page, and the files of a report beside it."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ _FILTERS = (
     words.format_count, words.format_number, words.format_p_value, words.pluralize, words.capitalize_first,
     words.join_without_breaks, words.complete_sentence, words.describe_threshold, words.describe_donor_confusion,
 )  # fmt: skip
-_MOST_CONTRASTS = 400  # rows of differences between models; all of them are in summary.json
-_MOST_NAMES = 200  # of skipped pictures under one reason; the rest is in skipped.csv
+_MOST_CONTRASTS = 400  # rows of differences between models; all are in summary.json
+_MOST_NAMES = 200  # of skipped pictures per reason; the rest is in skipped.csv
 
 
 def write_report(folder: Path, content: ReportContent) -> Path:
-    """Write report.html, drops.csv, accuracies.csv, skipped.csv and summary.json; gives back the page."""
+    """Write report.html, drops.csv, accuracies.csv, skipped.csv and summary.json; returns the page's path."""
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(folder / "drops.csv", drops_to_csv(content.drops))
     if content.accuracies:
@@ -54,12 +54,12 @@ def write_report(folder: Path, content: ReportContent) -> Path:
 
 
 def write_page(folder: Path, content: ReportContent) -> Path:
-    """Write report.html, whole or not at all."""
+    """Write report.html atomically."""
     return write_atomically(folder / "report.html", render_page(content))
 
 
 def render_page(content: ReportContent) -> str:
-    """The page as text; what comes from files, labels or models is escaped, and no script but ours may run."""
+    """Render the page; text from files, labels or models is escaped, and only our own script may run."""
     contrasts = sorted(content.contrasts, key=lambda row: row.p_value if row.p_value == row.p_value else 2.0)
     environment = create_environment(*_FILTERS, mark_code)
     environment.globals |= _globals(content)
@@ -82,7 +82,7 @@ def render_page(content: ReportContent) -> str:
 
 
 def _globals(content: ReportContent) -> dict[str, object]:
-    """What macros need too: they do not see the names given to the page."""
+    """Globals for macros, which do not see the variables given to the page."""
     return {
         "styles": assign_styles([*(row.model for row in content.drops), *content.run.models]),
         "fewest_photos": FEWEST_PHOTOS,
@@ -117,7 +117,7 @@ def _charts(content: ReportContent) -> dict[str, object]:
 
 
 def _gallery(content: ReportContent) -> dict[str, object]:
-    """The pictures of the gallery, and what its filters need."""
+    """The pictures of the gallery, and the data for its filters."""
     sections = build_gallery(content)
     cards = [card for section in sections for card in section.cards]
     return {
@@ -145,7 +145,7 @@ def _group_by_reason(content: ReportContent) -> list[tuple[Skipped, list[str]]]:
 
 
 def create_environment(*filters: Callable[..., str], templates: Path = TEMPLATES) -> Environment:
-    """Escapes everything; a name that is not given is an error, not a gap. `templates` are looked up first."""
+    """Return an environment that escapes everything and raises on undefined names; `templates` are searched first."""
     environment = Environment(
         loader=FileSystemLoader([templates, TEMPLATES]),
         autoescape=True,
@@ -158,14 +158,14 @@ def create_environment(*filters: Callable[..., str], templates: Path = TEMPLATES
 
 
 def embed_script(name: str, templates: Path = TEMPLATES) -> dict[str, object]:
-    """The one script of a page, and the hash by which the browser knows it."""
+    """Return the one script of a page, and its hash for the Content-Security-Policy."""
     script = (templates / name).read_text(encoding="utf-8")
     script_hash = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return {"script": Markup(script), "script_hash": script_hash}
 
 
 def mark_code(text: str) -> Markup:
-    """Plain text for the page; what stands between two backticks, as commands do in a terminal, is set as code."""
+    """Return plain text for the page, with text between two backticks marked as code."""
     parts = text.split("`")
     if len(parts) % 2 == 0:
         return escape(text)

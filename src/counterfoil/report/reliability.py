@@ -16,7 +16,7 @@ SIDE = 180  # pixels of a reliability chart
 
 
 class ReliabilityMark(NamedTuple):
-    """Answers of like confidence, in pixels from the top left."""
+    """Answers of similar confidence, in pixels from the top left."""
 
     x: float
     y: float
@@ -24,7 +24,7 @@ class ReliabilityMark(NamedTuple):
 
 
 class ReliabilityPanel(NamedTuple):
-    """The chart of one model with what it shows in words."""
+    """The chart of one model with its description."""
 
     style: Style
     before: list[ReliabilityMark]
@@ -33,7 +33,7 @@ class ReliabilityPanel(NamedTuple):
 
 
 class ConfidenceRow(NamedTuple):
-    """One attribute of one model, as the table has it."""
+    """One attribute of one model in the table."""
 
     model: str
     attribute: str
@@ -44,7 +44,7 @@ class ConfidenceRow(NamedTuple):
 def build_reliability_panels(
     confidences: Confidences, styles: Mapping[str, Style], edited: str
 ) -> list[ReliabilityPanel]:
-    """One small chart per model; `edited` is what the pictures are called that are no unedited photos."""
+    """Build one small chart per model; `edited` names the pictures that are not unedited photos."""
     return [
         ReliabilityPanel(
             styles[curve.model],
@@ -57,7 +57,7 @@ def build_reliability_panels(
 
 
 def list_confidence_rows(confidences: Confidences) -> list[ConfidenceRow]:
-    """The attributes that rest on enough photos, with their margins."""
+    """Return the attributes with enough photos, with their margins."""
     margins = {(row.model, row.condition.attribute): row.loss for row in confidences.margins}
     return [
         ConfidenceRow(row.model, name_attribute(row.attribute), row, margins.get((row.model, row.attribute)))

@@ -1,4 +1,4 @@
-"""Scatter chart: what an attribute costs each model against its accuracy on the unedited photos."""
+"""Scatter chart: each model's drop for an attribute against its accuracy on the unedited photos."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ class Panel(NamedTuple):
 
 
 class ScatterChart(NamedTuple):
-    """All panels; the page shows one of them at a time."""
+    """All panels; the page shows one at a time."""
 
     height: int
-    attributes: list[tuple[str, str]]  # and what people call them
+    attributes: list[tuple[str, str]]  # with readable names
     panels: list[Panel]
 
 
 def build_scatter_chart(content: ReportContent) -> ScatterChart | None:
-    """None where fewer than two models can be drawn."""
+    """Build the chart; None where fewer than two models can be drawn."""
     rows = [row for row in content.attribute_drops if row.attribute != "presence" and row.n >= FEWEST_PHOTOS]
     rows = [row for row in rows if not math.isnan(row.drop)]
     if len({row.model for row in rows}) < 2:
@@ -44,7 +44,7 @@ def build_scatter_chart(content: ReportContent) -> ScatterChart | None:
     styles = assign_styles([row.model for row in content.drops])
     x_axis = Axis.tight([row.accuracy_original for row in rows])
     names = list(dict.fromkeys(row.attribute for row in rows))
-    names.sort(key=lambda name: name == "control")  # the first is what opens: an attribute, not the tool's own cost
+    names.sort(key=lambda name: name == "control")  # the first panel shown should be an attribute, not the control
     panels = [
         _panel([row for row in rows if row.attribute == name], measure, x_axis, styles)
         for name in names

@@ -1,4 +1,4 @@
-"""summary.json: all that the report says as plain JSON, and the schema that it keeps to."""
+"""summary.json: the content of the report as plain JSON, and its schema."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from counterfoil.statistics.contrasts import Contrast
 from counterfoil.study.confidence import ModelPositionMap
 from counterfoil.study.runs import find_surrogates
 
-SUMMARY_FORMAT = 1  # raised when a key of summary.json changes its meaning or goes
-_PARTS = ("confidence", "accuracy", "calibration_error")  # as `Confidence` has them
+SUMMARY_FORMAT = 1  # raised when a key of summary.json changes its meaning or is removed
+_PARTS = ("confidence", "accuracy", "calibration_error")  # fields of `Calibration`
 
 
 def summarize(content: ReportContent) -> dict[str, object]:
-    """What summary.json holds: plain JSON, null where there is no number."""
+    """Return the content of summary.json: plain JSON, null where there is no number."""
     findings = write_headline(content)
     surrogates = find_surrogates(content.run)
     reasons = Counter((row.stage, row.edit, row.reason) for row in content.skipped)
@@ -61,12 +61,12 @@ def summarize(content: ReportContent) -> dict[str, object]:
 
 
 def summary_schema() -> str:
-    """The JSON schema of summary.json."""
+    """Return the JSON schema of summary.json."""
     return resources.files("counterfoil.report").joinpath("summary.schema.json").read_text(encoding="utf-8")
 
 
 def export_json(content: ReportContent) -> dict[str, str]:
-    """summary.json, and the schema that it keeps to."""
+    """Return summary.json and its schema."""
     document = {"$schema": "summary.schema.json", **summarize(content)}
     return {
         "summary.json": json.dumps(document, indent=1, allow_nan=False) + "\n",
@@ -75,7 +75,7 @@ def export_json(content: ReportContent) -> dict[str, str]:
 
 
 def contrast_record(row: Contrast) -> dict[str, object]:
-    """How far two models lie apart under one condition, as plain JSON."""
+    """Return the difference of two models under one condition as plain JSON."""
     values = row._asdict()
     return {**values.pop("condition")._asdict(), **_plain(values)}
 
@@ -94,7 +94,7 @@ def _confidence_record(row: ConfidenceRow) -> dict[str, object]:
 
 
 def _place_record(row: ModelPositionMap) -> dict[str, object]:
-    """One map, rows from the top; null where no object stood."""
+    """One map, rows from the top; null where there was no object."""
     accuracy = [
         [None if math.isnan(value) else round(value, 4) for value in line] for line in row.positions.accuracy.tolist()
     ]

@@ -1,4 +1,4 @@
-"""Edits and levels described in words; marks of surrogate models; numbers and names in words."""
+"""Texts of a report: edits and levels in words, marks of surrogate models, formatted numbers and names."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ from counterfoil.statistics.dose import DropThreshold
 from counterfoil.statistics.intervals import Estimate
 from counterfoil.types import Drop, Preprocessing
 
-_CORRUPTION = "corruption-"  # ImageNet-C's archive has corruptions that are no edit of ours
+_CORRUPTION = "corruption-"  # ImageNet-C's archive has corruptions that this tool does not have
 _LAST_BRACKETS = re.compile(r" \((.*)\)$")
 
 
 def describe_row(row: Drop) -> str:
-    """What was done to the photo, as the subject of a sentence."""
+    """Describe the edit of a row, as the subject of a sentence."""
     return describe_change(row.edit, row.level)
 
 
 def describe_change(edit: str, level: str) -> str:
-    """What an edit does to a photo, as the subject of a sentence."""
+    """Describe an edit, as the subject of a sentence."""
     if edit.startswith(_CORRUPTION) and edit not in EDITS:
         return Corruption.describe_named(edit.removeprefix(_CORRUPTION), level)
     return describe_edit(edit, level)
 
 
 def brackets_to_comma(change: str) -> str:
-    """A change as it stands inside brackets: brackets of its own become a comma."""
+    """Return a change for use inside brackets: its own brackets become a comma."""
     return _LAST_BRACKETS.sub(r", \1", change)
 
 
-ABSENT = "–"  # stands where there is no number
+ABSENT = "–"  # shown where there is no number
 MINUS = "−"
 _UNBREAKABLE = re.compile(r"\[[^\[\]]{1,30}\]|\d %|n = \d|\d points")
 _NAMES = {"presence": "object presence"}
 
 
 def format_number(value: float, decimals: int = 1) -> str:
-    """A number with a true minus sign and no negative zero; a dash where there is none."""
+    """Format a number with a true minus sign and no negative zero; a dash where there is none."""
     if math.isnan(value):
         return ABSENT
     text = f"{round(value, decimals) + 0.0:.{decimals}f}"
@@ -50,69 +50,69 @@ def format_number(value: float, decimals: int = 1) -> str:
 
 
 def format_p_value(p: float) -> str:
-    """A p value that stays readable when it is small."""
+    """Format a p value so that small ones stay readable."""
     if math.isnan(p):
         return ABSENT
     return f"{p:.3f}" if p >= 0.001 else f"{p:.1e}".replace("e-0", "e-").replace("-", MINUS)
 
 
 def format_interval(row: Drop | Contrast | Estimate) -> str:
-    """The 95 % interval."""
+    """Format the 95 % interval."""
     return f"[{format_number(row.ci_low)}, {format_number(row.ci_high)}]"
 
 
 def describe_interval(low: float, high: float) -> str:
-    """The 95 % interval in words, for screen readers."""
+    """Describe the 95 % interval for screen readers."""
     return f"95 % interval {format_number(low)} to {format_number(high)}"
 
 
 def format_drop(row: Drop) -> str:
-    """A drop with its interval."""
+    """Format a drop with its interval."""
     return f"{format_number(row.drop)} points {format_interval(row)}"
 
 
 def format_gain(row: Drop) -> str:
-    """A negative drop as a gain, with its interval."""
+    """Format a negative drop as a gain, with its interval."""
     return f"{format_number(-row.drop)} points [{format_number(-row.ci_high)}, {format_number(-row.ci_low)}]"
 
 
 def name_attribute(attribute: str) -> str:
-    """What people call an attribute."""
+    """Return the readable name of an attribute."""
     return _NAMES.get(attribute, attribute)
 
 
 def format_count(things: int) -> str:
-    """A number of things, readable when it is large."""
+    """Format a count, with separators where it is large."""
     return f"{things:,}"
 
 
 def capitalize_first(text: str) -> str:
-    """The text with a capital first letter; the rest is left as it is, since it may hold names."""
+    """Capitalise the first letter; the rest is unchanged, since it may hold names."""
     return text[:1].upper() + text[1:]
 
 
 def pluralize(things: int, name: str) -> str:
-    """So many things, in the singular where there is one."""
+    """Return a count with its noun, in the singular for one."""
     return f"{format_count(things)} {name}{'' if things == 1 else 's'}"
 
 
 def complete_sentence(text: str) -> str:
-    """A note as a sentence: a capital first letter and a full stop."""
+    """Turn a note into a sentence: a capital first letter and a full stop."""
     return capitalize_first(text) + ("" if text.endswith((".", "!", "?")) else ".")
 
 
 def join_without_breaks(text: str) -> str:
-    """The text with spaces that no line may break at: within intervals, before %, around =."""
+    """Return the text with non-breaking spaces: within intervals, before %, around =."""
     return _UNBREAKABLE.sub(lambda match: match[0].replace(" ", "\u00a0"), text)
 
 
 def join_words(items: Sequence[str]) -> str:
-    """Items joined as in a sentence."""
+    """Join items as in a sentence."""
     return " and ".join([", ".join(items[:-1]), items[-1]]) if len(items) > 1 else "".join(items)
 
 
 def describe_preprocessing(applied: Preprocessing | None) -> str:
-    """What is done to a picture before the network sees it."""
+    """Describe the preprocessing of a picture for the network."""
     if applied is None:
         return "done inside the model, not seen from here"
     height, width = applied.size
@@ -126,7 +126,7 @@ def describe_preprocessing(applied: Preprocessing | None) -> str:
 
 
 def describe_threshold(fall: DropThreshold) -> str:
-    """How small the object may be before so many points are lost, in a sentence; an open end is named."""
+    """Describe how small the object may be before so many points are lost; names an open end."""
     lost = f"{format_number(fall.points, 0)} points"
     if fall.reached == "not reached":
         return f"{fall.model} does not lose {lost} at any of these sizes (n = {fall.n})."
@@ -141,7 +141,7 @@ def describe_threshold(fall: DropThreshold) -> str:
 
 
 def describe_donor_confusion(row: DonorConfusion) -> str:
-    """Whether wrong answers name what lent the background, in a sentence."""
+    """Describe whether wrong answers name the class that the background is from."""
     share = f"{format_number(row.share.value)} % {format_interval(row.share)}"
     return (
         f"{row.model}: of {row.share.n} wrong answers on another photo's background, {share} name the class of that "
@@ -154,5 +154,5 @@ SURROGATE_MEANING = "surrogate: chose pictures by failing on them; its accuracy 
 
 
 def mark_surrogate(model: str, surrogates: tuple[str, ...]) -> str:
-    """A model's name in plain text, with its mark where it has one."""
+    """Return a model's name in plain text, with its mark where it has one."""
     return f"{model} ({SURROGATE_MARK})" if model in surrogates else model

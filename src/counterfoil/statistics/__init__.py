@@ -1,1 +1,1 @@
-"""Statistics of answers: drops, intervals, tests, agreement; pure functions."""
+"""Statistics of answers as pure functions: drops, intervals, tests, agreement."""

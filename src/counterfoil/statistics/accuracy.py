@@ -19,16 +19,16 @@ Group: TypeAlias = tuple[str, str, str]  # attribute, edit and level, or "all" o
 
 
 class GroupAccuracy(NamedTuple):
-    """How often one model is right on a group of pictures, in percent with 95 % intervals."""
+    """Accuracy of one model on a group of pictures, in percent with 95 % intervals."""
 
     model: str
     attribute: str  # or "all"
     edit: str
     level: str
-    photos: int  # behind the pictures that were scored
+    photos: int  # of the pictures that were scored
     top1: Estimate  # its n counts pictures
     top5: Estimate
-    letters: str  # models that share one do not differ significantly
+    letters: str  # models that share a letter do not differ significantly
 
     @property
     def overall(self) -> bool:
@@ -37,16 +37,16 @@ class GroupAccuracy(NamedTuple):
 
 
 def group_accuracies(answers: Answers, top5: NDArray[np.bool_]) -> list[GroupAccuracy]:
-    """One row per group and model, the overall first; `top5` says of every row whether the five best hold its label."""
+    """Return one row per group and model, overall first; `top5` says per row whether the five best hold its label."""
     return [row for group, conditions in _groups(answers) for row in _measure_group(answers, top5, group, conditions)]
 
 
 def clustered_wilson(right: NDArray[np.bool_], photo: NDArray[np.intp]) -> Estimate:
     """The share of right pictures with Wilson's interval, widened where several pictures are of one photo.
 
-    The interval is that of as many independent pictures as carry the same variance (Kish's design effect, between
-    photos). Where all are right or all wrong, photos count. A variance that few photos show is itself uncertain, and
-    widens the interval by Student's quantile (Korn and Graubard).
+    The interval is that of as many independent pictures as have the same variance (Kish's design effect, between
+    photos). Where all are right or all wrong, photos count. A variance estimated from few photos is itself uncertain
+    and widens the interval by Student's quantile (Korn and Graubard).
     """
     n = len(right)
     if n == 0:
@@ -70,7 +70,7 @@ def _measure_group(
 
 
 def _groups(answers: Answers) -> Iterator[tuple[Group, NDArray[np.bool_]]]:
-    """The groups from coarse to fine with their conditions; a group of one condition stands once, as that condition."""
+    """Yield the groups from coarse to fine with their conditions; a group of one condition appears once."""
     conditions = answers.conditions
     edited = ~answers.conditions_of(REFERENCES)
     yield (ALL, ALL, ALL), edited if edited.any() else np.ones(len(conditions), bool)
@@ -88,7 +88,7 @@ def _groups(answers: Answers) -> Iterator[tuple[Group, NDArray[np.bool_]]]:
 
 
 def _letters(answers: Answers, inside: NDArray[np.bool_]) -> dict[str, str]:
-    """Models that do not differ significantly share a letter; compared on the photos that both answered."""
+    """Letters shared by models that do not differ significantly, compared on the photos that both answered."""
     shape = (len(answers.models), len(answers.samples))
     if shape[0] < 2:
         return {}
@@ -97,7 +97,7 @@ def _letters(answers: Answers, inside: NDArray[np.bool_]) -> dict[str, str]:
         np.bincount(cell, weights, minlength=shape[0] * shape[1]).reshape(shape)
         for weights in (None, ~answers.correct[inside])
     )
-    with np.errstate(invalid="ignore"):  # 0 / 0 is the NaN that says "unanswered"
+    with np.errstate(invalid="ignore"):  # 0 / 0 gives NaN: unanswered
         return {rank.name: rank.letters for rank in rank_rows(answers.models, wrong / asked)}
 
 
@@ -108,7 +108,7 @@ class Baseline(NamedTuple):
     intercept: float
 
     def expected(self, clean: float) -> float:
-        """The accuracy under the shift that a model of this clean accuracy should have; both as shares."""
+        """The expected accuracy under the shift at this clean accuracy; both as shares."""
         return 1.0 / (1.0 + math.exp(-(self.slope * _log_odds(clean) + self.intercept)))
 
 
@@ -123,7 +123,7 @@ def fit_baseline(clean: Sequence[float], shifted: Sequence[float]) -> Baseline:
 
 
 def effective_robustness(clean: float, shifted: float, baseline: Baseline) -> float:
-    """Accuracy under the shift minus the expected one; all as shares."""
+    """The accuracy under the shift minus the expected one; all as shares."""
     return shifted - baseline.expected(clean)
 
 
@@ -134,14 +134,14 @@ def _log_odds(share: float) -> float:
 
 
 class FoldAccuracy(NamedTuple):
-    """Accuracy on each part, in percent; the deviation is the sample's, with folds - 1."""
+    """Accuracy on each fold, in percent; the standard deviation is the sample's, with folds - 1."""
 
     mean: float
     deviation: float
 
 
 def stratified_folds(label: NDArray[np.intp], folds: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """The part of each photo: parts differ by at most one photo in each class, and by at most one over all."""
+    """The fold of each photo: folds differ by at most one photo in each class, and by at most one overall."""
     if not 2 <= folds <= len(label):
         raise UserError(f"expected 2 to {len(label)} folds for {len(label)} photos, got {folds}")
     shuffled = rng.permutation(len(label))
@@ -152,6 +152,6 @@ def stratified_folds(label: NDArray[np.intp], folds: int, rng: np.random.Generat
 
 
 def fold_accuracy(correct: NDArray[np.bool_], fold: NDArray[np.intp]) -> FoldAccuracy:
-    """The accuracy on every held-out part; `correct` holds the answers of the model that did not see the part."""
+    """The accuracy on every held-out fold; `correct` holds the answers of the model that did not see the fold."""
     accuracies = [100 * float(correct[fold == part].mean()) for part in np.unique(fold)]
     return FoldAccuracy(float(np.mean(accuracies)), float(np.std(accuracies, ddof=1)))

@@ -1,8 +1,8 @@
 """Agreement of annotators: percent, Cohen's and Fleiss' kappa, Krippendorff's alpha, with intervals.
 
-Every measure is a function of sums over pictures, so a bootstrap resamples pictures by weighing those sums, many
-resamples at once. A bootstrap of few pictures, or of few that anybody disagreed on, is too narrow: no interval is
-narrower than the jackknife's.
+Every measure is a function of sums over pictures, so a bootstrap resamples pictures by weighting those sums, many
+resamples at once. The bootstrap is too narrow with few pictures, or with few disagreements, so no interval is narrower
+than the jackknife's.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NO_ANSWER = -1
 _BLOCK = 100  # resamples held in memory at once
 _KAPPA = RateBounds(-1.0, 1.0)
 _BOUNDS = (RATE, _KAPPA, _KAPPA, _KAPPA)  # of percent, Cohen's and Fleiss' kappa, alpha
-_MOSTLY = 0.95  # of the resamples must have a value
+_MOSTLY = 0.95  # share of the resamples that must have a value
 
 
 class Ratings(NamedTuple):
@@ -53,7 +53,7 @@ class Ratings(NamedTuple):
 
 
 def latest_verdicts(verdicts: Iterable[Verdict]) -> list[Verdict]:
-    """The verdicts that count: of an answer and its corrections the last."""
+    """Return the last version of every answer."""
     latest: dict[tuple[str, str, str, str], Verdict] = {}
     for verdict in verdicts:
         key = (verdict.variant_id, verdict.annotator, verdict.question, verdict.control)
@@ -63,7 +63,7 @@ def latest_verdicts(verdicts: Iterable[Verdict]) -> list[Verdict]:
 
 
 def collect_ratings(verdicts: Iterable[Verdict], question: str, *, answers: Sequence[str] = ()) -> Ratings:
-    """The answers to one question, hidden controls left out; `answers` fixes their order where it is known."""
+    """Collect the answers to one question without hidden controls; `answers` fixes their order where it is known."""
     kept = [verdict for verdict in latest_verdicts(verdicts) if verdict.question == question and not verdict.control]
     pictures, picture = encode_labels(verdict.variant_id for verdict in kept)
     annotators, annotator = encode_labels(verdict.annotator for verdict in kept)
@@ -74,7 +74,7 @@ def collect_ratings(verdicts: Iterable[Verdict], question: str, *, answers: Sequ
 
 
 class Agreement(NamedTuple):
-    """How far annotators agree on one question; n counts the pictures that two annotators answered at least."""
+    """Agreement of annotators on one question; n counts the pictures with at least two answers."""
 
     percent: Estimate  # of the pairs of answers to a picture, mean over pictures
     cohen: Estimate  # mean over the pairs of annotators (Light's kappa)
@@ -83,7 +83,7 @@ class Agreement(NamedTuple):
 
     @property
     def summary(self) -> dict[str, float]:
-        """Each measure with its interval under plain names, as `Verified` keeps them."""
+        """Each measure with its interval under plain names, as stored in a `VerificationResult`."""
         measures = {
             "percent_agreement": self.percent, "cohen_kappa": self.cohen, "fleiss_kappa": self.fleiss,
             "krippendorff_alpha": self.krippendorff,
@@ -97,7 +97,7 @@ class Agreement(NamedTuple):
 
 
 def measure_agreement(ratings: Ratings, rng: np.random.Generator, *, resamples: int = RESAMPLES) -> Agreement:
-    """Every measure with its 95 % interval, pictures resampled; NaN where there is nothing to disagree about."""
+    """Return every measure with its 95 % interval, pictures resampled; NaN where disagreement is not possible."""
     codes = ratings.codes[(ratings.codes >= 0).sum(axis=1) > 1]
     shared = ratings._replace(codes=codes)
     sums = _count_features(shared.counts)
@@ -116,7 +116,7 @@ def measure_agreement(ratings: Ratings, rng: np.random.Generator, *, resamples: 
 
 
 class _AnnotatorPair(NamedTuple):
-    """What two annotators answered to the pictures that both answered."""
+    """The answers of two annotators to the pictures that both answered."""
 
     both: NDArray[np.bool_]  # (pictures,)
     features: NDArray[np.float64]  # (pictures of both, 2 + 2 * answers)
@@ -153,7 +153,7 @@ def _mean_kappa(kappas: list[NDArray[np.float64]], rows: int) -> NDArray[np.floa
 
 
 def _beyond_chance(observed: NDArray[np.float64], by_chance: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Agreement beyond chance; NaN where chance agrees always, up to what a float adds."""
+    """Agreement beyond chance; NaN where chance agreement is 1, up to rounding."""
     room = np.where(1.0 - by_chance < 1e-12, np.nan, 1.0 - by_chance)
     return np.asarray((observed - by_chance) / room, np.float64)
 
@@ -161,7 +161,7 @@ def _beyond_chance(observed: NDArray[np.float64], by_chance: NDArray[np.float64]
 def _pair_features(
     first: NDArray[np.intp], second: NDArray[np.intp], answers: int
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """1, agreement and each annotator's answer one-hot, over the pictures of both; and which those are."""
+    """1, agreement and each annotator's answer one-hot over the pictures that both answered; and a mask of those."""
     both = np.asarray((first >= 0) & (second >= 0))
     a, b = first[both], second[both]
     columns = [
@@ -181,17 +181,17 @@ def _cohen(sums: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _count_features(counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What is summed over pictures: 1, agreeing share, answers, answers matched within, counts of each answer."""
+    """The sums over pictures: 1, agreeing share, answers, answers matched within, counts of each answer."""
     given = counts.sum(axis=1, keepdims=True)
     same = (counts * (counts - 1)).sum(axis=1, keepdims=True)
     return np.hstack([np.ones_like(given), same / (given * (given - 1)), same / (given - 1), counts])
 
 
 def _from_counts(sums: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Percent as a share, Fleiss' kappa, Krippendorff's alpha of sums (resamples, features)."""
+    """Percent (as a share), Fleiss' kappa and Krippendorff's alpha of sums (resamples, features)."""
     pictures, agreeing, matched, by_answer = sums[:, 0], sums[:, 1], sums[:, 2], sums[:, 3:]
     total = by_answer.sum(axis=1)
-    with np.errstate(invalid="ignore", divide="ignore"):  # 0 / 0: nothing to disagree about
+    with np.errstate(invalid="ignore", divide="ignore"):  # 0 / 0: disagreement is not possible
         observed = agreeing / pictures
         by_chance = ((by_answer / total[:, None]) ** 2).sum(axis=1)
         disagreement = 1.0 - (by_answer * (by_answer - 1)).sum(axis=1) / (total * (total - 1))
@@ -225,17 +225,17 @@ def _bootstrap(
 
 
 def _drawn(pictures: int, resamples: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """How often each picture is drawn, (resamples, pictures); a block at once, since a page waits for it."""
+    """How often each picture is drawn, (resamples, pictures); drawn in blocks for speed."""
     places = rng.integers(0, pictures, (resamples, pictures)) + pictures * np.arange(resamples)[:, None]
     counts = np.bincount(places.ravel(), minlength=resamples * pictures)
     return counts.reshape(resamples, pictures).astype(np.float64)
 
 
 def _centred_interval(value: float, drawn: NDArray[np.float64], bounds: RateBounds) -> Interval:
-    """The percentile interval, moved by the bootstrap's own bias: kappas of few pictures come out low resampled.
+    """The percentile interval, shifted by the bootstrap's own bias: resampled kappas of few pictures are too low.
 
-    A resample in which all say the same has no value. Where few have disagreed some such are drawn, and are left out;
-    where many are, too few pictures carry the measure, and there is no interval.
+    A resample in which all answers agree has no value and is left out. Where there are many of these, too few pictures
+    determine the measure, and there is no interval.
     """
     known = drawn[np.isfinite(drawn)]
     if len(known) < _MOSTLY * len(drawn):
@@ -246,5 +246,5 @@ def _centred_interval(value: float, drawn: NDArray[np.float64], bounds: RateBoun
 
 
 def _wider(first: Interval, second: Interval) -> Interval:
-    """From the lower to the higher end of both; none where one of them has none."""
+    """From the lower to the higher end of both; NaN where one of them has none."""
     return Interval(float(np.minimum(first.low, second.low)), float(np.maximum(first.high, second.high)))

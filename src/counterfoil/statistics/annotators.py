@@ -1,4 +1,4 @@
-"""From verdicts to decisions: annotators rated by controls, excluded by a rule; majority, unanimity, Dawid-Skene."""
+"""From verdicts to decisions: annotators rated by controls and excluded by a rule; majority, unanimity, Dawid-Skene."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from counterfoil.types import Decision, Verdict
 
 
 class AnnotatorQuality(NamedTuple):
-    """What the controls say of one annotator; shares are NaN where there was nothing to judge by."""
+    """One annotator's results on the controls; shares are NaN where there are none."""
 
     annotator: str
     answers: int  # to questions about the work itself
@@ -30,7 +30,7 @@ class AnnotatorQuality(NamedTuple):
 
     @property
     def control_accuracy(self) -> float:
-        """The share of known pictures judged rightly."""
+        """The share of controls judged correctly."""
         return self.controls_right / self.controls if self.controls else math.nan
 
     @property
@@ -41,12 +41,12 @@ class AnnotatorQuality(NamedTuple):
 
 @dataclass(frozen=True)
 class ExclusionRule:
-    """Whose answers do not count; a bound of None is not applied."""
+    """The rule by which annotators are excluded; a bound of None is not applied."""
 
-    control_accuracy: float | None = None  # least share of controls judged rightly
+    control_accuracy: float | None = None  # least share of controls judged correctly
     repeat_consistency: float | None = None  # least share of repeats answered as before
     seconds: float | None = None  # least median time per answer
-    fewest: int = 3  # controls, repeats or answers below which nobody is judged
+    fewest: int = 3  # controls, repeats or answers below which an annotator is not judged
 
     def __post_init__(self) -> None:
         for name in ("control_accuracy", "repeat_consistency"):
@@ -56,7 +56,7 @@ class ExclusionRule:
 
 
 def rate_annotators(verdicts: Iterable[Verdict], keep_if: Mapping[str, str]) -> list[AnnotatorQuality]:
-    """Every annotator's record, by name; `keep_if` holds the answer to each question that keeps a picture."""
+    """Rate every annotator, by name; `keep_if` holds the answer to each question that keeps a picture."""
     by_name: dict[str, list[Verdict]] = {}
     for verdict in latest_verdicts(verdicts):
         by_name.setdefault(verdict.annotator, []).append(verdict)
@@ -64,7 +64,7 @@ def rate_annotators(verdicts: Iterable[Verdict], keep_if: Mapping[str, str]) -> 
 
 
 def exclude_annotators(qualities: Sequence[AnnotatorQuality], rule: ExclusionRule) -> dict[str, str]:
-    """Who is left out, and why."""
+    """Return the excluded annotators, with the reasons."""
     reasons = {quality.annotator: _reason(quality, rule) for quality in qualities}
     return {name: reason for name, reason in reasons.items() if reason}
 
@@ -89,7 +89,7 @@ def _quality(name: str, verdicts: Sequence[Verdict], keep_if: Mapping[str, str])
 
 
 def _judge_controls(verdicts: Sequence[Verdict], keep_if: Mapping[str, str]) -> list[bool]:
-    """Per known picture whether it was judged rightly: a good one kept by every answer, a bad one by not all."""
+    """For each control whether it was judged correctly: a good one kept by every answer, a bad one not by all."""
     keeps: dict[tuple[str, str], bool] = {}
     for verdict in verdicts:
         if verdict.control in ("good", "bad") and verdict.question in keep_if:
@@ -112,14 +112,14 @@ def _below(value: float, least: float | None, behind: int, rule: ExclusionRule) 
     return least is not None and behind >= rule.fewest and value < least
 
 
-_SMALLEST = 1e-10  # of a probability, so that its logarithm exists
+_SMALLEST = 1e-10  # lower bound of a probability, so that its logarithm exists
 _MOST_ROUNDS = 1_000
-_MOST_RENAMED = 6  # answers whose orders are all looked at
+_MOST_RENAMED = 6  # number of answers up to which all orders are tried
 _TOLERANCE = 1e-9  # on the gain in log-likelihood per picture
 
 
 class _Given(NamedTuple):
-    """The answers that were given, sorted by picture, and how many of everything there is."""
+    """The given answers, sorted by picture, and the number of pictures, annotators and answers."""
 
     picture: NDArray[np.intp]
     annotator: NDArray[np.intp]
@@ -128,9 +128,9 @@ class _Given(NamedTuple):
 
 
 def dawid_skene(ratings: Ratings) -> NDArray[np.float64]:
-    """How likely each answer is the true one, (pictures, answers).
+    """The probability of each answer to be the true one, (pictures, answers).
 
-    Starts from the shares of votes, then weighs each annotator by the errors that the others' answers show.
+    Starts from the shares of votes, then weights each annotator by the errors that the others' answers show.
     """
     picture, annotator = np.nonzero(ratings.codes >= 0)
     shape = (*ratings.codes.shape, len(ratings.answers))
@@ -147,10 +147,10 @@ def dawid_skene(ratings: Ratings) -> NDArray[np.float64]:
 
 
 def _match_names(given: _Given, beliefs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The beliefs under those names of answers with which most of the given answers agree.
+    """Relabel the beliefs so that most of the given answers agree with them.
 
-    The likelihood is the same under any names: with many careless annotators EM may end where everybody is believed to
-    say the opposite of what is true.
+    The likelihood is the same under any relabelling: with many careless annotators EM may converge to the opposite of
+    the true answers.
     """
     answers = given.shape[2]
     agreeing = [np.bincount(given.answer, beliefs[given.picture, true], answers) for true in range(answers)]
@@ -164,7 +164,7 @@ def _shares(counts: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _maximise(given: _Given, beliefs: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Errors and frequencies that make the answers likeliest, given the beliefs."""
+    """The errors and frequencies of highest likelihood, given the beliefs."""
     _, annotators, answers = given.shape
     cell = given.annotator * answers + given.answer
     sums = [np.bincount(cell, beliefs[given.picture, true], annotators * answers) for true in range(answers)]
@@ -175,7 +175,7 @@ def _maximise(given: _Given, beliefs: NDArray[np.float64]) -> tuple[NDArray[np.f
 def _expect(
     given: _Given, errors: NDArray[np.float64], frequencies: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], float]:
-    """Beliefs given errors and frequencies, and the log-likelihood per picture."""
+    """The beliefs given errors and frequencies, and the log-likelihood per picture."""
     pictures, _, answers = given.shape
     logs = np.log(np.maximum(errors, _SMALLEST))[given.annotator, :, given.answer]  # (given answers, true answers)
     summed = np.stack([np.bincount(given.picture, logs[:, true], pictures) for true in range(answers)], axis=1)
@@ -194,10 +194,10 @@ RULES: tuple[RuleName, ...] = get_args(RuleName)
 
 @dataclass(frozen=True)
 class DecisionRule:
-    """How answers become a decision; what it cannot tell stays undecided, and an undecided picture is not kept."""
+    """How answers become a decision; a picture that the rule cannot decide is undecided and not kept."""
 
     name: RuleName = "majority"
-    fewest: int = 1  # answers to a question below which it stays undecided
+    fewest: int = 1  # answers to a question below which it is undecided
     certainty: float = 0.5  # dawid-skene: the belief that the best answer has to exceed
 
     def __post_init__(self) -> None:
@@ -222,10 +222,10 @@ class DecisionRule:
 def decide_pictures(
     verdicts: Iterable[Verdict], keep_if: Mapping[str, str], rule: DecisionRule
 ) -> tuple[Decision, ...]:
-    """One decision per picture that anyone answered: kept where every question is decided as `keep_if` says.
+    """Return one decision per picture with answers: kept where every question is decided as `keep_if` says.
 
-    Hidden controls count nowhere.
-    A question without an answer in `keep_if` is decided too, and keeps or drops nothing.
+    Hidden controls are not counted.
+    A question without an answer in `keep_if` is decided too, but keeps or drops no picture.
     """
     work = [verdict for verdict in latest_verdicts(verdicts) if not verdict.control]
     pictures = tuple(dict.fromkeys(verdict.variant_id for verdict in work))
@@ -256,7 +256,7 @@ def _count_answers(table: Ratings) -> dict[str, dict[str, int]]:
 
 
 def _decide_question(table: Ratings, rule: DecisionRule) -> dict[str, str]:
-    """The answer to one question that the rule gives each picture."""
+    """The rule's answer to one question for each picture."""
     if not table.pictures:
         return {}
     counts = table.counts
@@ -271,7 +271,7 @@ def _decide_question(table: Ratings, rule: DecisionRule) -> dict[str, str]:
 
 
 def _support(table: Ratings, shares: NDArray[np.float64], rule: DecisionRule) -> tuple[NDArray[np.float64], float]:
-    """How much speaks for each answer, (pictures, answers), and what the best has to exceed."""
+    """The support of each answer, (pictures, answers), and the value that the best must exceed."""
     if rule.name == "dawid-skene":
         return dawid_skene(table), rule.certainty
     return shares, 0.5 if rule.name == "majority" else 1 - 1e-9

@@ -1,4 +1,4 @@
-"""Every model's answers in columns, with the rates of right answers by model, condition and photo."""
+"""All models' answers in columns, with the rates of right answers by model, condition and photo."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from counterfoil.types import Attribute
 
 Key = TypeVar("Key")
 
-ALL = "all"  # instead of an attribute, edit or level: all of them together
+ALL = "all"  # in place of an attribute, edit or level: all together
 NO_LABEL = -1
-REFERENCES: frozenset[Attribute] = frozenset({"original", "control", "presence"})  # no part of an overall accuracy
-NO_ATTRIBUTE: frozenset[Attribute] = REFERENCES | {"combination"}  # never ranked among the attributes
-NO_FAILURE: frozenset[Attribute] = frozenset({"original", "presence"})  # without the object, wrong is no failure
-_SHARE_UNITS = 1_000_000  # shares are added as whole millionths of a percent: the order of rows cannot move the sum
+REFERENCES: frozenset[Attribute] = frozenset({"original", "control", "presence"})  # not part of an overall accuracy
+NO_ATTRIBUTE: frozenset[Attribute] = REFERENCES | {"combination"}  # not ranked among the attributes
+NO_FAILURE: frozenset[Attribute] = frozenset({"original", "presence"})  # without the object, an error is no failure
+_SHARE_UNITS = 1_000_000  # shares are summed as integer millionths of a percent: row order cannot change the sum
 
 
 class Condition(NamedTuple):
-    """What was done to a photo: one row of the table of drops."""
+    """The condition of a photo: one row of the table of drops."""
 
     attribute: Attribute
     edit: str
@@ -55,44 +55,44 @@ class Answers:
     object_share: NDArray[np.float64]  # percent, NaN where unknown
 
     def model_index(self, model: str) -> int:
-        """The position of a model; a name that is not there is the caller's error."""
+        """Return the position of a model; raises `UserError` where the name is unknown."""
         if model not in self.models:
             raise UserError(f"expected one of the models {', '.join(self.models)}, got {model}")
         return self.models.index(model)
 
     def conditions_of(self, attributes: Collection[str]) -> NDArray[np.bool_]:
-        """Which conditions belong to these attributes, (conditions,)."""
+        """Mask of the conditions that belong to these attributes, (conditions,)."""
         return np.array([condition.attribute in attributes for condition in self.conditions], bool)
 
     def scored_rows(self, model: str, attributes: Collection[str]) -> NDArray[np.bool_]:
-        """Which rows are scored answers of a model under these attributes, (rows,)."""
+        """Mask of the rows that are scored answers of a model under these attributes, (rows,)."""
         rows: NDArray[np.bool_] = self.scored & (self.model == self.model_index(model))
         return rows & self.conditions_of(attributes)[self.condition]
 
     @cached_property
     def picture(self) -> NDArray[np.intp]:
-        """A number for the picture of each row, the same whichever model answered, (rows,)."""
+        """A number for the picture of each row, the same for every model, (rows,)."""
         shape = (len(self.conditions), len(self.samples), int(self.replicate.max(initial=0)) + 1)
         return np.ravel_multi_index((self.condition, self.sample, self.replicate), shape)
 
     @cached_property
     def cell(self) -> NDArray[np.intp]:
-        """The position of each row in an array (models, conditions, samples) laid flat, (rows,)."""
+        """The position of each row in a flattened array (models, conditions, samples), (rows,)."""
         return np.ravel_multi_index((self.model, self.condition, self.sample), self.shape)
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """How many models, conditions and samples there are."""
+        """The number of models, conditions and samples."""
         return len(self.models), len(self.conditions), len(self.samples)
 
     @cached_property
     def tally(self) -> Tally:
-        """Right and scored answers counted; raises where one answer is there twice."""
+        """Counts of right and scored answers; raises where an answer occurs twice."""
         _refuse_doubles(self)
         cell, scored = self.cell, self.scored
         known = scored & np.isfinite(self.object_share)
         units = np.rint(self.object_share[known] * _SHARE_UNITS)
-        with np.errstate(invalid="ignore"):  # 0 / 0 is the NaN that says "unknown"
+        with np.errstate(invalid="ignore"):  # 0 / 0 gives NaN: unknown
             share = self._sum(cell[known], units) / _SHARE_UNITS / self._sum(cell[known])
         return Tally(
             right=self._sum(cell[scored & self.correct]).astype(np.int64),
@@ -103,7 +103,7 @@ class Answers:
     @cached_property
     def rates(self) -> NDArray[np.float64]:
         """The share of right answers over the replicates, (models, conditions, samples); NaN where none was scored."""
-        with np.errstate(invalid="ignore"):  # 0 / 0 is the NaN that says "unanswered"
+        with np.errstate(invalid="ignore"):  # 0 / 0 gives NaN: unanswered
             return self.tally.right / self.tally.scored
 
     @cached_property
@@ -118,25 +118,25 @@ class Answers:
 
     @cached_property
     def losses(self) -> NDArray[np.float64]:
-        """What each photo loses under each condition, (models, conditions, samples); NaN where either is unanswered."""
+        """The loss of each photo under each condition, (models, conditions, samples); NaN where one is unanswered."""
         return self.original_rates[:, None, :] - self.rates
 
     def mean_losses(self, conditions: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """What each photo loses, mean over those of the conditions that were answered, (models, samples)."""
+        """The loss of each photo, mean over those of the conditions that were answered, (models, samples)."""
         rates = self.rates[:, conditions]
-        with np.errstate(invalid="ignore"):  # 0 / 0 is the NaN that says "unanswered"
+        with np.errstate(invalid="ignore"):  # 0 / 0 gives NaN: unanswered
             return np.asarray(self.original_rates - np.nansum(rates, axis=1) / np.isfinite(rates).sum(axis=1))
 
     @property
     def unscored(self) -> dict[str, int]:
-        """How many answers of each model could not be scored, and so count nowhere."""
+        """The number of answers of each model that could not be scored and are excluded."""
         counts = np.bincount(self.model[~self.scored], minlength=len(self.models))
         return {model: int(n) for model, n in zip(self.models, counts, strict=True)}
 
     def _attribute_rates(self, attribute: Attribute) -> NDArray[np.float64]:
         chosen = self.conditions_of({attribute})
         right, scored = (counts[:, chosen].sum(axis=1) for counts in self.tally[:2])
-        with np.errstate(invalid="ignore"):  # 0 / 0 is the NaN that says "unanswered"
+        with np.errstate(invalid="ignore"):  # 0 / 0 gives NaN: unanswered
             return np.asarray(right / scored, np.float64)
 
     def _sum(self, cell: NDArray[np.intp], weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
@@ -146,7 +146,7 @@ class Answers:
 
 @dataclass(frozen=True, kw_only=True)
 class Details:
-    """Columns of the length of the answers; labels are positions in `labels`, -1 where there is none."""
+    """Columns as long as the answers; labels are positions in `labels`, -1 where there is none."""
 
     answers: Answers
     labels: tuple[str, ...]
@@ -155,7 +155,7 @@ class Details:
     true_score: NDArray[np.float64]  # probability of the true class
     top_score: NDArray[np.float64]  # probability of the answer
     other_score: NDArray[np.float64]  # highest probability of a class that is not the true one
-    donor: NDArray[np.intp]  # the class of the photo or texture that gave the background or the texture
+    donor: NDArray[np.intp]  # the class of the photo or texture that the background or texture is from
     centre: NDArray[np.float64]  # (rows, 2), object's centre as x and y shares of the picture, NaN where unknown
 
     @property
@@ -167,19 +167,19 @@ class Details:
 
 
 def encode_labels(values: Iterable[Key], known: Sequence[Key] = ()) -> tuple[tuple[Key, ...], NDArray[np.intp]]:
-    """The distinct values, known ones first, and the position of each value among them."""
+    """Return the distinct values, known ones first, and the position of each value among them."""
     kept = list(values)
     codes = {value: position for position, value in enumerate(dict.fromkeys((*known, *kept)))}
     return tuple(codes), np.fromiter(map(codes.__getitem__, kept), np.intp, len(kept))
 
 
 def pool_by_attribute(answers: Answers) -> Answers:
-    """The same answers with all edits and levels of an attribute as replicates of one condition."""
+    """Return the answers with all edits and levels of an attribute as replicates of one condition."""
     return _pool(answers, [Condition(row.attribute, ALL, "") for row in answers.conditions])
 
 
 def pool_conditions(answers: Answers) -> Answers:
-    """The same answers with all pictures as replicates of one condition; a report's overall is of the same ones."""
+    """Return the answers with all pictures as replicates of one condition: those of a report's overall accuracy."""
     counted = ~answers.conditions_of(REFERENCES)
     pooled = _pool(answers, [Condition("original", ALL, "")] * len(answers.conditions))
     return replace(pooled, scored=answers.scored & (counted[answers.condition] if counted.any() else True))

@@ -21,11 +21,11 @@ from counterfoil.types import Attribute
 
 _RESAMPLES = 1_000
 _BINS = 15  # of confidence, of equal width, (low, high]
-_MOST_GROUPS = 500  # more photos than this are resampled in so many random groups: the same width, in less time
+_MOST_GROUPS = 500  # above this, photos are resampled in this many random groups: the same width, in less time
 
 
 class Calibration(NamedTuple):
-    """What a model says of itself and what is true, in percent: mean confidence, accuracy, calibration error."""
+    """Mean confidence, accuracy and calibration error of a model, in percent."""
 
     confidence: float
     accuracy: float
@@ -33,7 +33,7 @@ class Calibration(NamedTuple):
 
 
 class ConfidenceChange(NamedTuple):
-    """One model before and after the edits of an attribute; what the edits add, in points.
+    """One model before and after the edits of an attribute; the rise due to the edits, in points.
 
     With few photos the error of a well-calibrated model looks large, so that a rise is understated; the excess of
     confidence over accuracy is a mean and has no such bias.
@@ -48,7 +48,7 @@ class ConfidenceChange(NamedTuple):
 
 
 class ReliabilityPoint(NamedTuple):
-    """Answers of like confidence: their mean confidence and their accuracy, in percent."""
+    """Answers of similar confidence: their mean confidence and their accuracy, in percent."""
 
     confidence: float
     accuracy: float
@@ -56,13 +56,13 @@ class ReliabilityPoint(NamedTuple):
 
 
 def confidence_changes(details: Details, rng: np.random.Generator) -> list[ConfidenceChange]:
-    """Each attribute is the mean over its edits and levels, each measured over the photos answered on both sides.
+    """Return the changes by attribute: the mean over its edits and levels, each over the photos answered on both sides.
 
-    They are measured apart since an error looks smaller on more answers, and of the original there is one a photo.
+    Edits and levels are measured separately: an error looks smaller on more answers, and there is one original a photo.
     """
     groups = rng.permutation(len(details.answers.samples)) % _MOST_GROUPS
     counts = resample_counts(int(groups.max(initial=-1)) + 1, rng, resamples=_RESAMPLES)
-    drawn = np.vstack([np.ones(counts.shape[1]), counts])  # first the photos as they are
+    drawn = np.vstack([np.ones(counts.shape[1]), counts])  # the first row is the photos unresampled
     return [
         change
         for model in range(len(details.answers.models))
@@ -73,7 +73,7 @@ def confidence_changes(details: Details, rng: np.random.Generator) -> list[Confi
 def reliability_curve(
     details: Details, model: str, attributes: Collection[str], *, parts: int = 5
 ) -> list[ReliabilityPoint]:
-    """The answers under these attributes by rising confidence, in parts of as many answers each."""
+    """Return the answers under these attributes by rising confidence, in bins of equal size."""
     answers, confidence = details.answers, details.top_score
     rows = np.flatnonzero(answers.scored_rows(model, attributes) & np.isfinite(confidence))
     rows = rows[np.argsort(confidence[rows], kind="stable")]
@@ -85,7 +85,7 @@ def reliability_curve(
 
 
 class _Sides(NamedTuple):
-    """One row per draw, the first of the photos as they are; one column per condition; before, then after."""
+    """One row per draw, the first without resampling; one column per condition; before, then after."""
 
     confidence: NDArray[np.float64]  # (2, draws, conditions)
     accuracy: NDArray[np.float64]
@@ -122,7 +122,7 @@ def _rises(part: NDArray[np.float64], own: Sequence[int]) -> NDArray[np.float64]
 
 
 def _normal_interval(value: float, drawn: NDArray[np.float64]) -> Interval:
-    """The normal interval about a value: draws of an error lie above it, so their percentiles would be off."""
+    """The normal interval around a value: resampled errors are biased upwards, so percentiles would be off."""
     reach = NORMAL_QUANTILE * float(drawn.std())
     return Interval(value - reach, value + reach)
 
@@ -146,7 +146,7 @@ def _errors(details: Details, model: int, groups: NDArray[np.intp], drawn: NDArr
 
 
 def _sums(details: Details, rows: NDArray[np.intp], groups: NDArray[np.intp], most: int) -> NDArray[np.float64]:
-    """By group of photos: the gap of each bin of confidence, then confidence, right answers and answers, added up."""
+    """Sums by group of photos: the gap of each confidence bin, then confidence, right answers and answers."""
     confidence, right = details.top_score[rows], details.answers.correct[rows].astype(np.float64)
     group = groups[details.answers.sample[rows]]
     bins = np.clip(np.ceil(confidence * _BINS).astype(np.intp) - 1, 0, _BINS - 1)
@@ -156,14 +156,14 @@ def _sums(details: Details, rows: NDArray[np.intp], groups: NDArray[np.intp], mo
 
 
 def _measure_sums(sums: NDArray[np.float64], drawn: NDArray[np.float64]) -> list[NDArray[np.float64]]:
-    """Confidence, accuracy and calibration error, each (draws, conditions), of groups drawn so often."""
+    """Confidence, accuracy and calibration error, each (draws, conditions), of resampled groups."""
     totals = (drawn @ sums).reshape(len(drawn), -1, _BINS + 3)
     n = totals[:, :, -1]
     return [totals[:, :, -3] / n, totals[:, :, -2] / n, np.abs(totals[:, :, :_BINS]).sum(axis=2) / n]
 
 
 class MarginChange(NamedTuple):
-    """The mean margin before and after an edit, and what it lost; in points of probability."""
+    """The mean margin before and after an edit, and the loss; in points of probability."""
 
     model: str
     condition: Condition
@@ -173,7 +173,7 @@ class MarginChange(NamedTuple):
 
 
 def margin_changes(details: Details, rng: np.random.Generator) -> list[MarginChange]:
-    """What every edit takes from the margin, paired by photo; every photo counts once; interval by photos resampled."""
+    """Return the loss of margin under every edit, paired by photo, each counting once; interval by photos resampled."""
     answers = details.answers
     counts = resample_counts(len(answers.samples), rng)
     margins = _photo_margins(details)
@@ -210,6 +210,6 @@ def _photo_margins(details: Details) -> NDArray[np.float64]:
     margin = details.true_score - details.other_score
     known = answers.scored & np.isfinite(margin)
     cell, size = answers.cell[known], int(np.prod(answers.shape))
-    with np.errstate(invalid="ignore"):  # 0 / 0 is the NaN that says "unanswered"
+    with np.errstate(invalid="ignore"):  # 0 / 0 gives NaN: unanswered
         means = np.bincount(cell, margin[known], minlength=size) / np.bincount(cell, minlength=size)
     return means.reshape(answers.shape)

@@ -1,4 +1,4 @@
-"""Where failures gather: confusions of classes, worst classes and photos, positions, errors that two models share."""
+"""Where failures concentrate: confused classes, worst classes and photos, positions, errors that two models share."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from counterfoil.statistics.intervals import (
 from counterfoil.statistics.significance import benjamini_hochberg
 from counterfoil.types import Attribute
 
-_LOSS = RateBounds(-1.0, 1.0)  # given, since a class may have too few photos to show how far it can go
+_LOSS = RateBounds(-1.0, 1.0)  # given, since a class may have too few photos to show the possible range
 
 
 class ClassDrop(NamedTuple):
-    """What a model's edits cost the photos of one class, mean over conditions, in points."""
+    """The drop of a model on the photos of one class, mean over conditions, in points."""
 
     label: str
     drop: Estimate
 
 
 class PhotoErrorRate(NamedTuple):
-    """A photo that models get right, and the share of its edits that they then get wrong, in percent."""
+    """A photo that models get right, and the share of its edits that they get wrong, in percent."""
 
     sample_id: str
     wrong: float
@@ -42,14 +42,14 @@ class PhotoErrorRate(NamedTuple):
 
 
 class PositionMap(NamedTuple):
-    """Accuracy by where the object's centre lies; rows from the top, columns from the left."""
+    """Accuracy by the position of the object's centre; rows from the top, columns from the left."""
 
-    accuracy: NDArray[np.float64]  # (rows, columns), percent, NaN where no object lay
+    accuracy: NDArray[np.float64]  # (rows, columns), percent, NaN where there was no object
     n: NDArray[np.int64]  # (rows, columns), pictures
 
 
 def worst_classes(details: Details, model: str) -> list[ClassDrop]:
-    """The classes by what the edits cost them, most first; control and diagnostics left out."""
+    """Return the classes by their drop, the largest first; control and diagnostics are left out."""
     answers, label = details.answers, details.photo_labels
     losses = answers.mean_losses(~answers.conditions_of(NO_ATTRIBUTE))[answers.model_index(model)]
     rows = [ClassDrop(details.labels[c], estimate(losses[label == c], _LOSS).scaled(100)) for c in np.unique(label)]
@@ -57,7 +57,7 @@ def worst_classes(details: Details, model: str) -> list[ClassDrop]:
 
 
 def worst_photos(answers: Answers, *, limit: int = 20) -> list[PhotoErrorRate]:
-    """The photos that most often go wrong under an edit, over the models that have the original right."""
+    """Return the photos that fail most often under an edit, over the models that have the original right."""
     rates = answers.rates[:, ~answers.conditions_of(NO_ATTRIBUTE)]
     was_right = (answers.original_rates == 1.0)[:, None, :]
     known = was_right & np.isfinite(rates)
@@ -71,51 +71,51 @@ def worst_photos(answers: Answers, *, limit: int = 20) -> list[PhotoErrorRate]:
 
 
 def position_map(details: Details, model: str, *, cells: int = 5) -> PositionMap:
-    """Accuracy over a grid of cells x cells; pictures whose object's centre is unknown are left out."""
+    """Return the accuracy over a grid of cells x cells; pictures with an unknown object centre are left out."""
     answers = details.answers
     rows = answers.scored & (answers.model == answers.model_index(model)) & np.isfinite(details.centre).all(axis=1)
     places = np.clip((details.centre[rows] * cells).astype(np.intp), 0, cells - 1)
     cell = places[:, 1] * cells + places[:, 0]
     n = np.bincount(cell, minlength=cells**2)
-    with np.errstate(invalid="ignore"):  # 0 / 0 is the NaN of an empty cell
+    with np.errstate(invalid="ignore"):  # 0 / 0 gives NaN: an empty cell
         accuracy = 100 * np.bincount(cell, answers.correct[rows].astype(float), minlength=cells**2) / n
     return PositionMap(accuracy.reshape(cells, cells), n.reshape(cells, cells).astype(np.int64))
 
 
 class Confusion(NamedTuple):
-    """Photos of one class that an edit made the model take for another, against chance."""
+    """Photos of one class that the model takes for another after an edit, compared with chance."""
 
     label: str
     answer: str
     photos: int
-    expected: float  # photos, were the wrong answer independent of the class
+    expected: float  # photos, if the wrong answer were independent of the class
     p_value: float  # Fisher's exact test, one-sided
     p_bh: float
 
 
 class DonorConfusion(NamedTuple):
-    """How often a wrong answer is the class of the donor, the photo that gave the background or the texture."""
+    """How often a wrong answer is the class of the donor: the photo that the background or texture is from."""
 
     model: str
     attribute: Attribute
     share: Estimate  # percent of the wrong answers
-    chance: float  # percent, were the donors shuffled among the same wrong answers
-    before: float  # percent of the same photos whose original was already taken for that class
+    chance: float  # percent, if the donors were shuffled among the same wrong answers
+    before: float  # percent of the same photos whose original was already answered with that class
     p_value: float  # one-sided
 
 
 def find_confusions(details: Details, model: str, attribute: Attribute) -> list[Confusion]:
-    """The confusions that an attribute's edits create, the least likely by chance first.
+    """Return the confusions that an attribute's edits cause, the least likely by chance first.
 
-    A confusion is created where the edited photo is taken for a wrong class that its original was not taken for. A
-    photo counts once per wrong class. By chance, wrong answers are independent of the true class.
+    An edit causes a confusion where the edited photo is answered with a wrong class and its original was not. A photo
+    counts once per wrong class. By chance, wrong answers are independent of the true class.
     """
     photo, answer = _new_wrong_answers(details, model, attribute)
     label = details.photo_labels[photo]
     pairs, photos = np.unique(np.stack([label, answer]), axis=1, return_counts=True)
     of_class, so_answered = (np.bincount(column, minlength=len(details.labels)).tolist() for column in (label, answer))
     rows = [
-        # Photos of the answered class cannot be wrong that way and are left out.
+        # Photos of the answered class cannot have this wrong answer and are left out.
         _confusion(details, (a, b), times, (len(label) - of_class[b], so_answered[b], of_class[a]))
         for (a, b), times in zip(pairs.T.tolist(), photos.tolist(), strict=True)
     ]
@@ -127,7 +127,7 @@ def find_confusions(details: Details, model: str, attribute: Attribute) -> list[
 
 
 def donor_confusion(details: Details, model: str, attribute: Attribute) -> DonorConfusion:
-    """Wrong answers that name the donor's class, against donors shuffled among the other classes."""
+    """Return wrong answers that name the donor's class, compared with donors shuffled among the other classes."""
     answers = details.answers
     rows = answers.scored_rows(model, {attribute}) & ~answers.correct & (details.donor >= 0)
     rows &= details.donor != details.label
@@ -149,7 +149,7 @@ def donor_confusion(details: Details, model: str, attribute: Attribute) -> Donor
 
 
 def _new_wrong_answers(details: Details, model: str, attribute: Attribute) -> NDArray[np.intp]:
-    """Photos, and the wrong classes they are newly taken for, (2, pairs); each pair once."""
+    """Photos and the wrong classes that are new after the edit, (2, pairs); each pair once."""
     answers = details.answers
     rows = answers.scored_rows(model, {attribute}) & ~answers.correct & (details.answer >= 0)
     photo, answer = answers.sample[rows], details.answer[rows]
@@ -158,7 +158,7 @@ def _new_wrong_answers(details: Details, model: str, attribute: Attribute) -> ND
 
 
 def _confusion(details: Details, pair: tuple[int, int], photos: int, margins: tuple[int, int, int]) -> Confusion:
-    """Fisher's exact test of one cell; the margins are how many in all, how many so answered, how many of the class."""
+    """Fisher's exact test of one cell; the margins are the total, those with the answer, and those of the class."""
     total, marked, drawn = margins
     p_value = _hypergeometric_tail(photos, total, marked, drawn)
     return Confusion(
@@ -170,7 +170,7 @@ def _hypergeometric_tail(least: int, total: int, marked: int, drawn: int) -> flo
     """P(at least `least` marked among `drawn` of `total` without replacement)."""
     hits = range(least, min(marked, drawn) + 1)
     draws = sum(math.comb(marked, k) * math.comb(total - marked, drawn - k) for k in hits)
-    return draws / math.comb(total, drawn)  # whole numbers of any size, so exact
+    return draws / math.comb(total, drawn)  # integers of any size, so exact
 
 
 def _donor_chances(label: NDArray[np.intp], answer: NDArray[np.intp], donor: NDArray[np.intp]) -> NDArray[np.float64]:
@@ -182,7 +182,7 @@ def _donor_chances(label: NDArray[np.intp], answer: NDArray[np.intp], donor: NDA
 
 
 def _poisson_binomial_tail(chances: NDArray[np.float64], hits: int) -> float:
-    """P(at least so many hits) of independent trials with these chances; NaN where there is no trial."""
+    """P(at least so many hits) of independent trials with these probabilities; NaN without a trial."""
     if len(chances) == 0:
         return math.nan
     distribution = np.array([1.0])
@@ -192,7 +192,7 @@ def _poisson_binomial_tail(chances: NDArray[np.float64], hits: int) -> float:
 
 
 def _original_answers(details: Details, model: str) -> NDArray[np.intp]:
-    """The class each photo's original was taken for; -1 where it was not answered."""
+    """The class answered for each photo's original; -1 where it was not answered."""
     rows = details.answers.scored_rows(model, {"original"})
     taken_for = np.full(len(details.answers.samples), -1, np.intp)
     taken_for[details.answers.sample[rows]] = details.answer[rows]
@@ -200,7 +200,7 @@ def _original_answers(details: Details, model: str) -> NDArray[np.intp]:
 
 
 def _photo_means(photo: NDArray[np.intp], values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Mean of the values of each photo, for the photos that have any."""
+    """The mean of the values of each photo that has any."""
     sums, times = np.bincount(photo, values), np.bincount(photo)
     return sums[times > 0] / times[times > 0]
 
@@ -216,14 +216,14 @@ class ErrorConsistency(NamedTuple):
     second: str
     pictures: int
     observed: float  # share of pictures on which both are right or both wrong
-    expected: float  # the same, were the failures independent
+    expected: float  # the same, if the failures were independent
     kappa: Estimate  # n counts photos; NaN where both are always right or always wrong
 
 
 def error_consistency(
     answers: Answers, rng: np.random.Generator, *, conditions: Collection[Condition] | None = None
 ) -> list[ErrorConsistency]:
-    """Kappa of every pair of models over the pictures that both answered; interval by photos resampled."""
+    """Return kappa for every pair of models over the pictures that both answered; interval by photos resampled."""
     correct = _picture_table(answers, answers.conditions if conditions is None else conditions)
     counts = resample_counts(len(answers.samples), rng)
     pairs = itertools.combinations(range(len(answers.models)), 2)
@@ -232,7 +232,7 @@ def error_consistency(
 
 def _picture_table(answers: Answers, conditions: Collection[Condition]) -> NDArray[np.float64]:
     """1 right, 0 wrong, NaN unanswered, (models, pictures of a photo, photos)."""
-    _ = answers.tally  # refuses an answer that is there twice
+    _ = answers.tally  # raises where an answer occurs twice
     replicates = int(answers.replicate.max(initial=0)) + 1
     wanted = np.array([condition in conditions for condition in answers.conditions], dtype=bool)
     table = np.full((len(answers.models), len(answers.conditions) * replicates, len(answers.samples)), np.nan)
@@ -261,7 +261,7 @@ def _kappa(
     total: NDArray[np.float64], same: NDArray[np.float64], first: NDArray[np.float64], second: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Kappa, the observed and the expected agreement."""
-    with np.errstate(invalid="ignore", divide="ignore"):  # 0 / 0: no picture, or nothing to agree about
+    with np.errstate(invalid="ignore", divide="ignore"):  # 0 / 0: no picture, or disagreement is not possible
         observed = same / total
         expected = (first * second + (total - first) * (total - second)) / total**2
         return (observed - expected) / (1.0 - expected), observed, expected

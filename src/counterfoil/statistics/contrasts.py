@@ -1,4 +1,4 @@
-"""Models, or attributes, compared on the same photos: contrasts of two, and ranks with letters for ties of many."""
+"""Models or attributes compared on the same photos: contrasts of two, and ranks of many with letters for ties."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from counterfoil.types import Attribute
 
 
 class Contrast(NamedTuple):
-    """How far two models lie apart under one condition, over the photos that both answered; in points."""
+    """The difference of two models under one condition, over the photos that both answered; in points."""
 
     first: str
     second: str
@@ -43,29 +43,29 @@ class Rank(NamedTuple):
 
 
 def compare_drops(answers: Answers, first: str, second: str) -> list[Contrast]:
-    """Drop of the first minus drop of the second, by condition: positive where the second loses less."""
+    """Return the drop of the first minus the drop of the second, by condition: positive where the second loses less."""
     rows = _contrasts(answers, answers.losses, (first, second))
     return adjust_contrasts([row for row in rows if row.condition.attribute != "original"])
 
 
 def compare_accuracies(answers: Answers, first: str, second: str) -> list[Contrast]:
-    """Accuracy of the first minus accuracy of the second, by condition, the original included."""
+    """Return the accuracy of the first minus that of the second, by condition, the original included."""
     return adjust_contrasts(_contrasts(answers, answers.rates, (first, second)))
 
 
 def adjust_contrasts(rows: Sequence[Contrast]) -> list[Contrast]:
-    """The same contrasts with p adjusted by Holm over all of them."""
+    """Return the contrasts with p adjusted by Holm over all of them."""
     adjusted = holm([row.p_value for row in rows])
     return [row._replace(p_holm=p) for row, p in zip(rows, adjusted, strict=True)]
 
 
 def rank_models(answers: Answers, attribute: Attribute) -> list[Rank]:
-    """The models by their drop under an attribute, smallest first."""
+    """Rank the models by their drop under an attribute, smallest first."""
     return rank_rows(answers.models, answers.mean_losses(answers.conditions_of({attribute})))
 
 
 def rank_attributes(answers: Answers, model: str) -> list[Rank]:
-    """The attributes by what they cost one model, smallest first."""
+    """Rank the attributes by one model's drop, smallest first."""
     place = answers.model_index(model)
     names = list(dict.fromkeys(c.attribute for c in answers.conditions if c.attribute not in NO_ATTRIBUTE))
     losses = [answers.mean_losses(answers.conditions_of({name}))[place] for name in names]
@@ -87,7 +87,7 @@ def rank_rows(names: Sequence[str], losses: NDArray[np.float64]) -> list[Rank]:
 
 
 def compact_letters(count: int, different: set[tuple[int, int]]) -> list[str]:
-    """The letters of `count` ranked things, given the pairs (lower, higher) that differ; shared letter means tied.
+    """The letters of `count` ranked items, given the pairs (lower, higher) that differ; a shared letter is a tie.
 
     Insert and absorb: start with one group of all; split it at every pair that differs; drop groups inside others.
     """

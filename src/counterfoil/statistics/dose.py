@@ -1,4 +1,4 @@
-"""Accuracy against the strength of an edit, and the strength at which it has fallen."""
+"""Accuracy against the strength of an edit, and the strength at which accuracy has dropped by a given amount."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from counterfoil.types import Drop
 
 
 class DosePoint(NamedTuple):
-    """Accuracy of one model at one level; the interval is the drop's, seen from the original, within 0..100."""
+    """Accuracy of one model at one level; the interval is derived from the drop's, within 0..100."""
 
     model: str
     level: str
@@ -30,7 +30,7 @@ class DosePoint(NamedTuple):
 
 
 def dose_curve(drops: Iterable[Drop], edit: str = "size") -> list[DosePoint]:
-    """The points of one edit, models in the order of the table, small objects first; rows without share left out."""
+    """Return the points of one edit by model, small objects first; rows without an object share are left out."""
     rows = [row for row in drops if row.edit == edit and row.n > 0 and not math.isnan(row.object_share)]
     models = list(dict.fromkeys(row.model for row in rows))
     return [
@@ -53,7 +53,7 @@ Reached: TypeAlias = Literal["between levels", "before the first level", "not re
 
 
 class DropThreshold(NamedTuple):
-    """Where a model's accuracy has fallen by `points`, interpolated between levels; a bound outside them is NaN."""
+    """The dose at which a model's accuracy has dropped by `points`, interpolated; a bound outside the levels is NaN."""
 
     model: str
     points: float
@@ -65,7 +65,7 @@ class DropThreshold(NamedTuple):
 
 
 def size_thresholds(answers: Answers, rng: np.random.Generator, *, points: float = 10.0) -> list[DropThreshold]:
-    """The object's share of the picture, in percent, at which shrinking it from the original costs so many points."""
+    """The object's share of the picture, in percent, at which shrinking it from the original loses so many points."""
     share = _mean_shares(answers)
     originals = np.flatnonzero(answers.conditions_of({"original"})).tolist()
     if not originals or math.isnan(share[originals[0]]):
@@ -79,7 +79,7 @@ def size_thresholds(answers: Answers, rng: np.random.Generator, *, points: float
 def edit_thresholds(
     answers: Answers, edit: str, rng: np.random.Generator, *, points: float = 10.0
 ) -> list[DropThreshold]:
-    """The level of an edit whose levels are numbers at which it costs so many points; levels ascending in strength."""
+    """The level of an edit with numeric levels at which it loses so many points; levels ascending in strength."""
     doses = {c: _number(condition.level) for c, condition in enumerate(answers.conditions) if condition.edit == edit}
     order = sorted((c for c, dose in doses.items() if not math.isnan(dose)), key=doses.__getitem__)
     return _thresholds(answers, {c: doses[c] for c in order}, rng, points)
@@ -112,7 +112,7 @@ def _thresholds(
 def _threshold(
     model: str, doses: NDArray[np.float64], losses: NDArray[np.float64], counts: NDArray[np.float64], points: float
 ) -> DropThreshold:
-    known = np.isfinite(losses).all(axis=0)  # the same photos at every step, or the curve bends by who is missing
+    known = np.isfinite(losses).all(axis=0)  # the same photos at every step, so that missing answers bend no curve
     n = int(known.sum())
     if n == 0:
         return DropThreshold(
@@ -150,7 +150,7 @@ def _mean_shares(answers: Answers) -> NDArray[np.float64]:
     """Mean share of the picture by condition, over models and photos; NaN where unknown."""
     shares = answers.tally.object_share
     known = np.isfinite(shares)
-    with np.errstate(invalid="ignore"):  # 0 / 0 is the NaN that says "unknown"
+    with np.errstate(invalid="ignore"):  # 0 / 0 gives NaN: unknown
         means: NDArray[np.float64] = np.where(known, shares, 0.0).sum(axis=(0, 2)) / known.sum(axis=(0, 2))
     return means
 

@@ -1,4 +1,4 @@
-"""The table of drops: what each edit costs each model, paired by photo; and the mean of a model's drops."""
+"""The table of drops: the drop of each model under each edit, paired by photo; and the mean of a model's drops."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from counterfoil.statistics.intervals import (
 from counterfoil.statistics.significance import SIGNIFICANCE, benjamini_hochberg, holm, mcnemar
 from counterfoil.types import Drop
 
-FEWEST_PHOTOS = 10  # below this, a row is shown but nothing is said about it
+FEWEST_PHOTOS = 10  # a row with fewer is shown without a conclusion
 
 
 class MeanDrop(NamedTuple):
@@ -34,10 +34,10 @@ class MeanDrop(NamedTuple):
 
 
 def measure_drops(answers: Answers) -> list[Drop]:
-    """One row per model and condition other than the original; only photos scored on both sides count.
+    """Return one row per model and condition other than the original; only photos scored on both sides count.
 
     Every photo counts once, whatever its number of replicates. Both adjustments are over the whole table: every
-    model and every condition, the control and the diagnostics included, since the report speaks about them too.
+    model and every condition, the control and the diagnostics included, since the report covers them too.
     """
     rows = [
         _measure_drop(answers, model, condition)
@@ -50,14 +50,14 @@ def measure_drops(answers: Answers) -> list[Drop]:
 
 
 def is_significant(drop: Drop) -> bool:
-    """Whether the interval leaves out zero and the adjusted p is below 0.05."""
+    """Whether the interval excludes zero and the adjusted p is below 0.05."""
     return (drop.ci_low > 0 or drop.ci_high < 0) and drop.p_holm < SIGNIFICANCE
 
 
 def mean_drops(
     answers: Answers, rng: np.random.Generator, *, leave_out: Collection[str] = NO_ATTRIBUTE
 ) -> list[MeanDrop]:
-    """The mean of each model's drops, every condition counting once; interval by photos resampled."""
+    """Return the mean of each model's drops, every condition counting once; interval by photos resampled."""
     losses = answers.losses[:, ~answers.conditions_of(leave_out)]
     counts = resample_counts(len(answers.samples), rng)
     return [

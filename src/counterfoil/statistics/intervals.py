@@ -15,9 +15,9 @@ RESAMPLES = 2_000
 NORMAL_QUANTILE = NormalDist().inv_cdf(0.975)
 
 _NORMAL = NormalDist()
-_DECIMALS = 10  # differences of rates are rounded to these: what a float adds to them is no change of an answer
-_HALVINGS = 44  # of the bracket of a bound, which is then known to 1e-13
-_FEWEST_LEFT_OUT = 3  # units of a jackknife; two say nothing about their variance
+_DECIMALS = 10  # differences of rates are rounded to these, so that float error does not count as a change
+_HALVINGS = 44  # of the bracket of a bound, which gives a precision of 1e-13
+_FEWEST_LEFT_OUT = 3  # units of a jackknife; with two the variance cannot be estimated
 
 
 class Interval(NamedTuple):
@@ -28,7 +28,7 @@ class Interval(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """A number with its 95 % interval and the photos behind it."""
+    """A number with its 95 % interval and the number of photos."""
 
     value: float
     ci_low: float
@@ -36,12 +36,12 @@ class Estimate(NamedTuple):
     n: int
 
     def scaled(self, factor: float) -> Estimate:
-        """The same in another unit: 100 turns shares into percent."""
+        """Return the estimate in another unit: 100 turns shares into percent."""
         return Estimate(factor * self.value, factor * self.ci_low, factor * self.ci_high, self.n)
 
 
 class RateBounds(NamedTuple):
-    """The lowest and the highest value that a photo's number can have."""
+    """The lowest and the highest possible value of a photo."""
 
     low: float
     high: float
@@ -51,13 +51,13 @@ RATE = RateBounds(0.0, 1.0)
 
 
 def exact_mean(values: NDArray[np.float64]) -> float:
-    """The mean over the numbers among the values, the same to the bit in any order; NaN where there is none."""
+    """The mean of the values that are numbers, the same to the bit in any order; NaN where there is none."""
     numbers = values[np.isfinite(values)].tolist()
     return math.fsum(numbers) / len(numbers) if numbers else math.nan
 
 
 def estimate(values: NDArray[np.float64], bounds: RateBounds | None = None) -> Estimate:
-    """The mean over photos with its score interval; NaN among the values are photos without answer, left out."""
+    """The mean over photos with its score interval; NaN values (photos without answer) are left out."""
     known = values[np.isfinite(values)]
     return Estimate(exact_mean(known), *score_interval(known, bounds=bounds), len(known))
 
@@ -65,10 +65,10 @@ def estimate(values: NDArray[np.float64], bounds: RateBounds | None = None) -> E
 def score_interval(
     values: NDArray[np.float64], *, bounds: RateBounds | None = None, confidence: float = 0.95
 ) -> Interval:
-    """The means that a score test does not reject, its variance taken under the mean that is tested.
+    """The means that a score test does not reject, its variance taken under the tested mean.
 
     The likelihood is the multinomial one over the observed values and the two bounds. On -1, 0, 1 this is Tango's
-    interval of a difference of paired proportions, on 0, 1 it is Wilson's. Unless bounds are given, what was seen on
+    interval of a difference of paired proportions, on 0, 1 it is Wilson's. Unless bounds are given, a change seen on
     one side of zero is taken to be possible on the other: the largest change, or 1 where nothing changed.
     """
     if len(values) == 0:
@@ -80,7 +80,7 @@ def score_interval(
 
 
 def score_test(values: NDArray[np.float64]) -> float:
-    """The two-sided p of the score test that the mean is zero: on -1, 0, 1 it is McNemar's without correction."""
+    """The two-sided p of the score test for mean zero: on -1, 0, 1 it is McNemar's without correction."""
     if len(values) == 0:
         return math.nan
     observed, times = np.unique(np.round(values, _DECIMALS), return_counts=True)
@@ -92,10 +92,10 @@ def score_test(values: NDArray[np.float64]) -> float:
 
 
 def jackknife_interval(value: float, left_out: NDArray[np.float64], bounds: RateBounds) -> Interval:
-    """The score interval of the pseudo-values, with Student's quantile; it has a width where all units agree.
+    """The score interval of the pseudo-values, with Student's quantile; it has a width even where all units agree.
 
-    `left_out` holds the measure without each unit. Where it has no value without one of them, that unit alone carries
-    the measure, and there is no interval.
+    `left_out` holds the measure without each unit. Where one of these has no value, that unit alone determines the
+    measure, and there is no interval.
     """
     n = len(left_out)
     if n < _FEWEST_LEFT_OUT or not np.isfinite([value, *left_out]).all():
@@ -123,13 +123,13 @@ def resample_counts(
 def resampled_means(values: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
     """The mean of each row of values (rows, photos) in each resample, (resamples, rows); NaN values are left out."""
     known = np.isfinite(values)
-    with np.errstate(invalid="ignore"):  # a row, or a resample, without values has no mean
+    with np.errstate(invalid="ignore"):  # a row or resample without values has no mean
         means: NDArray[np.float64] = (counts @ np.where(known, values, 0.0).T) / (counts @ known.T.astype(np.float64))
     return means
 
 
 def percentile_interval(values: NDArray[np.float64], *, confidence: float = 0.95) -> Interval:
-    """The middle share of the resampled values; NaN where a resample had no value, since the share is then unknown."""
+    """The central interval of the resampled values; NaN where a resample had no value: the share is then unknown."""
     if len(values) == 0 or np.isnan(values).any():
         return Interval(math.nan, math.nan)
     ordered, n = np.sort(values), len(values)
@@ -139,14 +139,14 @@ def percentile_interval(values: NDArray[np.float64], *, confidence: float = 0.95
 
 
 def student_quantile(freedom: float) -> float:
-    """Student's 97.5 % quantile by Fisher's expansion in 1 / freedom; below 3 it is too small, but so are the sets."""
+    """Student's 97.5 % quantile by Fisher's expansion in 1 / freedom; too small below 3 degrees of freedom."""
     z, few = NORMAL_QUANTILE, max(1.0, freedom)
     terms = (z, (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96, (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384)
     return math.fsum(term / few**power for power, term in enumerate(terms))
 
 
 def student_confidence(freedom: float) -> float:
-    """The confidence at which the normal quantile is Student's of 95 %."""
+    """The confidence at which the normal quantile equals Student's 95 % quantile."""
     return 2 * _NORMAL.cdf(student_quantile(freedom)) - 1
 
 
@@ -156,9 +156,9 @@ def _mirrored_bounds(values: NDArray[np.float64]) -> RateBounds:
 
 
 def _lower_bound(values: NDArray[np.float64], floor: float, quantile: float) -> float:
-    """The smallest mean that the score test keeps.
+    """The smallest mean that the score test does not reject.
 
-    Under the tested mean t the likelihood weighs a value v by 1 / (1 + m (v - t)), and the squared score is
+    Under the tested mean t the likelihood weights a value v by 1 / (1 + m (v - t)), and the squared score is
     n (mean - t) m. Setting it to quantile**2 gives m, and one equation in t is left. Where no photo reaches the
     floor, the likelihood may put weight there: then m is as large as the floor allows, and t has a closed form.
     """
@@ -171,7 +171,7 @@ def _lower_bound(values: NDArray[np.float64], floor: float, quantile: float) -> 
 
     def shortfall(tested: float) -> float:
         if n * (mean - tested) + square * (observed[0] - tested) <= 0.0:
-            return math.inf  # at the edge the floor's own weight has no limit
+            return math.inf  # at the edge the floor's own weight is unbounded
         return -sum(
             many * (value - tested) / (n * (mean - tested) + square * (value - tested))
             for value, many in zip(observed, times, strict=True)
@@ -183,7 +183,7 @@ def _lower_bound(values: NDArray[np.float64], floor: float, quantile: float) -> 
 
 
 def _multiplier(observed: NDArray[np.float64], times: NDArray[np.intp], floor: float) -> float:
-    """The m > 0 at which the values, weighed by 1 / (1 + m v), have mean zero; at most what the floor allows."""
+    """The m > 0 at which the values, weighted by 1 / (1 + m v), have mean zero; at most what the floor allows."""
 
     def deficit(m: float) -> float:
         return -float(np.sum(times * observed / (1.0 + m * observed)))

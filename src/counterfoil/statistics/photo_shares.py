@@ -1,4 +1,4 @@
-"""Shares of pictures clustered by photo, and the intervals of a share, of a change and of a sum of shares.
+"""Shares of pictures clustered by photo, and intervals of a share, of a change and of a sum of shares.
 
 No resampling: the influence of each photo gives the variance of a share, and few photos widen its interval. A bootstrap
 of few photos is too narrow, most of all where all fail (bench/mining_coverage.py).
@@ -22,22 +22,22 @@ from counterfoil.statistics.intervals import (
     student_quantile,
 )
 
-_FEWEST_FOR_A_SHARE = 2.0  # effective photos; below this a share can be anything
+_FEWEST_FOR_A_SHARE = 2.0  # effective photos; with fewer, the interval is 0 to 1
 _FEWEST_FOR_A_CHANGE = 3.0
-_NOTHING = 1e-12  # of an influence: what a float leaves where a photo moves nothing
+_NOTHING = 1e-12  # an influence below this is float error
 
 
 class PhotoShare(NamedTuple):
-    """A share of pictures, and what it owes to each photo: pictures of one photo succeed and fail together."""
+    """A share of pictures with the influence of each photo: pictures of one photo are correlated."""
 
     value: float  # NaN where there is no picture
-    influences: NDArray[np.float64]  # (photos,): by how much each photo moves the value, 0 in sum
-    weights: NDArray[np.float64]  # (photos,): how much of the pictures is of each photo, 1 in sum
-    pictures: float  # the share is of; a mean over several sets where it is one of several shares
+    influences: NDArray[np.float64]  # (photos,): by how much each photo moves the value; sums to 0
+    weights: NDArray[np.float64]  # (photos,): each photo's part of the pictures; sums to 1
+    pictures: float  # number of pictures; a mean over the sets where the share is a mean of several
 
 
 class PhotoCounts(NamedTuple):
-    """Which photo each picture is of."""
+    """The photo of each picture."""
 
     photo: NDArray[np.intp]  # (pictures,)
     many: int
@@ -45,9 +45,9 @@ class PhotoCounts(NamedTuple):
     def counts(
         self, hits: NDArray[np.bool_], kinds: Iterable[NDArray[np.bool_]] | None = None
     ) -> Iterator[NDArray[np.float64]]:
-        """How many pictures of each photo are hit, (photos, questions), of each kind alone; hits are looked up once.
+        """Count the hits of each photo, (photos, questions), separately for each kind of picture.
 
-        Hits are (questions, pictures), a kind is (pictures,); without kinds all pictures are one.
+        Hits are (questions, pictures), a kind is (pictures,); without kinds all pictures are one kind.
         """
         questions = len(hits)
         question, picture = np.nonzero(hits)
@@ -58,16 +58,16 @@ class PhotoCounts(NamedTuple):
 
 
 class ShareSum(NamedTuple):
-    """Several shares of one kind added up, and over how many sets; a set without a picture has none."""
+    """The sum of several shares, and the number of sets; a set without a picture has no share."""
 
     sets: int
     empty: int
-    total: PhotoShare  # all fields in sum
+    total: PhotoShare  # sum of each field
     lowest: float
     highest: float
 
     def joined(self, other: ShareSum) -> ShareSum:
-        """Both together."""
+        """Return the sum of both."""
         return ShareSum(
             self.sets + other.sets,
             self.empty + other.empty,
@@ -91,7 +91,7 @@ class ShareSum(NamedTuple):
 
 
 def sum_shares(hits: NDArray[np.float64], among: NDArray[np.float64]) -> ShareSum:
-    """The shares of counted hits among counted pictures, (photos, sets) each."""
+    """Sum the shares of counted hits among counted pictures, (photos, sets) each."""
     filled = among.sum(axis=0) > 0
     own, every = hits[:, filled], among[:, filled]
     sizes = every.sum(axis=0)
@@ -106,14 +106,14 @@ def sum_shares(hits: NDArray[np.float64], among: NDArray[np.float64]) -> ShareSu
 
 
 def pooled_share(hits: NDArray[np.bool_], among: NDArray[np.bool_], photos: PhotoCounts) -> PhotoShare:
-    """The share of hits among pictures, (pictures,) each, or (models, pictures) for all their pairs together."""
+    """The share of hits among pictures, (pictures,) each, or (models, pictures) pooled over all pairs."""
     photo = np.broadcast_to(photos.photo, among.shape)[among]
     own, every = (np.bincount(photo, weight, photos.many)[:, None].astype(np.float64) for weight in (hits[among], None))
     return sum_shares(own, every).mean._replace(pictures=float(len(photo)))
 
 
 def mean_share(values: NDArray[np.float64]) -> PhotoShare:
-    """The mean of one number per photo, as a share that every photo has an equal part of; NaN are photos without."""
+    """The mean of one number per photo, as a share with equal weights; NaN are photos without a number."""
     known = np.isfinite(values)
     n = int(known.sum())
     mean = float(values[known].mean()) if n else math.nan
@@ -121,19 +121,19 @@ def mean_share(values: NDArray[np.float64]) -> PhotoShare:
 
 
 def effective_photos(share: PhotoShare) -> float:
-    """Kish's effective number of photos, each with equally many pictures; 0 where there is no picture."""
+    """Kish's effective number of photos; 0 where there is no picture."""
     squares = float((share.weights**2).sum())
     return 1.0 / squares if squares > 0 else 0.0
 
 
 def estimate_share(share: PhotoShare) -> Estimate:
-    """The share with its interval: Wilson's, or everything from 0 to 1 where one photo carries it."""
+    """The share with its interval: Wilson's, or 0 to 1 where a single photo determines it."""
     few = 0 < effective_photos(share) < _FEWEST_FOR_A_SHARE
     return Estimate(share.value, *(Interval(0.0, 1.0) if few else wilson_interval(share)), round(share.pictures))
 
 
 def wilson_interval(share: PhotoShare) -> Interval:
-    """Wilson's interval for as many independent pictures as carry the same variance (Korn and Graubard)."""
+    """Wilson's interval for as many independent pictures as have the same variance (Korn and Graubard)."""
     if math.isnan(share.value):
         return Interval(math.nan, math.nan)
     effective = _effective_pictures(share)
@@ -145,13 +145,14 @@ def wilson_interval(share: PhotoShare) -> Interval:
 
 
 def mover_interval(terms: Sequence[tuple[float, PhotoShare]], value: float) -> Interval:
-    """The interval of how much higher one share is than another, as a sum of shares that are each times a factor.
+    """The interval of a sum of shares, each times a factor, such as the difference of two shares.
 
-    From their own intervals and how they vary together: Newcombe's for two independent shares, Zou and Donner's (MOVER)
-    for shares over the same photos. The value is given, as it need not be linear: the factors are then its derivatives.
+    Computed from the shares' own intervals and correlations: Newcombe's for two independent shares, Zou and Donner's
+    (MOVER) for shares over the same photos. The value is given, since it need not be linear: the factors are then its
+    derivatives.
     """
     if any(0 < effective_photos(share) < _FEWEST_FOR_A_CHANGE for _, share in terms):
-        return Interval(-1.0, 1.0)  # two photos always correlate fully, and the interval would shrink to nothing
+        return Interval(-1.0, 1.0)  # two photos always correlate fully, and the interval would vanish
     factors = np.array([factor for factor, _ in terms])
     ends = np.array([estimate_share(share)[:3] for _, share in terms])  # value, low, high
     below, above = ends[:, 0] - ends[:, 1], ends[:, 2] - ends[:, 0]
@@ -159,14 +160,14 @@ def mover_interval(terms: Sequence[tuple[float, PhotoShare]], value: float) -> I
     up = factors * np.where(factors > 0, above, below)
     correlations = _correlations(np.stack([share.influences for _, share in terms]))
     low, high = value - _length(down, correlations), value + _length(up, correlations)
-    return Interval(max(min(-1.0, value), low), min(max(1.0, value), high))  # the sum may exceed what is possible
+    return Interval(max(min(-1.0, value), low), min(max(1.0, value), high))  # clipped to the possible range
 
 
 def share_change(before: PhotoShare, after: PhotoShare) -> Estimate:
-    """How much higher a share, or a mean over photos, is on other pictures of the same photos.
+    """The change of a share, or of a mean over photos, to other pictures of the same photos.
 
-    The score interval of what every photo adds to the change, with Student's quantile for the photos of the smaller
-    side; none where that rests on fewer than three.
+    The score interval of each photo's contribution to the change, with Student's quantile for the photos of the smaller
+    side; NaN with fewer than three.
     """
     value, n = after.value - before.value, round(after.pictures)
     photos = min(effective_photos(before), effective_photos(after))
@@ -178,10 +179,10 @@ def share_change(before: PhotoShare, after: PhotoShare) -> Estimate:
 
 
 def _effective_pictures(share: PhotoShare) -> float:
-    """How many independent pictures have the same variance: at most all of them, at least the effective photos.
+    """The number of independent pictures with the same variance: at most all of them, at least the effective photos.
 
-    The variance is the jackknife's, photo by photo, widened by Student's quantile where photos are few. Where all
-    succeed or all fail there is no variance to see, and photos count.
+    The variance is the jackknife's over photos, widened by Student's quantile where photos are few. Where all succeed
+    or all fail the variance is zero, and photos count.
     """
     photos = int((share.weights > 0).sum())
     fewest = effective_photos(share)
@@ -194,7 +195,7 @@ def _effective_pictures(share: PhotoShare) -> float:
 
 
 def _correlations(influences: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How shares vary together over photos, (shares, shares); one that does not vary correlates with no other."""
+    """The correlations of shares over photos, (shares, shares); a constant share correlates with no other."""
     lengths = np.sqrt((influences**2).sum(axis=1))
     units = np.where(lengths[:, None] > _NOTHING, influences, 0.0) / np.maximum(lengths, _NOTHING)[:, None]
     correlations = np.asarray(units @ units.T, np.float64)

@@ -1,4 +1,4 @@
-"""Power of McNemar's test: photos needed for a drop, and the smallest drop that photos could have shown."""
+"""Power of McNemar's test: photos needed to detect a drop, and the smallest drop that the photos could detect."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from counterfoil.errors import UserError
 from counterfoil.statistics.answers import Answers, Condition
 
 _NORMAL = NormalDist()
-_EXACT_UP_TO = 200  # changed photos; above, the normal approximation is within a hundredth
+_EXACT_UP_TO = 200  # changed photos; above, the normal approximation is within 0.01
 _MOST_PHOTOS = 100_000_000
-_FINEST_DROP = 1e-5  # of a drop's search, as a share: a thousandth of a point
+_FINEST_DROP = 1e-5  # precision of the search for a drop, as a share: a thousandth of a point
 
 
 class Discordance(NamedTuple):
-    """The shares of photos that an edit turns from right to wrong and from wrong to right."""
+    """The shares of photos that an edit changes from right to wrong and from wrong to right."""
 
     lost: float
     gained: float
 
 
 class DetectableDrop(NamedTuple):
-    """The smallest drop, in points, that a model's photos under a condition show with the wanted power."""
+    """The smallest drop, in points, that a model's photos under a condition detect with the wanted power."""
 
     model: str
     condition: Condition
-    drop: float  # NaN where even the loss of every photo would not be significant
+    drop: float  # NaN where even a loss of every photo would not be significant
 
 
 def discordance_from_total(drop: float, discordance: float) -> Discordance:
-    """What is lost and gained, from the drop and the share of photos whose answer changes (shares, not percent)."""
+    """The shares lost and gained, from the drop and the share of photos whose answer changes (shares, not percent)."""
     if not 0.0 < drop <= discordance <= 1.0:
         raise UserError(
             f"expected 0 < drop <= discordance <= 100 percent, got a drop of {100 * drop:g} and a discordance of "
@@ -44,7 +44,7 @@ def discordance_from_total(drop: float, discordance: float) -> Discordance:
 
 
 def discordance_from_accuracy(drop: float, accuracy: float, correlation: float) -> Discordance:
-    """What is lost and gained, from the accuracy before and the correlation of right answers before and after."""
+    """The shares lost and gained, from the accuracy before and the correlation of right answers before and after."""
     after = accuracy - drop
     if not 0.0 < drop <= accuracy <= 1.0:
         raise UserError(
@@ -52,7 +52,7 @@ def discordance_from_accuracy(drop: float, accuracy: float, correlation: float) 
         )
     shared = correlation * math.sqrt(accuracy * (1.0 - accuracy) * after * (1.0 - after))
     lost, gained = accuracy * (1.0 - after) - shared, (1.0 - accuracy) * after - shared
-    # a correlation that the two accuracies do not allow becomes the largest that they do
+    # a correlation that the two accuracies do not allow is reduced to the largest that they do
     return Discordance(lost, gained) if gained >= 0.0 else Discordance(drop, 0.0)
 
 
@@ -65,7 +65,7 @@ def mcnemar_power(n: int, change: Discordance, *, alpha: float = 0.05) -> float:
 
 
 def photos_needed(change: Discordance, *, power: float = 0.8, alpha: float = 0.05) -> int:
-    """The number of photos at which the test has the power and one photo fewer does not give it."""
+    """The number of photos with which the test reaches the power, and with one photo fewer does not."""
     high = 8
     while mcnemar_power(high, change, alpha=alpha) < power:
         high *= 2
@@ -79,7 +79,7 @@ def photos_needed(change: Discordance, *, power: float = 0.8, alpha: float = 0.0
 
 
 def minimum_detectable_drop(n: int, discordance: float, *, power: float = 0.8, alpha: float = 0.05) -> float:
-    """The smallest drop (a share) that n photos show, where at least this share of answers changes; NaN where none."""
+    """The smallest drop (a share) that n photos detect if at least this share of answers changes; NaN where none."""
 
     def seen(drop: float) -> bool:
         return mcnemar_power(n, discordance_from_total(drop, max(drop, discordance)), alpha=alpha) >= power
@@ -94,7 +94,7 @@ def minimum_detectable_drop(n: int, discordance: float, *, power: float = 0.8, a
 
 
 def detectable_drops(answers: Answers) -> list[DetectableDrop]:
-    """For every model and condition, the smallest drop its photos could have shown with power 0.8 at 5 %."""
+    """For every model and condition, the smallest drop its photos could have detected with power 0.8 at 5 %."""
     return [
         DetectableDrop(model, condition, 100 * _smallest_drop(answers.losses[m, c]))
         for m, model in enumerate(answers.models)
@@ -106,12 +106,12 @@ def detectable_drops(answers: Answers) -> list[DetectableDrop]:
 def _smallest_drop(losses: NDArray[np.float64]) -> float:
     known = losses[np.isfinite(losses)]
     changed, n = int(np.count_nonzero(known)), len(known)
-    # one photo more on either side: where nothing changed, the next photo still may
+    # one photo more on either side: the share of changes is uncertain even where none changed
     return minimum_detectable_drop(n, (changed + 1) / (n + 2))
 
 
 def _exact_power(n: int, change: Discordance, alpha: float) -> float:
-    """The rejecting outcomes summed over how many photos change and how many of them are lost."""
+    """The sum of the rejecting outcomes over the number of changed photos and of lost ones among them."""
     discordance = change.lost + change.gained
     changed = np.arange(n + 1)
     chance = _binomial(n, discordance)
@@ -121,7 +121,7 @@ def _exact_power(n: int, change: Discordance, alpha: float) -> float:
 
 
 def _rejecting(changed: int, share_lost: float, alpha: float) -> float:
-    """P(p < alpha) given how many photos changed."""
+    """P(p < alpha) given the number of changed photos."""
     fair = np.cumsum(_binomial(changed, 0.5))
     fewest = int(np.searchsorted(2.0 * fair, alpha))  # outcomes 0 .. fewest-1 on either side reject
     chance = _binomial(changed, share_lost)
@@ -145,5 +145,5 @@ def _normal_power(n: int, change: Discordance, alpha: float) -> float:
     discordance, drop = change.lost + change.gained, change.lost - change.gained
     quantile = _NORMAL.inv_cdf(1.0 - alpha / 2.0)
     spread = math.sqrt(n * (discordance - drop**2)) or 1e-300
-    # the exact test asks for one photo more than the quantile does
+    # the exact test needs one photo more than the quantile
     return _NORMAL.cdf((n * drop - quantile * math.sqrt(n * discordance) - 1.0) / spread)

@@ -1,4 +1,4 @@
-"""Accuracy regressed on model, scenario and class by least squares; right answers on model and scenario by logit."""
+"""Least-squares regression of accuracy on model, scenario and class; logistic regression of right answers."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from counterfoil.plugins import import_extra
 from counterfoil.statistics.answers import Condition, Details
 from counterfoil.statistics.variance_score import NO_SCENARIO, scenario_accuracies
 
-_NOTHING = 1e-12  # of a sum of squares: what a float leaves of zero
+_NOTHING = 1e-12  # a sum of squares below this is float error
 
 
 class Factor(NamedTuple):
-    """What one factor explains once the others are in (type II)."""
+    """The share that one factor explains given the others (type II)."""
 
     name: str
-    reference: str  # the level that the coefficients of the others are against
+    reference: str  # the level that the other coefficients are relative to
     degrees: int
     sum_of_squares: float  # NaN in the logistic model
     statistic: float  # F, or Wald's chi-squared in the logistic model
     p_value: float
-    share: float  # of the whole sum of squares (eta squared); NaN in the logistic model
+    share: float  # of the total sum of squares (eta squared); NaN in the logistic model
 
 
 class Coefficient(NamedTuple):
@@ -43,7 +43,7 @@ class Coefficient(NamedTuple):
 
 
 class Regression(NamedTuple):
-    """A fitted model as a reviewer wants to see it."""
+    """A fitted model with the usual statistics."""
 
     n: int
     clusters: int  # groups of dependent rows; n where rows are independent
@@ -78,7 +78,7 @@ def regress_accuracy(details: Details) -> Regression:
 def regress_pictures(details: Details) -> Regression:
     """Log odds of a right answer ~ model + scenario, over all scored pictures, errors clustered by photo.
 
-    Class is no factor here: with a few photos of a class most classes have levels that are all right or all wrong.
+    Class is not a factor here: with few photos per class, most classes have levels that are all right or all wrong.
     """
     answers = details.answers
     rows = np.flatnonzero(answers.scored & ~answers.conditions_of(NO_SCENARIO)[answers.condition])
@@ -118,7 +118,7 @@ def fit_logistic(
     statsmodels = import_extra("statsmodels.api", "stats")
     groups = {"groups": np.unique(photo, return_inverse=True)[1]}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of a fit that does not converge, and of levels that cannot be separated
+        warnings.simplefilter("ignore")  # about fits that do not converge, and levels that cannot be separated
         try:
             model = statsmodels.Logit(correct.astype(float), design.matrix)
             fit = model.fit(disp=0, cov_type="cluster", cov_kwds=groups)
@@ -157,7 +157,7 @@ def _design(factors: Mapping[str, Sequence[str]], n: int) -> _Design:
 
 
 def _squares(name: str, design: _Design, fit: Any, total: float) -> Factor:
-    """Type II without interactions: what the residuals gain when this factor alone is taken out."""
+    """Type II without interactions: the increase of the residuals when only this factor is removed."""
     rest = np.delete(design.matrix, design.columns[name], axis=1)
     solution = np.linalg.lstsq(rest, fit.model.endog, rcond=None)[0]
     gained = float(np.sum((fit.model.endog - rest @ solution) ** 2) - fit.ssr)
@@ -196,7 +196,7 @@ def _coefficients(design: _Design, fit: Any) -> tuple[Coefficient, ...]:
 
 
 def _refuse_certain_levels(correct: NDArray[np.bool_], factors: Mapping[str, Sequence[str]]) -> None:
-    """A level whose answers are all right or all wrong has no finite coefficient."""
+    """Raise `UserError` where a level's answers are all right or all wrong: it has no finite coefficient."""
     for name, values in factors.items():
         column = np.asarray(values, object)
         for level in dict.fromkeys(values):
@@ -209,7 +209,7 @@ def _refuse_certain_levels(correct: NDArray[np.bool_], factors: Mapping[str, Seq
 
 
 def _factors(model: list[str], scenario: list[str], label: list[str] | None = None) -> dict[str, list[str]]:
-    """The factors that vary: a single model, or a single class, explains nothing."""
+    """The factors that vary: a single model or class explains nothing."""
     factors = {"model": model, "scenario": scenario, **({"class": label} if label else {})}
     return {name: values for name, values in factors.items() if len(set(values)) > 1}
 

@@ -22,7 +22,7 @@ def mcnemar(differences: NDArray[np.float64]) -> float:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's step-down adjustment over all p values that are numbers; NaN stays NaN and counts for nothing."""
+    """Holm's step-down adjustment over all p values that are numbers; NaN stays NaN and is not counted."""
     order = sorted((p, position) for position, p in enumerate(p_values) if not math.isnan(p))
     adjusted = [math.nan] * len(p_values)
     largest = 0.0
@@ -33,7 +33,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
-    """The step-up adjustment that bounds the share of false findings; NaN stays NaN and counts for nothing."""
+    """The step-up adjustment that bounds the false discovery rate; NaN stays NaN and is not counted."""
     order = sorted((p, position) for position, p in enumerate(p_values) if not math.isnan(p))
     adjusted = [math.nan] * len(p_values)
     smallest = 1.0

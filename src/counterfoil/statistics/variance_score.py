@@ -14,13 +14,13 @@ from counterfoil.plugins import import_extra
 from counterfoil.statistics.answers import Condition, Details
 from counterfoil.statistics.intervals import RESAMPLES, Interval, percentile_interval, resample_counts
 
-NO_SCENARIO = frozenset({"control", "presence"})  # the original is a scenario, the tool's own control is none
-_AT_ONCE = 20  # resamples, so that thousands of photos in dozens of scenarios fit into memory
+NO_SCENARIO = frozenset({"control", "presence"})  # the original is a scenario, the tool's own control is not
+_AT_ONCE = 20  # resamples at once, to limit memory with thousands of photos in dozens of scenarios
 
 
 @dataclass(frozen=True)
 class ScoreDefinition:
-    """One reading of the score; the paper leaves open which is meant."""
+    """One reading of the score; the paper does not say which is meant."""
 
     spread: Literal["variance", "deviation"] = "variance"
     divisor: Literal["population", "sample"] = "population"
@@ -28,7 +28,7 @@ class ScoreDefinition:
 
     @property
     def name(self) -> str:
-        """The definition in words, as it stands in the report."""
+        """The definition in words, as in the report."""
         where = "within each scenario, averaged" if self.classes == "within" else "of their means over scenarios"
         kind = "variance" if self.spread == "variance" else "standard deviation"
         return f"S = 1 - (sigma_i + sigma_e), {self.divisor} {kind}, over classes {where}"
@@ -49,7 +49,7 @@ class VarianceScore(NamedTuple):
 
 
 class ShapiroWilk(NamedTuple):
-    """Shapiro and Wilk's test: a small p says that the numbers are not normal, and S then says little."""
+    """The Shapiro-Wilk test: a small p says that the numbers are not normal, and S is then of little use."""
 
     statistic: float
     p_value: float
@@ -57,7 +57,7 @@ class ShapiroWilk(NamedTuple):
 
 
 class ScenarioAccuracies(NamedTuple):
-    """One model's answers where every photo has every scenario."""
+    """One model's answers over the photos that are in every scenario."""
 
     scenarios: tuple[Condition, ...]
     accuracies: NDArray[np.float64]  # (scenarios, classes), shares
@@ -120,7 +120,7 @@ def class_accuracies(correct: NDArray[np.float64], label: NDArray[np.intp]) -> N
 
 
 def shapiro_wilk(accuracies: NDArray[np.float64]) -> ShapiroWilk:
-    """Whether accuracies could come from a normal distribution (Shapiro-Wilk)."""
+    """Test whether accuracies could come from a normal distribution (Shapiro-Wilk)."""
     values = accuracies.ravel()
     if len(values) < 3 or np.ptp(values) == 0:
         raise UserError(f"expected three accuracies at least that are not all the same, got {len(values)}")
@@ -140,7 +140,7 @@ def _parts(
 
 
 def _spread(values: NDArray[np.float64], definition: ScoreDefinition) -> NDArray[np.float64]:
-    """Spread over the last axis; NaN for the sample's spread of one number."""
+    """Spread over the last axis; NaN for the sample spread of a single number."""
     n = values.shape[-1]
     gaps = values - values.mean(axis=-1, keepdims=True)
     divisor = n if definition.divisor == "population" else (n - 1 or np.nan)
