@@ -182,7 +182,7 @@ def _donor_chances(label: NDArray[np.intp], answer: NDArray[np.intp], donor: NDA
 
 
 def _poisson_binomial_tail(chances: NDArray[np.float64], hits: int) -> float:
-    """P(at least so many hits) of independent trials with these probabilities; NaN without a trial."""
+    """P(at least `hits` hits) of independent trials with these probabilities; NaN without a trial."""
     if len(chances) == 0:
         return math.nan
     distribution = np.array([1.0])

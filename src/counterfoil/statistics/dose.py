@@ -65,7 +65,7 @@ class DropThreshold(NamedTuple):
 
 
 def size_thresholds(answers: Answers, rng: np.random.Generator, *, points: float = 10.0) -> list[DropThreshold]:
-    """The object's share of the picture, in percent, at which shrinking it from the original loses so many points."""
+    """Return the object's share of the picture, in percent, at which shrinking it costs `points`."""
     share = _mean_shares(answers)
     originals = np.flatnonzero(answers.conditions_of({"original"})).tolist()
     if not originals or math.isnan(share[originals[0]]):
@@ -79,7 +79,7 @@ def size_thresholds(answers: Answers, rng: np.random.Generator, *, points: float
 def edit_thresholds(
     answers: Answers, edit: str, rng: np.random.Generator, *, points: float = 10.0
 ) -> list[DropThreshold]:
-    """The level of an edit with numeric levels at which it loses so many points; levels ascending in strength."""
+    """Return the level of an edit with numeric levels at which it costs `points`; levels ascending in strength."""
     doses = {c: _number(condition.level) for c, condition in enumerate(answers.conditions) if condition.edit == edit}
     order = sorted((c for c, dose in doses.items() if not math.isnan(dose)), key=doses.__getitem__)
     return _thresholds(answers, {c: doses[c] for c in order}, rng, points)

@@ -26,7 +26,7 @@ FEWEST_PHOTOS = 10  # a row with fewer is shown without a conclusion
 
 
 class MeanDrop(NamedTuple):
-    """The mean of a model's drops in points, over so many conditions."""
+    """The mean of a model's drops in points, and the number of conditions."""
 
     model: str
     conditions: int

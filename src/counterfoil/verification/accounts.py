@@ -21,7 +21,7 @@ _LONGEST_NAME = 80
 
 @dataclass(frozen=True, kw_only=True)
 class Person:
-    """Somebody with an account."""
+    """A person with an account."""
 
     id: int
     name: str
@@ -56,25 +56,25 @@ def invite_person(connection: Connection, name: str, role: PersonRole, now: floa
 
 
 def list_people(connection: Connection, role: PersonRole) -> list[Person]:
-    """All accounts of a role, by name."""
+    """List all accounts of a role, by name."""
     rows = connection.execute(select(people).where(people.c.role == role).order_by(people.c.name))
     return [_read_person(row) for row in rows]
 
 
 def find_by_name(connection: Connection, name: str) -> Person | None:
-    """The account of a name, whatever its spaces and composed letters."""
+    """Return the account of a name; spaces and composed letters are normalised."""
     name = _normalize_name(name)
     # a name that is not printable has no account, and PostgreSQL may refuse the text
     return _find(connection, people.c.name == name) if name.isprintable() else None
 
 
 def find_by_id(connection: Connection, person_id: int) -> Person | None:
-    """The account of an id."""
+    """Return the account of an id."""
     return _find(connection, people.c.id == person_id)
 
 
 def lock_person(connection: Connection, person_id: int) -> bool:
-    """Hold back other transactions of this person, such as a second tab's. True where the answers count."""
+    """Block other transactions of this person, such as a second tab's; True where the person's answers count."""
     query = select(people.c.excluded).where(people.c.id == person_id).with_for_update()
     return not connection.execute(query).scalar_one()
 
@@ -85,13 +85,13 @@ def update_person(connection: Connection, person_id: int, **values: object) -> N
 
 
 def revoke_access(connection: Connection, person_id: int, now: float) -> None:
-    """Stop the link and every session of an account; the answers stay."""
+    """Disable the link and every session of an account; the answers stay."""
     update_person(connection, person_id, revoked_at=now)
     _end_sessions(connection, sessions.c.person_id == person_id, now)
 
 
 def begin_session(connection: Connection, person_id: int, now: float, earlier: str | None) -> str:
-    """Return a fresh token for the browser, and end the session that it brought: none can be planted on it."""
+    """Return a new session token and end the browser's previous session, which prevents session fixation."""
     if earlier:
         end_session(connection, earlier, now)
     token = secrets.token_urlsafe(32)
@@ -109,7 +109,7 @@ def end_session(connection: Connection, token: str, now: float) -> None:
 
 
 def find_by_session(connection: Connection, token: str, now: float) -> Person | None:
-    """The account of a session; None where the session is unknown or over, or the account revoked."""
+    """Return the account of a session; None where the session is unknown or expired, or the account revoked."""
     query = (
         select(people)
         .join(sessions, sessions.c.person_id == people.c.id)
@@ -135,7 +135,7 @@ def _normalize_name(name: str) -> str:
 
 
 def _hash_token(token: str) -> str:
-    """Only the hash is stored, so a stolen database opens no session."""
+    """The hash of a token; only the hash is stored, so a stolen database gives no session."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 

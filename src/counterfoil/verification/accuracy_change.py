@@ -1,6 +1,6 @@
-"""What verification changes: accuracies and drops over the pictures that people decided on and those that they kept.
+"""The effect of verification: accuracies and drops over the pictures that people decided on and those that they kept.
 
-Both are over the same photos, so a change has an interval of its own, from what each photo adds to it.
+Both are over the same photos, so the change has its own interval, from each photo's contribution.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from counterfoil.store.workspace import Workspace
 from counterfoil.study.runs import find_surrogates
 from counterfoil.types import Run, StoredVariant, VerificationResult
 
-_FEWEST = 10  # kept pictures below which an attribute gets no figures
+_FEWEST = 10  # kept pictures an attribute needs for figures
 
 
 class KeptShare(NamedTuple):
@@ -50,7 +50,7 @@ class AccuracyChange(NamedTuple):
     """One model and attribute; accuracies in percent, drops and changes in points."""
 
     model: str
-    surrogate: bool  # it chose the pictures: its accuracies are low by construction
+    surrogate: bool  # it selected the pictures: its accuracies are low by construction
     attribute: str  # or "all"
     accuracy_without: Estimate  # without verification
     accuracy_with: Estimate
@@ -65,7 +65,7 @@ class AccuracyChange(NamedTuple):
         return self.accuracy_change.n
 
     def describe_accuracies(self) -> str:
-        """The accuracy without verification and with it."""
+        """Describe the accuracy without and with verification."""
         without, kept = self.accuracy_without, self.accuracy_with
         with_it = (
             f"{format_number(kept.value)} % with it (n = {kept.n})" if kept.n else "none with it, since none is kept"
@@ -73,7 +73,7 @@ class AccuracyChange(NamedTuple):
         return f"{format_number(without.value)} % without verification (n = {without.n}), {with_it}"
 
     def describe_changes(self) -> str:
-        """The changes of accuracy and drop; nothing where people kept no picture."""
+        """Describe the changes of accuracy and drop; empty where people kept no picture."""
         if not self.accuracy_with.n:
             return ""
         if self.accuracy_with.n == self.accuracy_without.n:
@@ -87,7 +87,7 @@ class AccuracyChange(NamedTuple):
 
 
 def _describe_change(change: Estimate) -> str:
-    """A change with its interval, or why it has none."""
+    """Describe a change with its interval, or why it has none."""
     if math.isnan(change.value):
         return "undefined, since nothing that is kept has an original to compare with"
     if math.isnan(change.ci_low):
@@ -96,7 +96,7 @@ def _describe_change(change: Estimate) -> str:
 
 
 def _describe_effect(rows: Sequence[AccuracyChange]) -> Iterator[str]:
-    """Every model that had no say in the choice of pictures, then the surrogates in one line."""
+    """Yield the lines of every model that took no part in the selection, then the surrogates in one line."""
     others = [row for row in rows if not row.surrogate]
     if others:
         yield (
@@ -112,7 +112,7 @@ def _describe_effect(rows: Sequence[AccuracyChange]) -> Iterator[str]:
 
 
 def _describe_model(model: str, rows: Sequence[AccuracyChange]) -> Iterator[str]:
-    """All pictures, then the attributes with enough kept pictures."""
+    """Yield the line of all pictures, then those of attributes with enough kept pictures."""
     enough = [row for row in rows if row.attribute == ALL or row.kept >= _FEWEST]
     few = [f"{row.attribute} ({row.kept})" for row in rows if row not in enough and rows[0].kept]
     for row in enough:
@@ -122,7 +122,7 @@ def _describe_model(model: str, rows: Sequence[AccuracyChange]) -> Iterator[str]
 
 
 class VerificationEffect(NamedTuple):
-    """How many pictures people kept, and what that changes for the models."""
+    """How many pictures people kept, and the changes for the models."""
 
     kept: tuple[KeptShare, ...]
     changes: tuple[AccuracyChange, ...]
@@ -130,13 +130,13 @@ class VerificationEffect(NamedTuple):
 
     @property
     def lines(self) -> list[str]:
-        """The same in sentences."""
+        """The effect in sentences."""
         lines = [*map(str, self.kept), *_describe_effect(self.changes)]
         return [*lines, f"{self.waiting} mined pictures have no decision yet."] if self.waiting else lines
 
 
 def measure_effect(workspace: Workspace, runs: Sequence[Path] = ()) -> VerificationEffect:
-    """Compare over these runs on the workspace, or over the runs of mining where none are given."""
+    """Measure the effect over these runs on the workspace, or over the runs of mining where none are given."""
     verified = workspace.verified
     if verified is None or not verified.decisions:
         raise UserError(
@@ -153,7 +153,7 @@ def measure_effect(workspace: Workspace, runs: Sequence[Path] = ()) -> Verificat
 
 
 def _find_mined_runs(workspace: Workspace) -> list[Path]:
-    """The finished runs of mining over the pictures as they are now."""
+    """The finished runs of mining over the present pictures."""
     folders = sorted(path.parent for path in (workspace.folder / "mining" / "run").glob("*/run.json"))
     finished = [folder for folder in folders if (folder / "variants.parquet").is_file()]
     current = [folder for folder in finished if read_run(folder).collection_digest == workspace.digest]
@@ -172,7 +172,7 @@ class _Comparison:
 
     @cached_property
     def pictures(self) -> tuple[StoredVariant, ...]:
-        """What people decided on, in the order of the manifest."""
+        """The pictures that people decided on, in the order of the manifest."""
         return self.workspace.chosen([row.variant_id for row in self.verified.decisions])
 
     @cached_property
@@ -196,7 +196,7 @@ class _Comparison:
         return {**everything, **{name: names == name for name in dict.fromkeys(names)}}
 
     def count_kept(self) -> Iterator[KeptShare]:
-        """How much people kept of each attribute."""
+        """Count how many pictures of each attribute people kept."""
         undecided_ids = {row.variant_id for row in self.verified.decisions if UNDECIDED in row.decided.values()}
         undecided = np.array([stored.variant.id in undecided_ids for stored in self.pictures], bool)
         for attribute, among in self.attributes.items():
@@ -205,7 +205,7 @@ class _Comparison:
             yield KeptShare(attribute, *counts, kept)
 
     def compare_run(self, folder: Path, surrogates: Mapping[str, str]) -> Iterator[AccuracyChange]:
-        """Every model of a run."""
+        """Compare every model of a run."""
         run = read_run(folder)
         chose = find_surrogates(replace(run, surrogates=surrogates))
         self._check_run(folder, run)
@@ -220,7 +220,7 @@ class _Comparison:
                               *self._drops(right, original, among))  # fmt: skip
 
     def _check_run(self, folder: Path, run: Run) -> None:
-        """Refuse a run without models or over other pictures, such as a benchmark's choice of these."""
+        """Raise `UserError` for a run without models or over other pictures, such as a benchmark's selection."""
         if not run.models or run.collection_digest not in ("", self.workspace.digest):
             raise UserError(_other_pictures(folder))
 
@@ -256,11 +256,11 @@ class _Comparison:
     def _lost(
         self, right: NDArray[np.float64], original: NDArray[np.float64], chosen: NDArray[np.bool_]
     ) -> NDArray[np.float64]:
-        """The original's rate minus that of the chosen pictures, by photo; NaN where one of them is missing."""
+        """The original's rate minus that of the selected pictures, by photo; NaN where one of them is missing."""
         rows = chosen & np.isfinite(right)
         photo, photos = self.samples[1][rows], len(original)
         pictures, hits = np.bincount(photo, minlength=photos), np.bincount(photo, right[rows], minlength=photos)
-        with np.errstate(invalid="ignore"):  # 0 / 0: no such picture of the photo
+        with np.errstate(invalid="ignore"):  # 0 / 0: the photo has no such picture
             return np.asarray(original - hits / pictures, np.float64)
 
 

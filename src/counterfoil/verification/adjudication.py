@@ -18,7 +18,7 @@ Adjudications: TypeAlias = Mapping[tuple[str, str], str]  # variant and question
 def store_adjudication(
     connection: Connection, picture_id: int, person_id: int, answer: tuple[str, str], now: float
 ) -> bool:
-    """Append an administrator's answer (question, answer); False where the picture is not part of the work."""
+    """Append an administrator's answer (question, answer); False where the picture is not to be verified."""
     work = select(pictures.c.id).where(pictures.c.id == picture_id, pictures.c.role == "work")
     if connection.execute(work).first() is None:
         return False
@@ -28,7 +28,7 @@ def store_adjudication(
 
 
 def read_adjudications(connection: Connection) -> Adjudications:
-    """The administrators' last answer to each picture and question."""
+    """Return the administrators' last answer for each picture and question."""
     query = (
         select(pictures.c.variant_id, adjudications.c.question, adjudications.c.answer)
         .join(pictures, pictures.c.id == adjudications.c.picture_id)
@@ -40,7 +40,7 @@ def read_adjudications(connection: Connection) -> Adjudications:
 def apply_adjudications(
     decisions: Iterable[Decision], adjudicated: Adjudications, keep_if: Mapping[str, str]
 ) -> list[Decision]:
-    """Decisions with the administrators' answers in place of the annotators', and those that only they decided."""
+    """Return the decisions with administrators' answers in place of the annotators', and those made by them alone."""
     rows = list(decisions)
     known = {row.variant_id for row in rows}
     for variant in dict.fromkeys(variant for variant, _ in adjudicated if variant not in known):

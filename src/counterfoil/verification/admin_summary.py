@@ -25,7 +25,7 @@ _MOST_DISAGREEMENTS = 200
 
 
 def summarize(verification: Verification) -> dict[str, Any]:
-    """One JSON document; a number that does not exist is null."""
+    """Return one JSON document; missing numbers are null."""
     questionnaire, statistics = verification.questionnaire, verification.statistics
     with verification.database.reading() as connection:
         counted, every = read_counted_verdicts(connection), read_all_verdicts(connection)
@@ -62,7 +62,7 @@ def _count_progress(connection: Connection) -> dict[str, int]:
 
 
 def _count_decisions(decisions: Sequence[Decision], work: int) -> dict[str, int]:
-    """How many pictures are kept, dropped, undecided between people, or wait for answers."""
+    """Count the pictures that are kept, dropped, undecided, or wait for answers."""
     kept = sum(row.kept for row in decisions)
     undecided = sum(UNDECIDED in row.decided.values() for row in decisions)
     dropped = len(decisions) - kept - undecided
@@ -95,7 +95,7 @@ def _describe_annotators(
 def _find_disagreements(
     connection: Connection, verification: Verification, counted: Sequence[Verdict], adjudicated: Adjudications
 ) -> list[dict[str, Any]]:
-    """Pictures on which people differ, those without an administrator's answer first."""
+    """The pictures with different answers, those without an administrator's answer first."""
     given = _group_by_picture(counted)
     decided: dict[str, dict[str, str]] = {}
     for (variant, question), answer in adjudicated.items():
@@ -116,7 +116,7 @@ def _find_disagreements(
 
 
 def _group_by_picture(verdicts: Sequence[Verdict]) -> dict[str, dict[str, dict[str, str]]]:
-    """Variant to annotator to question to answer; of several versions the last, since they come in order."""
+    """Answers by variant, annotator and question; of several versions the last, since they come in order."""
     given: dict[str, dict[str, dict[str, str]]] = {}
     for verdict in verdicts:
         if not verdict.control:
@@ -132,7 +132,7 @@ def _find_split_questions(people: Mapping[str, Mapping[str, str]]) -> list[str]:
 
 
 def _replace_nan(value: Any) -> Any:
-    """JSON has no NaN: a number that does not exist becomes null."""
+    """Replace NaN by null, since JSON has no NaN."""
     if isinstance(value, Mapping):
         return {key: _replace_nan(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -88,7 +88,7 @@ def picture(service: CurrentService, visitor: CurrentAnnotator, handle: str) -> 
 
 
 def _format_task(verification: Verification, lease: Lease) -> dict[str, Any]:
-    """A task as the page gets it; nothing in it distinguishes a control from the work."""
+    """A task for the page; nothing in it distinguishes a control from the work."""
     name = verification.class_name(lease.label)
     return {
         "task": lease.task,

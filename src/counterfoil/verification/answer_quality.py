@@ -1,6 +1,6 @@
 """Agreement of annotators, the quality of each, and warnings about careless answers.
 
-Warnings refuse nothing: whoever decides may know better, but nobody shall overlook them.
+Warnings block nothing: the user decides, but should see them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from counterfoil.verification.questionnaire import Questionnaire
 _LEAST_CONTROL_ACCURACY = 0.7
 _LEAST_SECONDS = 0.5  # to see a picture and answer
 _LEAST_AGREEMENT = 0.2  # of Krippendorff's alpha; 0 is chance
-_FEWEST = 5  # controls or answers below which nobody is judged
+_FEWEST = 5  # controls or answers below which an annotator is not judged
 _MOST_LISTED = 5  # figures in a sentence
 
 
@@ -50,7 +50,7 @@ class AnswerStatistics:
         return rate_annotators(verdicts, self.questionnaire.keep_if)
 
     def excluded(self, verdicts: Sequence[Verdict]) -> Mapping[str, str]:
-        """Annotators whom the questionnaire's rule leaves out, with the reasons."""
+        """Annotators excluded by the questionnaire's rule, with the reasons."""
         rule = self.questionnaire.exclude
         return {} if rule is None else exclude_annotators(self.qualities(verdicts), ExclusionRule(**rule.model_dump()))
 
@@ -61,7 +61,7 @@ class AnswerStatistics:
 
 
 def anonymize_qualities(qualities: Sequence[AnnotatorQuality], counted: set[str]) -> tuple[AnnotatorRecord, ...]:
-    """Every annotator's record without the name, in an order that does not reveal it."""
+    """Return every annotator's record without the name, in an order that does not reveal it."""
     records = [
         AnnotatorRecord(
             answers=row.answers,
@@ -81,7 +81,7 @@ def anonymize_qualities(qualities: Sequence[AnnotatorQuality], counted: set[str]
 def find_quality_warnings(
     records: Sequence[AnnotatorRecord], agreement: Mapping[str, Mapping[str, float]]
 ) -> tuple[str, ...]:
-    """Why the answers that count may be worth little."""
+    """Return warnings about the quality of the counted answers."""
     counted = [row for row in records if row.counted]
     return (*_check_controls(counted), *_check_agreement(agreement), *_check_times(counted))
 
@@ -91,7 +91,7 @@ def _check_controls(counted: Sequence[AnnotatorRecord]) -> Iterator[str]:
     poor = [row for row in below if row.controls >= _FEWEST]
     shown, right = sum(row.controls for row in counted), sum(row.controls_right for row in counted)
     if not poor and shown >= _FEWEST and right < _LEAST_CONTROL_ACCURACY * shown:
-        poor = below  # each had too few controls to be judged, all together had enough
+        poor = below  # each had too few controls to be judged, but all together had enough
     if poor:
         figures = _list_first([f"{row.controls_right} of {row.controls}" for row in poor])
         yield (
@@ -104,7 +104,7 @@ def _check_controls(counted: Sequence[AnnotatorRecord]) -> Iterator[str]:
 def _check_agreement(agreement: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
     for question, values in agreement.items():
         alpha, low, high = (values.get(f"krippendorff_alpha{end}", math.nan) for end in ("", "_low", "_high"))
-        if low <= _LEAST_AGREEMENT:  # never where it is NaN: all say the same, or too few pictures
+        if low <= _LEAST_AGREEMENT:  # False for NaN: all answers agree, or too few pictures
             yield (
                 f"agreement on '{question}' may be no better than chance (Krippendorff's alpha"
                 f" {format_number(alpha, 2)} [{format_number(low, 2)}, {format_number(high, 2)}], where 0 is chance):"

@@ -35,7 +35,7 @@ router = APIRouter()
 
 
 def create_app(service: VerificationService) -> ASGIApp:
-    """The web application of one verification, behind the security middleware."""
+    """Create the web application of one verification, behind the security middleware."""
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     app.state.service = service
     app.state.rate_limit = RateLimit(service.clock)
@@ -51,7 +51,7 @@ def create_app(service: VerificationService) -> ASGIApp:
 
 
 def create_server(app: ASGIApp, address: Address) -> uvicorn.Server:
-    """The HTTP server of an app, to be run on a listening socket."""
+    """Create the HTTP server of an app, to be run on a listening socket."""
     config = uvicorn.Config(
         app, log_level="warning", access_log=False,  # the log would hold invitation links
         proxy_headers=address.is_behind_proxy, server_header=False, timeout_keep_alive=30, lifespan="off",
@@ -117,7 +117,7 @@ def _render_page(request: Request, name: str, context: dict[str, Any], status: i
 
 
 def _reply_refused(request: Request, error: Exception) -> Response:
-    """JSON for scripts, a page for people."""
+    """Reply with JSON to scripts, with a page to people."""
     assert isinstance(error, StarletteException)
     if request.url.path.startswith("/api/"):
         return JSONResponse({"error": error.detail}, error.status_code, error.headers)
@@ -136,10 +136,10 @@ def _reply_malformed(_: Request, error: Exception) -> Response:
 
 
 def _reply_unavailable(_: Request, error: Exception) -> Response:
-    """A full disk or an unreachable database: the answer is not acknowledged, and the browser tries again."""
+    """Reply to a full disk or an unreachable database: the answer is not stored, and the browser tries again."""
     return JSONResponse({"error": "the database does not answer; nothing was stored, try again"}, 503)
 
 
 def _reply_not_storable(_: Request, error: Exception) -> Response:
-    """Text with a null character, which PostgreSQL cannot store."""
+    """Reply to text with a null character, which PostgreSQL cannot store."""
     return JSONResponse({"error": "the request holds text that cannot be stored"}, 422)

@@ -1,6 +1,6 @@
-"""Which pictures an annotator gets next: those with the fewest answers, up to an equal share of the work.
+"""Assignment of the next pictures to an annotator: those with the fewest answers, up to an equal share of the work.
 
-Hidden controls are mixed in. The progress shown to the annotator counts the share and the controls to come.
+Hidden controls are mixed in. The progress shown to the annotator counts the share and the expected controls.
 """
 
 from __future__ import annotations
@@ -17,33 +17,33 @@ from counterfoil.verification.leases import AnnotatorRequest, Lease, read_open_l
 from counterfoil.verification.project import SHUFFLE_PRIME
 from counterfoil.verification.schema import assignments, people, pictures
 
-MOST_AHEAD = 20  # tasks that one page may hold, so that nobody hoards the work
-_WORKING_SECONDS = 3600.0  # an annotator not seen for so long leaves their share to the others
+MOST_AHEAD = 20  # most tasks that one page may hold
+_WORKING_SECONDS = 3600.0  # an annotator inactive for this long leaves their share to the others
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far one annotator is; controls are counted like the work, so that they do not show."""
+    """The progress of one annotator; controls are counted like the work, so that they cannot be recognised."""
 
     done: int
     total: int
 
 
 def lease_up_to(connection: Connection, request: AnnotatorRequest, count: int) -> list[Lease]:
-    """The tasks of an annotator, new ones leased until there are `count`; the caller holds the person's lock."""
+    """Return an annotator's tasks, leasing new ones up to `count`; the caller holds the person's lock."""
     held = and_(assignments.c.person_id == request.person.id, assignments.c.state == "open")
-    sooner = and_(held, assignments.c.expires_at < request.expires_at)  # a package's leases last longer
+    sooner = and_(held, assignments.c.expires_at < request.expires_at)  # leases of an offline package last longer
     connection.execute(update(assignments).where(sooner).values(expires_at=request.expires_at))
     missing = count - len(read_open_leases(connection, request.person.id))
     if missing > 0:
-        # others may take what was free a moment ago; try again, since nothing is locked while nothing is ours
+        # others may have taken these pictures meanwhile; retry, since no lock is held until one is leased
         while (work := _find_work(connection, request, missing)) and not _lease_work(connection, request, work):
             pass
     return read_open_leases(connection, request.person.id)[:count]
 
 
 def measure_progress(connection: Connection, request: AnnotatorRequest) -> Progress:
-    """What an annotator has done, and what is left of their share."""
+    """Return what an annotator has done, and what is left of their share."""
     counts = select(assignments.c.state, func.count().label("times")).group_by(assignments.c.state)
     rows = connection.execute(counts.where(assignments.c.person_id == request.person.id))
     states = {row.state: row.times for row in rows}
@@ -53,8 +53,8 @@ def measure_progress(connection: Connection, request: AnnotatorRequest) -> Progr
 
 
 def _find_work(connection: Connection, request: AnnotatorRequest, count: int) -> list[int]:
-    """Free pictures: those with the fewest annotators first, and among them in this annotator's own order."""
-    # multiplication by a number below the prime permutes the shuffles: another order for every annotator
+    """Free pictures: those with the fewest annotators first, then in this annotator's own order."""
+    # multiplication by a number below the prime permutes the shuffles: a different order for every annotator
     factor = 1 + int(hash_fraction(request.questionnaire.seed, "order", request.person.name) * (SHUFFLE_PRIME - 2))
     quota = _compute_quota(connection, request)
     query = select(pictures.c.id).where(_is_free_for(request))
@@ -65,7 +65,7 @@ def _find_work(connection: Connection, request: AnnotatorRequest, count: int) ->
 
 
 def _is_free_for(request: AnnotatorRequest) -> ColumnElement[bool]:
-    """The condition of a picture that this annotator may still get."""
+    """The condition for a picture that this annotator may still get."""
     had = (
         select(assignments.c.id)
         .where(assignments.c.person_id == request.person.id, assignments.c.picture_id == pictures.c.id)
@@ -95,11 +95,11 @@ def _lease_work(connection: Connection, request: AnnotatorRequest, work: Sequenc
 
 class _Quota(NamedTuple):
     left: int  # of an equal share
-    beyond: ColumnElement[bool]  # pictures beyond the share: those that nobody below their share could take
+    beyond: ColumnElement[bool]  # pictures beyond the share: those that no annotator below their share could take
 
 
 def _compute_quota(connection: Connection, request: AnnotatorRequest) -> _Quota:
-    """What an equal share of the work leaves to this annotator."""
+    """What is left of this annotator's equal share of the work."""
     loads, share = _compute_share(connection, request.now)
     below = [person for person, load in loads.items() if load < share and person != request.person.id]
     had = (
@@ -111,7 +111,7 @@ def _compute_quota(connection: Connection, request: AnnotatorRequest) -> _Quota:
 
 
 def _compute_share(connection: Connection, now: float) -> tuple[dict[int, int], int]:
-    """How many pictures each annotator at work has, and the equal share of each."""
+    """The number of pictures of each active annotator, and the equal share of each."""
     places = select(func.coalesce(func.sum(pictures.c.wanted), 0)).where(pictures.c.role == "work")
     working = select(people.c.id).where(
         people.c.role == "annotator", people.c.excluded == 0, people.c.revoked_at.is_(None),
@@ -130,7 +130,7 @@ def _compute_share(connection: Connection, now: float) -> tuple[dict[int, int], 
 
 
 def _count_left(connection: Connection, request: AnnotatorRequest) -> int:
-    """The rest of this annotator's share as far as there are pictures for it, with the controls among them."""
+    """The rest of this annotator's share, as far as there are pictures for it, including the controls."""
     free = select(func.count()).select_from(pictures).where(_is_free_for(request))
     work = min(connection.execute(free).scalar_one(), _compute_quota(connection, request).left)
     return work + count_expected_controls(connection, request, work)

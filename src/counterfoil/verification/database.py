@@ -20,7 +20,7 @@ _BUSY_SECONDS = 30  # that a SQLite writer waits for another writer
 
 
 class Database:
-    """Short transactions: `reading` sees one state, `writing` is stored as a whole or not at all."""
+    """Short transactions: `reading` sees one state, `writing` is stored completely or not at all."""
 
     def __init__(self, url: str) -> None:
         self._engine = _create_engine(url)
@@ -28,7 +28,7 @@ class Database:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A transaction that changes nothing."""
+        """A read-only transaction."""
         with self._reader.connect() as connection:
             yield connection
 
@@ -39,7 +39,7 @@ class Database:
             yield connection
 
     def upgrade(self, revision: str = "head") -> None:
-        """Bring the tables to this revision; one transaction, so a killed upgrade changes nothing."""
+        """Upgrade the tables to this revision in one transaction, so an interrupted upgrade changes nothing."""
         try:
             with self.writing() as connection:
                 command.upgrade(_alembic_config(connection), revision)
@@ -100,7 +100,7 @@ def _create_engine(text: str) -> Engine:
 
 
 def _configure_sqlite(engine: Engine) -> Engine:
-    """Readers run beside one writer, writers wait for each other, and commits are on the disk when they return."""
+    """Readers run beside one writer, writers wait for each other, and commits are on disk when they return."""
 
     @event.listens_for(engine, "connect")
     def _prepare(connection: Any, _record: object) -> None:

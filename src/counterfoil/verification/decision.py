@@ -1,4 +1,4 @@
-"""Decisions on pictures: what `verify decide` makes of the answers and writes to verified.json."""
+"""Decisions on pictures: `verify decide` computes them from the answers and writes verified.json."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from counterfoil.verification.submissions import read_all_verdicts, read_counted
 
 
 class DecisionOutcome(NamedTuple):
-    """What was decided, and over how much."""
+    """The decisions, with the number of pictures and the excluded annotators."""
 
     verified: VerificationResult
     pictures: int  # to verify

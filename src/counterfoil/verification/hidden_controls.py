@@ -1,7 +1,7 @@
-"""Hidden controls: which pictures serve as controls, and where they stand among an annotator's tasks.
+"""Hidden controls: which pictures serve as controls, and their places among an annotator's tasks.
 
 A known good control is an unchanged photo under its own class, a known bad one a picture under a wrong class, and a
-repeat a picture that the same annotator answered before. All draws follow from the questionnaire's seed.
+repeat a picture that the same annotator answered before. All random draws follow from the questionnaire's seed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from counterfoil.verification.questionnaire import Questionnaire
 from counterfoil.verification.schema import assignments, pictures
 
 PictureRole: TypeAlias = Literal["work", "good", "bad"]
-Confusable: TypeAlias = Callable[[str, str], bool]  # whether somebody might take one label's object for the other's
+Confusable: TypeAlias = Callable[[str, str], bool]  # whether one label's object might be taken for the other's
 
 _REPEAT_AFTER = 8  # other pictures between the first showing and the repeat
 _ANIMALS = 398  # the first columns of ImageNet, similar animals side by side
@@ -33,7 +33,7 @@ _NEAR = 60  # columns
 
 @dataclass(frozen=True)
 class ShownPicture:
-    """A picture as annotators get it: under which class, beside which original, and in which role."""
+    """A picture as shown to annotators: its class, its original beside it, and its role."""
 
     variant_id: str
     label: str
@@ -44,7 +44,7 @@ class ShownPicture:
 def choose_pictures(
     stored: Sequence[StoredVariant], chosen: Collection[str], questionnaire: Questionnaire, confusable: Confusable
 ) -> list[ShownPicture]:
-    """The chosen pictures under their own classes, and controls from the other pictures.
+    """Return the selected pictures under their own classes, and controls from the other pictures.
 
     A known bad control gets a class that `confusable` does not relate to its own.
     """
@@ -69,7 +69,7 @@ def choose_pictures(
 
 
 def find_confusable_classes(space: LabelSpace) -> Confusable:
-    """Classes whose names share a word, and animals of ImageNet whose columns are near."""
+    """Return the relation of classes whose names share a word, and of ImageNet animals with near columns."""
     words = {label: _split_words(space.name_of(label)) for label in space.labels}
     columns = {label: column for column, label in enumerate(imagenet1k().labels[:_ANIMALS])}
 
@@ -83,7 +83,7 @@ def find_confusable_classes(space: LabelSpace) -> Confusable:
 def choose_control(
     connection: Connection, request: AnnotatorRequest, place: int, used: set[int]
 ) -> tuple[int, str] | None:
-    """A control (picture, kind) for this place of the annotator's sequence, if chance asks for one and one is left."""
+    """Return a control (picture, kind) for this place of the annotator's sequence; None where none is due or left."""
     name, seed = request.person.name, request.questionnaire.seed
     if not _is_control_place(seed, request.questionnaire.control_share, name, place):
         return None
@@ -97,7 +97,7 @@ def choose_control(
 
 
 def count_expected_controls(connection: Connection, request: AnnotatorRequest, work: int) -> int:
-    """How many hidden controls will stand among this many more pictures of the work."""
+    """Return the expected number of hidden controls among this many more pictures of the work."""
     questionnaire = request.questionnaire
     if not work or not questionnaire.control_share:
         return 0
@@ -115,7 +115,7 @@ def count_expected_controls(connection: Connection, request: AnnotatorRequest, w
 
 
 def hash_fraction(*parts: object) -> float:
-    """A number in [0, 1) that depends on the parts alone: the same in every process and on every machine."""
+    """Return a number in [0, 1) that depends on the parts alone: the same in every process and on every machine."""
     text = "\0".join(str(part) for part in parts)
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:7], "big") / 2**56
 
@@ -123,12 +123,12 @@ def hash_fraction(*parts: object) -> float:
 def _choose_controls(
     work: Sequence[Variant], others: Sequence[Variant], questionnaire: Questionnaire, wrong: Mapping[str, str]
 ) -> tuple[list[Variant], list[Variant]]:
-    """Known good controls are unchanged photos, known bad ones any other picture that has a wrong class."""
+    """Choose known good controls (unchanged photos) and known bad ones (other pictures with a wrong class)."""
 
     def shuffle(variants: Sequence[Variant], kind: str) -> list[Variant]:
         return sorted(variants, key=lambda variant: hash_fraction(questionnaire.seed, kind, variant.id))
 
-    # enough of each kind for an annotator who sees every picture, so that nobody meets a control twice
+    # enough of each kind for an annotator who sees every picture, so that no control is shown twice
     count = math.ceil(questionnaire.control_share * len(work))
     samples = {variant.sample_id for variant in work}
     unchanged = [variant for variant in others if variant.attribute in ("original", "control")]
@@ -143,7 +143,7 @@ def _choose_controls(
 
 
 def _draw_wrong_labels(variants: Sequence[Variant], seed: int, confusable: Confusable) -> dict[str, str]:
-    """A class for every picture that it surely does not show, where there is one."""
+    """A class for each picture that it certainly does not show, where there is one."""
     labels = sorted({variant.label for variant in variants})
     others = {label: [other for other in labels if other != label and not confusable(label, other)] for label in labels}
     return {
@@ -157,14 +157,14 @@ def _split_words(name: str) -> frozenset[str]:
     return frozenset(word for word in re.findall(r"\w+", name.lower().replace("_", " ")) if len(word) > 2)
 
 
-@lru_cache(maxsize=1 << 17)  # asked again after every answer
+@lru_cache(maxsize=1 << 17)  # called again after every answer
 def _is_control_place(seed: int, share: float, name: str, place: int) -> bool:
-    """Whether chance asks for a hidden control at this place of an annotator's sequence."""
+    """Whether a hidden control is due at this place of an annotator's sequence."""
     return hash_fraction(seed, "control", name, place) < share
 
 
 def _find_unseen(connection: Connection, person_id: int, role: str) -> Sequence[int]:
-    """Controls of a role that this annotator has not had."""
+    """Controls of a role that this annotator has not seen."""
     had = select(assignments.c.picture_id).where(assignments.c.person_id == person_id, assignments.c.state != "expired")
     query = select(pictures.c.id).where(pictures.c.role == role, pictures.c.id.not_in(had)).order_by(pictures.c.id)
     return connection.execute(query).scalars().all()

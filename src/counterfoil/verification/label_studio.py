@@ -1,8 +1,8 @@
 """Label Studio: tasks to import there, the labelling set-up, and its export read back.
 
-An annotation is one person's answers to one picture. The person's name and the time travel in each result's `meta`:
-Label Studio refuses annotations by people whom it does not know, gives those without a name to whoever imports them,
-and dates them to that moment.
+An annotation is one person's answers to one picture. The person's name and the time are kept in each result's `meta`:
+Label Studio refuses annotations by people unknown to it, assigns those without a name to whoever imports them, and
+dates them to the import.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class PictureTask:
 
     variant_id: str
     class_name: str
-    address: str  # where Label Studio finds it
+    address: str  # URL at which Label Studio finds it
 
 
 def format_tasks(pictures: Iterable[PictureTask], verdicts: Iterable[Verdict], questionnaire: Questionnaire) -> str:
-    """The tasks to import, with the answers that count: the last of each person, hidden controls left out."""
+    """Return the tasks to import, with the answers that count: each person's last, without hidden controls."""
     given = _group_latest(verdict for verdict in verdicts if not verdict.control)
     by_picture: dict[str, list[list[Verdict]]] = {}
     for (variant_id, _), answers in given.items():
@@ -48,7 +48,7 @@ def format_tasks(pictures: Iterable[PictureTask], verdicts: Iterable[Verdict], q
 
 
 def format_setup(questionnaire: Questionnaire) -> str:
-    """The labelling interface to paste into a project: the picture, then every question with its answers."""
+    """Return the labelling interface to paste into a project: the picture, then every question with its answers."""
     lines = ["<View>", f'  <Image name="{_PICTURE}" value="$image"/>']
     for place, question in enumerate(questionnaire.questions, 1):
         lines += [
@@ -64,7 +64,7 @@ def format_setup(questionnaire: Questionnaire) -> str:
 
 
 def read_label_studio(tasks: Sequence[object]) -> list[Verdict]:
-    """The answers of an export in Label Studio's JSON; skipped annotations are no answers."""
+    """Read the answers of an export in Label Studio's JSON; skipped annotations are ignored."""
     return [verdict for place, task in enumerate(tasks, 1) for verdict in _read_task(task, f"task {place}")]
 
 
@@ -103,17 +103,17 @@ def _format_annotation(answers: Sequence[Verdict]) -> dict[str, object]:
         "lead_time": answers[0].seconds,
         "created_at": answers[0].time,
         "was_cancelled": False,
-        "ground_truth": False,  # Label Studio takes an import for the truth unless it says no
+        "ground_truth": False,  # Label Studio treats an import as ground truth otherwise
     }
 
 
 def _escape_dollar(answer: str) -> str:
-    """Label Studio replaces what follows a dollar sign, in the text shown and in values without an alias."""
+    """Escape dollar signs: Label Studio replaces what follows one, in the text shown and in values without an alias."""
     return answer.replace("$", "\N{FULLWIDTH DOLLAR SIGN}")
 
 
 def _read_task(task: object, place: str) -> list[Verdict]:
-    """The answers to one picture; somebody's second annotation is a correction of the first."""
+    """The answers to one picture; a person's second annotation corrects the first."""
     try:
         variant_id = str(task["data"]["variant_id"])  # type: ignore[index]
         given = [row for row in task["annotations"] if not row.get("was_cancelled")]  # type: ignore[index]
@@ -160,7 +160,7 @@ class _Author(NamedTuple):
 
 
 def _find_author(annotation: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> _Author:
-    """The author in `meta`, unless somebody changed the answers in Label Studio; else the account there."""
+    """The author in `meta`, unless the answers were changed in Label Studio; else the account there."""
     meta = (results[0].get("meta") or {}) if results else {}
     changed_by = annotation.get("updated_by")
     if meta.get("annotator") and changed_by is None:

@@ -1,8 +1,8 @@
-"""Leases of pictures to annotators: taking a place, giving it back, what an annotator holds.
+"""Leases of pictures to annotators: taking and releasing places, and the leases that an annotator holds.
 
 The counter `taken` of a picture is raised only while it is below `wanted`, in the transaction that writes the lease,
-and a check constraint of the database refuses more. A transaction raises the counters in the order of the pictures'
-ids, so that two transactions never wait for each other.
+and a check constraint of the database enforces the limit. A transaction raises the counters in the order of the
+pictures' ids, so that two transactions never deadlock.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from counterfoil.verification.accounts import Person, lock_person, update_person
 from counterfoil.verification.questionnaire import Questionnaire
 from counterfoil.verification.schema import assignments, pictures
 
-_MOST_EXPIRED = 500  # leases given back in one transaction
+_MOST_EXPIRED = 500  # leases released in one transaction
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Lease:
 
 
 class Assignment(NamedTuple):
-    """A row of the assignments, as far as the counters need it."""
+    """The columns of an assignment that the counters need."""
 
     id: int
     picture_id: int
@@ -46,23 +46,23 @@ class AnnotatorRequest:
     person: Person
     questionnaire: Questionnaire
     now: float
-    minutes: float | None = None  # that leases last, where not as the questionnaire says
+    minutes: float | None = None  # duration of leases, where it differs from the questionnaire's
 
     @property
     def expires_at(self) -> float:
-        """When a picture leased now goes back to the others."""
+        """When a picture leased now is released."""
         return self.now + 60 * (self.questionnaire.lease_minutes if self.minutes is None else self.minutes)
 
 
 def take_place(connection: Connection, picture_id: int) -> bool:
-    """Count one more annotator for a picture; False where it has as many as it wants."""
+    """Count one more annotator for a picture; False where it already has as many as wanted."""
     free = and_(pictures.c.id == picture_id, pictures.c.taken < pictures.c.wanted)
     raised = connection.execute(update(pictures).where(free).values(taken=pictures.c.taken + 1))
     return bool(raised.rowcount)
 
 
 def write_lease(connection: Connection, request: AnnotatorRequest, picture_id: int, kind: str) -> None:
-    """Write the lease of a picture whose place was taken; this annotator's expired lease of it is renewed."""
+    """Write the lease of a picture whose place was taken; renews this annotator's expired lease of it."""
     same = (
         assignments.c.person_id == request.person.id,
         assignments.c.picture_id == picture_id,
@@ -80,17 +80,17 @@ def write_lease(connection: Connection, request: AnnotatorRequest, picture_id: i
 
 
 def read_open_leases(connection: Connection, person_id: int) -> list[Lease]:
-    """The tasks that an annotator holds, oldest first."""
+    """Return the tasks that an annotator holds, oldest first."""
     return _read_leases(connection, and_(assignments.c.person_id == person_id, assignments.c.state == "open"))
 
 
 def read_lease(connection: Connection, assignment_id: int) -> Lease:
-    """The task of one assignment."""
+    """Return the task of one assignment."""
     return _read_leases(connection, assignments.c.id == assignment_id)[0]
 
 
 def release_expired(connection: Connection, now: float) -> int:
-    """Give leases that ran out back to the others; returns how many."""
+    """Release expired leases; returns how many."""
     expired = and_(assignments.c.state == "open", assignments.c.expires_at < now)
     rows = lock_assignments(connection, expired, limit=_MOST_EXPIRED)
     for row in rows:
@@ -99,7 +99,7 @@ def release_expired(connection: Connection, now: float) -> int:
 
 
 def exclude_annotator(connection: Connection, person_id: int, reason: str) -> None:
-    """Withdraw an annotator's answers, and give the pictures that they hold back to the others."""
+    """Withdraw an annotator's answers, and release the pictures that they hold."""
     lock_person(connection, person_id)
     update_person(connection, person_id, excluded=1, reason=reason)
     active = and_(assignments.c.person_id == person_id, assignments.c.state.in_(("open", "done")))
@@ -108,7 +108,7 @@ def exclude_annotator(connection: Connection, person_id: int, reason: str) -> No
 
 
 def include_annotator(connection: Connection, person_id: int) -> int:
-    """Let an annotator's answers count again where nobody has taken the place; returns how many do."""
+    """Count an annotator's answers again where the place is still free; returns how many."""
     lock_person(connection, person_id)
     update_person(connection, person_id, excluded=0, reason="")
     withdrawn = and_(assignments.c.person_id == person_id, assignments.c.state == "withdrawn")
@@ -118,7 +118,7 @@ def include_annotator(connection: Connection, person_id: int) -> int:
 def lock_assignments(
     connection: Connection, condition: ColumnElement[bool], limit: int | None = None
 ) -> list[Assignment]:
-    """Lock assignments in the order of their pictures; with a limit, those locked elsewhere are passed over."""
+    """Lock assignments in the order of their pictures; with a limit, those locked elsewhere are skipped."""
     query = (
         select(assignments.c.id, assignments.c.picture_id, assignments.c.kind, assignments.c.state)
         .where(condition)
@@ -130,7 +130,7 @@ def lock_assignments(
 
 
 def set_state(connection: Connection, row: Assignment, state: str) -> bool:
-    """Change an assignment's state and its picture's counter with it; False where the picture has no place left."""
+    """Change an assignment's state and its picture's counter; False where the picture has no place left."""
     before, after = (name in ("open", "done") for name in (row.state, state))
     if row.kind == "work" and before != after:  # controls take no place
         if after and not take_place(connection, row.picture_id):
@@ -143,7 +143,7 @@ def set_state(connection: Connection, row: Assignment, state: str) -> bool:
 
 
 def read_task_variants(connection: Connection, person_id: int) -> dict[str, tuple[str, str | None]]:
-    """For every task of an annotator the variant that it shows, and the original shown beside it if any."""
+    """Return the variant of every task of an annotator, and the original shown beside it if any."""
     query = (
         select(assignments.c.task, pictures.c.variant_id, pictures.c.original_id)
         .join(pictures, pictures.c.id == assignments.c.picture_id)
@@ -153,7 +153,7 @@ def read_task_variants(connection: Connection, person_id: int) -> dict[str, tupl
 
 
 def find_variant(connection: Connection, person_id: int, handle: str) -> str | None:
-    """The variant behind a handle that this annotator holds; None for anybody else's."""
+    """Return the variant of a handle that this annotator holds; None otherwise."""
     query = (
         select(pictures.c.variant_id, pictures.c.original_id, assignments.c.original_handle)
         .join(pictures, pictures.c.id == assignments.c.picture_id)

@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from counterfoil.verification.server_address import Address
 
 _LARGEST_BODY = 64 * 1024
-_LARGEST_READ = 1024 * 1024  # of a body that is refused
+_LARGEST_READ = 1024 * 1024  # bytes read of a body that is refused
 
 _HEADERS = {
     "Content-Security-Policy": (
@@ -35,7 +35,7 @@ class SecurityMiddleware:
     address: Address
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse what cannot be this page's own traffic, pass the rest on."""
+        """Refuse requests that cannot be the page's own, and pass the rest on."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -75,9 +75,9 @@ class SecurityMiddleware:
 
 
 async def _read_body(receive: Receive) -> bytes | None:
-    """The whole body; None where it is longer than the limit, whatever its headers said."""
+    """The whole body; None where it is longer than the limit, whatever its headers say."""
     body, length = b"", 0
-    # Read on past the limit: a connection that is closed on unread bytes is reset, and the refusal may be lost with it.
+    # Read on past the limit: closing a connection with unread bytes resets it, and the refusal may be lost.
     while length <= _LARGEST_READ:
         message = await receive()
         part = message.get("body", b"")
@@ -89,7 +89,7 @@ async def _read_body(receive: Receive) -> bytes | None:
 
 
 def _replay_body(body: bytes, receive: Receive) -> Receive:
-    """A receiver that gives the body first, and then what comes after it."""
+    """A receiver that gives the body first, then the messages that follow."""
     waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replay() -> Message:

@@ -1,7 +1,7 @@
 """The offline package: a zip of pictures and page for one annotator, and the answers that it saves.
 
-Pages that are opened from a file may fetch nothing, so the tasks are a script. The ticket names the person and the
-pictures; it is signed with the workspace's secret, and answers are imported only under a ticket whose signature holds.
+Pages opened from a file cannot fetch anything, so the tasks are a script. The ticket names the person and the pictures;
+it is signed with the workspace's secret, and answers are imported only under a ticket with a valid signature.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _STATIC = ("icon.svg", "style.css", "annotate.css", *(f"{name}.js" for name in _
 
 @dataclass(frozen=True)
 class Ticket:
-    """Whose package it is, about which pictures, and from when."""
+    """The person, the pictures and the date of a package."""
 
     annotator: str
     workspace_digest: str
@@ -57,7 +57,7 @@ class PackedTask:
 
 @dataclass(frozen=True)
 class Package:
-    """What a zip holds besides the page and the pictures."""
+    """The content of a zip besides the page and the pictures."""
 
     ticket: Ticket
     signature: str
@@ -76,13 +76,13 @@ class OfflineAnswer:
 
     @property
     def key(self) -> str:
-        """The same for the same answer, so that a file that is imported twice counts once."""
+        """The same for the same answer, so that a file imported twice counts once."""
         row = json.dumps(asdict(self), sort_keys=True)
         return f"offline-{hashlib.sha256(row.encode()).hexdigest()[:32]}"
 
 
 def write_package(verification: Verification, name: str, count: int, days: float, out: Path) -> int:
-    """Write an offline package with up to `count` tasks for somebody; returns how many it holds."""
+    """Write an offline package with up to `count` tasks for a person; returns how many it holds."""
     now = time.time()
     with verification.database.writing() as connection:
         release_expired(connection, now)
@@ -121,12 +121,12 @@ def write_zip(out: Path, package: Package, read_picture: Callable[[str], bytes])
 
 
 def sign_ticket(ticket: Ticket, signer: Signer) -> str:
-    """The signature that only the holder of the workspace's secret can give."""
+    """Sign a ticket, which needs the workspace's secret."""
     return signer.sign_ticket(json.dumps(asdict(ticket), sort_keys=True))
 
 
 def read_offline_answers(content: Mapping[str, Any], signer: Signer) -> tuple[Ticket, list[OfflineAnswer]]:
-    """The ticket and the answers of a file that the package saved; a ticket of another project is refused."""
+    """Read the ticket and the answers of a file saved by a package; raises `UserError` for another project's ticket."""
     try:
         ticket = Ticket(**{name: str(value) for name, value in content["ticket"].items()})
         signature = str(content["signature"])
@@ -160,7 +160,7 @@ def _list_page_files(package: Package) -> Iterator[tuple[str, bytes]]:
 
 
 def _format_task(task: PackedTask, questionnaire: Questionnaire) -> dict[str, object]:
-    """A task as the page gets it from the server."""
+    """A task as the server gives it to the page."""
     return {
         "task": task.task,
         "class_name": task.class_name,
@@ -171,7 +171,7 @@ def _format_task(task: PackedTask, questionnaire: Questionnaire) -> dict[str, ob
 
 
 def _list_picture_files(tasks: Sequence[PackedTask]) -> dict[str, str]:
-    """File to variant; each task has files of its own, so that a repeated picture does not show."""
+    """Variants by file; each task has its own files, so that a repeated picture cannot be recognised."""
     files = {_picture_path(task.task, "picture"): task.picture for task in tasks}
     return files | {_picture_path(task.task, "original"): task.original for task in tasks if task.original}
 

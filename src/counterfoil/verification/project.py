@@ -1,4 +1,4 @@
-"""The verification of a workspace: begun with a questionnaire, opened again later.
+"""The verification of a workspace: started with a questionnaire, opened again later.
 
 The questionnaire, the pictures and the digest of the workspace are stored when verification begins; a workspace or
 questions that differ from them are refused afterwards.
@@ -37,7 +37,7 @@ from counterfoil.verification.signing import Signer, load_signer
 
 @dataclass(frozen=True)
 class PictureReader:
-    """Reads pictures by variant; pixels are hashed once for each state of a file."""
+    """Reads pictures by variant; pixels are hashed once per state of a file."""
 
     workspace: Workspace
     _checked: dict[str, tuple[int, int]] = field(default_factory=dict)  # variant to time and size of its file
@@ -51,7 +51,7 @@ class PictureReader:
         return self._stored[variant_id].file
 
     def read(self, variant_id: str) -> bytes:
-        """The PNG; raises `Unusable` where it cannot be read, or is another picture than the manifest names."""
+        """Return the PNG; raises `Unusable` where it cannot be read or is not the picture in the manifest."""
         path = self.workspace.folder / self.file(variant_id)
         status = _stat(path)
         try:
@@ -67,12 +67,12 @@ class PictureReader:
         return content
 
     def find_changes(self, since: float, variant_ids: Iterable[str]) -> list[str]:
-        """What is wrong with pictures that are missing or were overwritten; only files written later are opened."""
+        """Describe pictures that are missing or were overwritten; only files written later are opened."""
         faults = []
         for variant_id in variant_ids:
             try:
                 status = _stat(self.workspace.folder / self.file(variant_id))
-                # a file that was moved here keeps its time of writing, but not that of its name
+                # a moved file keeps its modification time, but not its change time
                 if max(status.st_mtime, status.st_ctime) >= since:
                     self.read(variant_id)
             except Unusable as error:
@@ -88,12 +88,12 @@ def _stat(path: Path) -> os.stat_result:
 
 
 SHUFFLE_PRIME = 2**31 - 1  # the shuffles of pictures and the factors that permute them lie below it
-_UNCHANGED = ("original", "control")  # drops are measured against them, nobody needs to confirm them
+_UNCHANGED = ("original", "control")  # drops are measured against these; they need no verification
 
 
 @dataclass(frozen=True)
 class Project:
-    """What was stored when verification began."""
+    """The data stored when verification began."""
 
     workspace_digest: str
     questionnaire: Questionnaire
@@ -110,7 +110,7 @@ class Verification:
 
     @property
     def questionnaire(self) -> Questionnaire:
-        """What people are asked."""
+        """The questions and settings."""
         return self.project.questionnaire
 
     @property
@@ -124,22 +124,22 @@ class Verification:
         return load_signer(_folder(self.workspace))
 
     def count_roles(self) -> Mapping[str, int]:
-        """How many pictures there are of each role: the work, known good and known bad controls."""
+        """The number of pictures by role: the work, known good and known bad controls."""
         query = select(schema.pictures.c.role, func.count().label("times")).group_by(schema.pictures.c.role)
         with self.database.reading() as connection:
             counts = {row.role: int(row.times) for row in connection.execute(query)}
         return {role: counts.get(role, 0) for role in ("work", "good", "bad")}
 
     def class_name(self, label: str) -> str:
-        """The name that people see for a label."""
+        """The readable name of a label."""
         return self._class_names[label]
 
     def read_picture(self, variant_id: str) -> bytes:
-        """The PNG of a variant, if it is still the picture that verification began with."""
+        """Return the PNG of a variant, if it is still the picture that verification began with."""
         return self._pictures.read(variant_id)
 
     def check_pictures(self, variant_ids: Iterable[str]) -> None:
-        """Refuse pictures that were overwritten since verification began."""
+        """Raise `UserError` where pictures were overwritten since verification began."""
         faults = self._pictures.find_changes(self.project.began_at, variant_ids)
         if faults:
             more = f" and {len(faults) - 1} more" if len(faults) > 1 else ""
@@ -149,7 +149,7 @@ class Verification:
             )
 
     def label_studio_url(self, variant_id: str) -> str:
-        """Where Label Studio finds a picture once the workspace is its local storage."""
+        """The URL of a picture in Label Studio once the workspace is its local storage."""
         return f"/data/local-files/?d={quote(self._pictures.file(variant_id))}"
 
     @cached_property
@@ -163,7 +163,7 @@ class Verification:
 
 
 def begin_verification(folder: Path, url: str | None, questions: Path | None) -> Verification:
-    """Begin the verification of a workspace, or go on with the one that has begun."""
+    """Begin the verification of a workspace, or continue one that has begun."""
     workspace = Workspace(folder)
     questionnaire = load_questionnaire(questions)
     database = _open_database(workspace, url)
@@ -178,12 +178,12 @@ def begin_verification(folder: Path, url: str | None, questions: Path | None) ->
 
 
 def open_verification(folder: Path, url: str | None) -> Verification:
-    """Open a verification that has begun, over the pictures that it began with."""
+    """Open a verification that has begun; raises `UserError` where its pictures changed."""
     return _check_unchanged(*_find_database(folder, url))
 
 
 def open_verification_unchecked(folder: Path, url: str | None) -> Verification:
-    """Open it even where the pictures have changed since, so that answers can still be exported."""
+    """Open a verification even where its pictures have changed, so that answers can still be exported."""
     workspace, database = _find_database(folder, url)
     return Verification(workspace, database, _require_project(database))
 
@@ -210,11 +210,11 @@ def store_project(database: Database, project: Project, shown: Iterable[ShownPic
             for picture in shown
         ]
         connection.execute(insert(schema.pictures), rows)
-        connection.exec_driver_sql("ANALYZE")  # planners guess badly about tables that were just filled
+        connection.exec_driver_sql("ANALYZE")  # query planners estimate badly for tables that were just filled
 
 
 def _read_project(database: Database) -> Project | None:
-    """The verification that the database holds; None where none has begun."""
+    """The verification in the database; None where none has begun."""
     with database.reading() as connection:
         row = connection.execute(select(schema.project)).first()
     if row is None:
@@ -230,7 +230,7 @@ def _require_project(database: Database) -> Project:
 
 
 def _check_unchanged(workspace: Workspace, database: Database) -> Verification:
-    """Refuse a workspace whose pictures, or the choice of them, changed since verification began."""
+    """Raise `UserError` where the workspace's pictures, or their selection, changed since verification began."""
     project = _require_project(database)
     workspace.check_unchanged(project.workspace_digest, "verification began")
     query = select(schema.pictures.c.variant_id).where(schema.pictures.c.role == "work")
@@ -245,7 +245,7 @@ def _check_unchanged(workspace: Workspace, database: Database) -> Verification:
 
 
 def _check_same_questions(stored: Questionnaire, given: Questionnaire) -> None:
-    """Refuse other questions than those that verification began with: the answers could not be combined."""
+    """Raise `UserError` for questions other than those at the beginning: the answers could not be combined."""
     before, now = (json.loads(row.model_dump_json()) for row in (stored, given))
     different = [name for name in before if before[name] != now[name]]
     if different:

@@ -57,14 +57,14 @@ class Question(BaseModel):
 
 
 class ExclusionSettings(BaseModel):
-    """When an annotator is left out automatically; a bound that is not given is not checked."""
+    """When an annotator is excluded automatically; bounds that are not given are not checked."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     control_accuracy: float | None = Field(default=None, ge=0, le=1)
     repeat_consistency: float | None = Field(default=None, ge=0, le=1)
     seconds: float | None = Field(default=None, ge=0)
-    fewest: int = Field(default=5, ge=1)  # controls, repeats or answers below which nobody is judged
+    fewest: int = Field(default=5, ge=1)  # controls, repeats or answers below which an annotator is not judged
 
     @model_validator(mode="after")
     def _check_bounds(self) -> ExclusionSettings:
@@ -88,7 +88,7 @@ DEFAULT_QUESTIONS = (
 
 
 class Questionnaire(BaseModel):
-    """All settings of a verification; stored when it begins, and unchanged after that."""
+    """All settings of a verification; stored when it begins, and not changed after that."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -96,7 +96,7 @@ class Questionnaire(BaseModel):
     instructions: str = Field(default="", max_length=20_000)
     questions: tuple[Question, ...] = Field(default=DEFAULT_QUESTIONS, min_length=1, max_length=20)
     annotators: int = Field(default=3, ge=1, le=100)  # different people per picture
-    control_share: float = Field(default=0.1, ge=0, le=0.5)  # of what one annotator sees
+    control_share: float = Field(default=0.1, ge=0, le=0.5)  # of the pictures that one annotator sees
     show_original: bool = False
     seed: int = Field(default=0, ge=0, lt=2**63)
     lease_minutes: float = Field(default=30, gt=0, le=7 * 24 * 60)
@@ -118,7 +118,7 @@ class Questionnaire(BaseModel):
         return self
 
     def page_content(self) -> dict[str, Any]:
-        """What the pages show of it."""
+        """The part of it that the pages show."""
         return self.model_dump(mode="json", include={"name", "instructions", "questions", "show_original"})
 
     @property
@@ -128,7 +128,7 @@ class Questionnaire(BaseModel):
 
 
 def load_questionnaire(path: Path | None) -> Questionnaire:
-    """The questionnaire of a file, or the default one with two questions."""
+    """Load the questionnaire of a file, or the default one with two questions."""
     if path is None:
         return Questionnaire()
     try:
@@ -146,7 +146,7 @@ def load_questionnaire(path: Path | None) -> Questionnaire:
 
 
 class _Loader(yaml.SafeLoader):
-    """Refuses a key that stands twice, of which YAML would keep the last."""
+    """A YAML loader that refuses duplicate keys, of which YAML would keep the last."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         names = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
@@ -157,12 +157,12 @@ class _Loader(yaml.SafeLoader):
 
 
 def _restore_word(value: object) -> object:
-    """YAML reads a bare yes as true: turn it back into the word."""
+    """Turn YAML's true and false back into the words yes and no."""
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
 
 
 def _describe_fault(error: ValidationError) -> str:
-    """One fault in one line; a misspelt key explains the missing one."""
+    """Describe one fault in one line; a misspelt key explains the missing one."""
     fault = min(error.errors(), key=lambda fault: fault["type"] != "extra_forbidden")
     place = ".".join(str(part) for part in fault["loc"])
     if fault["type"] == "extra_forbidden":

@@ -1,4 +1,4 @@
-"""Rate limit on invitation links that are not valid, so that links cannot be guessed."""
+"""Rate limit on invalid invitation links, so that links cannot be guessed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class RateLimit:
-    """Failed attempts of one address within a minute; past the limit even a valid link has to wait."""
+    """Failed attempts of one address within a minute; above the limit even a valid link has to wait."""
 
     clock: Callable[[], float]
     limit: int = 10
@@ -29,7 +29,7 @@ class RateLimit:
             self._recent(address).append(self.clock())
 
     def _recent(self, address: str) -> deque[float]:
-        """This address' failures that still count; addresses without any are dropped, so the table stays small."""
+        """This address's recent failures; addresses without any are dropped, so the table stays small."""
         oldest = self.clock() - self.within_seconds
         for name in [name for name, times in self._failures.items() if not times or times[-1] < oldest]:
             del self._failures[name]

@@ -21,9 +21,9 @@ pictures = sa.Table(
     sa.Column("original_id", sa.String(200)),  # the original shown beside it, where the questionnaire asks for it
     sa.Column("label", sa.Text, nullable=False),  # the class it is shown under: a wrong one for a bad control
     sa.Column("role", sa.String(10), nullable=False),  # work, good, bad
-    sa.Column("shuffle", sa.BigInteger, nullable=False),  # each annotator's order follows from it
+    sa.Column("shuffle", sa.BigInteger, nullable=False),  # determines each annotator's order
     sa.Column("wanted", sa.Integer, nullable=False),  # annotators
-    sa.Column("taken", sa.Integer, nullable=False),  # assignments of it that are open or done
+    sa.Column("taken", sa.Integer, nullable=False),  # open or done assignments of it
     sa.UniqueConstraint("variant_id"),
     sa.CheckConstraint("taken >= 0 AND taken <= wanted", name="never_beyond_n"),
     sa.Index("pictures_open", "role", "taken"),
@@ -34,7 +34,7 @@ people = sa.Table(
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("name", sa.String(200), nullable=False, unique=True),
     sa.Column("role", sa.String(10), nullable=False),  # annotator, admin
-    sa.Column("nonce", sa.String(64), nullable=False),  # a new one makes older links invalid
+    sa.Column("nonce", sa.String(64), nullable=False),  # a new one invalidates older links
     sa.Column("invited_at", sa.Float, nullable=False),
     sa.Column("link_expires_at", sa.Float, nullable=False),
     sa.Column("seen_at", sa.Float),
@@ -58,7 +58,7 @@ assignments = sa.Table(
     sa.Column("person_id", sa.ForeignKey("people.id"), nullable=False),
     sa.Column("picture_id", sa.ForeignKey("pictures.id"), nullable=False),
     sa.Column("kind", sa.String(10), nullable=False),  # work, good, bad, repeat
-    sa.Column("task", sa.String(64), nullable=False, unique=True),  # its name in the annotator's browser
+    sa.Column("task", sa.String(64), nullable=False, unique=True),  # its handle in the annotator's browser
     sa.Column("picture_handle", sa.String(64), nullable=False, unique=True),
     sa.Column("original_handle", sa.String(64), nullable=False, unique=True),
     sa.Column("state", sa.String(10), nullable=False),  # open, done, expired, withdrawn
@@ -68,27 +68,27 @@ assignments = sa.Table(
     sa.Index("assignments_of_picture", "picture_id"),
 )  # fmt: skip
 
-submissions = sa.Table(  # appended to, never changed
+submissions = sa.Table(  # append-only
     "submissions", metadata,
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("assignment_id", sa.ForeignKey("assignments.id"), nullable=False),
     sa.Column("person_id", sa.ForeignKey("people.id"), nullable=False),
     sa.Column("version", sa.Integer, nullable=False),
-    sa.Column("key", sa.String(100), nullable=False),  # chosen by the browser, so that sending twice counts once
+    sa.Column("key", sa.String(100), nullable=False),  # chosen by the browser, so that a repeated request counts once
     sa.Column("seconds", sa.Float, nullable=False),
     sa.Column("given_at", sa.Float, nullable=False),
     sa.UniqueConstraint("assignment_id", "version"),
     sa.UniqueConstraint("person_id", "key"),
 )  # fmt: skip
 
-answers = sa.Table(  # appended to, never changed
+answers = sa.Table(  # append-only
     "answers", metadata,
     sa.Column("submission_id", sa.ForeignKey("submissions.id"), primary_key=True),
     sa.Column("question", sa.String(40), primary_key=True),
     sa.Column("answer", sa.String(60), nullable=False),
 )  # fmt: skip
 
-adjudications = sa.Table(  # appended to, never changed: the last one counts
+adjudications = sa.Table(  # append-only: the last one counts
     "adjudications", metadata,
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("picture_id", sa.ForeignKey("pictures.id"), nullable=False),

@@ -23,7 +23,7 @@ class Address:
 
     @property
     def is_public(self) -> bool:
-        """Whether other machines reach the socket."""
+        """Whether other machines can reach the socket."""
         return self.host not in _LOOPBACK
 
     @property
@@ -33,12 +33,12 @@ class Address:
 
     @property
     def is_behind_proxy(self) -> bool:
-        """Whether a proxy is in between: its header then names the client's address."""
+        """Whether there is a proxy: its header then names the client's address."""
         return self.is_encrypted
 
     @property
     def hosts(self) -> frozenset[str]:
-        """The Host headers that are accepted; with others, another site pretends to be this one."""
+        """The accepted Host headers; any other means that another site poses as this one."""
         return frozenset({*(_format_netloc(name, self.port) for name in _LOOPBACK), urlsplit(self.url).netloc})
 
     @property
@@ -49,7 +49,7 @@ class Address:
 
 
 def resolve_address(host: str, port: int, url: str | None) -> Address:
-    """The address of a server; one that other machines reach needs the URL that people use."""
+    """Return the address of a server; raises `UserError` where other machines reach it and no URL is given."""
     if url is None:
         if host not in _LOOPBACK:
             raise UserError(
@@ -61,12 +61,12 @@ def resolve_address(host: str, port: int, url: str | None) -> Address:
 
 
 def open_listener(host: str, port: int) -> socket.socket:
-    """A listening socket; port 0 takes a free port."""
+    """Open a listening socket; port 0 takes a free port."""
     bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind((host, port))
-        bound.listen(128)  # from now on connections wait until the page is up
+        bound.listen(128)  # connections are queued until the page is up
     except OSError as error:
         bound.close()
         busy = error.errno == errno.EADDRINUSE

@@ -32,26 +32,26 @@ class VerificationService:
 
     @property
     def database(self) -> Database:
-        """Where answers and accounts are."""
+        """The database of answers and accounts."""
         return self.verification.database
 
     @property
     def questionnaire(self) -> Questionnaire:
-        """What people are asked."""
+        """The questions and settings."""
         return self.verification.questionnaire
 
     # Invitations and sessions
 
     def invite(self, name: str, role: PersonRole, days: float = _LINK_DAYS) -> str:
-        """The link that lets somebody in; it replaces an earlier one."""
+        """Return an invitation link for a person; it replaces an earlier one."""
         now = self.clock()
-        _ = self.verification.signer  # refuse a damaged secret before anything is written
+        _ = self.verification.signer  # raises for a damaged secret before anything is written
         with self.database.writing() as connection:
             person = accounts.invite_person(connection, name, role, now, now + days * 24 * 3600)
         return self._link(person)
 
     def administrator_link(self) -> str:
-        """The administrator's link: the valid one if there is one, else a new one."""
+        """Return the administrator's link: the valid one if there is one, else a new one."""
         with self.database.reading() as connection:
             for person in accounts.list_people(connection, "admin"):
                 if person.name == _ADMINISTRATOR and not person.revoked and person.link_expires_at > self.clock():
@@ -59,7 +59,7 @@ class VerificationService:
         return self.invite(_ADMINISTRATOR, "admin")
 
     def join(self, token: str, earlier_session: str | None) -> tuple[Person, str] | None:
-        """The person of a link and a fresh session; None for a link that is forged, replaced, expired or revoked."""
+        """Return the person of a link and a new session; None for a forged, replaced, expired or revoked link."""
         invitation = self.verification.signer.read_invitation(token)
         if invitation is None:
             return None
@@ -71,7 +71,7 @@ class VerificationService:
             return person, accounts.begin_session(connection, person.id, now, earlier_session)
 
     def find_person(self, session: str) -> Person | None:
-        """The person of a session."""
+        """Return the person of a session."""
         with self.database.reading() as connection:
             return accounts.find_by_session(connection, session, self.clock())
 
@@ -81,7 +81,7 @@ class VerificationService:
             accounts.end_session(connection, session, self.clock())
 
     def revoke(self, name: str) -> bool:
-        """Stop somebody's link and sessions; False where the name is unknown."""
+        """Disable a person's link and sessions; False where the name is unknown."""
         with self.database.writing() as connection:
             person = accounts.find_by_name(connection, name)
             if person is not None:
@@ -91,7 +91,7 @@ class VerificationService:
     # Annotators
 
     def next_tasks(self, person: Person, count: int) -> tuple[list[Lease], Progress]:
-        """The tasks of an annotator, new ones leased until there are `count`."""
+        """Return an annotator's tasks, leasing new ones up to `count`."""
         request = self._request(person)
         with self.database.writing() as connection:
             leases.release_expired(connection, request.now)
@@ -102,7 +102,7 @@ class VerificationService:
         return tasks, self.progress(person)
 
     def answer(self, person: Person, submission: Submission) -> Progress:
-        """Store an answer; it is on the disk when this returns."""
+        """Store an answer; it is on disk when this returns."""
         with self.database.writing() as connection:
             submissions.submit(connection, self._request(person), submission)
         if self.questionnaire.exclude is not None:
@@ -110,17 +110,17 @@ class VerificationService:
         return self.progress(person)
 
     def undo(self, person: Person) -> tuple[Lease, dict[str, str]] | None:
-        """Take the last answer back: the task is open again, with what was answered before."""
+        """Take the last answer back: the task is open again, with its previous answers."""
         with self.database.writing() as connection:
             return submissions.undo_last_submission(connection, self._request(person))
 
     def progress(self, person: Person) -> Progress:
-        """How far an annotator is."""
+        """Return the progress of an annotator."""
         with self.database.reading() as connection:
             return measure_progress(connection, self._request(person))
 
     def read_picture(self, person: Person, handle: str) -> bytes | None:
-        """The PNG behind a handle that this annotator holds; None for anybody else's."""
+        """Return the PNG of a handle that this annotator holds; None otherwise."""
         with self.database.reading() as connection:
             variant = leases.find_variant(connection, person.id, handle)
         return None if variant is None else self.verification.read_picture(variant)
@@ -128,7 +128,7 @@ class VerificationService:
     # Administrators
 
     def set_excluded(self, name: str, excluded: bool, reason: str) -> bool:
-        """Leave somebody's answers out, or let them count again; False where no annotator has this name."""
+        """Exclude a person's answers, or count them again; False where no annotator has this name."""
         with self.database.writing() as connection:
             person = accounts.find_by_name(connection, name)
             if person is None or person.role != "annotator":
@@ -140,7 +140,7 @@ class VerificationService:
             return True
 
     def adjudicate(self, person: Person, picture_id: int, question: str, answer: str) -> bool:
-        """Store an administrator's answer about a picture; False where no such picture is verified."""
+        """Store an administrator's answer about a picture; False where the picture is not to be verified."""
         submissions.check_answer(self.questionnaire, question, answer)
         with self.database.writing() as connection:
             return store_adjudication(connection, picture_id, person.id, (question, answer), self.clock())
@@ -154,10 +154,10 @@ class VerificationService:
         return AnnotatorRequest(person, self.questionnaire, self.clock())
 
     def _apply_exclusion_rule(self, person: Person, task: str) -> None:
-        """Leave an annotator out once an answer to a control shows that they fall short of the rule."""
+        """Exclude an annotator once an answer to a control shows that they fail the rule."""
         with self.database.reading() as connection:
             if self.questionnaire.control_share and not submissions.is_control_task(connection, person.id, task):
-                return  # without controls, any answer may show that somebody is too quick
+                return  # without controls, any answer may show that an annotator is too fast
             verdicts = read_all_verdicts(connection, person.id)
         reason = self.verification.statistics.excluded(verdicts).get(person.name)
         if reason:

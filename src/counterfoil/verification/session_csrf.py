@@ -1,4 +1,4 @@
-"""Who sends a request: its session, CSRF token and role are checked here, for every route."""
+"""The sender of a request: session, CSRF token and role are checked here, for every route."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ CurrentService: TypeAlias = Annotated[VerificationService, Depends(get_service)]
 
 
 def cookie_name(service: VerificationService) -> str:
-    """With TLS, the prefix makes browsers refuse this cookie from other hosts; without, ports share cookies."""
+    """The cookie name: a prefix that other hosts cannot set with TLS, else the port, since ports share cookies."""
     return "__Host-session" if service.address.is_encrypted else f"session-{service.address.port}"
 
 
 def identify_visitor(request: Request, service: CurrentService) -> Visitor:
-    """Refuse requests without a session, and changes without the session's CSRF token."""
+    """Return the visitor; refuses requests without a session, and changes without the session's CSRF token."""
     session = request.cookies.get(cookie_name(service), "")
     person = service.find_person(session) if session else None
     if person is None:
@@ -54,14 +54,14 @@ CurrentVisitor: TypeAlias = Annotated[Visitor, Depends(identify_visitor)]
 
 
 def require_annotator(visitor: CurrentVisitor) -> Visitor:
-    """Refuse everybody but annotators: an administrator has no tasks."""
+    """Refuse everyone but annotators: an administrator has no tasks."""
     if visitor.person.role != "annotator":
         raise HTTPException(403, "this page is for annotators")
     return visitor
 
 
 def require_administrator(visitor: CurrentVisitor) -> Visitor:
-    """Refuse everybody but administrators."""
+    """Refuse everyone but administrators."""
     if visitor.person.role != "admin":
         raise HTTPException(403, "this page is for administrators")
     return visitor

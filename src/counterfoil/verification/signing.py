@@ -16,7 +16,7 @@ from counterfoil.errors import UserError
 
 @dataclass(frozen=True)
 class Invitation:
-    """What an invitation link says."""
+    """The content of an invitation link."""
 
     person_id: int
     nonce: str
@@ -33,7 +33,7 @@ class Signer:
         return self._links.dumps([invitation.person_id, invitation.nonce])
 
     def read_invitation(self, token: str) -> Invitation | None:
-        """The invitation in the last part of a link; None where the signature does not hold."""
+        """Return the invitation in the last part of a link; None where the signature is invalid."""
         try:
             person_id, nonce = self._links.loads(token)
         except BadSignature:
@@ -41,11 +41,11 @@ class Signer:
         return Invitation(int(person_id), str(nonce))
 
     def csrf_token(self, session: str) -> str:
-        """What a page must send with every change; only pages of this session know it."""
+        """The token that a page must send with every change; only pages of this session know it."""
         return self._hmac(b"csrf" + session.encode())
 
     def sign_ticket(self, ticket: str) -> str:
-        """The signature under the ticket of an offline package."""
+        """The signature of an offline package's ticket."""
         return self._hmac(b"offline" + ticket.encode())
 
     def _hmac(self, message: bytes) -> str:
@@ -57,7 +57,7 @@ class Signer:
 
 
 def load_signer(folder: Path) -> Signer:
-    """The signer of a folder; its secret is created once, and only its owner may read it."""
+    """Load the signer of a folder; its secret is created once, and only its owner can read it."""
     path = folder / "secret"
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

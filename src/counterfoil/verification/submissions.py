@@ -1,6 +1,6 @@
 """Answers of annotators: checked, stored, taken back (undo).
 
-Submissions are appended and never changed: a correction is a new version, and undo appends a version without answers.
+Submissions are append-only: a correction is a new version, and undo appends a version without answers.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from counterfoil.verification.schema import answers, assignments, people, pictur
 
 
 class Refused(Exception):
-    """An answer that cannot be accepted; the message says why, for the person who gave it."""
+    """An answer that cannot be accepted; the message tells the annotator why."""
 
 
 @dataclass(frozen=True)
 class Submission:
-    """What the browser sends for one task."""
+    """The data that the browser sends for one task."""
 
     task: str
     answers: Mapping[str, str]
@@ -41,7 +41,7 @@ class Submission:
 
 
 def check_answers(questionnaire: Questionnaire, given: Mapping[str, str]) -> None:
-    """Refuse anything but one of its answers for every question."""
+    """Raise `Refused` unless every question has one of its answers."""
     questions = [question.id for question in questionnaire.questions]
     if set(given) != set(questions):
         raise Refused(f"expected answers to {', '.join(questions)}")
@@ -50,14 +50,14 @@ def check_answers(questionnaire: Questionnaire, given: Mapping[str, str]) -> Non
 
 
 def check_answer(questionnaire: Questionnaire, question: str, answer: str) -> None:
-    """Refuse a question that is not asked, and an answer that is none of its answers."""
+    """Raise `Refused` for an unknown question, or an answer that the question does not have."""
     known = {row.id: row.answers for row in questionnaire.questions}
     if answer not in known.get(question, ()):
         raise Refused(f"expected one of {', '.join(known.get(question, known))} as the answer to {question}")
 
 
 def submit(connection: Connection, request: AnnotatorRequest, submission: Submission) -> bool:
-    """Append the answers to one of this annotator's tasks; False where this very submission is stored already."""
+    """Append the answers to one of this annotator's tasks; False where this submission is already stored."""
     check_answers(request.questionnaire, submission.answers)
     if not lock_person(connection, request.person.id):
         raise Refused("no more answers are needed, thank you")
@@ -71,7 +71,7 @@ def submit(connection: Connection, request: AnnotatorRequest, submission: Submis
 
 
 def undo_last_submission(connection: Connection, request: AnnotatorRequest) -> tuple[Lease, dict[str, str]] | None:
-    """Reopen the task answered last, with its answers; they stay in the history and count no more."""
+    """Reopen the task answered last, with its answers; they stay in the history but no longer count."""
     lock_person(connection, request.person.id)
     first = select(func.min(submissions.c.id)).where(submissions.c.assignment_id == assignments.c.id).scalar_subquery()
     done = (assignments.c.person_id == request.person.id, assignments.c.state == "done")
@@ -87,7 +87,7 @@ def undo_last_submission(connection: Connection, request: AnnotatorRequest) -> t
 
 
 def read_version_answers(connection: Connection, assignment_id: int) -> list[dict[str, str]]:
-    """The answers of every version, oldest first; versions that took an answer back are passed over."""
+    """Return the answers of every version, oldest first; versions that took an answer back are skipped."""
     query = (
         select(submissions.c.version, answers.c.question, answers.c.answer)
         .join(answers, answers.c.submission_id == submissions.c.id)
@@ -101,7 +101,7 @@ def read_version_answers(connection: Connection, assignment_id: int) -> list[dic
 
 
 def is_control_task(connection: Connection, person_id: int, task: str) -> bool:
-    """Whether a task measures its annotator rather than its picture."""
+    """Whether a task is a hidden control."""
     kind = select(assignments.c.kind).where(assignments.c.person_id == person_id, assignments.c.task == task)
     return bool(connection.execute(kind).scalar_one() != "work")
 
@@ -114,7 +114,7 @@ def _lock_task(connection: Connection, person_id: int, task: str) -> Assignment:
 
 
 def _is_stored(connection: Connection, person_id: int, assignment_id: int, submission: Submission) -> bool:
-    """Whether a submission with this key is stored; a key that was used for other answers is refused."""
+    """Whether a submission with this key is stored; raises `Refused` where the key was used for other answers."""
     same = (submissions.c.person_id == person_id, submissions.c.key == submission.key)
     stored = connection.execute(select(submissions.c.id, submissions.c.assignment_id).where(*same)).first()
     if stored is None:
@@ -145,17 +145,17 @@ def _append(connection: Connection, request: AnnotatorRequest, assignment_id: in
 
 
 def read_all_verdicts(connection: Connection, person_id: int | None = None) -> list[Verdict]:
-    """Every version of every answer in the order of giving, of one person where an id is given.
+    """Return every version of every answer in order, of one person where an id is given.
 
-    An answer that was taken back and not given again is left out. Answers of people who are left out are in: who
-    counts verdicts leaves those people out.
+    Answers taken back and not given again are left out. Answers of excluded people are included: callers that count
+    verdicts leave them out.
     """
     own = true() if person_id is None else assignments.c.person_id == person_id
     return _read_verdicts(connection, assignments.c.state.in_(("done", "withdrawn")) & own)
 
 
 def read_counted_verdicts(connection: Connection) -> list[Verdict]:
-    """Every version of the answers of people who are not left out."""
+    """Return every version of the answers of people who are not excluded."""
     return _read_verdicts(connection, assignments.c.state == "done")
 
 

@@ -16,7 +16,7 @@ from counterfoil.verification.verdict_files import format_csv, format_json
 
 
 class ExportFormat(NamedTuple):
-    """The ending and media type of an exported file."""
+    """The extension and media type of an exported file."""
 
     ending: str
     media_type: str
@@ -36,7 +36,7 @@ def export_verdicts(verification: Verification, form: str, out: Path) -> Path:
 
 
 def format_verdicts(verification: Verification, form: str) -> str:
-    """The answers of everybody, people who are left out included."""
+    """Return the answers of everyone, excluded people included."""
     questionnaire = verification.questionnaire
     if form == "label-studio-setup":
         return format_setup(questionnaire)

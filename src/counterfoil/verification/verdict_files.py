@@ -19,12 +19,12 @@ Control: TypeAlias = Literal["", "good", "bad", "repeat"]
 _COLUMNS = tuple(field.name for field in fields(Verdict))
 _JSON_FORMAT = "counterfoil-verdicts"
 _CONTROLS = get_args(Control)
-_FORMULA = r"[=+\-@\t\r]"  # what a spreadsheet's formula may begin with
+_FORMULA = r"[=+\-@\t\r]"  # first characters of a spreadsheet formula
 _MANDATORY = ("variant_id", "annotator", "question", "answer")
 
 
 def format_csv(verdicts: Iterable[Verdict]) -> str:
-    """One row per answer, corrections included."""
+    """Return one row per answer, corrections included."""
     stream = io.StringIO(newline="")
     writer = csv.DictWriter(stream, _COLUMNS)  # rows end in \r\n, so cells that hold either character are quoted
     writer.writeheader()
@@ -33,7 +33,7 @@ def format_csv(verdicts: Iterable[Verdict]) -> str:
 
 
 def format_json(verdicts: Iterable[Verdict], questionnaire: Questionnaire, workspace_digest: str) -> str:
-    """The answers with the questions that they answer and the pictures that they are about."""
+    """Return the answers with their questions and pictures."""
     content = {
         "format": _JSON_FORMAT,
         "workspace_digest": workspace_digest,
@@ -44,7 +44,7 @@ def format_json(verdicts: Iterable[Verdict], questionnaire: Questionnaire, works
 
 
 def read_csv(text: str) -> list[Verdict]:
-    """The answers of a CSV file that has at least the mandatory columns of `format_csv`."""
+    """Read the answers of a CSV file that has at least the mandatory columns of `format_csv`."""
     rows = csv.DictReader(io.StringIO(text.removeprefix("\ufeff"), newline=""))
     try:
         missing = [name for name in _MANDATORY if name not in (rows.fieldnames or ())]
@@ -58,7 +58,7 @@ def read_csv(text: str) -> list[Verdict]:
 
 
 def read_json(content: Mapping[str, Any], workspace_digest: str) -> list[Verdict]:
-    """The answers of a file of `format_json`, refused where they are about other pictures."""
+    """Read the answers of a file of `format_json`; raises `UserError` where they are about other pictures."""
     rows = content.get("verdicts")
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise UserError("expected a list of verdicts under 'verdicts', got none")
@@ -68,7 +68,7 @@ def read_json(content: Mapping[str, Any], workspace_digest: str) -> list[Verdict
 
 
 def check_verdicts(verdicts: Sequence[Verdict], questionnaire: Questionnaire, pictures: Collection[str]) -> None:
-    """Refuse answers to unknown questions, unknown answers, and answers about unknown pictures."""
+    """Raise `UserError` for unknown questions, unknown answers, and unknown pictures."""
     answers = {question.id: question.answers for question in questionnaire.questions}
     for verdict in verdicts:
         if verdict.variant_id not in pictures:
@@ -81,7 +81,7 @@ def check_verdicts(verdicts: Sequence[Verdict], questionnaire: Questionnaire, pi
 
 
 def parse_amount(value: object, place: str) -> float:
-    """A number of at least 0; a missing one is 0."""
+    """Parse a number of at least 0; a missing one is 0."""
     try:
         number = float(str(value or 0))
     except ValueError:
@@ -92,7 +92,7 @@ def parse_amount(value: object, place: str) -> float:
 
 
 def _parse_verdict(row: Mapping[str, Any], place: str) -> Verdict:
-    """One answer; columns that a spreadsheet may have dropped get their defaults."""
+    """Parse one answer; columns that a spreadsheet may have dropped get their defaults."""
     missing = [name for name in _MANDATORY if row.get(name) in (None, "")]
     if missing:
         raise UserError(f"expected every answer with its {missing[0]}, got none in {place}")

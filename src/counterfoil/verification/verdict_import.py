@@ -1,7 +1,7 @@
 """Import of verdicts from CSV, JSON, Label Studio and offline packages.
 
-A file that is imported twice counts once, nobody's answers are overwritten, and no picture gets more annotators than
-it wants. What is left out is counted with its reason.
+A file imported twice counts once, existing answers are not overwritten, and no picture gets more annotators than
+wanted. Answers that are left out are counted by reason.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _KNOWN = "were there already"
 
 @dataclass(frozen=True)
 class ImportResult:
-    """How many answers were imported, and how many not, by reason."""
+    """How many answers were imported, and how many were not, by reason."""
 
     imported: int
     left_out: Mapping[str, int]
@@ -85,7 +85,7 @@ def _import_verdicts(verification: Verification, verdicts: Sequence[Verdict]) ->
 
 
 def _import_offline(verification: Verification, content: Mapping[str, Any]) -> ImportResult:
-    """Append the answers that an offline package saved, under its own tasks."""
+    """Append the answers saved by an offline package, under its own tasks."""
     ticket, rows = read_offline_answers(content, verification.signer)
     if ticket.workspace_digest != verification.project.workspace_digest:
         raise UserError("expected answers about the pictures of this workspace, got a package about others")
@@ -119,16 +119,16 @@ def _group_versions(verdicts: Sequence[Verdict]) -> dict[tuple[str, str, str], l
 def _import_versions(
     connection: Connection, request: AnnotatorRequest, shown: tuple[str, str], versions: Sequence[_Version]
 ) -> Counter[str]:
-    """Append the versions that are new; "" counts those, every other key is the reason against the others."""
+    """Append the new versions; "" counts those, every other key is the reason for leaving versions out."""
     task = _find_task(connection, request.person, shown)
     stored = read_version_answers(connection, task.id) if task else []
     given = [dict(version.answers) for version in versions]
-    if given in (stored[: len(given)], stored[-len(given) :]):  # some formats carry the last version alone
+    if given in (stored[: len(given)], stored[-len(given) :]):  # some formats hold the last version only
         return Counter({_KNOWN: len(given)})
     if stored != given[: len(stored)]:
         return Counter({"differ from what the same person answered here": len(given)})
     new = versions[len(stored) :]
-    if objection := _find_objection(request, new):  # asked before a place is taken for them
+    if objection := _find_objection(request, new):  # checked before a place is taken
         return Counter({objection: len(new)})
     task = task or _assign(connection, request, shown)
     if task is None:
@@ -186,7 +186,7 @@ def _assign(connection: Connection, request: AnnotatorRequest, shown: tuple[str,
 
 
 def _parse_time(time: str, otherwise: float) -> float:
-    """A time in ISO 8601 as seconds since 1970; `otherwise` where it is not one that can be written back."""
+    """Parse a time in ISO 8601 to seconds since 1970; `otherwise` where it cannot be written back."""
     try:
         seconds = datetime.fromisoformat(time.replace("Z", "+00:00")).timestamp()
     except (ValueError, OverflowError):
