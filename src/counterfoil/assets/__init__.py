@@ -1,1 +1,1 @@
-"""What is fetched once into the cache: networks, photos, weights, and how networks become ONNX."""
+"""Assets (networks, photos, weights) fetched once into the cache, and networks converted to ONNX."""

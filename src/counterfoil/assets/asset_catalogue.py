@@ -1,4 +1,4 @@
-"""The catalogue of assets: in which distribution each lies, its hash, and its place in the cache."""
+"""The catalogue of assets: the distribution that holds each one, its hash, and its path in the cache."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _VERIFIED: dict[tuple[FileState, ...], str] = {}  # hash of an asset whose files
 
 
 class FileState(NamedTuple):
-    """What changes when a file does: bytes in the same state need not be hashed again."""
+    """Path, inode, size and times of a file; where they are unchanged it is not hashed again."""
 
     path: str
     inode: int
@@ -58,12 +58,12 @@ class Asset:
     what: str
 
     def place(self, cache: Path) -> Path:
-        """Where the asset stands in a cache; another content stands elsewhere, so two versions never fight."""
+        """The asset's path in a cache; it holds the hash, so that two versions can lie side by side."""
         stem = f"{self.name}-{self.sha256[:12]}"
         return cache / "assets" / (stem if self.is_folder else stem + PurePosixPath(self.members[0]).suffix)
 
     def is_intact(self, path: Path) -> bool:
-        """Whether the path holds this asset, to the bit; files that did not change since are not hashed again."""
+        """Whether the path holds exactly this asset; unchanged files are not hashed again."""
         files = self._files(path)
         states = tuple(_state(file) for file in files)
         if not files or sum(state.size for state in states) != self.size:
@@ -81,7 +81,7 @@ class Asset:
             return [path] if path.is_file() else []
         if not path.is_dir():
             return []
-        # File managers drop files of their own into folders: only the members' names count.
+        # File managers add files of their own to folders, so only the members' names are compared.
         names = [PurePosixPath(member).name for member in self.members]
         return sorted(file for file in path.iterdir() if any(fnmatchcase(file.name, name) for name in names))
 

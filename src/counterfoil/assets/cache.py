@@ -32,16 +32,16 @@ def fetch_asset(name: str) -> Path:
 
 
 def cache_folder() -> Path:
-    """Where fetched and derived files are kept: COUNTERFOIL_CACHE, or the platform's place for caches."""
+    """The folder of fetched and derived files: COUNTERFOIL_CACHE, or the platform's cache folder."""
     return Path(os.environ.get("COUNTERFOIL_CACHE") or user_cache_dir("counterfoil")).expanduser()
 
 
 def fetch_assets(assets: Sequence[Asset], cache: Path, progress: Progress | None = None) -> None:
-    """Bring assets of any catalogue into a cache; without `progress` the download shows itself on standard error."""
+    """Fetch assets of any catalogue into a cache; without `progress` the download is shown on standard error."""
     missing = _list_missing(assets, cache)
     if not missing:
         return
-    # Imported only here: the HTTP client is slow to load and pip slow to ask, and a full cache needs neither.
+    # Imported only here: the HTTP client and pip are slow to start, and a full cache needs neither.
     from counterfoil.assets.download import show_download_progress as show_progress
     from counterfoil.assets.package_index import PackageIndex, read_pip_settings
 
@@ -86,7 +86,7 @@ def _fetch_from(
 
 @contextmanager
 def _report_assets(wanted: Sequence[Asset], cache: Path) -> Iterator[None]:
-    """Say in every error which assets it is about; what the disk refuses is the user's to repair."""
+    """Name the assets in every `UserError`, and turn an `OSError` of the disk into one."""
     names = ", ".join(asset.name for asset in wanted)
     try:
         yield
@@ -102,9 +102,9 @@ def _report_assets(wanted: Sequence[Asset], cache: Path) -> Iterator[None]:
 
 
 def unpack(archive: Path, asset: Asset, target: Path) -> None:
-    """Put the asset's members at the target, whole or not at all; nothing else of the archive is touched."""
+    """Unpack only the asset's members to the target, all or none; raises `UserError` for another hash."""
     workplace = target.with_name(f".{target.name}.unpacking")
-    shutil.rmtree(workplace, ignore_errors=True)  # what a killed process left behind
+    shutil.rmtree(workplace, ignore_errors=True)  # left by a killed process
     workplace.mkdir()
     try:
         _replace(target, _extract(archive, asset, workplace), workplace)

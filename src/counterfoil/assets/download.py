@@ -20,7 +20,7 @@ Update: TypeAlias = Callable[[int], None]
 
 
 class _Interrupted(Exception):
-    """The network failed in a way that another try may cure."""
+    """A network failure after which another try may succeed."""
 
 
 class _PartialFile:
@@ -63,7 +63,7 @@ class _PartialFile:
 
 
 def download(index: PackageIndex, distribution: Distribution, path: Path, update: Update) -> None:
-    """Put the verified distribution at the path; only a failing network leaves a part there, for the next try."""
+    """Download and verify the distribution; after a network failure the partial file stays for the next try."""
     try:
         with _PartialFile(path, distribution.size) as part:
             _download_rest(index, distribution, part, update)
@@ -92,7 +92,7 @@ def _download_rest(index: PackageIndex, distribution: Distribution, part: _Parti
         try:
             return _receive(index, url, part, update)
         except _Interrupted as problem:
-            # Tries count only while nothing is gained: a line that breaks often still gets there.
+            # Only tries without progress count, so a connection that breaks often still finishes.
             failures = 0 if part.size > furthest else failures + 1
             furthest = max(furthest, part.size)
             if failures > index.settings.retries:
@@ -101,7 +101,7 @@ def _download_rest(index: PackageIndex, distribution: Distribution, part: _Parti
 
 
 def _receive(index: PackageIndex, url: str, part: _PartialFile, update: Update) -> None:
-    # The file's own bytes are asked for, and read raw: some servers call a .tar.gz an encoding of a .tar.
+    # Raw bytes, without content encoding: some servers send a .tar.gz as a gzip-encoded .tar.
     headers = {"Accept-Encoding": "identity", **({"Range": f"bytes={part.size}-"} if part.size else {})}
     try:
         with index.session.get_stream(url, headers=headers) as response:
@@ -110,7 +110,7 @@ def _receive(index: PackageIndex, url: str, part: _PartialFile, update: Update) 
                 part.append(chunk)
                 update(part.size)
                 if part.size > part.expected_size:
-                    return  # another file, whose hash will say so; it may be endless
+                    return  # too long, perhaps endless; the hash check will refuse it
     except httpx2.TransportError as problem:
         raise _Interrupted(str(problem) or type(problem).__name__) from problem
     if part.size < part.expected_size and "content-length" not in response.headers:
@@ -118,7 +118,7 @@ def _receive(index: PackageIndex, url: str, part: _PartialFile, update: Update) 
 
 
 def _check_response(response: httpx2.Response, part: _PartialFile) -> None:
-    """Check the answer; begin anew where the server does not go on from where the part ends."""
+    """Check the response; restart the partial file where the server does not continue it."""
     if response.is_server_error:
         raise _Interrupted(f"the server answered {response.status_code} {response.reason_phrase}")
     response.raise_for_status()
@@ -129,7 +129,7 @@ def _check_response(response: httpx2.Response, part: _PartialFile) -> None:
         raise _Interrupted("the server sent other bytes than were asked for")
 
 
-# Called with a download's name and its size in bytes; yields what is called with the number of bytes present so far.
+# Called with a download's name and its size in bytes; yields a callback for the bytes received so far.
 Progress: TypeAlias = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
 
 

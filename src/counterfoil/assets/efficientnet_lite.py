@@ -27,20 +27,20 @@ NO_WEIGHT = "num_batches_tracked"  # training statistics, of no use here
 
 @dataclass
 class _Layers:
-    """The graph with the weights that wait to go into it; `size` is the side of the feature map."""
+    """The graph and the weights not yet used in it; `size` is the side of the feature map."""
 
     graph: Graph
     weights: dict[str, NDArray[Any]]
     size: int
 
     def take(self, name: str) -> NDArray[Any]:
-        """A weight, which must exist and is used once."""
+        """A weight by name, removed from those left; raises where there is none."""
         if name not in self.weights:
             raise UserError(f"expected the weight {name!r} of an EfficientNet-Lite, got a file without it")
         return self.weights.pop(name)
 
     def convolution(self, value: str, name: str, norm: str, stride: int = 1) -> str:
-        """A convolution with its batch norm folded in; the weights say whether it works channel by channel."""
+        """A convolution with its batch norm folded in; depthwise where the weights are."""
         kernel, bias = self._folded(name, norm)
         channels, group_width, side, _ = kernel.shape
         before, after = self._padding(side, stride)
@@ -92,7 +92,7 @@ def convert_efficientnet_lite(stream: bytes, size: int, depth: float) -> bytes:
 
 
 def _blocks(depth: float) -> Iterator[tuple[int, bool]]:
-    """Each block's stride and whether it repeats the one before, as all but the first of a stage do."""
+    """The stride of each block, and whether it repeats the block before it (all but the first of a stage)."""
     for stage, (count, stride) in enumerate(STAGES):
         scaled = 0 < stage < len(STAGES) - 1
         yield stride, False
@@ -100,7 +100,7 @@ def _blocks(depth: float) -> Iterator[tuple[int, bool]]:
 
 
 def _bottleneck(layers: _Layers, value: str, name: str, stride: int) -> str:
-    """An inverted bottleneck: widen (not in the first stage), filter channel by channel, narrow."""
+    """An inverted bottleneck: expand (not in the first stage), depthwise convolution, project."""
     if f"{name}._expand_conv.weight" in layers.weights:
         value = layers.relu6(layers.convolution(value, f"{name}._expand_conv", f"{name}._bn0"))
     value = layers.relu6(layers.convolution(value, f"{name}._depthwise_conv", f"{name}._bn1", stride))

@@ -15,7 +15,7 @@ from counterfoil.errors import UserError
 from counterfoil.store.files import write_atomically
 from counterfoil.types import Preprocessing
 
-CONVERTER_VERSION = 1  # part of the file names in the cache: raise it with every change of what is written
+CONVERTER_VERSION = 1  # part of the file names in the cache: raise it whenever the converted file changes
 KNOWN_OUTPUTS = "known_outputs.json"  # from the original frameworks, by tests/reference/make_reference.py
 TOLERANCE = 1e-3  # of a probability's logarithm
 
@@ -83,7 +83,7 @@ def build_onnx_file(name: str, asset_path: Callable[[str], Path], cache: Path) -
 
 
 def make_gradient(size: tuple[int, int]) -> NDArray[np.uint8]:
-    """A picture made by formula, (height, width, 3): ramps along and across, and rings."""
+    """A test picture made by formula, (height, width, 3): two ramps and rings."""
     rows, columns = np.mgrid[: size[0], : size[1]]
     rings = (rows - size[0] // 2) ** 2 + (columns - size[1] // 2) ** 2
     return np.stack([rows * 255 // size[0], columns * 255 // size[1], rings // 64 % 256], axis=-1).astype(np.uint8)
@@ -104,7 +104,7 @@ def _build_model(network: Network, paths: Sequence[Path]) -> bytes:
 
 
 def _check_known_outputs(network: Network, model: bytes) -> None:
-    """Compare with what the original framework answered to the gradient picture."""
+    """Compare the outputs for the gradient picture with those of the original framework."""
     from counterfoil.assets.onnx_session import open_onnx_session
 
     known = json.loads(resources.files("counterfoil.assets").joinpath(KNOWN_OUTPUTS).read_text())[network.name]

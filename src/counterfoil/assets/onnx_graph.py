@@ -1,6 +1,6 @@
 """A small builder of ONNX models.
 
-Import this module where a graph is built, not at the head of a module: a network in the cache needs no `onnx`.
+Import this module inside the functions that build a graph: a network in the cache does not need `onnx`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Shape: TypeAlias = "Sequence[int | str]"  # a name stands for an axis of any len
 
 
 class Graph:
-    """A network in the making; values are known by their names."""
+    """An ONNX graph being built; values are referred to by name."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -28,7 +28,7 @@ class Graph:
         self._initializers: dict[str, TensorProto] = {}
 
     def constant(self, name: str, array: NDArray[Any]) -> str:
-        """Store an array under a name; the same name twice must mean the same array."""
+        """Store an array under a name, which must not already hold another array."""
         tensor = numpy_helper.from_array(np.asarray(array, np.float32), name)
         if self._initializers.setdefault(name, tensor) != tensor:
             raise ValueError(f"two different constants are called {name!r}")
@@ -38,7 +38,7 @@ class Graph:
         """Add an operator and return the name of its output."""
         output = f"{operator}_{len(self._nodes)}"
         node = helper.make_node(operator, inputs, [output], name=output)
-        # Not by make_node, which sorts them: the digest of a network is that of its bytes.
+        # make_node would sort the attributes and so change the file's bytes, of which the digest is made.
         node.attribute.extend(helper.make_attribute(name, value) for name, value in (attributes or {}).items())
         self._nodes.append(node)
         return output

@@ -1,4 +1,4 @@
-"""The ONNX Runtime session, one thread a call, and the graph of an ONNX file."""
+"""ONNX Runtime sessions with one thread per call, and the graph of an ONNX file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import onnxruntime
 
 from counterfoil.errors import UserError
 
-onnxruntime.disable_telemetry_events()  # newer builds would otherwise keep a device id in the user's cache
+onnxruntime.disable_telemetry_events()  # newer builds would otherwise write a device id to the user's cache
 
 
 def open_onnx_session(network: Path | bytes) -> Any:
@@ -24,7 +24,7 @@ def open_onnx_session(network: Path | bytes) -> Any:
 
 def read_graph(path: Path) -> Any:
     """The graph of an ONNX file; weights that lie in files beside it are not read."""
-    import onnx  # here, because running a network does not need it
+    import onnx  # imported here because running a network does not need it
     from google.protobuf.message import DecodeError
 
     try:

@@ -29,7 +29,7 @@ from counterfoil.errors import UserError
 
 Number = TypeVar("Number", int, float)
 
-# Later sections win. pip reads [install] for installing only, but people keep their mirror's settings there.
+# Later sections win. pip reads [install] only when installing, but mirrors are often set there.
 SECTIONS = ("global", "install", "download", ":env:")
 OTHER_NAMES = {"default-timeout": "timeout", "pypi-url": "index-url"}
 LINE = re.compile(r"(?P<section>[^.=]+)\.(?P<key>[^=]+)=(?P<value>['\"].*['\"])")
@@ -52,7 +52,7 @@ class PipSettings:
 
 
 def read_pip_settings() -> PipSettings:
-    """Ask pip for its settings (files and environment); without pip the PIP_* environment has to do."""
+    """Ask pip for its settings (files and environment); without pip, read the PIP_* environment."""
     values = _asked_from_pip() if importlib.util.find_spec("pip") else _from_environment()
     proxy = values.get("proxy")
     return PipSettings(
@@ -70,7 +70,7 @@ def read_pip_settings() -> PipSettings:
 
 
 def _asked_from_pip() -> dict[str, str]:
-    # A quiet pip prints no settings, and a file named pip.py in the working folder must not run.
+    # PIP_QUIET would hide the settings, and a file named pip.py in the working folder must not run.
     environment = {**os.environ, "PIP_QUIET": "0", "PIP_VERBOSE": "0", "PYTHONSAFEPATH": "1"}
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "config", "list"]
     answer = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
@@ -98,7 +98,7 @@ def _from_environment() -> dict[str, str]:
 
 
 def _note(values: dict[str, str], key: str, value: str) -> None:
-    if value:  # pip, too, takes an empty setting for none
+    if value:  # pip also treats an empty setting as none
         values[OTHER_NAMES.get(key, key)] = value
 
 
@@ -128,7 +128,7 @@ ADVICE = (
 
 
 class PackageIndex:
-    """Every place that may hold distributions: folders first, they cost nothing to ask."""
+    """Every place that may hold distributions: local folders first, because they are fast."""
 
     def __init__(self, settings: PipSettings) -> None:
         self.settings = settings
@@ -157,18 +157,18 @@ class PackageIndex:
         raise UserError(f"{wanted} not found: {said}; {ADVICE}")
 
     def _finders(self) -> Iterator[PackageFinder]:
-        """One finder per place, so that one which is down does not hide the others."""
+        """One finder per place, so that a place that is down does not hide the others."""
         for place in (*_folder_by_hand(), *self.settings.find_links):
             yield self._finder(find_links=[place])
         if not self.settings.no_index:
-            # Without any place the finder asks the public index.
+            # With no places given, the finder asks the public index.
             yield self._finder(index_urls=[self.settings.index_url] if self.settings.index_url else [])
             for url in self.settings.extra_index_urls:
                 yield self._finder(index_urls=[url])
 
     def _finder(self, index_urls: Sequence[str] = (), find_links: Sequence[str] = ()) -> PackageFinder:
-        session = cast(Fetcher, self.session)  # the client accepts more than the protocol asks, which mypy takes amiss
-        # Nothing will be installed: a wheel for any platform does.
+        session = cast(Fetcher, self.session)  # mypy: the client's signature is wider than the protocol's
+        # Nothing is installed, so a wheel for any platform will do.
         return PackageFinder(session, index_urls=index_urls, find_links=find_links, ignore_compatibility=True)
 
     def _links(self, finder: PackageFinder, distribution: Distribution) -> list[str]:
@@ -181,7 +181,7 @@ class PackageIndex:
 
 
 def pause(attempt: int) -> None:
-    """Wait before the next try, longer each time."""
+    """Wait before the next try, twice as long each time."""
     time.sleep(FIRST_PAUSE_SECONDS * 2**attempt)
 
 
@@ -202,7 +202,7 @@ def _folder_by_hand() -> list[str]:
 
 @contextmanager
 def _warnings_into(reasons: list[str]) -> Iterator[None]:
-    """Keep what the finder would print: an index without the file is no news unless all are without it."""
+    """Collect the finder's warnings, to be shown only where no index has the file."""
 
     class Listener(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
@@ -231,7 +231,7 @@ def _open_session(settings: PipSettings) -> PyPIClient:
 
 
 def _unverified_transports(settings: PipSettings) -> dict[str, httpx2.HTTPTransport]:
-    """Unverified connections; the client has its own for trusted hosts, but without proxy and client certificate."""
+    """Unverified connections to trusted hosts; the client's own lack proxy and client certificate."""
     transports = {}
     for host in settings.trusted_hosts:
         proxies = {} if urllib.request.proxy_bypass(host) else urllib.request.getproxies()

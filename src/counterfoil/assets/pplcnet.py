@@ -51,7 +51,7 @@ ProgramValue: TypeAlias = "int | float | str | bool | tuple[int, ...]"
 
 @dataclass(frozen=True)
 class Operation:
-    """One step of the program: variables by the names of their roles, and the attributes that are plain values."""
+    """One step of the program: its variables by role, and the attributes that are plain values."""
 
     kind: str
     inputs: Mapping[str, Sequence[str]]
@@ -81,7 +81,7 @@ def read_program(program: bytes, weights: bytes) -> Program:
 
 
 def _parse(kind: str, encoded: bytes) -> Any:
-    """A message of Paddle's; bytes that are none are refused."""
+    """A Paddle message; raises where the bytes cannot be parsed."""
     try:
         return _messages()[kind].FromString(encoded)
     except DecodeError as error:
@@ -90,7 +90,7 @@ def _parse(kind: str, encoded: bytes) -> Any:
 
 @lru_cache(maxsize=1)
 def _messages() -> dict[str, Any]:
-    """The classes of the messages, by name; proto3, because it also refuses names that are no UTF-8."""
+    """The message classes by name; proto3, because it also refuses names that are not UTF-8."""
     file = FileDescriptorProto(name="paddle.proto", syntax="proto3")
     for message, fields in SCHEMA.items():
         description = file.message_type.add(name=message)
@@ -112,7 +112,7 @@ def _operation(description: Any) -> Operation:
     attributes = {
         attribute.name: _value(attribute, VALUES[attribute.type])
         for attribute in description.attrs
-        if attribute.type in VALUES  # the other kinds are needed by no operation here
+        if attribute.type in VALUES  # no operation here needs the other kinds
     }
     return Operation(description.type, inputs, outputs, attributes)
 
@@ -125,7 +125,7 @@ def _value(attribute: Any, field: str) -> ProgramValue:
 def _read_weights(
     encoded: bytes, names: Sequence[str], shapes: Mapping[str, tuple[int, ...]]
 ) -> dict[str, NDArray[Any]]:
-    """The weights, which lie one after the other in the order of their names."""
+    """The weights, stored one after the other in the order of their names."""
     arrays: dict[str, NDArray[Any]] = {}
     position = 0
     for name in names:
@@ -167,7 +167,7 @@ def convert_pplcnet(program: bytes, weights: bytes) -> bytes:
 
 
 class _Conversion:
-    """The graph in the making, and which of its values stands for which Paddle variable."""
+    """The graph being built, and the value that stands for each Paddle variable."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -206,7 +206,7 @@ class _Conversion:
         return self.program.shapes[name]
 
     def bind(self, operation: Operation, role: str, value: str) -> None:
-        """Let the variable in this role stand for a value of the graph."""
+        """Map the variable in this role to a value of the graph."""
         self._values[self.variable(operation, role)] = value
 
 
@@ -214,7 +214,7 @@ _Converter = Callable[[_Conversion, Operation], None]
 
 
 def _expect(operation: Operation, expected: Mapping[str, object]) -> None:
-    """Refuse an operation that would need another translation than the one written here."""
+    """Refuse an operation whose attributes this converter does not support."""
     for name, value in expected.items():
         if operation.attributes.get(name) != value:
             came = operation.attributes.get(name)
@@ -264,7 +264,7 @@ def _binary(operator: str) -> _Converter:
 
 
 def _aligned(conversion: _Conversion, operation: Operation) -> str:
-    """The second operand; Paddle lays its first axis on `axis` of the first operand, ONNX aligns the last axes."""
+    """The second operand, reshaped: Paddle aligns its first axis with `axis`, ONNX aligns the last axes."""
     axis = _integer(operation, "axis")
     name = conversion.variable(operation, "Y")
     rank, own = len(conversion.shape(operation, "X")), len(conversion.shape(operation, "Y"))
@@ -283,7 +283,7 @@ def _pool(conversion: _Conversion, operation: Operation) -> None:
 
 
 def _dropout(conversion: _Conversion, operation: Operation) -> None:
-    """Paddle's older kind of dropout: nothing is dropped at inference, but the values shrink."""
+    """Paddle's older dropout, which at inference only scales the values down."""
     _expect(operation, {"dropout_implementation": "downgrade_in_infer", "is_test": True})
     kept = conversion.graph.constant("dropout.kept", np.array(1 - _number(operation, "dropout_prob")))
     conversion.bind(operation, "Out", conversion.graph.node("Mul", [conversion.value(operation, "X"), kept]))

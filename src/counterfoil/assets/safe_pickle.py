@@ -1,9 +1,9 @@
-"""Pickles read as data: nothing of the file is executed.
+"""Pickles read as data: no code of the file is executed.
 
 The standard library's unpickler executes what a file asks for, and a restricted one is only as safe as every class
-that it lets through. Here `pickletools.genops` splits the bytes into opcodes, which runs nothing, and the machine
-below knows just the opcodes of torch's weights files. A function or class of the file stays a name (`Reference`)
-and a call of it a record (`Call`); every other opcode, and every name that the reader did not expect, is refused.
+that it allows. Here `pickletools.genops` splits the bytes into opcodes without running them, and the machine
+below supports only the opcodes of torch's weights files. A function or class stays a name (`Reference`)
+and a call of it a record (`Call`); every other opcode and every unexpected name is refused.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from counterfoil.errors import UserError
 
 @dataclass(frozen=True)
 class Reference:
-    """The name of a class or function, "module name", that nothing resolves."""
+    """The name of a class or function, "module name"; it is never imported."""
 
     name: str
 
 
 @dataclass
 class Call:
-    """The record of a call that did not happen, with the entries meant for its result."""
+    """The record of a call that is not executed, with the entries meant for its result."""
 
     function: str
     arguments: tuple[Any, ...]
@@ -35,7 +35,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Persistent:
-    """The identity of an object that the file keeps elsewhere."""
+    """The id of an object that is stored elsewhere in the file."""
 
     identity: Any
 
@@ -61,7 +61,7 @@ class _PickleMachine:
         self._memo: dict[int, Any] = {}
 
     def step(self, name: str, argument: Any) -> None:
-        """Follow one opcode."""
+        """Execute one opcode."""
         match name:
             case "PROTO" | "STOP":
                 pass
@@ -77,7 +77,7 @@ class _PickleMachine:
                 self._extend(self._pop_last(1))
             case "APPENDS":
                 self._extend(self._pop_to_mark())
-            case "BUILD":  # the state of an object, which no weight depends on
+            case "BUILD":  # the state of an object; no weight depends on it
                 self.pop(object)
             case _:
                 self._stack.append(self._value(name, argument))
@@ -113,7 +113,7 @@ class _PickleMachine:
         raise UserError(f"expected a weights file, got a pickle with the opcode {name}, which no weights file needs")
 
     def pop(self, kind: type) -> Any:
-        """Take the top of the stack, which must be of this kind."""
+        """Take the top of the stack; raises where it is of another type."""
         return _checked(self._stack.pop(), kind)
 
     def _pop_last(self, count: int) -> list[Any]:
@@ -129,11 +129,11 @@ class _PickleMachine:
         _checked(self._stack[-1], list).extend(items)
 
     def _fill(self, flat: list[Any]) -> None:
-        """Put keys and values, one after the other, into the mapping on top of the stack."""
+        """Add alternating keys and values to the mapping on top of the stack."""
         target = self._stack[-1]
         entries = target.items if isinstance(target, Call) else _checked(target, dict)
         for key, value in zip(flat[::2], flat[1::2], strict=True):
-            entries[_checked(key, str)] = value  # strings only: the hash of nested tuples can take for ever
+            entries[_checked(key, str)] = value  # strings only: hashing nested tuples can take exponential time
 
     def _reference(self, argument: str) -> Reference:
         if argument not in self._allowed:

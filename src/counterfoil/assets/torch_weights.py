@@ -19,13 +19,13 @@ DICTIONARY = "collections OrderedDict"
 TENSOR = "torch._utils _rebuild_tensor_v2"
 STORAGE_TYPES = {"torch FloatStorage": "<f4", "torch LongStorage": "<i8"}
 MAX_AXES = 8
-MAX_NUMBER = 1 << 40  # larger sizes or strides, in elements, are no network's
+MAX_NUMBER = 1 << 40  # no network has larger sizes or strides, in elements
 ALLOWED = frozenset({DICTIONARY, TENSOR, *STORAGE_TYPES})
 
 
 @dataclass(frozen=True)
 class _Tensor:
-    """Where the elements of one tensor lie in which storage."""
+    """The storage of one tensor, and where its elements lie in it."""
 
     key: str
     element_type: str
@@ -36,7 +36,7 @@ class _Tensor:
 
 def read_torch_stream(content: bytes) -> dict[str, NDArray[Any]]:
     """The arrays of a state dictionary by name."""
-    stream = io.BytesIO(content)  # not a file: there a hostile size would reserve that much memory before it fails
+    stream = io.BytesIO(content)  # not a file: reading one would reserve memory for a forged size before it fails
     _check_head(stream)
     state = read_pickle(stream, ALLOWED)
     if not isinstance(state, Call) or state.function != DICTIONARY:
@@ -78,7 +78,7 @@ def _tensor(name: str, value: object) -> _Tensor:
 
 def _storages(stream: io.BytesIO, element_types: dict[str, str]) -> dict[str, NDArray[Any]]:
     keys = read_pickle(stream, ())
-    # No str() of what is not a string: the text of nested shared lists can take for ever.
+    # No str() of anything but strings: it can take exponential time on nested shared lists.
     if not isinstance(keys, list) or sorted(key for key in keys if isinstance(key, str)) != sorted(element_types):
         raise UserError("expected one storage for each tensor of the torch stream, got another list")
     storages = {key: _storage(stream, element_types[key]) for key in keys if isinstance(key, str)}
@@ -100,7 +100,7 @@ def _exactly(stream: io.BytesIO, size: int) -> bytes:
 
 
 def _array(name: str, tensor: _Tensor, storages: dict[str, NDArray[Any]]) -> NDArray[Any]:
-    """A copy of the tensor's elements; both checks come first, since strides can point anywhere."""
+    """A copy of the tensor's elements, bounds checked first, since strides can point anywhere."""
     storage = storages[tensor.key]
     steps = zip(tensor.shape, tensor.strides, strict=True)
     last = tensor.offset + sum((size - 1) * stride for size, stride in steps)

@@ -1,1 +1,1 @@
-"""Models: loaded by address, asked in batches, answers as predictions."""
+"""Models, loaded by address and run in batches, and their predictions."""

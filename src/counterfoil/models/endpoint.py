@@ -1,4 +1,4 @@
-"""An OpenAI-compatible HTTP endpoint: its settings from the environment, one request, and what its answer means."""
+"""An OpenAI-compatible HTTP endpoint: its settings from the environment, one request, and its parsed response."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from counterfoil.errors import UserError
 
 
 def describe_validation_error(error: ValidationError) -> str:
-    """The first thing that is wrong, by its key and value."""
+    """The first error, with its key and value."""
     fault = error.errors()[0]
     return f"'{fault['loc'][0]}': {fault['msg'].lower()}, got '{fault['input']}'"
 
@@ -36,7 +36,7 @@ _PATH = "/chat/completions"
 
 
 class Limits(BaseModel):
-    """How many requests are sent at once, how long they may take and what they cost; no answer depends on it."""
+    """Concurrency, time limits and prices of requests; they do not affect the answers."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
@@ -44,32 +44,32 @@ class Limits(BaseModel):
     timeout_seconds: float = Field(default=120, gt=0)  # of one request, from its start to the last byte of its answer
     attempts: int = Field(default=6, ge=1, le=20)  # requests per question
     first_wait_seconds: float = Field(default=1, gt=0)  # doubled before every further attempt
-    patience_seconds: float = Field(default=300, ge=0)  # waiting per question, over all its attempts
+    patience_seconds: float = Field(default=300, ge=0)  # total wait per question, over all attempts
     input_price: float | None = Field(default=None, ge=0)  # per million tokens
     output_price: float | None = Field(default=None, ge=0)
 
 
 @dataclass(frozen=True)
 class EndpointSettings:
-    """The endpoint's address and key, which no message, table or log may hold."""
+    """The endpoint's address and key; neither may appear in a message, table or log."""
 
     url: httpx2.URL = field(repr=False)
     key: str = field(repr=False)
-    key_name: str  # the variable the key is looked for in
+    key_name: str  # the environment variable of the key
     limits: Limits
 
     def without_key(self, text: str) -> str:
-        """A server's words, without the key that it may have repeated."""
+        """A server's text with the key removed."""
         return text.replace(self.key, "...") if self.key else text
 
     def without_secrets(self, text: str) -> str:
-        """A server's reason in one line, without key and host."""
+        """A server's error text in one line, with key and host removed."""
         hidden = self.without_key(text).replace(str(self.url), "...").replace(self.url.host, "...")
         return " ".join(hidden.split())[:300]
 
 
 def read_endpoint_settings(environment: Mapping[str, str] = os.environ) -> EndpointSettings:
-    """Read and check; the key of one service is never sent to the address of another."""
+    """Read and check the settings; one service's key is never sent to another's address. Raises `UserError`."""
     url_name = next((name for name in _URLS if environment.get(name, "").strip()), None)
     if url_name is None:
         raise UserError(
@@ -85,7 +85,7 @@ def read_endpoint_settings(environment: Mapping[str, str] = os.environ) -> Endpo
 
 
 def _checked_url(text: str, name: str) -> httpx2.URL:
-    # Nothing of the text is repeated: it may hold a password.
+    # The text is not repeated, since it may hold a password.
     try:
         url = httpx2.URL(text)
     except httpx2.InvalidURL:
@@ -122,7 +122,7 @@ class ChatCompletion(NamedTuple):
 
 
 def parse_body(content: bytes) -> Any:
-    """The body as JSON, None where it is cut off or something else."""
+    """The body as JSON; None where it cannot be parsed."""
     try:
         return json.loads(content)
     except ValueError:
@@ -130,7 +130,7 @@ def parse_body(content: bytes) -> Any:
 
 
 def parse_reply(body: Any) -> ChatCompletion | None:
-    """The chat completion, None where there is none."""
+    """The chat completion; None where there is none."""
     try:
         choice = body["choices"][0]
         message = choice["message"]
@@ -147,7 +147,7 @@ def parse_reply(body: Any) -> ChatCompletion | None:
 
 
 def parse_error(body: Any) -> Mapping[str, Any]:
-    """The error that a body reports, empty where it reports none."""
+    """The error that a body reports; empty where it reports none."""
     error = body.get("error") if isinstance(body, dict) else None
     if isinstance(error, dict):
         return error
@@ -155,7 +155,7 @@ def parse_error(body: Any) -> Mapping[str, Any]:
 
 
 def parse_status(fault: Mapping[str, Any]) -> int:
-    """The status of a failure that some gateways wrap in status 200."""
+    """The status of an error that some gateways wrap in status 200."""
     code = str(fault.get("code", ""))
     return int(code) if code.isdecimal() and 300 <= int(code) < 600 else 500
 
@@ -168,7 +168,7 @@ def is_content_filter(fault: Mapping[str, Any]) -> bool:
 
 
 def _join_text(content: Any) -> str:
-    """Content is a text, or a list of parts some of which hold text."""
+    """The text of a message's content, which is a text or a list of parts."""
     if isinstance(content, str):
         return content
     return " ".join(str(part.get("text", "")) for part in content)
@@ -184,7 +184,7 @@ _REFUSED_STATUSES = {401, 402, 403, 404, 405, 407}
 
 
 class Transient(Exception):
-    """A failure that another attempt may cure."""
+    """A failure after which another attempt may succeed."""
 
     def __init__(self, reason: str, wait_seconds: float | None = None, *, reached: bool = True) -> None:
         super().__init__(reason)
@@ -193,7 +193,7 @@ class Transient(Exception):
 
 
 class Rejected(Exception):
-    """The endpoint will not answer this one request, however often it is asked."""
+    """The endpoint refuses this request; another attempt would not help."""
 
 
 class Filtered(Exception):
@@ -215,7 +215,7 @@ class Endpoint:
 
     def ask(self, body: Mapping[str, Any]) -> ChatCompletion:
         """Send a request; raises `Transient`, `Rejected`, `Filtered`, or `UserError` where all requests must fail."""
-        # Causes are cut off: a traceback through the HTTP client could show the address.
+        # Raised without causes: a traceback through the HTTP client could show the address.
         try:
             response, content = self._exchange(body)
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as problem:
@@ -228,7 +228,7 @@ class Endpoint:
 
     def _exchange(self, body: Mapping[str, Any]) -> tuple[httpx2.Response, bytes]:
         """The response and its whole body, within the time limit."""
-        # The client's own time-out begins anew with every byte, so an answer that dribbles is stopped here.
+        # The client's own time-out restarts with every byte, so a slow response is stopped here.
         deadline = time.monotonic() + self._settings.limits.timeout_seconds
         content = b""
         with self._client.stream("POST", self._settings.url, json=body) as response:
@@ -265,7 +265,7 @@ class Endpoint:
         return Rejected(f"status {status} {message}".strip())
 
     def _refused_error(self, status: int, addition: str) -> UserError:
-        # The server's words are left out: some repeat a part of the key.
+        # The server's text is left out: some repeat a part of the key.
         return UserError(
             f"expected the endpoint to take requests, but it answered {status}"
             f" {httpx2.codes.get_reason_phrase(status)}{addition}; check the URL, the key in"
@@ -295,7 +295,7 @@ def _seconds_until(date: str) -> float:
 
 
 def encode_data_url(image: NDArray[np.uint8], form: Literal["jpeg", "png"], longest_side: int) -> str:
-    """The picture, shrunk where its longer side exceeds the bound: raw pixels bound the bytes of either form."""
+    """The picture as a data URL, reduced where its longer side exceeds the bound."""
     picture = Image.fromarray(image)
     scale = longest_side / max(picture.size)
     if scale < 1:
@@ -303,7 +303,7 @@ def encode_data_url(image: NDArray[np.uint8], form: Literal["jpeg", "png"], long
         picture = picture.resize(size, Image.Resampling.LANCZOS)
     buffer = io.BytesIO()
     if form == "jpeg":
-        picture.save(buffer, "JPEG", quality=95, subsampling=0)  # full colour: edits of colour must arrive
+        picture.save(buffer, "JPEG", quality=95, subsampling=0)  # full chroma, so that colour edits are kept
     else:
         picture.save(buffer, "PNG")
     return f"data:image/{form};base64,{base64.b64encode(buffer.getvalue()).decode('ascii')}"

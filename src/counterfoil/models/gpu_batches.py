@@ -1,7 +1,7 @@
 """Batches on a GPU: copied through pinned memory, computed as a recorded CUDA graph.
 
-Each batch is one replay of a recorded graph. Launching the hundreds of kernels of a network one by one would need
-Python's lock as often, and the threads that decode and edit pictures hold it most of the time.
+Each batch is one replay of a recorded graph. Launching the hundreds of kernels of a network one by one would take
+the GIL each time, and the threads that decode and edit pictures hold it most of the time.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _WARM_UP_RUNS = 3  # libraries choose and load their kernels on the first runs, 
 
 
 def record_cuda_graph(torch: Any, compute: Compute, example: Any, size: int) -> Recording:
-    """The computation for batches of up to `size`; as it is where it cannot be recorded."""
+    """The computation recorded for batches of up to `size`; the computation itself where recording fails."""
     padded = torch.zeros((size, *example.shape[1:]), dtype=example.dtype, device=example.device)
     for _ in range(_WARM_UP_RUNS):
         compute(padded)
@@ -50,7 +50,7 @@ def record_cuda_graph(torch: Any, compute: Compute, example: Any, size: int) -> 
         return compute
 
     def replay(batch: Any) -> Any:
-        padded[: len(batch)].copy_(batch)  # rows behind are those of an earlier batch; their answers are not read
+        padded[: len(batch)].copy_(batch)  # later rows are those of an earlier batch; their scores are not read
         graph.replay()
         return answer[: len(batch)]
 
@@ -66,7 +66,7 @@ Answers = Callable[[], NDArray[np.float32]]
 
 @dataclass(frozen=True)
 class DeviceBatches:
-    """Starts batches of prepared pictures on a device; the answer is a function that waits for the scores."""
+    """Starts batches of prepared pictures on a device; a call returns a function that waits for the scores."""
 
     network: TorchNetwork
     device: str
@@ -75,11 +75,11 @@ class DeviceBatches:
 
     @property
     def sends_levels(self) -> bool:
-        """Whether pictures travel as bytes and are normalised on the device: a quarter of the copying."""
+        """Whether pictures are copied as bytes, a quarter of the size, and normalised on the device."""
         return self.network.preparation.transform is None
 
     def ready(self, images: Sequence[NDArray[np.uint8]]) -> Block:
-        """Pictures as they travel: (n, height, width, 3) bytes, or (n, 3, height, width) floats."""
+        """Pictures as they are copied: (n, height, width, 3) bytes, or (n, 3, height, width) floats."""
         preparation = self.network.preparation
         if self.sends_levels:
             return preparation.levels(images)
@@ -92,7 +92,7 @@ class DeviceBatches:
     @cached_property
     def _module(self) -> Any:
         torch = self._torch
-        if self.device != "cpu" and self.precision == "f32":  # full precision is what the word says, not TF32
+        if self.device != "cpu" and self.precision == "f32":  # full precision means no TF32
             torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
         module = copy.deepcopy(self.network.module).eval()
         return module.to(self.device, self._dtype, memory_format=torch.channels_last)
@@ -121,14 +121,14 @@ class DeviceBatches:
         return itertools.cycle([_Buffer(self._torch) for _ in range(_BUFFERS)])
 
     def __call__(self, blocks: Sequence[Block]) -> Answers:
-        """Begin a batch; raise `TooLarge` where the device has no room for it."""
+        """Start a batch; raises `TooLarge` where it does not fit into the device's memory."""
         torch = self._torch
         try:
             with torch.inference_mode():
                 return self._on_cpu(blocks) if self.device == "cpu" else self._on_gpu(blocks)
         except torch.OutOfMemoryError as error:
             fault = " ".join(str(error).split())[:160]
-        # Outside the handler, since the error's traceback holds the memory of the batch that failed.
+        # Outside the handler: the error's traceback keeps the failed batch in memory.
         gc.collect()
         if self.device != "cpu":
             torch.cuda.empty_cache()
@@ -146,7 +146,7 @@ class DeviceBatches:
             batch = host.to(self.device, non_blocking=True)
         computing.wait_stream(copying)
         with cuda.stream(computing):
-            batch.record_stream(computing)  # else its memory could be given away while this stream reads it
+            batch.record_stream(computing)  # else its memory could be reused while this stream reads it
             scores = self._recording(batch)(batch).to("cpu", non_blocking=True)
             done = cuda.Event()
             done.record()
@@ -195,7 +195,7 @@ class _Buffer:
 
 
 def find_batch_size(batches: DeviceBatches) -> int:
-    """Doubled as long as that is faster and there is room."""
+    """The best batch size: doubled as long as that is faster and fits into memory."""
     height, width = batches.network.preparation.preprocessing.size
     grey = batches.ready([np.full((height, width, 3), 127, np.uint8)])
     best, rate, size = 1, 0.0, _SMALLEST_BATCH
@@ -211,7 +211,7 @@ def find_batch_size(batches: DeviceBatches) -> int:
 
 
 def _measure_rate(batches: DeviceBatches, block: Block) -> float:
-    """Pictures a second with a batch copied while one computes, once the device is warm."""
+    """Pictures per second on a warm device, with one batch copied while another computes."""
     batches([block])()
     rounds = max(6, _LARGEST_BATCH // len(block))
     start = time.perf_counter()

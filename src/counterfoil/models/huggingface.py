@@ -39,7 +39,7 @@ class Repository:
 
 
 def parse_repository(request: Request) -> Repository:
-    """The repository that an address means."""
+    """The repository at an address."""
     place, _, revision = request.place.partition("@")
     if Path(place).expanduser().is_dir():
         return Repository(str(Path(place).expanduser()), None)
@@ -77,7 +77,7 @@ def _read_labels(config: Any, request: Request) -> tuple[str, ...]:
 
 
 def wrap_logits(model: Any) -> Any:
-    """A model of transformers as a module from pictures to logits."""
+    """A transformers model as a module from pictures to logits."""
     torch = import_extra("torch", "torch")
 
     class Logits(torch.nn.Module):  # type: ignore[misc, name-defined]  # torch is there only once it was asked for
@@ -107,14 +107,14 @@ class ProcessorTransform:
 
 
 def verify_processor(processor: Any, transformers: Any) -> Preparation:
-    """What an image processor does, by us where that is equal."""
+    """The preparation of an image processor, by our own code where that gives equal pictures."""
     return verify_preparation(
         ProcessorTransform(processor), _read_preprocessing(processor), f"transformers {transformers.__version__}"
     )
 
 
 def _read_preprocessing(processor: Any) -> Preprocessing:
-    """What the processor's configuration says; where this misreads it, the comparison with the processor shows it."""
+    """The preprocessing in the processor's configuration; it is then compared with the processor itself."""
     size, crop = (dict(getattr(processor, name, None) or {}) for name in ("size", "crop_size"))
     shorter = size.get("shortest_edge") or 0
     fraction = getattr(processor, "crop_pct", None)

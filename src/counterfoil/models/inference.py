@@ -21,7 +21,7 @@ from counterfoil.types import Model, Prediction, Variant
 
 
 def check_coverage(model: Model, labels: Sequence[str]) -> None:
-    """A model that has no column for a label cannot be scored on it."""
+    """Raises `UserError` where a model has no column for a label."""
     missing = sorted(set(labels) - set(model.labels))
     if missing:
         raise UserError(
@@ -31,7 +31,7 @@ def check_coverage(model: Model, labels: Sequence[str]) -> None:
 
 
 def bind_labels(model: Model, labels: Sequence[str]) -> Model:
-    """The model for photos of these labels, checked to know them all."""
+    """The model for photos of these labels; raises `UserError` where it lacks one."""
     check_coverage(model, labels)
     return model.among(labels)
 
@@ -58,7 +58,7 @@ def _predict_in_order(
 
 
 def should_retry(model: Model, earlier: Sequence[Prediction]) -> bool:
-    """Whether a rerun could do better: an endpoint's errors come from the network, a classifier's would come again."""
+    """Whether asking again may help: an endpoint's errors come from the network, a classifier's would recur."""
     return model.retryable and any(prediction.outcome == "error" for prediction in earlier)
 
 
@@ -68,7 +68,7 @@ def predict_again(
     earlier: Sequence[Prediction],
     image_of: Callable[[Variant], NDArray[np.uint8]],
 ) -> list[Prediction]:
-    """The earlier answers, those that ended in an error asked once more; only their pictures are made again."""
+    """The earlier answers, with those that ended in an error asked again; only their pictures are rendered again."""
     failed = [variant for variant, described in zip(variants, earlier, strict=True) if described.outcome == "error"]
     fresh = _predict_in_order(model, failed, [image_of(variant) for variant in failed])
     fresh_by_id = {prediction.variant_id: prediction for prediction in fresh}
@@ -82,8 +82,8 @@ Scoring: TypeAlias = Literal["all", "subset"]
 class ScoredClassifier(ModelWrapper):
     """A classifier whose columns are the classes of a benchmark.
 
-    Of a class with several ids the best carries the class's name, as the arg-max over single ids has it; its other
-    ids keep columns of their own, named after it, so that the row remains one distribution.
+    For a class with several ids, the best id takes the class's name, as in an arg-max over single ids; the other
+    ids keep columns of their own, named after it, so that the row still sums to 1.
     """
 
     model: Model
@@ -128,7 +128,7 @@ class ScoredClassifier(ModelWrapper):
             part = scores[:, start : start + len(columns)]
             part[:] = -np.sort(-part, axis=1)
             start += len(columns)
-        with np.errstate(invalid="ignore"):  # no probability on any class is no answer: NaN, counted as an error
+        with np.errstate(invalid="ignore"):  # no probability on any class: NaN, counted as an error
             return np.asarray(scores / scores.sum(axis=1, keepdims=True), np.float32)
 
 
@@ -148,7 +148,7 @@ def regroup_columns(model: Model, space: LabelSpace, labels: Sequence[str], scor
 
 
 def _columns(model: Model, space: LabelSpace, column_of: dict[str, int], label: str) -> tuple[int, ...]:
-    """The columns that count as a class: those of its ids, else the one of its name, as a zero-shot model has it."""
+    """The columns that count as a class: those of its ids, else (zero-shot models) the one of its name."""
     ids = space.ids_of(label) or (label,)
     missing = [name for name in ids if name not in column_of]
     if not missing:

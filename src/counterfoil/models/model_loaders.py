@@ -63,7 +63,7 @@ class PythonClassifier(ModelBase):
 
 
 def _check_probabilities(name: str, scores: NDArray[np.float32]) -> None:
-    """Logits would be ranked rightly and scored wrongly; a row that is not finite is an error row of its own."""
+    """Raises `UserError` for scores that are not probabilities; rows that are not finite are not checked."""
     rows = scores[np.isfinite(scores).all(axis=1)]
     if (rows < -1e-4).any() or (np.abs(rows.sum(axis=1) - 1) > 1e-2).any():
         raise UserError(
@@ -78,14 +78,14 @@ def load_python(address: str, place: str) -> Model:
 
 
 def load_plugin(address: str, plugin: Plugin, request: object) -> Model:
-    """What another package's loader makes of the request."""
+    """The model that another package's loader gives for the request."""
     with reporting_errors(f"expected '{address}' to load, but it fails"):
         model = plugin.load(request)
     return _as_model(address, model, plugin.module)
 
 
 def _check_model(address: str, model: Any) -> Model:
-    """A model that has what its author has to write; its name tells its table from others."""
+    """The model; raises `UserError` where a required attribute is missing or its name is not the address."""
     missing = [name for name in ("name", "preprocessing", "digest") if not hasattr(model, name)]
     if missing:
         raise UserError(f"expected {address} to return a model with `{missing[0]}`, {type(model).__name__} has none")
@@ -96,7 +96,7 @@ def _check_model(address: str, model: Any) -> Model:
 
 
 def _as_model(address: str, model: Any, module: ModuleType) -> Model:
-    """A model as it is; a callable with labels as a model."""
+    """A model unchanged; a callable with labels wrapped as a model."""
     labels = tuple(str(label) for label in read_optional(model, "labels", ()))
     if not callable(model) or not labels:
         raise UserError(f"expected {address} to return a callable with `labels`, got {type(model).__name__}")
@@ -197,7 +197,7 @@ def load_model(address: str, describe: str | None = None, options: ModelOptions 
 
 
 def _check_distinct_labels(model: Model) -> Model:
-    """Refuse two columns of one name: which of them is right would be chance."""
+    """Refuse two columns of one name, since the right one would not be known."""
     twice = [label for label, count in Counter(model.labels).items() if count > 1]
     if twice:
         raise UserError(
@@ -207,7 +207,7 @@ def _check_distinct_labels(model: Model) -> Model:
 
 
 def _suggest_address(address: str) -> str:
-    """The exact string that was probably meant."""
+    """The address that was probably meant."""
     kind, colon, place = address.partition(":")
     suffix = Path(address).suffix.lower()
     close_kind = difflib.get_close_matches(kind.lower(), ADDRESSES, n=1, cutoff=0.6)
@@ -228,7 +228,7 @@ def _suggest_address(address: str) -> str:
 
 
 def _suggest_weights(name: str) -> str:
-    """A network's bare name stands for many sets of weights, so that both libraries want to hear which."""
+    """Addresses for a network's bare name: timm and torchvision need to know which weights."""
     return (
         f"'timm:{name}.TAG' or 'torchvision:{name}@WEIGHTS' (in full: 'timm:resnet50.a1_in1k',"
         " 'torchvision:resnet50@IMAGENET1K_V1')"

@@ -24,13 +24,13 @@ DEFAULT_TEMPLATES = ("A photo of a {c}",)
 class ModelOptions:
     """Everything about loading that a user may choose."""
 
-    describe: str | None = None  # labels and preprocessing of a file that does not say them: JSON, or a JSON file
+    describe: str | None = None  # labels and preprocessing of a file that lacks them: JSON, or a JSON file
     device: str = "auto"  # auto takes a GPU where torch sees one
     precision: Precision = "f32"
     runtime: Runtime = "own"  # onnx exports a torch model once, checks it against the original, and keeps it
     batch_size: int | None = None  # pictures per batch on a GPU; None measures which is best
     classes: LabelSpace | None = None  # what a zero-shot model chooses from; ImageNet-1k where none is given
-    templates: tuple[str, ...] = DEFAULT_TEMPLATES  # what a zero-shot model is told, {c} standing for the class
+    templates: tuple[str, ...] = DEFAULT_TEMPLATES  # prompts of a zero-shot model; {c} is the class
 
     def __post_init__(self) -> None:
         for template in self.templates:
@@ -44,7 +44,7 @@ class ModelOptions:
 
 @dataclass(frozen=True)
 class Request:
-    """An address, the part of it behind the kind, and how to load it."""
+    """An address, the part after its scheme, and how to load it."""
 
     address: str
     place: str
@@ -57,12 +57,12 @@ def format_class_name(name: str) -> str:
 
 
 def fill_templates(space: LabelSpace, templates: Sequence[str]) -> list[list[str]]:
-    """Of each class, in the order of the labels, every template filled in."""
+    """Every template filled in for each class, in the order of the labels."""
     return [[template.replace("{c}", format_class_name(name)) for template in templates] for name in space.names]
 
 
 def read_templates(text: str) -> tuple[str, ...]:
-    """A template such as "a sketch of a {c}", or a text file with one a line."""
+    """A template such as "a sketch of a {c}", or the lines of a text file."""
     if "{c}" in text:
         return (text,)
     if not Path(text).is_file():
@@ -75,7 +75,7 @@ class Description(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    labels: str | tuple[str, ...]  # "imagenet1k", a text file with one label a line, or the labels themselves
+    labels: str | tuple[str, ...]  # "imagenet1k", a text file with one label per line, or the labels themselves
     size: tuple[int, int] = (224, 224)
     resize: int | None = 256
     interpolation: Literal["bilinear", "bicubic", "lanczos"] = "bilinear"
@@ -87,7 +87,7 @@ class Description(BaseModel):
 
     @property
     def preprocessing(self) -> Preprocessing:
-        """The part that says what happens to a picture."""
+        """The preprocessing in the description."""
         if self.resize is not None and self.resize < max(self.size):
             raise UserError(f"expected resize of at least the crop {max(self.size)}, got {self.resize}")
         return Preprocessing(**self.model_dump(exclude={"labels", "scores"}))
@@ -117,7 +117,7 @@ def read_description(network: Path, flags: str | None) -> Description:
 
 
 def override_preprocessing(description: Description, known: Preprocessing) -> Preprocessing:
-    """What is known of the preprocessing, with those keys replaced that the description gives."""
+    """The known preprocessing, with the keys that the description gives replaced."""
     given = description.model_fields_set - {"labels", "scores"}
     return replace(known, **{name: getattr(description, name) for name in given})
 

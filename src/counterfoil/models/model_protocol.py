@@ -22,7 +22,7 @@ class ModelBase:
 
     @cached_property
     def details(self) -> tuple[object, ...]:
-        """Nothing besides weights, preprocessing and labels."""
+        """Empty: only weights, preprocessing and labels matter."""
         return (None, None)
 
     @cached_property
@@ -32,17 +32,17 @@ class ModelBase:
 
     @cached_property
     def device(self) -> str:
-        """The CPU."""
+        """"cpu"."""
         return "cpu"
 
     @cached_property
     def parameters(self) -> int | None:
-        """Not known."""
+        """None: not known."""
         return None
 
     @cached_property
     def prepared_by(self) -> str:
-        """Not known."""
+        """Empty: not known."""
         return ""
 
     @cached_property
@@ -52,22 +52,22 @@ class ModelBase:
 
     @cached_property
     def note(self) -> str:
-        """Nothing."""
+        """Empty."""
         return ""
 
     @cached_property
     def usage(self) -> Usage | None:
-        """There is no endpoint."""
+        """None: there is no endpoint."""
         return None
 
     @cached_property
     def retryable(self) -> bool:
-        """A network's errors would come again."""
+        """False: a network's errors would recur."""
         return False
 
     @cached_property
     def gives_scores(self) -> bool:
-        """One probability per label."""
+        """True: one probability per label."""
         return True
 
     def predict(self: Model, variants: Sequence[Variant], images: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
@@ -85,7 +85,7 @@ class ModelBase:
 
 
 class ModelWrapper(ModelBase):
-    """A model made of another, `model`, which answers whatever a subclass does not."""
+    """A model around another, `model`, whose attributes it has unless a subclass overrides them."""
 
     model: Model
 
@@ -110,7 +110,7 @@ class ModelWrapper(ModelBase):
 
 
 def identity_hash(model: Model, details: list[object]) -> str:
-    """Hash of all that makes a model's answers: weights, preprocessing, labels, which columns compete, runtime."""
+    """Hash of all that a model's answers depend on: weights, preprocessing, labels, which columns compete, runtime."""
     about = (model.name, model.digest, repr(model.preprocessing), tuple(model.labels), repr(details))
     return hashlib.sha256(repr(about).encode()).hexdigest()
 

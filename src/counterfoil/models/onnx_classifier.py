@@ -1,7 +1,6 @@
 """ONNX networks as classifiers, in ONNX Runtime or OpenVINO; reduced precision is compared with full precision.
 
-The engine's threads call one session at the same time, so every core works on its own pictures: faster than
-many threads on one picture.
+The engine's threads share one session, each core with its own pictures: faster than many threads on one picture.
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ from counterfoil.plugins import import_extra
 from counterfoil.store.files import hash_file
 from counterfoil.types import Model, Preprocessing
 
-COMPARED = 256  # pictures asked twice; enough to see a percent of changed answers
+COMPARED = 256  # pictures that are run twice; enough to see one percent of changed answers
 
 
 @dataclass(frozen=True)
 class ComparedClassifier(ModelWrapper):
-    """Answers in reduced precision and counts how many top-1 answers that changed."""
+    """Runs in reduced precision and counts how many top-1 answers differ from full precision."""
 
     model: Model  # in reduced precision
     exact: Model
@@ -44,16 +43,16 @@ class ComparedClassifier(ModelWrapper):
     _counted: Any = field(default_factory=partial(multiprocessing.Array, "q", 2), repr=False, compare=False)
 
     details = ModelBase.details
-    identity = ModelBase.identity  # of the name, which says the precision
+    identity = ModelBase.identity  # end of the name: the precision
 
     @property
     def name(self) -> str:
-        """The address, and the precision it runs in."""
+        """The address and the precision."""
         return f"{self.model.name} ({self.precision})"
 
     @property
     def note(self) -> str:
-        """How far the reduced precision can be trusted."""
+        """How many top-1 answers the reduced precision changed."""
         compared, changed = self._counted
         return f"{self.precision} changed {changed} of {compared} top-1 answers against f32"
 
@@ -95,7 +94,7 @@ def open_openvino(path: Path, precision: Precision) -> Callable[[NDArray[np.floa
 
 
 def _check_precision(capabilities: list[str], precision: Precision) -> None:
-    """OpenVINO would fall back to f32 in silence."""
+    """Refuse a precision that the device lacks; OpenVINO would fall back to f32 without notice."""
     if precision == "f32" or precision.upper() in capabilities:
         return
     if precision == "fp16":
@@ -130,7 +129,7 @@ def softmax(scores: NDArray[np.float32]) -> NDArray[np.float32]:
 
 @dataclass(frozen=True)
 class OnnxRun:
-    """Where and how an ONNX network runs."""
+    """The runtime, device and precision of an ONNX network."""
 
     runtime: Runtime = "onnx"
     precision: Precision = "f32"
@@ -181,7 +180,7 @@ class OnnxClassifier(ModelBase):
 
     @cached_property
     def _probe(self) -> NDArray[np.float32]:
-        """What the network answers to a grey picture: shows its width and whether it gives probabilities."""
+        """The network's output for a grey picture: shows the number of columns and whether they are probabilities."""
         height, width = self.preprocessing.size
         grey = np.full((height, width, 3), 127, np.uint8)
         try:
@@ -193,7 +192,7 @@ class OnnxClassifier(ModelBase):
 
     @property
     def details(self) -> tuple[object, ...]:
-        """Whether the file gives probabilities, and where and how it runs."""
+        """Whether the file gives probabilities, and how it is run."""
         return (self.scores, self.how)
 
     @cached_property
@@ -216,7 +215,7 @@ class OnnxClassifier(ModelBase):
         return self.original.preparation.picture(image) if self.original else prepare_input(image, self.preprocessing)
 
     def _run(self, images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
-        # One picture at a time: as fast on a CPU as a batch, and the answers cannot depend on the batch.
+        # One picture at a time: on a CPU as fast as a batch, and answers cannot depend on the batch.
         answers = [self._network(self._picture(image)[None]).reshape(1, -1) for image in images]
         return np.concatenate(answers).astype(np.float32, copy=False)
 

@@ -28,7 +28,7 @@ _PHOTOS = "photos-foolbox"
 
 
 def export_classifier(request: Request, network: TorchNetwork) -> Model:
-    """The network out of its ONNX form, in ONNX Runtime or OpenVINO."""
+    """The network exported to ONNX, in ONNX Runtime or OpenVINO."""
     path = export_to_onnx(request.address, network)
     options = request.options
     exact = _classifier(request.address, path, network, OnnxRun(options.runtime))
@@ -52,7 +52,7 @@ def _classifier(name: str, path: Path, network: TorchNetwork, how: OnnxRun) -> O
 
 
 def export_to_onnx(address: str, network: TorchNetwork) -> Path:
-    """The ONNX file of these weights; a file that differs from the original is never given out."""
+    """The ONNX file of these weights; raises `UserError` where its outputs differ from the original's."""
     torch = import_extra("torch", "torch")
     about = f"{network.digest} {network.module!r} {network.preparation.preprocessing.size} {torch.__version__}"
     path = cache_folder() / "exported" / f"{hashlib.sha256(about.encode()).hexdigest()[:32]}.onnx"
@@ -73,7 +73,7 @@ def _export_file(torch: Any, network: TorchNetwork, path: Path) -> Path:
     height, width = network.preparation.preprocessing.size
     grey = torch.zeros(1, 3, height, width)
     with warnings.catch_warnings(), torch.inference_mode():
-        warnings.simplefilter("ignore")  # the exporter speaks of its own internals
+        warnings.simplefilter("ignore")  # the exporter warns about its own internals
         torch.onnx.export(network.module, (grey,), str(fresh), dynamo=True, external_data=False, verbose=False)
     return fresh
 
@@ -100,7 +100,7 @@ def _compare_with_original(address: str, path: Path, network: TorchNetwork) -> f
 
 
 def _read_photos() -> Sequence[NDArray[np.uint8]]:
-    """Real photos: what an export gets wrong shows on them, not on noise."""
+    """Real photos, on which errors of an export show; on noise they do not."""
     photos = []
     for path in sorted(fetch_asset(_PHOTOS).glob("*.jpg")):
         with Image.open(path) as photo:

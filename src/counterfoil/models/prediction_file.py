@@ -37,7 +37,7 @@ Ranking = list[tuple[str, float]]  # class and probability, best first
 
 @dataclass(frozen=True)
 class SavedPredictions(ModelBase):
-    """The answers of a model that is not here."""
+    """Saved answers of a model that is not loaded."""
 
     name: str
     labels: tuple[str, ...]
@@ -46,12 +46,12 @@ class SavedPredictions(ModelBase):
     preprocessing: Preprocessing | None = None
 
     def __call__(self, images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
-        """There is no model to ask about new pictures."""
+        """Raises `UserError`: there is no model to run on new pictures."""
         raise UserError(f"expected pictures that {self.name} has answers for; it cannot look at new ones")
 
     @property
     def gives_scores(self) -> bool:
-        """There are answers alone."""
+        """False: there are only answers."""
         return False
 
     def predict(self, variants: Sequence[Variant], images: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
@@ -71,7 +71,7 @@ class SavedPredictions(ModelBase):
 
 
 def load_predictions(request: Request) -> Model:
-    """Saved answers by the file they stand in."""
+    """The saved answers in a file."""
     path = Path(request.place)
     check_file(path, "predictions as CSV or Parquet")
     columns = _read_parquet(path) if path.suffix.lower() in (".parquet", ".pq") else _read_csv(path)
@@ -97,7 +97,7 @@ def _read_csv(path: Path) -> Mapping[str, Sequence[Any]]:
 
 
 def _read_parquet(path: Path) -> Mapping[str, Sequence[Any]]:
-    """The columns of a Parquet file, whichever program wrote it."""
+    """The columns of any program's Parquet file."""
     with open_parquet(path) as file:
         columns: Mapping[str, Sequence[Any]] = file.read().to_pydict()
     return columns

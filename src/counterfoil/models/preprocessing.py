@@ -1,8 +1,8 @@
 """The resize, crop and normalisation before a network, compared with the library's own transform.
 
-Preprocessing that is almost right moves accuracy by a point and says nothing. So the library's own transform is
-asked about trial pictures when a model is loaded, and only where ours agrees within two levels of 255 does the fast
-path take its place; otherwise the library's transform is what runs.
+Preprocessing that is almost right moves accuracy by a point without notice. So when a model is loaded, ours is
+compared with the library's own transform on trial pictures. Only where the two agree within two levels of 255 is our
+faster one used; otherwise the library's transform runs.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _FILTERS = {
 
 
 def compute_resized_size(width: int, height: int, shorter: int) -> tuple[int, int]:
-    """Width and height with the shorter side as wanted; the longer is cut to whole pixels, as torchvision does."""
+    """Width and height with the shorter side as wanted; the longer is rounded down, as in torchvision."""
     if width <= height:
         return shorter, int(shorter * height / width)
     return int(shorter * width / height), shorter
 
 
 def resize_and_crop(image: NDArray[np.uint8], wanted: Preprocessing) -> NDArray[np.uint8]:
-    """The picture at the network's size, still in levels 0..255: to the bit what Pillow and torchvision give."""
+    """The picture at the network's size, in levels 0..255; bit for bit as Pillow and torchvision give it."""
     rows, columns = wanted.size
     picture = Image.fromarray(image)
     if wanted.resize is None:
@@ -47,7 +47,7 @@ def resize_and_crop(image: NDArray[np.uint8], wanted: Preprocessing) -> NDArray[
 
 @lru_cache(maxsize=64)
 def _normalised_levels(mean: float, std: float) -> NDArray[np.float32]:
-    """What each of the 256 levels becomes: looking it up is five times as fast as computing it."""
+    """A lookup table of the 256 normalised levels, five times as fast as computing them."""
     scaled = np.multiply(np.arange(256, dtype=np.uint8), 1 / np.float32(std), dtype=np.float32)
     return np.asarray(scaled - np.float32(mean) / np.float32(std), np.float32)
 
@@ -77,14 +77,14 @@ def resize_one_by_one(images: Sequence[NDArray[np.uint8]], wanted: Preprocessing
 
 @dataclass(frozen=True)
 class LibraryTransform(Preprocessing):
-    """Preprocessing that the library's own transform does; size and the rest are what its configuration says."""
+    """Preprocessing done by the library's own transform; size and the rest come from its configuration."""
 
     transform: str = ""
 
 
 @dataclass(frozen=True)
 class Preparation:
-    """What is done to a picture, and by whom."""
+    """How a picture is prepared, and by which code."""
 
     preprocessing: Preprocessing
     how: str
@@ -103,12 +103,12 @@ class Preparation:
 
 
 def accept_description(preprocessing: Preprocessing) -> Preparation:
-    """Preprocessing that the user described: there is no library to ask."""
+    """The preprocessing that the user described, without a library to compare with."""
     return Preparation(preprocessing, "counterfoil, as described")
 
 
 def verify_preparation(transform: Transform, guess: Preprocessing, library: str) -> Preparation:
-    """Our preparation where it is equal to the library's on every trial picture, else the library's."""
+    """Our preparation where it agrees with the library's on every trial picture, else the library's."""
     difference = measure_difference(transform, guess)
     if difference <= LEVELS_ALLOWED:
         description = f"counterfoil; differs from {library}'s own transform by at most {difference:.2f} levels of 255"
@@ -121,7 +121,7 @@ def verify_preparation(transform: Transform, guess: Preprocessing, library: str)
 
 
 def measure_difference(transform: Transform, guess: Preprocessing) -> float:
-    """In levels 0..255, over trial pictures of several sizes."""
+    """The largest difference, in levels 0..255, over trial pictures of several sizes."""
     scale = np.array(guess.std, np.float32).reshape(3, 1, 1)
     differences = []
     for image in make_trial_pictures():
@@ -133,12 +133,12 @@ def measure_difference(transform: Transform, guess: Preprocessing) -> float:
 
 
 def _crop_fits(guess: Preprocessing) -> bool:
-    """A crop larger than the resized picture would need padding, which is the library's affair."""
+    """Whether the crop fits into the resized picture; else padding is needed, which only the library does."""
     return guess.resize is None or guess.resize >= max(guess.size)
 
 
 def verify_faster_resize(preparation: Preparation, fit: Fit, name: str) -> Preparation:
-    """The same preparation through a faster resize, where that too stays within the levels allowed."""
+    """The same preparation with a faster resize, where that too stays within the tolerance."""
     wanted = preparation.preprocessing
     if preparation.transform is not None:
         return preparation
@@ -152,7 +152,7 @@ def verify_faster_resize(preparation: Preparation, fit: Fit, name: str) -> Prepa
 
 
 def make_trial_pictures() -> Sequence[NDArray[np.uint8]]:
-    """Pictures with structure at every scale, always the same: harder on a resize than photos are."""
+    """Fixed pictures with structure at every scale, which show differences of a resize better than photos."""
     rng = np.random.default_rng(20)
     return [_make_trial_picture(rng, height, width) for height, width in _SIZES]
 
@@ -172,8 +172,8 @@ def _in_one_line(transform: Transform) -> str:
 def resize_with_torch(images: Sequence[NDArray[np.uint8]], wanted: Preprocessing) -> NDArray[np.uint8]:
     """The pictures at the network's size in levels 0..255, side by side.
 
-    The variants of one photo are of one size and go through together: threads that call into torch once for many
-    pictures rarely wait for Python's lock.
+    Variants of one photo have one size and are resized together: threads that call torch once for many pictures
+    rarely wait for the GIL.
     """
     if wanted.interpolation == "lanczos":  # torch has no such filter
         return np.stack([resize_and_crop(image, wanted) for image in images])

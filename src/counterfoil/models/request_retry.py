@@ -1,4 +1,4 @@
-"""Failed HTTP requests tried again: concurrent requests, waits between attempts, and the usage they add up to."""
+"""HTTP requests sent concurrently and retried after failures, with waits between attempts, and their total usage."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Meter:
         self._usage = Usage(cost=0.0)
 
     def add(self, more: Usage) -> None:
-        """Count something; whoever has no price adds NaN to the cost."""
+        """Add to the counts; the cost is NaN where no prices are given."""
         with self._lock:
             self._usage = self._usage.plus(more)
 
@@ -40,11 +40,11 @@ _LONGEST_WAIT = 60.0  # seconds, where the endpoint does not ask for more
 
 
 class RetriesExhausted(Exception):
-    """Every attempt failed; the reason is the last one's."""
+    """Every attempt failed; holds the reason of the last one."""
 
 
 class RequestQueue:
-    """Shared by all threads of a run, so that its bound holds for the run and not for a thread."""
+    """Sends requests for all threads of a run, so that the concurrency limit holds for the whole run."""
 
     def __init__(self, settings: EndpointSettings) -> None:
         self._limits = settings.limits
@@ -56,26 +56,26 @@ class RequestQueue:
 
     @property
     def usage(self) -> Usage:
-        """What was asked so far."""
+        """The usage so far."""
         return self._meter.usage
 
     def count(self, outcome: str) -> None:
-        """Note what became of a question."""
+        """Count the outcome of a question."""
         self._meter.add(Usage(questions=1, outcomes={outcome: 1}, cost=0.0))
 
     def each(self, work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-        """Work on items, in order, as many at once as the endpoint may be asked."""
+        """The results of work on items, in order; as many run at once as the concurrency limit allows."""
         return list(self._pool.map(work, items))
 
     def close(self) -> None:
-        """End every wait, drop what has not begun, close the connections."""
+        """End every wait, cancel pending requests, close the connections."""
         self._closed.set()
         self._pool.shutdown(wait=True, cancel_futures=True)
         self._endpoint.close()
 
     def ask(self, body: Mapping[str, Any]) -> ChatCompletion:
-        """The reply to a request, tried again while that may help; raises `RetriesExhausted` where it did not."""
-        # The waiting thread keeps its place, so an endpoint that is overrun gets fewer requests, not the same number.
+        """The reply to a request, retried after transient failures; raises `RetriesExhausted` where all fail."""
+        # The waiting thread keeps its slot, so an overloaded endpoint gets fewer requests.
         waited = 0.0
         for attempt in range(self._limits.attempts):
             try:
@@ -133,7 +133,7 @@ class RequestQueue:
 
 
 def compute_wait(limits: Limits, attempt: int, asked_for: float | None) -> float:
-    """Seconds before the next attempt: what the endpoint asked for, else doubled each time; never in step."""
+    """Seconds before the next attempt: what the endpoint asked for, else doubled each time; with random jitter."""
     jitter = random.random()
     if asked_for is not None:
         return asked_for + jitter * limits.first_wait_seconds

@@ -1,8 +1,8 @@
 """One device shared by forked processes through shared memory.
 
-Threads that decode and edit pictures pass Python's lock from hand to hand, which on a machine of many cores costs
-more than the work; forked processes do not. A forked process cannot use the device, so each gets a client when it is
-forked: memory that it shares with its parent, and a pipe to a thread there that asks the device in its name.
+Threads that decode and edit pictures wait for the GIL, which on a machine with many cores costs more than the work;
+forked processes do not. A forked process cannot use the device, so each gets a client when it is forked: memory
+shared with its parent, and a pipe to a thread there that uses the device for it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ AskBlock = Callable[[Block], NDArray[np.float32]]
 
 @dataclass(frozen=True)
 class SharedMemoryClient:
-    """What one forked process shares with its parent."""
+    """The memory and pipe that one forked process shares with its parent."""
 
     pictures: Block  # room for prepared pictures
     scores: NDArray[np.float32]  # room for their scores
@@ -37,7 +37,7 @@ class SharedMemoryClient:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def ask(self, block: Block) -> NDArray[np.float32]:
-        """In the child: have the parent ask the device."""
+        """In the child: have the parent compute the scores on the device."""
         with self.lock:
             parts = [self._ask(block[start : start + _CAPACITY]) for start in range(0, len(block), _CAPACITY)]
         return np.concatenate(parts)
@@ -51,7 +51,7 @@ class SharedMemoryClient:
         return np.array(self.scores[: len(block)])
 
     def serve(self, ask: AskBlock) -> None:
-        """In the parent: answer until the child is gone."""
+        """In the parent: serve requests until the child ends."""
         while True:
             try:
                 count = self.parent_end.recv()
@@ -74,7 +74,7 @@ class DeviceService:
         self._ask, self._example, self._labels = ask, example, labels
         self._ask_here = ask
         self._next: SharedMemoryClient | None = None
-        # Before a fork is the time to make a client: earlier their number is not known, later memory cannot be shared.
+        # Clients are made just before a fork: earlier their number is unknown, later memory cannot be shared.
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(
                 before=self._prepare_client, after_in_child=self._use_client, after_in_parent=self._serve_client
@@ -98,13 +98,13 @@ class DeviceService:
     def _serve_client(self) -> None:
         client, self._next = self._next, None
         if client is not None:
-            client.child_end.close()  # now the line breaks when the child ends, and the thread with it
+            client.child_end.close()  # so the pipe closes when the child ends, and the thread ends too
             threading.Thread(
                 target=client.serve, args=(self._ask,), name="counterfoil-device-client", daemon=True
             ).start()
 
 
 def allocate_shared_array(shape: Sequence[int], kind: np.dtype[Any]) -> NDArray[Any]:
-    """Memory that this process and those forked from it see alike."""
+    """An array shared by this process and those forked from it."""
     memory = mmap.mmap(-1, int(np.prod(shape)) * kind.itemsize)
     return np.frombuffer(memory, kind).reshape(shape)

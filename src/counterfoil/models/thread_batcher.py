@@ -1,8 +1,8 @@
-"""Pictures of many threads gathered into batches.
+"""Pictures from many threads gathered into batches.
 
-The pipeline's threads each ask about the pictures of one photo and wait; a GPU wants hundreds at once. So one thread
-gathers what is waiting, up to the batch size or for a few milliseconds, and starts it; a second thread waits for the
-answers and hands them out. While one batch computes, the next is gathered and copied.
+Each worker thread sends the pictures of one photo and waits; a GPU needs hundreds at once. So one thread gathers
+waiting pictures, up to the batch size or for a few milliseconds, and starts the batch; a second thread waits for the
+scores and returns them. While one batch computes, the next is gathered and copied.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _BATCHES_IN_FLIGHT = 2  # one computes, one is copied
 
 
 class TooLarge(Exception):
-    """The device has no room for a batch of this size."""
+    """A batch of this size does not fit into the device's memory."""
 
 
 @dataclass(eq=False)
@@ -51,7 +51,7 @@ class _Call:
 
 @dataclass(frozen=True)
 class _Part:
-    """Neighbouring pictures of one call that travel in one batch."""
+    """Consecutive pictures of one call that go into one batch."""
 
     call: _Call
     pictures: Block
@@ -73,7 +73,7 @@ class Batcher:
             threading.Thread(target=work, name=f"counterfoil-device{work.__name__}", daemon=True).start()
 
     def __call__(self, pictures: Block) -> Answers:
-        """The answers, in order; the caller has put its pictures side by side, which costs this thread nothing."""
+        """The scores, in order; the caller has already stacked its pictures."""
         call = _Call(pictures)
         with self._queue_changed:
             self._waiting.append(_Part(call, pictures))
@@ -92,7 +92,7 @@ class Batcher:
                 _fail(parts, fault)
 
     def _next_batch(self) -> list[_Part]:
-        """A full batch, or what came within the wait."""
+        """A full batch, or the pictures that came within the wait."""
         with self._queue_changed:
             self._queue_changed.wait_for(lambda: bool(self._waiting))
             self._queue_changed.wait_for(lambda: _count(self._waiting) >= self.batch_size, self._wait_seconds)
@@ -107,7 +107,7 @@ class Batcher:
             return taken
 
     def _start_batch(self, parts: list[_Part]) -> None:
-        """Start a batch; where the device has no room for it, its halves, and smaller batches from then on."""
+        """Start a batch; where it does not fit, start its halves and use smaller batches from then on."""
         count = _count(parts)
         try:
             self._running.put((parts, self._start([part.pictures for part in parts])))

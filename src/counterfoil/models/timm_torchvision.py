@@ -26,7 +26,7 @@ from counterfoil.types import Model, Preprocessing
 
 
 def load_timm(request: Request) -> Model:
-    """A model of timm's, by its name with the tag of its weights."""
+    """A timm model by its name and weights tag; raises `UserError` where there is none."""
     timm = import_extra("timm", "torch")
     place, _, size = request.place.partition("@")
     if size not in ("", "test"):
@@ -40,7 +40,7 @@ def load_timm(request: Request) -> Model:
 
 
 def _exact_name(timm: Any, place: str) -> str:
-    """A name without the tag of its weights is refused: what it stands for changes between versions of timm."""
+    """The full name; one without a weights tag is refused, since its meaning changes between timm versions."""
     if place.startswith(("hf-hub:", "hf_hub:", "local-dir:")):
         return place
     if Path(place).is_dir():
@@ -64,7 +64,7 @@ def _exact_name(timm: Any, place: str) -> str:
 
 
 def read_timm_preprocessing(module: Any, test_size: bool = False) -> tuple[Any, Preprocessing]:
-    """timm's transform for these weights, and what its configuration says it does."""
+    """timm's transform for these weights, and the preprocessing in its configuration."""
     timm_data = import_extra("timm.data", "torch")
     config = timm_data.resolve_model_data_config(module, use_test_size=test_size)
     height, width = config["input_size"][1:]
@@ -84,7 +84,7 @@ def _in_levels(values: Any) -> tuple[float, float, float]:
 
 
 def _labels(module: Any, request: Request) -> tuple[str, ...]:
-    """The names in the weights' configuration, else the ImageNet set that timm knows they were trained on."""
+    """The labels in the weights' configuration, else those of the ImageNet set that timm names for them."""
     timm_data = import_extra("timm.data", "torch")
     names = module.pretrained_cfg.get("label_names")
     if names:
@@ -99,7 +99,7 @@ def _labels(module: Any, request: Request) -> tuple[str, ...]:
 
 
 def load_safetensors(request: Request) -> Model:
-    """One's own weights in an architecture of timm's; the labels stand in the JSON beside the file."""
+    """A user's weights in a timm architecture; the labels are in the JSON beside the file."""
     architecture, _, file = request.place.partition(":")
     if not architecture or not file:
         raise UserError(
@@ -148,7 +148,7 @@ def load_torchscript(request: Request) -> Model:
 
 
 def _check_code(path: Path) -> None:
-    """Read the archive's code as text."""
+    """Check the archive's code, read as text."""
     if not zipfile.is_zipfile(path):
         raise UserError(
             f"expected a TorchScript archive, got {path}, which is none; weights alone are 'safetensors:ARCH:{path}'"
@@ -168,12 +168,12 @@ def _check_code(path: Path) -> None:
 
 
 def load_torchvision(request: Request) -> Model:
-    """A classifier of torchvision's, by its name and the name of its weights."""
+    """A torchvision classifier by its name and the name of its weights."""
     torchvision = import_extra("torchvision", "torch")
     name, _, version = request.place.partition("@")
     weights = _weights(torchvision.models, name, version)
     with report_hub_errors(request.address, "torchvision downloads them when the network is there"):
-        # First as tensors alone: a file that needs code to be read stops here, before torchvision opens it.
+        # First as tensors only: a file that needs code to be read is refused before torchvision opens it.
         weights.get_state_dict(progress=False, check_hash=True, map_location="cpu", weights_only=True)
         module = torchvision.models.get_model(name, weights=weights).eval()
     names = tuple(weights.meta["categories"])

@@ -21,7 +21,7 @@ from counterfoil.models.torch_network import TorchNetwork
 from counterfoil.plugins import import_extra
 from counterfoil.types import Model, Preprocessing
 
-_COMPARED_AT_ONCE = 64  # the comparison in full precision is short: no need to find its best batch size
+_COMPARED_AT_ONCE = 64  # the comparison in full precision is short, so its batch size is not tuned
 
 Ask = Callable[[Sequence[NDArray[np.uint8]]], NDArray[np.float32]]
 
@@ -57,7 +57,7 @@ class TorchClassifier(ModelBase):
 
 
 def build_classifier(request: Request, network: TorchNetwork) -> Model:
-    """The classifier that the options ask for."""
+    """The classifier in the runtime, device and precision of the options."""
     options, device = request.options, choose_device(request.options.device)
     check_output_columns(request.address, network)
     if options.runtime != "own" or (device == "cpu" and options.precision != "f32"):
@@ -72,7 +72,7 @@ def build_classifier(request: Request, network: TorchNetwork) -> Model:
 
 
 def choose_device(wanted: str) -> str:
-    """The device that torch is to use, which must be there."""
+    """The device for torch; raises `UserError` where it is missing."""
     torch = import_extra("torch", "torch")
     if wanted == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
@@ -85,7 +85,7 @@ def choose_device(wanted: str) -> str:
 
 
 def check_output_columns(address: str, network: TorchNetwork) -> None:
-    """A column without a name, or a name without a column, is refused before anything is scored."""
+    """Refuse a layout other than NCHW, and a number of columns that is not the number of labels."""
     torch = import_extra("torch", "torch")
     if network.preparation.preprocessing.layout != "NCHW":
         raise UserError(f"expected the layout NCHW, as torch networks have it, got NHWC for {address}")
@@ -102,12 +102,12 @@ def check_output_columns(address: str, network: TorchNetwork) -> None:
 
 
 def _on_cpu(name: str, network: TorchNetwork) -> TorchClassifier:
-    # The pipeline has a thread per core already; more threads inside each call would only get in one another's way.
+    # There is a worker thread per core already; more threads inside each call would slow one another.
     import_extra("torch", "torch").set_num_threads(1)
     batches = DeviceBatches(network, "cpu")
 
     def ask(images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
-        # One picture at a time, as in ONNX: the answers cannot depend on the batch.
+        # One picture at a time, as in ONNX, so that answers cannot depend on the batch.
         return np.concatenate([batches([batches.ready([image])])() for image in images])
 
     batches([batches.ready([np.zeros((*network.preparation.preprocessing.size, 3), np.uint8)])])()
@@ -117,7 +117,7 @@ def _on_cpu(name: str, network: TorchNetwork) -> TorchClassifier:
 def _on_device(name: str, network: TorchNetwork, options: ModelOptions, device: str) -> TorchClassifier:
     faster = replace(network, preparation=verify_faster_resize(network.preparation, resize_with_torch, "torch"))
     batches = DeviceBatches(faster, device, options.precision)
-    # Resizing runs on the pipeline's threads, each of which is one core's.
+    # Resizing runs on the worker threads, one per core.
     import_extra("torch", "torch").set_num_threads(1)
     batcher = Batcher(batches, options.batch_size or find_batch_size(batches))
     example = batches.ready([np.zeros((*network.preparation.preprocessing.size, 3), np.uint8)])

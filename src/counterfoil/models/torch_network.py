@@ -1,4 +1,4 @@
-"""A torch module with its labels and preprocessing, as the adapters of the libraries make it."""
+"""A torch module with its labels and preprocessing, as the library adapters return it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Scores = Literal["logits", "probabilities"]
 
 @dataclass(frozen=True)
 class TorchNetwork:
-    """What a library's adapter makes: pictures (n, 3, height, width) to scores (n, labels)."""
+    """A network from a library: pictures (n, 3, height, width) to scores (n, labels)."""
 
     module: Any
     labels: tuple[str, ...]
@@ -32,7 +32,7 @@ class TorchNetwork:
 
     @cached_property
     def digest(self) -> str:
-        """Hash of the weights as loaded, wherever they came from, or of the archive with their code."""
+        """Hash of the weights as loaded, or of the archive where it holds code too."""
         return hash_file(self.file) if self.file else hash_weights(self.module)
 
     @property
@@ -43,7 +43,7 @@ class TorchNetwork:
 
 @dataclass(frozen=True)
 class TensorTransform:
-    """A library's transform of a picture to a tensor, as one to an array."""
+    """A library's transform to a tensor, wrapped to give an array."""
 
     transform: Callable[[Image.Image], Any]
 
@@ -57,7 +57,7 @@ class TensorTransform:
 
 
 def hash_weights(module: Any) -> str:
-    """Hash of the weights that a torch module holds, whatever file or hub they came from."""
+    """Hash of the weights in a torch module, independent of the file or hub they came from."""
     digest = hashlib.sha256()
     for name, tensor in sorted(module.state_dict().items()):
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())

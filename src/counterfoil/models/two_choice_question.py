@@ -1,8 +1,8 @@
 """Two-choice questions: the distractor of a variant, and the class names in a question.
 
-Distractor and order are drawn from the content, once per photo: every variant of a photo gets the same question, so
-that the edit is the only thing that differs between two answers. The distractor is the label with the highest hash,
-so a new class takes over only the questions that it wins.
+Distractor and order are drawn once per photo, from a hash of its content: every variant of a photo gets the same
+question, so that only the edit differs between two answers. The distractor is the label with the highest hash, so a
+new class changes only the questions in which its hash is the highest.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _COLUMNS = ["category", "accepted_substrings"]
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The names of a set of labels, with the synonyms that count as well."""
+    """The names of a set of labels, with accepted synonyms."""
 
     names: Mapping[str, str]  # what people call each label
     synonyms: Synonyms = field(default_factory=lambda: MappingProxyType({}))
@@ -52,7 +52,7 @@ def load_published_synonyms() -> Synonyms:
 
 
 def read_synonyms(own: str) -> Synonyms:
-    """The published synonyms; a table of one's own, where its file is given, adds to them."""
+    """The published synonyms; a user's file, where given, adds to them."""
     if not own:
         return load_published_synonyms()
     path = Path(own)
@@ -93,12 +93,12 @@ class Questions:
 
     vocabulary: Vocabulary
     labels: tuple[str, ...]  # where distractors are drawn from
-    given: Mapping[str, str]  # distractors by the id of a variant or a sample, before any is drawn
+    given: Mapping[str, str]  # given distractors by variant or sample id; others are drawn
     order: Order = "random"
     seed: int = 0
 
     def about(self, variant: Variant) -> TwoChoiceQuestion:
-        """The question, with the truth's place drawn, or first as in the release of ImageNet-D."""
+        """The question; the true class is at a drawn position, or first as in ImageNet-D's release."""
         distractor = self._given_distractor(variant) or self._draw_distractor(variant)
         choices = [variant.label, distractor]
         if self.order == "random" and self._hash("order", variant, distractor) & 1:
@@ -132,7 +132,7 @@ def format_question(names: Sequence[str]) -> str:
 
 
 def read_distractors(file: str, names: Mapping[str, str]) -> dict[str, str]:
-    """Distractors by id: a CSV `id,distractor` of one's own, or a questions file of ImageNet-D."""
+    """Distractors by id: a user's CSV `id,distractor`, or a questions file of ImageNet-D."""
     path = Path(file)
     if not path.is_file():
         raise UserError(f"expected a file of distractors, got '{file}', which is not there")
@@ -149,7 +149,7 @@ def read_distractors(file: str, names: Mapping[str, str]) -> dict[str, str]:
 
 
 def _wrong_answer(row: Mapping[str, str]) -> str:
-    """The surrogate's best answer that is not the truth."""
+    """The surrogate's best answer other than the true label."""
     first, truth = row["top1_pred_cate"], row["gt_category"]
     return row["top2_pred_cate"] if format_class_name(first) == format_class_name(truth) else first
 
@@ -162,5 +162,5 @@ def _find_label(distractor: str, labels: Mapping[str, str], file: str) -> str:
 
 
 def _stem_key(path: str) -> str:
-    """ImageNet-D's pictures have names that are unique in themselves, wherever the archive was unpacked."""
+    """The file's stem: names are unique in ImageNet-D, wherever the archive was unpacked."""
     return f"*/{PurePosixPath(path).stem}"

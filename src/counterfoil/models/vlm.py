@@ -45,9 +45,9 @@ class VlmOptions(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    labels: str = ""  # a known space, a JSON file of classes, or labels divided by commas
+    labels: str = ""  # a known space, a JSON file of classes, or labels separated by commas
     order: Order = "random"
-    distractors: str = ""  # a file; drawn by rule where it says nothing
+    distractors: str = ""  # a file; those it lacks are drawn
     synonyms: str = ""  # a file that adds to the published synonyms
     match: Match = "substring"
     format: Literal["jpeg", "png"] = "jpeg"
@@ -90,12 +90,12 @@ def choose_label_space(labels: str, classes: LabelSpace | None) -> LabelSpace:
     return custom_label_space("the address", names)
 
 
-_TEXT_KEPT = 1000  # characters of an answer: enough to read it again, not enough to fill a disk
+_TEXT_KEPT = 1000  # characters of an answer that are kept
 
 
 @dataclass(frozen=True, kw_only=True)
 class VisionLanguageModel(ModelBase):
-    """Answers in predictions; as a classifier it is asked to choose among all its labels, and gives one of them 1."""
+    """A vision-language model; called as a classifier, it chooses among all labels and gives one of them 1."""
 
     name: str
     model: str  # as the endpoint knows it
@@ -104,11 +104,11 @@ class VisionLanguageModel(ModelBase):
     vocabulary: Vocabulary = field(repr=False)
     distractors: Mapping[str, str] = field(repr=False)  # distractors by id
     requests: RequestQueue = field(repr=False)
-    preprocessing: None = None  # the endpoint does it, unseen
+    preprocessing: None = None  # done by the endpoint, not known
 
     @cached_property
     def digest(self) -> str:
-        """Hash of all that is known to shape an answer; what the endpoint computes with cannot be seen from here."""
+        """Hash of all known settings that affect an answer; the endpoint's weights are not known."""
         about = [
             self.model, self.options.model_dump(), sorted(self.distractors.items()),
             [(label, self.vocabulary.called(label), sorted(self.vocabulary.accepted(label))) for label in self.labels],
@@ -117,36 +117,36 @@ class VisionLanguageModel(ModelBase):
 
     @property
     def usage(self) -> Usage:
-        """What was asked since the model was loaded."""
+        """The usage since the model was loaded."""
         return self.requests.usage
 
     @property
     def retryable(self) -> bool:
-        """Errors come from the network."""
+        """True: errors come from the network."""
         return True
 
     @property
     def gives_scores(self) -> bool:
-        """It chooses between two answers."""
+        """False: it chooses between two answers."""
         return False
 
     def close(self) -> None:
-        """End every wait and let the connections go."""
+        """End every wait and close the connections."""
         self.requests.close()
 
     def among(self, labels: Sequence[str]) -> VisionLanguageModel:
-        """The same model, whose wrong choices come from these labels alone; of one class there is no wrong choice."""
+        """The same model with distractors from these labels only; unchanged where there is only one label."""
         wanted = set(labels)
         return replace(self, labels=tuple(name for name in self.labels if name in wanted)) if len(wanted) > 1 else self
 
     def offering(self, distractors: Mapping[str, str]) -> VisionLanguageModel:
-        """The same model with these wrong answers, where it knows them; those that the user gave come first."""
+        """The same model with these distractors, where it knows them; those that the user gave come first."""
         known = set(self.labels)
         offered = {sample: label for sample, label in distractors.items() if label in known}
         return replace(self, distractors={**offered, **self.distractors})
 
     def predict(self, variants: Sequence[Variant], images: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
-        """One prediction per variant, in order; whatever could not be scored says so in its outcome."""
+        """One prediction per variant, in order; where there is no score, the outcome says why."""
         pairs = list(zip(variants, images, strict=True))
         return self.requests.each(lambda pair: self._answer(*pair), pairs)
 
@@ -177,7 +177,7 @@ class VisionLanguageModel(ModelBase):
     def _read(
         self, text: str, image: NDArray[np.uint8], accepted: Sequence[Collection[str]]
     ) -> tuple[ParsedAnswer, str]:
-        """Ask and parse the answer; also its text, or the reason why there is none."""
+        """The parsed answer, with its text or the reason why there is none."""
         try:
             reply = self.requests.ask(self._body(text, image))
         except (RetriesExhausted, Rejected) as problem:
@@ -219,7 +219,7 @@ def load_vlm(address: str, place: str, classes: LabelSpace | None = None) -> Vis
 
 
 def record_usage(folder: Path, classifiers: Iterable[Model]) -> None:
-    """Add what this session asked to what earlier ones did."""
+    """Add this session's usage to that of earlier sessions."""
     session = {model.name: usage for model in classifiers if (usage := model.usage) is not None}
     if not session:
         return
@@ -230,7 +230,7 @@ def record_usage(folder: Path, classifiers: Iterable[Model]) -> None:
 
 
 def read_usage(folder: Path) -> dict[str, Usage]:
-    """What each endpoint was asked for a run, over all its sessions; empty where there was none."""
+    """The usage of each endpoint in a run, over all sessions; empty where there was none."""
     path = folder / "usage.json"
     if not path.is_file():
         return {}

@@ -15,11 +15,11 @@ _REFUSAL = re.compile(
     r"\b(?:i(?: am|'m) (?:sorry|unable|not able)|sorry,|i (?:can't|cannot|can not|won't|will not|could not|couldn't)"
     r"|i must decline|unable to (?:assist|help|identify|comply)|as an ai\b)"
 )
-_TAKEN = "\n"  # stands where a longer name was: folded text and names hold no line breaks, so nothing matches across it
+_TAKEN = "\n"  # replaces a longer name; folded text has no line breaks, so nothing matches across it
 
 
 class ParsedAnswer(NamedTuple):
-    """What an answer amounts to."""
+    """The outcome of an answer."""
 
     outcome: PredictionOutcome
     choice: int | None = None  # position among the choices, where the answer names exactly one
@@ -31,9 +31,9 @@ def fold_text(text: str) -> str:
 
 
 def find_named_choices(answer: str, choices: Sequence[Collection[str]], match: Match = "substring") -> set[int]:
-    """Which choices an answer names, by any of their wordings; longer wordings are sought, and taken out, first.
+    """Which choices an answer names, by any of their wordings; longer wordings are matched and removed first.
 
-    Without that order every "can opener" would name a pen as well, and "drying rack for plates" a plate.
+    Otherwise every "can opener" would name a pen as well, and "drying rack for plates" a plate.
     """
     text = fold_text(answer)
     named: set[int] = set()
@@ -51,7 +51,7 @@ def _pattern(wording: str, match: Match) -> str:
 
 def parse_answer(answer: str, choices: Sequence[Collection[str]], match: Match = "substring") -> ParsedAnswer:
     """One choice named: scored; several or none: unparsed, or refused where the answer says so."""
-    text = _THOUGHT.sub(" ", answer)  # a reasoning model weighs every choice before it answers
+    text = _THOUGHT.sub(" ", answer)  # a reasoning model mentions every choice before it answers
     named = find_named_choices(text, choices, match)
     if len(named) == 1:
         return ParsedAnswer("scored", named.pop())

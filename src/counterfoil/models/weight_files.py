@@ -26,13 +26,13 @@ def report_hub_errors(address: str, advice: str) -> Iterator[None]:
 
 
 def suggest_addresses(name: str, known: Iterable[str], kind: str) -> str:
-    """The exact addresses that were probably meant."""
+    """The addresses that were probably meant."""
     close = difflib.get_close_matches(name, list(known), n=3, cutoff=0.3)
     return " or ".join(f"'{kind}:{match}'" for match in close) or f"one of `counterfoil list models`, {kind}:"
 
 
 def is_file_path(place: str) -> bool:
-    """Whether an address holds the path of a file instead of a name."""
+    """Whether an address holds a file's path instead of a name."""
     return place.lower().endswith((".pth", ".pt", ".bin", ".ckpt", ".safetensors", ".tar")) or place.startswith(
         ("/", "./", "../", "~")
     )

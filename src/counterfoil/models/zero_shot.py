@@ -17,13 +17,13 @@ from counterfoil.models.weight_files import read_weights, report_hub_errors, sug
 from counterfoil.plugins import import_extra
 from counterfoil.types import Model, Preprocessing
 
-_PROMPT_BATCH = 64  # prompts through the text encoder together
+_PROMPT_BATCH = 64  # prompts per call of the text encoder
 
 EncodeText = Callable[[Sequence[str]], Any]  # prompts to features, one row each
 
 
 def load_open_clip(request: Request) -> Model:
-    """A model of open_clip's: architecture and the tag of its weights, or a file of them."""
+    """An open_clip model: architecture and weights tag, or a file of weights."""
     open_clip = import_extra("open_clip", "clip")
     architecture, _, pretrained = request.place.partition("/")
     _check_name(open_clip, architecture, pretrained)
@@ -50,7 +50,7 @@ def _check_name(open_clip: Any, architecture: str, pretrained: str) -> None:
             f" did you mean {suggest_addresses(architecture, known, 'open_clip')}?"
         )
     if Path(pretrained).is_file():
-        read_weights(Path(pretrained))  # refuses what is no weights, or weights that need code
+        read_weights(Path(pretrained))  # refuses files without weights, or weights that need code
         return
     tags = open_clip.list_pretrained_tags_by_model(architecture)
     if pretrained not in tags:
@@ -63,7 +63,7 @@ def _check_name(open_clip: Any, architecture: str, pretrained: str) -> None:
 
 
 def _wants_quick_gelu(open_clip: Any, architecture: str, pretrained: str) -> bool:
-    """Some weights were trained with another activation than the architecture's: open_clip only warns of that."""
+    """Whether the weights were trained with QuickGELU; open_clip only warns where the architecture lacks it."""
     return bool((open_clip.get_pretrained_cfg(architecture, pretrained) or {}).get("quick_gelu", False))
 
 
@@ -78,7 +78,7 @@ def _read_preprocessing(open_clip: Any, model: Any) -> Preprocessing:
 
 
 def load_clip_huggingface(request: Request) -> Model:
-    """A model of transformers with an image and a text encoder."""
+    """A transformers model with an image and a text encoder."""
     transformers = import_extra("transformers", "torch")
     at = parse_repository(request)
     with report_hub_errors(request.address, "give clip-hf:org/name@revision, or the folder that save_pretrained made"):
@@ -102,7 +102,7 @@ def load_clip_huggingface(request: Request) -> Model:
 
 
 def _unwrap_features(output: Any) -> Any:
-    """The features themselves: newer versions of transformers wrap them."""
+    """The features, which newer versions of transformers wrap."""
     return getattr(output, "pooler_output", output)
 
 
@@ -125,7 +125,7 @@ def _image_encoder(model: Any) -> Any:
 
 
 def _zero_shot(request: Request, encoder: Any, encode_text: EncodeText, logit_scale: Any) -> Any:
-    """A module from pictures to logits: how well each picture fits the text of each class."""
+    """A module from pictures to logits: the similarity of each picture to the text of each class."""
     torch = import_extra("torch", "torch")
     classes = _class_features(torch, request, encode_text)
 
@@ -143,7 +143,7 @@ def _zero_shot(request: Request, encoder: Any, encode_text: EncodeText, logit_sc
 
 
 def _class_features(torch: Any, request: Request, encode_text: EncodeText) -> Any:
-    """One unit vector per class: the mean over its prompts."""
+    """One unit vector per class: the mean over its prompts, normalised."""
     texts = fill_templates(_label_space(request), request.options.templates)
     flat = [text for group in texts for text in group]
     with torch.inference_mode():
