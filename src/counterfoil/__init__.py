@@ -57,7 +57,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Load a module when a name of it is first used, so that `import counterfoil` stays light."""
+    """Load a module when one of its names is first used, so that `import counterfoil` is fast."""
     if name in _RENAMED:
         warnings.warn(f"counterfoil.{name} is now counterfoil.{_RENAMED[name]}", DeprecationWarning, stacklevel=2)
         name = _RENAMED[name]

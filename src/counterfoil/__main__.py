@@ -6,7 +6,7 @@ import sys
 
 
 def main() -> None:
-    """Load the commands and run one; Ctrl-C while they load ends as quietly as later."""
+    """Load the commands and run one; Ctrl-C ends it without a traceback, even while they load."""
     try:
         from counterfoil.cli import main as commands
     except KeyboardInterrupt:

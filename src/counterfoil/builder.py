@@ -1,4 +1,4 @@
-"""From photos to pictures on disk: every variant as a file with a manifest, and one row of it rendered again."""
+"""Every variant of a run written as a file with a manifest, and one variant rendered again."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def build_pictures(config: RunConfig, out: Path, on_prepared: Callable[[RunPlan]
 
 
 def _match_manifest(plan: RunPlan, out: Path, write: PictureWriter) -> None:
-    """Render pictures that the manifest names and that are gone; remove pictures that it does not name."""
+    """Render pictures of the manifest that are missing; remove pictures that it does not name."""
     variants = {
         out / "pictures" / locate_picture(row): row for row in read_variants(read_table(out / "variants.parquet"))
     }
@@ -54,14 +54,14 @@ def _match_manifest(plan: RunPlan, out: Path, write: PictureWriter) -> None:
 
 
 def encode_png(picture: Picture) -> bytes:
-    """The picture, lossless."""
+    """The picture as a PNG file."""
     bgr = cv2.cvtColor(np.ascontiguousarray(picture.image), cv2.COLOR_RGB2BGR)
     _, data = cv2.imencode(".png", bgr, [cv2.IMWRITE_PNG_COMPRESSION, 3])
     return data.tobytes()
 
 
 def rebuild(folder: str | Path, variant_id: str) -> Picture:
-    """Make a variant of the run in `folder` again from its photo; a photo that changed since is an error."""
+    """Render a variant of the run in `folder` again from its photo; raises where the photo has changed."""
     path = Path(folder)
     if not (path / "variants.parquet").is_file():
         raise UserError(f"expected the folder of a finished run, got '{folder}', which holds no variants.parquet")

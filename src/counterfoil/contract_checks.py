@@ -1,4 +1,4 @@
-"""The contracts of edits, models, sources and painters as checks that plug-in authors run, and our tests too."""
+"""Checks of the contracts of edits, models, sources and painters, for plug-in authors and our own tests."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def _require(kept: bool, promise: str) -> None:
 
 
 def check_edit(edit: Edit, pictures: Iterable[Picture | Subject]) -> int:
-    """Run an edit over pictures as the frame does and check what every edit promises.
+    """Run an edit over pictures as a run does and check what every edit promises.
 
-    Donors are the other pictures; a surrogate that the edit asks for is stood in for by a small model that rates
+    Donors are the other pictures; a surrogate that the edit asks for is replaced by a small model that rates
     brightness.
 
     Args:
@@ -40,7 +40,7 @@ def check_edit(edit: Edit, pictures: Iterable[Picture | Subject]) -> int:
         pictures: Pictures to try it on, at least one; subjects keep their cut-outs for the next edit.
 
     Returns:
-        On how many pictures the edit could apply.
+        The number of pictures to which the edit could be applied.
 
     Raises:
         ContractError: The first promise that is broken, in one sentence.
@@ -54,7 +54,7 @@ def check_edit(edit: Edit, pictures: Iterable[Picture | Subject]) -> int:
 
 
 def _as_edit(edit: object) -> Edit:
-    """The edit, one of the old form adapted."""
+    """The edit; one of the old form is adapted."""
     if not is_dataclass(edit) or isinstance(edit, type):
         raise ContractError("an edit is a dataclass: its fields are its settings")
     if isinstance(edit, Edit):
@@ -63,7 +63,7 @@ def _as_edit(edit: object) -> Edit:
 
 
 def _check_declaration(edit: Edit) -> None:
-    """What an edit says of itself, before it gets a picture."""
+    """Check an edit's attributes, before it gets a picture."""
     _require(isinstance(edit.attribute, str) and bool(edit.attribute), "an edit names its attribute")
     _require(isinstance(edit.level, str) and bool(edit.level), "an edit names its level as text")
     settings = {field.name for field in fields(edit)}  # type: ignore[arg-type]
@@ -100,7 +100,7 @@ def _check_subject(edit: Edit, subject: Subject, others: Sequence[Subject]) -> b
 
 
 def _settled(edit: Edit, subject: Subject, others: Sequence[Subject]) -> tuple[Edit, Supplied]:
-    """The edit with its choice made, and what it then gets to work with."""
+    """The edit with its choices made, and what it is then supplied with."""
     needs, surrogate = edit.needs, _Brightness()
     donors = tuple(others[: needs.candidates]) if needs.donor is not None else ()
     load = None if needs.surrogate is None else lambda: surrogate
@@ -119,7 +119,7 @@ _BRIGHT = "bright"
 
 
 class _Brightness:
-    """A model that knows bright from dark."""
+    """A model that tells bright from dark."""
 
     name, labels, preprocessing, digest = "brightness", ("dark", _BRIGHT), None, "brightness"
 
@@ -133,7 +133,7 @@ def _same(first: Picture, second: Picture) -> bool:
 
 
 def check_classifier(classifier: Classifier, images: Sequence[NDArray[np.uint8]]) -> None:
-    """Ask a classifier about images, together, alone and in reverse, and check what every classifier promises."""
+    """Run a classifier on images together, alone and in reverse, and check what every classifier promises."""
     labels = list(classifier.labels)
     _require(len(labels) == len(set(labels)) > 1, "a classifier names each column, and no two alike")
     together = np.asarray(classifier(images))
@@ -148,7 +148,7 @@ def check_classifier(classifier: Classifier, images: Sequence[NDArray[np.uint8]]
 
 
 def check_model(model: Model, images: Sequence[NDArray[np.uint8]]) -> None:
-    """Check what a run asks of a model: its scores, its predictions, and what it says of itself."""
+    """Check what a run needs of a model: scores, predictions and attributes."""
     if model.gives_scores:
         check_classifier(model, images)
     said = (model.name, model.digest, model.identity, model.device, model.scoring)
@@ -208,7 +208,7 @@ def _check_sample(source: Source, sample: Sample) -> bool:
 
 
 def check_painter(painter: Painter, requests: Sequence[PaintRequest]) -> int:
-    """Have requests painted, together and alone; check what every painter promises; returns how many were painted."""
+    """Paint requests together and alone, and check what every painter promises; returns how many were painted."""
     _require(bool(painter.name), "a painter has a name")
     try:
         json.dumps([dict(painter.settings), dict(painter.environment)], allow_nan=False)

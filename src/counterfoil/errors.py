@@ -1,4 +1,4 @@
-"""Errors that come from input and not from a bug, spelling suggestions, and how to install an extra."""
+"""Errors caused by input, spelling suggestions, and how to install an extra."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ _CLOSE = 0.6  # of difflib's ratio: below it a suggestion is a guess
 
 
 class UserError(Exception):
-    """Input that cannot be used: one line that says what was expected, what came and what to do."""
+    """Input that cannot be used; one line says what was expected, what was given and what to do."""
 
 
 class Unusable(Exception):
-    """One picture that cannot be read, masked or edited: becomes a counted row with this reason."""
+    """One picture that cannot be read, masked or edited; it is counted and listed with this reason."""
 
 
 class Unsegmented(Unusable):
-    """One photo whose object the segmenter could not find plausibly."""
+    """One photo for which the segmenter gave no plausible mask."""
 
 
 def did_you_mean(word: str, known: Iterable[str], before: str = "") -> str:
-    """The end of a line that offers the known word close to one that is not; empty where none is close.
+    """The end of a message that suggests the closest known word; empty where none is close.
 
-    What stands `before` every word is offered with it and not compared: it would make all of them alike.
+    The text `before` each word is shown with it but not compared, since all words share it.
     """
     close = difflib.get_close_matches(word, list(known), n=1, cutoff=_CLOSE)
     return f"; did you mean '{before}{close[0]}'?" if close else ""

@@ -1,11 +1,11 @@
-"""Evaluation of finished pictures: configuration, loop with resume, tables.
+"""Evaluation of finished pictures: configuration, resumable loop, tables.
 
     collection -> models -> (tables) -> statistics -> report
 
 `run_evaluation` takes a configuration from start to end: prepare, claim the folder, process every chunk of pictures
-that the journal lacks, write the tables, give back the result. Chunks go through `CollectionWork.process` on the
+that the journal lacks, write the tables, return the result. Chunks go through `CollectionWork.process` on the
 engine's threads: read, shown to every model, the pixels dropped. The tables are written from the journal in the order
-of the collection, whatever the order of the work.
+of the collection, independent of the order of work.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ class EvaluationConfig:
 
     collection: Collection
     models: tuple[str, ...]
-    limit: int | None = None  # samples; each brings all of its pictures
+    limit: int | None = None  # number of samples, each with all of its pictures
     workers: int | None = None
     batch_size: int = 16
-    scoring: Scoring | None = None  # the collection's own where none is given
+    scoring: Scoring | None = None  # the collection's default where none is given
     classes: str | None = None  # other classes than the collection's: a benchmark's by name, or a classes.json
     options: ModelOptions = field(default_factory=ModelOptions)
     address: str = ""  # where the collection was found
@@ -73,18 +73,18 @@ class EvaluationPlan:
 
     config: EvaluationConfig
     models: tuple[Model, ...]
-    pictures: LabelledPictures  # labels as the models know them, every picture of some sample
+    pictures: LabelledPictures  # with the models' labels; every picture belongs to a sample
     skipped: tuple[Skipped, ...]
     empty_classes: tuple[str, ...] = ()  # a collection names no classes besides those of its pictures
 
     @property
     def model_names(self) -> tuple[str, ...]:
-        """The models by the names that stand in the tables."""
+        """The models' names as in the tables."""
         return tuple(model.name for model in self.models)
 
     @cached_property
     def identities(self) -> dict[str, str]:
-        """Of every model the hash of all that makes its answers."""
+        """For each model, the hash of all that its answers depend on."""
         return {model.name: model.identity for model in self.models}
 
     @cached_property
@@ -105,7 +105,7 @@ class EvaluationPlan:
         )  # fmt: skip
 
     def picture(self, variant: Variant) -> Picture | None:
-        """A picture of the collection once more; None where it cannot be read any longer."""
+        """A picture of the collection, read again; None where it can no longer be read."""
         try:
             image = self.config.collection.read(self.pictures.by_id[variant.id])
         except Unusable:
@@ -114,7 +114,7 @@ class EvaluationPlan:
 
 
 def prepare_evaluation(config: EvaluationConfig) -> EvaluationPlan:
-    """Load the models and look through the collection; everything that can be wrong is said here."""
+    """Load the models and check the collection; raises `UserError` for wrong input."""
     collection = config.collection
     stored_variants = collection.pictures
     if not stored_variants:
@@ -132,14 +132,14 @@ def prepare_evaluation(config: EvaluationConfig) -> EvaluationPlan:
 
 
 def _competing(space: LabelSpace | None, present: Sequence[str]) -> Sequence[str]:
-    """A benchmark's own classes all compete, with pictures here or not; of ImageNet's thousand those that occur."""
+    """The classes that compete: all of a benchmark's own; of ImageNet's thousand only those that occur."""
     if space is None or space.name == imagenet1k().name:
         return present
     return space.labels
 
 
 def _chosen(stored_variants: Sequence[StoredVariant], limit: int | None) -> Sequence[int]:
-    """The places of all pictures of the first samples of every class in turn, in the order of the collection."""
+    """The indices of the pictures of the first samples, taken from the classes in turn; in the collection's order."""
     if limit is None:
         return range(len(stored_variants))
     samples = {sample.id: sample for sample in map(sample_of, map(ensure_sample, stored_variants))}
@@ -148,7 +148,7 @@ def _chosen(stored_variants: Sequence[StoredVariant], limit: int | None) -> Sequ
 
 
 def sample_of(stored: StoredVariant) -> Sample:
-    """What the manifest says of the photo behind a picture."""
+    """The photo of a picture, as the manifest describes it."""
     variant = stored.variant
     about = stored.photos[0] if stored.photos else Provenance()
     return Sample(str(variant.sample_id), variant.label, stored.file, None, stored.sample_digest, *about)
@@ -156,8 +156,8 @@ def sample_of(stored: StoredVariant) -> Sample:
 
 Chunk: TypeAlias = Sequence[StoredVariant]
 
-_CHUNK = 32  # pictures in a piece of work, whatever the batch size, so that another one finds what is finished
-# the digest says what the pictures are, wherever they lie and whatever the folder is called
+_CHUNK = 32  # pictures per item, independent of the batch size, so that a resumed run may change that
+# the digest identifies the pictures, independent of their folder
 _LATER = frozenset({"images", "collection", "surrogates", "notes"})
 
 
@@ -174,9 +174,9 @@ def run_evaluation(
     Args:
         config: What to evaluate.
         out: Folder for the tables; temporary where none is given.
-        on_prepared: Sees the plan before the work begins.
-        papers: Gives the tables of the paper behind the collection, for the report.
-        thumbnails: Whether to keep those that a report may show; without them they are read again.
+        on_prepared: Called with the plan before the work begins.
+        papers: Returns the tables of the collection's paper, for the report.
+        thumbnails: Whether to keep the thumbnails that a report may show; else they are read again.
     """
     plan = prepare_evaluation(config)
     if on_prepared is not None:
@@ -190,7 +190,7 @@ def run_evaluation(
 
 
 class CollectionWork(ResumableWork[Chunk]):
-    """The pictures of a collection in chunks; `observe` is given pictures together with the answers to them."""
+    """The pictures of a collection in chunks; `observe` is called with pictures and their answers."""
 
     unit = " pictures"
 
@@ -204,7 +204,7 @@ class CollectionWork(ResumableWork[Chunk]):
         return work_key(__version__, self.plan.run.collection_digest, self.plan.identities, pictures)
 
     def process(self, item: Chunk) -> Outcome:
-        """Read the pictures and ask every model, batch by batch; what cannot be read is a row."""
+        """Read the pictures and run every model, batch by batch; unreadable pictures are listed as skipped."""
         outcome = Outcome([], {model.name: [] for model in self.models}, [])
         batch_size = self.plan.config.batch_size
         for start in range(0, len(item), batch_size):  # the pixels of one batch at a time
@@ -238,11 +238,11 @@ class CollectionWork(ResumableWork[Chunk]):
             ) from error
 
     def size_of(self, item: Chunk) -> int:
-        """The pictures of a chunk."""
+        """The number of pictures in a chunk."""
         return len(item)
 
     def is_outdated(self, item: Chunk, outcome: Outcome) -> bool:
-        """Whether a picture that could not be read is there again: a disk that was away must not cost it for good."""
+        """Whether a picture that could not be read can be read now, as after a disk was missing."""
         answered = {rendered.variant.id for rendered in outcome.rendered}
         return bool(self._read([stored for stored in item if stored.variant.id not in answered], []))
 
@@ -256,12 +256,12 @@ def _process_pictures(work: CollectionWork, folder: Path) -> list[Skipped]:
         try:
             finish_work(work, journal, plan.config.workers)
         finally:
-            record_usage(folder, plan.models)  # questions to an endpoint cost money, however the run ends
+            record_usage(folder, plan.models)  # recorded however the run ends: questions to an endpoint cost money
         return _write_tables(work, journal, folder)
 
 
 def _write_tables(work: CollectionWork, journal: Journal, folder: Path) -> list[Skipped]:
-    """Write the tables in the order of the collection; returns what was skipped from its listing on."""
+    """Write the tables in the order of the collection; returns everything that was skipped."""
     skipped = list(work.plan.skipped)
     with ResultTables(folder, work.plan.model_names, None) as tables:
         for key, chunk in work.items.items():
@@ -277,6 +277,6 @@ def _write_tables(work: CollectionWork, journal: Journal, folder: Path) -> list[
 
 
 def _measure(stored: StoredVariant, image: Image) -> RenderedVariant:
-    """The hash is of the pixels that the models saw; where the collection names one, `read` has compared it."""
+    """The variant with the hash of the pixels that the models saw; `read` has compared it where one is given."""
     digest = stored.sha256 or hashlib.sha256(image.tobytes()).hexdigest()
     return RenderedVariant(stored.variant, digest, stored.object_share)

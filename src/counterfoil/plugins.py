@@ -1,7 +1,7 @@
 """Optional packages, entry points and user code named module:factory, imported on first use.
 
 Entry points of the groups `counterfoil.models`, `counterfoil.sources` and `counterfoil.painters` are loaders, each
-under the scheme of its addresses: `scheme:rest`. What goes wrong in people's code is said in one line.
+under the scheme of its addresses: `scheme:rest`. Errors in users' code are reported in one line.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from counterfoil.errors import UserError, how_to_install
 
 
 def import_extra(module: str, extra: str) -> Any:
-    """The module, or one line that says which extra to install."""
+    """The module; raises `UserError` with the extra to install where it is missing."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
@@ -38,7 +38,7 @@ def import_extra(module: str, extra: str) -> Any:
 
 
 def load_factory(address: str, place: str) -> tuple[Any, ModuleType]:
-    """What the factory at `place` returns, and the module it stands in."""
+    """The result of the factory at `place`, and its module."""
     module_name, _, name = place.partition(":")
     if not module_name or not name:
         raise UserError(f"expected python:module:factory, got '{address}'")
@@ -61,12 +61,12 @@ def _factory(address: str, module_name: str, name: str) -> tuple[ModuleType, Cal
 
 @contextmanager
 def reporting_errors(what: str, kept: str = "") -> Iterator[None]:
-    """Turn whatever people's own code raises into a line that says where."""
+    """Turn any error of users' code into a `UserError` that says where."""
     try:
         yield
     except UserError:
         raise
-    except Exception as error:  # the code is not ours: what it may raise is not known
+    except Exception as error:  # users' code may raise anything
         place = traceback.extract_tb(error.__traceback__)[-1]
         message = " ".join(f"{type(error).__name__}: {error}".split())[:240]
         raise UserError(f"{what}: {message} ({Path(place.filename).name}, line {place.lineno}){kept}") from error
@@ -109,12 +109,12 @@ def _plugin(entry: EntryPoint) -> Plugin:
 
 
 def read_optional(thing: object, name: str, default: Any) -> Any:
-    """An attribute of a user's own object, or the default: user code need not have it."""
+    """An attribute of a user's object, or the default where it is missing."""
     return getattr(thing, name, default)
 
 
 def source_digest(module: ModuleType) -> str:
-    """The hash of a module's file, for an object that names no digest of its own; its weights are then not covered."""
+    """The hash of a module's file, for an object without a digest; it does not cover weights."""
     file = Path(vars(module).get("__file__") or "")
     return hashlib.sha256(file.read_bytes() if file.is_file() else module.__name__.encode()).hexdigest()
 
@@ -123,6 +123,6 @@ _WEB_PACKAGES = ("fastapi", "uvicorn", "sqlalchemy", "alembic", "itsdangerous")
 
 
 def check_web_extra() -> None:
-    """Refuse with one line where a package of the web page or its database is missing."""
+    """Raises `UserError` where a package of the web page or its database is missing."""
     for module in _WEB_PACKAGES:
         import_extra(module, "web")

@@ -12,14 +12,14 @@ from tqdm import tqdm
 from counterfoil.types import Item
 
 _SECONDS_BETWEEN_LINES = 10.0
-# always so many a second, never seconds for one
+# always items per second, never seconds per item
 _NUMBERS = "{n_fmt}/{total_fmt} [{elapsed}<{remaining}, {rate_noinv_fmt}]"
 _LINE, _BAR = f"{{percentage:3.0f}}% {_NUMBERS}", f"{{percentage:3.0f}}%|{{bar}}| {_NUMBERS}"
 
 
 @dataclass(frozen=True)
 class Extent:
-    """How much there is to do, in units of which an item may hold several."""
+    """The amount of work, in units; an item may hold several."""
 
     done: int  # before
     total: int

@@ -1,7 +1,7 @@
-"""Work that survives a kill: what the journal lacks is done, what it holds is kept, lost answers are asked again.
+"""Work that can be resumed: items in the journal are kept, missing ones processed, failed answers asked again.
 
-A `ResumableWork` is split into items (photos, or chunks of finished pictures). Each item has a key made of all that its
-outcome depends on, and each finished item is one entry of the journal under its key.
+A `ResumableWork` is split into items (photos, or chunks of finished pictures). The key of an item is a
+hash of all that its outcome depends on; each finished item is one entry of the journal under its key.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ Observer: TypeAlias = Callable[[Sequence[RenderedVariant], Sequence[Image], Mapp
 
 
 class Outcome(NamedTuple):
-    """What became of one item: pictures, the answers to them, and what was skipped."""
+    """The outcome of one item: pictures, the models' answers, and what was skipped."""
 
     rendered: list[RenderedVariant]
     predictions: dict[str, list[Prediction]]  # by model, in the order of `rendered`
     skipped: list[Skipped]
 
     def show_last(self, images: Sequence[Image], observe: Observer) -> None:
-        """Show an observer the pictures that were added last together with the answers to them."""
+        """Call an observer with the pictures that were added last and their answers."""
         first = len(self.rendered) - len(images)
         observe(self.rendered[first:], images, {model: rows[first:] for model, rows in self.predictions.items()})
 
@@ -67,30 +67,30 @@ class Outcome(NamedTuple):
 
 
 class ResumableWork(ABC, Generic[Item]):
-    """The items of a run and how one is processed; the subclass holds the plan of the run."""
+    """The items of a run and how each is processed; a subclass holds the plan of the run."""
 
-    unit = " items"  # what the progress counts
+    unit = " items"  # the unit of progress
     models: Sequence[Model]
     items: Mapping[str, Item]  # by key, in the order of the tables
 
     @abstractmethod
     def process(self, item: Item) -> Outcome:
-        """Make or read the pictures of an item and ask every model; called in worker threads or processes."""
+        """Make or read the pictures of an item and run every model; called in worker threads or processes."""
 
     @abstractmethod
     def image_of(self, variant: Variant) -> Image:
-        """One picture again, where an answer to it was lost."""
+        """One picture again, where its answer ended in an error."""
 
     def size_of(self, item: Item) -> int:
         """How many units an item holds."""
         return 1
 
     def is_outdated(self, item: Item, outcome: Outcome) -> bool:
-        """Whether a finished item must be processed again, since it would have another outcome now."""
+        """Whether a finished item must be processed again because its outcome would change."""
         return False
 
     def engine(self, workers: int | None) -> Engine:
-        """Threads; processes where a GPU runs the networks, since many decoding threads wait for Python's lock."""
+        """Threads; processes where a GPU runs the networks, since many decoding threads wait for the GIL."""
         on_gpu = [model.device.startswith("cuda") for model in self.models]
         if on_gpu and all(on_gpu):
             return ForkedEngine(workers or 2 * cores())
@@ -103,7 +103,7 @@ def work_key(*parts: object) -> str:
 
 
 def finish_work(work: ResumableWork[Item], journal: Journal, workers: int | None) -> None:
-    """Process every item that the journal lacks, and ask again for answers that the network lost."""
+    """Process every item that the journal lacks, and ask again where an answer ended in a network error."""
     outdated: set[str] = set()
     incomplete: dict[str, Outcome] = {}
     for key, outcome in _finished(work, journal) if _may_change(work) else ():
@@ -127,7 +127,7 @@ def finish_work(work: ResumableWork[Item], journal: Journal, workers: int | None
 
 
 def _may_change(work: ResumableWork[Item]) -> bool:
-    """Whether finished items have to be looked at: entries are read only where one may be processed again."""
+    """Whether any finished item may have to be processed again; else no entries are read."""
     return any(model.retryable for model in work.models) or type(work).is_outdated is not ResumableWork.is_outdated
 
 
@@ -140,7 +140,7 @@ def _lacks_answers(models: Sequence[Model], outcome: Outcome) -> bool:
 
 
 def _ask_again(work: ResumableWork[Item], earlier: Outcome) -> Outcome:
-    """The same outcome with the answers that ended in an error asked for again; only those pictures are made again."""
+    """The outcome with failed answers asked again; only their pictures are made again."""
     variants = [row.variant for row in earlier.rendered]
     predictions = dict(earlier.predictions)
     for model in work.models:

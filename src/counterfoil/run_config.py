@@ -27,7 +27,7 @@ from counterfoil.types import Model, Picture, Run, Sample, Skipped, Source, Vari
 from counterfoil.variant_renderer import Renderer
 from counterfoil.worker_pool import cores
 
-_SURROGATE = "surrogate"  # a need of a step: skipped by name where the surrogate does not know the photos' labels
+_SURROGATE = "surrogate"  # a need of a step, which is skipped where the surrogate does not know the photos' labels
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,14 +59,14 @@ def check_counts(**counts: int | None) -> None:
 
 
 def check_distinct(models: Sequence[str]) -> None:
-    """Refuse a model that is named twice: its rows could not be told apart."""
+    """Refuse a model that is named twice, since its rows could not be told apart."""
     if len(set(models)) < len(models):
         raise UserError(f"expected each model once, got {', '.join(models)}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunPlan:
-    """A configuration whose parts were loaded and checked: nothing can be misspelt from here on."""
+    """A configuration whose parts were loaded and checked."""
 
     config: RunConfig
     recipe: Recipe
@@ -75,17 +75,17 @@ class RunPlan:
     space: LabelSpace
     samples: tuple[Sample, ...]
     skipped: tuple[Skipped, ...]
-    surrogates: Mapping[str, Model] = field(default_factory=dict)  # by address: models that choose among edits
+    surrogates: Mapping[str, Model] = field(default_factory=dict)  # by address: models that choose for edits
     empty_classes: tuple[str, ...] = ()  # class folders all of whose photos were skipped
 
     @cached_property
     def variant_plans(self) -> VariantPlans:
-        """Which variants each photo gets."""
+        """The variants of each photo."""
         return VariantPlans(self.steps, self.renderer.donors)
 
     @cached_property
     def identities(self) -> dict[str, str]:
-        """Of every model that has a say, the hash of all that makes its answers."""
+        """For each model and surrogate, the hash of all that its answers depend on."""
         return {model.name: model.identity for model in (*self.models, *self.surrogates.values())}
 
     @cached_property
@@ -120,12 +120,12 @@ class RunPlan:
 
     @property
     def model_names(self) -> tuple[str, ...]:
-        """The models by the names that stand in the tables: the address, and what was made of it."""
+        """The models' names as in the tables."""
         return tuple(model.name for model in self.models)
 
 
 def prepare(config: RunConfig) -> RunPlan:
-    """Load recipe, models and samples; everything that can be wrong is said here."""
+    """Load recipe, models and samples; raises `UserError` for wrong input."""
     recipe = load_recipe(config.recipe)
     steps = _steps(recipe, config.seed)
     samples, skipped = config.source.samples()
@@ -171,7 +171,7 @@ def _describe_need(step: Step, settings: dict[str, Any]) -> str:
 
 
 def _surrogates(steps: Sequence[PlannedEdit], labels: Sequence[str]) -> dict[str, Model]:
-    """The models that edits ask for a choice."""
+    """The models that choose for edits."""
     asking = [(step.edit, address) for step in steps if (address := step.edit.needs.surrogate) is not None]
     addresses = sorted({address for _, address in asking})
     surrogates = {address: bind_labels(load_model(address), labels) for address in addresses}
@@ -183,9 +183,9 @@ def _surrogates(steps: Sequence[PlannedEdit], labels: Sequence[str]) -> dict[str
 def bind_models(
     models: Sequence[Model], space: LabelSpace, labels: Sequence[str], scoring: Scoring
 ) -> tuple[Model, ...]:
-    """The models over these labels, checked to know them all.
+    """The models over these labels; raises `UserError` where one lacks a label.
 
-    Where each class is one column and all columns compete, a model is taken as it is.
+    Where each class is one column and all columns compete, a model is unchanged.
     """
     plain = scoring == "all" and all(space.ids_of(label) == (label,) for label in labels)
     return tuple(
@@ -194,7 +194,7 @@ def bind_models(
 
 
 def _without_need(recipe: Recipe) -> list[Skipped]:
-    """The steps that need what is not there, skipped by name."""
+    """The skipped steps, whose needs are not met."""
     return [
         Skipped("every photo", "edit", step.edit, _describe_need(step, settings))
         for step in recipe.edits
@@ -221,7 +221,7 @@ def find_empty_classes(source: Source, samples: Sequence[Sample], skipped: Seque
 
 
 def limit_per_class(samples: Sequence[Sample], limit: int | None) -> list[Sample]:
-    """The first photos of every class in turn, so that a limit does not cut whole classes away."""
+    """The first photos, taken from the classes in turn, so that a limit does not drop whole classes."""
     turn: dict[str, int] = {}
     rank = {}
     for sample in samples:
@@ -231,7 +231,7 @@ def limit_per_class(samples: Sequence[Sample], limit: int | None) -> list[Sample
 
 
 def environment() -> dict[str, str]:
-    """What the numbers were made with."""
+    """The versions and the platform that the results were made with."""
     packages = ("numpy", "opencv-python-headless", "onnxruntime", "pillow")
     return {
         "counterfoil": __version__,

@@ -21,7 +21,7 @@ from counterfoil.types import Drop, Model, Picture, Run, Skipped, Variant
 
 
 class ExecutionPlan(Protocol):
-    """What was loaded and checked before the work: photos with their edits, or a collection."""
+    """What was loaded and checked before the work: photos with their edits, or a collection of pictures."""
 
     @property
     def models(self) -> tuple[Model, ...]:
@@ -29,7 +29,7 @@ class ExecutionPlan(Protocol):
 
     @property
     def model_names(self) -> tuple[str, ...]:
-        """The models by the names that stand in the tables."""
+        """The models' names as in the tables."""
 
     @property
     def empty_classes(self) -> tuple[str, ...]:
@@ -37,10 +37,10 @@ class ExecutionPlan(Protocol):
 
     @property
     def run(self) -> Run:
-        """The record of it."""
+        """The record of the run."""
 
     def picture(self, variant: Variant) -> Picture | None:
-        """A picture that the models saw, once more; None where that is no longer possible."""
+        """A picture that the models saw, made again; None where that is no longer possible."""
 
 
 @dataclass(frozen=True)
@@ -50,13 +50,13 @@ class Result:
     plan: ExecutionPlan
     folder: Path
     skipped: tuple[Skipped, ...]
-    temporary: tempfile.TemporaryDirectory[str] | None = None  # keeps the tables of a run without a folder alive
-    papers: PaperScorer = score_no_paper  # the tables of the paper behind its collection
+    temporary: tempfile.TemporaryDirectory[str] | None = None  # keeps the temporary folder of a run without a folder
+    papers: PaperScorer = score_no_paper  # the tables of its collection's paper
     thumbnails: ThumbnailCandidates | None = None  # kept while the pictures were in memory
 
     @cached_property
     def study(self) -> Study:
-        """The run as the report sees it."""
+        """The run's data for the report."""
         files = locate_predictions(self.folder, self.plan.model_names)
         predictions = {model: Predictions(path) for model, path in files.items()}
         return Study((self.folder,), (self.plan.run,), predictions, self.skipped)
@@ -68,7 +68,7 @@ class Result:
 
     @property
     def drops(self) -> list[Drop]:
-        """What each edit costs each model."""
+        """The drop in accuracy for each edit and model."""
         return self.study.drops
 
     @property

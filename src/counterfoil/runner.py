@@ -1,11 +1,11 @@
-"""From photos to answers and tables: the loop of `run`. Read this file first.
+"""The loop of `run`, from photos to predictions and tables. Read this file first.
 
     sources -> segmentation -> edits -> models -> (tables) -> statistics -> report
 
 `run` makes a `RunConfig` and `execute` takes it from start to end: prepare, claim the folder, process every photo that
-the journal lacks, write the tables, give back the result. Each photo goes through `PhotoWork.process` on one of the
-engine's threads: decoded once, masked, every variant rendered once, every model asked, the pixels dropped. Finished
-photos stand in the journal, so a run that was killed goes on where it was. The tables are written from the journal in
+the journal lacks, write the tables, return the result. Each photo goes through `PhotoWork.process` on one of the
+engine's threads: decoded once, masked, every variant rendered once, every model run, the pixels dropped. Finished
+photos are in the journal, so a run that was killed can be resumed. The tables are written from the journal in
 the order of the photos, so their bytes do not depend on the order of the work.
 """
 
@@ -57,15 +57,15 @@ def run(
     classes: str | None = None,
     options: ModelOptions | None = None,
 ) -> Result:
-    """Edit every photo, ask every model, and say what each attribute costs.
+    """Edit every photo, run every model, and measure the drop in accuracy for each attribute.
 
     Args:
         images: Folder of class folders with photos, or FORMAT:PATH (`counterfoil list sources`).
         models: Addresses of models, such as "embedded:efficientnet-lite0" or "onnx:mine.onnx".
         masks: Parallel folder of masks; without it a small network finds the objects.
         recipe: A recipe by name, or a YAML file.
-        out: Folder for the tables. A run that was killed there goes on; without a folder the tables are temporary.
-        limit: Use only so many photos, the classes in turn.
+        out: Folder for the tables. A run that was killed is resumed; without a folder the tables are temporary.
+        limit: Use at most this many photos, taken from the classes in turn.
         workers: Threads that work on photos; one per core where not given.
         batch_size: Pictures per call of a model.
         seed: Another seed draws other random edits.
@@ -77,7 +77,7 @@ def run(
         The result: drops with intervals, findings in sentences, and `report(folder)`.
 
     Raises:
-        UserError: The input cannot be used; one line says what was expected, what came and what to do.
+        UserError: The input cannot be used; one line says what was expected, what was given and what to do.
 
     Example:
         >>> result = run("demo:", ["embedded:efficientnet-lite0"], limit=12)  # doctest: +SKIP
@@ -92,7 +92,7 @@ def run(
 
 
 def execute(config: RunConfig, out: Path | None, on_prepared: Callable[[RunPlan], None] | None = None) -> Result:
-    """A run from start to end; `on_prepared` sees the plan before the work begins."""
+    """A run from start to end; `on_prepared` is called with the plan before the work begins."""
     if not config.models:
         raise UserError("expected at least one model, got none; try --model embedded:efficientnet-lite0")
     plan = prepare(config)
@@ -106,7 +106,7 @@ def execute(config: RunConfig, out: Path | None, on_prepared: Callable[[RunPlan]
 
 
 class PhotoWork(ResumableWork[Sample]):
-    """The photos of a plan; `write` is given every picture, `observe` the pictures together with the answers."""
+    """The photos of a plan; `write` is called with every picture, `observe` with pictures and their answers."""
 
     unit = " photos"
 
@@ -121,7 +121,7 @@ class PhotoWork(ResumableWork[Sample]):
         return work_key(__version__, sample.id, [variant.id for variant in variants], donors, self.plan.identities)
 
     def process(self, item: Sample) -> Outcome:
-        """Render the variants of a photo and ask every model, batch by batch; what cannot be rendered is a row."""
+        """Render a photo's variants and run every model, batch by batch; failed variants are listed as skipped."""
         variants, unplanned = self.plan.variant_plans.take(item)
         try:
             self.plan.renderer.subject(item.id)
@@ -161,7 +161,7 @@ class PhotoWork(ResumableWork[Sample]):
         return self.plan.renderer.render(variant).image
 
     def engine(self, workers: int | None) -> Engine:
-        """A forked process cannot use the GPU: threads share its batches, two of which keep it busy."""
+        """Threads where edits paint on a GPU, which a forked process cannot use; else the default."""
         if self.plan.paints_on_gpu:
             return LocalEngine(workers or min(4 * cores(), 2 * ROWS))
         return super().engine(workers)
@@ -177,12 +177,12 @@ def process_photos(work: PhotoWork, folder: Path) -> list[Skipped]:
         try:
             finish_work(work, journal, plan.config.workers)
         finally:
-            record_usage(folder, plan.models)  # questions to an endpoint cost money, however the run ends
+            record_usage(folder, plan.models)  # recorded however the run ends: questions to an endpoint cost money
         return _write_tables(work, journal, folder)
 
 
 def _write_tables(work: PhotoWork, journal: Journal, folder: Path) -> list[Skipped]:
-    """Write the tables in the order of the photos; returns what was skipped from the listing of photos on."""
+    """Write the tables in the order of the photos; returns everything that was skipped."""
     plan, skipped = work.plan, list(work.plan.skipped)
     with ResultTables(folder, plan.model_names, plan.recipe.working_size) as tables:
         for key, sample in work.items.items():

@@ -1,4 +1,4 @@
-"""The object's mask where a photo has none: the U2-Netp saliency network, and a check of what it gives."""
+"""Masks for photos without one: the U2-Netp saliency network, and a check of its masks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _STD = np.array((0.229, 0.224, 0.225), np.float32)
 
 @dataclass(frozen=True)
 class U2Netp:
-    """Makes an alpha out of a photo; implausible ones raise `Unsegmented`."""
+    """The U2-Netp network, from a photo to its alpha; raises `Unsegmented` where that is implausible."""
 
     weights: Path
 
@@ -44,7 +44,7 @@ class U2Netp:
         return alpha
 
     def salience(self, image: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """The network's own map, stretched to 0..255, at the photo's size."""
+        """The network's saliency map, stretched to 0..255, at the photo's size."""
         small = cv2.resize(image, (_SIDE, _SIDE), interpolation=cv2.INTER_AREA).astype(np.float32)
         ready = (small / max(float(small.max()), 1e-6) - _MEAN) / _STD
         source, target = self._session.get_inputs()[0].name, self._session.get_outputs()[0].name
@@ -55,14 +55,14 @@ class U2Netp:
 
 
 def make_segmenter(samples: Sequence[Sample]) -> Segmenter:
-    """The segmenter of these samples; its weights are fetched only where a photo has no mask."""
+    """The segmenter for these samples; its weights are fetched only where a photo has no mask."""
     if all(sample.mask is not None for sample in samples):
         return U2Netp(Path())
     return U2Netp(fetch_asset("u2netp"))
 
 
 def find_mask_fault(alpha: NDArray[np.uint8]) -> str | None:
-    """Why this mask is implausible, or None where it looks right."""
+    """Why this mask is implausible; None where it is plausible."""
     hard = (alpha >= 128).astype(np.uint8)
     share = float(hard.mean())
     if share < SMALLEST_SHARE:

@@ -1,6 +1,6 @@
-"""The records and protocols that every room uses.
+"""The records and protocols that all packages use.
 
-Records are frozen, ready for Parquet and JSON, and never hold pixels; `Picture` alone does.
+Records are frozen, can be written as Parquet and JSON, and hold no pixels; only `Picture` does.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Provenance(NamedTuple):
 
 @dataclass(frozen=True)
 class Sample:
-    """A photo with its label, before anything was done to it."""
+    """A photo with its label, unedited."""
 
     id: str  # "<label folder>/<stem>", unique in its source
     label: str
@@ -65,7 +65,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Variant:
-    """One picture that a model answers: an edit of a sample; the original is a variant too."""
+    """One picture shown to models: an edit of a sample, or the original."""
 
     id: str
     sample_id: str | None
@@ -74,14 +74,14 @@ class Variant:
     edit: str  # registered name of the edit: "background-swap"
     level: str
     settings: str  # JSON of the edit's fields, keys sorted
-    seed: int  # 64 bits from the content, never from the order of work
+    seed: int  # 64 bits from the content, independent of the order of work
     donor_id: str | None = None  # the sample that lends its background, where the edit takes one
     replicate: int = 0
 
 
 @dataclass(frozen=True)
 class StoredVariant:
-    """A finished picture of a collection: what it is, and where it lies there."""
+    """A finished picture of a collection, and its path there."""
 
     variant: Variant
     file: str  # path within the collection
@@ -93,7 +93,7 @@ class StoredVariant:
 
 @dataclass(frozen=True)
 class MiningResult:
-    """What mining kept of a workspace, and who chose it."""
+    """The pictures that mining kept of a workspace, and the models that chose them."""
 
     kept: tuple[str, ...]  # variant ids
     rule: str  # in words: "wrong for at least 2 of 3 surrogates, right on the original"
@@ -103,13 +103,13 @@ class MiningResult:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What one person answered to one question about one picture."""
+    """One person's answer to one question about one picture."""
 
     variant_id: str
     annotator: str
     question: str  # question id
     answer: str
-    seconds: float  # from the picture's showing to the answer
+    seconds: float  # from showing the picture to the answer
     time: str = ""  # when it was given, ISO 8601
     version: int = 1  # a correction is a new row with the next number; the highest counts
     control: Literal["", "good", "bad", "repeat"] = ""  # why a hidden control was shown; "" for the work itself
@@ -117,7 +117,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Decision:
-    """What people's answers to one picture came to."""
+    """The combined decision of all annotators on one picture."""
 
     variant_id: str
     kept: bool
@@ -127,7 +127,7 @@ class Decision:
 
 @dataclass(frozen=True, kw_only=True)
 class AnnotatorRecord:
-    """How one annotator, who stays unnamed, did on the hidden controls."""
+    """How one anonymous annotator did on the hidden controls."""
 
     answers: int  # to questions about the work itself
     controls: int  # pictures known to be good or bad
@@ -140,7 +140,7 @@ class AnnotatorRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class VerificationResult:
-    """What people decided on a workspace: one decision per picture that has enough answers."""
+    """The annotators' decisions on a workspace, one per picture that has enough answers."""
 
     rule: str
     questions: Mapping[str, str]  # question id -> its words
@@ -154,7 +154,7 @@ class VerificationResult:
 
 @dataclass(frozen=True)
 class Prediction:
-    """What one model answered to one variant."""
+    """One model's answer to one variant."""
 
     variant_id: str
     ranked: tuple[str, ...]  # labels, best first
@@ -166,7 +166,7 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Skipped:
-    """A picture that could not be used, and why: nothing is left out in silence."""
+    """A picture that could not be used, and why; every one is reported."""
 
     sample_id: str
     stage: Literal["source", "segment", "edit", "evaluate"]
@@ -176,7 +176,7 @@ class Skipped:
 
 @dataclass(frozen=True, kw_only=True)
 class Preprocessing:
-    """How a classifier wants its pictures; data of the model, printed and stored with every run."""
+    """The preprocessing of a classifier; printed and stored with every run."""
 
     size: tuple[int, int]  # (height, width) of the network's input
     resize: int | None  # shorter side before the centre crop; None squeezes the whole picture to `size`
@@ -211,10 +211,10 @@ class Drop:
 
 @dataclass(frozen=True, kw_only=True)
 class Usage:
-    """What an endpoint was asked in one session; `plus` adds the sessions of a run that was resumed."""
+    """The usage of an endpoint in one session; `plus` adds up the sessions of a resumed run."""
 
     questions: int = 0
-    requests: int = 0  # more than questions where something was tried again
+    requests: int = 0  # more than questions where requests were retried
     input_tokens: int = 0
     output_tokens: int = 0
     unmetered: int = 0  # replies that did not say how many tokens they took
@@ -225,7 +225,7 @@ class Usage:
     served: Mapping[str, int] = field(default_factory=dict)  # the models that the endpoint says it used
 
     def plus(self, other: Usage) -> Usage:
-        """Both together."""
+        """The sum of both."""
         mine, theirs = asdict(self), asdict(other)
         return Usage(**{name: _sum(value, theirs[name]) for name, value in mine.items()})
 
@@ -256,25 +256,25 @@ def _sum(mine: Any, theirs: Any) -> Any:
 
 
 class Source(Protocol):
-    """Pictures from anywhere: the samples first, the pixels when asked; `SourceBase` has the defaults."""
+    """A source of photos: lists its samples, reads pixels on demand; `SourceBase` has the defaults."""
 
     @property
     def images(self) -> str | Path:
-        """The address it was opened from, as the record of a run has it: the photos are found again by it."""
+        """The address it was opened from, kept in the record of a run to find the photos again."""
 
     @property
     def masks(self) -> str | Path | None:
-        """The folder of masks that was given besides; None where there is none."""
+        """The separate folder of masks; None where there is none."""
 
     @property
     def labels(self) -> Sequence[str]:
         """The classes it names, whether or not a photo of them can be used; empty where it cannot tell."""
 
     def samples(self) -> tuple[Sequence[Sample], Sequence[Skipped]]:
-        """Every sample in a fixed order, and what had to be left out."""
+        """Every sample in a fixed order, and what was skipped."""
 
     def read(self, sample: Sample) -> tuple[NDArray[np.uint8], NDArray[np.uint8] | None]:
-        """The photo, upright, and its mask where there is one; raise `Unusable` where that fails."""
+        """The photo, upright, and its mask where there is one; raises `Unusable` where that fails."""
 
 
 class SourceBase:
@@ -282,17 +282,17 @@ class SourceBase:
 
     @cached_property
     def masks(self) -> str | Path | None:
-        """No folder besides."""
+        """None: no separate folder."""
         return None
 
     @cached_property
     def labels(self) -> Sequence[str]:
-        """Unknown before the samples are listed."""
+        """Empty: unknown before the samples are listed."""
         return ()
 
 
 class Classifier(Protocol):
-    """The least that people write: pictures in, one probability per label out; `python:` makes a `Model` of it."""
+    """The minimum that users write: pictures in, one probability per label out; `python:` makes a `Model` of it."""
 
     @property
     def labels(self) -> Sequence[str]:
@@ -307,11 +307,11 @@ class Model(Classifier, Protocol):
 
     @property
     def name(self) -> str:
-        """The address it was loaded from, and what was made of it."""
+        """The address it was loaded from, with changes such as the precision."""
 
     @property
     def preprocessing(self) -> Preprocessing | None:
-        """What is done to a picture before the network sees it; None where the model does it unseen."""
+        """What is done to a picture before the network sees it; None where that is not known."""
 
     @property
     def digest(self) -> str:
@@ -319,11 +319,11 @@ class Model(Classifier, Protocol):
 
     @property
     def details(self) -> tuple[object, ...]:
-        """What makes its answers besides weights, preprocessing and labels, such as the runtime."""
+        """What its answers depend on besides weights, preprocessing and labels, such as the runtime."""
 
     @property
     def identity(self) -> str:
-        """Hash of all that makes its answers; answers of another identity are not taken up again."""
+        """Hash of all that its answers depend on; answers of another identity are not reused."""
 
     @property
     def device(self) -> str:
@@ -343,32 +343,32 @@ class Model(Classifier, Protocol):
 
     @property
     def note(self) -> str:
-        """What is to be known of its run, printed at the end; empty where there is nothing."""
+        """A note on its run, printed at the end; empty where there is none."""
 
     @property
     def usage(self) -> Usage | None:
-        """What an endpoint was asked; None where there is none."""
+        """The usage of an endpoint; None where there is none."""
 
     @property
     def retryable(self) -> bool:
-        """Whether an answer that ended in an error may come when asked again."""
+        """Whether asking again may help after an error."""
 
     @property
     def gives_scores(self) -> bool:
         """Whether the columns of its scores may be regrouped; False for a model that answers in `predict` alone."""
 
     def predict(self, variants: Sequence[Variant], images: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
-        """One prediction per variant, in order; whatever could not be scored says so in its outcome."""
+        """One prediction per variant, in order; where there is no score, the outcome says why."""
 
     def among(self, labels: Sequence[str]) -> Model:
         """The same model for photos of these labels; a model that is asked to choose chooses among them."""
 
     def offering(self, distractors: Mapping[str, str]) -> Model:
-        """The same model, which is offered these wrong answers, by sample, where it is asked to choose."""
+        """The same model with these distractors, by sample, where it is asked to choose."""
 
 
 class Engine(Protocol):
-    """Where work runs: order free, nothing lost, nothing twice."""
+    """Runs work in any order, each item exactly once."""
 
     def map(self, work: Callable[[Item], Output], items: Iterable[Item]) -> Iterator[Output]:
         """The results of `work` over `items` as they become ready."""
@@ -376,7 +376,7 @@ class Engine(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """One evaluation: what was asked, with what, where; stored as run.json beside its tables."""
+    """The record of one run or evaluation; stored as run.json beside its tables."""
 
     command: str
     images: str
@@ -392,5 +392,5 @@ class Run:
     scoring: str = "all"  # which columns compete, and over which benchmark's classes
     collection: str = ""  # the finished pictures that were shown, by name; "" where photos were edited
     collection_digest: str = ""
-    surrogates: Mapping[str, str] = field(default_factory=dict)  # who chose the pictures, with digests of the weights
+    surrogates: Mapping[str, str] = field(default_factory=dict)  # chose the pictures; with digests of the weights
     notes: tuple[str, ...] = ()  # what every report on the collection must say

@@ -27,7 +27,7 @@ from counterfoil.study.runs import Study
 from counterfoil.study.thumbnails import PictureLoader
 from counterfoil.types import DonorRule, Model, Picture, Run, Sample, Source, Variant
 
-_BYTES_IN_MEMORY = 768 * 2**20  # of photos with their cutouts; bounds memory whatever the number of photos
+_BYTES_IN_MEMORY = 768 * 2**20  # of photos with their cutouts, to bound memory
 _ATTEMPTS = 16  # other donors tried where the planned one cannot be used
 
 
@@ -50,7 +50,7 @@ class Renderer:
         return Donors(self.samples.values())
 
     def subject(self, sample_id: str) -> Subject:
-        """The sample ready to edit, from memory where it was used lately; raises `Unusable` with the reason."""
+        """The sample ready to edit, cached if used recently; raises `Unusable` with the reason."""
         with self._lock:
             if sample_id in self._subjects:
                 self._subjects.move_to_end(sample_id)
@@ -83,7 +83,7 @@ class Renderer:
         return edit.apply(subject, rng, supplied)
 
     def resolve(self, variant: Variant) -> Variant:
-        """The variant with its choices made; from then on neither chance nor a choosing model is needed."""
+        """The variant with its choices made, so that rendering it makes no further choice."""
         if variant.attribute == "original":
             return variant
         edit = _load_edit(variant.edit, variant.settings)
@@ -102,9 +102,9 @@ class Renderer:
         return variant
 
     def candidates(self, variant: Variant) -> list[Sample]:
-        """The donors that `resolve` chooses from: different ones, each drawn by a seed of its own.
+        """The distinct donors that `resolve` chooses from, each drawn with its own seed.
 
-        Fewer where the set has fewer, none for edits that do not choose.
+        Fewer where there are not enough samples; none for edits that do not choose.
         """
         needs = Needs() if variant.attribute == "original" else _load_edit(variant.edit, variant.settings).needs
         if needs.donor is None or needs.candidates < 2:
@@ -117,7 +117,7 @@ class Renderer:
         return list(drawn.values())
 
     def _choose_donors(self, variant: Variant, needs: Needs) -> list[Sample]:
-        """The donors whose photos can be used, of those that the edit asks for."""
+        """The usable donors among those that the edit asks for."""
         if variant.donor_id is None or needs.donor is None:
             return []
         if needs.candidates > 1:
@@ -125,12 +125,12 @@ class Renderer:
         planned = self.samples[variant.donor_id]
         if self._is_usable(planned):
             return [planned]
-        # A broken photo shall not cost a good one its variant: the next donors in line are tried.
+        # Where a donor's photo is broken, the next donors are tried.
         for attempt in range(_ATTEMPTS):
             donor = self._draw_donor(variant, needs.donor, attempt)
             if donor is not None and self._is_usable(donor):
                 return [donor]
-        return [planned]  # reading it raises the reason why it cannot be used
+        return [planned]  # raises with the reason why it cannot be used
 
     def _draw_donor(self, variant: Variant, rule: DonorRule, attempt: int) -> Sample | None:
         sample = self.samples[str(variant.sample_id)]
@@ -180,7 +180,7 @@ def resize_to_working_size(picture: Picture, working_size: int | None) -> Pictur
 
 
 def make_variant_renderer(study: Study) -> PictureLoader:
-    """A function that renders variants of a recorded run again; it gives None where the photo is gone."""
+    """A function that renders variants of a recorded run again; it returns None where the photo is gone."""
 
     @cache
     def renderer() -> Renderer | None:
@@ -192,14 +192,14 @@ def make_variant_renderer(study: Study) -> PictureLoader:
             return None
         try:
             return opened.render(variant)
-        except (Unusable, UserError):  # the photo was moved or changed: the page does without
+        except (Unusable, UserError):  # the photo was moved or changed; the page shows no picture
             return None
 
     return make
 
 
 def _make_renderer(table: Mapping[str, NDArray[Any]], run: Run) -> Renderer | None:
-    """A renderer over the run's own photos and masks; None where masks came from a segmenter, which is not loaded."""
+    """A renderer of the run's photos and masks; None where the masks came from a segmenter."""
     first = {name: row for row, name in reversed(list(enumerate(table["sample_id"])))}
     samples = {name: _read_sample(table, name, row) for name, row in first.items()}
     if not samples or any(sample.mask is None for sample in samples.values()):

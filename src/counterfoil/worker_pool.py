@@ -1,7 +1,7 @@
 """Worker threads and forked worker processes, with a bounded number of items in flight.
 
-Python's lock makes threads wait for one another; past a handful of cores decoding gets slower with every thread.
-Forked processes share the models' weights as they are, and nothing needs to be pickled but samples and results.
+The GIL makes threads wait for one another; beyond a few cores every further thread makes decoding slower. Forked
+processes share the models' weights, and only samples and results are pickled.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from counterfoil.types import Item, Output
 def iterate_ready(
     pool: Executor, work: Callable[[Item], Output], items: Iterable[Item], in_flight: int
 ) -> Iterator[Output]:
-    """The results as they become ready; a failure or an end by the caller cancels what has not begun."""
+    """The results as they become ready; an error, or an early stop by the caller, cancels pending items."""
     waiting, wait_for_running = iter(items), True
     try:
         running: set[Future[Output]] = {pool.submit(work, item) for item in islice(waiting, in_flight)}
@@ -32,14 +32,14 @@ def iterate_ready(
                 yield future.result()
             running |= {pool.submit(work, item) for item in islice(waiting, len(done))}
     except KeyboardInterrupt:
-        # Painting takes minutes, so Ctrl-C does not wait for threads. Forked processes must be ended.
+        # Ctrl-C does not wait for threads, since painting takes minutes; forked processes must be ended.
         wait_for_running = not isinstance(pool, ThreadPoolExecutor)
         raise
     finally:
         pool.shutdown(wait=wait_for_running, cancel_futures=True)
 
 
-_FORKED_WORK: list[Callable[[Any], Any]] = []  # what the forked processes inherit and are to do
+_FORKED_WORK: list[Callable[[Any], Any]] = []  # the work that forked processes inherit
 
 
 def _do(item: Any) -> Any:
@@ -76,6 +76,6 @@ class LocalEngine:
     def map(self, work: Callable[[Item], Output], items: Iterable[Item]) -> Iterator[Output]:
         """The results of `work` over `items`, as they become ready."""
         pool = ThreadPoolExecutor(self.workers, thread_name_prefix="counterfoil")
-        # Every worker has a core: NumPy's own threads inside each would only wait for one another.
+        # One worker per core: NumPy's own threads inside each would only compete.
         with threadpool_limits(limits=1, user_api="blas"):
             yield from iterate_ready(pool, work, items, 2 * self.workers)
