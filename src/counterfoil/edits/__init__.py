@@ -1,1 +1,1 @@
-"""Edits: one file per attribute, a registry of all by name."""
+"""Edits, about one file per attribute, and a registry of all by name."""

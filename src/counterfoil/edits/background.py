@@ -29,7 +29,7 @@ class BackgroundSwap(Edit):
     attribute: ClassVar[Attribute] = "background"
     words: ClassVar[str] = "swapping it"
     donors: DonorRule = "other"
-    blend: bool = False  # brightens or darkens the object as its new surroundings are: plausible, no longer exact
+    blend: bool = False  # adapt the object's brightness to its new surroundings; its pixels then change
 
     @property
     def needs(self) -> Needs:
@@ -62,12 +62,12 @@ class BackgroundWorst(Edit):
 
     @property
     def level(self) -> str:
-        """How many there were: "worst of 8"."""
+        """The number of candidates: "worst of 8"."""
         return f"worst of {self.candidates}"
 
     @property
     def needs(self) -> Needs:
-        """Several donors, and the surrogate that judges them."""
+        """Several donors, and the surrogate that chooses among them."""
         return Needs(donor=self.donors, candidates=self.candidates, surrogate=self.surrogate)
 
     def resolve(self, subject: Subject, supplied: Supplied) -> Resolution:
@@ -84,7 +84,7 @@ class BackgroundWorst(Edit):
         return Resolution(self, donor=places[int(np.argmin(supplied.true_scores(images)))])
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
-        """Take the background of the donor that was chosen."""
+        """Put the object before the chosen donor's background."""
         return BackgroundSwap(self.donors).apply(subject, rng, supplied)
 
 
@@ -114,7 +114,7 @@ class BackgroundPlain(Edit):
         return "random" if self.colour is None else "#{:02x}{:02x}{:02x}".format(*self.colour)
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
-        """Paint everything but the object."""
+        """Fill everything but the object with the colour."""
         colour = rng.integers(0, 256, 3) if self.colour is None else self.colour
         return subject.on_background(np.full(subject.picture.image.shape, colour, np.uint8))
 
@@ -127,7 +127,7 @@ class BackgroundBlur(GaussianBlur):
     words: ClassVar[str] = "blurring it"
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
-        """Blur what is behind the object, so that its colours do not leak into a halo."""
+        """Blur the filled background, so that the object's colours do not spread into it."""
         if not self.faithful:
             return subject.on_background(np.asarray(self.blur(subject.background), np.uint8))
         image, mask = subject.picture
@@ -148,7 +148,7 @@ class BackgroundAdditive(Edit):
         return Needs(donor=self.donors)
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
-        """Sum the levels; what exceeds white is white."""
+        """Sum the levels, clipped at white."""
         alone = subject.on_background(np.zeros_like(subject.picture.image))
         mixed = cv2.add(alone.image, _donor_background(subject, supplied.donor))
         return Picture(np.asarray(mixed, np.uint8), alone.alpha)
@@ -159,14 +159,14 @@ class BackgroundTexture(Edit):
     """Put the object before a texture, in the mean colour of the background that was there."""
 
     attribute: ClassVar[Attribute] = "background"
-    texture: str = RANDOM  # a name of the pool, "random" for any drawn one
-    keep_colour: bool = True  # off: the texture's own colours
+    texture: str = RANDOM  # a name from the pool, or "random" for any drawn texture
+    keep_colour: bool = True  # if off, the texture keeps its own colours
 
     def __post_init__(self) -> None:
         check_texture(self.texture, None)
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
-        """Tile one swatch as wide as the shorter side, from a place drawn at random."""
+        """Tile a swatch as wide as the shorter side, from a random offset."""
         swatch = choose_texture(self.texture, None, rng)
         height, width = subject.picture.alpha.shape
         side = min(height, width)
@@ -177,7 +177,7 @@ class BackgroundTexture(Edit):
 
 
 def _shift_tone(texture: Bytes, behind: Bytes) -> Bytes:
-    """The texture moved to the mean colour of what was there, so that the texture alone is what changes."""
+    """The texture shifted to the mean colour of the old background, so that only the texture changes."""
     step = np.rint(np.array(cv2.mean(behind)[:3]) - np.array(cv2.mean(texture)[:3]))
     table = np.clip(np.arange(256)[:, None] + step, 0, 255).astype(np.uint8)
     return np.asarray(cv2.LUT(texture, table[None]), np.uint8)
@@ -187,11 +187,11 @@ def _shift_tone(texture: Bytes, behind: Bytes) -> Bytes:
 class Segmented(Edit):
     """Leave the object alone on black or white; transparent is black too, with the object's alpha to go with it."""
 
-    # Whoever opens XImageNet-12's transparent pictures as RGB sees the object on black: so does the model here.
+    # Opened as RGB, XImageNet-12's transparent pictures show the object on black; so they do here.
 
     attribute: ClassVar[Attribute] = "background"
     ground: Literal["black", "white", "transparent"] = "black"
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
-        """Paint everything but the object."""
+        """Fill everything but the object with the colour."""
         return subject.on_background(np.full(subject.picture.image.shape, _LEVELS_OF_GREY[self.ground], np.uint8))

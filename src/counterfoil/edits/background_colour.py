@@ -17,7 +17,7 @@ from counterfoil.types import Attribute, Picture
 HUES = 180  # OpenCV counts hue in steps of two degrees, 0..179
 RANGES = {"red": ((0, 30), (150, 180)), "green": ((30, 90),), "blue": ((90, 150),)}  # of XImageNet-12; ends excluded
 LEAST_CHROMA = 1.0  # mean levels between the strongest and the weakest channel
-SPARSE = 4  # every fourth pixel each way is enough to see whether there is colour
+SPARSE = 4  # every fourth pixel each way is enough to detect colour
 MOST_SHIFT = 90  # of XImageNet-12's rainbow
 
 Bytes = NDArray[np.uint8]
@@ -31,7 +31,7 @@ class BackgroundHue(Edit):
     hue: Literal["red", "green", "blue"] = "red"
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
-        """Draw a hue of that name and give it to every pixel behind the object."""
+        """Draw a hue in the range of that name and set it on every background pixel."""
         behind = _require_colour(subject.background)
         hues = np.concatenate([np.arange(*ends) for ends in RANGES[self.hue]])
         colours = np.asarray(cv2.cvtColor(behind, cv2.COLOR_RGB2HSV), np.uint8)
@@ -44,7 +44,7 @@ class BackgroundRainbow(Edit):
     """Turn the background's hues by up to half the colour circle, all by the same step."""
 
     attribute: ClassVar[Attribute] = "background"
-    per_pixel: bool = False  # a step of its own for every pixel
+    per_pixel: bool = False  # a separate step for every pixel
 
     @property
     def level(self) -> str:
@@ -59,14 +59,14 @@ class BackgroundRainbow(Edit):
 
 
 def _require_colour(image: Bytes) -> Bytes:
-    """The picture itself; one without colour has none that could change."""
+    """The picture itself; raises `Unusable` where it has no colour to change."""
     if np.ptp(image[::SPARSE, ::SPARSE].astype(np.int16), axis=2).mean() < LEAST_CHROMA:
         raise Unusable("the background has no colour to change")
     return image
 
 
 def turn_hue(image: Bytes, step: NDArray[np.uint16]) -> Bytes:
-    """The picture with its hues turned by so many steps of two degrees; sixteen bits, since the sum exceeds eight."""
+    """The picture with its hues turned by this many steps of two degrees."""
     colours = np.asarray(cv2.cvtColor(image, cv2.COLOR_RGB2HSV), np.uint8)
     colours[..., 0] = (colours[..., 0] + step) % HUES
     return np.asarray(cv2.cvtColor(colours, cv2.COLOR_HSV2RGB), np.uint8)
@@ -85,7 +85,7 @@ class BackgroundGrayscale(Edit):
         return "gray"
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
-        """Leave the luma behind the object."""
+        """Keep only the luma of the background."""
         gray = cv2.cvtColor(_require_colour(subject.background), cv2.COLOR_RGB2GRAY)
         return subject.on_background(np.asarray(cv2.cvtColor(gray, cv2.COLOR_GRAY2RGB), np.uint8))
 
@@ -102,7 +102,7 @@ class BackgroundBrightness(Edit):
             raise UserError(f"factor: expected 0 or more, or 'ximagenet-12', got {self.factor}")
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
-        """Make what is behind the object brighter or darker; what exceeds white is white."""
+        """Make the background brighter or darker, clipped at white."""
         behind = subject.background
         if self.factor == "ximagenet-12":
             bright = cv2.addWeighted(behind, 1.5, np.asarray(cv2.blur(behind, (9, 9))), 0.9, 1.9)
@@ -123,7 +123,7 @@ class BackgroundContrast(Edit):
             raise UserError(f"factor: expected 0 or more, got {self.factor}")
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
-        """Move every level behind the object away from the mean or towards it."""
+        """Move every background level away from the mean or towards it."""
         behind = subject.background
         mean = np.array(cv2.mean(behind)[:3])
         table = _round_levels((np.arange(256)[:, None] - mean) * self.factor + mean)

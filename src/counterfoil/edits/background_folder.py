@@ -23,14 +23,14 @@ from counterfoil.types import Attribute, Picture
 
 SHIPPED = "textures-scikit-image"  # brick, grass and gravel
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp")
-MOST_PIXELS = 100_000_000  # past this a file is a decompression bomb
+MOST_PIXELS = 100_000_000  # beyond this a file counts as a decompression bomb
 FORMATS = ("JPEG", "PNG", "WEBP")
 
 Bytes = NDArray[np.uint8]
 
 
 class FolderFile(NamedTuple):
-    """One picture of a folder; the hash says that it is still the same one."""
+    """One picture of a folder; the hash detects changes."""
 
     file: str  # path inside the folder
     sha256: str
@@ -53,7 +53,7 @@ def _folder_path(folder: str | None) -> Path:
 
 @lru_cache(maxsize=16)
 def _list_pictures(place: Path, changed: int) -> tuple[FolderFile, ...]:
-    """The folder's pictures; hashed once, since a plan asks for every photo, and again when `changed` differs."""
+    """The folder's pictures, hashed once and again only where `changed` differs."""
     paths = sorted(path for path in place.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file())
     return tuple(
         FolderFile(path.relative_to(place).as_posix(), hashlib.sha256(path.read_bytes()).hexdigest()) for path in paths
@@ -61,12 +61,12 @@ def _list_pictures(place: Path, changed: int) -> tuple[FolderFile, ...]:
 
 
 def choose_file(folder: str | None, seed: int) -> FolderFile:
-    """The picture that this seed takes: the one with the highest hash, so that a new one changes few choices."""
+    """The picture for this seed: the one with the highest hash, so that a new picture changes few choices."""
     return max(list_files(folder), key=lambda one: hashlib.sha256(f"{seed} {one.sha256}".encode()).digest())
 
 
 def read_folder_picture(folder: str | None, wanted: FolderFile) -> Bytes:
-    """The pixels of one picture, upright, (height, width, 3); raises `Unusable` where it is gone or another one."""
+    """The pixels of one picture, upright, (height, width, 3); raises `Unusable` where it is gone or has changed."""
     try:
         content = (_folder_path(folder) / wanted.file).read_bytes()
     except OSError as error:
@@ -87,7 +87,7 @@ class BackgroundFolder(Edit):
     """Put the object before a picture from a folder; brick, grass or gravel unless one is given."""
 
     attribute: ClassVar[Attribute] = "background"
-    places: ClassVar[tuple[str, ...]] = ("folder",)  # settings that say where, not what: no part of a seed
+    places: ClassVar[tuple[str, ...]] = ("folder",)  # settings that are file locations: no part of a seed
     folder: str | None = None
     fit: Literal["cover", "tile"] = "cover"  # scaled to cover, or at its own size and mirrored where it ends
     file: str | None = None  # the picture inside the folder and its hash; chosen by the seed unless given
@@ -105,14 +105,14 @@ class BackgroundFolder(Edit):
         return "texture" if self.folder is None else Path(self.folder).name
 
     def choose(self, seed: int) -> BackgroundFolder:
-        """Decide the picture: the settings alone make the variant again."""
+        """Choose the picture, so that the settings alone reproduce the variant."""
         if self.file is not None:
             return self
         one = choose_file(self.folder, seed)
         return replace(self, file=one.file, sha256=one.sha256)
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
-        """Take the picture that was chosen, or choose one."""
+        """Put the object before the chosen picture; choose one where none was chosen."""
         decided = self.choose(int(rng.integers(2**63)))
         image = read_folder_picture(self.folder, FolderFile(str(decided.file), str(decided.sha256)))
         height, width = subject.picture.alpha.shape
@@ -122,7 +122,7 @@ class BackgroundFolder(Edit):
 
 
 def _tile_mirrored(image: Bytes, shape: tuple[int, int], rng: np.random.Generator) -> Bytes:
-    """The picture at its own size from a place drawn at random, mirrored where it ends."""
+    """The picture at its own size from a random offset, mirrored at its ends."""
     indices = []
     for length, own in zip(shape, image.shape, strict=False):
         along = (np.arange(length) + rng.integers(2 * own)) % (2 * own)

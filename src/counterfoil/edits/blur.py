@@ -1,4 +1,4 @@
-"""Gaussian blur: the object out of focus, and the settings that every blur has."""
+"""Gaussian blur of the object, and the settings that every Gaussian blur has."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class GaussianBlur(Edit):
 
     kernel: int = 15
     sigma: float = 3.0
-    faithful: bool = False  # blur the whole photo, as the release does, and keep a part of it: colours bleed across
+    faithful: bool = False  # blur the whole photo, as the release does; colours spread across the outline
 
     def __post_init__(self) -> None:
         if self.kernel < 1 or self.kernel % 2 == 0:
@@ -41,7 +41,7 @@ class GaussianBlur(Edit):
 
     @classmethod
     def describe(cls, level: str) -> str:
-        """What was done at this level, with kernel and sigma named."""
+        """The edit at this level, with kernel and sigma named."""
         match = _LEVEL.fullmatch(level)
         return super().describe(f"kernel {match[1]}, sigma {match[2]}" if match else level)
 
@@ -58,14 +58,14 @@ class ObjectBlur(GaussianBlur):
     words: ClassVar[str] = "blurring the object"
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
-        """Blur inside the object's outline, which stays."""
+        """Blur inside the object's outline, which stays sharp."""
         cut = subject.cutout
         if self.faithful:
             image, mask = subject.picture
             return Picture(np.where((mask > 0)[..., None], self.blur(image), image), cut.alpha.copy())
         window = object_window(cut.alpha)
         share = cut.alpha[window] / np.float32(255)
-        # Weighted by alpha, so that the object alone lends its colours.
+        # Weighted by alpha, so that only the object's own colours are averaged.
         sums = self.blur(cut.image[window] * repeat_channels(share))
         weight = np.maximum(self.blur(share), np.float32(1e-6))
         return subject.repaint(np.rint(sums / repeat_channels(weight)).astype(np.uint8))

@@ -40,7 +40,7 @@ class ObjectHue(Edit):
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Keep saturation and value; grey stays grey."""
         shift = float(rng.integers(1, 360)) if self.shift is None else self.shift
-        # In floating point: the eight bits of OpenCV's hue would cost each colour some levels.
+        # In floating point: OpenCV's eight-bit hue would round each colour.
         hsv = cv2.cvtColor(_colours(subject) / np.float32(255), cv2.COLOR_RGB2HSV)
         hsv[..., 0] = (hsv[..., 0] + np.float32(shift)) % 360
         turned = cv2.cvtColor(hsv, cv2.COLOR_HSV2RGB)
@@ -60,7 +60,7 @@ class ObjectGrayscale(Edit):
         return "gray"
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
-        """Leave the lightness of each pixel alone."""
+        """Keep only the luma of each pixel."""
         gray = cv2.cvtColor(_colours(subject), cv2.COLOR_RGB2GRAY)
         return subject.repaint(np.asarray(cv2.cvtColor(gray, cv2.COLOR_GRAY2RGB), np.uint8))
 
@@ -77,6 +77,6 @@ class ObjectBrightness(Edit):
             raise UserError(f"factor: expected 0 (black) to 255, got {self.factor:g}")
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
-        """Lighten or darken."""
+        """Make the object lighter or darker."""
         table = np.clip(np.rint(np.arange(256) * self.factor), 0, 255).astype(np.uint8)
         return subject.repaint(table[_colours(subject)])

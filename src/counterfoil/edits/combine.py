@@ -45,7 +45,7 @@ class Combine(Edit):
 
     @property
     def _donor_rules(self) -> list[str]:
-        """The rule of each part that takes a donor."""
+        """The donor rules of the parts that take a donor."""
         return [edit.needs.donor for edit in _make_parts(self.edits) if edit.needs.donor is not None]
 
     @property
@@ -56,7 +56,7 @@ class Combine(Edit):
 
     @property
     def needs(self) -> Needs:
-        """The donor, the surrogate and the GPU that a part asks for."""
+        """The donor, surrogate and GPU that the parts need."""
         first, second = (edit.needs for edit in _make_parts(self.edits))
         return Needs(
             donor=first.donor or second.donor,
@@ -66,13 +66,13 @@ class Combine(Edit):
         )
 
     def check_surrogate(self, surrogate: Classifier) -> None:
-        """Let each part that asks for the surrogate refuse it."""
+        """Raises `UserError` where a part refuses the surrogate."""
         for edit in _make_parts(self.edits):
             if edit.needs.surrogate is not None:
                 edit.check_surrogate(surrogate)
 
     def resolve(self, subject: Subject, supplied: Supplied) -> Resolution:
-        """Let each part choose on the photo as it is, as it would alone."""
+        """Let each part choose on the unedited photo, as it would alone."""
         from counterfoil.edits.registry import settings_of
 
         parts, donor = [], 0
@@ -83,7 +83,7 @@ class Combine(Edit):
         return Resolution(replace(self, edits=(parts[0], parts[1])), donor)
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
-        """First the one, then the other."""
+        """Apply the first edit, then the second to its result."""
         first, second = _make_parts(self.edits)
         return second.apply(Subject(first.apply(subject, rng, supplied)), rng, supplied)
 
@@ -110,7 +110,7 @@ def _make_parts(parts: tuple[Part, Part]) -> tuple[Edit, Edit]:
 
 @lru_cache(maxsize=256)
 def _make_part(name: str, settings: str) -> Edit:
-    # The registry imports this module, so it can be asked only once both are loaded.
+    # Imported here because the registry imports this module.
     from counterfoil.edits.registry import edit_named
 
     return edit_named(name, json.loads(settings))

@@ -17,7 +17,7 @@ from counterfoil.types import Attribute, Picture
 
 TOLERANCE = 0.01  # of the factor
 MOST_STEPS = 12
-LEAST_STRENGTH = np.float32(1e-3)  # of a wave; rounding leaves weaker ones
+LEAST_STRENGTH = np.float32(1e-3)  # amplitude of a wave; weaker ones come from rounding
 
 Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float32]
@@ -37,7 +37,7 @@ class Complexity(Edit):
             raise UserError(f"factor: expected more than 0, other than 1 and less than 100, got {self.factor:g}")
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
-        """Change the filled background, so that the object's outline takes no part, and put the object back."""
+        """Change the filled background, so that the object's outline does not count, and put the object back."""
         return subject.on_background(change_complexity(subject.background, self.factor))
 
 
@@ -51,19 +51,19 @@ def change_complexity(image: Bytes, factor: float) -> Bytes:
 
 
 def complexity(image: Bytes) -> float:
-    """The mean over channels and frequencies of |FFT2|, levels taken from 0 to 1."""
-    # Channel by channel: the spectrum of a large photo is large.
+    """The mean of |FFT2| over channels and frequencies, levels from 0 to 1."""
+    # Channel by channel, to bound memory on large photos.
     return float(np.mean([np.abs(_spectrum(image[..., i])).mean(dtype=np.float64) for i in range(3)]))
 
 
 def _spectrum(channel: Bytes) -> Complexes:
-    """Both halves of it, so that a mean needs no weights."""
+    """The full spectrum, both halves, so that its mean needs no weights."""
     levels = np.ascontiguousarray(channel) / np.float32(255)
     return np.asarray(cv2.dft(levels, flags=cv2.DFT_COMPLEX_OUTPUT), np.float32).view(np.complex64)[..., 0]
 
 
 def _make_raiser(image: Bytes) -> Callable[[float], Bytes]:
-    """The same number added to the strength of every wave: the smallest change of pixels that has the effect."""
+    """A function that adds the same number to the amplitude of every wave: the smallest change of pixels."""
     waves = np.dstack([_unit_waves(_spectrum(image[..., i])) for i in range(3)])
 
     def raise_waves(added: float) -> Bytes:
@@ -73,9 +73,9 @@ def _make_raiser(image: Bytes) -> Callable[[float], Bytes]:
 
 
 def _unit_waves(spectrum: Complexes) -> Floats:
-    """The picture whose waves all have strength 1 and stand where this one's do; the mean level stays."""
+    """The picture with the same phases and every amplitude 1; the mean level stays."""
     strength = np.abs(spectrum)
-    # A wave that is not there has no place to stand: rounding must not invent one.
+    # A wave of amplitude 0 has no phase; rounding must not add one.
     spectrum /= np.maximum(strength, LEAST_STRENGTH)
     spectrum[strength < LEAST_STRENGTH] = 0
     spectrum[0, 0] = 0
@@ -84,7 +84,7 @@ def _unit_waves(spectrum: Complexes) -> Floats:
 
 
 def _blur(image: Bytes, sigma: float) -> Bytes:
-    """A Gaussian blur; a wide one on a coarser grid, where it is as good and far faster."""
+    """A Gaussian blur; a wide one is computed on a coarser grid, which is much faster."""
     height, width = image.shape[:2]
     step = max(1, int(sigma / 4))
     small = (max(1, width // step), max(1, height // step))
@@ -95,7 +95,7 @@ def _blur(image: Bytes, sigma: float) -> Bytes:
 
 
 def _search_strength(change: Callable[[float], Bytes], start: float, goal: float, first: float) -> Bytes:
-    """The picture whose complexity is the goal; it starts from `start` and changes one way as the strength grows."""
+    """The picture of the wanted complexity, found by search from `start`; complexity is monotonic in the strength."""
     low, high, strength = _Trial(0, start), None, first
     for _ in range(MOST_STEPS):
         picture = change(strength)
@@ -118,6 +118,6 @@ class _Trial(NamedTuple):
 
 
 def _interpolate(low: _Trial, high: _Trial, goal: float) -> float:
-    """The strength at which a straight line between two trials meets the goal, clear of both ends."""
+    """The strength at which a line between two trials meets the goal, kept away from both ends."""
     share = (goal - low.complexity) / (high.complexity - low.complexity)
     return low.strength + min(max(share, 0.1), 0.9) * (high.strength - low.strength)

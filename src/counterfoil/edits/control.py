@@ -27,5 +27,5 @@ class Control(Edit):
         return "none"
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
-        """Change nothing but what cutting and pasting change."""
+        """Paste the cut-out object back on the filled background."""
         return subject.on_background(subject.background)

@@ -15,28 +15,28 @@ from counterfoil.edits.matting import estimate_foreground, repeat_channels
 from counterfoil.errors import Unusable
 from counterfoil.types import Picture
 
-OBJECT_NEEDED = 0.001  # share of the picture; less is a speck that no model could be asked about
+OBJECT_NEEDED = 0.001  # share of the picture; smaller objects are not used
 FINEST_SUPERSAMPLING = 16
 FINEST_IN_PERSPECTIVE = 4
 BAND = 1_000_000  # pixels that are mixed at a time, in floating point
-LARGEST_MOVED = 16_000_000  # pixels of an object's window; moving takes about 50 bytes for each
+LARGEST_MOVED = 16_000_000  # pixels of an object's window; moving it takes about 50 bytes per pixel
 
 Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float32]
 Window = tuple[slice, slice]  # rows and columns
-Matrix = NDArray[np.float64]  # (2, 3) or, in perspective, (3, 3): takes points of the old picture to the new one
+Matrix = NDArray[np.float64]  # (2, 3) or, in perspective, (3, 3): maps points of the old picture to the new one
 
 
 class Cutout(NamedTuple):
     """The object alone; both planes are read-only, since several edits share them."""
 
-    image: Bytes  # (height, width, 3), the object's own colours, carried on a little beyond its edge
+    image: Bytes  # (height, width, 3), the object's own colours, extended a little beyond its edge
     alpha: Bytes  # (height, width)
     background_share: float  # of the picture, clear of the object and its margin
 
 
 def cut_out(image: Bytes, alpha: Bytes) -> Cutout:
-    """The object of a picture whose soft alpha is known; raises `Unusable` where there is hardly any."""
+    """The object of a picture with a soft alpha; raises `Unusable` where it is too small."""
     share = np.count_nonzero(alpha > 127) / alpha.size
     if share < OBJECT_NEEDED:
         raise Unusable(f"the object covers {share:.2%} of the picture, {OBJECT_NEEDED:.1%} is needed")
@@ -45,7 +45,7 @@ def cut_out(image: Bytes, alpha: Bytes) -> Cutout:
 
 
 def copy_read_only(plane: Bytes) -> Bytes:
-    """A copy that cannot be written to, for planes that several edits share."""
+    """A read-only copy, for planes that several edits share."""
     plane = plane.copy()
     plane.flags.writeable = False
     return plane
@@ -61,7 +61,7 @@ def paste(cut: Cutout, background: Bytes) -> Bytes:
 
 
 def split_bands(window: Window) -> Iterator[Window]:
-    """The window cut into bands of rows: what is mixed in floating point stays small whatever the photo."""
+    """The window cut into bands of rows, to bound the memory of floating point mixing."""
     rows, columns = window
     step = max(1, BAND // max(1, columns.stop - columns.start))
     for top in range(rows.start, rows.stop, step):
@@ -73,7 +73,7 @@ def repaint(image: Bytes, cut: Cutout, colours: Bytes) -> Bytes:
     result, window = np.array(image), object_window(cut.alpha)
     for band in split_bands(window):
         rows = slice(band[0].start - window[0].start, band[0].stop - window[0].start)
-        # Each pixel is a mixture of which only the object's part is exchanged; the rest stays, known or not.
+        # Each pixel is a mixture; only the object's part is replaced.
         change = np.subtract(colours[rows], cut.image[band], dtype=np.float32) * repeat_channels(
             _share(cut.alpha[band])
         )
@@ -91,14 +91,14 @@ def place(cut: Cutout, matrix: Matrix, background: Bytes) -> Picture:
             " size in the recipe or reduce the photo"
         )
     share = _share(cut.alpha[rows, columns])
-    # Colours weighted by alpha before sampling: pixels beyond the edge then lend the object no colour.
+    # Colours are weighted by alpha before sampling, so that pixels beyond the edge do not count.
     weighted = cut.image[rows, columns] * repeat_channels(share)
     window, local = _find_target(share, matrix, (columns.start, rows.start), background.shape)
     colours, new_alpha = (_sample_layer(layer, local, window) for layer in (weighted, share))
     new_alpha = np.rint(np.clip(new_alpha, 0, 1) * np.float32(255))
     if not (new_alpha > 127).any():
         raise Unusable("the object would leave the picture")
-    # A cubic overshoots: a pixel must not get more colour than its alpha can carry, and none where that is 0.
+    # Cubic sampling overshoots: premultiplied colour is clipped to what the alpha allows.
     colours = np.clip(colours, 0, repeat_channels(new_alpha))
     result, alpha = np.array(background), np.zeros(background.shape[:2], np.uint8)
     result[window] = np.rint(colours + background[window] * repeat_channels(1 - new_alpha / np.float32(255)))
@@ -128,7 +128,7 @@ def cover(image: Bytes, shape: tuple[int, int]) -> Bytes:
 
 
 def object_window(alpha: Bytes) -> Window:
-    """Rows and columns that hold any of the object, one pixel more on each side."""
+    """The rows and columns of the object, with one more pixel on each side."""
     left, top, width, height = cv2.boundingRect(alpha)
     rows = slice(max(0, top - 1), min(top + height + 1, alpha.shape[0]))
     return rows, slice(max(0, left - 1), min(left + width + 1, alpha.shape[1]))
@@ -142,7 +142,7 @@ def _share(alpha: Bytes) -> Floats:
 def _find_target(
     layer: Floats, matrix: Matrix, origin: tuple[int, int], shape: tuple[int, ...]
 ) -> tuple[Window, Matrix]:
-    """The window of the new picture that a layer from `origin` falls into, and the map between the two."""
+    """The window of the new picture that a layer at `origin` maps to, and the map between the two."""
     height, width = layer.shape
     local = matrix @ _shift(*origin) if len(matrix) == 3 else np.vstack([matrix, (0, 0, 1)]) @ _shift(*origin)
     corners = map_points(local, [(x, y) for x in (0, width) for y in (0, height)])
@@ -153,7 +153,7 @@ def _find_target(
 
 
 def map_points(matrix: Matrix, points: Sequence[tuple[float, float]]) -> Matrix:
-    """Where a map of three rows takes these points, (points, 2), across and down."""
+    """The points, (points, 2) across and down, under a (3, 3) map."""
     ends = np.array([(x, y, 1) for x, y in points], np.float64) @ matrix.T
     return np.asarray(ends[:, :2] / ends[:, 2:], np.float64)
 
@@ -163,7 +163,7 @@ def _shift(across: float, down: float) -> Matrix:
 
 
 def _sample_layer(layer: Floats, matrix: Matrix, window: Window) -> Floats:
-    """Cubic sampling; an object that shrinks is sampled several times per pixel and averaged, lest details alias."""
+    """Cubic sampling; a shrinking object is sampled several times per pixel and averaged, against aliasing."""
     size = (window[1].stop - window[1].start, window[0].stop - window[0].start)
     if min(size) == 0:
         return np.zeros((size[1], size[0], *layer.shape[2:]), np.float32)
@@ -181,12 +181,12 @@ def _sample_layer(layer: Floats, matrix: Matrix, window: Window) -> Floats:
 
 
 def _count_samples(matrix: Matrix, shape: tuple[int, ...], affine: bool) -> int:
-    """How many samples each pixel needs along a side."""
+    """The number of samples per pixel along a side."""
     if affine:
         scale = math.sqrt(abs(float(np.linalg.det(matrix[:2, :2]))))
         return 1 if scale > 0.99 else min(FINEST_SUPERSAMPLING, math.ceil(1 / scale))
     corners = [(x, y) for x in (0, shape[1]) for y in (0, shape[0])]
     steps = [map_points(matrix, [(x, y), (x + 1, y), (x, y + 1)]) for x, y in corners]
     least = min(float(np.linalg.norm(step[1:] - step[0], axis=1).min()) for step in steps)
-    # A tilted object shrinks a little even where it is nearest: a cubic alone keeps that sharp.
+    # A tilted object shrinks a little even where it is nearest; cubic sampling alone keeps that sharp.
     return 1 if least > 0.7 else min(FINEST_IN_PERSPECTIVE, math.ceil(1 / least))

@@ -31,7 +31,7 @@ class Direction(Edit):
     high: int = 45
     angle: float | None = None
     rate: float | None = None  # zoom to this rate first; ImageNet-E's release does so at 0.05
-    faithful: bool = False  # turn about the picture's centre, as the release does, instead of the object's own
+    faithful: bool = False  # turn about the picture's centre, as the release does, not the object's
 
     def __post_init__(self) -> None:
         check_rate(self.rate)
@@ -46,7 +46,7 @@ class Direction(Edit):
 
     @classmethod
     def describe(cls, level: str) -> str:
-        """What was done at this level, as the subject of a sentence."""
+        """The edit at this level, as the subject of a sentence."""
         both_ways = _SYMMETRIC_RANGE.fullmatch(level)
         if both_ways:
             return f"turning the object by up to {both_ways[1]}°"
@@ -80,7 +80,7 @@ class Flip(Edit):
 
     @classmethod
     def describe(cls, level: str) -> str:
-        """What was done at this level, as the subject of a sentence."""
+        """The edit at this level, as the subject of a sentence."""
         return _FLIPPED.get(level, f"flipping the object ({level})")
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
@@ -95,11 +95,11 @@ class Flip(Edit):
 
 
 def _compose(first: Matrix, second: Matrix) -> Matrix:
-    """The map that does `first`, then `second`."""
+    """The map that applies `first`, then `second`."""
     return np.hstack([second[:, :2] @ first[:, :2], second[:, :2] @ first[:, 2:] + second[:, 2:]])
 
 
-STEEPEST = 75  # degrees; beyond it an object that is flat is hardly more than a line
+STEEPEST = 75  # degrees; beyond it a flat object is hardly more than a line
 DISTANCE = 2.5  # of the eye from the object, in lengths of its longer side
 
 
@@ -123,12 +123,12 @@ class Tilt(Edit):
 
     @classmethod
     def describe(cls, level: str) -> str:
-        """What was done at this level, as the subject of a sentence."""
+        """The edit at this level, as the subject of a sentence."""
         yaw, slash, pitch = level.partition("/")
         return f"tilting the object (yaw {yaw}°, pitch {pitch}°)" if slash else f"tilting the object ({level})"
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
-        """Tilt the object inside the box it had, so that nothing of it is cut off."""
+        """Tilt the object inside its old box, so that nothing is cut off."""
         cut = subject.cutout
         box = BoundingBox(*(int(value) for value in cv2.boundingRect(cut.alpha)))
         tilt = _perspective(box, math.radians(self.yaw), math.radians(self.pitch))
@@ -136,12 +136,12 @@ class Tilt(Edit):
 
 
 def _perspective(box: BoundingBox, yaw: float, pitch: float) -> Matrix:
-    """The plane through the box's middle turned by both angles and seen from in front."""
+    """The plane through the box's middle turned by both angles, in perspective."""
     distance = DISTANCE * max(box.width, box.height)
     about_upright = [(math.cos(yaw), 0, -math.sin(yaw)), (0, 1, 0), (math.sin(yaw), 0, math.cos(yaw))]
     about_level = [(1, 0, 0), (0, math.cos(pitch), math.sin(pitch)), (0, -math.sin(pitch), math.cos(pitch))]
     turn = np.array(about_level) @ np.array(about_upright)
-    # A point of the plane goes to turn @ (x, y, 0); what lies behind the plane (depth above 0) looks smaller.
+    # A point of the plane goes to turn @ (x, y, 0); points behind the plane (depth above 0) are scaled down.
     seen = np.array([turn[0], turn[1], turn[2] / distance])
     seen[:, 2] = (0, 0, 1)
     across, down = box.centre
@@ -150,7 +150,7 @@ def _perspective(box: BoundingBox, yaw: float, pitch: float) -> Matrix:
 
 
 def _fit_into_box(tilt: Matrix, box: BoundingBox) -> Matrix:
-    """The tilt, shrunk and moved back where perspective takes the box beyond its old place."""
+    """The tilt, shrunk and moved so that the box stays inside its old place."""
     right, bottom = box.left + box.width - 1, box.top + box.height - 1
     ends = map_points(tilt, [(x, y) for x in (box.left, right) for y in (box.top, bottom)])
     low, high = ends.min(axis=0), ends.max(axis=0)

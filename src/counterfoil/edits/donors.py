@@ -1,4 +1,4 @@
-"""The choice of donors: which photo gives its background to which."""
+"""The choice of donors: the photo whose background each sample takes."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from counterfoil.types import DonorRule, Sample
 
 
 class Donors:
-    """Chooses the donor of a sample: the same one as long as both samples are there.
+    """Chooses the donor of a sample; the choice is stable as long as both samples exist.
 
-    The donor is the candidate with the highest hash together with the seed, class first, then sample: a new
-    sample takes a pair over only where it wins, all other pairs stay.
+    The donor is the candidate whose hash with the seed is highest, class first, then sample: a new sample changes
+    only the pairs in which its hash is highest.
     """
 
     def __init__(self, samples: Iterable[Sample]) -> None:

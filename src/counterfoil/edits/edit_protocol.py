@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from counterfoil.edits.subject import Subject
 from counterfoil.types import Attribute, Classifier, DonorRule, Picture
 
-_SELF_EXPLAINING = {"", "random", "other", "gray"}  # levels that say no more than the edit's words
+_SELF_EXPLAINING = {"", "random", "other", "gray"}  # levels that add nothing to the edit's name
 _INNER_CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
 
 
@@ -27,16 +27,16 @@ _INNER_CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
 class Needs:
     """What an edit asks the renderer for."""
 
-    donor: DonorRule | None = None  # another photo, of which class seen from the sample's
-    candidates: int = 1  # donors to choose from; more than one are drawn, and `resolve` chooses
+    donor: DonorRule | None = None  # another photo: of which class relative to the sample's
+    candidates: int = 1  # donors to choose from; `resolve` chooses where there is more than one
     photo: bool = False  # start from the photo at its own size; the renderer reduces the result
-    surrogate: str | None = None  # address of a model that helps to choose or to make the picture
+    surrogate: str | None = None  # address of a model that chooses or guides the picture
     gpu: bool = False  # makes its pictures on the GPU
 
 
 @dataclass(frozen=True, kw_only=True)
 class Supplied:
-    """What the renderer gives to the edit of one variant, as far as its `needs` ask for it."""
+    """What the renderer gives to the edit of one variant, according to its `needs`."""
 
     label: str = ""  # the photo's label
     seed: int = 0  # the variant's
@@ -64,10 +64,10 @@ class Supplied:
 
 
 class Resolution(NamedTuple):
-    """What an edit chose: from then on the settings and the donor alone make the picture again."""
+    """The choice of an edit; its settings and donor are enough to render the picture again."""
 
     edit: Edit
-    donor: int = 0  # place among the supplied donors
+    donor: int = 0  # index among the supplied donors
 
 
 class Edit(ABC):
@@ -77,12 +77,12 @@ class Edit(ABC):
     """
 
     attribute: ClassVar[Attribute]
-    places: ClassVar[tuple[str, ...]] = ()  # settings that say where a file lies, not what is done: no part of a seed
+    places: ClassVar[tuple[str, ...]] = ()  # settings that are file locations: no part of a seed
     words: ClassVar[str] = ""  # what is done, as the subject of "costs 12 points"; the class's name unless given
 
     @property
     def level(self) -> str:
-        """The strength or kind of the change, as it stands in the tables: the first setting unless overridden."""
+        """The strength or kind of the change, as in the tables; the first setting unless overridden."""
         settings = dataclasses.fields(self)  # type: ignore[arg-type]
         if not settings:
             raise NotImplementedError(f"{type(self).__name__} has no settings to take its level from: define `level`")
@@ -103,7 +103,7 @@ class Edit(ABC):
         return Resolution(self)
 
     def check_surrogate(self, surrogate: Classifier) -> None:  # noqa: B027 - most edits have nothing to refuse
-        """Raise `UserError`, before the work begins, where this surrogate cannot do what the settings ask."""
+        """Raise `UserError`, before the work begins, where this surrogate does not suit the settings."""
 
     @abstractmethod
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
@@ -111,7 +111,7 @@ class Edit(ABC):
 
     @classmethod
     def describe(cls, level: str) -> str:
-        """What was done at this level, as the subject of a sentence; old runs may hold levels of any form."""
+        """The edit at this level, as the subject of a sentence; old runs may hold levels of any form."""
         return describe_level(cls.words or to_kebab(cls.__name__), level)
 
     def __call__(self, picture: Picture, rng: np.random.Generator, donor: Picture | None = None) -> Picture:
@@ -121,12 +121,12 @@ class Edit(ABC):
 
 
 def describe_level(words: str, level: str) -> str:
-    """Words with the level in brackets; a level that says no more than they do is left out."""
+    """Words with the level in brackets; a level that adds nothing is left out."""
     return words if level in _SELF_EXPLAINING else f"{words} ({level})"
 
 
 def to_kebab(name: str) -> str:
-    """A class's name as edits are registered: "BackgroundSwap" as "background-swap"."""
+    """A class's name as registered: "background-swap" for "BackgroundSwap"."""
     return _INNER_CAPITAL.sub("-", name).lower()
 
 
@@ -155,8 +155,8 @@ class _OldForm(Edit):
 
     @property
     def needs(self) -> Needs:
-        """The donor, the photo and the GPU, which fields and properties used to name."""
-        # These names are the old contract of other packages' classes, of which none is a type of ours.
+        """The donor, photo and GPU that the old fields and properties name."""
+        # These names are the old contract of other packages' classes, which have no type here.
         return Needs(
             donor=getattr(self, "donors", None),
             photo=bool(getattr(self, "from_photo", False)),
@@ -164,12 +164,12 @@ class _OldForm(Edit):
         )
 
     def choose(self, seed: int) -> Edit:
-        """What was called `chosen`."""
+        """Calls the old `chosen`."""
         chosen = getattr(self, "chosen", None)
         return cast("Edit", chosen(seed)) if chosen is not None else self
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
-        """What was `__call__`."""
+        """Calls the old `__call__`."""
         if self.needs.donor is None:
             return self(subject.picture, rng)
         return self(subject.picture, rng, supplied.donor.picture)

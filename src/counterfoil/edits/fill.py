@@ -1,4 +1,4 @@
-"""The background filled behind the object, with patches copied from the rest of the picture."""
+"""The background behind the object, filled with patches copied from the rest of the picture."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from counterfoil.errors import Unusable
 LEVELS = ((32, 4, (5,)), (64, 2, (7, 5)))  # side of a square of the same area, rounds, widths of the patch
 SOURCES_NEEDED = 40
 GUIDANCE = np.float32(0.25)  # pull towards the colours of a smooth fill; a power of two keeps sums exact
-LEVELNESS = 3  # how much nearer, in that smooth fill, what lies beside the hole counts than what lies above and below
-COHERENCE = 0.25  # share of the usual error that a patch accepts for each neighbour it moves along with
+LEVELNESS = 3  # weight in that smooth fill of what lies beside the hole, relative to above and below
+COHERENCE = 0.25  # share of the usual error that a patch accepts per neighbour with the same move
 NEIGHBOURS = ((-1, 0), (1, 0), (0, -1), (0, 1), (-1, -1), (1, 1), (-1, 1), (1, -1))
 NOWHERE = 1 << 30
-MARGIN = 0.02  # the hole is wider than the object by this share of the shorter side: rims and contact shadows go too
+MARGIN = 0.02  # margin around the object, as a share of the shorter side, for rims and contact shadows
 BACKGROUND_NEEDED = 0.05  # share of the picture that must be left to copy from
 TONE_STEP = 4  # the tone of the fill is matched to its surroundings on a grid this coarse
 
@@ -43,7 +43,7 @@ def find_hole(alpha: Bytes) -> Flags:
 
 
 def check_background(share: float) -> None:
-    """Refuse a picture that shows hardly anything but its object."""
+    """Raises `Unusable` where the picture shows hardly anything but its object."""
     if share < BACKGROUND_NEEDED:
         raise Unusable(f"the object leaves {share:.1%} of the picture as background, {BACKGROUND_NEEDED:.0%} is needed")
 
@@ -54,7 +54,7 @@ def fill_background(image: Bytes, alpha: Bytes) -> Bytes:
     check_background(1 - np.count_nonzero(hole) / hole.size)
     if not hole.any():
         return image
-    if alpha.size > LARGEST:  # filled on a copy, which bounds memory; the rest of the photo keeps its pixels
+    if alpha.size > LARGEST:  # filled on a reduced copy to bound memory; other pixels stay
         small = fill_background(reduce_plane(image), reduce_plane(alpha))
         enlarged = np.asarray(cv2.resize(small, alpha.shape[::-1], interpolation=cv2.INTER_CUBIC), np.uint8)
         return np.where(hole[..., None], enlarged, image)
@@ -63,13 +63,13 @@ def fill_background(image: Bytes, alpha: Bytes) -> Bytes:
 
 
 def fill_smoothly(image: Bytes, hole: Flags) -> Bytes:
-    """The hole filled with the mean of its surroundings, taken at the finest scale that knows any."""
+    """The hole filled with the mean of its surroundings, at the finest scale that has any."""
     filled = fill_unknown(image.astype(np.float32), (~hole).astype(np.float32))
     return np.where(hole[..., None], np.clip(np.rint(filled), 0, 255).astype(np.uint8), image)
 
 
 def fill_unknown(values: Floats, weight: Floats) -> Floats:
-    """Carry known values into unknown places: average downwards, then fill upwards."""
+    """Fill unknown places from known values: average to coarser scales, then fill back."""
     height, width = weight.shape
     if min(height, width) <= 2:
         mean = (values * weight[..., None]).sum(axis=(0, 1)) / max(float(weight.sum()), 1e-6)
@@ -83,7 +83,7 @@ def fill_unknown(values: Floats, weight: Floats) -> Floats:
 
 
 class Moves(NamedTuple):
-    """For each patch position of a small level: where its content comes from, relative to it."""
+    """For each patch position of a small level, the offset of its source."""
 
     steps: NDArray[np.intp]  # (rows, columns, 2), down and right, in pixels of the level
     touched: Flags  # (rows, columns), whether the patch reaches into the hole at all
@@ -103,7 +103,7 @@ def match_patches(image: NDArray[np.uint8], hole: Flags) -> Moves | None:
 
 
 def _spread_sideways(values: Floats, weight: Floats) -> Floats:
-    """Carry known values into unknown places, rather across than down: horizons, tables and floors go on level."""
+    """Fill unknown places from known values, more across than down, so that horizons and floors stay level."""
     height, width = weight.shape
     narrow = (max(3, round(width / LEVELNESS)), height)
     share = np.asarray(cv2.resize(weight, narrow, interpolation=cv2.INTER_AREA), np.float32)
@@ -116,7 +116,7 @@ def _spread_sideways(values: Floats, weight: Floats) -> Floats:
 
 
 class _Level(NamedTuple):
-    """A small copy of the picture. A patch is named by the flat index of its upper left corner in `touched`."""
+    """A small copy of the picture; a patch is referred to by the flat index of its upper left corner in `touched`."""
 
     guide: Floats  # (height, width, 3), whole numbers -128..127: float32 sums of products are exact in any order
     hole: Flags  # (height, width); the guide holds a smooth fill there
@@ -128,7 +128,7 @@ class _Level(NamedTuple):
 
 
 def _choose_level(image: NDArray[np.uint8], hole: Flags, side: int, widths: tuple[int, ...]) -> _Level | None:
-    """The level with the widest patch of which enough lie clear of the hole."""
+    """The level with the widest patches of which enough lie outside the hole; None where there is none."""
     guide, small = _shrink(image, hole, side)
     for patch in widths:
         reach = cv2.dilate(small.astype(np.uint8), np.ones((patch, patch), np.uint8), anchor=(0, 0))
@@ -170,7 +170,7 @@ def _extract_patches(pixels: Floats, places: Indices, patch: int) -> Floats:
 
 
 def _fill_inwards(level: _Level) -> Floats:
-    """The hole filled from its rim inwards: what is known of a patch finds the source of its middle."""
+    """The hole filled from its rim inwards: the known part of a patch is matched to find its middle."""
     pixels, known, squares = level.guide.copy(), ~level.hole, (level.library * level.library).T
     rows_limit, columns_limit = level.touched.shape[0] - 1, level.touched.shape[1] - 1
     while not known.all():
@@ -202,7 +202,7 @@ def _paint_by_moves(level: _Level, moves: Moves) -> Floats:
 
 
 def _match_level(level: _Level, pixels: Floats, rounds: int) -> Moves:
-    """Match every patch, repaint by what was found, and again."""
+    """Match every patch and repaint by the matches, several times."""
     each = np.arange(len(level.targets))
     best = None
     for _ in range(rounds):
@@ -225,7 +225,7 @@ def _match_level(level: _Level, pixels: Floats, rounds: int) -> Moves:
 
 def _measure_errors(level: _Level, pixels: Floats) -> Floats:
     """Squared differences of every target patch (row) to every source patch (column)."""
-    # Without the guide a fill that matches itself may drift to any colour.
+    # Without the guide the fill could match itself and drift to any colour.
     pulled = np.where(level.hole[..., None], np.rint(pixels + (level.guide - pixels) * (GUIDANCE / 2)), pixels)
     patches = _extract_patches(pulled, level.targets, level.patch)
     errors = patches @ level.library.T
@@ -236,7 +236,7 @@ def _measure_errors(level: _Level, pixels: Floats) -> Floats:
 
 
 def _measure_overuse(level: _Level, best: Indices) -> Floats:
-    """How far each source is used beyond its turn: a patch copied again and again looks like wallpaper."""
+    """How far each source is used more than its share: repeated patches look like wallpaper."""
     uses = np.bincount(level.sources[best], minlength=level.touched.size).astype(np.float32)
     around = cv2.blur(uses.reshape(level.touched.shape), (3, 3), borderType=cv2.BORDER_CONSTANT)
     fair = max(1.0, len(level.targets) / len(level.sources))
@@ -244,7 +244,7 @@ def _measure_overuse(level: _Level, best: Indices) -> Floats:
 
 
 def _align_neighbours(level: _Level, errors: Floats, best: Indices, bonus: float) -> Indices:
-    """Let patches move along with their neighbours where that costs little: large pieces have few seams."""
+    """Give patches the move of their neighbours where that costs little, for fewer seams."""
     rows, columns = level.touched.shape
     source_at = np.full(level.touched.size, -1, np.intp)
     source_at[level.sources] = np.arange(len(level.sources))
@@ -252,7 +252,7 @@ def _align_neighbours(level: _Level, errors: Floats, best: Indices, bonus: float
     target_rows, target_columns = np.divmod(level.targets, columns)
     padded = np.full((rows + 2) * (columns + 2), NOWHERE, np.intp)
     centre = (target_rows + 1) * (columns + 2) + target_columns + 1
-    for turn in range(4):  # like the squares of a chessboard: a patch moves while its neighbours stand
+    for turn in range(4):  # in a checkerboard pattern: neighbours stay while a patch changes
         padded[centre] = own = level.sources[best] - level.targets
         around = [padded[centre + down * (columns + 2) + right] for down, right in NEIGHBOURS]
         lowest, pick = errors[each, best] - bonus * sum(step == own for step in around), best
@@ -284,7 +284,7 @@ def _average_patches(level: _Level, places: Indices, weight: Floats) -> Floats:
 
 
 def _copy_pixels(image: Bytes, hole: Flags, moves: Moves) -> Bytes:
-    """Copy full-size pixels by the moves of the small level, then meet the tone of the surroundings."""
+    """Copy full-size pixels by the moves of the small level, then match the tone of the surroundings."""
     rim = _grow(hole, max(3, round(0.02 * min(hole.shape)))) & ~hole
     copied = _blend_copies(image, hole, moves)
     copied += _match_tone((image - copied) * rim[..., None], rim.astype(np.float32))
@@ -292,9 +292,9 @@ def _copy_pixels(image: Bytes, hole: Flags, moves: Moves) -> Bytes:
 
 
 def _blend_copies(image: Bytes, hole: Flags, moves: Moves) -> Floats:
-    """Each pixel as the mean of the four nearest patches' copies: sharp where they agree, a cross-fade where not."""
+    """Each pixel as the weighted mean of the four nearest patches' copies."""
     steps = np.rint(moves.steps * (np.array(hole.shape) / np.array(moves.shape)))[..., ::-1].astype(np.int16, order="C")
-    pairs = steps.view(np.int32)[..., 0]  # both numbers as one: they are looked up together, which is far faster
+    pairs = steps.view(np.int32)[..., 0]  # both numbers packed as one, for a much faster lookup
     upper, down = _locate_patches(hole.shape[0], moves.shape[0], moves.patch)
     left, right = _locate_patches(hole.shape[1], moves.shape[1], moves.patch)
     here = np.dstack(np.meshgrid(np.arange(hole.shape[1]), np.arange(hole.shape[0]))).astype(np.int16)
@@ -305,7 +305,7 @@ def _blend_copies(image: Bytes, hole: Flags, moves: Moves) -> Floats:
         columns = np.minimum(left + further, len(touched[0]) - 1)
         source = here + pairs[rows].take(columns, axis=1).view(np.int16).reshape(here.shape)
         weight = np.outer(down if lower else 1 - down, right if further else 1 - right)
-        # What would come out of the hole itself counts only where nothing else is offered.
+        # Copies from inside the hole count only where there are no others.
         weight *= np.maximum(_take(clear, source) * touched[rows].take(columns, axis=1), np.float32(1e-4))
         sums += _take(image, source) * repeat_channels(weight)
         total += weight
@@ -319,7 +319,7 @@ def _take(plane: NDArray[Any], source: NDArray[np.int16]) -> NDArray[Any]:
 
 
 def _locate_patches(length: int, small: int, patch: int) -> tuple[NDArray[np.intp], Floats]:
-    """For each pixel along one side: the patch before it, and how far it lies towards the next."""
+    """For each pixel along one side, the patch before it and the fraction towards the next."""
     position = (np.arange(length, dtype=np.float32) + 0.5) * (small / length) - 0.5 - patch // 2
     position = np.clip(position, 0, small - patch)
     before = position.astype(np.intp)
@@ -327,12 +327,12 @@ def _locate_patches(length: int, small: int, patch: int) -> tuple[NDArray[np.int
 
 
 def _match_tone(difference: Floats, rim: Floats) -> Floats:
-    """The smooth field that takes the fill's tone to that of the photo around it."""
+    """The smooth field that shifts the fill's tone to that of the photo around it."""
     height, width = rim.shape
     small = (-(-width // TONE_STEP), -(-height // TONE_STEP))
     share = np.asarray(cv2.resize(rim, small, interpolation=cv2.INTER_AREA))
     mean = cv2.resize(difference, small, interpolation=cv2.INTER_AREA) / np.maximum(share, 1e-6)[..., None]
-    # A large difference is another thing beside the hole, not another tone of the same thing: it must not glow inside.
+    # A large difference is another object beside the hole, not another tone; it must not spread inside.
     share = share / (1 + (np.abs(mean).max(axis=2) / 16) ** 2)
     field = fill_unknown(np.clip(mean, -24, 24), share)
     return np.asarray(cv2.resize(field, (width, height), interpolation=cv2.INTER_LINEAR), np.float32)
@@ -340,5 +340,5 @@ def _match_tone(difference: Floats, rim: Floats) -> Floats:
 
 def _grow(flags: Flags, radius: int) -> Flags:
     """The flags and everything within `radius` of them."""
-    # By distance, since dilation takes longer the larger the radius.
+    # By distance, since dilation is slow for a large radius.
     return distance_to(flags) <= radius

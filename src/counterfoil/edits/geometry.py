@@ -17,7 +17,7 @@ Bytes = NDArray[np.uint8]
 TOLERANCE = 0.005  # of the picture's area
 FAITHFUL_TOLERANCE = 0.015  # of ImageNet-E's release: an object that is this near its target stays untouched
 MOST_ZOOMS = 50
-SPECK = 0.02  # of the largest piece's area: smaller pieces do not stretch the object's box
+SPECK = 0.02  # of the largest piece's area: smaller pieces do not extend the object's box
 HALVINGS = 24  # of a picture's side: far below a pixel
 
 
@@ -36,14 +36,14 @@ class BoundingBox(NamedTuple):
 
 
 def object_box(alpha: Bytes, faithful: bool = False) -> BoundingBox:
-    """The bounding box of the object; `faithful`: of the piece whose box is largest, as ImageNet-E's tool has it."""
+    """The bounding box of the object; `faithful`: of the piece with the largest box, as in ImageNet-E's tool."""
     opaque = (alpha > 127).astype(np.uint8)
     pieces = np.asarray(cv2.connectedComponentsWithStats(opaque, connectivity=8)[2][1:], np.int64)
     if not len(pieces):
         raise Unusable("the object has no opaque pixel inside the picture")
     boxes = [BoundingBox(*(int(value) for value in row[:4])) for row in pieces]
     if faithful:
-        return max(boxes, key=lambda box: (box.width * box.height, box))  # by place where two are equally large
+        return max(boxes, key=lambda box: (box.width * box.height, box))  # by position where two are equally large
     areas = pieces[:, cv2.CC_STAT_AREA]
     return _enclose([box for box, area in zip(boxes, areas, strict=True) if area >= SPECK * areas.max()])
 
@@ -74,12 +74,12 @@ def zoom_to_rate(alpha: Bytes, rate: float, faithful: bool) -> Matrix:
     centre, factor, current = object_box(alpha, faithful).centre, 1.0, object_rate(alpha, faithful)
     low, high = 0.0, math.inf  # factors known to give too little and too much
     for turn in range(MOST_ZOOMS):
-        # Without `faithful` even an object that is near enough makes one step: its rate shall not depend on the photo.
+        # Without `faithful` even a close object is zoomed once, so that its rate does not depend on the photo.
         if abs(current - rate) <= tolerance and (turn or faithful):
             return zoom(centre, factor)
         low, high = (factor, high) if current < rate else (low, factor)
         factor *= math.sqrt(rate / current) if current else 2.0
-        if not low < factor < high:  # whole pixels and the picture's edge can make the rule jump to and fro
+        if not low < factor < high:  # whole pixels and the picture's edge can make the iteration oscillate
             factor = (low + high) / 2
         current = _visible_rate(place_alpha(alpha, zoom(centre, factor)), faithful)
     raise Unusable(f"no zoom brings the object to a rate of {rate:g}: the nearest tried gives {current:.3f}")
@@ -110,7 +110,7 @@ def frame_holding(alpha: Bytes, share: float, around: tuple[float, float], withi
 
 
 def _shrink(within: Frame, around: tuple[float, float], size: float) -> Frame:
-    """A frame of `size` times the lengths of `within`, centred at a point as far as it stays inside."""
+    """A frame of `size` times the sides of `within`, centred at a point as far as it fits inside."""
     width, height = within.width * size, within.height * size
     left = min(max(around[0] - width / 2, within.left), within.left + within.width - width)
     top = min(max(around[1] - height / 2, within.top), within.top + within.height - height)
@@ -126,13 +126,13 @@ def _sum_inside(sums: NDArray[np.float64], frame: Frame) -> float:
 
 
 def _split_index(length: int, place: float) -> tuple[int, float]:
-    """The entry before a place, and how far the place lies towards the next."""
+    """The entry before a place, and the fraction towards the next."""
     before = min(max(int(place), 0), length - 2)
     return before, min(max(place - before, 0.0), 1.0)
 
 
 def _interpolate(sums: NDArray[np.float64], row: tuple[int, float], column: tuple[int, float]) -> float:
-    """The integral between its entries; linear there, since alpha is constant within a pixel."""
+    """The integral interpolated between its entries; linear, since alpha is constant within a pixel."""
     four = sums[row[0] : row[0] + 2, column[0] : column[0] + 2]
     return float(np.array([1 - row[1], row[1]]) @ four @ np.array([1 - column[1], column[1]]))
 

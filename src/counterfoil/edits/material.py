@@ -34,11 +34,11 @@ class Material(Edit):
 
     @classmethod
     def describe(cls, level: str) -> str:
-        """What was done at this level, as the subject of a sentence."""
+        """The edit at this level, as the subject of a sentence."""
         return f"the object made of {level}" if level else "another material"
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
-        """Paint the object as light would show it in that material."""
+        """Paint the object in that material."""
         colours = MATERIALS[self.material](subject, subject.once(estimate_surface), rng)
         return subject.repaint(np.rint(np.clip(colours, 0, 255)).astype(np.uint8))
 
@@ -58,16 +58,16 @@ def _paint_fabric(subject: Subject, surface: Surface, rng: np.random.Generator) 
 
 
 def _paint_metal(subject: Subject, surface: Surface, rng: np.random.Generator) -> Floats:
-    """Polished metal shows its surroundings, a bright sky over a dark ground, wherever its surface faces them."""
+    """Polished metal, which reflects a bright sky and a dark ground."""
     tint = np.array(METALS[rng.integers(len(METALS))], np.float32)
     shading = np.clip(surface.shading, 0.4, 1.5)
     polished = _reflect(surface) * shading
-    glint = np.clip(shading - 1.15, 0, 0.4) * 220  # what was light already is where a lamp is mirrored
+    glint = np.clip(shading - 1.15, 0, 0.4) * 220  # light places become highlights
     return np.asarray(repeat_channels(polished) * tint + repeat_channels(glint.astype(np.float32)), np.float32)
 
 
 def _paint_glass(subject: Subject, surface: Surface, rng: np.random.Generator) -> Floats:
-    """Clear glass bends what is behind it, darkens towards its rim and carries highlights."""
+    """Clear glass: refracts the background, darkens towards its rim and has highlights."""
     behind = subject.background
     rows, columns = surface.window
     height, width = surface.light.shape
@@ -77,7 +77,7 @@ def _paint_glass(subject: Subject, surface: Surface, rng: np.random.Generator) -
     away = np.clip((surface.facing**2).sum(axis=2), 0, 1)
     clear = 0.92 - 0.5 * away**2
     gloss = np.clip((_reflect(surface) - 150) / 105, 0, 1) ** 2 * (0.25 + 0.75 * away)
-    own = np.clip((surface.shading - 1) * 60, -45, 45)  # the old shading as thickness: its features stay visible
+    own = np.clip((surface.shading - 1) * 60, -45, 45)  # the old shading as thickness, so that features stay visible
     tinted = through * repeat_channels(clear.astype(np.float32)) * np.array((0.93, 1.0, 0.98), np.float32)
     return np.asarray(tinted + repeat_channels((own + 200 * gloss).astype(np.float32)), np.float32)
 
@@ -96,14 +96,14 @@ def _shade(colours: Bytes | Floats, surface: Surface, strength: float) -> Floats
 
 
 def _tile(swatch: Bytes, width: float, surface: Surface, rng: np.random.Generator) -> Bytes:
-    """The swatch over the surface, as wide as so many times the object's size, from a place drawn at random."""
+    """The swatch tiled over the surface from a random offset; its width is a multiple of the object's size."""
     places = surface.places + rng.uniform(0, surface.size, 2).astype(np.float32)
     return tile_texture(TextureImage(swatch, seamless=True), places, width * surface.size)
 
 
 def _reflect(surface: Surface) -> Floats:
-    """What a mirror of the object's form would show, 0..255."""
-    # Light and dark of the photo count as relief too: eyes, seams and handles stay readable in the reflection.
+    """The reflection in a mirror of the object's form, 0..255."""
+    # The photo's shading counts as relief too, so that features stay visible in the reflection.
     ends = (surface.facing * np.float32(0.98) + 1) * np.float32((SIDE - 1) / 2)
     lift = np.clip(surface.shading - 1, -0.5, 0.5) * np.float32(-0.3 * SIDE)
     ends = np.dstack([ends[..., 0], ends[..., 1] + lift])
@@ -112,7 +112,7 @@ def _reflect(surface: Surface) -> Floats:
 
 @lru_cache(maxsize=1)
 def _draw_surroundings() -> Floats:
-    """The surroundings as a ball of mirror shows them: sky above, a dark horizon, ground below, two windows."""
+    """The surroundings as seen in a mirror ball: sky above, a dark horizon, ground below, two windows."""
     across, down = (2 * plane - 1 for plane in grid())
     bent = down + 0.15 * np.sin(3 * across)
     room = 150 - 85 * np.tanh(bent / 0.28) + 75 * np.clip(bent, 0, 1) ** 0.8

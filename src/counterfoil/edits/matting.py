@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 UNKNOWN = 128  # the value of a trimap's undecided band
 HARD_BAND = 0.0125  # half width of the band re-estimated around a hard edge, as a share of the shorter side
-TRACE = 8  # a network's alpha is hardly ever quite 0 or 255: within this of them it is meant to be
+TRACE = 8  # alpha within this of 0 or 255 counts as 0 or 255, which networks hardly ever reach
 LARGEST = 4_000_000  # pixels; the edge of a larger photo is estimated on a copy of this size, which bounds memory
-RIDGE = np.float32(3e-5)  # keeps flat colours from deciding; in squared units of 0..1
+RIDGE = np.float32(3e-5)  # regularisation for flat colours; in squared units of 0..1
 
 Floats = NDArray[np.float32]
 Bytes = NDArray[np.uint8]
@@ -22,11 +22,11 @@ Flags = NDArray[np.bool_]
 def estimate_alpha(image: Bytes, mask: Bytes) -> Bytes:
     """A soft alpha from a hard mask, a trimap (128 is unknown) or an alpha that is graded already."""
     if mask.size > LARGEST:
-        # Nearest, since the values of a trimap are names, not amounts.
+        # Nearest, since the values of a trimap are categories.
         small = estimate_alpha(reduce_plane(image), reduce_plane(mask, cv2.INTER_NEAREST))
         return np.asarray(cv2.resize(small, mask.shape[::-1], interpolation=cv2.INTER_LINEAR), np.uint8)
     top = int(mask.max(initial=0))
-    if top < 255 and ((mask == 0) | (mask == top)).all():  # one value for all of the object, whichever it is
+    if top < 255 and ((mask == 0) | (mask == top)).all():  # a single value for the whole object
         return _alpha_from_hard(image, mask > 0)
     partial = (mask > 0) & (mask < 255)
     if _is_thin(partial):
@@ -37,7 +37,7 @@ def estimate_alpha(image: Bytes, mask: Bytes) -> Bytes:
 
 
 def estimate_foreground(image: Bytes, alpha: Bytes) -> Bytes:
-    """The object's own colours: as photographed inside, without the old background's share at its edge."""
+    """The object's own colours: as photographed inside, with the background's share removed at its edge."""
     if not (alpha < 255).any() or not (alpha > 0).any():
         return np.array(image)
     if alpha.size > LARGEST:
@@ -45,8 +45,8 @@ def estimate_foreground(image: Bytes, alpha: Bytes) -> Bytes:
         enlarged = np.asarray(cv2.resize(small, alpha.shape[::-1], interpolation=cv2.INTER_LINEAR), np.uint8)
         return np.where((alpha == 255)[..., None], image, enlarged)
     foreground, background = _mean_colours(image, alpha)
-    # Every pixel is a known mixture of two unknown colours: what their means leave unexplained goes to the object in
-    # proportion to its share. Beyond the edge the mean is carried on.
+    # Every pixel is a known mixture of two unknown colours. What their means leave unexplained goes to the object in
+    # proportion to its share. Beyond the edge the mean is used.
     edge = np.nonzero((alpha > 0) & (alpha < 255))
     share = alpha[edge][:, None] / np.float32(255)
     unexplained = image[edge] - share * foreground[edge] - (1 - share) * background[edge]
@@ -56,7 +56,7 @@ def estimate_foreground(image: Bytes, alpha: Bytes) -> Bytes:
 
 
 def reduce_plane(plane: Bytes, method: int = cv2.INTER_AREA) -> Bytes:
-    """The plane at the size of the largest copy that is worked on."""
+    """The plane reduced to the largest size that is processed."""
     height, width = plane.shape[:2]
     scale = (LARGEST / (height * width)) ** 0.5
     size = (max(1, int(width * scale)), max(1, int(height * scale)))
@@ -64,14 +64,14 @@ def reduce_plane(plane: Bytes, method: int = cv2.INTER_AREA) -> Bytes:
 
 
 def _mean_colours(image: Bytes, alpha: Bytes) -> tuple[Floats, Floats]:
-    """Local means of the object's and of the background's colours, from a wide look and then a close one."""
+    """Local means of the object's and of the background's colours, first over a wide window, then a narrow one."""
     height, width = alpha.shape
     wide, close = (max(1, round(share * min(alpha.shape))) for share in (0.1, 0.02))
-    step = max(1, close // 4)  # means vary slowly: a coarser grid holds them
+    step = max(1, close // 4)  # means vary slowly, so a coarser grid is enough
     size = (-(-width // step), -(-height // step))
     pixels = np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), np.float32)
     share = np.asarray(cv2.resize(alpha, size, interpolation=cv2.INTER_AREA), np.float32)[..., None] / np.float32(255)
-    # Cubed, since the pixels that are nearly all object, or none, know its colours best; a trace keeps hairs in.
+    # Cubed, to favour pixels that are nearly all object or none; a small weight is left for hairs.
     inside, outside = share**3 + share * np.float32(1e-3), (1 - share) ** 3 + (1 - share) * np.float32(1e-3)
     foreground = background = colours = pixels
     for radius in (max(1, wide // step), max(1, close // step)):
@@ -97,34 +97,34 @@ def _alpha_from_hard(image: Bytes, inside: Flags) -> Bytes:
 
 
 def _alpha_from_trimap(image: Bytes, mask: Bytes, unknown: Flags) -> Bytes:
-    """Estimate the unknown band from the colours that surely belong to the object and surely do not."""
+    """Estimate the unknown band from the colours that are known to be object or background."""
     to_object, to_background = distance_to(mask == 255), distance_to(mask == 0)
     width = float(np.median((to_object + to_background)[unknown]))
-    # A collar or a shaded ear inside the object is marked unknown too: no edge passes there.
+    # Unknown areas inside the object, such as a collar, have no edge.
     unknown = unknown & (to_background <= 1.1 * width)
     sure = ((mask > 0) & ~unknown).astype(np.float32)
-    # The outline runs midway through the band. A leg thinner than the band is unknown all through: there the distance
-    # to the object says nothing, that to the background does.
+    # The outline runs midway through the band. A leg thinner than the band is all unknown: there only the distance to
+    # the background counts.
     halfway = to_background / np.clip(to_object + to_background, 1e-3, width)
     prior = np.clip((halfway - 0.5) * 2 + 0.5, 0, 1)
     radius = int(np.clip(np.ceil(width), 3, max(3, min(mask.shape) // 8)))
     trust = np.where(unknown, np.float32(0.02), np.float32(1))
     trust[unknown & (to_object > width) & (to_background > 0.6 * width)] = 0.5  # the middle of a leg
     first = np.where(unknown, _estimate_from_colours(image, _Prior(prior, trust, prior), radius), sure)
-    # A second look learns from the pixels that the first was sure of, and so cuts sharper where colours are close.
+    # A second pass uses the pixels that the first was sure of, for a sharper edge where colours are close.
     trust = np.where(unknown, 0.02 + 0.5 * (2 * first - 1) ** 4, trust).astype(np.float32)
     return _quantise(_estimate_from_colours(image, _Prior(first, trust, first), max(2, radius // 2)), sure, unknown)
 
 
 class _Prior(NamedTuple):
-    object: Floats  # (height, width), 1 where the pixel is held to be object
-    trust: Floats  # (height, width), weight of that opinion
-    prior: Floats  # (height, width), the answer where colour does not decide
+    object: Floats  # (height, width), 1 where the pixel is taken as object
+    trust: Floats  # (height, width), weight of that label
+    prior: Floats  # (height, width), the alpha where colour does not decide
 
 
 def _estimate_from_colours(image: Bytes, labels: _Prior, radius: int) -> Floats:
-    """Alpha by a linear rule on colour fitted around every pixel; the prior where colour does not decide."""
-    # The rule is fitted on a coarser grid: its coefficients vary slowly, and the full-size photo keeps the hairs.
+    """Alpha by a linear rule on colour, fitted around every pixel; the prior where colour does not decide."""
+    # The rule is fitted on a coarser grid, since its coefficients vary slowly, and applied at full size.
     step = max(1, min(4, radius // 4))
     height, width = labels.object.shape
     small = (max(1, width // step), max(1, height // step))
@@ -170,7 +170,7 @@ def _solve(covariance: dict[tuple[int, int], Floats]) -> tuple[Floats, Floats, F
 
 def _quantise(estimate: Floats, known: Floats, band: Flags) -> Bytes:
     """The estimate inside the band, what is known outside it, in 0..255."""
-    # Traces below two percent are noise of the estimate; what is nearly opaque shall keep its photographed pixel.
+    # Below two percent is noise of the estimate; nearly opaque pixels stay as photographed.
     alpha = np.where(band, estimate * 1.04 - 0.02, known)
     return np.asarray(np.rint(np.clip(alpha, 0, 1) * 255), np.uint8)
 
@@ -181,7 +181,7 @@ def _enlarge(planes: Floats, shape: tuple[int, ...]) -> Floats:
 
 
 def repeat_channels(plane: Floats) -> Floats:
-    """The plane once for each colour; arithmetic on whole arrays is several times faster than on broadcast ones."""
+    """The plane once for each colour; several times faster than broadcasting."""
     return np.asarray(cv2.cvtColor(plane, cv2.COLOR_GRAY2RGB), np.float32)
 
 

@@ -34,7 +34,7 @@ class Crop(Edit):
 
     @property
     def needs(self) -> Needs:
-        """The photo at its own size: a crop that is enlarged needs all the pixels there are."""
+        """The photo at its own size, since the crop is enlarged."""
         return Needs(photo=True)
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
@@ -51,7 +51,7 @@ class Crop(Edit):
 
 
 def _enlarge(plane: Bytes, frame: Frame) -> Bytes:
-    """What the frame shows, at the size of the whole plane."""
+    """The part in the frame, enlarged to the size of the plane."""
     height, width = plane.shape[:2]
     across, down = frame.width / width, frame.height / height
     # Pixel centres lie at whole coordinates, frames count from the corner of the first pixel.
@@ -68,8 +68,8 @@ class Occlusion(Edit):
 
     attribute: ClassVar[Attribute] = "occlusion"
     share: float = 0.25
-    colour: tuple[int, int, int] | None = (128, 128, 128)  # None draws one
-    texture: str | None = None  # a pattern of the pool `texture` takes from, instead of the plain colour
+    colour: tuple[int, int, int] | None = (128, 128, 128)  # drawn at random if None
+    texture: str | None = None  # a pattern from the pool of `texture`, instead of the plain colour
 
     def __post_init__(self) -> None:
         if not 0 < self.share < 1:
@@ -81,12 +81,12 @@ class Occlusion(Edit):
 
     @classmethod
     def describe(cls, level: str) -> str:
-        """What was done at this level, as the subject of a sentence."""
+        """The edit at this level, as the subject of a sentence."""
         share = format_percent(level)
         return f"covering {share} of the object" if share else f"covering the object ({level})"
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
-        """Draw a place and let the box grow there until it hides the share."""
+        """Draw a place and find the box there that hides the share."""
         alpha = subject.cutout.alpha
         whole = Frame(*(float(value) for value in cv2.boundingRect(alpha)))
         frame = frame_holding(alpha, self.share, object_point(alpha, rng), whole)
@@ -112,7 +112,7 @@ class Occlusion(Edit):
 
 
 def _measure_coverage(length: int, start: float, extent: float) -> Floats:
-    """How much of each pixel along a side lies inside an extent."""
+    """The share of each pixel along a side that lies inside an extent."""
     edges = np.arange(length, dtype=np.float32)
     inside = np.minimum(edges + 1, start + extent) - np.maximum(edges, start)
     return np.asarray(np.clip(inside, 0, 1), np.float32)

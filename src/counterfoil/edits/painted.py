@@ -29,7 +29,7 @@ from counterfoil.painters.guidance import gradient_guide, log_probability
 from counterfoil.painters.sampler import Guide
 from counterfoil.types import Attribute, Classifier, Picture, Preprocessing
 
-SURELY_OBJECT = 230  # alpha; the soft edge below it is painted as background, so that no halo stays there
+SURELY_OBJECT = 230  # alpha; the soft edge below it is painted too, so that no halo is left
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class PaintedComplexity(Edit):
         return Needs(gpu=self.device == "cuda")
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
-        """Paint from the filled background, the object in its place at every step."""
+        """Paint from the filled background, with the object kept at every step."""
         return _paint(subject, subject.background, self._background_painter(), rng)
 
     def _background_painter(self) -> BackgroundPainter:
@@ -69,9 +69,9 @@ class PaintedComplexity(Edit):
 class PaintedAdversarial(PaintedComplexity):
     """Paint a more complex background that makes a surrogate doubt the truth: ImageNet-E's 20-adv."""
 
-    by: Literal["auto", "candidates", "gradient"] = "auto"  # auto: by gradient where the surrogate has one
+    by: Literal["auto", "candidates", "gradient"] = "auto"  # auto: the gradient where the surrogate has one
     candidates: int = 4
-    candidate: int | None = None  # the one that was chosen
+    candidate: int | None = None  # the chosen candidate
     surrogate: str = "embedded:efficientnet-lite0"  # address of the model
 
     def __post_init__(self) -> None:
@@ -88,15 +88,15 @@ class PaintedAdversarial(PaintedComplexity):
 
     @property
     def needs(self) -> Needs:
-        """The surrogate that finds the background hard."""
+        """The surrogate that guides or chooses the background."""
         return Needs(surrogate=self.surrogate, gpu=self.device == "cuda")
 
     def check_surrogate(self, surrogate: Classifier) -> None:
-        """Refuse a surrogate without the gradient that was asked for."""
+        """Raises `UserError` where the settings ask for a gradient that the surrogate lacks."""
         self.by_gradient(surrogate)
 
     def by_gradient(self, surrogate: Classifier) -> bool:
-        """Whether to follow the surrogate's gradient; raises `UserError` where that was asked for and cannot be."""
+        """Whether to use the surrogate's gradient; raises `UserError` where it is required but missing."""
         if self.by == "candidates" or self.candidate is not None:
             return self.by == "gradient"
         reason = explain_missing_gradient(surrogate)
@@ -105,7 +105,7 @@ class PaintedAdversarial(PaintedComplexity):
         return not reason
 
     def resolve(self, subject: Subject, supplied: Supplied) -> Resolution:
-        """Follow the gradient, or take the candidate that leaves the true label the least probability."""
+        """Use the gradient, or choose the candidate with the lowest probability of the true label."""
         if self.candidate is not None:
             return Resolution(self)
         if self.by_gradient(supplied.surrogate):
@@ -115,7 +115,7 @@ class PaintedAdversarial(PaintedComplexity):
         return Resolution(candidates[int(np.argmin(supplied.true_scores(images)))])
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
-        """Paint the candidate that was chosen, the first where none was; without a surrogate there is no gradient."""
+        """Paint the chosen candidate, the first where none was chosen; without a surrogate there is no gradient."""
         guided = self.by == "gradient" and supplied.load_surrogate is not None
         guide = guide_against(supplied.surrogate, supplied.label) if guided else None
         seeds = rng.integers(2**63, size=self.candidates)
@@ -147,7 +147,7 @@ class PaintedRandom(Edit):
         return Needs(gpu=self.device == "cuda")
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
-        """Start from a plain colour, of which the noise leaves hardly more than a tint."""
+        """Paint from a plain colour, of which the noise leaves little."""
         plain = np.broadcast_to(rng.integers(0, 256, 3, dtype=np.uint8), subject.picture.image.shape)
         return _paint(subject, plain, self._background_painter(), rng)
 
@@ -162,7 +162,7 @@ class PaintedRemoval(Edit):
     attribute: ClassVar[Attribute] = "presence"
     strength: float = 0.15
     steps: int = 10
-    resample: int = 1  # times that the steps are taken, going back up in noise in between
+    resample: int = 1  # how often the steps are repeated, with noise added in between
     device: Device = "cpu"
     size: int = ObjectRemover.size
     painter: PainterName = "background-256"
@@ -182,7 +182,7 @@ class PaintedRemoval(Edit):
         return Needs(gpu=self.device == "cuda")
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
-        """Paint over the exemplar fill; everything outside the hole stays."""
+        """Paint from the patch fill; pixels outside the hole stay."""
         hole = find_hole(subject.cutout.alpha)
         image = remove_object(subject.picture.image, subject.background, hole, self._object_remover(), rng)
         return Picture(image, np.zeros_like(subject.picture.alpha))
@@ -192,7 +192,7 @@ class PaintedRemoval(Edit):
 
 
 def _name_unusual(strength: float, usual: float, size: int, usual_size: int = SIZE) -> str:
-    """What a level adds where strength or size are not the usual ones."""
+    """The end of a level where strength or size are not the defaults."""
     return ("" if strength == usual else f" at {strength:g}") + ("" if size == usual_size else f" {size} px")
 
 
@@ -210,7 +210,7 @@ def _paint(
 
 
 def explain_missing_gradient(surrogate: Classifier) -> str:
-    """Why a surrogate has no gradient to follow; empty where it has one."""
+    """Why a surrogate has no gradient; empty where it has one."""
     if not isinstance(surrogate, OnnxClassifier):
         return "expected an ONNX surrogate, got another kind of model"
     if importlib.util.find_spec("torch") is None:

@@ -16,7 +16,7 @@ from counterfoil.errors import Unusable, UserError
 from counterfoil.types import Attribute, Picture
 
 _CELL = re.compile(r"(\d+)/(\d+),(\d+)/(\d+)(@[\d.]+)?")  # row, column, rate
-CROP = 0.875  # of the shorter side: what a model sees that resizes to 256 and crops 224
+CROP = 0.875  # of the shorter side: the crop of models that resize to 256 and crop 224
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class PositionGrid(Edit):
     row: int = 1  # from the top, the first is 1
     column: int = 1  # from the left
     count: int = 3  # cells along each side
-    rate: float | None = None  # zoom to this rate first: a small object reaches every cell
+    rate: float | None = None  # zoom to this rate first, so that the object fits into every cell
 
     def __post_init__(self) -> None:
         check_rate(self.rate)
@@ -75,7 +75,7 @@ class PositionGrid(Edit):
 
     @classmethod
     def describe(cls, level: str) -> str:
-        """What was done at this level, as the subject of a sentence."""
+        """The edit at this level, as the subject of a sentence."""
         cell = _CELL.fullmatch(level)
         if not cell:
             return f"moving the object ({level})" if level else "moving the object"
@@ -107,12 +107,12 @@ def _check_room(enough: bool, box: BoundingBox) -> None:
 
 
 def _clamp_start(length: int, extent: int, middle: float) -> int:
-    """Where an extent begins that is centred at a share of the length, as far as it fits."""
+    """The start of an extent centred at a share of the length, as far as it fits."""
     return int(np.clip(round(middle * length - extent / 2), 0, max(0, length - extent)))
 
 
 def _possible_starts(length: int, view: int, extent: int) -> range:
-    """The starts at which the object lies inside the middle `view` of a side; one, in the middle, if it cannot."""
+    """The starts at which the object lies inside the middle `view` of a side; the centred one where it does not fit."""
     first, free = (length - view) // 2, view - extent
     if free < 0:
         return range(first + free // 2, first + free // 2 + 1)

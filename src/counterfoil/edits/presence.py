@@ -29,7 +29,7 @@ class ObjectRemoved(Edit):
         return "removed"
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
-        """Leave the filled background alone."""
+        """Return the filled background without the object."""
         subject.check_object()
         return Picture(subject.background.copy(), np.zeros_like(subject.picture.alpha))
 
@@ -42,7 +42,7 @@ class ObjectBox(Edit):
     fill: Literal["black", "tiled"] = "black"
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
-        """Cover everything from the object's first row to its last, and so its columns."""
+        """Cover the bounding box of the object."""
         subject.check_object()
         left, top, width, height = cv2.boundingRect(subject.alpha)
         check_background(1 - width * height / subject.picture.alpha.size)

@@ -1,4 +1,4 @@
-"""The edits by name: ours and those of installed plug-ins. A new edit of ours is registered here, in `OURS`."""
+"""The edits by name: built-in ones, registered here in `OURS`, and those of installed plug-ins."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ OURS: Mapping[str, type[Edit]] = {
 
 
 class _Registry(Mapping[str, type[Edit]]):
-    """The edits by name; plug-ins are imported when the first name is looked up, not before."""
+    """The edits by name; plug-ins are imported on the first lookup."""
 
     @cached_property
     def _classes(self) -> dict[str, type[Edit]]:
@@ -135,7 +135,7 @@ def edit_named(name: str, settings: Mapping[str, object]) -> Edit:
         if key not in known:
             raise UserError(f"edit {name}: unknown setting {key!r}; expected {', '.join(known) or 'none'}")
     try:
-        # By way of JSON, since there a list may be a tuple and 1 a float, but the text "1" is no number.
+        # Through JSON, where a list may be a tuple and 1 a float, but the text "1" is not a number.
         return TypeAdapter[Any](EDITS[name]).validate_json(json.dumps(dict(settings)), strict=True)  # type: ignore[no-any-return]
     except ValidationError as error:
         first = error.errors()[0]
@@ -152,11 +152,11 @@ def name_of(edit: Edit) -> str:
 
 
 def settings_of(edit: Edit) -> dict[str, object]:
-    """The edit's settings, ready for JSON."""
+    """The edit's settings as JSON values."""
     settings: dict[str, object] = json.loads(json.dumps(dataclasses.asdict(edit)))  # type: ignore[call-overload]
     return settings
 
 
 def describe_edit(name: str, level: str) -> str:
-    """What an edit does at a level, as the subject of a sentence; takes names and levels of any run."""
+    """The edit at a level, as the subject of a sentence; accepts names and levels of any run."""
     return EDITS[name].describe(level) if name in EDITS else describe_level(name, level)

@@ -1,4 +1,4 @@
-"""The light around the object: its shadow cast or removed, its brightness fitted to another background."""
+"""Light and shadow: the object's shadow cast or removed, its brightness adapted to another background."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from counterfoil.edits.subject import Subject
 from counterfoil.errors import Unusable, UserError
 from counterfoil.types import Attribute, Picture
 
-SHARE = 0.5  # of the difference in light (as a power): the rest may be paint, not light
-LIMITS = (0.6, 1.6)  # gains beyond which an object would look painted over
+SHARE = 0.5  # of the difference in light (as a power): the rest may be surface colour
+LIMITS = (0.6, 1.6)  # of the gain of the object's brightness
 
 FLATNESS = 0.35  # height of the shadow, seen from the viewer, as a share of the object's
 LEAN = 0.55  # how far the shadow of the top lies to the side, as a share of the object's height
 SOFTNESS = 0.02  # of its edge, as a share of the picture's shorter side
-NEEDED = 0.002  # share of the picture that a shadow must darken to be one
+NEEDED = 0.002  # share of the picture that a shadow must darken to count
 REACH = 0.15  # how far beside and below the object a shadow is looked for, as a share of the shorter side
 DEEPEST = (1.8, 2.6)  # gains: up to the first a dark place is a shadow, beyond the second it is something dark
-GRAIN = 200  # pixels of the shorter side at which light is worked out: it is soft, so more would show nothing
+GRAIN = 200  # shorter side in pixels at which the light is computed; it is soft, so more would not show
 TINGE = 0.06  # how far a shadow's share of red or blue may be from that of the ground around it
 
 Bytes = NDArray[np.uint8]
@@ -64,7 +64,7 @@ class Shadow(Edit):
 
 
 def relight(subject: Subject, background: Bytes) -> Picture:
-    """The picture's object where it was before another background, brighter or darker as its surroundings are."""
+    """The picture's object before another background, its brightness adapted to the new surroundings."""
     subject.check_background()
     cut = subject.cutout
     clear = (cut.alpha == 0).astype(np.uint8)
@@ -76,7 +76,7 @@ def relight(subject: Subject, background: Bytes) -> Picture:
 
 
 def _reduce(plane: Bytes) -> Bytes:
-    """The plane at the size at which light is worked out, if it is larger."""
+    """The plane reduced to the size at which light is computed, if it is larger."""
     height, width = plane.shape[:2]
     scale = min(1.0, GRAIN / min(height, width))
     size = (max(1, round(width * scale)), max(1, round(height * scale)))
@@ -92,7 +92,7 @@ def _cast_shadow(alpha: Bytes, side: int) -> Floats:
     softness = max(1.0, SOFTNESS * min(alpha.shape))
     whole = cv2.warpAffine(alpha, flat, alpha.shape[::-1], flags=cv2.INTER_LINEAR)
     long = np.asarray(cv2.GaussianBlur(whole, (0, 0), softness), np.float32)
-    # Where the object stands, its shadow is darkest and a little wider than itself.
+    # At the object's foot the shadow is darkest and a little wider than the object.
     contact = np.asarray(cv2.GaussianBlur(_flatten_foot(alpha, base), (0, 0), softness), np.float32)
     shadow = np.maximum(long * np.float32(0.85), contact) / np.float32(255)
     visible = float((shadow * (1 - alpha / np.float32(255))).mean())
@@ -124,7 +124,7 @@ def _change_light(subject: Subject, gain: Floats) -> Bytes:
 
 
 def _estimate_missing_light(image: Bytes, alpha: Bytes) -> Floats:
-    """How much lighter the ground near the object's feet would be if it went on as it is further away; at least 1."""
+    """The gain, at least 1, that makes the ground near the object's feet as light as further away."""
     near = _weigh_surroundings(alpha)
     clear = (alpha == 0).astype(np.float32)
     softness = max(1.0, SOFTNESS * min(alpha.shape))
@@ -135,7 +135,7 @@ def _estimate_missing_light(image: Bytes, alpha: Bytes) -> Floats:
     shadow = np.clip((DEEPEST[1] - ratio) / (DEEPEST[1] - DEEPEST[0]), 0, 1)
     tinge = np.abs(here / light[..., None] - beyond / usual[..., None]).max(axis=2)
     shadow *= np.clip(2 - tinge / TINGE, 0, 1) * near
-    # Each colour by its own, since the light that is left in a shadow has another tinge.
+    # Each channel by itself, since the light in a shadow has another tint.
     gain = np.where(ratio > 1, 1, 0)[..., None] * ((beyond + 1) / (here + 1) - 1) * np.clip(shadow, 0, 1)[..., None] + 1
     return np.asarray(cv2.GaussianBlur(gain.astype(np.float32), (0, 0), softness), np.float32)
 
@@ -151,7 +151,7 @@ def _weigh_surroundings(alpha: Bytes) -> Floats:
     rows, _ = object_window(alpha)
     reach = max(2, round(REACH * min(alpha.shape)))
     lower = alpha.copy()
-    lower[: (rows.start + rows.stop) // 2] = 0  # shadows lie about the feet, seldom about the head
+    lower[: (rows.start + rows.stop) // 2] = 0  # shadows lie near the feet, seldom near the head
     kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * reach + 1, reach + 1))
     grown = np.asarray(cv2.dilate(lower, kernel), np.float32) / np.float32(255)
     soft = np.asarray(cv2.blur(grown, (reach | 1, (reach // 2) | 1)), np.float32)

@@ -30,11 +30,11 @@ class Silhouette(Edit):
 
     @classmethod
     def describe(cls, level: str) -> str:
-        """What was done at this level, as the subject of a sentence."""
+        """The edit at this level, as the subject of a sentence."""
         return f"a black silhouette{_GROUNDS.get(level, f' ({level})')}"
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
-        """Leave the outline alone."""
+        """Keep only the outline."""
         return _show_object(subject, np.zeros_like(subject.picture.image), self.ground)
 
 
@@ -44,8 +44,8 @@ class Edges(Edit):
 
     attribute: ClassVar[Attribute] = "shape"
     ground: Ground = "white"
-    low: float = 50.0  # gradients in levels, summed by Sobel's kernel, below which nothing is an edge
-    high: float = 120.0  # above which everything is
+    low: float = 50.0  # Sobel gradient in levels below which nothing is an edge
+    high: float = 120.0  # above which everything is an edge
 
     def __post_init__(self) -> None:
         if not 0 <= self.low <= self.high:
@@ -53,7 +53,7 @@ class Edges(Edit):
 
     @classmethod
     def describe(cls, level: str) -> str:
-        """What was done at this level, as the subject of a sentence."""
+        """The edit at this level, as the subject of a sentence."""
         return f"its edges alone{_GROUNDS.get(level, f' ({level})')}"
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
@@ -64,7 +64,7 @@ class Edges(Edit):
 
 def _show_object(subject: Subject, colours: Bytes, ground: Ground) -> Picture:
     """The object in new colours, (height, width, 3) of the picture, on white or in its photo."""
-    subject.check_background()  # an object without surroundings has no visible shape
+    subject.check_background()  # an object that fills the picture has no visible shape
     cut = subject.cutout
     if ground == "photo":
         return subject.repaint(colours[object_window(cut.alpha)])
@@ -78,7 +78,7 @@ def _draw_lines(cut: Cutout, low: float, high: float) -> Bytes:
     inside = (cut.alpha > 127).astype(np.uint8)
     lines = np.asarray(cv2.Canny(gray, low, high)) * inside
     width = max(1, round(LINE * min(cut.alpha.shape)))
-    # The outline lies wholly inside the object, where alpha shows it.
+    # The outline is drawn inside the object, where alpha shows it.
     rim = inside - cv2.erode(inside, np.ones((3, 3), np.uint8), iterations=width, borderValue=0)
     if width > 1:
         lines = np.asarray(cv2.dilate(lines, np.ones((width, width), np.uint8)))

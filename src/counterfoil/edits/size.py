@@ -30,22 +30,22 @@ class Size(Edit):
 
     @property
     def needs(self) -> Needs:
-        """The photo at its own size for a crop: one that is enlarged needs all the pixels there are."""
+        """The photo at its own size for a crop, since that is enlarged."""
         return Needs(photo=self.rate == "full")
 
     @classmethod
     def describe(cls, level: str) -> str:
-        """What was done at this level, as the subject of a sentence."""
+        """The edit at this level, as the subject of a sentence."""
         if level == "full":
             return "the object at full size"
         share = format_percent(level)
         return f"the object at {share} of the picture" if share else f"the object at size {level}"
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
-        """Bring the object to its size."""
+        """Zoom the object, or crop the photo."""
         cut = subject.cutout
         frame = _fit_frame(object_box(cut.alpha, self.faithful), cut.alpha.shape)
-        # An object cannot cover more than it does when it fills the picture: such a target means full.
+        # A target above what the object covers when it fills the picture means full.
         full_rate = object_rate(cut.alpha, self.faithful) * cut.alpha.size / (frame.width * frame.height)
         if self.rate == "full" or self.rate > full_rate:
             return _crop_to(subject.picture.image, cut.alpha, frame)
@@ -64,7 +64,7 @@ def _fit_frame(box: BoundingBox, shape: tuple[int, ...]) -> BoundingBox:
 
 
 def _crop_to(image: NDArray[np.uint8], alpha: NDArray[np.uint8], frame: BoundingBox) -> Picture:
-    """The original photo inside the frame, enlarged to the picture's size: its background there is the real one."""
+    """The original photo inside the frame, with its real background, enlarged to the picture's size."""
     height, width = alpha.shape
     rows = slice(frame.top, frame.top + frame.height)
     columns = slice(frame.left, frame.left + frame.width)

@@ -22,8 +22,8 @@ Result = TypeVar("Result")
 class Subject:
     """A photo at its own size and the picture at working size that edits change.
 
-    Alpha, cutout and background are computed when first asked for and kept as long as the subject is. Several threads
-    may use one subject.
+    Alpha, cutout and background are computed on first use and kept with the subject. Several threads may use one
+    subject.
 
     Example:
         >>> import numpy as np
@@ -47,25 +47,25 @@ class Subject:
 
     @property
     def cutout(self) -> Cutout:
-        """The object alone; raises `Unusable` where there is hardly any."""
+        """The object alone; raises `Unusable` where it is too small."""
         return self.once(_cut_out)
 
     def check_object(self) -> None:
-        """Raise `Unusable` where there is hardly any object."""
+        """Raises `Unusable` where the object is too small."""
         self.once(_cut_out)
 
     @property
     def background(self) -> Bytes:
-        """The picture with its object removed and filled, read-only; raises `Unusable` where too little is left."""
+        """The picture with its object removed and filled, read-only; raises `Unusable` without enough background."""
         return self.once(_fill_background)
 
     @property
     def at_full_size(self) -> Subject:
-        """The same photo with nothing reduced, for an edit whose `needs` ask for the photo."""
+        """The same photo at full size, for an edit whose `needs` ask for the photo."""
         return self if self.photo is self.picture else self.once(_without_reduction)
 
     def once(self, work: Callable[[Subject], Result]) -> Result:
-        """The result of a pure function of this subject; later calls get the first call's result or `Unusable`."""
+        """The cached result of a pure function of this subject; raises `Unusable` again where the first call did."""
         with self._lock:
             if work not in self._results:
                 try:
@@ -74,11 +74,11 @@ class Subject:
                     self._results[work] = error
             result = self._results[work]
         if isinstance(result, Unusable):
-            raise Unusable(*result.args)  # a fresh one: raising one object in two threads would mix their tracebacks
+            raise Unusable(*result.args)  # a new one: raising one object in two threads would mix their tracebacks
         return result  # type: ignore[no-any-return]
 
     def check_background(self) -> None:
-        """Raise `Unusable` where the picture shows hardly anything but its object."""
+        """Raises `Unusable` where the picture shows hardly anything but its object."""
         check_background(self.cutout.background_share)
 
     def on_background(self, background: Bytes) -> Picture:
@@ -92,7 +92,7 @@ class Subject:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all planes that are held now; a plane that is used twice counts once."""
+        """Bytes of all planes held now, shared planes counted once."""
         return sum({id(plane): plane.nbytes for plane in self._planes()}.values())
 
     def _planes(self) -> Iterator[NDArray[Any]]:

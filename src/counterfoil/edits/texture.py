@@ -23,7 +23,7 @@ from counterfoil.edits.texture_patterns import PATTERNS, draw_colours, draw_patt
 from counterfoil.errors import UserError
 from counterfoil.types import Attribute, Picture
 
-PHOTOGRAPHED: Mapping[str, tuple[float, float, float]] = {  # scikit-image's grey photos, and the colour they get
+PHOTOGRAPHED: Mapping[str, tuple[float, float, float]] = {  # scikit-image's grey photos, and their tint
     "brick": (1.05, 0.72, 0.6),
     "grass": (0.72, 1.0, 0.5),
     "gravel": (1.0, 0.96, 0.9),
@@ -31,7 +31,7 @@ PHOTOGRAPHED: Mapping[str, tuple[float, float, float]] = {  # scikit-image's gre
 RANDOM = "random"
 SUFFIXES = (".bmp", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
 LARGEST = 1024  # pixels along the longer side that a user's texture keeps
-FLOOR = np.float32(0.08)  # added to light before it is divided: a black object has no shading worth amplifying
+FLOOR = np.float32(0.08)  # added to the light before division, so that a black object's noise is not amplified
 SMOOTH = 0.06  # scale of the shading, as a share of the object's size
 ROUNDNESS = 0.9  # how steep the surface is at the outline, before shading adds its part
 RELIEF = 0.8  # how much of the relief comes from shading
@@ -46,9 +46,9 @@ class Texture(Edit):
 
     attribute: ClassVar[Attribute] = "texture"
     words: ClassVar[str] = "another texture on it"
-    texture: str = RANDOM  # a name of the pool, "random" for any drawn one
-    folder: str | None = None  # take textures from here, named by the stems of the files
-    strength: float = 1.0  # 1 leaves nothing of the old surface but its shading, 0 all of it
+    texture: str = RANDOM  # a name from the pool, or "random" for any drawn texture
+    folder: str | None = None  # a folder of textures, named by their file stems
+    strength: float = 1.0  # 1 keeps only the shading of the old surface, 0 keeps all of it
 
     def __post_init__(self) -> None:
         check_texture(self.texture, self.folder)
@@ -75,11 +75,11 @@ class TextureImage(NamedTuple):
     """A swatch of texture: a picture to tile with."""
 
     image: Bytes  # (height, width, 3), RGB
-    seamless: bool  # whether its edges fit together; if not, it is mirrored where it ends
+    seamless: bool  # whether it tiles without seams; if not, it is mirrored
 
 
 def check_texture(name: str, folder: str | None) -> None:
-    """Refuse a texture that the pool does not hold."""
+    """Raises `UserError` where the pool does not hold the texture."""
     known = list_textures(folder)
     if name != RANDOM and name not in known:
         near = difflib.get_close_matches(name, known, n=3, cutoff=0.4) or list(known)[:5]
@@ -95,7 +95,7 @@ def list_textures(folder: str | None) -> tuple[str, ...]:
 def choose_texture(name: str, folder: str | None, rng: np.random.Generator) -> TextureImage:
     """The texture of this name, or one at random; drawn ones get two colours at random."""
     if name == RANDOM:
-        # At random no photographed one is taken: those have to be fetched first.
+        # Random choice leaves out photographs, which would have to be fetched.
         names = sorted(PATTERNS) if folder is None else sorted(_list_files(folder))
         name = names[rng.integers(len(names))]
     if folder is not None:
@@ -146,7 +146,7 @@ def tile_texture(swatch: TextureImage, places: NDArray[np.float32], width: float
     """The texture at places (..., 2) given in pixels, one swatch `width` pixels wide."""
     wide = max(4, round(width))
     tall = max(4, round(swatch.image.shape[0] * wide / swatch.image.shape[1]))
-    # Brought to its size first, where shrinking averages: sampling a fine texture sparsely would alias.
+    # Resized first, which averages: sampling a fine texture sparsely would alias.
     method = cv2.INTER_AREA if wide < swatch.image.shape[1] else cv2.INTER_LINEAR
     sized = cv2.resize(swatch.image, (wide, tall), interpolation=method)
     border = cv2.BORDER_WRAP if swatch.seamless else cv2.BORDER_REFLECT
@@ -165,13 +165,13 @@ class Surface(NamedTuple):
     window: Window
     size: float  # side of a square as large as the object, in pixels
     light: Floats  # (height, width), 0..1, as photographed
-    shading: Floats  # (height, width), 1 where the object is as light as on the whole
-    facing: Floats  # (height, width, 2), how far the surface turns right and down: below 1, 0 towards the viewer
+    shading: Floats  # (height, width), 1 where the object has its mean lightness
+    facing: Floats  # (height, width, 2), turn of the surface right and down: below 1, 0 towards the viewer
     places: Floats  # (height, width, 2), across and down on the surface laid flat, in pixels
 
 
 def estimate_surface(subject: Subject) -> Surface:
-    """The object's form; edits ask by `subject.once(surface_of)`, so that it is worked out once."""
+    """The object's form; edits call it through `subject.once`, so that it is computed once."""
     cut = subject.cutout
     window = object_window(cut.alpha)
     share = cut.alpha[window] / np.float32(255)
@@ -179,7 +179,7 @@ def estimate_surface(subject: Subject) -> Surface:
     light = np.asarray(cv2.cvtColor(cut.image[window], cv2.COLOR_RGB2GRAY), np.float32) / np.float32(255)
     usual = float((light * share).sum() / share.sum())
     smooth = _inside_mean(light, share, max(1.0, SMOOTH * size))
-    # The broad change of light is form; the fine one is mostly paint or fur, of which a trace keeps the object alive.
+    # Broad changes of light are form; fine ones are mostly paint or fur, of which a little is kept.
     broad = ((smooth + FLOOR) / np.float32(usual + FLOOR)) ** np.float32(0.7)
     fine = ((light + FLOOR) / (smooth + FLOOR)) ** np.float32(0.65)
     facing = _estimate_facing(share, smooth, size)
@@ -191,7 +191,7 @@ def estimate_surface(subject: Subject) -> Surface:
 
 
 def _blur(plane: Floats, sigma: float) -> Floats:
-    """A Gaussian of any width at the price of a narrow one."""
+    """A Gaussian blur of any width, computed at the cost of a narrow one."""
     step = max(1, int(sigma / 3))
     height, width = plane.shape
     if step == 1:
@@ -202,13 +202,13 @@ def _blur(plane: Floats, sigma: float) -> Floats:
 
 
 def _inside_mean(plane: Floats, share: Floats, sigma: float) -> Floats:
-    """The local mean over the object alone."""
+    """The local mean over the object only."""
     weight = _blur(share, sigma)
     return np.asarray(_blur(plane * share, sigma) / np.maximum(weight, np.float32(1e-3)), np.float32)
 
 
 def _estimate_facing(share: Floats, smooth: Floats, size: float) -> Floats:
-    """A cushion over the outline, with the shading as relief upon it: light from above means it faces up."""
+    """The surface's direction: a cushion over the outline, with the shading as relief (lit from above)."""
     height = np.zeros_like(share)
     for scale in (0.03, 0.06, 0.12, 0.24):
         height += _blur(share, max(1.0, scale * size)) * np.float32(scale * size)
@@ -221,7 +221,7 @@ def _estimate_facing(share: Floats, smooth: Floats, size: float) -> Floats:
 
 
 def _shade_rounding(facing: Floats) -> Floats:
-    """A little less light where the surface turns away: a flat pattern would hide the form."""
+    """The shading factor: a little less light where the surface turns away."""
     return np.asarray(1.06 - 0.3 * (facing**2).sum(axis=2), np.float32)
 
 
@@ -232,7 +232,7 @@ def _slope(plane: Floats, axis: int) -> Floats:
 
 
 def _unroll_places(facing: Floats, size: float) -> Floats:
-    """Where each pixel lies on the surface laid flat: a texture is squeezed where the surface turns away."""
+    """The place of each pixel on the flattened surface; a texture is compressed where the surface turns away."""
     height, width = facing.shape[:2]
     down, across = np.mgrid[:height, :width].astype(np.float32)
     return np.asarray(np.dstack([across, down]) + facing * np.float32(0.2 * size), np.float32)

@@ -1,4 +1,4 @@
-"""Thirty drawn textures by name, as seamless tiles, and the waves, noise and points they are drawn with."""
+"""Thirty drawn textures by name, as seamless tiles, and the functions that draw them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def grid() -> tuple[Floats, Floats]:
 
 
 def step(distance: Floats) -> Floats:
-    """Light where the distance, in tiles, is above 0, dark below, a soft step between."""
+    """A soft step: light where the distance, in tiles, is above 0, dark below."""
     return np.asarray(np.clip(distance / np.float32(SHARPNESS) + np.float32(0.5), 0, 1), np.float32)
 
 
@@ -38,7 +38,7 @@ def wave(phase: Floats) -> Floats:
 
 
 def stripes(phase: Floats, dark: float, count: int) -> Floats:
-    """`count` stripes a tile, this share of each dark."""
+    """`count` stripes per tile, of which this share is dark."""
     return step((wave(phase * count) - np.float32(dark)) / (2 * count))
 
 
@@ -62,7 +62,7 @@ def fractal(cells: int, seed: int, octaves: int = 5) -> Floats:
 
 
 def stretch(plane: Floats) -> Floats:
-    """The plane scaled to 0..1 between its outermost percents."""
+    """The plane scaled to 0..1 between its first and last percentile."""
     low, high = np.percentile(plane, (1, 99))
     return np.asarray(np.clip((plane - low) / max(float(high - low), 1e-6), 0, 1), np.float32)
 
@@ -108,7 +108,7 @@ def _cracked() -> Floats:
 
 
 def _crystalline() -> Floats:
-    """Those cells in shades of their own."""
+    """The cells of scattered points, each in its own shade."""
     first, second, which = find_nearest_points(scatter_points(7, 81))
     shades = np.random.default_rng(82).random(49).astype(np.float32)
     return np.asarray(np.where(second - first < 0.006, np.float32(1), shades[which] * np.float32(0.8)), np.float32)
@@ -167,7 +167,7 @@ def _zigzagged() -> Floats:
 
 
 def _dots(count: int, radius: float) -> Floats:
-    """Rows of round dots, every other row shifted by half: the distance to the dots' rims."""
+    """The distance to the rims of round dots in rows, every other row shifted by half."""
     across, down = grid()
     row = np.floor(down * count)
     shift = np.where(row % 2 == 1, np.float32(0.5), np.float32(0))
@@ -264,14 +264,14 @@ PATTERNS: Mapping[str, Callable[[], Floats]] = {
 
 @lru_cache(maxsize=len(PATTERNS))
 def draw_pattern(name: str) -> Floats:
-    """The tile of this name, (512, 512), read-only; its edges fit together."""
+    """The seamless tile of this name, (512, 512), read-only."""
     tile = np.ascontiguousarray(PATTERNS[name](), np.float32)
     tile.flags.writeable = False
     return tile
 
 
 def check_pattern(name: str) -> None:
-    """Refuse a name that no pattern has."""
+    """Raises `UserError` for an unknown pattern."""
     if name not in PATTERNS:
         near = difflib.get_close_matches(name, PATTERNS, n=3, cutoff=0.4) or list(PATTERNS)
         raise UserError(f"texture: expected one of the drawn patterns, got {name!r}; did you mean {' or '.join(near)}?")

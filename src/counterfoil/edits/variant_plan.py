@@ -13,12 +13,12 @@ from counterfoil.edits.registry import name_of, settings_of
 from counterfoil.edits.seeds import id_from, seed_from
 from counterfoil.types import Sample, Skipped, Variant
 
-MOST_HELD = 200_000  # variants of photos that wait for their turn, about 0.4 kB each
+MOST_HELD = 200_000  # variants held for photos not yet processed, about 0.4 kB each
 
 
 @dataclass(frozen=True)
 class PlannedEdit:
-    """An edit in a recipe: how often, at which size of the photo, with which seed of the run."""
+    """An edit in a recipe, with its replicates, the working size and the seed of the run."""
 
     edit: Edit
     replicates: int
@@ -27,7 +27,7 @@ class PlannedEdit:
 
 
 def plan_original(sample: Sample) -> Variant:
-    """The photo as it is."""
+    """The variant that is the unedited photo."""
     return Variant(
         id=id_from(sample.digest, sample.label, "original"), sample_id=sample.id, label=sample.label,
         attribute="original", edit="original", level="none", settings="{}", seed=0,
@@ -35,16 +35,16 @@ def plan_original(sample: Sample) -> Variant:
 
 
 class VariantPlan(NamedTuple):
-    """What is to be made of one sample."""
+    """The variants to make of one sample."""
 
     variants: list[Variant]  # the original first
     skipped: list[Skipped]  # edits that cannot be planned
 
 
 class VariantPlans:
-    """The plan of each sample of a run, made once though needed twice: for the work's id, then for the work.
+    """The plan of each sample of a run, kept from its first use (the work's id) to its second (the work).
 
-    Plans beyond a bound are made again when their turn comes, so that memory does not grow with the photos.
+    Plans beyond a limit are made again when needed, so that memory does not grow with the photos.
     """
 
     def __init__(self, steps: Sequence[PlannedEdit], donors: Donors) -> None:
@@ -63,7 +63,7 @@ class VariantPlans:
         return plan
 
     def take(self, sample: Sample) -> VariantPlan:
-        """The sample's plan, which is no longer held."""
+        """The sample's plan, which is then no longer kept."""
         plan = self._plans.pop(sample.id, None)
         if plan is None:
             return plan_variants(sample, self._steps, self._donors)
@@ -86,7 +86,7 @@ def plan_variants(sample: Sample, steps: Sequence[PlannedEdit], donors: Donors) 
 
 
 def _identifying_settings(edit: Edit) -> dict[str, object]:
-    """The settings that say what is done; where a folder lies is no part of it."""
+    """The settings that identify the edit, without file locations."""
     return {name: value for name, value in settings_of(edit).items() if name not in edit.places}
 
 

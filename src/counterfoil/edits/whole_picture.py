@@ -27,7 +27,7 @@ class Jpeg(Edit):
             raise UserError(f"quality: expected 1 to 100, got {self.quality}")
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
-        """What comes back out of the file."""
+        """The decoded JPEG."""
         return Picture(compress_jpeg(subject.picture.image, self.quality), subject.picture.alpha.copy())
 
 
@@ -66,6 +66,6 @@ class Grayscale(Edit):
         return "gray"
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
-        """Leave the luma."""
+        """Keep only the luma."""
         gray = cv2.cvtColor(subject.picture.image, cv2.COLOR_RGB2GRAY)
         return Picture(np.asarray(cv2.cvtColor(gray, cv2.COLOR_GRAY2RGB), np.uint8), subject.picture.alpha.copy())

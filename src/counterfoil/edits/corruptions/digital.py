@@ -12,10 +12,10 @@ from counterfoil.edits.corruptions.severity import Bytes, Corruption, Floats, tr
 from counterfoil.edits.matting import repeat_channels
 
 BRIGHTNESS = (0.1, 0.2, 0.3, 0.4, 0.5)  # added to the value of HSV, of the range from black to white
-CONTRAST = (0.4, 0.3, 0.2, 0.1, 0.05)  # that is left
+CONTRAST = (0.4, 0.3, 0.2, 0.1, 0.05)  # share of the contrast that is left
 ELASTIC = (12.5, 16.25, 21.25, 25.0, 30.0)  # times the smoothed displacement
 ELASTIC_SIGMA, ELASTIC_REACH = 0.01, 0.005  # of the height and width
-PIXELATE = (0.6, 0.5, 0.4, 0.3, 0.25)  # times as many pixels each way
+PIXELATE = (0.6, 0.5, 0.4, 0.3, 0.25)  # share of the pixels that is left each way
 QUALITY = (25, 18, 15, 10, 7)
 
 
@@ -57,7 +57,7 @@ class ElasticTransform(Corruption):
     """Push pixels about by a smooth random field."""
 
     def corrupt(self, image: Bytes, rng: np.random.Generator) -> Bytes:
-        """The picture seen through jelly."""
+        """The distorted picture."""
         height, width = image.shape[:2]
         across, down = (self._draw_field((height, width), rng) for _ in range(2))
         across += np.arange(width, dtype=np.float32)
@@ -67,7 +67,7 @@ class ElasticTransform(Corruption):
 
     def _draw_field(self, shape: tuple[int, int], rng: np.random.Generator) -> Floats:
         """Displacements in pixels."""
-        # A wide blur leaves nothing fine: on a grid `step` times as coarse its noise is weaker by as much.
+        # A wide blur removes fine detail, so a grid `step` times as coarse will do, with noise as much weaker.
         step = max(1, int(ELASTIC_SIGMA * min(shape) / 4))
         small = (-(-shape[0] // step), -(-shape[1] // step))
         noise = rng.random(small, np.float32)
@@ -86,7 +86,7 @@ class Pixelate(Corruption):
     """Reduce the picture and enlarge it again without smoothing."""
 
     def corrupt(self, image: Bytes, rng: np.random.Generator) -> Bytes:
-        """The picture in large pixels."""
+        """The picture with large pixels."""
         share = PIXELATE[self.severity - 1]
         height, width = image.shape[:2]
         small = Image.fromarray(image).resize((int(width * share), int(height * share)), Image.Resampling.BOX)
@@ -98,7 +98,7 @@ class JpegCompression(Corruption):
     """Store the picture as a JPEG of low quality."""
 
     def corrupt(self, image: Bytes, rng: np.random.Generator) -> Bytes:
-        """What comes back out of the file."""
+        """The decoded JPEG."""
         return compress_jpeg(image, QUALITY[self.severity - 1])
 
 

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from counterfoil.edits.corruptions.severity import Bytes, Corruption, work_in_bands
 
 GAUSSIAN_SPREAD = (0.08, 0.12, 0.18, 0.26, 0.38)  # of the range from black to white
-SHOT_PHOTONS = (60, 25, 12, 5, 3)  # that white sends
+SHOT_PHOTONS = (60, 25, 12, 5, 3)  # photons for a white pixel
 IMPULSE_SHARE = (0.03, 0.06, 0.09, 0.17, 0.27)  # of all values
 
-COLUMNS = 64  # of an alias table; more than photons, and a power of two
+COLUMNS = 64  # of an alias table: a power of two above the number of photons
 FRACTION_BITS = 26
 
 
@@ -26,13 +26,13 @@ class GaussianNoise(Corruption):
     """Add noise from a normal distribution, as a sensor does in low light."""
 
     def corrupt(self, image: Bytes, rng: np.random.Generator) -> Bytes:
-        """The picture with a draw added to every value."""
+        """The picture with normal noise added to every value."""
         spread = np.float32(255 * GAUSSIAN_SPREAD[self.severity - 1])
 
         def work(band: Bytes) -> Bytes:
             noise = rng.standard_normal(band.shape, np.float32)
             noise *= spread
-            noise -= np.float32(0.5)  # OpenCV rounds, the release cuts off
+            noise -= np.float32(0.5)  # OpenCV rounds, the release truncates
             return np.asarray(cv2.add(band, noise, dtype=cv2.CV_8U), np.uint8)
 
         return work_in_bands(image, 0, work)
@@ -43,7 +43,7 @@ class ShotNoise(Corruption):
     """Count photons: every value is a draw from the Poisson distribution of its brightness."""
 
     def corrupt(self, image: Bytes, rng: np.random.Generator) -> Bytes:
-        """The picture as counted."""
+        """The picture made of the counts."""
         photons = SHOT_PHOTONS[self.severity - 1]
         table = _tabulate_counts(photons)
         levels = np.minimum(np.arange(COLUMNS) * 255 // photons, 255).astype(np.uint8)
@@ -62,7 +62,7 @@ class ShotNoise(Corruption):
 
 
 class _Aliases(NamedTuple):
-    """Walker's alias tables of 256 distributions, flat: a draw picks a column and keeps it or takes the other."""
+    """Walker's alias tables of 256 distributions, flat: a draw picks a column, then it or its alias."""
 
     keep: NDArray[np.uint32]  # (256 * COLUMNS), threshold on FRACTION_BITS bits
     other: NDArray[np.uint8]
@@ -70,7 +70,7 @@ class _Aliases(NamedTuple):
 
 @lru_cache(maxsize=len(SHOT_PHOTONS))
 def _tabulate_counts(photons: int) -> _Aliases:
-    """The Poisson distributions of the 256 levels; everything from white upwards is one outcome."""
+    """The Poisson distributions of the 256 levels; all counts from white upwards are one outcome."""
     rows = [_build_aliases(_poisson_chances(level / 255 * photons, photons)) for level in range(256)]
     return _Aliases(np.concatenate([row.keep for row in rows]), np.concatenate([row.other for row in rows]))
 
@@ -92,7 +92,7 @@ def _build_aliases(chances: list[float]) -> _Aliases:
         height[large] -= 1 - height[small]
         if height[large] < 1:
             low.append(high.pop())
-    for column in (*low, *high):  # left over by rounding: such a column is full
+    for column in (*low, *high):  # left over by rounding: these columns are full
         other[column] = column
     keep = np.rint(np.clip(height, 0, 1) * 2**FRACTION_BITS).astype(np.uint32)
     return _Aliases(keep, np.array(other, np.uint8))

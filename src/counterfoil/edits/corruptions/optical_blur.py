@@ -17,7 +17,7 @@ DEFOCUS = ((3, 3, 0.1), (4, 3, 0.5), (6, 3, 0.5), (8, 3, 0.5), (10, 5, 0.5))  # 
 GLASS = ((0.7, 1, 2), (0.9, 2, 1), (1.0, 2, 3), (1.1, 3, 2), (1.5, 4, 2))  # sigma, farthest step, rounds
 MOTION = ((10, 3.0), (15, 5.0), (15, 8.0), (15, 12.0), (20, 15.0))  # half length and sigma of the one-sided trail
 MOST_DEGREES = 45.0
-ZOOMS = ((12, 0.01), (16, 0.01), (11, 0.02), (13, 0.02), (11, 0.03))  # how many, and the step between them, from 1
+ZOOMS = ((12, 0.01), (16, 0.01), (11, 0.02), (13, 0.02), (11, 0.03))  # number of zooms, step between their factors
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,9 @@ class DefocusBlur(Corruption):
     """Blur by a disc, as a lens out of focus does."""
 
     def corrupt(self, image: Bytes, rng: np.random.Generator) -> Bytes:
-        """The picture through the disc."""
+        """The picture convolved with the disc."""
         radius, size, sigma = DEFOCUS[self.severity - 1]
-        # The release blurs the disc inside a window of this reach: one that touches its rim loses a little weight.
+        # The release blurs the disc inside a window of this size; a disc that touches its edge loses a little weight.
         reach = min(radius + 2 * (size // 2), max(8, radius))
         offsets = np.arange(-reach, reach + 1)
         disc = (offsets[:, None] ** 2 + offsets**2 <= radius**2).astype(np.float32)
@@ -44,7 +44,7 @@ class GlassBlur(Corruption):
     """Move pixels to and fro at random between two blurs, as frosted glass does."""
 
     def corrupt(self, image: Bytes, rng: np.random.Generator) -> Bytes:
-        """The picture behind the glass."""
+        """The picture with its pixels shuffled between two blurs."""
         sigma, step, rounds = GLASS[self.severity - 1]
         image = _blur_gaussian(image, sigma)
         for _ in range(rounds):
@@ -54,17 +54,17 @@ class GlassBlur(Corruption):
 
 
 def shuffle_sources(down: NDArray[np.int8], right: NDArray[np.int8], step: int) -> NDArray[np.int32]:
-    """Where each pixel's colour comes from when, from the last pixel to the first, each takes that of another.
+    """The source of each pixel's colour when, from the last pixel to the first, each takes that of another.
 
-    In the release a swap, but of views on one array: the first half undoes the second, and a copy remains. Pixels that
-    come later in the picture have had their turn already, so their colour is that of yet another one.
+    The release swaps views of one array, so that only a copy remains. Pixels later in the picture were changed before,
+    so their colour comes from yet another pixel.
     """
     height, width = down.shape
     here = np.arange(height * width, dtype=np.int32).reshape(height, width)
     taken = here.copy()
     inner = (slice(step + 1, height - step + 1), slice(step + 1, width - step + 1))
     taken[inner] += down[inner] * np.int32(width) + right[inner]
-    # Whoever takes from a pixel that is done asks on; about half of the askers are left each time.
+    # Follow the chain of sources; about half of the pixels are left in each round.
     asking = np.flatnonzero(taken > here)
     given = taken.ravel()
     source = given.copy()
@@ -101,7 +101,7 @@ class MotionBlur(Corruption):
 
 
 def smear(planes: Floats, radius: int, sigma: float, angle: float) -> Floats:
-    """A trail of `2 * radius + 1` steps whose weights fall off as half a Gaussian; the border goes on as it ends."""
+    """A trail of `2 * radius + 1` steps whose weights fall off as half a Gaussian; the border is repeated."""
     weights = np.exp(-(np.arange(2 * radius + 1) ** 2) / (2 * sigma**2))
     turn = math.radians(angle)
     trail: defaultdict[tuple[int, int], float] = defaultdict(float)
@@ -137,11 +137,11 @@ class ZoomBlur(Corruption):
 
 
 def enlarge_middle(plane: Bytes | Floats, factor: float) -> NDArray[Any]:
-    """The middle of the plane at `factor` times its size, cut to the plane's own from the upper left."""
+    """The middle of the plane enlarged by `factor` and cropped to the plane's size from the upper left."""
     size = plane.shape[:2]
     inner = [math.ceil(length / factor) for length in size]
     first = [(length - part) // 2 for length, part in zip(size, inner, strict=True)]
-    # Ends meet ends: the first pixel of the part becomes the first of the result, the last the last.
+    # Corners aligned: the first and last pixels of the part become those of the result.
     steps = [(part - 1) / max(1, round(part * factor) - 1) for part in inner]
     matrix = np.array([[steps[1], 0, first[1]], [0, steps[0], first[0]]])
     flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP

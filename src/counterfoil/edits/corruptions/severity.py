@@ -19,7 +19,7 @@ from counterfoil.types import Attribute, Picture
 
 SEVERITIES = (1, 2, 3, 4, 5)
 SMALLEST_SIDE = 32  # pixels; the constants are made for 224
-BAND_PIXELS = 2**21  # a large photo is worked on in bands of rows, so that it needs no more memory than a small one
+BAND_PIXELS = 2**21  # a large photo is processed in bands of rows, to bound memory
 
 Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float32]
@@ -38,17 +38,17 @@ class Corruption(Edit):
 
     @classmethod
     def describe(cls, level: str) -> str:
-        """What was done at this level, as the subject of a sentence."""
+        """The edit at this level, as the subject of a sentence."""
         return cls.describe_named(to_kebab(cls.__name__), level)
 
     @staticmethod
     def describe_named(name: str, level: str) -> str:
-        """What a corruption of this name, "gaussian-noise", does at a severity."""
+        """The corruption of this name ("gaussian-noise") at a severity, in words."""
         severity = f"severity {level}" if level.isdecimal() else level
         return f"{name.replace('-', ' ')} ({severity})"
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
-        """The same object and background, seen worse; alpha says where the object was."""
+        """The corrupted picture, with the alpha of the original."""
         height, width = subject.picture.alpha.shape
         if min(height, width) < SMALLEST_SIDE:
             raise Unusable(f"the picture has {width} x {height} pixels, a corruption needs {SMALLEST_SIDE} each way")
@@ -56,11 +56,11 @@ class Corruption(Edit):
 
     @abstractmethod
     def corrupt(self, image: Bytes, rng: np.random.Generator) -> Bytes:
-        """The spoilt pixels."""
+        """The corrupted pixels."""
 
 
 def work_in_bands(image: Bytes, halo: int, work: Callable[[Bytes], Bytes]) -> Bytes:
-    """What `work` makes of the picture, done by bands of rows that see `halo` rows more on either side."""
+    """The result of `work` on the picture, in bands of rows with `halo` more rows on either side."""
     height, width = image.shape[:2]
     rows = max(BAND_PIXELS // width, 4 * halo, 1)
     if height <= rows:
@@ -73,7 +73,7 @@ def work_in_bands(image: Bytes, halo: int, work: Callable[[Bytes], Bytes]) -> By
 
 
 def add_layer(image: Bytes, layer: Floats, prepare: Callable[[Bytes], Floats]) -> Bytes:
-    """The prepared picture plus a layer of levels, (height, width), done by bands of rows."""
+    """The prepared picture plus a layer of levels, (height, width), computed in bands of rows."""
     total = np.empty_like(image)
     rows = max(1, BAND_PIXELS // image.shape[1])
     for top in range(0, len(image), rows):
@@ -83,7 +83,7 @@ def add_layer(image: Bytes, layer: Floats, prepare: Callable[[Bytes], Floats]) -
 
 
 def truncate_levels(values: Floats) -> Bytes:
-    """Levels cut off below the point, as in the release; what exceeds the range is its end."""
-    # OpenCV rounds, in one pass: nearly half a level less makes that a cut. Nearly, so that a 7 that came out as
-    # 6.99999 stays a 7.
+    """Levels truncated to whole numbers, as in the release, and clipped to the range."""
+    # OpenCV rounds in one pass; subtracting nearly half a level makes that a truncation. Nearly, so that 6.99999
+    # becomes 7.
     return np.asarray(cv2.addWeighted(values, 1, values, 0, -0.499, dtype=cv2.CV_8U), np.uint8)

@@ -22,14 +22,14 @@ Reals = NDArray[np.float64]
 
 
 class FrostLayer(NamedTuple):
-    """How one layer of frost looks; the means and spreads are those of the frost in ImageNet-C's pictures."""
+    """The look of one layer of frost; means and spreads are those of the frost in ImageNet-C's pictures."""
 
     mean: tuple[int, int, int]  # red, green, blue
     spread: tuple[int, int, int]
-    crystals: int  # how many
+    crystals: int  # number of shards
     length: float  # of the longest, in pixels
     width: float  # of a shard at its foot, as a share of its length
-    cloud: float  # weight of the cloudy ground
+    cloud: float  # weight of the cloudy background
 
 
 FROST_LAYERS = (
@@ -43,7 +43,7 @@ FROST_LAYERS = (
 
 @lru_cache(maxsize=len(FROST_LAYERS))
 def draw_frost(number: int) -> NDArray[np.uint8]:
-    """The layer of this number, (SIDE, SIDE, 3), the same one every time."""
+    """The layer of this number, (SIDE, SIDE, 3); deterministic."""
     about = FROST_LAYERS[number]
     rng = np.random.default_rng(number)
     ice = _draw_crystals(about, rng)
@@ -57,7 +57,7 @@ def draw_frost(number: int) -> NDArray[np.uint8]:
 
 
 def _draw_crystals(about: FrostLayer, rng: np.random.Generator) -> Floats:
-    """Tapering shards, later ones over earlier ones, each with a bright ridge; they lean with their surroundings."""
+    """Tapering shards, later ones over earlier ones, each with a bright ridge."""
     count = about.crystals
     feet = rng.uniform(-20, SIDE + 20, (count, 2))
     columns, rows = np.clip(feet, 0, SIDE - 1).astype(int).T
@@ -75,14 +75,14 @@ def _draw_crystals(about: FrostLayer, rng: np.random.Generator) -> Floats:
 
 
 def _draw_shards(canvas: NDArray[np.uint8], shards: NDArray[np.int32], grays: Reals, ridges: Reals) -> None:
-    """Each shard given by two corners with its tip between, then its foot."""
+    """Draw each shard from its two corners, its tip and its foot."""
     for corners, gray, ridge in zip(shards, grays.tolist(), ridges.tolist(), strict=True):
         cv2.fillConvexPoly(canvas, corners[:3], gray, cv2.LINE_AA, SUBPIXEL_BITS)
         cv2.line(canvas, corners[3].tolist(), corners[1].tolist(), min(ridge, 255.0), 1, cv2.LINE_AA, SUBPIXEL_BITS)
 
 
 def _draw_cloud(rng: np.random.Generator) -> Floats:
-    """Noise of all sizes, the coarse ones strongest."""
+    """Noise at all scales, the coarsest strongest."""
     total = np.zeros((SIDE, SIDE), np.float32)
     for power in range(2, 8):
         noise = rng.standard_normal((2**power, 2**power), np.float32)
@@ -91,13 +91,13 @@ def _draw_cloud(rng: np.random.Generator) -> Floats:
 
 
 def _standardise(plane: Floats) -> Floats:
-    """The plane at mean 0 and spread 1."""
+    """The plane with mean 0 and standard deviation 1."""
     return np.asarray((plane - plane.mean()) / max(float(plane.std()), 1e-6), np.float32)
 
 
 FROST = ((1.0, 0.4), (0.8, 0.6), (0.7, 0.7), (0.65, 0.7), (0.6, 0.75))  # shares of picture and frost
 FOG = ((1.5, 2.0), (2.0, 2.0), (2.5, 1.7), (2.5, 1.5), (3.0, 1.4))  # thickness, decay of the fog's detail
-FINEST_FOG = 1024  # pixels; detail beyond is below a level, and a map as large as a large photo is heavy
+FINEST_FOG = 1024  # pixels; finer detail is below one level, and a larger map takes more memory
 STEEPEST = (-135.0, -45.0)  # degrees of falling snow
 
 
@@ -105,7 +105,7 @@ class _Snowfall(NamedTuple):
     mean: float
     spread: float
     flake: float  # times the size of a pixel
-    threshold: float  # below which a place stays clear
+    threshold: float  # values below it stay clear
     radius: int  # half length of the trail
     sigma: float
     kept: float  # share of the picture's own colours
@@ -134,7 +134,7 @@ class Snow(Corruption):
 
 def _draw_flakes(shape: tuple[int, int], about: _Snowfall, rng: np.random.Generator) -> Floats:
     """Flakes in levels 0..255, (height, width)."""
-    # Only the middle of the noise is ever seen enlarged: elsewhere none is drawn.
+    # Noise is drawn only for the middle, which is all that is shown enlarged.
     layer = np.zeros(shape, np.float32)
     inner = [slice(*_middle_slice(length, about.flake)) for length in shape]
     size = (inner[0].stop - inner[0].start, inner[1].stop - inner[1].start)
@@ -153,7 +153,7 @@ def _middle_slice(length: int, factor: float) -> tuple[int, int]:
 
 
 def _whiten(image: Bytes, kept: float) -> Floats:
-    """Colours mixed with the brighter of themselves and a bright gray of the same lightness."""
+    """Colours mixed with the maximum of themselves and a bright gray of the same lightness."""
     colours = image.astype(np.float32)
     bright = np.asarray(cv2.cvtColor(colours, cv2.COLOR_RGB2GRAY)) * np.float32(1.5) + np.float32(127.5)
     white = np.asarray(cv2.max(colours, repeat_channels(bright)))
@@ -165,7 +165,7 @@ class Frost(Corruption):
     """Lay frost over the picture; ours is drawn, not photographed."""
 
     def corrupt(self, image: Bytes, rng: np.random.Generator) -> Bytes:
-        """The picture through one of five layers of frost, a random part of it."""
+        """The picture blended with a random part of one of five layers of frost."""
         own, frost = FROST[self.severity - 1]
         texture = draw_frost(int(rng.integers(len(FROST_LAYERS))))
         height, width = image.shape[:2]
@@ -198,7 +198,7 @@ class Fog(Corruption):
 
 
 def draw_plasma(side: int, decay: float, rng: np.random.Generator) -> Floats:
-    """A cloud from 0 to 1 that meets itself at its edges: squares halved again and again, with less noise each time."""
+    """A seamless cloud from 0 to 1: squares halved repeatedly, with less noise each time (diamond-square)."""
     cloud = np.zeros((1, 1), np.float32)
     noise = 100.0
     while len(cloud) < side:
