@@ -10,7 +10,7 @@ from counterfoil.errors import UserError, did_you_mean
 from counterfoil.labels.class_file import read_class_file
 from counterfoil.labels.label_space import LabelSpace, imagenet1k, read_label_table
 
-_MERGED_IN_IMAGENET_S = {  # classes that ImageNet-S-919 takes together
+_MERGED_IN_IMAGENET_S = {  # classes that ImageNet-S-919 merges
     "n04356056": "n04355933",
     "n04493381": "n02808440",
     "n03642806": "n03832673",
@@ -57,7 +57,7 @@ def imagenet_r() -> LabelSpace:
 
 @cache
 def imagenet_s_ids() -> dict[str, int]:
-    """The number that a class has in the masks of ImageNet-S-919, by its WordNet id."""
+    """The number of each class in the masks of ImageNet-S-919, by WordNet id."""
     ids = {row["wnid"]: int(row["id"]) for row in read_label_table("imagenet_s919.csv")}
     return {**ids, **{merged: ids[into] for merged, into in _MERGED_IN_IMAGENET_S.items()}}
 

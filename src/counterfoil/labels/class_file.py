@@ -21,7 +21,7 @@ class _Entry(BaseModel):
 
 
 class _Classes(RootModel[dict[str, _Entry | tuple[str, ...] | str] | tuple[str, ...]]):
-    """Class to the ids it accepts, or a plain list of classes."""
+    """Classes with the ids that count as each, or a plain list of classes."""
 
 
 def read_class_file(path: Path) -> LabelSpace:
@@ -46,6 +46,6 @@ def _entry(value: _Entry | tuple[str, ...] | str) -> _Entry:
 
 
 def _accepted(entry: _Entry) -> tuple[str, ...]:
-    """The ids as a model names its columns: an ImageNet class may be given by its English name."""
+    """The ids as the models' columns are named; an ImageNet class may be given by its English name."""
     known = imagenet1k()
     return tuple(known.resolve(text) if known.calls(text) else text for text in entry.ids)

@@ -14,7 +14,7 @@ from counterfoil.types import Sample
 
 
 def _folded(name: str) -> str:
-    """Spelling that "Tiger_Cat", "tiger cat" and "tiger-cat" share."""
+    """The text in a common spelling, the same for "Tiger_Cat", "tiger cat" and "tiger-cat"."""
     return " ".join(name.replace("_", " ").replace("-", " ").lower().split())
 
 
@@ -24,8 +24,8 @@ class LabelSpace:
 
     name: str
     labels: tuple[str, ...]
-    names: tuple[str, ...]  # what people call each label
-    accepted: tuple[tuple[str, ...], ...] = ()  # of each label, the model labels that count as it; () for itself alone
+    names: tuple[str, ...]  # English name of each label
+    accepted: tuple[tuple[str, ...], ...] = ()  # the model labels that count as each label; () for itself only
 
     def __post_init__(self) -> None:
         used: dict[str, str] = {}
@@ -51,7 +51,7 @@ class LabelSpace:
         return called
 
     def name_of(self, label: str) -> str:
-        """What people call this label."""
+        """The English name of this label."""
         return self._name_of[label]
 
     def ids_of(self, label: str) -> tuple[str, ...]:
@@ -63,7 +63,7 @@ class LabelSpace:
         return dict(zip(self.labels, self.accepted, strict=False))
 
     def lookup(self, text: str) -> tuple[str, ...]:
-        """Every label that a text such as "tench, Tinca tinca" may mean, by its id or by any of its synonyms."""
+        """Every label that a text such as "tench, Tinca tinca" may mean, by id or synonym."""
         if text in self:
             return (text,)
         words = (text, *text.split(","))
@@ -74,7 +74,7 @@ class LabelSpace:
         return text in self or _folded(text) in self._labels_called
 
     def resolve(self, text: str) -> str:
-        """The label that a folder's name means: the label itself or an unambiguous class name."""
+        """The label for a folder's name: a label or an unambiguous class name; raises `UserError` for others."""
         if text in self:
             return text
         matches = self._labels_called.get(_folded(text), [])
@@ -97,7 +97,7 @@ def custom_label_space(name: str, labels: Sequence[str]) -> LabelSpace:
 
 
 def read_label_table(file: str) -> list[dict[str, str]]:
-    """The rows of one of the tables that come with this package."""
+    """The rows of a table shipped with this package."""
     text = resources.files("counterfoil.labels").joinpath(file).read_text(encoding="utf-8")
     return list(csv.DictReader(text.splitlines()))
 
@@ -110,19 +110,19 @@ def imagenet1k() -> LabelSpace:
 
 
 def match_label_space(labels: Sequence[str]) -> LabelSpace:
-    """The known space that these labels belong to, else a space of one's own."""
+    """The known space of these labels, else a custom one."""
     known = imagenet1k()
     return known if all(label in known for label in labels) else custom_label_space("the model", labels)
 
 
-_RECOGNISED = 0.95  # the share of names that must fit; libraries spell a few classes in their own way
+_RECOGNISED = 0.95  # the share of names that must match; libraries spell a few classes differently
 
 
 def match_imagenet_columns(texts: Sequence[str]) -> tuple[str, ...] | None:
     """The WordNet ids of columns called "tench, Tinca tinca" and so on; None where they are not ImageNet's.
 
-    Every name is looked up by itself, so columns in another order keep their meaning. A name that ImageNet uses
-    twice ("crane") or not at all takes the place left over, where all other columns stand in ImageNet's own order.
+    Every name is looked up separately, so columns may be in any order. A name that ImageNet uses twice ("crane") or
+    not at all gets the id left over, where all other columns are in ImageNet's order.
     """
     known = imagenet1k()
     if len(texts) != len(known.labels):
@@ -143,7 +143,7 @@ def match_imagenet_columns(texts: Sequence[str]) -> tuple[str, ...] | None:
 
 
 def infer_label_space(samples: Sequence[Sample], lost: Sequence[str]) -> LabelSpace:
-    """The label space where no model names one: ImageNet's if every folder is named so, else the folders' names."""
+    """The label space without a model: ImageNet's if every folder names one of its classes, else the folders' names."""
     labels = sorted({sample.label for sample in samples})
     try:
         for label in labels:

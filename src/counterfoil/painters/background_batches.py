@@ -1,8 +1,8 @@
 """The background model in torch on a GPU, with the pictures of many threads in one batch.
 
-The threads of a run each ask for one background and wait; a GPU wants many at once. So the thread that finds the device
-free paints for all that wait. Every batch of one size of picture has the same number of rows, filled up where fewer
-wait: a device chooses its arithmetic by the shape, and a picture must not depend on its batch.
+Each thread of a run asks for one background and waits; a GPU needs many at once. So a thread that finds the device
+free paints for all that wait. All batches of one picture size have the same number of rows, padded where fewer wait:
+a device's arithmetic depends on the shape, and a picture must not depend on its batch.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ Floats = NDArray[np.float32]
 
 
 def check_gpu() -> None:
-    """Refuse a machine whose GPU torch does not see."""
+    """Raises `UserError` where torch sees no GPU."""
     if not import_extra("torch", "diffusion").cuda.is_available():
         raise UserError("expected a GPU for device: cuda, but torch sees none; use device: cpu")
 
 
 def load_torch_model(device: str, half: bool = False, weights: bytes | None = None) -> Predict:
-    """The model on this device; `half` computes in bfloat16, faster and no longer equal to the last digits."""
+    """The model on this device; `half` computes in bfloat16, which is faster but less exact."""
     torch: Any = import_extra("torch", "diffusion")
     if device.startswith("cuda"):
         check_gpu()
     from counterfoil.painters.background_network import BackgroundNetwork
 
-    if not half:  # equal to ONNX Runtime means full precision, not TF32, which cuDNN takes unasked
+    if not half:  # full precision as in ONNX Runtime, not TF32, which is cuDNN's default
         torch.backends.cudnn.allow_tf32 = False
-        torch.backends.cudnn.deterministic = True  # or a surrogate's gradient would be another one every time
+        torch.backends.cudnn.deterministic = True  # else a surrogate's gradient would differ each time
     network: Any = BackgroundNetwork().eval().to(device)
     tensors = read_background_weights(weights if weights is not None else read_weights_file())
     network.load_state_dict({name: torch.from_numpy(array) for name, array in tensors.items()})
@@ -62,21 +62,21 @@ def load_torch_model(device: str, half: bool = False, weights: bytes | None = No
 def sample_on_device(
     device: str, predict: Predict, scene: Scene, schedule: Sequence[float], guide: Guide | None = None
 ) -> NDArray[np.float32]:
-    """Paint a scene of NumPy arrays on a device; the noise comes from the pictures' own seeds there too."""
+    """Paint a scene of NumPy arrays on a device; the noise comes from the pictures' seeds."""
     torch: Any = import_extra("torch", "diffusion")
     there = Scene(*(torch.from_numpy(plane).to(device) for plane in _planes(scene)))
     return np.asarray(sample_background(predict, there, schedule, guide).cpu().numpy(), np.float32)
 
 
 class Guides(NamedTuple):
-    """What guides a picture: its complexity, then another guide where there is one."""
+    """The guides of a picture: complexity, then another one where given."""
 
     complexity: ComplexityGuide
     other: Guide | None = None
 
 
 class _Kind(NamedTuple):
-    """What pictures of one batch share."""
+    """The properties that pictures of one batch share."""
 
     height: int
     width: int
@@ -85,7 +85,7 @@ class _Kind(NamedTuple):
 
 @dataclass(eq=False)
 class _Row:
-    """One picture that waits, and its image once it is painted."""
+    """One waiting picture, and its image once painted."""
 
     scene: Scene  # of one picture
     guides: Guides
@@ -101,11 +101,11 @@ class GpuBatcher:
         self.device, self.options = device, PaintOptions(device=device, batch_size=rows)
         self._predict = predict
         self._waiting: defaultdict[_Kind, deque[_Row]] = defaultdict(deque)
-        self._fitting: dict[tuple[int, int], list[int]] = {}  # rows by size of picture, the last one in force
+        self._fitting: dict[tuple[int, int], list[int]] = {}  # rows by picture size; the last entry is the current one
         self._changed, self._busy = threading.Condition(), False
 
     def paint(self, scene: Scene, schedule: Sequence[float], guides: Guides) -> Floats:
-        """The scene's pictures, (n, 3, height, width); threads that wait at the same time share batches."""
+        """The painted pictures, (n, 3, height, width); threads that wait at the same time share batches."""
         height, width = scene.noise.shape[-2:]
         kind = _Kind(height, width, tuple(schedule))
         mine = [_Row(_take_row(scene, place), guides) for place in range(len(scene.noise))]
@@ -116,7 +116,7 @@ class GpuBatcher:
         return np.stack([row.image for row in mine if row.image is not None])
 
     def _take_batch(self, kind: _Kind, mine: Sequence[_Row]) -> list[_Row]:
-        """What this thread is to paint now, for itself or others; nothing once its own pictures are done."""
+        """The rows for this thread to paint now, for itself or others; empty once its own are done."""
         with self._changed:
             self._changed.wait_for(lambda: not self._busy or _are_painted(mine))
             if _are_painted(mine):
@@ -126,10 +126,10 @@ class GpuBatcher:
 
     def _rows(self, kind: _Kind) -> list[int]:
         most = max(1, min(self.options.batch_size, PIXELS // (kind.height * kind.width)))
-        return self._fitting.setdefault(kind[:2], [1 << (most.bit_length() - 1)])  # which halves to the end
+        return self._fitting.setdefault(kind[:2], [1 << (most.bit_length() - 1)])  # halved at the end of the list
 
     def _paint_batch(self, kind: _Kind, batch: list[_Row], mine: Sequence[_Row]) -> None:
-        """Paint a batch; where that fails, what it took from other threads goes back to wait for them."""
+        """Paint a batch; on failure, the rows of other threads are put back in the queue."""
         try:
             fitting = self._rows(kind)
             sample = partial(self._sample_rows, kind.schedule)
@@ -153,7 +153,7 @@ class GpuBatcher:
 
 
 def _pad_batch(batch: Sequence[_Row], count: int) -> list[_Row]:
-    """The batch with its last picture again and again, until it has `count`; those need no guide but the cheap one."""
+    """The batch padded to `count` with its last picture; the padding has only the complexity guide."""
     spare = _Row(batch[-1].scene, Guides(batch[-1].guides.complexity))
     return [*batch, *[spare] * (count - len(batch))]
 
@@ -171,7 +171,7 @@ def _take_row(scene: Scene, place: int) -> Scene:
 
 
 def _batch_guide(device: str, rows: Sequence[_Row]) -> Guide:
-    """All complexities at once, other guides picture by picture."""
+    """A guide for the batch: all complexities at once, other guides picture by picture."""
     torch: Any = import_extra("torch", "diffusion")
     totals = torch.tensor([row.guides.complexity.total for row in rows], dtype=torch.float32, device=device)
     complexity = ComplexityGuide(totals.view(-1, 1, 1, 1))
@@ -186,7 +186,7 @@ def _batch_guide(device: str, rows: Sequence[_Row]) -> Guide:
     return guide
 
 
-_LOAD_LOCK = threading.Lock()  # threads come all at once, and the model is loaded once
+_LOAD_LOCK = threading.Lock()  # many threads arrive at once, but the model is loaded once
 
 
 def shared_batcher(device: str) -> GpuBatcher:

@@ -19,19 +19,19 @@ from counterfoil.errors import UserError
 if TYPE_CHECKING:
     from counterfoil.assets.onnx_graph import Graph
 
-PATCH = 4  # pixels along the side of a patch; the network sees one place for each
-INPUT_PLANES = 7  # the noisy picture, the known colours, where they are known
+PATCH = 4  # side of a patch in pixels; the network sees one position per patch
+INPUT_PLANES = 7  # the noisy picture, the known colours and their mask
 CHANNELS = (128, 208, 240, 240)  # of each resolution, the finest first
 BLOCKS = (2, 2, 1, 1)
 ATTENDING = (False, False, True, True)
 HEADS = 4
 GROUPS = 16
-EMBEDDING = 192  # numbers that say how noisy the picture is
-STEP = PATCH * 2 ** (len(CHANNELS) - 1)  # sides of pictures come in steps of this many pixels
+EMBEDDING = 192  # size of the noise level's embedding
+STEP = PATCH * 2 ** (len(CHANNELS) - 1)  # sides of pictures are multiples of this
 
 
 def frequencies() -> NDArray[np.float32]:
-    """The waves in which the network reads the noise level."""
+    """The frequencies of the noise level's sinusoidal embedding."""
     return np.exp(np.linspace(np.log(0.3), np.log(12.0), 64)).astype(np.float32)
 
 
@@ -43,7 +43,7 @@ Weights = dict[str, NDArray[Any]]
 
 @dataclass
 class _Layers:
-    """The graph with the weights that go into it."""
+    """The graph being built, and its weights."""
 
     graph: Graph
     weights: Weights
@@ -109,7 +109,7 @@ class _Layers:
         return self.graph.node("Reshape", [value, self.shape(0, -1, 1, 1)])
 
     def attention(self, value: str, name: str) -> str:
-        """Every place looks at every other."""
+        """Self-attention over all positions."""
         channels = len(self.weights[f"{name}.norm.weight"])
         width, normed = channels // HEADS, self.norm(value, f"{name}.norm")
         query, key, content = (
@@ -135,7 +135,7 @@ class _Layers:
         return self.attention(value, f"{side}.{level}.attentions.{number}") if ATTENDING[int(str(level))] else value
 
     def noise(self, log_ratio: str) -> str:
-        """What the network knows of the noise level, (n, EMBEDDING)."""
+        """The embedding of the noise level, (n, EMBEDDING)."""
         factors = self.graph.constant("frequencies", frequencies()[None] / 4)
         angles = self.graph.node("MatMul", [log_ratio, factors])
         waves = [self.graph.node(wave, [angles]) for wave in ("Sin", "Cos")]
@@ -145,7 +145,7 @@ class _Layers:
 
 def build_background_graph(weights: Weights) -> bytes:
     """An ONNX model: patches (n, planes x PATCH^2, height, width) and log_ratio (n, 1) in, patches of v out."""
-    from counterfoil.assets.onnx_graph import Graph  # here, because it imports onnx, which most commands do not need
+    from counterfoil.assets.onnx_graph import Graph  # imported here: it needs onnx, which most commands do not use
 
     layers = _Layers(Graph("background"), weights)
     graph, noise = layers.graph, layers.noise("log_ratio")
@@ -211,7 +211,7 @@ def open_background_model(weights: bytes) -> Predictor:
 
 
 def _split_patches(planes: Floats) -> Floats:
-    """Pixels side by side become channels: (n, c, height, width) to (n, c x PATCH^2, height / PATCH, width / PATCH)."""
+    """Move patches into channels: (n, c, height, width) to (n, c x PATCH^2, height / PATCH, width / PATCH)."""
     count, channels, height, width = planes.shape
     cut = planes.reshape(count, channels, height // PATCH, PATCH, width // PATCH, PATCH)
     shape = (count, channels * PATCH**2, height // PATCH, width // PATCH)
@@ -219,7 +219,7 @@ def _split_patches(planes: Floats) -> Floats:
 
 
 def _join_patches(patches: Floats) -> Floats:
-    """Channels become pixels side by side again."""
+    """Move channels back into patches of pixels."""
     count, channels, height, width = patches.shape
     cut = patches.reshape(count, channels // PATCH**2, PATCH, PATCH, height, width)
     shape = (count, channels // PATCH**2, height * PATCH, width * PATCH)

@@ -26,7 +26,7 @@ from counterfoil.painters.background_model import (
 
 
 class Residual(nn.Module):  # type: ignore[misc]
-    """Two convolutions, the second one scaled and shifted by the noise level, added to what came in."""
+    """A residual block of two convolutions, the second scaled and shifted by the noise level."""
 
     def __init__(self, incoming: int, outgoing: int) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ class Residual(nn.Module):  # type: ignore[misc]
 
 
 class Attention(nn.Module):  # type: ignore[misc]
-    """Every place looks at every other."""
+    """Self-attention over all positions."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -81,7 +81,7 @@ class Level(nn.Module):  # type: ignore[misc]
 
 
 class BackgroundNetwork(nn.Module):  # type: ignore[misc]
-    """Noisy picture, known colours and where they are known in; v = alpha * noise - sigma * picture out."""
+    """Noisy picture, known colours and their mask in; v = alpha * noise - sigma * picture out."""
 
     def __init__(self) -> None:
         super().__init__()

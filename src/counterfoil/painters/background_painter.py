@@ -16,36 +16,36 @@ from counterfoil.painters.background_model import STEP, load_background_model
 from counterfoil.painters.guidance import SIDE, complexity_guide, fourier_complexity
 from counterfoil.painters.sampler import Guide, Scene, ratios, repeat_steps, sample_background
 
-MOST_GUIDANCE = 100.0  # beyond it pictures are nothing but grain, or nothing but blur
+MOST_GUIDANCE = 100.0  # beyond it pictures are only grain, or only blur
 MOST_STEPS = 1000
-MOST_TIMES = 100  # that the steps are taken again
-LEAST_STRENGTH = 0.01  # below it the schedule from noise to picture would begin behind its own end
+MOST_TIMES = 100  # how often the steps may be repeated
+LEAST_STRENGTH = 0.01  # below it the schedule would start after its own end
 SIZE = 512  # pixels of the shorter side up to which photos are painted as they are
 LEAST_SIZE, MOST_SIZE = 64, 1024
-LONGEST, MOST_PIXELS = 2048, 1024**2  # of what is painted; the network's memory grows with the square of the area
-LAYOUT_LOST = 0.6  # edits of this strength and more keep nothing of the photo's layout and finest detail
-FINE_STRENGTH, FINE_STEPS = 0.3, 10  # what gives a layout that was painted coarsely its detail
+LONGEST, MOST_PIXELS = 2048, 1024**2  # of the painted picture; memory grows with the square of the area
+LAYOUT_LOST = 0.6  # from this strength on, nothing of the photo's layout and fine detail is kept
+FINE_STRENGTH, FINE_STEPS = 0.3, 10  # of the second pass, which adds detail to a coarse layout
 
 Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float32]
 Flags = NDArray[np.bool_]
 Device: TypeAlias = Literal["cpu", "cuda"]
-PainterName: TypeAlias = Literal["background-256"]  # weights; others would be another name, and other pictures
+PainterName: TypeAlias = Literal["background-256"]  # of the weights; other weights need another name
 
 
 class Layers(NamedTuple):
-    """What a photo is painted from, at its own size."""
+    """The inputs for painting a photo, at its own size."""
 
     background: Bytes  # (height, width, 3), the painting starts here
-    colours: Bytes  # (height, width, 3), of what stays
-    known: Flags  # (height, width), where they stay
+    colours: Bytes  # (height, width, 3), of the kept pixels
+    known: Flags  # (height, width), which pixels are kept
 
 
 @dataclass(frozen=True)
 class BackgroundPainter:
-    """How a background is painted."""
+    """The settings and steps of painting a background."""
 
-    strength: float  # how much of it is new: 0.15 keeps things where they are, 0.5 keeps the layout, 1 nothing
+    strength: float  # how much is new: 0.15 keeps things in place, 0.5 keeps the layout, 1 keeps nothing
     steps: int
     guidance: float  # ImageNet-E's lambda: above 0 more complex, below 0 plainer
     device: Device = "cpu"
@@ -56,16 +56,16 @@ class BackgroundPainter:
             raise UserError(f"strength: expected from {LEAST_STRENGTH:g} to 1, got {self.strength:g}")
         if not 1 <= self.steps <= MOST_STEPS:
             raise UserError(f"steps: expected from 1 to {MOST_STEPS}, got {self.steps}")
-        if not abs(self.guidance) <= MOST_GUIDANCE:  # false for what is not a number, too
+        if not abs(self.guidance) <= MOST_GUIDANCE:  # also false for NaN
             raise UserError(f"guidance: expected from -{MOST_GUIDANCE:g} to {MOST_GUIDANCE:g}, got {self.guidance:g}")
         if not LEAST_SIZE <= self.size <= MOST_SIZE:
             raise UserError(f"size: expected from {LEAST_SIZE} to {MOST_SIZE} pixels, got {self.size}")
 
     def paint(self, layers: Layers, rng: np.random.Generator, guide: Guide | None = None) -> Bytes:
-        """The whole picture painted, (height, width, 3); where it is known it is about as it was."""
+        """The whole picture painted, (height, width, 3); kept pixels are about as they were."""
         if self.strength < LAYOUT_LOST or min(self.size, *layers.known.shape) <= SIDE:
             return self._paint_once(layers, rng, guide)
-        # A new layout comes at the size that the model was trained at: larger, noise becomes one texture and no layout.
+        # A new layout is painted at the training size; at larger sizes noise gives texture without layout.
         coarse = replace(self, size=SIDE)._paint_once(layers, rng, guide)
         fine = replace(self, strength=FINE_STRENGTH, steps=min(self.steps, FINE_STEPS))
         return fine._paint_once(layers._replace(background=coarse), rng, guide)
@@ -86,7 +86,7 @@ class BackgroundPainter:
         return ratios(self.strength, self.steps)
 
     def _reduce(self, layers: Layers) -> Layers:
-        """The layers with the shorter side at the painter's size, or less if they are very long; small ones stay."""
+        """The layers reduced to the painter's size on the shorter side, or less if very long; small ones stay."""
         height, width = layers.known.shape
         room = math.sqrt(MOST_PIXELS / (height * width))
         scale = min(self.size / min(height, width), LONGEST / max(height, width), room)
@@ -102,7 +102,7 @@ class BackgroundPainter:
         return np.asarray(sample_background(load_background_model(), scene, self.schedule, _chain(*guides)), np.float32)
 
     def _enlarge(self, image: Bytes, before: Bytes, photo: Bytes) -> Bytes:
-        """The painting at the photo's size, with as much of the finest detail as it kept of the next finest."""
+        """The painting enlarged to the photo's size, with as much of the photo's fine detail as was kept."""
         size = photo.shape[1::-1]
         soft = cv2.resize(before, size, interpolation=cv2.INTER_CUBIC)
         detail = _measure_detail(image) / max(_measure_detail(before), 0.5)
@@ -113,10 +113,10 @@ class BackgroundPainter:
 
 @dataclass(frozen=True)
 class ObjectRemover(BackgroundPainter):
-    """A painter that takes its steps several times, so that the fill and its surroundings come to agree."""
+    """A painter that repeats its steps, so that the fill matches its surroundings."""
 
-    size: int = SIDE  # a fill keeps the first one's fine detail; painting it larger costs more and is no closer
-    resample: int = 1  # times; 1 goes straight from noise to picture
+    size: int = SIDE  # the first fill's fine detail is kept; a larger size costs more and is no better
+    resample: int = 1  # repetitions; 1 goes straight from noise to picture
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -127,7 +127,7 @@ class ObjectRemover(BackgroundPainter):
 
     @property
     def schedule(self) -> list[float]:
-        """The noise of each step, up again and down as often as asked."""
+        """The noise of each step, with the steps repeated."""
         return repeat_steps(ratios(self.strength, self.steps), self.resample)
 
 
@@ -158,14 +158,14 @@ def _reduce_mask(known: Flags, size: tuple[int, int]) -> Flags:
 
 
 def _make_scene(layers: Layers, rng: np.random.Generator) -> Scene:
-    """The layers as the model wants them: from -1 to 1, sides in whole steps."""
+    """The layers as the model's input: from -1 to 1, sides padded to whole steps."""
     background, colours = (_pad_planes(plane.astype(np.float32) / 127.5 - 1) for plane in layers[:2])
     known = _pad_planes(layers.known.astype(np.float32)[..., None])
     return Scene(background, colours, known, rng.standard_normal(background.shape, np.float32))
 
 
 def _pad_planes(plane: Floats) -> Floats:
-    """(height, width, c) to (1, c, height, width), carried on to whole steps by its mirror image."""
+    """(height, width, c) to (1, c, height, width), padded to whole steps by reflection."""
     height, width = plane.shape[:2]
     larger = np.pad(plane, ((0, -height % STEP), (0, -width % STEP), (0, 0)), "symmetric")
     return np.ascontiguousarray(larger.transpose(2, 0, 1)[None], np.float32)
@@ -176,6 +176,6 @@ def _round_levels(levels: Floats) -> Bytes:
 
 
 def _measure_detail(image: Bytes) -> float:
-    """How much detail of the finest kind a picture has, in levels."""
+    """The amount of finest detail in a picture, in levels."""
     soft = cv2.GaussianBlur(image, (0, 0), 1.0)
     return math.sqrt(float(np.mean(cv2.absdiff(image, np.asarray(soft, np.uint8)).astype(np.float32) ** 2)))

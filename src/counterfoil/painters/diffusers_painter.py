@@ -36,7 +36,7 @@ from counterfoil.painters.pixel_painter import PixelPainter, load_pixel_painter
 from counterfoil.plugins import import_extra
 
 _AUTO = {"pictures": "AutoPipelineForText2Image", "backgrounds": "AutoPipelineForInpainting"}
-_MULTIPLE = 16  # pixels: eight to a latent cell, and some networks take two cells a side as one
+_MULTIPLE = 16  # pixels: eight per latent cell, and some networks merge two by two cells
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,11 +49,11 @@ class DiffusersPainter(PainterBase):
     revision: str
     device: str
     options: PaintOptions
-    _fitting: list[int] = field(default_factory=list, repr=False, compare=False)  # batch sizes, the last one in force
+    _fitting: list[int] = field(default_factory=list, repr=False, compare=False)  # batch sizes; the last one counts
 
     @property
     def settings(self) -> Mapping[str, object]:
-        """Everything that changes a picture."""
+        """All settings that change a picture."""
         options = self.options
         return {
             "painter": self.name, "revision": self.revision, "pipeline": type(self.pipeline).__name__,
@@ -77,7 +77,7 @@ class DiffusersPainter(PainterBase):
         return paint_areas(areas, self._paint_areas, self, self._fitting)
 
     def check_prompt(self, prompt: str) -> None:
-        """Refuse what only a model over pixels understands."""
+        """Raises `UserError` for a prompt that only a pixel model understands."""
         if re.fullmatch(r"lambda [-+]?[\d.]+(e[-+]?\d+)?", prompt):
             raise UserError(
                 f"expected a model without words for '{prompt}', got {self.name}, which would read it as words;"
@@ -85,8 +85,8 @@ class DiffusersPainter(PainterBase):
             )
 
     def check_time(self, request: PaintRequest, pictures: int) -> None:
-        """Refuse what would take hours without a GPU."""
-        whole = 1.0 if self._takes("strength") else None  # a part of two steps may be none
+        """Raises `UserError` where painting would take hours without a GPU."""
+        whole = 1.0 if self._takes("strength") else None  # a share of two steps may be none
         quick = replace(self, options=replace(self.options, steps=2, strength=whole), _fitting=[])
         steps = self._steps * (self.options.strength or self._default("strength") or 1.0)
         refuse_slow(self, lambda: steps / 2 * measure_seconds(lambda: quick.paint([request])), pictures)
@@ -96,7 +96,7 @@ class DiffusersPainter(PainterBase):
         return int(self.options.steps or self._default("num_inference_steps"))
 
     def _default(self, argument: str) -> Any:
-        """The pipeline's own value of an argument."""
+        """The pipeline's default for an argument."""
         parameter = self._parameters.get(argument)
         return None if parameter is None else parameter.default
 
@@ -109,7 +109,7 @@ class DiffusersPainter(PainterBase):
 
     @property
     def _native_size(self) -> int:
-        """The side that the model was trained at; older pipelines leave it to their network's configuration."""
+        """The side that the model was trained at; older pipelines have it in the network's configuration."""
         pipeline = self.pipeline
         cells = getattr(pipeline, "default_sample_size", None) or pipeline.unet.config.sample_size
         return int(cells * pipeline.vae_scale_factor)
@@ -128,7 +128,7 @@ class DiffusersPainter(PainterBase):
         return self._call([area.request for area in areas], arguments)
 
     def _call(self, requests: Sequence[PaintRequest], arguments: Mapping[str, Any]) -> list[Painted]:
-        """Run the pipeline; generators live on the CPU, so that the noise is the same on every device."""
+        """Run the pipeline; generators are on the CPU, so that the noise is the same on every device."""
         torch = import_extra("torch", "diffusion")
         options = self.options
         guidance = {"guidance_scale": options.guidance} if options.guidance is not None else {}
@@ -165,7 +165,7 @@ class DiffusersPainter(PainterBase):
 
 
 def load_diffusers(address: str, place: str, paints: Paints, options: PaintOptions) -> DiffusersPainter | PixelPainter:
-    """The painter at `diffusers:MODEL@revision`: a pipeline that reads prompts, or a model over pixels."""
+    """The painter at `diffusers:MODEL@revision`: a pipeline that reads prompts, or a pixel model."""
     diffusers = import_extra("diffusers", "diffusion")
     repository = find_repository(address, place)
     if not repository.reads_words:

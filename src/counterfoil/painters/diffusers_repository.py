@@ -1,4 +1,4 @@
-"""A diffusers model in a folder or on the hub, looked at before it is fetched, and the device it will run on."""
+"""A diffusers model in a folder or on the hub, checked before it is fetched, and its device."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from counterfoil.plugins import import_extra
 
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 _PIPELINE, _NETWORK = "model_index.json", "config.json"
-# What libraries raise for a model that they cannot load; some pass on what safetensors says of a damaged file.
+# What libraries raise for a model that they cannot load; some pass on errors of safetensors.
 _FAULTS = (OSError, RuntimeError, ValueError, KeyError, TypeError, AttributeError, SafetensorError)
 _DTYPES = {"f32": "float32", "bf16": "bfloat16", "fp16": "float16"}
 
 
 @dataclass(frozen=True)
 class DiffusersRepository:
-    """A model's files, at one state."""
+    """A model's files at one revision."""
 
     place: str  # folder, or org/name
     commit: str | None  # of the hub; None for a folder and where the hub could not be asked
@@ -47,13 +47,13 @@ class DiffusersRepository:
 
     @property
     def reads_words(self) -> bool:
-        """Whether it has a tokenizer; a model without one is unconditional."""
+        """Whether it has a tokenizer; without one the model is unconditional."""
         return any(file.startswith("tokenizer") for file in self.files)
 
 
 def find_repository(address: str, place: str) -> DiffusersRepository:
-    """The model that an address means, looked at before anything large is fetched."""
-    whole = Path(place).expanduser().is_dir()  # a folder's own name may hold an @
+    """The model at an address, checked before large files are fetched; raises `UserError` where there is none."""
+    whole = Path(place).expanduser().is_dir()  # a folder's name may contain an @
     name, _, revision = (place, "", "") if whole else place.partition("@")
     folder = Path(name).expanduser()
     repository = _list_folder(folder) if folder.is_dir() else _ask_hub(address, name, revision or "main")
@@ -76,7 +76,7 @@ def hash_repository(folder: Path) -> str:
 
 @contextmanager
 def report_load_errors(address: str) -> Iterator[None]:
-    """Turn a library's failure to load a model into one line."""
+    """Turn a library's failure to load a model into a `UserError` of one line."""
     try:
         yield
     except _FAULTS as error:
@@ -112,7 +112,7 @@ def _ask_hub(address: str, name: str, revision: str) -> DiffusersRepository:
 
 
 def _find_in_cache(address: str, name: str, revision: str, fault: str) -> DiffusersRepository:
-    """Without the hub, what was fetched before still serves; its folder is named after the commit."""
+    """The model in the hub's cache, for use offline; its folder is named after the commit."""
     hub, errors = import_extra("huggingface_hub", "diffusion"), import_extra("huggingface_hub.errors", "diffusion")
     try:
         folder = Path(hub.snapshot_download(name, revision=revision, local_files_only=True))
@@ -125,7 +125,7 @@ def _find_in_cache(address: str, name: str, revision: str, fault: str) -> Diffus
 
 
 def _refuse_pickles(address: str, files: Sequence[str]) -> None:
-    """A pickle runs what its author likes: a part that has no safetensors is not loaded."""
+    """Raises `UserError` where weights exist only as pickles, which could run code."""
     folders: dict[str, set[str]] = {}
     for file in map(PurePosixPath, files):
         folders.setdefault(str(file.parent), set()).add(file.suffix)

@@ -22,7 +22,7 @@ PUSH = 0.2  # root mean square of a step at full noise, pictures from -1 to 1
 
 
 def gradient_guide(log_probability: Callable[[Any], Any], push: float = PUSH) -> Guide:
-    """Steps down the log probability of the truth; it takes a tensor (1, 3, height, width) from 0 to 255."""
+    """A guide that lowers the log probability of the true label; takes tensors (1, 3, height, width) from 0 to 255."""
     torch: Any = import_extra("torch", "diffusion")
 
     def guide(clean: Array, noise: float) -> Array:
@@ -38,27 +38,27 @@ def gradient_guide(log_probability: Callable[[Any], Any], push: float = PUSH) ->
 
 USUAL = 28.0  # c of a photo at 256 px, levels from -1 to 1: the mean of 480
 MOST_NEUTRAL = 1.5
-LEAST_COMPLEXITY = 1e-6  # of a wave's strength; weaker ones have no phase worth keeping
-SIDE = 256  # of the pictures whose waves the guidance is measured in
-# By strength of the edit, what makes guidance 0 neutral: measured on 480 photos, pictures come out that much too plain.
+LEAST_COMPLEXITY = 1e-6  # of a wave's amplitude; the phase of weaker ones is noise
+SIDE = 256  # of the pictures in whose amplitudes the guidance is measured
+# By strength of the edit, the correction that makes guidance 0 neutral, measured on 480 photos.
 NEUTRAL_STRENGTHS, NEUTRAL_GUIDANCES = (0.0, 0.15, 0.3, 0.5, 0.7, 1.0), (0.0, 5.8, 4.2, 3.7, 4.9, 4.9)
 
 
 @dataclass(frozen=True)
 class ComplexityGuide:
-    """Adds to the strength of every wave in proportion to the noise: a step along the gradient of c, in closed form."""
+    """Adds to every wave's amplitude in proportion to the noise: a closed-form step along the gradient of c."""
 
     total: Array  # a number, or one for each picture, (n, 1, 1, 1)
 
     def __call__(self, clean: Array, noise: float) -> Array:
-        """The picture seen so far, more complex or plainer."""
+        """The predicted picture, made more complex or plainer."""
         height, width = clean.shape[-2:]
         return raise_complexity(clean, self.total * noise * math.sqrt(height * width) / SIDE)
 
 
 def complexity_guide(guidance: float, strength: float, before: float = USUAL) -> ComplexityGuide:
-    """The guide to a lambda, from a picture of complexity `before`."""
-    # What the model takes away is a share of what was there: a plain photo must not be given the grain of a rich one.
+    """The guide for a lambda, for a picture of complexity `before`."""
+    # The model removes a share of the complexity, so the correction is a share of it too.
     neutral = float(np.interp(strength, NEUTRAL_STRENGTHS, NEUTRAL_GUIDANCES)) * min(before / USUAL, MOST_NEUTRAL)
     return ComplexityGuide(guidance + neutral)
 
@@ -70,7 +70,7 @@ def fourier_complexity(picture: Array) -> float:
 
 
 def raise_complexity(picture: Array, added: Array) -> Array:
-    """The picture with `added` more in the strength of every wave but the mean's; below 0 a wave is gone."""
+    """The picture with `added` on the amplitude of every wave but the mean; negative amplitudes become 0."""
     module: Any = np if isinstance(picture, np.ndarray) else sys.modules["torch"]
     waves = module.fft.rfft2(picture)
     strength = module.clip(abs(waves), LEAST_COMPLEXITY, None)
@@ -127,7 +127,7 @@ def _operators(torch: Any) -> dict[str, Callable[..., Any]]:
 
 
 def _is_plain(operator: str, inputs: Sequence[str], about: Attributes) -> bool:
-    """Whether an operator is used in the form written here; other attributes would be ignored without notice."""
+    """Whether an operator has only the attributes supported here."""
     if operator == "Conv":
         return len(inputs) == 3 and {"pads", "strides"} <= about.keys() and set(about.get("dilations", ())) <= {1}
     if operator == "Clip":
@@ -156,15 +156,15 @@ def _tensor(tensor: Any) -> Any:
         raise UserError(
             f"expected a network whose file holds its weights as 32-bit numbers, got another kind in '{tensor.name}'"
         )
-    return torch.from_numpy(numpy_helper.to_array(tensor).copy())  # a copy, because torch wants to write
+    return torch.from_numpy(numpy_helper.to_array(tensor).copy())  # a copy, because torch needs writable memory
 
 
 def _prepared(torch: Any, levels: Any, wanted: Preprocessing) -> Any:
-    """What the classifier makes of a picture, in operations that have a gradient."""
+    """The classifier's preprocessing in operations that have a gradient."""
     height, width = levels.shape[-2:]
     scale = (wanted.resize or 0) / min(height, width)
     size = (round(height * scale), round(width * scale)) if wanted.resize else wanted.size
-    # Products with matrices: the gradient of torch's own resizing adds up in another order every time on a GPU.
+    # Matrix products, because the gradient of torch's own resizing is not deterministic on a GPU.
     down, across = (_resizing(*sides).to(levels.device) for sides in zip((height, width), size, strict=True))
     fitted = down @ levels @ across.T
     top, left = ((fitted.shape[2 + axis] - wanted.size[axis]) // 2 for axis in (0, 1))
@@ -176,7 +176,7 @@ def _prepared(torch: Any, levels: Any, wanted: Preprocessing) -> Any:
 
 @lru_cache(maxsize=16)
 def _resizing(before: int, after: int) -> Any:
-    """The matrix, (after, before), that resizes one side."""
+    """The matrix, (new length, old length), that resizes one side."""
     torch: Any = import_extra("torch", "diffusion")
     unit = torch.eye(before)[None, None]
     return torch.nn.functional.interpolate(unit, size=(after, before), mode="bilinear", antialias=True)[0, 0]

@@ -16,7 +16,7 @@ _STEP = 8  # pixels that one cell of a latent picture stands for
 
 @dataclass(frozen=True)
 class InpaintingArea:
-    """A request at the model's size: floats in 0..1, the mask 1 where is to be painted."""
+    """A request at the model's size: floats in 0..1, the mask is 1 where to paint."""
 
     request: PaintRequest
     photo: NDArray[np.float32]  # (height, width, 3)
@@ -25,7 +25,7 @@ class InpaintingArea:
 
     @property
     def size(self) -> tuple[int, int]:
-        """Height and width that the model sees."""
+        """Height and width of the model's input."""
         return self.mask.shape[0], self.mask.shape[1]
 
     def fit_back(self, painted: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -34,7 +34,7 @@ class InpaintingArea:
 
 
 def prepare_area(request: PaintRequest, longer: int, multiple: int = _STEP) -> InpaintingArea:
-    """The photo with its longer side at the model's, both sides multiples of what it can halve."""
+    """The photo resized to the model's longer side, both sides multiples of what the model needs."""
     if request.around is None:
         raise ValueError("a background is painted around a picture, and this request has none")
     image, alpha = request.around
@@ -62,7 +62,7 @@ def paint_areas(
 
 
 def _group_by_size(areas: Sequence[InpaintingArea]) -> list[list[int]]:
-    """The places of areas of one size, which may be painted in one batch."""
+    """The indices of the areas, grouped by size for batches."""
     groups: dict[tuple[int, int], list[int]] = {}
     for place, area in enumerate(areas):
         groups.setdefault(area.size, []).append(place)
@@ -70,7 +70,7 @@ def _group_by_size(areas: Sequence[InpaintingArea]) -> list[list[int]]:
 
 
 def _resize(plane: NDArray[np.uint8], size: tuple[int, int]) -> NDArray[np.uint8]:
-    """At another (width, height), antialiased where it shrinks."""
+    """The picture at another (width, height), antialiased where it shrinks."""
     return np.asarray(Image.fromarray(plane).resize(size, Image.Resampling.BICUBIC), np.uint8)
 
 

@@ -1,4 +1,4 @@
-"""Painters by address: diffusers models, painters of one's own (python:module:factory) and those of plug-ins."""
+"""Painters loaded by address: diffusers models, users' own (python:module:factory) and those of plug-ins."""
 
 from __future__ import annotations
 
@@ -36,29 +36,29 @@ _OF_DIFFUSERS = ("steps", "guidance", "scheduler", "size", "strength", "device",
 
 @dataclass(frozen=True)
 class PythonPainter(PainterBase):
-    """Makes a painter of an object with `paint(requests)`: the number, type and shape of its pictures are checked."""
+    """A painter around a user's object with `paint(requests)`; number, type and shape of pictures are checked."""
 
     name: str
     painter: Any
-    digest: str  # of the module's source, where the object names none
+    digest: str  # of the module's source, where the object has none
 
     @property
     def settings(self) -> Mapping[str, object]:
-        """What the object says of itself."""
+        """The object's settings, with its digest."""
         return {"painter": self.name, "revision": self.digest, **read_optional(self.painter, "settings", {})}
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """What the object says of its making."""
+        """The object's environment."""
         return dict(read_optional(self.painter, "environment", {}))
 
     def check_prompt(self, prompt: str) -> None:
-        """What the object refuses, where it looks at prompts."""
+        """Call the object's own check, where it is a `PainterBase`."""
         if isinstance(self.painter, PainterBase):
             self.painter.check_prompt(prompt)
 
     def check_time(self, request: PaintRequest, pictures: int) -> None:
-        """What the object refuses, where it knows how long it takes."""
+        """Call the object's own check, where it is a `PainterBase`."""
         if isinstance(self.painter, PainterBase):
             self.painter.check_time(request, pictures)
 
@@ -104,7 +104,7 @@ def load_python_painter(address: str, place: str, paints: Paints, options: Paint
 
 
 def load_plugin_painter(address: str, plugin: Plugin, paints: Paints, options: PaintOptions) -> PythonPainter:
-    """The painter that another package's loader makes of the address."""
+    """The painter that another package's loader gives for the address."""
     with reporting_errors(f"expected '{address}' to load, but it fails"):
         painter = plugin.load(address, address.partition(":")[2], paints, options)
     return _check_painter(address, painter, plugin.module)
@@ -123,7 +123,7 @@ def _check_painter(address: str, painter: Any, module: ModuleType) -> PythonPain
 
 
 def _refuse_unused(address: str, options: PaintOptions) -> None:
-    """Raise where a setting is given that would have no effect."""
+    """Raises `UserError` for a setting that would have no effect."""
     usual = PaintOptions()
     for name in _OF_DIFFUSERS:
         if getattr(options, name) != getattr(usual, name):

@@ -1,6 +1,6 @@
-"""The protocol of a painter, with its requests and options, and what painters share.
+"""The protocol of a painter, its requests and options, and functions that painters share.
 
-Shared are prompts from templates, batches that shrink until they fit memory, and the refusal of hours on a CPU.
+These are prompts from templates, batches that shrink until they fit into memory, and the refusal of hours on a CPU.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class PaintRequest:
 
 @dataclass(frozen=True)
 class PaintRefused:
-    """A picture that the painter did not give, and why."""
+    """The reason why the painter gave no picture."""
 
     reason: str
 
@@ -45,7 +45,7 @@ Painted: TypeAlias = "NDArray[np.uint8] | PaintRefused"  # (height, width, 3), R
 
 
 class Painter(Protocol):
-    """Pictures from prompts; the picture of a request does not depend on the other requests of a batch.
+    """Paints pictures from prompts; a picture does not depend on the other requests of its batch.
 
     `PainterBase` has the defaults of all but the name and `paint`.
     """
@@ -56,20 +56,20 @@ class Painter(Protocol):
 
     @property
     def settings(self) -> Mapping[str, object]:
-        """What changes its pictures, ready for JSON: revision, scheduler, steps; part of every picture's id."""
+        """The settings that change its pictures, as JSON values (revision, steps, ...); part of every picture's id."""
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """What its pictures are made with: device and versions; recorded, no part of the id."""
+        """Device and versions, which are recorded but are no part of the id."""
 
     def paint(self, requests: Sequence[PaintRequest]) -> list[Painted]:
         """One picture or refusal per request, in order."""
 
     def check_prompt(self, prompt: str) -> None:
-        """Raise `UserError` where it does not understand this prompt."""
+        """Raises `UserError` where it does not understand this prompt."""
 
     def check_time(self, request: PaintRequest, pictures: int) -> None:
-        """Raise `UserError` with an estimate where so many pictures would take too long on this machine."""
+        """Raises `UserError` with an estimate where so many pictures would take too long on this machine."""
 
 
 class PainterBase:
@@ -77,19 +77,19 @@ class PainterBase:
 
     @cached_property
     def settings(self) -> Mapping[str, object]:
-        """Nothing that can be set."""
+        """Empty: there are no settings."""
         return {}
 
     @cached_property
     def environment(self) -> Mapping[str, str]:
-        """Nothing to record."""
+        """Empty: there is nothing to record."""
         return {}
 
     def check_prompt(self, prompt: str) -> None:
-        """Every prompt is understood."""
+        """Accepts every prompt."""
 
     def check_time(self, request: PaintRequest, pictures: int) -> None:
-        """It is fast enough on every machine."""
+        """Accepts any number of pictures."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +123,7 @@ Result = TypeVar("Result")
 
 
 class OnDevice(Protocol):
-    """What batching needs to know of a painter."""
+    """The attributes of a painter that batching needs."""
 
     @property
     def name(self) -> str:
@@ -131,17 +131,17 @@ class OnDevice(Protocol):
 
     @property
     def device(self) -> str:
-        """Where it paints."""
+        """Its device."""
 
     @property
     def options(self) -> PaintOptions:
-        """How many pictures at once it was asked for."""
+        """Its options, with the batch size."""
 
 
 def run_in_batches(
     items: Sequence[Item], paint: Callable[[Sequence[Item]], list[Result]], painter: OnDevice, fitting: list[int]
 ) -> list[Result]:
-    """Everything painted; `fitting` remembers the batch sizes that fit, so that no later call fails again."""
+    """The results of all items, in batches; `fitting` keeps the batch size that fits into memory."""
     done: list[Result] = []
     while len(done) < len(items):
         size = fitting[-1] if fitting else painter.options.batch_size
@@ -150,13 +150,13 @@ def run_in_batches(
             done += paint(batch)
             continue
         except import_extra("torch", "diffusion").OutOfMemoryError:
-            pass  # memory is freed below: until here the error's traceback holds that of the batch that failed
+            pass  # memory is freed below: here the error's traceback still holds the failed batch
         fitting.append(_free_memory(len(batch), painter))
     return done
 
 
 def _free_memory(failed: int, painter: OnDevice) -> int:
-    """Free what the failed batch held; half of its size is tried next."""
+    """Free the failed batch's memory; returns half of its size, to try next."""
     if failed == 1:
         raise UserError(
             f"{painter.name} has no room for a single picture on {painter.device}: give a smaller --size"
@@ -174,17 +174,17 @@ def add_article(name: str) -> str:
 
 
 def fill_template(template: str, category: str, value: str = "") -> str:
-    """The template with the category and the value in their places, each with its article where that is asked for."""
+    """The template with category and value filled in, each with its article where asked for."""
     return template.format(category=category, a_category=add_article(category), value=value, a_value=add_article(value))
 
 
 def display_name(name: str) -> str:
-    """A label's name with spaces: "pop_can" is "pop can"."""
+    """A label's name with spaces: "pop can" for "pop_can"."""
     return " ".join(name.replace("_", " ").split())
 
 
 def refuse_slow(painter: OnDevice, seconds_a_picture: Callable[[], float], pictures: int) -> None:
-    """Raise where a CPU that nobody chose would paint for hours; a GPU, or `--device cpu`, is never asked."""
+    """Raises `UserError` where a CPU would paint for hours, unless it was chosen by `--device cpu`."""
     if painter.device != "cpu" or painter.options.device == "cpu":
         return
     seconds = seconds_a_picture()
@@ -197,7 +197,7 @@ def refuse_slow(painter: OnDevice, seconds_a_picture: Callable[[], float], pictu
 
 
 def measure_seconds(work: Callable[[], object]) -> float:
-    """How long some work takes."""
+    """The seconds that some work takes."""
     start = time.monotonic()
     work()
     return time.monotonic() - start

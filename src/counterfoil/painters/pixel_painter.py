@@ -1,7 +1,7 @@
 """A painter over an unconditional pixel model, by ImageNet-E's method.
 
-Such a model reads no words: the prompt is `lambda NUMBER`. The background is noised part of the way and denoised again,
-pushed along the gradient of its complexity; after every step the object, noised as far, stands in its place again.
+Such a model reads no text: the prompt is `lambda NUMBER`. The background is noised in part and denoised again, guided
+along the gradient of its complexity; after every step the object, equally noised, is put back in its place.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from counterfoil.plugins import import_extra
 
 _STEPS = 100  # of the whole way from noise to picture, as ImageNet-E respaces it
 _STRENGTH = 0.25  # of the way that a background goes back
-_LARGEST = 1000.0  # of lambda; beyond it nothing but the guidance is left
+_LARGEST = 1000.0  # of lambda; beyond it only the guidance is left
 
 
 def parse_lambda(prompt: str) -> float:
-    """The number in `lambda NUMBER`."""
+    """The number in `lambda NUMBER`; raises `UserError` for other prompts."""
     word, _, number = prompt.partition(" ")
     try:
         value = float(number) if word == "lambda" else math.nan
@@ -70,7 +70,7 @@ class PixelPainter(PainterBase):
 
     @property
     def settings(self) -> Mapping[str, object]:
-        """Everything that changes a picture."""
+        """All settings that change a picture."""
         return {
             "painter": self.name, "revision": self.revision, "pipeline": type(self.network).__name__,
             "scheduler": "blended ancestral sampling", "steps": self._steps, "strength": self._strength,
@@ -91,11 +91,11 @@ class PixelPainter(PainterBase):
         return paint_areas(areas, self._paint_batch, self, self._fitting)
 
     def check_prompt(self, prompt: str) -> None:
-        """Refuse words."""
+        """Raises `UserError` for a prompt other than `lambda NUMBER`."""
         parse_lambda(prompt)
 
     def check_time(self, request: PaintRequest, pictures: int) -> None:
-        """Refuse what would take hours without a GPU."""
+        """Raises `UserError` where painting would take hours without a GPU."""
         quick = replace(self, options=replace(self.options, steps=2, strength=1.0))
         steps = len(self._schedule)
         refuse_slow(self, lambda: steps / 2 * measure_seconds(lambda: quick.paint([request])), pictures)
@@ -115,12 +115,12 @@ class PixelPainter(PainterBase):
 
     @property
     def _multiple(self) -> int:
-        """A side must be halved once for each level but the last."""
+        """The number that a side must be a multiple of: it is halved for each level but the last."""
         return max(8, 1 << (len(self.network.config.block_out_channels) - 1))
 
     @cached_property
     def _schedule(self) -> list[tuple[int, float]]:
-        """The times that are visited and the share of the picture's variance at each, the last one first."""
+        """The timesteps, last one first, and the share of the picture's variance at each."""
         whole = self.noise.alphas_cumprod.double().tolist()
         times = np.linspace(0, len(whole) - 1, min(self._steps, len(whole))).round().astype(int)
         visited = times[: max(1, round(self._strength * len(times)))]
@@ -142,7 +142,7 @@ class PixelPainter(PainterBase):
         return [_check_levels(image) for image in levels]
 
     def _denoise(self, photo: Any, mask: Any, pull: Any, draw: Any) -> Any:
-        """From the noised background to the painted one; the object never leaves its place."""
+        """Denoise the background; the object is put back after every step."""
         torch = import_extra("torch", "diffusion")
         shares = [share for _, share in self._schedule] + [1.0]
         noised = math.sqrt(shares[0]) * photo + math.sqrt(1 - shares[0]) * draw()
@@ -188,7 +188,7 @@ def _refuse_unused(address: str, options: PaintOptions) -> None:
 
 
 def _check_kind(address: str, repository: DiffusersRepository, network: Any, noise: Any) -> None:
-    """Another kind of model would fail in its first step, or paint nothing but noise."""
+    """Raises `UserError` for a kind of model that cannot be used."""
     config = network.config
     faults = {
         "one that works on an autoencoder's codes": any(

@@ -1,7 +1,7 @@
-"""The diffusion sampler: its schedule, its solver, and known pixels kept at every step.
+"""The diffusion sampler: its schedule and its solver, which keeps known pixels at every step.
 
-The arithmetic is the same for NumPy and for torch: whatever kind of array comes in goes out. Every picture brings its
-own noise, so a picture does not depend on the batch it is painted in.
+It works on NumPy arrays and on torch tensors, and returns the kind that it is given. Every picture has its own noise,
+so a picture does not depend on its batch.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-LAST_RATIO = 6.0  # log signal-to-noise ratio of the last step; what is left of the noise there is below a few levels
+LAST_RATIO = 6.0  # log signal-to-noise ratio of the last step, where noise is below a few levels
 SHIFT = 2 * math.log(4)  # the schedule of 64 px pictures, made noisier for 256 px
-STRONGEST = 0.97  # of the schedule: nothing of the old background is left
-SPAN = 3  # steps taken again at a time: enough for the second-order solver, too few to lose the layout
+STRONGEST = 0.97  # start of the schedule: nothing of the old background is left
+SPAN = 3  # steps repeated at a time: enough for the second-order solver, too few to lose the layout
 TURNS = (0.6180339887, 0.7548776662)  # shares of height and width whose multiples never come close to a whole
 
 Array: TypeAlias = Any  # numpy.ndarray or torch.Tensor, (n, channels, height, width), from -1 to 1
 Predict: TypeAlias = Callable[[Array, float], Array]  # planes and log ratio to v
-Guide: TypeAlias = Callable[[Array, float], Array]  # the picture seen so far and the share of noise, to a better one
+Guide: TypeAlias = Callable[[Array, float], Array]  # the predicted picture and the share of noise, to a guided picture
 
 
 @dataclass(frozen=True)
 class Scene:
-    """What is painted over and what stays; the arrays are of one kind, with one picture per row."""
+    """The pictures to paint and the pixels to keep; arrays of one kind, with one picture per row."""
 
     background: Array  # (n, 3, height, width), where the painting starts from
     colours: Array  # (n, 3, height, width), of what stays
@@ -41,17 +41,17 @@ def log_ratio(strength: float) -> float:
 
 
 def levels(ratio: float) -> tuple[float, float]:
-    """How much of the picture and how much noise there is at this ratio: squares that add up to 1."""
+    """The shares of picture and noise at this ratio; their squares add up to 1."""
     return 1 / math.sqrt(1 + math.exp(-ratio)), 1 / math.sqrt(1 + math.exp(ratio))
 
 
 def ratios(strength: float, steps: int) -> list[float]:
-    """The ratios at which the network is asked, evenly spaced: an even share of the detail appears at each step."""
+    """The ratios at which the network is run, evenly spaced."""
     return [float(ratio) for ratio in np.linspace(log_ratio(strength), LAST_RATIO, steps)]
 
 
 def repeat_steps(schedule: Sequence[float], times: int) -> list[float]:
-    """The schedule with every few steps taken `times` times: down, back up in noise, down again."""
+    """The schedule with every few steps repeated `times` times, with noise added in between."""
     repeated = list(schedule[:1])
     for start in range(0, len(schedule) - 1, SPAN):
         span = list(schedule[start : start + SPAN + 1])
@@ -60,9 +60,9 @@ def repeat_steps(schedule: Sequence[float], times: int) -> list[float]:
 
 
 def sample_background(predict: Predict, scene: Scene, schedule: Sequence[float], guide: Guide | None = None) -> Array:
-    """Solve from the first ratio of the schedule to a clean picture; known pixels come out as they went in.
+    """Solve from the first ratio of the schedule to a clean picture; known pixels are unchanged.
 
-    Where the schedule turns back to a lower ratio, the network is not asked and the picture is made noisier instead.
+    Where the schedule goes back to a lower ratio, noise is added instead of running the network.
     """
     signal, noise = levels(schedule[0])
     noisy = signal * _keep_known(scene, scene.background) + noise * scene.noise
@@ -87,14 +87,14 @@ def _keep_known(scene: Scene, picture: Array) -> Array:
 
 
 def _predict_clean(predict: Predict, scene: Scene, noisy: Array, ratio: float) -> Array:
-    """The clean picture that the network sees in the noisy one."""
+    """The clean picture that the network predicts from the noisy one."""
     module, (signal, noise) = _module(noisy), levels(ratio)
     planes = module.concatenate([noisy, scene.known * scene.colours, scene.known], 1)
     return _keep_known(scene, module.clip(signal * noisy - noise * predict(planes, ratio), -1, 1))
 
 
 def _extrapolate(clean: Array, earlier: Array, around: Sequence[float]) -> Array:
-    """Where the clean picture is heading halfway through the next step, from its last two states."""
+    """The clean picture extrapolated to the middle of the next step, from its last two predictions."""
     before, now, after = around
     return clean + (clean - earlier) * ((after - now) / (2 * (now - before)))
 
@@ -109,10 +109,10 @@ def _step(scene: Scene, noisy: Array, clean: Array, step: tuple[float, float]) -
 
 
 def _add_noise(scene: Scene, noisy: Array, step: tuple[float, float], turn: int) -> Array:
-    """The picture at a lower ratio, as noise would have led to it; known pixels keep the noise they had."""
+    """The picture with noise added to reach a lower ratio; known pixels keep the noise they had."""
     (signal, noise), (next_signal, next_noise) = (levels(ratio) for ratio in step)
     share = next_signal / signal
-    # The picture's own noise moved elsewhere is as good as new, and needs no generator on any device.
+    # The picture's own noise, shifted, serves as new noise and needs no generator on the device.
     shifts = tuple(int(turn * part * side) for part, side in zip(TURNS, noisy.shape[-2:], strict=True))
     fresh = _module(noisy).roll(scene.noise, shifts, (2, 3))
     moved = share * noisy + math.sqrt(next_noise**2 - (share * noise) ** 2) * fresh

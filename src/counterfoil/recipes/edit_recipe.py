@@ -20,9 +20,9 @@ class Step(BaseModel):
 
     edit: str
     settings: dict[str, Any] = Field(default_factory=dict)
-    levels: dict[str, list[Any]] = Field(default_factory=dict)  # one setting, several values: a step for each
+    levels: dict[str, list[Any]] = Field(default_factory=dict)  # several values of one setting: an edit for each
     replicates: int = Field(default=1, ge=1)
-    needs: str | None = None  # what must be there before this step can run, such as "surrogate"
+    needs: str | None = None  # what this step needs to run, such as "surrogate"
 
     @model_validator(mode="after")
     def _one_setting_has_levels(self) -> Step:
@@ -32,7 +32,7 @@ class Step(BaseModel):
 
     @property
     def all_settings(self) -> list[dict[str, Any]]:
-        """The settings of each edit that this step stands for."""
+        """The settings of each edit of this step."""
         if not self.levels:
             return [self.settings]
         ((name, values),) = self.levels.items()
@@ -40,7 +40,7 @@ class Step(BaseModel):
 
 
 class Recipe(BaseModel):
-    """The edits that a run applies to every photo; original and control are always there."""
+    """The edits that a run applies to every photo; original and control are always included."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -61,7 +61,7 @@ def list_recipes() -> list[str]:
 
 
 def load_recipe(name_or_file: str) -> Recipe:
-    """A shipped recipe by name, or one's own YAML file."""
+    """A shipped recipe by name, or a user's YAML file; raises `UserError` for faults."""
     if name_or_file in list_recipes():
         return _parse_recipe(find_shipped_recipes()[name_or_file].read_text(encoding="utf-8"), name_or_file)
     path = Path(name_or_file)
@@ -106,7 +106,7 @@ def _refuse_prompt_recipe(where: str) -> str:
 
 
 def _describe_fault(error: ValidationError) -> str:
-    """One fault in one line: where, what was expected, what came; a misspelt key explains the missing one."""
+    """One fault in one line; a misspelt key comes before a missing one."""
     fault = min(error.errors(), key=lambda fault: fault["type"] != "extra_forbidden")
     place = ".".join(str(part) for part in fault["loc"])
     if fault["type"] == "extra_forbidden":

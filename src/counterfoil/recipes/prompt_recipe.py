@@ -20,8 +20,8 @@ from counterfoil.errors import UserError
 PLACEHOLDERS = ("category", "a_category", "value", "a_value")
 _FOLDER = "prompts"
 _FOLDER_NAME = re.compile(r"\w[\w.+-]{0,99}")  # of a template: its pictures lie in a folder of that name
-_LAMBDA = "lambda {value}"  # what a model over pixels is asked for in place of words
-_LONGEST_VALUE = 200  # bytes: a value is the name of a folder, too
+_LAMBDA = "lambda {value}"  # the template for pixel models, which read no text
+_LONGEST_VALUE = 200  # bytes: a value is also a folder name
 
 
 class PaintedAttribute(BaseModel):
@@ -31,7 +31,7 @@ class PaintedAttribute(BaseModel):
 
     attribute: Literal["background", "texture", "material"]
     values: str | tuple[str, ...] | dict[str, tuple[str, ...]]  # a CSV file beside the recipe, a list, lists by class
-    templates: dict[str, str] = Field(min_length=1)  # the name that stands as the edit in the tables -> the prompt
+    templates: dict[str, str] = Field(min_length=1)  # the edit's name in the tables -> the prompt
 
     @field_validator("templates")
     @classmethod
@@ -43,14 +43,14 @@ class PaintedAttribute(BaseModel):
         return templates
 
     def values_of(self, label: str) -> tuple[str, ...]:
-        """The values that a class takes; a recipe that was loaded holds no file name any more."""
+        """The values for a class; in a loaded recipe they are no longer a file name."""
         if isinstance(self.values, str):
             raise ValueError(f"the values of {self.attribute} were not read from {self.values}")
         return self.values.get(label, ()) if isinstance(self.values, dict) else self.values
 
 
 class PromptRecipe(BaseModel):
-    """What `counterfoil paint` asks a painter for."""
+    """A recipe of `counterfoil paint`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -58,9 +58,9 @@ class PromptRecipe(BaseModel):
     about: str = ""
     paints: Literal["pictures", "backgrounds"]
     classes: str  # a label space by name, or a classes.json
-    plain: str = "a photo of {a_category}"  # the counterpart's prompt, where whole pictures are painted
+    plain: str = "a photo of {a_category}"  # prompt of the counterpart, where whole pictures are painted
     negative: str = ""
-    words: dict[str, str] = Field(default_factory=dict)  # what prompts call a class, where not by its name
+    words: dict[str, str] = Field(default_factory=dict)  # names of classes in prompts, where they differ
     working_size: int | None = Field(default=None, ge=16)  # of photos, where backgrounds are painted
     attributes: tuple[PaintedAttribute, ...] = Field(min_length=1)
 
@@ -91,7 +91,7 @@ def list_prompt_recipes() -> list[str]:
 
 
 def load_prompt_recipe(name_or_file: str) -> PromptRecipe:
-    """A shipped painting recipe by name, or one's own YAML file."""
+    """A shipped painting recipe by name, or a user's YAML file; raises `UserError` for faults."""
     if name_or_file in list_prompt_recipes():
         return _parse_recipe(find_shipped_recipes(_FOLDER)[name_or_file], name_or_file)
     path = Path(name_or_file)
@@ -102,7 +102,7 @@ def load_prompt_recipe(name_or_file: str) -> PromptRecipe:
 
 
 def is_prompt_recipe(name_or_file: str) -> bool:
-    """Whether a recipe asks for a painter; the others edit photos."""
+    """Whether a recipe needs a painter; other recipes edit photos."""
     if name_or_file in list_prompt_recipes():
         return True
     path = Path(name_or_file)
@@ -123,7 +123,7 @@ def _check_placeholders(text: str) -> None:
 
 
 def find_shipped_recipes(folder: str = "") -> dict[str, Path]:
-    """The recipe files of the package by name: those of no single paper, and those beside their benchmark."""
+    """The package's recipe files by name: general ones, and those beside their published benchmark."""
     package = Path(str(resources.files("counterfoil")))
     places = [package / "recipes", *sorted((package / "published").iterdir())]
     return {path.stem: path for place in places for path in sorted((place / folder).glob("*.yaml"))}
@@ -165,7 +165,7 @@ def _read_values(attribute: PaintedAttribute, folder: Any) -> PaintedAttribute:
 
 
 def _check_values(attribute: PaintedAttribute) -> PaintedAttribute:
-    """Values must differ, and each must do as the name of a folder."""
+    """The attribute; raises `UserError` where values repeat or cannot be folder names."""
     lists = attribute.values.values() if isinstance(attribute.values, dict) else [attribute.values]
     for values in lists:
         twice = [value for value, count in Counter(values).items() if count > 1]
@@ -188,7 +188,7 @@ def _is_number(text: str) -> bool:
 
 
 def _first_fault(error: ValidationError) -> str:
-    """One fault in one line; a misspelt key explains the missing one."""
+    """One fault in one line; a misspelt key comes before a missing one."""
     fault = min(error.errors(), key=lambda fault: fault["type"] != "extra_forbidden")
     place = ".".join(str(part) for part in fault["loc"])
     if fault["type"] == "extra_forbidden":

@@ -1,4 +1,4 @@
-"""Photos as an annotation file lists them, and what the readers of annotation formats share."""
+"""Photos listed in an annotation file, and functions that the readers of annotation formats share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from counterfoil.types import Sample, Skipped, SourceBase
 
 @dataclass(frozen=True)
 class AnnotatedPhoto:
-    """One photo of the list: where its bytes are, and how its mask is drawn once its size is known."""
+    """One listed photo: how to read its bytes, and how to draw its mask once its size is known."""
 
     id: str
     label: str
@@ -34,13 +34,13 @@ class AnnotatedPhoto:
 
 @dataclass(frozen=True)
 class AnnotationSource(SourceBase):
-    """Photos as an annotation file lists them."""
+    """Photos listed in an annotation file."""
 
     images: str  # the address, such as "coco:annotations.json"
     listed: tuple[AnnotatedPhoto | Skipped, ...]  # in the order of the list
 
     def samples(self) -> tuple[Sequence[Sample], Sequence[Skipped]]:
-        """Every photo in the order of its id, and what had to be left out."""
+        """Every photo in the order of its id, and what was skipped."""
         checked = skip_duplicates(
             [self._sample(entry) for entry in sorted(self._entries.values(), key=lambda entry: entry.id)]
         )
@@ -75,7 +75,7 @@ class AnnotationSource(SourceBase):
 
     @cached_property
     def _entries(self) -> dict[str, AnnotatedPhoto]:
-        """The photos by id; those of one name in several folders or shards are numbered, in the order of the list."""
+        """The photos by id; where names repeat over folders or shards they are numbered, in the order of the list."""
         entries: dict[str, AnnotatedPhoto] = {}
         times: Counter[str] = Counter()
         for entry in self.listed:
@@ -100,7 +100,7 @@ class AnnotationSource(SourceBase):
 
 
 def skip_duplicates(samples: Sequence[Sample | Skipped]) -> list[Sample | Skipped]:
-    """The same photo twice, as in two splits, would count twice in every mean: the first one stays."""
+    """The samples; of identical photos, as in two splits, the first is kept and the others are skipped."""
     first: dict[tuple[str, str], str] = {}
     return [
         item
@@ -111,12 +111,12 @@ def skip_duplicates(samples: Sequence[Sample | Skipped]) -> list[Sample | Skippe
 
 
 def make_readable(text: str) -> str:
-    """The text as UTF-8 has it: JSON may hold halves of characters, which no file takes."""
+    """The text as valid UTF-8; JSON may hold lone surrogates, which cannot be written to files."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _draw_mask(draw: Callable[[tuple[int, int]], Mask], size: tuple[int, int]) -> Mask:
-    """The mask; a list may hold anything where numbers should be, and only drawing finds out."""
+    """The mask; raises `Unusable` where the listed shapes cannot be drawn."""
     try:
         return draw(size)
     except (IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
@@ -124,7 +124,7 @@ def _draw_mask(draw: Callable[[tuple[int, int]], Mask], size: tuple[int, int]) -
 
 
 def make_file_reader(path: Path) -> Callable[[], bytes]:
-    """The bytes of a file when asked for."""
+    """A function that reads the bytes of a file."""
 
     def read() -> bytes:
         try:
@@ -136,7 +136,7 @@ def make_file_reader(path: Path) -> Callable[[], bytes]:
 
 
 def read_json_file(path: Path, what: str) -> Any:
-    """What a JSON file holds; `what` was expected there."""
+    """The content of a JSON file; raises `UserError`, naming `what` was expected."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -148,7 +148,7 @@ def read_json_file(path: Path, what: str) -> Any:
 
 
 def read_lines(path: Path) -> list[str]:
-    """The lines of a text file, without what surrounds them."""
+    """The lines of a text file, stripped."""
     try:
         return [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
     except UnicodeDecodeError as error:
@@ -156,7 +156,7 @@ def read_lines(path: Path) -> list[str]:
 
 
 def find_photo(folders: Sequence[Path], name: str) -> Path | None:
-    """The path of a listed photo; never one outside of these folders."""
+    """The path of a listed photo inside these folders; None where there is none."""
     for folder in folders:
         path = folder / name
         try:
@@ -168,5 +168,5 @@ def find_photo(folders: Sequence[Path], name: str) -> Path | None:
 
 
 def choose_largest(areas: Mapping[str, float]) -> str:
-    """The label whose regions cover most: what the picture is of; of equal ones the first by name."""
+    """The label whose regions cover most; of equal ones the first by name."""
     return min(areas, key=lambda label: (-areas[label], label))

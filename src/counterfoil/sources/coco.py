@@ -1,7 +1,7 @@
 """Photos and masks of a COCO annotation file, read and written.
 
-A classifier is asked for one class per photo, so a photo counts as the class whose regions cover most of it, and its
-mask is the union of that class's regions; the other objects stay part of the background.
+A classifier gives one class per photo, so a photo's label is the class whose regions cover most of it, and its mask is
+the union of that class's regions; other objects are part of the background.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _find_file(folder: Path) -> Path:
 def _group_regions(
     annotations: Sequence[Mapping[str, Any]], names: Mapping[Any, str]
 ) -> dict[Any, dict[str, list[Any]]]:
-    """Of each photo, the regions of each class; crowds too, as which tools mark every object in run lengths."""
+    """The regions of each photo by class; crowds too, since some tools mark every run-length object as one."""
     regions: dict[Any, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
     for row in annotations:
         if row["category_id"] not in names:
@@ -83,17 +83,17 @@ def _group_regions(
 
 
 def _area(row: Mapping[str, Any]) -> float:
-    """The area in the file, or what the region covers where the file has none."""
+    """The area in the file, or of the drawn region where the file has none."""
     if row.get("area"):
         return float(row["area"])
     try:
         return measure_area(row["segmentation"])
     except (OverflowError, TypeError, ValueError, Unusable):
-        return 0.0  # the region cannot be drawn, which is said once its photo is read
+        return 0.0  # the region cannot be drawn; reported when its photo is read
 
 
 def _photo_folders(file: Path) -> list[Path]:
-    """Where people put the photos of an annotation file: beside it, in images/ or data/, or by the split's name."""
+    """The usual folders of photos: beside the annotation file, images/, data/, or the split's name."""
     split = file.stem.removeprefix("instances_")
     here, above = file.parent, file.parent.parent
     inside = [here / "images", here / "data", here / split]
@@ -116,7 +116,7 @@ def _list_photo(
 
 
 def _draw_mask(parts: Sequence[Any], annotated: tuple[Any, Any], size: tuple[int, int]) -> Mask:
-    """All regions together; `annotated` is the photo's size in the annotation file."""
+    """The union of all regions; `annotated` is the photo's size in the annotation file."""
     check_photo_size(annotated, size)
     mask = np.zeros(size, np.uint8)
     for part in parts:
@@ -131,7 +131,7 @@ def _hash_regions(parts: Sequence[Any]) -> str:
 
 
 def format_coco(rows: Sequence[tuple[str, str, Mask]], labels: Sequence[str]) -> str:
-    """COCO JSON of photos: file name, label, mask; the masks as run lengths, to the pixel."""
+    """COCO JSON of photos: file name, label, mask; the masks as exact run lengths."""
     images, annotations = [], []
     for number, (name, label, mask) in enumerate(rows, 1):
         height, width = mask.shape

@@ -13,8 +13,8 @@ from counterfoil.errors import Unusable
 
 Mask: TypeAlias = NDArray[np.uint8]  # (height, width), 255 on the object
 
-_FINER = 8  # polygons are filled on a grid so much finer, and a pixel counts where most of it is inside
-_COARSER = 2  # the same for pictures past this many pixels, where a border pixel matters less than the memory
+_FINER = 8  # polygons are filled on a grid this much finer; a pixel counts where most of it is inside
+_COARSER = 2  # the same for pictures beyond this many pixels, to save memory
 _MANY_PIXELS = 2_000_000
 _INSIDE = 0.55  # of a pixel; more than half because OpenCV fills the border line too
 _CHARACTER_ZERO = 48
@@ -32,14 +32,14 @@ def draw_polygons(polygons: Sequence[Sequence[float]], size: tuple[int, int]) ->
         if not np.isfinite(points).all():
             raise Unusable("a polygon has a point that is not finite")
         near = points.clip(-(2.0**40), 2.0**40)  # so that no product overflows
-        scaled = np.rint(near * finer - 0.5).clip(-(2**20), 2**20)  # first: what no integer holds turns negative
+        scaled = np.rint(near * finer - 0.5).clip(-(2**20), 2**20)  # first: large values overflow as integers
         cv2.fillPoly(fine, [scaled.astype(np.int32)], 1)
     inside = fine.reshape(height, finer, width, finer).sum(axis=(1, 3), dtype=np.int32)
     return np.where(inside >= _INSIDE * finer * finer, 255, 0).astype(np.uint8)
 
 
 def decode_run_lengths(encoded: Mapping[str, Any], size: tuple[int, int]) -> NDArray[np.uint8]:
-    """The mask of COCO's run lengths: column by column, beginning with the background; a text packs the numbers."""
+    """The mask of COCO's run lengths: column by column, background first; a text holds packed numbers."""
     numbers = _read_counts(encoded)
     height, width = size
     if list(encoded.get("size", size)) != [height, width] or sum(numbers) != height * width:
@@ -49,7 +49,7 @@ def decode_run_lengths(encoded: Mapping[str, Any], size: tuple[int, int]) -> NDA
 
 
 def check_photo_size(annotated: tuple[Any, Any], size: tuple[int, int]) -> None:
-    """Regions of a photo that was turned or resized since lie elsewhere in it; files that tell no size are trusted."""
+    """Raises `Unusable` where the photo was rotated or resized since; without an annotated size it is not checked."""
     if all(isinstance(side, int) and side > 0 for side in annotated) and annotated != size:
         raise Unusable(
             f"its regions were drawn on {annotated[1]} x {annotated[0]} pixels,"
@@ -58,7 +58,7 @@ def check_photo_size(annotated: tuple[Any, Any], size: tuple[int, int]) -> None:
 
 
 def measure_area(region: Any) -> float:
-    """How many pixels polygons or run lengths cover; overlaps count twice."""
+    """The area of polygons or run lengths in pixels; overlaps count twice."""
     if isinstance(region, Mapping):
         return float(sum(_read_counts(region)[1::2]))
     points = [np.asarray(polygon, np.float64).reshape(-1, 2).T for polygon in region]
@@ -91,7 +91,7 @@ def find_bounding_box(mask: NDArray[np.uint8]) -> tuple[int, int, int, int]:
 
 
 def _unpack_numbers(text: str | bytes) -> list[int]:
-    """Numbers of six bits a character, five of them digits, the lowest first; from the third on as differences."""
+    """Unpack numbers: six bits per character, five of data, lowest first; from the third number on as differences."""
     packed = text.encode("ascii", "replace") if isinstance(text, str) else text
     numbers: list[int] = []
     place = 0

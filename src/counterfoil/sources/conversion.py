@@ -30,10 +30,10 @@ _ENDINGS = {".jpg", ".jpeg", ".png", ".webp"}
 
 
 class Photo(NamedTuple):
-    """A sample in full: what is written."""
+    """A sample with its pixels, to be written."""
 
     label: str
-    name: str  # a file name without its ending, unique where the format keeps it
+    name: str  # a file name without suffix, unique where the format keeps it
     image: NDArray[np.uint8]  # (height, width, 3), RGB
     mask: Mask | None
 
@@ -92,7 +92,7 @@ def _write_webdataset(photos: Iterable[Photo], labels: Sequence[str], out: Path)
 
 def _encode_files(photo: Photo) -> dict[str, bytes]:
     mask = {} if photo.mask is None else {"mask.png": _encode_png(photo.mask)}
-    label = json.dumps({"label": photo.label}, ensure_ascii=False).encode()  # in a text 7 would be a number
+    label = json.dumps({"label": photo.label}, ensure_ascii=False).encode()  # in a text, 7 would be a number
     return {"png": _encode_png(photo.image), "json": label, **mask}
 
 
@@ -125,15 +125,15 @@ def _split_shards(photos: Iterable[Photo]) -> Iterator[list[Photo]]:
         yield batch
 
 
-WRITERS: dict[str, Callable[[Iterable[Photo], Sequence[str], Path], None]] = {  # photos, all their labels, where to
+WRITERS: dict[str, Callable[[Iterable[Photo], Sequence[str], Path], None]] = {  # photos, all labels, target folder
     "folder": _write_folder, "coco": _write_coco, "labelme": _write_labelme, "voc": _write_voc,
     "webdataset": _write_webdataset, "parquet": _write_parquet, "fiftyone": _write_fiftyone,
 }  # fmt: skip
-NEED_MASKS = ("coco", "labelme", "voc")  # formats in which a photo without a mask has no label either
+NEED_MASKS = ("coco", "labelme", "voc")  # formats in which a photo without a mask cannot have a label
 
 
 def choose_file_name(sample: Sample, used: set[str], form: str) -> str:
-    """A name that is no other photo's: its own in class folders; with its label before it where all lie together."""
+    """A unique file name: the photo's own in class folders; with its label as a prefix in one shared folder."""
     path = PurePosixPath(sample.id)
     in_folders = form == "folder"
     folder = f"{make_folder_name(sample.label)}/" if in_folders else ""
@@ -146,23 +146,23 @@ def choose_file_name(sample: Sample, used: set[str], form: str) -> str:
 
 
 def _join_label(path: PurePosixPath) -> str:
-    """Label and name; a name that begins with the label, as conversions write it, stays as it is."""
+    """Label and name joined; a name that already begins with the label, as from a conversion, is unchanged."""
     label, name = (text.replace(" ", "_").replace(".", "_") for text in (path.parent.name, _stem(path)))
     return make_folder_name(name if name.startswith(f"{label}-") else f"{label}-{name}".strip("-"))
 
 
 def _stem(path: PurePosixPath) -> str:
-    """The name without the ending of a picture; what formats list without an ending may have dots of its own."""
+    """The name without a picture's suffix; names listed without a suffix may contain dots."""
     return path.stem if path.suffix.lower() in _ENDINGS else path.name
 
 
 def convert(source: Source, out: Path, form: str) -> tuple[int, list[Skipped]]:
-    """Write every photo of a source in another format; gives back how many, and what was left out."""
+    """Write every photo of a source in another format; returns how many, and what was skipped."""
     if form not in WRITERS:
         raise UserError(f"expected a format ({', '.join(WRITERS)}), got '{form}'")
     if out.is_file() or (out.exists() and any(out.iterdir())):
         raise UserError(f"expected an empty folder or a new one, got '{out}', which holds files; choose another --out")
-    out = out.resolve()  # "." has no name, and a link to a folder stays one
+    out = out.resolve()  # "." has no name; a link to a folder stays a link
     samples, left_out = source.samples()
     skipped = list(left_out)
     temporary = out.with_name(f".{out.name}.{os.getpid()}")
@@ -174,7 +174,7 @@ def convert(source: Source, out: Path, form: str) -> tuple[int, list[Skipped]]:
             out.rmdir()
         os.replace(temporary, out)
     except OSError as error:
-        if error.filename is not None:  # a full disk names no file
+        if error.filename is not None:  # the error of a full disk has no file name
             raise
         raise UserError(f"'{out}' cannot be written: {error.strerror}; nothing of it was kept") from error
     finally:

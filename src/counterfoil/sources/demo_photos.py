@@ -26,7 +26,7 @@ LICENCE = "ImageNet photos, rights with their owners; fetched, never redistribut
 
 @dataclass(frozen=True)
 class DemoSource(SourceBase):
-    """The photos of `counterfoil demo`; those that cannot be cut out sensibly are listed as skipped."""
+    """The photos of `counterfoil demo`; those that cannot be cut out well are listed as skipped."""
 
     images: str = "demo:"
 
@@ -43,11 +43,11 @@ class DemoSource(SourceBase):
 
     @cached_property
     def _folders(self) -> dict[str, Path]:
-        """Where the photos of each bundle lie; every bundle is fetched and verified once."""
+        """The folder of each bundle of photos; every bundle is fetched and verified once."""
         return {name: fetch_asset(bundle) for name, bundle in _BUNDLES.items()}
 
     def samples(self) -> tuple[Sequence[Sample], Sequence[Skipped]]:
-        """Every demo photo, and those left out with the reason."""
+        """Every demo photo, and those skipped with the reason."""
         used = [self._sample(row) for row in self._rows if row["used"] == "yes"]
         left_out = [Skipped(_id(row), "source", "", row["note"]) for row in self._rows if row["used"] != "yes"]
         return sorted(used, key=lambda sample: sample.id), left_out

@@ -27,7 +27,7 @@ from counterfoil.sources.coco_masks import Mask
 from counterfoil.sources.pixels import MAX_PIXELS, decode_mask
 from counterfoil.types import Skipped
 
-_HEADER = 1024  # bytes before the values of NumPy's file format, with room to spare
+_HEADER = 1024  # upper bound of the header of NumPy's file format
 
 
 def open_fiftyone(path: Path) -> AnnotationSource:
@@ -53,12 +53,12 @@ def _classification(path: Path) -> list[AnnotatedPhoto | Skipped]:
 
 
 def _photo_key(path: Path, file: Path) -> str:
-    """How labels.json calls a photo: its path below data/ without the ending."""
+    """The key of a photo in labels.json: its path below data/ without suffix."""
     return file.relative_to(path / "data").with_suffix("").as_posix()
 
 
 def _name_label(label: Any, classes: Any) -> str | None:
-    """The class in words; FiftyOne writes the index where the classes are listed."""
+    """The class name; FiftyOne writes an index where the classes are listed."""
     if isinstance(label, Mapping):
         label = label.get("label")
     if isinstance(label, int):
@@ -107,7 +107,7 @@ def _first_value(row: Mapping[str, Any], key: str) -> str | None:
 
 
 def _find_embedded_mask(row: Mapping[str, Any]) -> str | None:
-    """A mask that lies in the sample itself, as text; masks of single boxes are not meant."""
+    """A mask embedded in the sample as text, None where there is none; masks of single boxes do not count."""
     try:
         return str(next(value["mask"]["$binary"]["base64"] for _, value in sorted(row.items()) if _has_mask(value)))
     except (KeyError, StopIteration, TypeError):
@@ -119,7 +119,7 @@ def _has_mask(value: Any) -> bool:
 
 
 def _unpack_mask(text: str) -> bytes:
-    """The bytes of NumPy's file format, which FiftyOne packs."""
+    """The unpacked bytes of FiftyOne's mask, in NumPy's file format."""
     try:
         return zlib.decompressobj().decompress(base64.b64decode(text), 2 * MAX_PIXELS + _HEADER)
     except (binascii.Error, ValueError, zlib.error) as error:

@@ -23,7 +23,7 @@ _COLUMNS = ("file", "licence", "origin")
 
 
 def read_licences(path: Path) -> dict[str, tuple[str, str]]:
-    """Origin and licence by photo, `<label>/<name>.jpg`; nothing where there is no such file."""
+    """Origin and licence by photo, `<label>/<name>.jpg`; empty where there is no such file."""
     if not path.is_file():
         return {}
     try:
@@ -52,7 +52,7 @@ class FolderSource:
     masks: Path | None = None
 
     def samples(self) -> tuple[Sequence[Sample], Sequence[Skipped]]:
-        """Every sample in the order of its path, and what had to be left out."""
+        """Every sample in the order of its path, and what was skipped."""
         files = list(self._files())
         if not files:
             raise UserError(
@@ -85,7 +85,7 @@ class FolderSource:
         return sorted(path for path in self.images.iterdir() if path.is_dir() and not path.name.startswith("."))
 
     def _list_strays(self) -> list[Skipped]:
-        """Pictures that lie beside the class folders instead of in one, and files that are no pictures."""
+        """Pictures outside the class folders, and files that are not pictures."""
         loose = [path for path in sorted(self.images.iterdir()) if path.suffix.lower() in _PICTURES and path.is_file()]
         others = [
             path

@@ -21,7 +21,7 @@ from counterfoil.types import Sample, Skipped, SourceBase
 
 PREFIX = "imagenet-s:"
 _SPLITS = ("validation", "train-semi")  # those that have masks
-_SMALLER = {"ImageNetS50": 50, "ImageNetS300": 300}  # classes; their masks count these alone
+_SMALLER = {"ImageNetS50": 50, "ImageNetS300": 300}  # numbers of classes; their masks count only these
 _PICTURES = {".jpg", ".jpeg", ".png"}
 
 
@@ -29,20 +29,20 @@ _PICTURES = {".jpg", ".jpeg", ".png"}
 class ImageNetSSource(SourceBase):
     """Photos as `validation/<wnid>/<name>.JPEG`, masks as `validation-segmentation/<wnid>/<name>.png`.
 
-    A mask's pixel says R + 256 G: 0 for other things, 1000 for what is left open, else a class. The object is what has
-    the number of the photo's own class. Photos are not turned by EXIF: their masks were drawn on the pixels as stored.
+    A mask's pixel is R + 256 G: 0 for other things, 1000 for undecided, else a class. The object is the region of the
+    photo's own class. Photos are not rotated by EXIF: their masks were drawn on the pixels as stored.
     """
 
     folder: Path
 
     @property
     def images(self) -> str:
-        """How a run's record calls it."""
+        """The address in a run's record."""
         return f"{PREFIX}{self.folder}"
 
     @cached_property
     def _split(self) -> Path:
-        """The folder of photos that lies beside its masks: the one that was named, or the first below it."""
+        """The folder of photos that has masks beside it: the given one, or the first below it."""
         tops = (self.folder, *(self.folder / name for name in ("ImageNetS919", *_SMALLER)))
         places = [self.folder, *(top / split for top in tops for split in _SPLITS)]
         for place in places:
@@ -68,7 +68,7 @@ class ImageNetSSource(SourceBase):
         return {name: number for number, name in enumerate(names, 1)}
 
     def samples(self) -> tuple[Sequence[Sample], Sequence[Skipped]]:
-        """Every photo that has a mask, in the order of its path, and what had to be left out."""
+        """Every photo that has a mask, in the order of its path, and what was skipped."""
         with ThreadPoolExecutor(8) as pool:
             checked = list(pool.map(self._sample, self._files()))
         samples = [item for item in checked if isinstance(item, Sample)]
@@ -122,7 +122,7 @@ def _read_class_numbers(path: Path) -> NDArray[np.int64]:
     try:
         encoded = np.fromfile(path, np.uint8)
         picture = cv2.imdecode(encoded, cv2.IMREAD_COLOR_RGB) if encoded.size else None
-    except (OSError, cv2.error):  # gone, or of more pixels than OpenCV takes
+    except (OSError, cv2.error):  # missing, or too large for OpenCV
         picture = None
     if picture is None:
         raise Unusable("the mask is broken")

@@ -32,7 +32,7 @@ _CIRCLE_POINTS = 128
 
 
 def open_labelme(path: Path) -> AnnotationSource:
-    """Photos of a folder of LabelMe files, searched through all its folders."""
+    """Photos of a folder of LabelMe files, including subfolders."""
     if not path.is_dir():
         raise UserError(f"expected a folder of LabelMe's JSON files, got '{path}', which is none; check the path")
     listed = [_list_photo(path, file) for file in sorted(path.rglob("*.json"))]
@@ -111,7 +111,7 @@ def _measure_area(shape: Mapping[str, Any]) -> float:
 
 
 def _decode_stamp(shape: Mapping[str, Any]) -> Mask:
-    """The small picture that a shape of kind "mask" carries."""
+    """The small mask picture of a shape of kind "mask"."""
     try:
         with Image.open(io.BytesIO(_decode_base64(shape["mask"])), formats=("PNG",)) as picture:
             return np.where(np.array(picture.convert("L")) > 0, 255, 0).astype(np.uint8)
@@ -120,7 +120,7 @@ def _decode_stamp(shape: Mapping[str, Any]) -> Mask:
 
 
 def _draw_mask(parts: Sequence[Mapping[str, Any]], annotated: tuple[Any, Any], size: tuple[int, int]) -> Mask:
-    """All shapes together; `annotated` is the photo's size in the annotation file."""
+    """The union of all shapes; `annotated` is the photo's size in the annotation file."""
     check_photo_size(annotated, size)
     mask = np.zeros(size, np.uint8)
     for part in parts:
@@ -135,7 +135,7 @@ def _draw_mask(parts: Sequence[Mapping[str, Any]], annotated: tuple[Any, Any], s
 
 
 def format_labelme(name: str, label: str, mask: Mask) -> str:
-    """LabelMe's JSON of one photo: its mask as a shape of kind "mask", to the pixel, as polygons have no holes."""
+    """LabelMe's JSON of one photo: its mask as a shape of kind "mask", since polygons have no holes."""
     left, top, width, height = find_bounding_box(mask)
     stamp = io.BytesIO()
     Image.fromarray(mask[top : top + height, left : left + width] >= 128).save(stamp, "PNG")

@@ -21,7 +21,7 @@ _MASKS = ("mask", "annotation", "segmentation")
 
 
 def open_parquet_dataset(path: Path) -> AnnotationSource:
-    """The photos of a .parquet file or of a folder of .parquet or .arrow files; pictures are decoded when asked for."""
+    """The photos of a .parquet file or of a folder of .parquet or .arrow files; pictures are decoded on demand."""
     files = [path] if path.is_file() else sorted([*path.rglob("*.parquet"), *path.rglob("*.arrow")])
     if not files:
         raise UserError(f"expected a .parquet file or a folder with .parquet or .arrow files, got '{path}'")
@@ -65,7 +65,7 @@ def _find_column(table: Any, names: Sequence[str]) -> str | None:
 
 
 def _holds_pictures(table: Any, name: str) -> bool:
-    """Whether a column has bytes; a list of numbers under a mask's name is something else."""
+    """Whether a column holds pictures as bytes."""
     from pyarrow import types
 
     kind = table.schema.field(name).type if name in table.column_names else None
@@ -73,7 +73,7 @@ def _holds_pictures(table: Any, name: str) -> bool:
 
 
 def _read_class_names(table: Any, label: str) -> list[str]:
-    """The names behind numbers, which `datasets` keeps in the file's metadata."""
+    """The class names that `datasets` keeps in the file's metadata."""
     try:
         metadata = json.loads((table.schema.metadata or {}).get(b"huggingface", b"{}"))
         return list(metadata.get("info", {}).get("features", {}).get(label, {}).get("names", []))
@@ -94,7 +94,7 @@ class _Cell:
     table: Any
     column: str
     row: int
-    folder: Path  # where files that are only named may lie
+    folder: Path  # where files given by path may lie
 
     def read(self) -> bytes:
         """The picture's bytes."""
@@ -128,7 +128,7 @@ def _list_photo(name: str, label: str | None, photo: _Cell, mask: _Cell | None) 
 def write_parquet_dataset(path: Path, rows: list[tuple[bytes, str, bytes | None]], labels: Sequence[str]) -> Path:
     """Photo, label and mask as a Parquet file that `datasets` opens as pictures with class names.
 
-    All files of a set have the same `labels`: `datasets` takes the names of the first file for all of them.
+    All files of a set need the same `labels`: `datasets` uses the names of the first file for all of them.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq

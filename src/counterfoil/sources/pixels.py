@@ -1,4 +1,4 @@
-"""Files decoded to pixels: photos turned upright by their EXIF rotation, masks, and pictures of archives as stored."""
+"""Files decoded to pixels: photos rotated upright by EXIF, masks, and pictures of archives as stored."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def decode_picture(encoded: bytes, name: str) -> NDArray[np.uint8]:
     """The pixels of a picture, (height, width, 3), RGB."""
     try:
         image = cv2.imdecode(np.frombuffer(encoded, np.uint8), cv2.IMREAD_COLOR) if encoded else None
-    except cv2.error:  # more pixels than OpenCV takes
+    except cv2.error:  # too large for OpenCV
         image = None
     if image is None:
         raise Unusable(f"{name} is no picture")
@@ -28,16 +28,16 @@ def decode_picture(encoded: bytes, name: str) -> NDArray[np.uint8]:
 
 
 def hash_pixels(image: NDArray[np.uint8]) -> str:
-    """SHA-256 of the pixels, row by row, as the manifest of a workspace holds it."""
+    """SHA-256 of the pixels, row by row, as in the manifest of a workspace."""
     return hashlib.sha256(np.ascontiguousarray(image).data).hexdigest()
 
 
-MAX_PIXELS = 100_000_000  # past this a file is a decompression bomb, not a picture of a benchmark
-_ARCHIVE_FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF")  # whatever ImageNet's files hold behind the name .JPEG
+MAX_PIXELS = 100_000_000  # beyond this a file counts as a decompression bomb
+_ARCHIVE_FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF")  # the formats that ImageNet's .JPEG files really have
 
 
 def decode_archive_picture(encoded: bytes) -> NDArray[np.uint8]:
-    """The picture, (height, width, 3), RGB; transparent places are laid on white."""
+    """The picture, (height, width, 3), RGB; transparent places become white."""
     try:
         with Image.open(io.BytesIO(encoded), formats=_ARCHIVE_FORMATS) as picture:
             return _decode_plain(picture, encoded)
@@ -51,7 +51,7 @@ def _decode_plain(picture: Image.Image, encoded: bytes) -> NDArray[np.uint8]:
     if picture.width * picture.height > MAX_PIXELS:
         raise Unusable(f"{picture.width} x {picture.height} pixels are more than {MAX_PIXELS:,} allowed")
     if picture.format == "JPEG" and picture.mode == "RGB" and _is_whole_jpeg(encoded):
-        flags = cv2.IMREAD_COLOR_RGB | cv2.IMREAD_IGNORE_ORIENTATION  # twice as fast, to the same pixels as Pillow
+        flags = cv2.IMREAD_COLOR_RGB | cv2.IMREAD_IGNORE_ORIENTATION  # twice as fast as Pillow, with the same pixels
         fast = cv2.imdecode(np.frombuffer(encoded, np.uint8), flags)
         if fast is not None:
             return np.asarray(fast, np.uint8)
@@ -63,7 +63,7 @@ def _decode_plain(picture: Image.Image, encoded: bytes) -> NDArray[np.uint8]:
 
 _FORMATS = ("JPEG", "PNG", "WEBP")
 
-# Our own limit speaks for it; `catch_warnings` around each file would not be safe in threads.
+# We check our own limit; `catch_warnings` around each file would not be thread-safe.
 warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)
 
 
@@ -73,7 +73,7 @@ def read_photo(path: Path) -> NDArray[np.uint8]:
 
 
 def read_as_stored(path: Path) -> NDArray[np.uint8]:
-    """The photo without turning, for masks that were drawn on its pixels as they lie in the file."""
+    """The photo without EXIF rotation, for masks drawn on the pixels as stored."""
     with _open_picture(_read_bytes(path)) as picture:
         _load_picture(picture)
         return _convert_to_rgb(picture)
@@ -85,13 +85,13 @@ def decode_photo(encoded: bytes) -> NDArray[np.uint8]:
         plain = picture.format == "JPEG" and picture.mode == "RGB" and picture.getexif().get(0x0112, 1) == 1
         if not plain:
             return _turn_upright(picture)
-    # a plain JPEG decodes twice as fast here, to the same pixels as Pillow
+    # decodes a plain JPEG twice as fast as Pillow, with the same pixels
     fast = cv2.imdecode(np.frombuffer(encoded, np.uint8), cv2.IMREAD_COLOR_RGB | cv2.IMREAD_IGNORE_ORIENTATION)
     return _check_whole(fast, encoded)
 
 
 def read_mask(path: Path) -> NDArray[np.uint8]:
-    """The mask, (height, width): 0 off the object, 255 on it, between at soft edges, 128 alone for "unknown"."""
+    """The mask, (height, width): 255 on the object, 0 off it, graded at soft edges; 128 is "unknown" in a trimap."""
     return decode_mask(_read_bytes(path))
 
 
@@ -107,7 +107,7 @@ def decode_mask(encoded: bytes) -> NDArray[np.uint8]:
 
 
 def check_mask_size(mask: NDArray[Any], image: NDArray[np.uint8]) -> None:
-    """Refuse a mask that is not as large as its photo."""
+    """Raises `Unusable` where a mask is not as large as its photo."""
     if mask.shape != image.shape[:2]:
         (height, width), (rows, columns) = image.shape[:2], mask.shape
         raise Unusable(f"the mask is {columns} x {rows} pixels, the photo {width} x {height}")
@@ -167,7 +167,7 @@ def _convert_to_8_bits(values: NDArray[np.generic]) -> NDArray[np.uint8]:
 
 
 def _check_whole(image: Any, encoded: bytes) -> NDArray[np.uint8]:
-    """What OpenCV decoded; Pillow decodes again what it could not, and what is truncated."""
+    """The pixels that OpenCV decoded; failed and truncated files are decoded again by Pillow."""
     if image is not None and _is_whole_jpeg(encoded):
         return np.asarray(image, np.uint8)
     with _open_picture(encoded) as picture:
@@ -175,7 +175,7 @@ def _check_whole(image: Any, encoded: bytes) -> NDArray[np.uint8]:
 
 
 def _is_whole_jpeg(encoded: bytes) -> bool:
-    """OpenCV pads a truncated JPEG with grey and says nothing."""
+    """Whether a JPEG is complete; OpenCV pads a truncated one with grey without an error."""
     return encoded.rstrip(b"\0")[-2:] == b"\xff\xd9"
 
 
@@ -198,7 +198,7 @@ def _sixteen_bit_mask(values: NDArray[np.generic]) -> NDArray[np.uint8]:
 
 
 def _grade_mask(values: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Keep a graded alpha and a trimap as they are; for labels and flat colours any nonzero is object."""
+    """Keep a graded alpha and a trimap as they are; for labels and flat colours any nonzero value is object."""
     used = np.unique(values)
     trimap = set(used.tolist()) == {0, 128, 255}
     graded = len(used) > 8 and used[-1] >= 250

@@ -36,7 +36,7 @@ SOURCES = {
 
 
 def list_source_schemes() -> dict[str, str]:
-    """What each address of photos opens, ours and those of other packages."""
+    """What each scheme opens, built-in and from other packages."""
     ours = {name.partition(":")[0] for name in SOURCES}
     plugins = list_plugins(ENTRY_POINTS)
     return {**SOURCES, **{f"{scheme}:": plugin.about for scheme, plugin in plugins.items() if scheme not in ours}}
@@ -53,7 +53,7 @@ FORMATS: dict[str, Callable[[Path], AnnotationSource]] = {
 
 
 def open_source(images: str | Path, masks: str | Path | None) -> Source:
-    """The photos that `run` was pointed at."""
+    """The source at an address or folder; raises `UserError` where there is none."""
     if str(images) == DemoSource().images:
         return DemoSource()
     form, _, place = str(images).partition(":")
@@ -68,7 +68,7 @@ def open_source(images: str | Path, masks: str | Path | None) -> Source:
 
 
 def _open_plugin(plugin: Plugin, scheme: str, place: str) -> Source:
-    """The source of another package; its `images` must be its address, by which it is opened again."""
+    """The source of another package, whose `images` must be its address."""
     with reporting_errors(f"expected '{scheme}:{place}' to open, but it fails"):
         source: Source = plugin.load(place)
         images = str(source.images)

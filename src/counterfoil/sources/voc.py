@@ -30,12 +30,12 @@ CLASSES = (
     "dog", "horse", "motorbike", "person", "potted plant", "sheep", "sofa", "train", "tv monitor",
 )  # fmt: skip
 _VOID = 255
-_BORDER = 11  # pixels across: void this near to the object is its own doubtful border
+_BORDER = 11  # pixels across: void this near to the object counts as its uncertain border
 _PICTURES = (".jpg", ".jpeg", ".png")
 
 
 def open_voc(path: Path) -> AnnotationSource:
-    """The photos of a VOC folder that have a mask; one's own classes stand in classes.txt, background first."""
+    """The photos of a VOC folder that have a mask; custom classes are in classes.txt, background first."""
     photos, masks = path / "JPEGImages", path / "SegmentationClass"
     if not photos.is_dir() or not masks.is_dir():
         raise UserError(
@@ -48,19 +48,19 @@ def open_voc(path: Path) -> AnnotationSource:
 
 @dataclass(frozen=True)
 class _Classes:
-    """The classes by index, and the colour of each, red before green before blue in one number."""
+    """The classes by index, and the colour of each as one number, red first."""
 
     names: tuple[str, ...]
     colours: tuple[int, ...]
 
     @property
     def background(self) -> int:
-        """The index that is no object: the first, unless a list names the background elsewhere."""
+        """The index of the background: the first, unless the list names it elsewhere."""
         return self.names.index(CLASSES[0]) if CLASSES[0] in self.names else 0
 
 
 def _read_classes(path: Path) -> _Classes:
-    """Our classes.txt, the labelmap.txt of Datumaro and CVAT, or VOC's own."""
+    """The classes from our classes.txt, the labelmap.txt of Datumaro and CVAT, or VOC's own."""
     ours, theirs = path / "classes.txt", path / "labelmap.txt"
     if ours.is_file():
         return _number_classes([line for line in read_lines(ours) if line])
@@ -113,7 +113,7 @@ def _list_photo(photos: Path, file: Path, classes: _Classes) -> AnnotatedPhoto |
 
 
 def _decode_indices(encoded: bytes, classes: _Classes) -> Mask:
-    """The indices of the classes: a palette's own, whose colours mean nothing, or those of true colours."""
+    """The class indices: those of a palette (its colours are ignored), or those of true colours."""
     try:
         with Image.open(io.BytesIO(encoded), formats=("PNG",)) as picture:
             if picture.mode == "RGB":
@@ -141,7 +141,7 @@ def _match_colours(pixels: NDArray[np.int64], classes: _Classes) -> Mask:
 
 
 def _draw_mask(encoded: bytes, classes: _Classes, value: int, size: tuple[int, int]) -> Mask:
-    """The class's pixels; the void around them is unknown, 128, to be estimated."""
+    """The class's pixels as 255; the void around them as 128, unknown."""
     indices = _decode_indices(encoded, classes)
     mask = np.where(indices == value, 255, 0).astype(np.uint8)
     near = cv2.dilate(mask, np.ones((_BORDER, _BORDER), np.uint8)) > 0
@@ -150,7 +150,7 @@ def _draw_mask(encoded: bytes, classes: _Classes, value: int, size: tuple[int, i
 
 
 def list_voc_classes(labels: Sequence[str]) -> tuple[str, ...]:
-    """The classes of labels, background first, where one byte has room for them."""
+    """The classes for these labels, background first; raises where one byte cannot number them."""
     return _number_classes(["background", *labels]).names
 
 

@@ -1,4 +1,4 @@
-"""Photos in WebDataset shards, read where they lie in the tar files, and shards written."""
+"""Photos in WebDataset shards, read without unpacking, and shards written."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from counterfoil.types import Skipped
 _PHOTOS = ("jpg", "jpeg", "png", "webp")
 _MASKS = ("mask.png", "seg.png", "mask")
 _LABELS = ("cls", "cls.txt", "txt", "label", "json")
-_DIGITS = 9  # of a number that can be a class
+_DIGITS = 9  # most digits of a class number
 
 
 @dataclass(frozen=True)
 class _Part:
-    """Where one file of a sample lies in its shard."""
+    """The position of one file of a sample in its shard."""
 
     shard: Path
     start: int
@@ -40,7 +40,7 @@ class _Part:
 
 
 def open_webdataset(path: Path) -> AnnotationSource:
-    """The photos of one shard or of all shards of a folder, read where they lie."""
+    """The photos of one shard or of all shards of a folder, read without unpacking."""
     shards = sorted(path.glob("*.tar")) if path.is_dir() else [path]
     if not shards or not all(shard.is_file() for shard in shards):
         raise UserError(f"expected a .tar shard or a folder of them, got '{path}'; check the path")
@@ -50,12 +50,12 @@ def open_webdataset(path: Path) -> AnnotationSource:
 
 
 def _index_shard(shard: Path) -> dict[str, dict[str, _Part]]:
-    """Of each sample of a shard, its files by ending; nothing is unpacked."""
+    """The files of each sample of a shard, by suffix; nothing is unpacked."""
     samples: dict[str, dict[str, _Part]] = {}
     try:
         with tarfile.open(shard, "r:") as archive:
             for member in archive:
-                if member.size < 0:  # it would lead back to itself, for ever
+                if member.size < 0:  # it would be an endless loop
                     raise tarfile.ReadError(f"a size below zero at byte {member.offset:,}")
                 name = PurePosixPath(member.name)
                 stem, _, ending = name.name.partition(".")
@@ -69,7 +69,7 @@ def _index_shard(shard: Path) -> dict[str, dict[str, _Part]]:
 
 
 def _refuse_early_end(shard: Path, end: int) -> None:
-    """The samples behind a broken header would be missing without a word: tarfile takes it for the end."""
+    """Raises where a broken header ends the shard early, which tarfile takes for its end."""
     with shard.open("rb") as file:
         file.seek(end)
         if file.read(tarfile.BLOCKSIZE).strip(b"\0"):
@@ -77,7 +77,7 @@ def _refuse_early_end(shard: Path, end: int) -> None:
 
 
 def _read_class_names(folder: Path) -> list[str]:
-    """The names behind numbers, one a line; without them a number has no meaning here."""
+    """The class names of classes.txt, one per line, for labels that are numbers."""
     file = folder / "classes.txt"
     return read_lines(file) if file.is_file() else []
 
@@ -100,7 +100,7 @@ def _list_sample(name: str, parts: Mapping[str, _Part], names: list[str]) -> Ann
 
 
 def _read_label(parts: Mapping[str, _Part], names: list[str]) -> str:
-    """The class in words: the first that is a name, or a number that classes.txt explains."""
+    """The class name: the first label that is a name, or a number listed in classes.txt."""
     labels = (_parse_label(parts[ending].read(), ending) for ending in _LABELS if ending in parts)
     last: str | int | None = None
     for last in labels:
@@ -120,7 +120,7 @@ def _parse_label(content: bytes, ending: str) -> str | int:
         return _parse_json_label(text)
     if not text.isdecimal():
         return text
-    return int(text) if len(text) <= _DIGITS else 10**_DIGITS  # no class has so large a number
+    return int(text) if len(text) <= _DIGITS else 10**_DIGITS  # no class number is that large
 
 
 def _parse_json_label(text: str) -> str | int:
@@ -138,7 +138,7 @@ def _parse_json_label(text: str) -> str | int:
 
 
 def write_shard(path: Path, samples: Iterable[tuple[str, Mapping[str, bytes]]]) -> Path:
-    """One shard of samples, each its files by ending; the same samples give the same bytes."""
+    """Write one shard of samples, each as its files by suffix; the same samples give the same bytes."""
     with open_atomically(path) as file, tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for name, parts in samples:
             for ending in sorted(parts):

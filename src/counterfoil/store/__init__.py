@@ -1,1 +1,1 @@
-"""Files that stages write and read: run folders, workspaces, tables, the journal."""
+"""Files that commands write and read: run folders, workspaces, tables, the journal."""

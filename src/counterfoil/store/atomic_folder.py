@@ -1,4 +1,4 @@
-"""A folder written whole or not at all: under a hidden name first, by one process, with room on the disk."""
+"""A folder written atomically: under a hidden name first, by one process, after a check of disk space."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from counterfoil.store.folder_lock import refuse_benchmark, try_lock
 
 @contextlib.contextmanager
 def write_folder_atomically(out: Path, bytes_needed: int) -> Iterator[Path]:
-    """A hidden sibling of `out` to write into; it takes the name when the block ends well, else it is removed."""
+    """A hidden folder beside `out` to write into; it is renamed when the block succeeds, else removed."""
     _check_absent(out)
     refuse_benchmark(out)
     target = out.resolve()  # a link to an empty folder stays a link
@@ -30,7 +30,7 @@ def write_folder_atomically(out: Path, bytes_needed: int) -> Iterator[Path]:
                 target.rmdir()  # checked to be empty
             os.rename(partial, target)
     except (OSError, UserError) as error:
-        cause = error if isinstance(error, OSError) else error.__cause__  # the store words a full disk itself
+        cause = error if isinstance(error, OSError) else error.__cause__  # the store raises `UserError` for a full disk
         if not isinstance(cause, OSError) or cause.errno not in DISK_FULL:
             raise
         raise UserError(
@@ -41,12 +41,12 @@ def write_folder_atomically(out: Path, bytes_needed: int) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _claim_partial(partial: Path, out: Path) -> Iterator[None]:
-    """The partial folder, empty and for this process only; whatever ends the block early, it is removed."""
+    """Hold the partial folder, emptied and locked for this process; it is removed where the block fails."""
     partial.mkdir(exist_ok=True)
     with _lock_folder(partial, out):
         try:
-            _check_absent(out)  # another freeze may have finished a moment ago
-            for left in partial.iterdir():  # of a freeze that was killed
+            _check_absent(out)  # another process may have just finished
+            for left in partial.iterdir():  # left by a killed process
                 shutil.rmtree(left) if left.is_dir() else left.unlink()
             yield
         except BaseException:
@@ -56,7 +56,7 @@ def _claim_partial(partial: Path, out: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _lock_folder(folder: Path, out: Path) -> Iterator[None]:
-    if sys.platform == "win32":  # it has no locks on folders
+    if sys.platform == "win32":  # Windows has no locks on folders
         yield
         return
     descriptor = os.open(folder, os.O_RDONLY)
@@ -79,7 +79,7 @@ def _check_absent(out: Path) -> None:
 
 
 def _check_free_space(parent: Path, out: Path, bytes_needed: int) -> None:
-    """Better to know before an hour of copying."""
+    """Raises `UserError`, before the copying, where there is too little disk space."""
     free = shutil.disk_usage(parent).free
     if free < bytes_needed:
         raise UserError(

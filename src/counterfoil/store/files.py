@@ -14,14 +14,14 @@ from typing import BinaryIO
 
 from counterfoil.errors import UserError
 
-MANIFEST, RECORD = "manifest.parquet", "benchmark.json"  # together they make a folder a frozen benchmark
+MANIFEST, RECORD = "manifest.parquet", "benchmark.json"  # the files that mark a folder as a frozen benchmark
 DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-_NAME_BYTES = 200  # that every file system takes, with room for a suffix
+_NAME_BYTES = 200  # that every file system allows, with room for a suffix
 
 
 @contextlib.contextmanager
 def open_atomically(path: Path) -> Iterator[BinaryIO]:
-    """A file that gets its name only when the block ends well; a failure leaves nothing behind."""
+    """A file that gets its name only when the block succeeds; a failure leaves nothing behind."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
@@ -55,6 +55,6 @@ def hash_file(path: Path) -> str:
 
 
 def make_folder_name(text: str) -> str:
-    """A label as the name of one folder: labels come from strangers' files, and "../x" or "/x" would lead elsewhere."""
+    """A label as a safe folder name: labels come from untrusted files, and "../x" or "/x" would leave the folder."""
     plain = re.sub(r"[/\\\x00-\x1f\x7f]", "_", text).encode("utf-8", "replace")[:_NAME_BYTES].decode("utf-8", "ignore")
     return "_" * max(1, len(plain)) if plain in ("", ".", "..") else plain

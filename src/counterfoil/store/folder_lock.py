@@ -1,4 +1,4 @@
-"""One run and one process per folder: the claim in run.json, and locks that end with their process."""
+"""One run and one process per folder: the record in run.json, and locks that are freed when a process ends."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-MAY_DIFFER = frozenset({"command", "environment", "samples"})  # between two sessions of one run
-_FIELD_NAMES = {  # fields of the record that a user knows by another word
+MAY_DIFFER = frozenset({"command", "environment", "samples"})  # fields that may differ between sessions of one run
+_FIELD_NAMES = {  # fields of the record with another name for users
     "images": "source of photos", "masks": "folder of masks", "recipe_digest": "recipe",
     "collection_digest": "collection",
     "models": "model", "model_digests": "model", "identities": "model",
@@ -27,7 +27,7 @@ _FIELD_NAMES = {  # fields of the record that a user knows by another word
 
 
 class FolderClaimedError(UserError):
-    """A folder that holds another run's results; `different` says in what it differs."""
+    """The folder holds another run's results; `different` names the fields that differ."""
 
     def __init__(self, folder: Path, different: str) -> None:
         super().__init__(
@@ -38,7 +38,7 @@ class FolderClaimedError(UserError):
 
 
 def claim_folder(folder: Path, requested: Mapping[str, object], may_differ: frozenset[str] = MAY_DIFFER) -> None:
-    """Mark the folder as this run's; one that holds another run's results, or a benchmark, is refused."""
+    """Record the run in its folder; raises `UserError` where that holds another run's results or a benchmark."""
     refuse_benchmark(folder)
     try:
         (folder / "work").mkdir(parents=True, exist_ok=True)
@@ -50,7 +50,7 @@ def claim_folder(folder: Path, requested: Mapping[str, object], may_differ: froz
     path = folder / "run.json"
     if path.is_file():
         earlier = _read_record(path)
-        # what an older version did not record yet counts as empty
+        # fields that an older version did not record count as empty
         different = [
             name for name in record if name not in may_differ and (earlier.get(name) or None) != (record[name] or None)
         ]
@@ -61,7 +61,7 @@ def claim_folder(folder: Path, requested: Mapping[str, object], may_differ: froz
 
 
 def refuse_benchmark(folder: Path) -> None:
-    """Refuse to write into a frozen benchmark or below it: with another file in it, it is not what was frozen."""
+    """Raises `UserError` where the folder is, or lies in, a frozen benchmark, which must not change."""
     place = folder.resolve()
     for above in (place, *place.parents):
         if (above / RECORD).is_file() and (above / MANIFEST).is_file():
@@ -80,14 +80,14 @@ def _read_record(path: Path) -> dict[str, object]:
 
 
 def lock_file(file: Any, path: Path) -> None:
-    """Refuse a second process that writes the same journal."""
+    """Raises `UserError` where another process writes the same journal."""
     if not try_lock(file):
         raise UserError(f"another run is writing into {path.parent.parent}: wait for it, or choose another --out")
 
 
 def try_lock(file: Any) -> bool:
     """Lock a file or a descriptor until this process ends; False where another process holds the lock."""
-    if sys.platform == "win32":  # it has no such locks: a second run in one folder is not noticed
+    if sys.platform == "win32":  # Windows has no such locks: a second run in one folder is not noticed
         return True
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -101,7 +101,7 @@ def try_lock(file: Any) -> bool:
 @contextlib.contextmanager
 def wait_for_lock(path: Path) -> Iterator[None]:
     """Hold the lock file; wait while another process holds it."""
-    with path.open("ab") as file:  # closed by the system when a process is killed, and with it the lock is gone
+    with path.open("ab") as file:  # closed by the system when a process is killed, which frees the lock
         if sys.platform == "win32":
             _wait_on_windows(file.fileno())
         else:
@@ -116,5 +116,5 @@ if sys.platform == "win32":
             try:
                 return msvcrt.locking(descriptor, msvcrt.LK_LOCK, 1)
             except OSError as error:
-                if error.errno != errno.EDEADLOCK:  # what Windows says after ten seconds of waiting
+                if error.errno != errno.EDEADLOCK:  # raised by Windows after ten seconds of waiting
                     raise

@@ -14,7 +14,7 @@ from counterfoil.store.folder_lock import lock_file
 
 
 class Journal:
-    """Lines `{"key": ..., "entry": ...}`; only their places are held in memory."""
+    """Lines `{"key": ..., "entry": ...}`; only their offsets are held in memory."""
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -31,7 +31,7 @@ class Journal:
             try:
                 key = json.loads(line)["key"]
             except (ValueError, KeyError, TypeError):
-                key = None  # a line that was being written when the run died: that piece is done again
+                key = None  # a line cut off when the run was killed: that item is done again
             if key is not None and line.endswith(b"\n"):
                 self._places[key] = place
             place += len(line)
@@ -39,7 +39,7 @@ class Journal:
             self._append(b"\n")
 
     def _append(self, line: bytes) -> int:
-        """Write a line at the end of the file, wherever that is by now; gives back its place."""
+        """Append a line to the file; returns its offset."""
         place = self._file.seek(0, os.SEEK_END)
         try:
             self._file.write(line)
@@ -54,12 +54,12 @@ class Journal:
         return key in self._places
 
     def add(self, key: str, entry: Mapping[str, Any]) -> None:
-        """Note a finished piece of work."""
+        """Record a finished item."""
         line = json.dumps({"key": key, "entry": entry}, separators=(",", ":")).encode() + b"\n"
         self._places[key] = self._append(line)
 
     def entry(self, key: str) -> dict[str, Any]:
-        """What was noted under this key."""
+        """The entry recorded under this key."""
         self._file.seek(self._places[key])
         line = json.loads(self._file.readline())
         if line["key"] != key:

@@ -28,7 +28,7 @@ _DTYPES: dict[Kind, str] = {
     "double": "float64",
     "bool": "bool",
 }
-_UNCOMPRESSED = ("float", "double")  # scores have no pattern that a compressor could use
+_UNCOMPRESSED = ("float", "double")  # scores hardly compress
 _DICTIONARY_BYTES = 64 << 20  # columns with a different text per row stay dictionary-encoded too
 
 
@@ -140,24 +140,24 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> dict[str, ND
 def read_dictionary_table(
     path: Path, columns: Sequence[str] | None = None
 ) -> dict[str, NDArray[Any] | DictionaryColumn]:
-    """The same with text as dictionary and indices, which is how large tables are grouped."""
+    """The columns of a table, text as dictionary and indices, for grouping large tables."""
     with open_parquet(path, read_dictionary=True) as file:
         names = file.schema_arrow.names
         wanted = names if columns is None else columns
         missing = next((name for name in wanted if name not in names), None)
         if missing is not None:
             raise UserError(f"expected the column {missing} in {path}, got {', '.join(names)}")
-        return {name: _column(file.read(columns=[name])[name]) for name in wanted}  # one column of Arrow's at a time
+        return {name: _column(file.read(columns=[name])[name]) for name in wanted}  # one Arrow column at a time
 
 
 def _column(values: Any) -> NDArray[Any] | DictionaryColumn:
-    """A column of Arrow's as NumPy's; a text that is missing is empty, a number that is missing is NaN."""
+    """An Arrow column as NumPy arrays; a missing text is empty, a missing number is NaN."""
     import pyarrow as pa
 
     kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         numbers: NDArray[Any] = values.cast(kind).to_numpy()
-        return numbers if numbers.flags.writeable else numbers.copy()  # Arrow's own memory is read-only
+        return numbers if numbers.flags.writeable else numbers.copy()  # Arrow's memory is read-only
     if values.null_count:
         values = values.cast(kind).fill_null("")
     if values.type == kind:

@@ -1,4 +1,4 @@
-"""Collections of finished pictures that are shown to models: the protocol, and a workspace as one."""
+"""Collections of finished pictures to evaluate: the protocol, and a workspace as a collection."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from counterfoil.types import Model, Skipped, StoredVariant
 
 
 class Collection(Protocol):
-    """Finished pictures, shown to models as they are: a workspace, a frozen benchmark, a published archive.
+    """Finished pictures to evaluate: a workspace, a frozen benchmark, a published archive.
 
     `CollectionBase` has the defaults of its methods.
     """
 
     @property
     def name(self) -> str:
-        """How reports call it, such as "imagenet-e"."""
+        """Its name in reports, such as "imagenet-e"."""
 
     @property
     def digest(self) -> str:
-        """Hash over everything that may change an answer; a run is not resumed where it differs."""
+        """Hash over all that may change an answer; a run is not resumed where it differs."""
 
     @property
     def space(self) -> LabelSpace | None:
-        """The classes that labels are of, with the ids that count as each; None for the first model's own."""
+        """The label space, with the ids that count as each class; None for the first model's own."""
 
     @property
     def scoring(self) -> Literal["all", "subset"]:
@@ -43,7 +43,7 @@ class Collection(Protocol):
 
     @property
     def surrogates(self) -> Mapping[str, str]:
-        """The models that chose the pictures, with the digests of their weights: they are judged by their own pick."""
+        """The models that chose the pictures, with the digests of their weights; their own results are biased."""
 
     @property
     def notes(self) -> Sequence[str]:
@@ -51,27 +51,27 @@ class Collection(Protocol):
 
     @property
     def pictures(self) -> Sequence[StoredVariant]:
-        """Every picture in a fixed order; originals first within a sample where there are any."""
+        """Every picture in a fixed order; within a sample the original first, where there is one."""
 
     @property
     def skipped(self) -> Sequence[Skipped]:
-        """What had to be left out, and why."""
+        """What was skipped, and why."""
 
     def read(self, stored: StoredVariant) -> NDArray[np.uint8]:
-        """The pixels, (height, width, 3), RGB; threads and forked processes may read at once.
+        """The pixels, (height, width, 3), RGB; safe for threads and forked processes.
 
-        Raises `Unusable` where that fails, or where the picture names a hash of its pixels and these have another.
+        Raises `Unusable` where that fails, or where the pixels do not have the recorded hash.
         """
 
     def adapt(self, model: Model) -> Model:
-        """The model as it is to be asked about this collection; by default the model itself."""
+        """The model adapted to this collection; by default the model itself."""
 
 
 class CollectionBase:
     """Defaults of a `Collection`."""
 
     def adapt(self, model: Model) -> Model:
-        """The model as it is."""
+        """The model, unchanged."""
         return model
 
 
@@ -96,7 +96,7 @@ class LabelledPictures(Sequence[StoredVariant]):
         return self._relabel(self.pictures[self.positions[which]])
 
     def __iter__(self) -> Iterator[StoredVariant]:
-        if isinstance(self.positions, range):  # a part of the collection in one piece: it is gone through faster
+        if isinstance(self.positions, range):  # a contiguous part of the collection, which is iterated faster
             return map(self._relabel, self.pictures[self.positions.start : self.positions.stop : self.positions.step])
         return (self._relabel(self.pictures[position]) for position in self.positions)
 
@@ -136,14 +136,14 @@ class PicturesById:
 
 
 def ensure_sample(stored: StoredVariant) -> StoredVariant:
-    """A picture that is of no sample is one by itself."""
+    """The picture; one without a sample becomes a sample of its own."""
     variant = stored.variant
     return stored if variant.sample_id else replace(stored, variant=replace(variant, sample_id=variant.id))
 
 
 @dataclass(frozen=True)
 class WorkspaceCollection(CollectionBase):
-    """Every picture of a workspace; who chose among them is known once they were mined."""
+    """Every picture of a workspace; the models that chose among them are known after mining."""
 
     workspace: Workspace
     scoring: Literal["all", "subset"] = "all"
@@ -160,7 +160,7 @@ class WorkspaceCollection(CollectionBase):
 
     @cached_property
     def space(self) -> LabelSpace | None:
-        """The classes it was painted for, else ImageNet's where every label is in it, else the first model's own."""
+        """The classes it was painted for, else ImageNet's where it has every label, else None."""
         painted_for = self.workspace.record.get("classes")
         if painted_for:
             return load_label_space(str(painted_for))
@@ -169,13 +169,13 @@ class WorkspaceCollection(CollectionBase):
 
     @property
     def surrogates(self) -> Mapping[str, str]:
-        """The models that mining asked, with the digests of their weights."""
+        """The models used by mining, with the digests of their weights."""
         mined = self.workspace.mined
         return {} if mined is None else mined.surrogates
 
     @property
     def notes(self) -> Sequence[str]:
-        """That all pictures are shown, where mining kept some of them alone."""
+        """A note that all pictures are evaluated, where mining kept only some."""
         mined = self.workspace.mined
         if mined is None:
             return ()
@@ -188,11 +188,11 @@ class WorkspaceCollection(CollectionBase):
 
     @cached_property
     def skipped(self) -> Sequence[Skipped]:
-        """What could not be made."""
+        """The pictures that could not be made."""
         return tuple(read_skipped(self.workspace.folder))
 
     def read(self, stored: StoredVariant) -> NDArray[np.uint8]:
-        """The pixels, checked to be those that the manifest names."""
+        """The pixels, checked against the hash in the manifest; raises `Unusable`."""
         image = self.workspace.read(stored)
         if stored.sha256 and hashlib.sha256(image.tobytes()).hexdigest() != stored.sha256:
             raise Unusable(f"{stored.file} has other pixels than the manifest says: it was changed since it was made")

@@ -40,14 +40,14 @@ PREDICTION_COLUMNS: dict[str, Kind] = {
 
 
 def make_table_name(model: str) -> str:
-    """A model's address as a file name that every file system takes."""
+    """A model's address as a file name that every file system allows."""
     name = re.sub(r"[^A-Za-z0-9.]+", "-", model).strip("-.") or "model"
     return name if len(name) <= 100 else f"{name[:90]}-{hashlib.sha256(model.encode()).hexdigest()[:8]}"
 
 
 @dataclass(frozen=True)
 class RenderedVariant:
-    """A variant that was made: what it is, the hash of its pixels, how much its object covers and where it stands."""
+    """A rendered variant: the hash of its pixels, and the object's share of the picture and centre."""
 
     variant: Variant
     sha256: str
@@ -74,7 +74,7 @@ class _Table:
 
 
 class ResultTables:
-    """Writes a run's tables row by row; they get their names when all of them are whole."""
+    """Writes a run's tables row by row; they get their names when all are complete."""
 
     def __init__(self, folder: Path, models: Sequence[str], working_size: int | None) -> None:
         self._working_size = working_size or 0
@@ -87,7 +87,7 @@ class ResultTables:
         return _Table(self._stack.enter_context(TableWriter(path, columns)), columns)
 
     def add_variant(self, sample: Sample, rendered: RenderedVariant, donor: Provenance = _NO_DONOR) -> None:
-        """One row of the manifest; `donor` tells of the photo that lent its background, where one did."""
+        """Add a row to the manifest; `donor` is the provenance of the donor photo, where there is one."""
         variant = rendered.variant
         self._variants.add((
             variant.id, sample.id, variant.label, sample.image, sample.mask or "", sample.digest, variant.attribute,
@@ -97,7 +97,7 @@ class ResultTables:
         ))  # fmt: skip
 
     def add_prediction(self, model: str, rendered: RenderedVariant, prediction: Prediction) -> None:
-        """One model's answer to one variant."""
+        """Add one model's answer to one variant."""
         variant = rendered.variant
         missing = RANKS - len(prediction.ranked)
         ranked, scores = (*prediction.ranked, *[""] * missing), (*prediction.scores, *[float("nan")] * missing)
@@ -121,7 +121,7 @@ class ResultTables:
 
 
 def _make_distinct_names(models: Sequence[str]) -> Iterator[str]:
-    """File names for models, numbered where two addresses fold to the same."""
+    """File names for models, numbered where two addresses give the same name."""
     used: set[str] = set()
     for model in models:
         plain = make_table_name(model)
@@ -143,7 +143,7 @@ def read_variants(table: Mapping[str, Any]) -> list[Variant]:
 
 
 def read_provenance(table: Mapping[str, Any]) -> list[tuple[Provenance, ...]]:
-    """By row of a manifest its photo's provenance, then its donor's; empty where an older version did not note it."""
+    """For each row of a manifest the provenance of its photo, then of its donor; empty where not recorded."""
     if not PROVENANCE_COLUMNS.keys() <= table.keys():
         return [()] * len(table["id"])
     rows = zip(table["donor_id"], *(table[name] for name in PROVENANCE_COLUMNS), strict=True)
@@ -154,7 +154,7 @@ def read_provenance(table: Mapping[str, Any]) -> list[tuple[Provenance, ...]]:
 
 
 def read_centres(table: Mapping[str, Any], attributes: Collection[str]) -> dict[str, tuple[float, float]]:
-    """Where the object's centre lies in the variants of these attributes; empty where an older run did not note it."""
+    """The object's centre in the variants of these attributes; empty where not recorded."""
     if not CENTRE_COLUMNS.keys() <= table.keys():
         return {}
     rows = zip(*(table[name] for name in ("id", "attribute", *CENTRE_COLUMNS)), strict=True)
@@ -162,13 +162,13 @@ def read_centres(table: Mapping[str, Any], attributes: Collection[str]) -> dict[
 
 
 def locate_predictions(folder: Path, models: Sequence[str]) -> dict[str, Path]:
-    """Where the answers of each model are."""
+    """The file of each model's answers."""
     names = _make_distinct_names(models)
     return {model: folder / "predictions" / f"{name}.parquet" for model, name in zip(models, names, strict=True)}
 
 
 def read_run_record(folder: Path) -> dict[str, Any]:
-    """The record of a finished run: run.json, completed by summary.json where there is a report."""
+    """The record of a finished run: run.json, with summary.json where there is a report."""
     if not (folder / "variants.parquet").is_file():
         raise UserError(
             f"expected the folder of a finished run, got '{folder}', which holds no variants.parquet;"
@@ -185,7 +185,7 @@ def read_run_record(folder: Path) -> dict[str, Any]:
 
 
 def read_run(folder: Path) -> Run:
-    """The record of the run in a folder; what an older run did not note is empty."""
+    """The record of the run in a folder; fields that an older run lacks are empty."""
     record = {"command": "", "environment": {}, "samples": 0, "masks": None, **read_run_record(folder)}
     known = {item.name: record[item.name] for item in fields(Run) if item.name in record}
     applied = {
@@ -196,7 +196,7 @@ def read_run(folder: Path) -> Run:
 
 
 def read_skipped(folder: Path) -> list[Skipped]:
-    """The rows of skipped.csv; none where the run was stopped before its report."""
+    """The rows of skipped.csv; empty where the run was stopped before its report."""
     path = folder / "skipped.csv"
     if not path.is_file():
         return []

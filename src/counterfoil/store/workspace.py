@@ -1,4 +1,4 @@
-"""The workspace: a folder of pictures with its manifest, and what mining and verification left in it."""
+"""The workspace: a folder of pictures with its manifest, and the results of mining and verification."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from counterfoil.types import AnnotatorRecord, Decision, MiningResult, StoredVar
 
 
 def locate_picture(variant: Variant) -> PurePosixPath:
-    """Where a variant lies: edit/level/label/name.png, so that each condition is an image folder of its own."""
+    """The path of a variant: edit/level/label/name.png, so that each condition is an image folder."""
     name = PurePosixPath(str(variant.sample_id)).stem[:80]
     tail = f"-{variant.replicate}" if variant.replicate else ""
     level = re.sub(r"[^\w.+-]+", "_", variant.level)
@@ -33,7 +33,7 @@ def locate_picture(variant: Variant) -> PurePosixPath:
 
 @dataclass(frozen=True)
 class Workspace:
-    """The folder that `build` or `paint` filled; `mine` and `verify` leave their files in it."""
+    """The folder that `build` or `paint` filled; `mine` and `verify` write their results into it."""
 
     folder: Path
 
@@ -46,7 +46,7 @@ class Workspace:
 
     @cached_property
     def record(self) -> dict[str, Any]:
-        """What the command that filled the workspace noted of itself."""
+        """The record of the command that filled the workspace."""
         return read_run_record(self.folder)
 
     @cached_property
@@ -79,17 +79,17 @@ class Workspace:
         return np.asarray(cv2.cvtColor(image, cv2.COLOR_BGR2RGB), np.uint8)
 
     def keep_mined(self, mined: MiningResult) -> Path:
-        """Write what mining kept."""
+        """Write the result of mining."""
         return write_atomically(self.folder / "mined.json", json.dumps(asdict(mined), indent=1))
 
     @property
     def mined(self) -> MiningResult | None:
-        """What mining kept; None where nothing was mined yet."""
+        """The result of mining; None where nothing was mined yet."""
         content = _read_json(self.folder / "mined.json")
         return None if content is None else _parse(_parse_mined, content, self.folder / "mined.json")
 
     def keep_verified(self, verified: VerificationResult) -> Path:
-        """Write people's decisions; a measure that is undefined stands as null."""
+        """Write the result of verification; an undefined measure is null."""
         content = asdict(verified)
         content["agreement"] = {
             question: {measure: None if math.isnan(value) else value for measure, value in measures.items()}
@@ -99,12 +99,12 @@ class Workspace:
 
     @property
     def verified(self) -> VerificationResult | None:
-        """People's decisions; None where there are none yet."""
+        """The result of verification; None where there is none yet."""
         content = _read_json(self.folder / "verified.json")
         return None if content is None else _parse(_parse_verified, content, self.folder / "verified.json")
 
     def check_unchanged(self, digest: str, since: str) -> None:
-        """Refuse work that was done on other pictures than those that lie here now."""
+        """Raises `UserError` where a result was made from other pictures than those here now."""
         if digest != self.digest:
             raise UserError(
                 f"expected the workspace as it was when {since}, but its pictures have changed since;"
