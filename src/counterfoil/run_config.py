@@ -52,7 +52,7 @@ class RunConfig:
 
 
 def check_counts(**counts: int | None) -> None:
-    """Refuse a count below one; None stands for the default."""
+    """Raises `UserError` for a count below one; None means the default."""
     for name, count in counts.items():
         if count is not None and count < 1:
             raise UserError(f"expected {name.replace('_', ' ')} of at least 1, got {count}")

@@ -198,7 +198,7 @@ def _write_tables(work: PhotoWork, journal: Journal, folder: Path) -> list[Skipp
 
 
 def measure(variant: Variant, picture: Picture) -> RenderedVariant:
-    """The hash of a picture's pixels, and how much of it the object covers and where it stands."""
+    """The hash of a picture's pixels, and the object's share of the picture and centre."""
     covered = picture.alpha >= 128
     centre_x, centre_y = (_centre(covered.sum(axis=axis)) for axis in (0, 1))
     return RenderedVariant(variant, hash_pixels(picture.image), 100 * float(covered.mean()), centre_x, centre_y)

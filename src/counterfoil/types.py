@@ -149,7 +149,7 @@ class VerificationResult:
     decisions: tuple[Decision, ...]
     workspace_digest: str
     records: tuple[AnnotatorRecord, ...] = ()  # one per annotator, in no order of names
-    doubts: tuple[str, ...] = ()  # why the answers may be worth little, a sentence each
+    doubts: tuple[str, ...] = ()  # reasons to doubt the answers, one sentence each
 
 
 @dataclass(frozen=True)
@@ -240,7 +240,7 @@ class Usage:
 
     @property
     def sentence(self) -> str:
-        """One line for people."""
+        """The usage in one sentence."""
         at_least = "at least " if self.unmetered else ""
         outcomes = ", ".join(f"{n:,} {outcome}" for outcome, n in sorted(self.outcomes.items())) or "nothing asked"
         cost = "cost unknown (no prices given)" if math.isnan(self.cost) else f"cost {at_least}{self.cost:.4f}"

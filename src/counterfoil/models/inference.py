@@ -133,7 +133,7 @@ class ScoredClassifier(ModelWrapper):
 
 
 def regroup_columns(model: Model, space: LabelSpace, labels: Sequence[str], scoring: Scoring) -> Model:
-    """The model over a benchmark's labels; a model that answers variants itself is left as it is."""
+    """The model over a benchmark's labels; a model without scores per column is unchanged."""
     if not model.gives_scores:
         return model
     column_of = {label: column for column, label in enumerate(model.labels)}

@@ -176,7 +176,7 @@ _OF_SUFFIX = {
 
 
 def list_model_schemes() -> dict[str, str]:
-    """What each scheme loads, ours and those of other packages."""
+    """What each scheme loads, built-in and from other packages."""
     others = {scheme: plugin.about for scheme, plugin in list_plugins(ENTRY_POINTS).items() if scheme not in ADDRESSES}
     return {**{scheme: about for scheme, (_, about) in ADDRESSES.items()}, **others}
 

@@ -71,7 +71,7 @@ _EXTRA = "openvino"
 
 
 def open_openvino(path: Path, precision: Precision) -> Callable[[NDArray[np.float32]], NDArray[np.float32]]:
-    """The network as a function; each thread that calls it gets a request of its own."""
+    """The network as a function; each calling thread has its own request."""
     openvino = import_extra("openvino", _EXTRA)
     core = openvino.Core()
     _check_precision(core.get_property("CPU", "OPTIMIZATION_CAPABILITIES"), precision)
@@ -148,7 +148,7 @@ def _run_session(session: Any, name: str, pictures: NDArray[np.float32]) -> NDAr
 
 @dataclass(frozen=True)
 class Original:
-    """What an exported network keeps of the one it was made from."""
+    """What an exported network keeps of its original."""
 
     digest: str
     preparation: Preparation

@@ -31,7 +31,7 @@ _COLUMNS = ["category", "accepted_substrings"]
 class Vocabulary:
     """The names of a set of labels, with accepted synonyms."""
 
-    names: Mapping[str, str]  # what people call each label
+    names: Mapping[str, str]  # English name of each label
     synonyms: Synonyms = field(default_factory=lambda: MappingProxyType({}))
 
     def called(self, label: str) -> str:

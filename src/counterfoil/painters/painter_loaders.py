@@ -139,7 +139,7 @@ PAINTERS: dict[str, tuple[Callable[[str, str, Paints, PaintOptions], Painter], s
 
 
 def painter_schemes() -> dict[str, str]:
-    """What each scheme loads, ours and those of other packages."""
+    """What each scheme loads, built-in and from other packages."""
     others = {scheme: plugin.about for scheme, plugin in list_plugins(ENTRY_POINTS).items() if scheme not in PAINTERS}
     return {**{scheme: about for scheme, (_, about) in PAINTERS.items()}, **others}
 
