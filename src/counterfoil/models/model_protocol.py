@@ -32,7 +32,7 @@ class ModelBase:
 
     @cached_property
     def device(self) -> str:
-        """"cpu"."""
+        """ "cpu"."""
         return "cpu"
 
     @cached_property
