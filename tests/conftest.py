@@ -22,7 +22,9 @@ settings.load_profile("fixed")
 # networks, contract checks of every edit, and single tests of a second or more.
 SLOW_FILES = (
     "assets/test_cache.py", "assets/test_networks.py", "benchmark/test_diff.py", "benchmark/test_full_disk.py",
-    "benchmark/test_layouts.py", "builder/",
+    "benchmark/test_layouts.py", "benchmark/test_licences.py", "builder/",
+    "generation/test_quality_control.py", "painters/test_python_painter.py", "study/test_confidence.py",
+    "verification/test_accuracy_change.py", "verification/test_answer_quality.py", "verification/test_hostile_files.py",
     "edits/test_background_colour.py", "edits/test_background_contract.py", "edits/test_geometry.py",
     "edits/test_complexity.py", "edits/test_corruptions.py", "edits/test_edit_contract.py", "edits/test_fill.py",
     "edits/test_shadow.py", "edits/test_texture.py", "evaluation/", "generation/test_generator.py",
@@ -35,6 +37,8 @@ SLOW_FILES = (
     "verification/test_security.py", "verification/test_service.py", "verification/test_verdict_files.py",
 )  # fmt: skip
 SLOW_TESTS = {
+    "test_after_an_answer_that_did_not_come_the_next_one_counts",
+    "test_the_old_name_of_runtime_onnx_works_unseen_and_says_so",
     "test_a_run_from_a_file_is_the_run_of_the_same_options",
     "test_a_new_class_takes_over_only_the_questions_it_wins",
     "test_default_intervals_cover_the_true_drop_94_to_96_times_in_100",
