@@ -231,6 +231,16 @@ def test_the_examples_of_each_kind_keep_the_contracts(tmp_path: Path, monkeypatc
         ("[counterfoil.models]\nbad = broken:Misnamed\n", "cf.load_model('bad:x')", "as its name, got 'other'"),
         ("[counterfoil.sources]\nbad = broken:fails\n", "open_source('bad:x', None)", "ZeroDivisionError"),
         ("[counterfoil.sources]\nbad = broken:lost\n", "open_source('bad:x', None)", "to be its address, got 'else'"),
+        (
+            "[counterfoil.sources]\nbad = broken:Bad\n",
+            "open_source('bad:x', None).samples()",
+            "to list its photos",
+        ),
+        (
+            "[counterfoil.sources]\nbad = broken:Bad\n",
+            "open_source('bad:x', None).read(PHOTO)",
+            "to read a/1, but it",
+        ),
         ("[counterfoil.painters]\nbad = broken:fails\n", "load_painter('bad:x', 'pictures')", "ZeroDivisionError"),
         ("[counterfoil.painters]\nbad = broken:nothing\n", "load_painter('bad:x', 'pictures')", "`paint(requests)`"),
     ],
@@ -239,6 +249,11 @@ def test_faults_of_another_package_are_said_in_one_line(tmp_path: Path, entries:
     broken = (
         "import counterfoil as cf\nNUMBER = 3\ndef fails(*given): 1 / 0\ndef nothing(*given): return None\n"
         "class Lost(cf.SourceBase): images = 'else'\ndef lost(place): return Lost()\n"
+        "class Bad(cf.SourceBase):\n"
+        "    images = 'bad:x'\n"
+        "    def __init__(self, place): pass\n"
+        "    def samples(self): return 1 / 0\n"
+        "    def read(self, sample): return {}['pixels']\n"
         "class Undigested(cf.ModelBase):\n"
         "    name, labels, preprocessing = 'bad:x', ('a', 'b'), None\n"
         "    def __init__(self, request): pass\n"
@@ -249,11 +264,30 @@ def test_faults_of_another_package_are_said_in_one_line(tmp_path: Path, entries:
     load = (
         "from counterfoil.sources.source_loaders import open_source\n"
         "from counterfoil.painters.painter_loaders import load_painter\n"
+        "PHOTO = cf.Sample(id='a/1', label='a', image='1.jpg', mask=None, digest='0')\n"
     )
     done = python(f"import counterfoil as cf\n{load}{code}", registered(tmp_path, "broken", entries))
     last = done.stderr.strip().splitlines()[-1]
     assert last.startswith("counterfoil.errors.UserError"), done.stderr
     assert message in last
+
+
+def test_a_photo_that_a_source_of_another_package_refuses_stays_one_unusable_photo(tmp_path: Path) -> None:
+    picky = (
+        "import counterfoil as cf\n"
+        "class Picky(cf.SourceBase):\n"
+        "    images = 'picky:x'\n"
+        "    def __init__(self, place): pass\n"
+        "    def read(self, sample): raise cf.Unusable('too dark')\n"
+    )
+    (tmp_path / "picky.py").write_text(picky)
+    code = (
+        "import counterfoil as cf\nfrom counterfoil.sources.source_loaders import open_source\n"
+        "try: open_source('picky:x', None).read(cf.Sample(id='a/1', label='a', image='', mask=None, digest='0'))\n"
+        "except cf.Unusable as error: print(error)\n"
+    )
+    done = python(code, registered(tmp_path, "picky", "[counterfoil.sources]\npicky = picky:Picky\n"))
+    assert done.stdout.strip() == "too dark", done.stderr
 
 
 def test_a_scheme_that_two_packages_register_is_an_error(tmp_path: Path) -> None:

@@ -60,11 +60,11 @@ def _factory(address: str, module_name: str, name: str) -> tuple[ModuleType, Cal
 
 
 @contextmanager
-def reporting_errors(what: str, kept: str = "") -> Iterator[None]:
+def reporting_errors(what: str, kept: str = "", allowed: type[Exception] = UserError) -> Iterator[None]:
     """Turn any error of users' code into a `UserError` that says where."""
     try:
         yield
-    except UserError:
+    except (UserError, allowed):
         raise
     except Exception as error:  # users' code may raise anything
         place = traceback.extract_tb(error.__traceback__)[-1]

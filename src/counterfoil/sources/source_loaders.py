@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from counterfoil.errors import UserError
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.errors import Unusable, UserError
 from counterfoil.plugins import Plugin, find_plugin, list_plugins, reporting_errors
 from counterfoil.sources.annotations import AnnotationSource
 from counterfoil.sources.coco import open_coco
@@ -18,7 +22,7 @@ from counterfoil.sources.labelme import open_labelme
 from counterfoil.sources.parquet_dataset import open_parquet_dataset
 from counterfoil.sources.voc import open_voc
 from counterfoil.sources.webdataset import open_webdataset
-from counterfoil.types import Source
+from counterfoil.types import Sample, Skipped, Source
 
 ENTRY_POINTS = "counterfoil.sources"  # the group in which another package names its loaders by scheme
 
@@ -74,4 +78,38 @@ def _open_plugin(plugin: Plugin, scheme: str, place: str) -> Source:
         images = str(source.images)
     if not images.startswith(f"{scheme}:"):
         raise UserError(f"expected `images` of the source '{scheme}:{place}' to be its address, got '{images}'")
-    return source
+    return PluginSource(source, f"{scheme}:{place}")
+
+
+@dataclass(frozen=True)
+class PluginSource:
+    """A source of another package: what its code raises becomes a `UserError` that says where."""
+
+    source: Source
+    address: str
+
+    @property
+    def images(self) -> str | Path:
+        """The address, as the source itself spells it."""
+        return self.source.images
+
+    @property
+    def masks(self) -> str | Path | None:
+        """The folder of masks, if the source has one."""
+        return self.source.masks
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """The classes that the source names."""
+        with reporting_errors(f"expected '{self.address}' to name its classes, but it fails"):
+            return self.source.labels
+
+    def samples(self) -> tuple[Sequence[Sample], Sequence[Skipped]]:
+        """The samples and what was left out."""
+        with reporting_errors(f"expected '{self.address}' to list its photos, but it fails"):
+            return self.source.samples()
+
+    def read(self, sample: Sample) -> tuple[NDArray[np.uint8], NDArray[np.uint8] | None]:
+        """The photo and its mask; raises `Unusable` where the source does."""
+        with reporting_errors(f"expected '{self.address}' to read {sample.id}, but it fails", allowed=Unusable):
+            return self.source.read(sample)
