@@ -23,7 +23,7 @@ from counterfoil.models.model_loaders import load_model
 from counterfoil.models.model_options import ModelOptions
 from counterfoil.recipes.edit_recipe import Recipe, Step, load_recipe
 from counterfoil.segmentation import make_segmenter
-from counterfoil.types import Model, Picture, Run, Sample, Skipped, Source, Variant
+from counterfoil.types import EditLevel, Model, Picture, Run, Sample, Skipped, Source, Variant
 from counterfoil.variant_renderer import Renderer
 from counterfoil.worker_pool import cores
 
@@ -116,6 +116,7 @@ class RunPlan:
             models=self.model_names, model_digests={model.name: model.digest for model in self.models},
             preprocessing={model.name: model.preprocessing for model in self.models}, environment=environment(),
             scoring=config.scoring if config.classes is None else f"{config.scoring}, classes of {config.classes}",
+            main_edits=find_main_edits(self.recipe),
         )  # fmt: skip
 
     @property
@@ -163,6 +164,17 @@ def _steps(recipe: Recipe, seed: int) -> tuple[PlannedEdit, ...]:
         if count > 1:
             raise UserError(f"expected each edit and level once in a recipe, got {name} at {level} twice")
     return steps
+
+
+def find_main_edits(recipe: Recipe) -> dict[str, EditLevel]:
+    """The edit that each attribute is judged by first: the one marked `main`, else the first; at its last level."""
+    chosen: dict[str, tuple[bool, EditLevel]] = {}
+    for step in recipe.edits:
+        edit = edit_named(step.edit, step.all_settings[-1])
+        marked, _ = chosen.get(edit.attribute, (False, None))
+        if edit.attribute not in chosen or (step.main and not marked):
+            chosen[edit.attribute] = step.main, EditLevel(step.edit, edit.level)
+    return {attribute: place for attribute, (_, place) in chosen.items()}
 
 
 def _describe_need(step: Step, settings: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import KW_ONLY, asdict, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
@@ -29,6 +29,16 @@ DonorRule: TypeAlias = Literal["other", "same", "next"]
 
 Item = TypeVar("Item")
 Output = TypeVar("Output")
+
+
+class EditLevel(NamedTuple):
+    """An edit at one level, by the names in the tables."""
+
+    edit: str
+    level: str
+
+    def __str__(self) -> str:
+        return f"{self.edit} {self.level}".strip()
 
 
 class Picture(NamedTuple):
@@ -207,6 +217,15 @@ class Drop:
     p_holm: float
     object_share: float = float("nan")  # mean share of the picture that the object covers, in percent
     p_bh: float = float("nan")  # adjusted by Benjamini and Hochberg
+    _: KW_ONLY
+    reference: str = "original"  # what the edit is compared with: "original", or an edit and its level, "size 0.05"
+    accuracy_reference: float = float("nan")
+    drop_vs_reference: float = float("nan")  # findings and verdicts are about this one
+    reference_low: float = float("nan")  # its interval: 95 % for all rows of a family together, tool included
+    reference_high: float = float("nan")
+    tool_uncertainty: float = float("nan")  # points by which two fills or masks differ; 0 where neither shows
+    family: str = ""  # the tests that are corrected together: "attributes", "surface", "diagnostic", "control"
+    p_adjusted: float = float("nan")  # of `drop_vs_reference`, corrected within its family; see statistics/drops.py
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -394,3 +413,4 @@ class Run:
     collection_digest: str = ""
     surrogates: Mapping[str, str] = field(default_factory=dict)  # chose the pictures; with digests of the weights
     notes: tuple[str, ...] = ()  # what every report on the collection must say
+    main_edits: Mapping[str, EditLevel] = field(default_factory=dict)  # attribute to edit and level, see `Step`

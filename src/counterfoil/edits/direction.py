@@ -11,11 +11,11 @@ import cv2
 import numpy as np
 
 from counterfoil.edits.cutout import Matrix, map_points, place
-from counterfoil.edits.edit_protocol import Edit, Supplied, describe_level
+from counterfoil.edits.edit_protocol import Edit, Supplied, describe_level, reference_at_rate
 from counterfoil.edits.geometry import BoundingBox, check_rate, object_box, zoom, zoom_to_rate
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import UserError
-from counterfoil.types import Attribute, Picture
+from counterfoil.types import Attribute, EditLevel, Picture
 
 _SYMMETRIC_RANGE = re.compile(r"-([\d.]+)\.\.\1")
 _ANGLE = re.compile(r"-?[\d.]+")
@@ -55,6 +55,11 @@ class Direction(Edit):
             if _ANGLE.fullmatch(level)
             else describe_level("turning the object", level)
         )
+
+    @classmethod
+    def reference(cls, level: str) -> EditLevel | None:
+        """The object at the same size where it stood; the original where the size is kept."""
+        return reference_at_rate(level)
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Draw an angle and turn the object."""

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.edits.subject import Subject
-from counterfoil.types import Attribute, Classifier, DonorRule, Picture
+from counterfoil.types import Attribute, Classifier, DonorRule, EditLevel, Picture
 
 _SELF_EXPLAINING = {"", "random", "other", "gray"}  # levels that add nothing to the edit's name
 _INNER_CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
@@ -105,6 +105,11 @@ class Edit(ABC):
     def check_surrogate(self, surrogate: Classifier) -> None:  # noqa: B027 - most edits have nothing to refuse
         """Raise `UserError`, before the work begins, where this surrogate does not suit the settings."""
 
+    @classmethod
+    def reference(cls, level: str) -> EditLevel | None:
+        """What the edit at this level is compared with, so that the difference is its attribute; None: the original."""
+        return None
+
     @abstractmethod
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Make the picture, at the size of `subject.picture`; raise `Unusable` where the edit cannot apply."""
@@ -128,6 +133,12 @@ def describe_level(words: str, level: str) -> str:
 def to_kebab(name: str) -> str:
     """A class's name as registered: "background-swap" for "BackgroundSwap"."""
     return _INNER_CAPITAL.sub("-", name).lower()
+
+
+def reference_at_rate(level: str) -> EditLevel | None:
+    """The unmoved, unturned object at the size that a level such as "random@0.05" names; None without a size."""
+    _, _, rate = level.partition("@")
+    return EditLevel("size", rate) if rate else None
 
 
 def format_percent(level: str) -> str:

@@ -9,11 +9,11 @@ from typing import ClassVar
 import numpy as np
 
 from counterfoil.edits.cutout import Cutout, Matrix, place, place_alpha
-from counterfoil.edits.edit_protocol import Edit, Supplied
+from counterfoil.edits.edit_protocol import Edit, Supplied, reference_at_rate
 from counterfoil.edits.geometry import BoundingBox, check_rate, object_box, zoom, zoom_to_rate
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import Unusable, UserError
-from counterfoil.types import Attribute, Picture
+from counterfoil.types import Attribute, EditLevel, Picture
 
 _CELL = re.compile(r"(\d+)/(\d+),(\d+)/(\d+)(@[\d.]+)?")  # row, column, rate
 CROP = 0.875  # of the shorter side: the crop of models that resize to 256 and crop 224
@@ -35,6 +35,11 @@ class Position(Edit):
     def level(self) -> str:
         """The word random, with the rate where there is one: "random@0.05"."""
         return "random" if self.rate is None else f"random@{self.rate:g}"
+
+    @classmethod
+    def reference(cls, level: str) -> EditLevel | None:
+        """The object at the same size where it stood; the original where the size is kept."""
+        return reference_at_rate(level)
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Draw a place and move the object there."""
@@ -80,6 +85,11 @@ class PositionGrid(Edit):
         if not cell:
             return f"moving the object ({level})" if level else "moving the object"
         return f"moving the object to row {cell[1]} of {cell[2]}, column {cell[3]} of {cell[4]}"
+
+    @classmethod
+    def reference(cls, level: str) -> EditLevel | None:
+        """The object at the same size where it stood; the original where the size is kept."""
+        return reference_at_rate(level)
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Centre the object's box in the cell, as far as it fits into the picture."""

@@ -36,6 +36,7 @@ from counterfoil.edits import (
 from counterfoil.edits.corruptions import CORRUPTIONS
 from counterfoil.edits.edit_protocol import Edit, adapt_old_edit, describe_level
 from counterfoil.errors import UserError
+from counterfoil.types import EditLevel
 
 ENTRY_POINTS = "counterfoil.edits"  # the group in which another package names its edits
 
@@ -160,3 +161,8 @@ def settings_of(edit: Edit) -> dict[str, object]:
 def describe_edit(name: str, level: str) -> str:
     """The edit at a level, as the subject of a sentence; accepts names and levels of any run."""
     return EDITS[name].describe(level) if name in EDITS else describe_level(name, level)
+
+
+def reference_of(name: str, level: str) -> EditLevel | None:
+    """What the edit at a level is compared with; None for the original, and for edits that are not registered."""
+    return EDITS[name].reference(level) if name in EDITS else None

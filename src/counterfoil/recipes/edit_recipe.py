@@ -23,6 +23,7 @@ class Step(BaseModel):
     levels: dict[str, list[Any]] = Field(default_factory=dict)  # several values of one setting: an edit for each
     replicates: int = Field(default=1, ge=1)
     needs: str | None = None  # what this step needs to run, such as "surrogate"
+    main: bool = False  # the attribute is judged by this edit first, at its last level, for every model alike
 
     @model_validator(mode="after")
     def _one_setting_has_levels(self) -> Step:
@@ -52,7 +53,9 @@ class Recipe(BaseModel):
     @property
     def digest(self) -> str:
         """Hash of everything in the recipe that changes a picture."""
-        return hashlib.sha256(self.model_dump_json(exclude={"name", "about"}).encode()).hexdigest()
+        return hashlib.sha256(
+            self.model_dump_json(exclude={"name": True, "about": True, "edits": {"__all__": {"main"}}}).encode()
+        ).hexdigest()
 
 
 def list_recipes() -> list[str]:

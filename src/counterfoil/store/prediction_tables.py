@@ -16,7 +16,7 @@ from typing import Any
 
 from counterfoil.errors import UserError
 from counterfoil.store.parquet import Kind, TableWriter
-from counterfoil.types import Prediction, Preprocessing, Provenance, Run, Sample, Skipped, Variant
+from counterfoil.types import EditLevel, Prediction, Preprocessing, Provenance, Run, Sample, Skipped, Variant
 
 RANKS = 5
 _ROWS_IN_MEMORY = 20_000
@@ -192,7 +192,8 @@ def read_run(folder: Path) -> Run:
         model: _parse_preprocessing(record_entry) for model, record_entry in known.get("preprocessing", {}).items()
     }
     lists = {name: tuple(known.get(name, ())) for name in ("models", "notes")}
-    return Run(**{**known, **lists, "preprocessing": applied})
+    main = {attribute: EditLevel(*place) for attribute, place in known.get("main_edits", {}).items()}
+    return Run(**{**known, **lists, "preprocessing": applied, "main_edits": main})
 
 
 def read_skipped(folder: Path) -> list[Skipped]:
