@@ -14,7 +14,7 @@ from typing import Any
 from counterfoil import __version__
 from counterfoil.edits.edit_protocol import Edit
 from counterfoil.edits.registry import edit_named, name_of
-from counterfoil.edits.variant_plan import PlannedEdit, VariantPlans
+from counterfoil.edits.variant_plan import PlannedEdit, ToolChecks, VariantPlans, choose_checked_photos
 from counterfoil.errors import UserError
 from counterfoil.labels.benchmark_classes import load_label_space
 from counterfoil.labels.label_space import LabelSpace, infer_label_space, match_label_space
@@ -81,7 +81,14 @@ class RunPlan:
     @cached_property
     def variant_plans(self) -> VariantPlans:
         """The variants of each photo."""
-        return VariantPlans(self.steps, self.renderer.donors)
+        return VariantPlans(self.steps, self.renderer.donors, self.tool_checks)
+
+    @cached_property
+    def tool_checks(self) -> ToolChecks:
+        """The pictures that are made again with another fill or mask; none where no model is asked."""
+        count = self.recipe.tool_checks if self.models else 0
+        photos = choose_checked_photos(self.samples, count)
+        return ToolChecks(photos=photos, main=frozenset(find_main_edits(self.recipe).values()))
 
     @cached_property
     def identities(self) -> dict[str, str]:
@@ -116,7 +123,7 @@ class RunPlan:
             models=self.model_names, model_digests={model.name: model.digest for model in self.models},
             preprocessing={model.name: model.preprocessing for model in self.models}, environment=environment(),
             scoring=config.scoring if config.classes is None else f"{config.scoring}, classes of {config.classes}",
-            main_edits=find_main_edits(self.recipe),
+            main_edits=find_main_edits(self.recipe), tool_checks=len(self.tool_checks.photos),
         )  # fmt: skip
 
     @property

@@ -36,7 +36,7 @@ from counterfoil.store.folder_lock import claim_folder
 from counterfoil.store.journal import Journal
 from counterfoil.store.prediction_tables import RenderedVariant, ResultTables
 from counterfoil.study.thumbnails import ThumbnailCandidates
-from counterfoil.types import Engine, Picture, Provenance, Sample, Skipped, Variant
+from counterfoil.types import TOOL_CHECKS, Engine, Picture, Provenance, Sample, Skipped, Variant
 from counterfoil.worker_pool import LocalEngine, cores
 
 PictureWriter: TypeAlias = Callable[[Variant, Picture], None]
@@ -153,7 +153,8 @@ class PhotoWork(ResumableWork[Sample]):
                 variant = self.plan.renderer.resolve(planned)
                 pictures.append((variant, self.plan.renderer.render(variant)))
             except Unusable as error:
-                skipped.append(Skipped(sample.id, "edit", planned.edit, str(error)))
+                reason = f"{planned.attribute}: {error}" if planned.attribute in TOOL_CHECKS else str(error)
+                skipped.append(Skipped(sample.id, "edit", planned.edit, reason))
         return pictures
 
     def image_of(self, variant: Variant) -> Image:

@@ -24,6 +24,10 @@ ATTRIBUTES: tuple[Attribute, ...] = (
     "original", "control", "background", "presence", "size", "position", "direction", "colour", "blur", "texture",
     "material", "occlusion", "shape", "corruption", "combination",
 )  # fmt: skip
+# The attributes of doubled pictures: the same edit made with another fill or another mask. They measure the tool and
+# are no rows of their own: no finding, accuracy, gallery or chart counts them.
+SECOND_FILL, GROWN_MASK, SHRUNK_MASK = "second-fill", "grown-mask", "shrunk-mask"
+TOOL_CHECKS: frozenset[Attribute] = frozenset({SECOND_FILL, GROWN_MASK, SHRUNK_MASK})
 PredictionOutcome: TypeAlias = Literal["scored", "unparsed", "refused", "error"]
 DonorRule: TypeAlias = Literal["other", "same", "next"]
 
@@ -414,3 +418,4 @@ class Run:
     surrogates: Mapping[str, str] = field(default_factory=dict)  # chose the pictures; with digests of the weights
     notes: tuple[str, ...] = ()  # what every report on the collection must say
     main_edits: Mapping[str, EditLevel] = field(default_factory=dict)  # attribute to edit and level, see `Step`
+    tool_checks: int = 0  # photos whose pictures were made again with another fill and another mask

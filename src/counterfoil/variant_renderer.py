@@ -25,7 +25,19 @@ from counterfoil.segmentation import Segmenter, make_segmenter
 from counterfoil.sources.source_loaders import open_source
 from counterfoil.study.runs import Study
 from counterfoil.study.thumbnails import PictureLoader
-from counterfoil.types import DonorRule, Model, Picture, Run, Sample, Source, Variant
+from counterfoil.types import (
+    GROWN_MASK,
+    SECOND_FILL,
+    SHRUNK_MASK,
+    Attribute,
+    DonorRule,
+    Model,
+    Picture,
+    Run,
+    Sample,
+    Source,
+    Variant,
+)
 
 _BYTES_IN_MEMORY = 768 * 2**20  # of photos with their cutouts, to bound memory
 _ATTEMPTS = 16  # other donors tried where the planned one cannot be used
@@ -72,11 +84,13 @@ class Renderer:
 
     def render(self, variant: Variant) -> Picture:
         """The variant's pixels; raises `Unusable` where the edit cannot apply."""
-        subject = self.subject(str(variant.sample_id))
+        subject = _change_tool(self.subject(str(variant.sample_id)), variant.attribute)
         if variant.attribute == "original":
             return subject.photo
         edit = _load_edit(variant.edit, variant.settings)
         donors = [] if variant.donor_id is None else [self._read_donor(variant.donor_id)]
+        if variant.attribute == SECOND_FILL:
+            donors = [donor.with_second_fill for donor in donors]
         supplied, rng = self._supply(variant, edit.needs, donors), np.random.default_rng(variant.seed)
         if edit.needs.photo:
             return resize_to_working_size(edit.apply(subject.at_full_size, rng, supplied), self.working_size)
@@ -158,6 +172,15 @@ class Renderer:
             if address not in self.surrogates:
                 self.surrogates[address] = load_model(address)
             return self.surrogates[address]
+
+
+def _change_tool(subject: Subject, attribute: Attribute) -> Subject:
+    """The subject with the fill or the mask that a doubled picture is made with; itself for other pictures."""
+    if attribute == SECOND_FILL:
+        return subject.with_second_fill
+    if attribute == GROWN_MASK:
+        return subject.with_grown_mask
+    return subject.with_shrunk_mask if attribute == SHRUNK_MASK else subject
 
 
 @lru_cache(maxsize=1024)

@@ -36,6 +36,8 @@ def print_models(plan: ExecutionPlan) -> None:
     for model in plan.models:
         scoring = "" if model.scoring in model.name else f"; {model.scoring}"
         click.echo(f"{model.name}: {_describe_preprocessing(model.preprocessing)}{scoring}")
+    if checked := plan.run.tool_checks:
+        click.echo(f"tool checks: pictures of {checked} photos are also made with another fill and another mask")
 
 
 def print_empty_classes(plan: ExecutionPlan) -> None:

@@ -41,6 +41,11 @@ class BackgroundSwap(Edit):
         """The donor's class: other, same or next."""
         return f"{self.donors}, blended" if self.blend else self.donors
 
+    @property
+    def shows_fill(self) -> bool:
+        """The donor's background is filled where its own object was."""
+        return True
+
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Take the donor's background, scaled to cover."""
         background = _donor_background(subject, supplied.donor)
@@ -69,6 +74,11 @@ class BackgroundWorst(Edit):
     def needs(self) -> Needs:
         """Several donors, and the surrogate that chooses among them."""
         return Needs(donor=self.donors, candidates=self.candidates, surrogate=self.surrogate)
+
+    @property
+    def shows_fill(self) -> bool:
+        """The donor's background is filled where its own object was."""
+        return True
 
     def resolve(self, subject: Subject, supplied: Supplied) -> Resolution:
         """Choose the donor whose background leaves the true label the least probability."""
@@ -146,6 +156,11 @@ class BackgroundAdditive(Edit):
     def needs(self) -> Needs:
         """The photo whose background is taken."""
         return Needs(donor=self.donors)
+
+    @property
+    def shows_fill(self) -> bool:
+        """The donor's background is filled where its own object was."""
+        return True
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Sum the levels, clipped at white."""

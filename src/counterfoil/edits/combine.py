@@ -65,6 +65,11 @@ class Combine(Edit):
             gpu=first.gpu or second.gpu,
         )
 
+    @property
+    def shows_fill(self) -> bool:
+        """Whether a part shows one."""
+        return any(edit.shows_fill for edit in _make_parts(self.edits))
+
     def check_surrogate(self, surrogate: Classifier) -> None:
         """Raises `UserError` where a part refuses the surrogate."""
         for edit in _make_parts(self.edits):
@@ -85,7 +90,7 @@ class Combine(Edit):
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Apply the first edit, then the second to its result."""
         first, second = _make_parts(self.edits)
-        return second.apply(Subject(first.apply(subject, rng, supplied)), rng, supplied)
+        return second.apply(subject.derive(first.apply(subject, rng, supplied)), rng, supplied)
 
 
 @dataclass(frozen=True)

@@ -61,6 +61,11 @@ class Direction(Edit):
         """The object at the same size where it stood; the original where the size is kept."""
         return reference_at_rate(level)
 
+    @property
+    def shows_fill(self) -> bool:
+        """The object leaves part of its place."""
+        return True
+
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Draw an angle and turn the object."""
         cut = subject.cutout
@@ -87,6 +92,11 @@ class Flip(Edit):
     def describe(cls, level: str) -> str:
         """The edit at this level, as the subject of a sentence."""
         return _FLIPPED.get(level, f"flipping the object ({level})")
+
+    @property
+    def shows_fill(self) -> bool:
+        """The object leaves part of its place."""
+        return True
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Mirror the object, pixel for pixel."""
@@ -131,6 +141,11 @@ class Tilt(Edit):
         """The edit at this level, as the subject of a sentence."""
         yaw, slash, pitch = level.partition("/")
         return f"tilting the object (yaw {yaw}°, pitch {pitch}°)" if slash else f"tilting the object ({level})"
+
+    @property
+    def shows_fill(self) -> bool:
+        """The object leaves part of its place."""
+        return True
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Tilt the object inside its old box, so that nothing is cut off."""

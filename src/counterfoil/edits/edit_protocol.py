@@ -94,6 +94,16 @@ class Edit(ABC):
         """What the renderer must supply; nothing unless overridden."""
         return Needs()
 
+    @property
+    def shows_fill(self) -> bool:
+        """Whether filled pixels are visible in the picture, those of a donor's background included."""
+        return False
+
+    @property
+    def uses_mask(self) -> bool:
+        """Whether the picture depends on where the mask's edge lies; False for changes of the whole picture."""
+        return True
+
     def choose(self, seed: int) -> Edit:
         """Make a choice that needs no pixels, such as a file of a folder, when the variant is planned."""
         return self

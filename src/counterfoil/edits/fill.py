@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import cv2
@@ -48,18 +49,28 @@ def check_background(share: float) -> None:
         raise Unusable(f"the object leaves {share:.1%} of the picture as background, {BACKGROUND_NEEDED:.0%} is needed")
 
 
-def fill_background(image: Bytes, alpha: Bytes) -> Bytes:
-    """The picture without its object; pixels outside the hole stay as they are."""
+def fill_background(image: Bytes, alpha: Bytes, again: bool = False) -> Bytes:
+    """The picture without its object; pixels outside the hole stay as they are.
+
+    `again` copies from other places than the first fill does: what both agree on is not the fill's doing.
+    """
     hole = find_hole(alpha)
     check_background(1 - np.count_nonzero(hole) / hole.size)
+    return fill_hole(image, hole, again)
+
+
+def fill_hole(image: Bytes, hole: Flags, again: bool = False) -> Bytes:
+    """The picture with its hole filled by patches of the rest; `again` as in `fill_background`."""
     if not hole.any():
         return image
-    if alpha.size > LARGEST:  # filled on a reduced copy to bound memory; other pixels stay
-        small = fill_background(reduce_plane(image), reduce_plane(alpha))
-        enlarged = np.asarray(cv2.resize(small, alpha.shape[::-1], interpolation=cv2.INTER_CUBIC), np.uint8)
+    if hole.size > LARGEST:  # filled on a reduced copy to bound memory; other pixels stay
+        small = fill_hole(reduce_plane(image), reduce_plane(hole.astype(np.uint8) * 255) > 0, again)
+        enlarged = np.asarray(cv2.resize(small, hole.shape[::-1], interpolation=cv2.INTER_CUBIC), np.uint8)
         return np.where(hole[..., None], enlarged, image)
-    moves = match_patches(image, hole)
-    return fill_smoothly(image, hole) if moves is None else _copy_pixels(image, hole, moves)
+    levels = match_patches(image, hole)
+    if again:
+        levels = match_patches(image, hole, levels) or levels
+    return _copy_pixels(image, hole, levels[-1]) if levels else fill_smoothly(image, hole)
 
 
 def fill_smoothly(image: Bytes, hole: Flags) -> Bytes:
@@ -91,15 +102,33 @@ class Moves(NamedTuple):
     patch: int
 
 
-def match_patches(image: NDArray[np.uint8], hole: Flags) -> Moves | None:
-    """Match the hole's patches to background patches, coarse to fine; None where too little is left to copy from."""
-    moves = None
+def match_patches(image: Bytes, hole: Flags, earlier: Sequence[Moves] = ()) -> list[Moves]:
+    """Match the hole's patches to background patches, coarse to fine; empty where too little is left to copy from.
+
+    Sources of the `earlier` matches are left out where enough others remain.
+    """
+    levels: list[Moves] = []
     for side, rounds, widths in LEVELS:
         level = _choose_level(image, hole, side, widths)
         if level is not None:
-            start = _fill_inwards(level) if moves is None else _paint_by_moves(level, moves)
-            moves = _match_level(level, start, rounds)
-    return moves
+            for moves in earlier:
+                level = _leave_out(level, moves)
+            start = _paint_by_moves(level, levels[-1]) if levels else _fill_inwards(level)
+            levels.append(_match_level(level, start, rounds))
+    return levels
+
+
+def _leave_out(level: _Level, moves: Moves) -> _Level:
+    """The level without the sources of earlier matches of the same level, as far as enough others remain."""
+    if moves.touched.shape != level.touched.shape:
+        return level
+    rows, columns = np.nonzero(moves.touched)
+    steps = moves.steps[rows, columns]
+    used = (rows + steps[:, 0]) * level.touched.shape[1] + columns + steps[:, 1]
+    kept = ~np.isin(level.sources, used)
+    if np.count_nonzero(kept) < max(SOURCES_NEEDED, len(level.sources) // 4):
+        return level
+    return level._replace(sources=level.sources[kept], library=level.library[kept])
 
 
 def _spread_sideways(values: Floats, weight: Floats) -> Floats:

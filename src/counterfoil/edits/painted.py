@@ -181,6 +181,11 @@ class PaintedRemoval(Edit):
         """A GPU where the settings name one."""
         return Needs(gpu=self.device == "cuda")
 
+    @property
+    def shows_fill(self) -> bool:
+        """The painting starts from the fill."""
+        return True
+
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Paint from the patch fill; pixels outside the hole stay."""
         hole = find_hole(subject.cutout.alpha)

@@ -41,6 +41,11 @@ class Position(Edit):
         """The object at the same size where it stood; the original where the size is kept."""
         return reference_at_rate(level)
 
+    @property
+    def shows_fill(self) -> bool:
+        """The object leaves its place."""
+        return True
+
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Draw a place and move the object there."""
         cut = subject.cutout
@@ -90,6 +95,11 @@ class PositionGrid(Edit):
     def reference(cls, level: str) -> EditLevel | None:
         """The object at the same size where it stood; the original where the size is kept."""
         return reference_at_rate(level)
+
+    @property
+    def shows_fill(self) -> bool:
+        """The object leaves its place."""
+        return True
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Centre the object's box in the cell, as far as it fits into the picture."""

@@ -28,6 +28,11 @@ class ObjectRemoved(Edit):
         """Always "removed"."""
         return "removed"
 
+    @property
+    def shows_fill(self) -> bool:
+        """The object is gone."""
+        return True
+
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Return the filled background without the object."""
         subject.check_object()

@@ -41,6 +41,11 @@ class Size(Edit):
         share = format_percent(level)
         return f"the object at {share} of the picture" if share else f"the object at size {level}"
 
+    @property
+    def shows_fill(self) -> bool:
+        """Where the object shrinks; a crop shows the photo."""
+        return self.rate != "full"
+
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Zoom the object, or crop the photo."""
         cut = subject.cutout

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from threading import RLock
 from typing import Any, TypeVar
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,6 +18,8 @@ from counterfoil.types import Picture
 
 Bytes = NDArray[np.uint8]
 Result = TypeVar("Result")
+MASK_CHANGE = 0.02  # by which a mask is grown or shrunk to see what its edge matters
+HARD = 128  # alpha from which a pixel counts as object
 
 
 class Subject:
@@ -34,9 +37,10 @@ class Subject:
         True
     """
 
-    def __init__(self, photo: Picture, picture: Picture | None = None) -> None:
+    def __init__(self, photo: Picture, picture: Picture | None = None, *, second_fill: bool = False) -> None:
         self.photo = photo  # at its own size
         self.picture = photo if picture is None else picture  # at working size
+        self.second_fill = second_fill  # whether the background is the second fill, as a check of the first
         self._lock = RLock()
         self._results: dict[Callable[[Subject], Any], Any] = {}
 
@@ -63,6 +67,25 @@ class Subject:
     def at_full_size(self) -> Subject:
         """The same photo at full size, for an edit whose `needs` ask for the photo."""
         return self if self.photo is self.picture else self.once(_without_reduction)
+
+    @property
+    def with_second_fill(self) -> Subject:
+        """The same photo, its background filled in another way."""
+        return self.once(_fill_again)
+
+    @property
+    def with_grown_mask(self) -> Subject:
+        """The same photo, its mask grown by 2 % of the object's size."""
+        return self.once(_grow_mask)
+
+    @property
+    def with_shrunk_mask(self) -> Subject:
+        """The same photo, its mask shrunk by 2 % of the object's size; raises `Unusable` where nothing is left."""
+        return self.once(_shrink_mask)
+
+    def derive(self, picture: Picture) -> Subject:
+        """A subject of another picture, such as one that an edit made, filled as this one is."""
+        return Subject(picture, second_fill=self.second_fill)
 
     def once(self, work: Callable[[Subject], Result]) -> Result:
         """The cached result of a pure function of this subject; raises `Unusable` again where the first call did."""
@@ -120,8 +143,45 @@ def _cut_out(subject: Subject) -> Cutout:
 
 
 def _fill_background(subject: Subject) -> Bytes:
-    return copy_read_only(fill_background(subject.picture.image, subject.alpha))
+    return copy_read_only(fill_background(subject.picture.image, subject.alpha, again=subject.second_fill))
 
 
 def _without_reduction(subject: Subject) -> Subject:
-    return Subject(subject.photo)
+    return Subject(subject.photo, second_fill=subject.second_fill)
+
+
+def _fill_again(subject: Subject) -> Subject:
+    again = Subject(subject.photo, subject.picture, second_fill=True)
+    with subject._lock:  # alpha and cutout are the same
+        again._results = {work: subject._results[work] for work in _WITHOUT_FILL if work in subject._results}
+    return again
+
+
+_WITHOUT_FILL: tuple[Callable[[Subject], Any], ...] = (_estimate_alpha, _cut_out)
+
+
+def _grow_mask(subject: Subject) -> Subject:
+    return _with_masks(subject, lambda alpha: change_mask(alpha, MASK_CHANGE))
+
+
+def _shrink_mask(subject: Subject) -> Subject:
+    return _with_masks(subject, lambda alpha: change_mask(alpha, -MASK_CHANGE))
+
+
+def _with_masks(subject: Subject, change: Callable[[Bytes], Bytes]) -> Subject:
+    photo = subject.photo._replace(alpha=change(subject.photo.alpha))
+    if subject.photo is subject.picture:
+        return Subject(photo)
+    return Subject(photo, subject.picture._replace(alpha=change(subject.picture.alpha)))
+
+
+def change_mask(alpha: Bytes, share: float) -> Bytes:
+    """The mask grown, or shrunk where `share` is negative, by this share of the side of a square of equal area."""
+    area = np.count_nonzero(alpha >= HARD)
+    radius = max(1, round(abs(share) * area**0.5))
+    disc = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * radius + 1, 2 * radius + 1))
+    work = cv2.dilate if share > 0 else cv2.erode
+    changed = np.asarray(work(alpha, disc), np.uint8)
+    if not (changed >= HARD).any():
+        raise Unusable(f"the object is too thin to shrink its mask by {radius} pixels")
+    return changed

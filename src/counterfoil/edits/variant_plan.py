@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from counterfoil.edits.donors import Donors
 from counterfoil.edits.edit_protocol import Edit
 from counterfoil.edits.registry import name_of, settings_of
-from counterfoil.edits.seeds import id_from, seed_from
-from counterfoil.types import Sample, Skipped, Variant
+from counterfoil.edits.seeds import content_hash, id_from, id_of_choice, seed_from
+from counterfoil.types import GROWN_MASK, SECOND_FILL, SHRUNK_MASK, Attribute, EditLevel, Sample, Skipped, Variant
 
 MOST_HELD = 200_000  # variants held for photos not yet processed, about 0.4 kB each
 
@@ -34,6 +34,20 @@ def plan_original(sample: Sample) -> Variant:
     )  # fmt: skip
 
 
+@dataclass(frozen=True, kw_only=True)
+class ToolChecks:
+    """Which pictures are made again with another fill or another mask, to see how much of a drop is the tool's."""
+
+    photos: frozenset[str] = frozenset()  # ids of the samples
+    main: frozenset[EditLevel] = frozenset()  # the edits whose mask is changed: one of each attribute
+
+
+def choose_checked_photos(samples: Sequence[Sample], count: int) -> frozenset[str]:
+    """The photos whose pictures are doubled, by the hash of their content; the order of photos does not matter."""
+    ranked = sorted(samples, key=lambda sample: content_hash("tool checks", sample.digest, sample.id))
+    return frozenset(sample.id for sample in ranked[:count])
+
+
 class VariantPlan(NamedTuple):
     """The variants to make of one sample."""
 
@@ -47,8 +61,8 @@ class VariantPlans:
     Plans beyond a limit are made again when needed, so that memory does not grow with the photos.
     """
 
-    def __init__(self, steps: Sequence[PlannedEdit], donors: Donors) -> None:
-        self._steps, self._donors = steps, donors
+    def __init__(self, steps: Sequence[PlannedEdit], donors: Donors, checks: ToolChecks | None = None) -> None:
+        self._steps, self._donors, self._checks = steps, donors, checks or ToolChecks()
         self._plans: dict[str, VariantPlan] = {}
         self._held = 0  # variants
 
@@ -56,7 +70,7 @@ class VariantPlans:
         """The sample's plan, kept for `take`."""
         if sample.id in self._plans:
             return self._plans[sample.id]
-        plan = plan_variants(sample, self._steps, self._donors)
+        plan = self._plan(sample)
         if self._held + len(plan.variants) <= MOST_HELD:
             self._plans[sample.id] = plan
             self._held += len(plan.variants)
@@ -66,9 +80,14 @@ class VariantPlans:
         """The sample's plan, which is then no longer kept."""
         plan = self._plans.pop(sample.id, None)
         if plan is None:
-            return plan_variants(sample, self._steps, self._donors)
+            return self._plan(sample)
         self._held -= len(plan.variants)
         return plan
+
+    def _plan(self, sample: Sample) -> VariantPlan:
+        plan = plan_variants(sample, self._steps, self._donors)
+        doubles = plan_tool_checks(plan.variants, self._steps, self._checks) if sample.id in self._checks.photos else ()
+        return plan._replace(variants=[*plan.variants, *doubles])
 
 
 def plan_variants(sample: Sample, steps: Sequence[PlannedEdit], donors: Donors) -> VariantPlan:
@@ -83,6 +102,25 @@ def plan_variants(sample: Sample, steps: Sequence[PlannedEdit], donors: Donors) 
             else:
                 variants.append(variant)
     return VariantPlan(variants, skipped)
+
+
+def plan_tool_checks(
+    variants: Sequence[Variant], steps: Sequence[PlannedEdit], checks: ToolChecks
+) -> Iterator[Variant]:
+    """The doubles of one sample's variants: edit, level, settings, seed and donor stay, the attribute is the check."""
+    edit_of = {(name_of(step.edit), step.edit.level): step.edit for step in steps}
+    for variant in variants:
+        edit = edit_of.get((variant.edit, variant.level))
+        if edit is None:
+            continue
+        if edit.shows_fill:
+            yield _double(variant, SECOND_FILL)
+        if edit.uses_mask and EditLevel(variant.edit, variant.level) in checks.main:
+            yield from (_double(variant, check) for check in (GROWN_MASK, SHRUNK_MASK))
+
+
+def _double(variant: Variant, check: Attribute) -> Variant:
+    return replace(variant, id=id_of_choice(variant.id, check), attribute=check)
 
 
 def _identifying_settings(edit: Edit) -> dict[str, object]:

@@ -26,6 +26,11 @@ class Jpeg(Edit):
         if not 1 <= self.quality <= 100:
             raise UserError(f"quality: expected 1 to 100, got {self.quality}")
 
+    @property
+    def uses_mask(self) -> bool:
+        """The whole picture changes."""
+        return False
+
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """The decoded JPEG."""
         return Picture(compress_jpeg(subject.picture.image, self.quality), subject.picture.alpha.copy())
@@ -41,6 +46,11 @@ class Resize(Edit):
     def __post_init__(self) -> None:
         if self.side < 1:
             raise UserError(f"side: expected at least 1 pixel, got {self.side}")
+
+    @property
+    def uses_mask(self) -> bool:
+        """The whole picture changes."""
+        return False
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Average down, interpolate up."""
@@ -64,6 +74,11 @@ class Grayscale(Edit):
     def level(self) -> str:
         """Always "gray"."""
         return "gray"
+
+    @property
+    def uses_mask(self) -> bool:
+        """The whole picture changes."""
+        return False
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Keep only the luma."""

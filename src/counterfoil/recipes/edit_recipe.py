@@ -48,13 +48,16 @@ class Recipe(BaseModel):
     name: str
     about: str = ""
     working_size: int | None = Field(default=None, ge=16)  # shorter side that larger photos are reduced to
+    tool_checks: int = Field(default=0, ge=0)  # photos whose pictures are also made with another fill and mask
     edits: tuple[Step, ...] = Field(min_length=1)
 
     @property
     def digest(self) -> str:
         """Hash of everything in the recipe that changes a picture."""
         return hashlib.sha256(
-            self.model_dump_json(exclude={"name": True, "about": True, "edits": {"__all__": {"main"}}}).encode()
+            self.model_dump_json(
+                exclude={"name": True, "about": True, "tool_checks": True, "edits": {"__all__": {"main"}}}
+            ).encode()
         ).hexdigest()
 
 

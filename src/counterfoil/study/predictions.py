@@ -20,6 +20,7 @@ from counterfoil.errors import UserError
 from counterfoil.statistics.answers import NO_LABEL, Answers, Condition, Details, encode_labels
 from counterfoil.store.parquet import read_table
 from counterfoil.store.prediction_tables import RANKS
+from counterfoil.types import TOOL_CHECKS
 
 _RANK_COLUMNS = tuple(f"rank_{place + 1}" for place in range(RANKS))
 ANSWER_COLUMNS = ("sample_id", "attribute", "edit", "level", "replicate", "object_share", "outcome", "correct")
@@ -37,11 +38,22 @@ class Predictions:
     _columns: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False, compare=False)
 
     def columns(self, names: Sequence[str]) -> dict[str, NDArray[Any]]:
-        """Return these columns; those not read yet are read together."""
+        """Return these columns without the rows of tool checks; those not read yet are read together."""
+        columns, ordinary = self.all_columns(names), self._ordinary
+        return columns if ordinary is None else {name: values[ordinary] for name, values in columns.items()}
+
+    def all_columns(self, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+        """Return these columns with the rows of tool checks: pictures made again with another fill or mask."""
         missing = [name for name in names if name not in self._columns]
         if missing:
             self._columns.update(read_table(self.path, missing))
         return {name: self._columns[name] for name in names}
+
+    @cached_property
+    def _ordinary(self) -> NDArray[np.bool_] | None:
+        """Which rows are no tool checks; None where all are."""
+        rows = np.array([attribute not in TOOL_CHECKS for attribute in self.all_columns(["attribute"])["attribute"]])
+        return None if rows.all() else rows
 
     @cached_property
     def top5_correct(self) -> NDArray[np.bool_]:

@@ -83,6 +83,12 @@ class Study:
         return answers_from_tables({model: table.columns(ANSWER_COLUMNS) for model, table in self.predictions.items()})
 
     @cached_property
+    def checked_answers(self) -> Answers:
+        """The answers with those to tool checks: `Condition("second-fill", "size", "0.05")` doubles the row of size."""
+        tables = {model: table.all_columns(ANSWER_COLUMNS) for model, table in self.predictions.items()}
+        return answers_from_tables(tables)
+
+    @cached_property
     def details(self) -> Details:
         """The answers with their labels and confidences, the donors' classes, and the objects' centres."""
         return details_from_tables(

@@ -26,7 +26,7 @@ from counterfoil.statistics.answers import NO_FAILURE
 from counterfoil.store.files import write_atomically
 from counterfoil.store.prediction_tables import RenderedVariant
 from counterfoil.study.examples import FEW_PHOTOS, POOL, example_rank, flips_per_model, picture_key
-from counterfoil.types import Picture, Prediction, Variant
+from counterfoil.types import TOOL_CHECKS, Picture, Prediction, Variant
 
 PictureLoader: TypeAlias = Callable[[Variant], "Picture | None"]
 Image: TypeAlias = NDArray[np.uint8]  # (height, width, 3), RGB
@@ -123,6 +123,8 @@ class ThumbnailCandidates:
 
     def _consider(self, row: RenderedVariant, image: Image, answers: Mapping[str, Prediction]) -> None:
         variant = row.variant
+        if variant.attribute in TOOL_CHECKS:
+            return
         scored = {model for model, answer in answers.items() if answer.outcome == "scored"}
         right = frozenset(model for model in scored if answers[model].ranked[:1] == (variant.label,))
         jpeg = b""

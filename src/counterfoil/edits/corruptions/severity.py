@@ -47,6 +47,11 @@ class Corruption(Edit):
         severity = f"severity {level}" if level.isdecimal() else level
         return f"{name.replace('-', ' ')} ({severity})"
 
+    @property
+    def uses_mask(self) -> bool:
+        """The whole picture changes."""
+        return False
+
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """The corrupted picture, with the alpha of the original."""
         height, width = subject.picture.alpha.shape
