@@ -45,7 +45,7 @@ def segmented_folder(images: Path, folder: Path) -> tuple[Path, Path]:
         copy = folder / "images" / photo.parent.name / photo.name
         mask = folder / "masks" / photo.parent.name / f"{photo.stem}.png"
         try:
-            alpha = segment(read_photo(photo))
+            alpha = segment(read_photo(photo)).values
         except Unusable:
             continue
         for place in (copy, mask):

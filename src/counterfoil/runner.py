@@ -26,6 +26,7 @@ from counterfoil.errors import Unsegmented, Unusable, UserError
 from counterfoil.models.inference import Scoring, predict
 from counterfoil.models.model_options import ModelOptions
 from counterfoil.models.vlm import record_usage
+from counterfoil.object_mask import hard_object
 from counterfoil.painters.background_batches import ROWS, check_gpu
 from counterfoil.resumable_work import Image, Observer, Outcome, ResumableWork, finish_work, work_key
 from counterfoil.run_config import RunConfig, RunPlan, prepare
@@ -200,7 +201,7 @@ def _write_tables(work: PhotoWork, journal: Journal, folder: Path) -> list[Skipp
 
 def measure(variant: Variant, picture: Picture) -> RenderedVariant:
     """The hash of a picture's pixels, and the object's share of the picture and centre."""
-    covered = picture.alpha >= 128
+    covered = hard_object(picture.alpha)
     centre_x, centre_y = (_centre(covered.sum(axis=axis)) for axis in (0, 1))
     return RenderedVariant(variant, hash_pixels(picture.image), 100 * float(covered.mean()), centre_x, centre_y)
 

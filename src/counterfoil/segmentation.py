@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from counterfoil.assets.cache import fetch_asset
 from counterfoil.assets.onnx_session import open_onnx_session
 from counterfoil.errors import Unsegmented
+from counterfoil.object_mask import ObjectMask, hard_object
 from counterfoil.types import Sample
 
-Segmenter = Callable[[NDArray[np.uint8]], NDArray[np.uint8]]
+Segmenter = Callable[[NDArray[np.uint8]], ObjectMask]
 SMALLEST_SHARE = 0.01
 LARGEST_SHARE = 0.90
 LARGEST_PIECE_SHARE = 0.80  # below this the mask is many pieces, not an object
@@ -28,7 +29,7 @@ _STD = np.array((0.229, 0.224, 0.225), np.float32)
 
 @dataclass(frozen=True)
 class U2Netp:
-    """The U2-Netp network, from a photo to its alpha; raises `Unsegmented` where that is implausible."""
+    """The U2-Netp network, from a photo to its mask; raises `Unsegmented` where that is implausible."""
 
     weights: Path
 
@@ -36,12 +37,12 @@ class U2Netp:
     def _session(self) -> Any:
         return open_onnx_session(self.weights)
 
-    def __call__(self, image: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """The object's alpha, (height, width)."""
-        alpha = self.salience(image)
-        if fault := find_mask_fault(alpha):
+    def __call__(self, image: NDArray[np.uint8]) -> ObjectMask:
+        """The object, (height, width), hard: a salience map is no alpha, so the edits estimate its edge."""
+        salience = self.salience(image)
+        if fault := find_mask_fault(salience):
             raise Unsegmented(fault)
-        return alpha
+        return ObjectMask(np.where(hard_object(salience), 255, 0).astype(np.uint8), "salience")
 
     def salience(self, image: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """The network's saliency map, stretched to 0..255, at the photo's size."""
@@ -63,7 +64,7 @@ def make_segmenter(samples: Sequence[Sample]) -> Segmenter:
 
 def find_mask_fault(alpha: NDArray[np.uint8]) -> str | None:
     """Why this mask is implausible; None where it is plausible."""
-    hard = (alpha >= 128).astype(np.uint8)
+    hard = hard_object(alpha).astype(np.uint8)
     share = float(hard.mean())
     if share < SMALLEST_SHARE:
         return f"the mask is too small: {share:.1%} of the picture"

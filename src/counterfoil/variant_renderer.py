@@ -21,6 +21,7 @@ from counterfoil.edits.seeds import id_of_choice, seed_of_attempt
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import Unusable, UserError
 from counterfoil.models.model_loaders import load_model
+from counterfoil.object_mask import as_mask, hard_object
 from counterfoil.segmentation import Segmenter, make_segmenter
 from counterfoil.sources.source_loaders import open_source
 from counterfoil.study.runs import Study
@@ -76,11 +77,12 @@ class Renderer:
         return subject
 
     def _read(self, sample: Sample) -> Subject:
-        image, mask = self.source.read(sample)
-        photo = Picture(image, self.segmenter(image) if mask is None else mask)
-        if not (photo.alpha >= 128).any():
+        image, given = self.source.read(sample)
+        mask = self.segmenter(image) if given is None else as_mask(given)
+        if not hard_object(mask.values).any():
             raise Unusable("the mask is empty")
-        return Subject(photo, resize_to_working_size(photo, self.working_size))
+        photo = Picture(image, mask.values)
+        return Subject(photo, resize_to_working_size(photo, self.working_size), origin=mask.origin)
 
     def render(self, variant: Variant) -> Picture:
         """The variant's pixels; raises `Unusable` where the edit cannot apply."""
@@ -195,7 +197,7 @@ def resize_to_working_size(picture: Picture, working_size: int | None) -> Pictur
         return picture
     scale = working_size / min(height, width)
     size = (round(width * scale), round(height * scale))
-    trimap = set(np.unique(picture.alpha).tolist()) == {0, 128, 255}
+    trimap = as_mask(picture.alpha).origin == "trimap"
     method = cv2.INTER_NEAREST if trimap else cv2.INTER_AREA  # "unknown" must not blend into a graded edge
     image = cv2.resize(picture.image, size, interpolation=cv2.INTER_AREA)
     alpha = cv2.resize(picture.alpha, size, interpolation=method)

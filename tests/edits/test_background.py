@@ -62,7 +62,7 @@ def test_the_faithful_blur_is_the_released_one() -> None:
     picture = blob_on_grass()
     edited = edit_named("background-blur", {"faithful": True})(picture, RNG(0))
     expected = cv2.GaussianBlur(picture.image, (15, 15), 3)
-    expected[picture.alpha > 0] = picture.image[picture.alpha > 0]
+    expected[picture.alpha >= 128] = picture.image[picture.alpha >= 128]
     np.testing.assert_array_equal(edited.image, expected)
 
 

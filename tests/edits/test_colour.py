@@ -88,7 +88,7 @@ def test_the_faithful_blur_is_ximagenet_12s_gaussian_where_the_mask_is_set() -> 
     picture = blob_on_grass()
     edited = made("object-blur", {"faithful": True}, picture)
     blurred = _gaussian(picture.image.astype(np.float64))
-    expected = np.where(picture.alpha[..., None] > 0, blurred, picture.image)
+    expected = np.where(picture.alpha[..., None] >= 128, blurred, picture.image)
     assert np.abs(edited.image - expected).max() <= 1
 
 

@@ -17,7 +17,7 @@ def made(name: str, settings: dict[str, object], picture: Picture) -> Picture:
     return edited(edit_named(name, settings), picture, 0)
 
 
-@pytest.mark.parametrize(("ground", "level"), [("black", 0), ("white", 255), ("transparent", 0)])
+@pytest.mark.parametrize(("ground", "level"), [("black", 0), ("white", 255), ("transparent", 255)])
 @pytest.mark.parametrize("picture", PICTURES)
 def test_a_segmented_object_stands_on_nothing_but_its_ground(picture: str, ground: str, level: int) -> None:
     given = PICTURES[picture]()

@@ -19,7 +19,7 @@ from counterfoil.errors import Unusable, UserError
 from counterfoil.types import Attribute, DonorRule, Picture
 
 Bytes = NDArray[np.uint8]
-_LEVELS_OF_GREY = {"black": 0, "white": 255, "transparent": 0}
+_LEVELS_OF_GREY = {"black": 0, "white": 255, "transparent": 255}
 
 
 @dataclass(frozen=True)
@@ -140,8 +140,8 @@ class BackgroundBlur(GaussianBlur):
         """Blur the filled background, so that the object's colours do not spread into it."""
         if not self.faithful:
             return subject.on_background(np.asarray(self.blur(subject.background), np.uint8))
-        image, mask = subject.picture
-        blurred = np.where((mask > 0)[..., None], image, self.blur(image))
+        image, inside = subject.picture.image, subject.hard_object[..., None]
+        blurred = np.where(inside, image, self.blur(image))
         return Picture(blurred.astype(np.uint8), subject.cutout.alpha.copy())
 
 
@@ -200,9 +200,7 @@ def _shift_tone(texture: Bytes, behind: Bytes) -> Bytes:
 
 @dataclass(frozen=True)
 class Segmented(Edit):
-    """Leave the object alone on black or white; transparent is black too, with the object's alpha to go with it."""
-
-    # Opened as RGB, XImageNet-12's transparent pictures show the object on black; so they do here.
+    """Leave the object alone on black or white; transparent is shown on white, as readers show transparent pictures."""
 
     attribute: ClassVar[Attribute] = "background"
     ground: Literal["black", "white", "transparent"] = "black"

@@ -61,8 +61,8 @@ class ObjectBlur(GaussianBlur):
         """Blur inside the object's outline, which stays sharp."""
         cut = subject.cutout
         if self.faithful:
-            image, mask = subject.picture
-            return Picture(np.where((mask > 0)[..., None], self.blur(image), image), cut.alpha.copy())
+            image, inside = subject.picture.image, subject.hard_object[..., None]
+            return Picture(np.where(inside, self.blur(image), image).astype(np.uint8), cut.alpha.copy())
         window = object_window(cut.alpha)
         share = cut.alpha[window] / np.float32(255)
         # Weighted by alpha, so that only the object's own colours are averaged.

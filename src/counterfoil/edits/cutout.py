@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from counterfoil.edits.fill import find_hole
 from counterfoil.edits.matting import estimate_foreground, repeat_channels
 from counterfoil.errors import Unusable
+from counterfoil.object_mask import hard_object, object_share
 from counterfoil.types import Picture
 
 OBJECT_NEEDED = 0.001  # share of the picture; smaller objects are not used
@@ -37,7 +38,7 @@ class Cutout(NamedTuple):
 
 def cut_out(image: Bytes, alpha: Bytes) -> Cutout:
     """The object of a picture with a soft alpha; raises `Unusable` where it is too small."""
-    share = np.count_nonzero(alpha > 127) / alpha.size
+    share = object_share(alpha)
     if share < OBJECT_NEEDED:
         raise Unusable(f"the object covers {share:.2%} of the picture, {OBJECT_NEEDED:.1%} is needed")
     left = 1 - np.count_nonzero(find_hole(alpha)) / alpha.size
@@ -96,7 +97,7 @@ def place(cut: Cutout, matrix: Matrix, background: Bytes) -> Picture:
     window, local = _find_target(share, matrix, (columns.start, rows.start), background.shape)
     colours, new_alpha = (_sample_layer(layer, local, window) for layer in (weighted, share))
     new_alpha = np.rint(np.clip(new_alpha, 0, 1) * np.float32(255))
-    if not (new_alpha > 127).any():
+    if not hard_object(new_alpha).any():
         raise Unusable("the object would leave the picture")
     # Cubic sampling overshoots: premultiplied colour is clipped to what the alpha allows.
     colours = np.clip(colours, 0, repeat_channels(new_alpha))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from counterfoil.edits.matting import LARGEST, distance_to, reduce_plane, repeat_channels
 from counterfoil.errors import Unusable
+from counterfoil.object_mask import object_trace
 
 # Every patch is compared with every other, so the levels must be small. The later level prefers wider patches, which
 # carry more structure; a narrow strip of background may hold none of them.
@@ -39,8 +40,8 @@ def find_hole(alpha: Bytes) -> Flags:
     if alpha.size > LARGEST:
         small = find_hole(reduce_plane(alpha)).astype(np.uint8)
         enlarged = cv2.resize(small, alpha.shape[::-1], interpolation=cv2.INTER_NEAREST)
-        return np.asarray((np.asarray(enlarged) > 0) | (alpha > 0))
-    return _grow(alpha > 0, max(1, round(MARGIN * min(alpha.shape))))
+        return np.asarray((np.asarray(enlarged) > 0) | object_trace(alpha))
+    return _grow(object_trace(alpha), max(1, round(MARGIN * min(alpha.shape))))
 
 
 def check_background(share: float) -> None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from counterfoil.edits.cutout import Matrix, place_alpha
 from counterfoil.errors import Unusable, UserError
+from counterfoil.object_mask import hard_object, object_share
 
 Bytes = NDArray[np.uint8]
 
@@ -37,7 +38,7 @@ class BoundingBox(NamedTuple):
 
 def object_box(alpha: Bytes, faithful: bool = False) -> BoundingBox:
     """The bounding box of the object; `faithful`: of the piece with the largest box, as in ImageNet-E's tool."""
-    opaque = (alpha > 127).astype(np.uint8)
+    opaque = hard_object(alpha).astype(np.uint8)
     pieces = np.asarray(cv2.connectedComponentsWithStats(opaque, connectivity=8)[2][1:], np.int64)
     if not len(pieces):
         raise Unusable("the object has no opaque pixel inside the picture")
@@ -57,10 +58,10 @@ def _enclose(boxes: list[BoundingBox]) -> BoundingBox:
 def object_rate(alpha: Bytes, faithful: bool = False) -> float:
     """Object pixels as a share of the picture; `faithful`: those inside the largest piece's box."""
     if not faithful:
-        return np.count_nonzero(alpha > 127) / alpha.size
+        return object_share(alpha)
     box = object_box(alpha, faithful)
     inside = alpha[box.top : box.top + box.height, box.left : box.left + box.width]
-    return np.count_nonzero(inside > 127) / alpha.size
+    return np.count_nonzero(hard_object(inside)) / alpha.size
 
 
 def zoom(centre: tuple[float, float], factor: float) -> Matrix:
@@ -86,7 +87,7 @@ def zoom_to_rate(alpha: Bytes, rate: float, faithful: bool) -> Matrix:
 
 
 def _visible_rate(alpha: Bytes, faithful: bool) -> float:
-    return object_rate(alpha, faithful) if (alpha > 127).any() else 0.0
+    return object_rate(alpha, faithful) if hard_object(alpha).any() else 0.0
 
 
 class Frame(NamedTuple):
@@ -139,7 +140,7 @@ def _interpolate(sums: NDArray[np.float64], row: tuple[int, float], column: tupl
 
 def object_point(alpha: Bytes, rng: np.random.Generator) -> tuple[float, float]:
     """The middle of a pixel of the object, drawn uniformly, across and down from the picture's corner."""
-    places = np.flatnonzero(alpha > 127)
+    places = np.flatnonzero(hard_object(alpha))
     row, column = divmod(int(places[rng.integers(len(places))]), alpha.shape[1])
     return column + 0.5, row + 0.5
 

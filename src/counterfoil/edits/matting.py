@@ -8,8 +8,10 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-UNKNOWN = 128  # the value of a trimap's undecided band
+from counterfoil.object_mask import UNKNOWN, ObjectMask, hard_object, object_trace
+
 HARD_BAND = 0.0125  # half width of the band re-estimated around a hard edge, as a share of the shorter side
+SALIENCE_BAND = 0.02  # the same around the edge that a network found, which is less exact
 TRACE = 8  # alpha within this of 0 or 255 counts as 0 or 255, which networks hardly ever reach
 LARGEST = 4_000_000  # pixels; the edge of a larger photo is estimated on a copy of this size, which bounds memory
 RIDGE = np.float32(3e-5)  # regularisation for flat colours; in squared units of 0..1
@@ -17,6 +19,19 @@ RIDGE = np.float32(3e-5)  # regularisation for flat colours; in squared units of
 Floats = NDArray[np.float32]
 Bytes = NDArray[np.uint8]
 Flags = NDArray[np.bool_]
+
+
+def soft_alpha(image: Bytes, mask: ObjectMask) -> Bytes:
+    """How much of each pixel is the object, whatever the mask's origin.
+
+    A map of salience is not an alpha: it says how sure a network is. It is hardened, and the edge estimated anew.
+    """
+    if mask.origin != "salience":
+        return estimate_alpha(image, mask.values)
+    if mask.values.size > LARGEST:
+        small = soft_alpha(reduce_plane(image), ObjectMask(reduce_plane(mask.values), mask.origin))
+        return np.asarray(cv2.resize(small, mask.values.shape[::-1], interpolation=cv2.INTER_LINEAR), np.uint8)
+    return _alpha_from_hard(image, hard_object(mask.values), SALIENCE_BAND)
 
 
 def estimate_alpha(image: Bytes, mask: Bytes) -> Bytes:
@@ -27,10 +42,10 @@ def estimate_alpha(image: Bytes, mask: Bytes) -> Bytes:
         return np.asarray(cv2.resize(small, mask.shape[::-1], interpolation=cv2.INTER_LINEAR), np.uint8)
     top = int(mask.max(initial=0))
     if top < 255 and ((mask == 0) | (mask == top)).all():  # a single value for the whole object
-        return _alpha_from_hard(image, mask > 0)
-    partial = (mask > 0) & (mask < 255)
+        return _alpha_from_hard(image, object_trace(mask))
+    partial = object_trace(mask) & (mask < 255)
     if _is_thin(partial):
-        return _alpha_from_hard(image, mask >= UNKNOWN)
+        return _alpha_from_hard(image, hard_object(mask))
     if np.count_nonzero(mask == UNKNOWN) > 0.5 * np.count_nonzero(partial):
         return _alpha_from_trimap(image, mask, partial)
     return np.where(mask < TRACE, 0, np.where(mask > 255 - TRACE, 255, mask)).astype(np.uint8)
@@ -38,7 +53,7 @@ def estimate_alpha(image: Bytes, mask: Bytes) -> Bytes:
 
 def estimate_foreground(image: Bytes, alpha: Bytes) -> Bytes:
     """The object's own colours: as photographed inside, with the background's share removed at its edge."""
-    if not (alpha < 255).any() or not (alpha > 0).any():
+    if not (alpha < 255).any() or not object_trace(alpha).any():
         return np.array(image)
     if alpha.size > LARGEST:
         small = estimate_foreground(reduce_plane(image), reduce_plane(alpha))
@@ -47,7 +62,7 @@ def estimate_foreground(image: Bytes, alpha: Bytes) -> Bytes:
     foreground, background = _mean_colours(image, alpha)
     # Every pixel is a known mixture of two unknown colours. What their means leave unexplained goes to the object in
     # proportion to its share. Beyond the edge the mean is used.
-    edge = np.nonzero((alpha > 0) & (alpha < 255))
+    edge = np.nonzero(object_trace(alpha) & (alpha < 255))
     share = alpha[edge][:, None] / np.float32(255)
     unexplained = image[edge] - share * foreground[edge] - (1 - share) * background[edge]
     foreground[edge] += share * unexplained
@@ -86,9 +101,9 @@ def _is_thin(partial: Flags) -> bool:
     return not cv2.erode(partial.astype(np.uint8), np.ones((3, 3), np.uint8)).any()
 
 
-def _alpha_from_hard(image: Bytes, inside: Flags) -> Bytes:
+def _alpha_from_hard(image: Bytes, inside: Flags, share: float = HARD_BAND) -> Bytes:
     """Re-estimate a band around the hard edge from the colours on both sides of it."""
-    radius = max(1, round(HARD_BAND * min(inside.shape)))
+    radius = max(1, round(share * min(inside.shape)))
     hard = inside.astype(np.float32)
     band = np.maximum(distance_to(inside), distance_to(~inside)) <= radius
     prior = np.asarray(cv2.GaussianBlur(hard, (0, 0), 0.4 * radius), np.float32)
@@ -102,7 +117,7 @@ def _alpha_from_trimap(image: Bytes, mask: Bytes, unknown: Flags) -> Bytes:
     width = float(np.median((to_object + to_background)[unknown]))
     # Unknown areas inside the object, such as a collar, have no edge.
     unknown = unknown & (to_background <= 1.1 * width)
-    sure = ((mask > 0) & ~unknown).astype(np.float32)
+    sure = (object_trace(mask) & ~unknown).astype(np.float32)
     # The outline runs midway through the band. A leg thinner than the band is all unknown: there only the distance to
     # the background counts.
     halfway = to_background / np.clip(to_object + to_background, 1e-3, width)

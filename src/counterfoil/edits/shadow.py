@@ -16,6 +16,7 @@ from counterfoil.edits.geometry import object_box
 from counterfoil.edits.matting import repeat_channels
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import Unusable, UserError
+from counterfoil.object_mask import object_trace
 from counterfoil.types import Attribute, Picture
 
 SHARE = 0.5  # of the difference in light (as a power): the rest may be surface colour
@@ -67,7 +68,7 @@ def relight(subject: Subject, background: Bytes) -> Picture:
     """The picture's object before another background, its brightness adapted to the new surroundings."""
     subject.check_background()
     cut = subject.cutout
-    clear = (cut.alpha == 0).astype(np.uint8)
+    clear = (~object_trace(cut.alpha)).astype(np.uint8)
     old, new = (float(np.mean(cv2.mean(image, clear)[:3])) for image in (subject.picture.image, background))
     gain = float(np.clip(((new + 8) / (old + 8)) ** SHARE, *LIMITS))
     table = np.clip(np.rint(np.arange(256) * gain), 0, 255).astype(np.uint8)
@@ -126,7 +127,7 @@ def _change_light(subject: Subject, gain: Floats) -> Bytes:
 def _estimate_missing_light(image: Bytes, alpha: Bytes) -> Floats:
     """The gain, at least 1, that makes the ground near the object's feet as light as further away."""
     near = _weigh_surroundings(alpha)
-    clear = (alpha == 0).astype(np.float32)
+    clear = (~object_trace(alpha)).astype(np.float32)
     softness = max(1.0, SOFTNESS * min(alpha.shape))
     here = _weighted_mean(image, clear, softness)
     beyond = fill_unknown(here, clear * (near == 0))

@@ -13,6 +13,7 @@ from counterfoil.edits.cutout import Cutout, object_window, paste
 from counterfoil.edits.edit_protocol import Edit, Supplied
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import UserError
+from counterfoil.object_mask import hard_object
 from counterfoil.types import Attribute, Picture
 
 Bytes = NDArray[np.uint8]
@@ -75,7 +76,7 @@ def _show_object(subject: Subject, colours: Bytes, ground: Ground) -> Picture:
 def _draw_lines(cut: Cutout, low: float, high: float) -> Bytes:
     """255 on the edges of the object, (height, width)."""
     gray = cv2.GaussianBlur(cv2.cvtColor(cut.image, cv2.COLOR_RGB2GRAY), (5, 5), 0)
-    inside = (cut.alpha > 127).astype(np.uint8)
+    inside = hard_object(cut.alpha).astype(np.uint8)
     lines = np.asarray(cv2.Canny(gray, low, high)) * inside
     width = max(1, round(LINE * min(cut.alpha.shape)))
     # The outline is drawn inside the object, where alpha shows it.

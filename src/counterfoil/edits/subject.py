@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from counterfoil.edits.cutout import Cutout, copy_read_only, cut_out, paste, repaint
 from counterfoil.edits.fill import check_background, fill_background
-from counterfoil.edits.matting import estimate_alpha
+from counterfoil.edits.matting import soft_alpha
 from counterfoil.errors import Unusable
+from counterfoil.object_mask import Flags, MaskOrigin, ObjectMask, as_mask, hard_object
 from counterfoil.types import Picture
 
 Bytes = NDArray[np.uint8]
 Result = TypeVar("Result")
 MASK_CHANGE = 0.02  # by which a mask is grown or shrunk to see what its edge matters
-HARD = 128  # alpha from which a pixel counts as object
 
 
 class Subject:
@@ -37,12 +37,35 @@ class Subject:
         True
     """
 
-    def __init__(self, photo: Picture, picture: Picture | None = None, *, second_fill: bool = False) -> None:
+    def __init__(
+        self,
+        photo: Picture,
+        picture: Picture | None = None,
+        *,
+        origin: MaskOrigin | None = None,
+        doubt: str = "",
+        second_fill: bool = False,
+    ) -> None:
         self.photo = photo  # at its own size
         self.picture = photo if picture is None else picture  # at working size
+        self.origin = origin  # of the mask; None where its values tell
+        self.doubt = doubt  # why the mask is not to be used; "" where it is
         self.second_fill = second_fill  # whether the background is the second fill, as a check of the first
         self._lock = RLock()
         self._results: dict[Callable[[Subject], Any], Any] = {}
+
+    @property
+    def mask(self) -> ObjectMask:
+        """The mask as given or found, at working size; raises `Unusable` where it is doubtful."""
+        if self.doubt:
+            raise Unusable(f"the mask is doubtful: {self.doubt}")
+        values = self.picture.alpha
+        return as_mask(values) if self.origin is None else ObjectMask(values, self.origin)
+
+    @property
+    def hard_object(self) -> Flags:
+        """The pixels of the mask that are the object, (height, width), without soft edges."""
+        return hard_object(self.mask.values)
 
     @property
     def alpha(self) -> Bytes:
@@ -135,7 +158,7 @@ def _planes_of(result: object) -> Iterator[NDArray[Any]]:
 
 
 def _estimate_alpha(subject: Subject) -> Bytes:
-    return copy_read_only(estimate_alpha(subject.picture.image, subject.picture.alpha))
+    return copy_read_only(soft_alpha(subject.picture.image, subject.mask))
 
 
 def _cut_out(subject: Subject) -> Cutout:
@@ -147,11 +170,19 @@ def _fill_background(subject: Subject) -> Bytes:
 
 
 def _without_reduction(subject: Subject) -> Subject:
-    return Subject(subject.photo, second_fill=subject.second_fill)
+    return _derive(subject, subject.photo)
+
+
+def _derive(
+    subject: Subject, photo: Picture, picture: Picture | None = None, second_fill: bool | None = None
+) -> Subject:
+    """A subject of other pictures with the same origin and doubt of its mask."""
+    second = subject.second_fill if second_fill is None else second_fill
+    return Subject(photo, picture, origin=subject.origin, doubt=subject.doubt, second_fill=second)
 
 
 def _fill_again(subject: Subject) -> Subject:
-    again = Subject(subject.photo, subject.picture, second_fill=True)
+    again = _derive(subject, subject.photo, subject.picture, second_fill=True)
     with subject._lock:  # alpha and cutout are the same
         again._results = {work: subject._results[work] for work in _WITHOUT_FILL if work in subject._results}
     return again
@@ -171,17 +202,17 @@ def _shrink_mask(subject: Subject) -> Subject:
 def _with_masks(subject: Subject, change: Callable[[Bytes], Bytes]) -> Subject:
     photo = subject.photo._replace(alpha=change(subject.photo.alpha))
     if subject.photo is subject.picture:
-        return Subject(photo)
-    return Subject(photo, subject.picture._replace(alpha=change(subject.picture.alpha)))
+        return _derive(subject, photo)
+    return _derive(subject, photo, subject.picture._replace(alpha=change(subject.picture.alpha)))
 
 
 def change_mask(alpha: Bytes, share: float) -> Bytes:
     """The mask grown, or shrunk where `share` is negative, by this share of the side of a square of equal area."""
-    area = np.count_nonzero(alpha >= HARD)
+    area = np.count_nonzero(hard_object(alpha))
     radius = max(1, round(abs(share) * area**0.5))
     disc = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * radius + 1, 2 * radius + 1))
     work = cv2.dilate if share > 0 else cv2.erode
     changed = np.asarray(work(alpha, disc), np.uint8)
-    if not (changed >= HARD).any():
+    if not hard_object(changed).any():
         raise Unusable(f"the object is too thin to shrink its mask by {radius} pixels")
     return changed

@@ -19,6 +19,7 @@ from counterfoil.generation.prompt_plan import PlannedPrompt, PromptPlan, Select
 from counterfoil.generation.quality_control import read_removals
 from counterfoil.labels.benchmark_classes import load_label_space
 from counterfoil.labels.label_space import LabelSpace
+from counterfoil.object_mask import object_share
 from counterfoil.painters.painter_loaders import load_painter
 from counterfoil.painters.painter_protocol import Painted, Painter, PaintOptions, PaintRefused, PaintRequest
 from counterfoil.progress import Extent, show_progress
@@ -221,7 +222,7 @@ def _write_picture(plan: GenerationPlan, out: Path, planned: PlannedPrompt, imag
     settings = json.dumps({**json.loads(planned.variant.settings), **made_with}, sort_keys=True)
     variant = replace(planned.variant, settings=settings)
     write_atomically(_file(variant, out), encode_png(picture))
-    share = float("nan") if plan.renderer is None else 100 * float((picture.alpha >= 128).mean())
+    share = float("nan") if plan.renderer is None else 100 * object_share(picture.alpha)
     return {"variant": asdict(variant), "sha256": hash_pixels(picture.image), "object_share": share}
 
 

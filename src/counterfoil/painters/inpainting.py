@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from counterfoil.object_mask import hard_object
 from counterfoil.painters.painter_protocol import OnDevice, Painted, PaintRefused, PaintRequest, run_in_batches
 
 _STEP = 8  # pixels that one cell of a latent picture stands for
@@ -42,7 +43,7 @@ def prepare_area(request: PaintRequest, longer: int, multiple: int = _STEP) -> I
     scale = longer / max(height, width)
     size = (_round_to_multiple(width * scale, multiple), _round_to_multiple(height * scale, multiple))
     photo = np.divide(_resize(image, size), 255, dtype=np.float32)
-    mask = np.asarray(_resize(alpha, size) < 128, np.float32)
+    mask = np.asarray(~hard_object(_resize(alpha, size)), np.float32)
     return InpaintingArea(request, photo, mask, (height, width))
 
 

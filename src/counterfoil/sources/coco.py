@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from counterfoil.errors import Unusable, UserError
+from counterfoil.object_mask import hard_object
 from counterfoil.sources.annotations import (
     AnnotatedPhoto,
     AnnotationSource,
@@ -138,7 +139,7 @@ def format_coco(rows: Sequence[tuple[str, str, Mask]], labels: Sequence[str]) ->
         images.append({"id": number, "file_name": name, "width": width, "height": height})
         annotations.append({
             "id": number, "image_id": number, "category_id": labels.index(label) + 1, "iscrowd": 0,
-            "area": int((mask >= 128).sum()), "bbox": list(find_bounding_box(mask)),
+            "area": int(hard_object(mask).sum()), "bbox": list(find_bounding_box(mask)),
             "segmentation": encode_run_lengths(mask),
         })  # fmt: skip
     categories = [{"id": number, "name": label} for number, label in enumerate(labels, 1)]

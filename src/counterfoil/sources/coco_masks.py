@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import Unusable
+from counterfoil.object_mask import hard_object
 
 Mask: TypeAlias = NDArray[np.uint8]  # (height, width), 255 on the object
 
@@ -75,7 +76,7 @@ def _read_counts(encoded: Mapping[str, Any]) -> list[int]:
 
 def encode_run_lengths(mask: NDArray[np.uint8]) -> dict[str, Any]:
     """A mask as COCO's run lengths, the numbers unpacked."""
-    column_by_column = (mask >= 128).T.ravel()
+    column_by_column = hard_object(mask).T.ravel()
     edges = np.flatnonzero(np.diff(column_by_column)) + 1
     counts = np.diff([0, *edges.tolist(), column_by_column.size]).tolist()
     return {"size": list(mask.shape), "counts": [0, *counts] if column_by_column[0] else counts}
@@ -83,7 +84,7 @@ def encode_run_lengths(mask: NDArray[np.uint8]) -> dict[str, Any]:
 
 def find_bounding_box(mask: NDArray[np.uint8]) -> tuple[int, int, int, int]:
     """Left, top, width and height of the object; zeros where there is none."""
-    rows, columns = (np.flatnonzero((mask >= 128).any(axis=axis)) for axis in (1, 0))
+    rows, columns = (np.flatnonzero(hard_object(mask).any(axis=axis)) for axis in (1, 0))
     if not len(rows):
         return 0, 0, 0, 0
     left, top = int(columns[0]), int(rows[0])

@@ -17,6 +17,7 @@ import numpy as np
 from PIL import Image, UnidentifiedImageError
 
 from counterfoil.errors import Unusable, UserError
+from counterfoil.object_mask import hard_object
 from counterfoil.sources.annotations import (
     AnnotatedPhoto,
     AnnotationSource,
@@ -138,7 +139,7 @@ def format_labelme(name: str, label: str, mask: Mask) -> str:
     """LabelMe's JSON of one photo: its mask as a shape of kind "mask", since polygons have no holes."""
     left, top, width, height = find_bounding_box(mask)
     stamp = io.BytesIO()
-    Image.fromarray(mask[top : top + height, left : left + width] >= 128).save(stamp, "PNG")
+    Image.fromarray(hard_object(mask[top : top + height, left : left + width])).save(stamp, "PNG")
     shape: dict[str, Any] = {
         "label": label, "shape_type": "mask", "group_id": None, "description": "", "flags": {},
         "points": [[left, top], [left + width - 1, top + height - 1]],

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from counterfoil.errors import Unusable
+from counterfoil.object_mask import as_mask, object_trace
 
 
 def decode_picture(encoded: bytes, name: str) -> NDArray[np.uint8]:
@@ -200,9 +201,10 @@ def _sixteen_bit_mask(values: NDArray[np.generic]) -> NDArray[np.uint8]:
 def _grade_mask(values: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Keep a graded alpha and a trimap as they are; for labels and flat colours any nonzero value is object."""
     used = np.unique(values)
-    trimap = set(used.tolist()) == {0, 128, 255}
     graded = len(used) > 8 and used[-1] >= 250
-    return values if trimap or graded else np.where(values > 0, 255, 0).astype(np.uint8)
+    if graded or as_mask(values).origin == "trimap":
+        return values
+    return np.where(object_trace(values), 255, 0).astype(np.uint8)
 
 
 def _describe_error(error: BaseException) -> str:

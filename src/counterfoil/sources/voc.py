@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
 
 from counterfoil.errors import Unusable, UserError
+from counterfoil.object_mask import UNKNOWN, hard_object, object_trace
 from counterfoil.sources.annotations import (
     AnnotatedPhoto,
     AnnotationSource,
@@ -145,7 +146,7 @@ def _draw_mask(encoded: bytes, classes: _Classes, value: int, size: tuple[int, i
     indices = _decode_indices(encoded, classes)
     mask = np.where(indices == value, 255, 0).astype(np.uint8)
     near = cv2.dilate(mask, np.ones((_BORDER, _BORDER), np.uint8)) > 0
-    mask[near & (indices == _VOID)] = 128
+    mask[near & (indices == _VOID)] = UNKNOWN
     return mask
 
 
@@ -156,9 +157,9 @@ def list_voc_classes(labels: Sequence[str]) -> tuple[str, ...]:
 
 def encode_voc_mask(mask: Mask, value: int) -> bytes:
     """A mask as VOC writes it: a palette whose index is the class, unknown pixels void."""
-    indices = np.where(mask >= 128, value, 0).astype(np.uint8)
+    indices = np.where(hard_object(mask), value, 0).astype(np.uint8)
     graded = len(np.unique(mask)) > 3
-    indices[(mask > 0) & (mask < 255) & (not graded)] = _VOID
+    indices[object_trace(mask) & (mask < 255) & (not graded)] = _VOID
     picture = Image.fromarray(indices, mode="P")
     picture.putpalette(_make_palette().ravel().tolist())
     file = io.BytesIO()
