@@ -52,6 +52,7 @@ SLOW_TESTS = {
     "test_with_replicates_the_default_interval_covers_94_to_96_times_in_100",
 }
 TESTS = Path(__file__).parent
+os.environ["COUNTERFOIL_PROGRESS"] = "off"  # lines on standard error would depend on how fast the machine is
 
 PRESENT: dict[str, Callable[[], bool]] = {
     "browser": lambda: shutil.which("chromium") is not None,

@@ -1,15 +1,121 @@
-"""Progress counts what the user has, whatever the work is cut into."""
+"""Every stage shows that it lives, counts what the user has, and says the time left."""
 
 from __future__ import annotations
 
+import io
+import multiprocessing
+
 import pytest
 
-from counterfoil.progress import Extent, show_progress
+from counterfoil.progress import (
+    Extent,
+    ForkedCounter,
+    ItemProgress,
+    ProgressLines,
+    ProgressMeter,
+    ThreadCounter,
+    describe_progress,
+    describe_seconds,
+    open_meter,
+    show_progress,
+)
 
 
-def test_pieces_of_several_pictures_are_told_in_pictures_per_second(capsys: pytest.CaptureFixture[str]) -> None:
+class Clock:
+    """A clock that the test moves."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def written(extent: Extent, *looks: tuple[float, float]) -> list[str]:
+    """The lines of a stage that adds so many units, then is looked at after so many seconds."""
+    stream, clock = io.StringIO(), Clock()
+    meter = ProgressMeter(ThreadCounter(extent.done), ProgressLines(extent, stream, clock))
+    with open_meter(meter, look=None):
+        for seconds, number in looks:
+            clock.now += seconds
+            meter.add(number)
+            meter.refresh()
+    return stream.getvalue().splitlines()
+
+
+def test_a_stage_is_shown_before_its_first_item_is_finished() -> None:
+    lines = written(Extent(stage="painting", unit="pictures", total=8), (1.0, 0), (0.5, 0), (10, 0), (10, 2))
+    assert lines == [
+        "painting: 0 of 8 pictures (0 %), 1 s so far",
+        "painting: 0 of 8 pictures (0 %), 12 s so far",
+        "painting: 2 of 8 pictures (25 %), about 1 min 4 s left",
+    ]
+
+
+def test_the_time_left_counts_only_the_work_of_this_session() -> None:
+    extent = Extent(stage="editing", unit="pictures", total=100, done=60)
+    assert describe_progress(extent, 70, 30) == "editing: 70 of 100 pictures (70 %), about 1 min 30 s left"
+
+
+def test_finished_work_ends_in_a_line_and_interrupted_work_does_not() -> None:
+    extent = Extent(stage="editing", unit="pictures", total=4)
+    assert written(extent, (0.1, 4)) == ["editing: 4 of 4 pictures, done in 0 s"]
+    assert written(extent, (0.1, 3)) == []
+    assert written(Extent(stage="editing", unit="pictures", total=4, done=4), (0.1, 0)) == []
+
+
+def test_a_stage_that_cannot_be_counted_is_shown_where_it_takes_longer_than_a_second() -> None:
+    assert written(Extent(stage="loading models"), (0.9, 0)) == []
+    lines = written(Extent(stage="loading models"), (1, 0), (11, 0))
+    assert lines == ["loading models: 1 s so far", "loading models: 12 s so far", "loading models: done in 12 s"]
+
+
+def test_only_the_innermost_stage_is_shown() -> None:
+    clock, stream = Clock(), io.StringIO()
+    outer, inner = (
+        ProgressMeter(ThreadCounter(0), ProgressLines(Extent(stage=name), stream, clock))
+        for name in ("loading", "fetching")
+    )
+    with open_meter(outer, look=None), open_meter(inner, look=None):
+        clock.now += 5
+        outer.refresh()
+        inner.refresh()
+    assert stream.getvalue().splitlines() == ["fetching: 5 s so far", "fetching: done in 5 s"]
+
+
+def test_an_item_counts_its_parts_and_then_what_is_left_of_it() -> None:
+    meter = ProgressMeter(ThreadCounter(0), None)
+    item = ItemProgress(meter, 12)
+    for _ in range(5):
+        item.add(0.5)
+    assert meter.counter.read() == 2.5
+    item.finish()
+    item.add()
+    assert meter.counter.read() == 12
+
+
+def test_forked_processes_add_to_one_count() -> None:
+    counter = ForkedCounter(2)
+    process = multiprocessing.get_context("fork").Process(target=counter.add, args=(3,))
+    process.start()
+    process.join()
+    assert counter.read() == 5
+
+
+def test_pieces_of_several_pictures_are_counted_in_pictures(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     chunks = [range(32), range(32), range(6)]
-    assert list(show_progress(chunks, Extent(30, 100, " pictures"), len)) == chunks
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("100% 100/100 [")
-    assert line.endswith(" pictures/s]")
+    extent = Extent(stage="asking models", unit="pictures", total=100, done=30)
+    monkeypatch.delenv("COUNTERFOIL_PROGRESS", raising=False)
+    assert list(show_progress(chunks, extent, len)) == chunks
+    assert capsys.readouterr().err.splitlines()[-1].startswith("asking models: 100 of 100 pictures, done in ")
+    monkeypatch.setenv("COUNTERFOIL_PROGRESS", "off")
+    assert list(show_progress(chunks, extent, len)) == chunks
+    assert capsys.readouterr().err == ""
+
+
+def test_times_are_said_in_words() -> None:
+    assert [describe_seconds(seconds) for seconds in (0.4, 59.4, 60, 200, 7530)] == [
+        "0 s", "59 s", "1 min", "3 min 20 s", "2 h 5 min",
+    ]  # fmt: skip

@@ -28,9 +28,17 @@ from counterfoil.models.inference import Scoring, predict
 from counterfoil.models.model_loaders import load_model
 from counterfoil.models.model_options import ModelOptions
 from counterfoil.models.vlm import record_usage
+from counterfoil.progress import ItemProgress, show_stage
 from counterfoil.report.content import PaperScorer, score_no_paper
 from counterfoil.resumable_work import Image, Observer, Outcome, ResumableWork, finish_work, work_key
-from counterfoil.run_config import bind_models, check_counts, check_distinct, environment, limit_per_class
+from counterfoil.run_config import (
+    bind_models,
+    check_counts,
+    check_distinct,
+    environment,
+    join_addresses,
+    limit_per_class,
+)
 from counterfoil.run_result import Result
 from counterfoil.store.folder_lock import MAY_DIFFER, claim_folder
 from counterfoil.store.journal import Journal
@@ -121,7 +129,8 @@ def prepare_evaluation(config: EvaluationConfig) -> EvaluationPlan:
         raise UserError(f"expected pictures in {collection.name}, got none; {len(collection.skipped)} were left out")
     given = load_label_space(config.classes) if config.classes else collection.space
     options = replace(config.options, classes=given)
-    loaded = tuple(load_model(address, options=options) for address in config.models)
+    with show_stage(f"loading {join_addresses(config.models)}"):
+        loaded = tuple(load_model(address, options=options) for address in config.models)
     space = given or match_label_space(loaded[0].labels)
     label_of = {label: space.resolve(label) for label in {stored.variant.label for stored in stored_variants}}
     labels = _competing(given, sorted(set(label_of.values())))
@@ -192,7 +201,7 @@ def run_evaluation(
 class CollectionWork(ResumableWork[Chunk]):
     """The pictures of a collection in chunks; `observe` is called with pictures and their answers."""
 
-    unit = " pictures"
+    stage, unit = "asking models", "pictures"
 
     def __init__(self, plan: EvaluationPlan, observe: Observer | None = None) -> None:
         self.plan, self.models, self._observe = plan, plan.models, observe
@@ -203,7 +212,7 @@ class CollectionWork(ResumableWork[Chunk]):
         pictures = [[stored.variant.id, stored.variant.label] for stored in chunk]
         return work_key(__version__, self.plan.run.collection_digest, self.plan.identities, pictures)
 
-    def process(self, item: Chunk) -> Outcome:
+    def process(self, item: Chunk, progress: ItemProgress) -> Outcome:
         """Read the pictures and run every model, batch by batch; unreadable pictures are listed as skipped."""
         outcome = Outcome([], {model.name: [] for model in self.models}, [])
         batch_size = self.plan.config.batch_size
@@ -213,6 +222,7 @@ class CollectionWork(ResumableWork[Chunk]):
             outcome.rendered.extend(_measure(stored, image) for stored, image in pictures)
             for model in self.models:
                 outcome.predictions[model.name] += predict(model, variants, images, batch_size) if images else []
+                progress.add(len(images) / len(self.models))
             if self._observe is not None:
                 outcome.show_last(images, self._observe)
         return outcome
@@ -257,7 +267,8 @@ def _process_pictures(work: CollectionWork, folder: Path) -> list[Skipped]:
             finish_work(work, journal, plan.config.workers)
         finally:
             record_usage(folder, plan.models)  # recorded however the run ends: questions to an endpoint cost money
-        return _write_tables(work, journal, folder)
+        with show_stage("writing the tables"):
+            return _write_tables(work, journal, folder)
 
 
 def _write_tables(work: CollectionWork, journal: Journal, folder: Path) -> list[Skipped]:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.models.inference import predict_again, should_retry
-from counterfoil.progress import Extent, show_progress
+from counterfoil.progress import Extent, ItemProgress, count_progress, open_meter
 from counterfoil.store.journal import Journal
 from counterfoil.store.prediction_tables import RenderedVariant
 from counterfoil.types import Engine, Item, Model, Prediction, Skipped, Variant
@@ -69,13 +69,17 @@ class Outcome(NamedTuple):
 class ResumableWork(ABC, Generic[Item]):
     """The items of a run and how each is processed; a subclass holds the plan of the run."""
 
-    unit = " items"  # the unit of progress
+    stage = "working"  # what is done, for the display of progress
+    unit = "items"  # of progress
     models: Sequence[Model]
     items: Mapping[str, Item]  # by key, in the order of the tables
 
     @abstractmethod
-    def process(self, item: Item) -> Outcome:
-        """Make or read the pictures of an item and run every model; called in worker threads or processes."""
+    def process(self, item: Item, progress: ItemProgress) -> Outcome:
+        """Make or read the pictures of an item and run every model; called in worker threads or processes.
+
+        Units that are finished are added to `progress`; what was not added counts when the item is finished.
+        """
 
     @abstractmethod
     def image_of(self, variant: Variant) -> Image:
@@ -113,17 +117,20 @@ def finish_work(work: ResumableWork[Item], journal: Journal, workers: int | None
             incomplete[key] = outcome
     open_keys = [key for key in work.items if key not in journal or key in outdated or key in incomplete]
 
-    def process(key: str) -> tuple[str, dict[str, Any]]:
-        if key in incomplete:
-            return key, _ask_again(work, incomplete[key]).to_entry()
-        return key, work.process(work.items[key]).to_entry()
-
     sizes = {key: work.size_of(item) for key, item in work.items.items()}
-    total = sum(sizes.values())
-    extent = Extent(total - sum(sizes[key] for key in open_keys), total, work.unit)
-    entries = work.engine(workers).map(process, open_keys)
-    for key, entry in show_progress(entries, extent, lambda result: sizes[result[0]]):
-        journal.add(key, entry)
+    total, left = sum(sizes.values()), sum(sizes[key] for key in open_keys)
+    extent = Extent(stage=work.stage, unit=work.unit, total=total, done=total - left)
+    engine = work.engine(workers)
+
+    def process(key: str) -> tuple[str, dict[str, Any]]:
+        progress = ItemProgress(meter, sizes[key])
+        outcome = _ask_again(work, incomplete[key]) if key in incomplete else work.process(work.items[key], progress)
+        progress.finish()
+        return key, outcome.to_entry()
+
+    with open_meter(count_progress(extent, forked=isinstance(engine, ForkedEngine))) as meter:
+        for key, entry in engine.map(process, open_keys):
+            journal.add(key, entry)
 
 
 def _may_change(work: ResumableWork[Item]) -> bool:

@@ -21,6 +21,7 @@ from counterfoil.labels.label_space import LabelSpace, infer_label_space, match_
 from counterfoil.models.inference import Scoring, bind_labels, regroup_columns
 from counterfoil.models.model_loaders import load_model
 from counterfoil.models.model_options import ModelOptions
+from counterfoil.progress import show_stage
 from counterfoil.recipes.edit_recipe import Recipe, Step, load_recipe
 from counterfoil.segmentation import make_segmenter
 from counterfoil.types import EditLevel, Model, Picture, Run, Sample, Skipped, Source, Variant
@@ -136,11 +137,13 @@ def prepare(config: RunConfig) -> RunPlan:
     """Load recipe, models and samples; raises `UserError` for wrong input."""
     recipe = load_recipe(config.recipe)
     steps = _steps(recipe, config.seed)
-    samples, skipped = config.source.samples()
+    with show_stage("listing the photos"):
+        samples, skipped = config.source.samples()
     empty = find_empty_classes(config.source, samples, skipped)
     given = load_label_space(config.classes) if config.classes else None
     options = replace(config.options, classes=given)
-    loaded = tuple(load_model(address, options=options) for address in config.models)
+    with show_stage(f"loading {join_addresses(config.models)}"):
+        loaded = tuple(load_model(address, options=options) for address in config.models)
     space = given or (match_label_space(loaded[0].labels) if loaded else infer_label_space(samples, empty))
     for label in empty:
         space.resolve(label)  # a misspelt class is reported before the work begins, whether or not its masks are there
@@ -156,6 +159,11 @@ def prepare(config: RunConfig) -> RunPlan:
         skipped=(*skipped, *_without_need(recipe), *(row for _, row in without_surrogate)),
         surrogates=_surrogates(steps, labels), empty_classes=empty,
     )  # fmt: skip
+
+
+def join_addresses(addresses: Sequence[str]) -> str:
+    """Models by their addresses, as far as a line holds them."""
+    return ", ".join(addresses) if len(addresses) <= 3 else f"{addresses[0]} and {len(addresses) - 1} more models"
 
 
 def _steps(recipe: Recipe, seed: int) -> tuple[PlannedEdit, ...]:

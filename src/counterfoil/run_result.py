@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
+from counterfoil.progress import show_stage
 from counterfoil.report.content import PaperScorer, build_content, score_no_paper
 from counterfoil.report.headline import write_headline
 from counterfoil.report.page import write_report
@@ -86,4 +87,5 @@ class Result:
                 shutil.copy2(self.folder / name, folder)
         ready = {} if self.thumbnails is None else self.thumbnails.jpegs
         cache = ThumbnailCache((self.folder,), self.plan.picture, keep=self.folder, ready=ready)
-        return write_report(folder, build_content(self.study, cache, self.papers))
+        with show_stage("making the report"):
+            return write_report(folder, build_content(self.study, cache, self.papers))

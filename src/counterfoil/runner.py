@@ -28,6 +28,7 @@ from counterfoil.models.model_options import ModelOptions
 from counterfoil.models.vlm import record_usage
 from counterfoil.object_mask import hard_object
 from counterfoil.painters.background_batches import ROWS, check_gpu
+from counterfoil.progress import ItemProgress, show_stage
 from counterfoil.resumable_work import Image, Observer, Outcome, ResumableWork, finish_work, work_key
 from counterfoil.run_config import RunConfig, RunPlan, prepare
 from counterfoil.run_result import Result
@@ -109,11 +110,13 @@ def execute(config: RunConfig, out: Path | None, on_prepared: Callable[[RunPlan]
 class PhotoWork(ResumableWork[Sample]):
     """The photos of a plan; `write` is called with every picture, `observe` with pictures and their answers."""
 
-    unit = " photos"
+    unit = "pictures"
 
     def __init__(self, plan: RunPlan, write: PictureWriter | None = None, observe: Observer | None = None) -> None:
         self.plan, self.models = plan, plan.models
-        self.items = {self._key(sample): sample for sample in plan.samples}
+        self.stage = "editing photos and asking models" if plan.models else "editing photos"
+        with show_stage("planning the pictures"):
+            self.items = {self._key(sample): sample for sample in plan.samples}
         self._write, self._observe = write, observe
 
     def _key(self, sample: Sample) -> str:
@@ -121,7 +124,11 @@ class PhotoWork(ResumableWork[Sample]):
         donors = [[donor.digest for donor in self.plan.renderer.candidates(variant)] for variant in variants]
         return work_key(__version__, sample.id, [variant.id for variant in variants], donors, self.plan.identities)
 
-    def process(self, item: Sample) -> Outcome:
+    def size_of(self, item: Sample) -> int:
+        """The number of pictures planned of a photo."""
+        return len(self.plan.variant_plans.of(item).variants)
+
+    def process(self, item: Sample, progress: ItemProgress) -> Outcome:
         """Render a photo's variants and run every model, batch by batch; failed variants are listed as skipped."""
         variants, unplanned = self.plan.variant_plans.take(item)
         try:
@@ -132,7 +139,7 @@ class PhotoWork(ResumableWork[Sample]):
         outcome = Outcome([], {model.name: [] for model in self.models}, list(unplanned))
         batch_size = self.plan.config.batch_size
         for start in range(0, len(variants), batch_size):  # the pixels of one batch at a time
-            pictures = self._render(item, variants[start : start + batch_size], outcome.skipped)
+            pictures = self._render(item, variants[start : start + batch_size], outcome.skipped, progress)
             for variant, picture in pictures:
                 if self._write is not None:
                     self._write(variant, picture)
@@ -140,12 +147,18 @@ class PhotoWork(ResumableWork[Sample]):
             rendered, images = [variant for variant, _ in pictures], [picture.image for _, picture in pictures]
             for model in self.models:
                 outcome.predictions[model.name] += predict(model, rendered, images, batch_size)
+                progress.add(len(images) * self._share)
             if self._observe is not None:
                 outcome.show_last(images, self._observe)
         return outcome
 
+    @property
+    def _share(self) -> float:
+        """What making a picture, and each model's answer to it, count for: together one picture."""
+        return 1 / (1 + len(self.models))
+
     def _render(
-        self, sample: Sample, variants: Sequence[Variant], skipped: list[Skipped]
+        self, sample: Sample, variants: Sequence[Variant], skipped: list[Skipped], progress: ItemProgress
     ) -> list[tuple[Variant, Picture]]:
         """The variants that can be rendered, with the choices made for them; the others are added to `skipped`."""
         pictures = []
@@ -156,6 +169,7 @@ class PhotoWork(ResumableWork[Sample]):
             except Unusable as error:
                 reason = f"{planned.attribute}: {error}" if planned.attribute in TOOL_CHECKS else str(error)
                 skipped.append(Skipped(sample.id, "edit", planned.edit, reason))
+            progress.add(self._share)
         return pictures
 
     def image_of(self, variant: Variant) -> Image:
@@ -180,7 +194,8 @@ def process_photos(work: PhotoWork, folder: Path) -> list[Skipped]:
             finish_work(work, journal, plan.config.workers)
         finally:
             record_usage(folder, plan.models)  # recorded however the run ends: questions to an endpoint cost money
-        return _write_tables(work, journal, folder)
+        with show_stage("writing the tables"):
+            return _write_tables(work, journal, folder)
 
 
 def _write_tables(work: PhotoWork, journal: Journal, folder: Path) -> list[Skipped]:

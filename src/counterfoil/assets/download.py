@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
 import httpx2
-from tqdm import tqdm
 
 from counterfoil.assets.asset_catalogue import Distribution
 from counterfoil.assets.package_index import ADVICE, PackageIndex, pause
 from counterfoil.errors import UserError
+from counterfoil.progress import Extent, count_progress, open_meter
 
+_MEGABYTE = 1e6  # bytes
 Update: TypeAlias = Callable[[int], None]
 
 
@@ -135,23 +135,12 @@ Progress: TypeAlias = Callable[[str, int], AbstractContextManager[Callable[[int]
 
 @contextmanager
 def show_download_progress(what: str, size: int) -> Iterator[Callable[[int], None]]:
-    """A bar on a terminal; elsewhere one line at the start and one at the end."""
-    with (_show_bar if sys.stderr.isatty() else _print_lines)(what, size) as update:
-        yield update
-
-
-@contextmanager
-def _show_bar(what: str, size: int) -> Iterator[Callable[[int], None]]:
-    with tqdm(desc=what, total=size, unit="B", unit_scale=True, file=sys.stderr) as bar:
+    """A bar on a terminal; elsewhere lines with the megabytes received and the time left."""
+    extent = Extent(stage=f"fetching {what}", unit="MB", total=max(1, round(size / _MEGABYTE)))
+    with open_meter(count_progress(extent)) as meter:
 
         def update(present: int) -> None:
-            bar.update(present - bar.n)
+            meter.add(extent.total * min(1.0, present / size) - meter.counter.read())
 
         yield update
-
-
-@contextmanager
-def _print_lines(what: str, size: int) -> Iterator[Callable[[int], None]]:
-    print(f"fetching {what} ({size / 1e6:.1f} MB)", file=sys.stderr, flush=True)
-    yield lambda present: None
-    print(f"fetched {what}", file=sys.stderr, flush=True)
+        update(size)

@@ -14,6 +14,7 @@ from counterfoil.benchmark.benchmark_json import BenchmarkRecord, FileNote, dige
 from counterfoil.benchmark.croissant import CROISSANT, format_size
 from counterfoil.benchmark.manifest import FileLocation, Manifest, read_manifest
 from counterfoil.errors import Unusable
+from counterfoil.progress import Extent, show_progress
 from counterfoil.sources.pixels import decode_picture, hash_pixels
 from counterfoil.store.files import MANIFEST, RECORD
 from counterfoil.store.parquet import open_parquet
@@ -111,7 +112,9 @@ def hash_files(folder: Path, files: Iterable[str]) -> dict[str, FileNote]:
     """Hash and size of many files, computed in threads."""
     names = list(files)
     with ThreadPoolExecutor(THREADS) as pool:
-        return dict(zip(names, pool.map(lambda name: hash_file(folder / name), names), strict=True))
+        extent = Extent(stage="hashing files", unit="files", total=len(names), brief=True)
+        notes = show_progress(pool.map(lambda name: hash_file(folder / name), names), extent)
+        return dict(zip(names, notes, strict=True))
 
 
 def list_files(folder: Path) -> set[str]:
@@ -233,7 +236,8 @@ def find_pixel_differences(folder: Path) -> list[Difference]:
 
     with ThreadPoolExecutor(THREADS) as pool:
         rows = zip(manifest.places, map(str, manifest.table["pixel_sha256"]), strict=True)
-        return [difference for difference in pool.map(check, rows) if difference is not None]
+        extent = Extent(stage="decoding pictures", unit="pictures", total=len(manifest.places), brief=True)
+        return [difference for difference in show_progress(pool.map(check, rows), extent) if difference is not None]
 
 
 def read_bytes(folder: Path, place: FileLocation) -> bytes:

@@ -39,6 +39,7 @@ from counterfoil.benchmark.licences import UNKNOWN
 from counterfoil.benchmark.manifest import Manifest, ManifestRow, read_manifest, sort_rows, write_manifest
 from counterfoil.errors import Unusable, UserError
 from counterfoil.labels.label_space import LabelSpace
+from counterfoil.progress import Extent, show_progress
 from counterfoil.sources.pixels import decode_picture, hash_pixels
 from counterfoil.store.atomic_folder import write_folder_atomically
 from counterfoil.store.files import RECORD
@@ -195,7 +196,8 @@ def write_benchmark(
     entries = sort_rows(draft.entries)
     with write_folder_atomically(out, sum(map(pictures.size, entries))) as folder:
         layout = LAYOUTS[draft.layout](LayoutFolder(folder, [one.label for one in draft.labels.classes], shard_bytes))
-        for entry, data in _read_pictures(entries, pictures):
+        extent = Extent(stage="writing the benchmark", unit="pictures", total=len(entries), brief=True)
+        for entry, data in show_progress(_read_pictures(entries, pictures), extent):
             layout.add(entry, data)
         places = layout.finish()
         write_manifest(folder, entries, places)

@@ -13,6 +13,7 @@ from counterfoil.cli.config_file import config_option
 from counterfoil.cli.shared_options import chosen_options, model_options, workers_option
 from counterfoil.cli.terminal_output import command_line, print_models, print_result
 from counterfoil.evaluation import EvaluationConfig, run_evaluation
+from counterfoil.progress import show_stage
 from counterfoil.published.catalogue import describe_collection, full_address, make_paper_tables, open_collection
 from counterfoil.published.leaderboard import build_leaderboard, render_html, render_json, render_markdown, render_text
 from counterfoil.published.published_numbers import MANY, Leaderboard
@@ -33,7 +34,8 @@ from counterfoil.store.files import write_atomically
 def evaluate(collection: str, models: tuple[str, ...], out: Path, **options: Any) -> None:
     """Show finished pictures to your models: a frozen benchmark, a workspace, or NAME:PATH of a published archive."""
     asked = {name: options[name] for name in ("limit", "workers", "batch_size", "scoring", "classes")}
-    opened = open_collection(collection)
+    with show_stage("listing the pictures"):
+        opened = open_collection(collection)
     for line in describe_collection(collection, opened):
         click.echo(line)
     evaluation = EvaluationConfig(

@@ -17,7 +17,7 @@ from counterfoil.cli.config_file import config_option
 from counterfoil.cli.shared_options import IMAGES, chosen_options, limit_option, model_options, workers_option
 from counterfoil.cli.terminal_output import command_line, print_models, print_result
 from counterfoil.edits.painted import PaintedComplexity
-from counterfoil.progress import Extent, show_progress
+from counterfoil.progress import Extent, ProgressMeter, count_progress, open_meter
 from counterfoil.run_config import RunConfig
 from counterfoil.runner import execute
 from counterfoil.sources.demo_photos import DemoSource
@@ -77,9 +77,9 @@ def paint_demo(out: Path, photos: Sequence[str] = PAINTED) -> Path:
     """A few photos with their backgrounds made plainer and more complex, side by side in one picture."""
     source = DemoSource()
     chosen = [sample for sample in source.samples()[0] if sample.id in photos]
-    with ThreadPoolExecutor(cores()) as threads:
-        rows_of = threads.map(lambda sample: _row(source, sample), chosen)
-        rows = list(show_progress(rows_of, Extent(0, len(chosen), " photos")))
+    extent = Extent(stage="painting backgrounds", unit="pictures", total=len(chosen) * len(GUIDANCES))
+    with ThreadPoolExecutor(cores()) as threads, open_meter(count_progress(extent)) as meter:
+        rows = list(threads.map(lambda sample: _row(source, sample, meter), chosen))
     path = out / "painted.png"
     write_atomically(path, encode_png(Picture(np.vstack([_captions(), *rows]), np.zeros((1, 1), np.uint8))))
     return path
@@ -94,13 +94,15 @@ def _captions() -> NDArray[np.uint8]:
     return strip
 
 
-def _row(source: DemoSource, sample: Sample) -> NDArray[np.uint8]:
+def _row(source: DemoSource, sample: Sample, meter: ProgressMeter) -> NDArray[np.uint8]:
     """The photo, then one painting per guidance, squeezed to squares."""
     image, mask = source.read(sample)
     assert mask is not None
     picture = resize_to_working_size(Picture(image, mask), SIDE)
-    painted = [PaintedComplexity(guidance)(picture, np.random.default_rng(0)).image for guidance in GUIDANCES]
-    images = (picture.image, *painted)
+    images = [picture.image]
+    for guidance in GUIDANCES:
+        images.append(PaintedComplexity(guidance)(picture, np.random.default_rng(0)).image)
+        meter.add()
     return np.hstack([np.asarray(cv2.resize(image, (SIDE, SIDE)), np.uint8) for image in images])
 
 

@@ -22,7 +22,7 @@ from counterfoil.labels.label_space import LabelSpace
 from counterfoil.object_mask import object_share
 from counterfoil.painters.painter_loaders import load_painter
 from counterfoil.painters.painter_protocol import Painted, Painter, PaintOptions, PaintRefused, PaintRequest
-from counterfoil.progress import Extent, show_progress
+from counterfoil.progress import Extent, show_progress, show_stage
 from counterfoil.recipes.prompt_recipe import PromptRecipe, load_prompt_recipe
 from counterfoil.report.csv_tables import skipped_to_csv
 from counterfoil.run_config import environment, find_empty_classes
@@ -109,7 +109,8 @@ def prepare_generation(config: GenerationConfig) -> GenerationPlan:
     unpainted = PromptPlan(recipe, space, config.selection, {}, negative, config.seed)
     unpainted.check()  # before a model of gigabytes is downloaded
     photos, skipped, renderer = _list_photos(config, recipe, space)
-    painter = load_painter(config.painter, recipe.paints, config.options)
+    with show_stage(f"loading {config.painter}"):
+        painter = load_painter(config.painter, recipe.paints, config.options)
     prompts = replace(unpainted, painter=painter.settings).plan_prompts(photos)
     if not prompts:
         raise UserError(f"expected pictures to paint, but nothing of {recipe.name} is selected")
@@ -127,7 +128,8 @@ def _list_photos(
     if config.images is None:
         raise UserError(f"expected --images: {recipe.name} paints backgrounds around the objects of photos")
     source = open_source(config.images, config.masks)
-    photos, skipped = source.samples()
+    with show_stage("listing the photos"):
+        photos, skipped = source.samples()
     for label in find_empty_classes(source, photos, skipped):
         space.resolve(label)
     samples = [replace(sample, label=space.resolve(sample.label)) for sample in photos]
@@ -156,7 +158,8 @@ def generate_pictures(config: GenerationConfig, out: Path) -> GenerationResult:
         missing = [planned for planned in plan.prompts if not _is_done(planned, journal, out)]
         _check_time(plan, missing)
         done, total = len(plan.prompts) - len(missing), len(plan.prompts)
-        for name, entry in show_progress(_paint_missing(plan, missing, out), Extent(done, total, " pictures")):
+        extent = Extent(stage="painting", unit="pictures", total=total, done=done)
+        for name, entry in show_progress(_paint_missing(plan, missing, out), extent):
             journal.add(name, entry)
         entries = {planned.variant.id: journal.entry(planned.variant.id) for planned in plan.prompts}
     skipped = _write_tables(plan, entries, out)

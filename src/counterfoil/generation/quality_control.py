@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from counterfoil.errors import Unusable, UserError
 from counterfoil.generation.near_duplicates import BITS, find_blank_fault, find_near_duplicates, hash_perceptually
+from counterfoil.progress import Extent, show_progress
 from counterfoil.report.csv_tables import skipped_to_csv
 from counterfoil.store.files import write_atomically
 from counterfoil.store.parquet import Kind, read_table, write_table
@@ -87,7 +88,8 @@ def control_quality(folder: Path, bounds: QualityBounds) -> QualityResult:
     workspace = _restore_removed(folder)
     pictures = workspace.pictures
     with ThreadPoolExecutor(cores()) as pool:
-        seen = list(pool.map(lambda stored: _examine(workspace, stored), pictures))
+        extent = Extent(stage="checking the pictures", unit="pictures", total=len(pictures), brief=True)
+        seen = list(show_progress(pool.map(lambda stored: _examine(workspace, stored), pictures), extent))
     faulty = [
         Removal(stored.variant.id, kind, reason)
         for stored, (kind, reason, _) in zip(pictures, seen, strict=True)

@@ -41,6 +41,7 @@ from counterfoil.mining.surrogate_groups import (
     estimate_size_yields,
     list_groups,
 )
+from counterfoil.progress import show_stage
 from counterfoil.report.words import join_words, pluralize
 from counterfoil.run_result import ExecutionPlan
 from counterfoil.statistics.answers import Details
@@ -183,7 +184,8 @@ def run_mining(job: MiningConfig, before: Callable[[ExecutionPlan], None] | None
     asked = ask_models(job, before)
     choice = select_pictures(asked, job)
     picked = MinedAnswers(job, asked, choice)
-    content = collect_content(picked)
+    with show_stage("estimating what carries over to other models"):
+        content = collect_content(picked)
     page = _write(asked.workspace.folder / "mining", content)
     kept = tuple(row.variant_id for row in content.pictures if row.kept)
     surrogates = {model.name: model.digest for model in asked.models[: asked.surrogates]}

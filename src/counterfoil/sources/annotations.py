@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import Unusable, UserError
+from counterfoil.progress import Extent, show_progress
 from counterfoil.sources.coco_masks import Mask
 from counterfoil.sources.pixels import check_mask_size, decode_photo
 from counterfoil.types import Sample, Skipped, SourceBase
@@ -41,9 +42,9 @@ class AnnotationSource(SourceBase):
 
     def samples(self) -> tuple[Sequence[Sample], Sequence[Skipped]]:
         """Every photo in the order of its id, and what was skipped."""
-        checked = skip_duplicates(
-            [self._sample(entry) for entry in sorted(self._entries.values(), key=lambda entry: entry.id)]
-        )
+        entries = sorted(self._entries.values(), key=lambda entry: entry.id)
+        extent = Extent(stage="reading the photos", unit="photos", total=len(entries), brief=True)
+        checked = skip_duplicates([self._sample(entry) for entry in show_progress(entries, extent)])
         samples = [item for item in checked if isinstance(item, Sample)]
         unlisted = [row for row in self.listed if isinstance(row, Skipped)]
         readable = [

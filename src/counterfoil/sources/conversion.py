@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from counterfoil.errors import Unusable, UserError
+from counterfoil.progress import Extent, show_progress
 from counterfoil.sources.coco import format_coco
 from counterfoil.sources.coco_masks import Mask
 from counterfoil.sources.fiftyone import format_fiftyone_labels
@@ -184,7 +185,7 @@ def convert(source: Source, out: Path, form: str) -> tuple[int, list[Skipped]]:
 
 def _read_photos(source: Source, samples: Sequence[Sample], form: str, skipped: list[Skipped]) -> Iterator[Photo]:
     used: set[str] = set()
-    for sample in samples:
+    for sample in show_progress(samples, Extent(stage="converting", unit="photos", total=len(samples), brief=True)):
         try:
             image, mask = source.read(sample)
         except Unusable as error:

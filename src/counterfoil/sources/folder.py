@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import Unusable, UserError
+from counterfoil.progress import Extent, show_progress
 from counterfoil.sources.annotations import make_readable, skip_duplicates
 from counterfoil.sources.pixels import check_mask_size, read_mask, read_photo
 from counterfoil.types import Sample, Skipped
@@ -60,7 +61,8 @@ class FolderSource:
                 f" give the folder that holds the class folders"
             )
         with ThreadPoolExecutor(8) as pool:
-            checked = skip_duplicates(list(pool.map(self._sample, files)))
+            extent = Extent(stage="reading the photos", unit="photos", total=len(files), brief=True)
+            checked = skip_duplicates(list(show_progress(pool.map(self._sample, files), extent)))
         samples = [item for item in checked if isinstance(item, Sample)]
         return samples, [*self._list_strays(), *(item for item in checked if isinstance(item, Skipped))]
 
