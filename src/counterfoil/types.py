@@ -217,10 +217,8 @@ class Drop:
     ci_low: float
     ci_high: float
     drop_vs_control: float
-    p_value: float
-    p_holm: float
+    p_value: float  # of `drop_vs_reference`
     object_share: float = float("nan")  # mean share of the picture that the object covers, in percent
-    p_bh: float = float("nan")  # adjusted by Benjamini and Hochberg
     _: KW_ONLY
     reference: str = "original"  # what the edit is compared with: "original", or an edit and its level, "size 0.05"
     accuracy_reference: float = float("nan")
@@ -228,8 +226,8 @@ class Drop:
     reference_low: float = float("nan")  # its interval: 95 % for all rows of a family together, tool included
     reference_high: float = float("nan")
     tool_uncertainty: float = float("nan")  # points by which two fills or masks differ; 0 where neither shows
-    family: str = ""  # the tests that are corrected together: "attributes", "surface", "diagnostic", "control"
-    p_adjusted: float = float("nan")  # of `drop_vs_reference`, corrected within its family; see statistics/drops.py
+    family: str = ""  # the tests that are corrected together, see statistics/families.py
+    p_adjusted: float = float("nan")  # `p_value` corrected within its family
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -140,7 +140,7 @@ def test_drops_lie_within_bounds_and_count_the_photos_of_both_sides(rows: list[A
             assert -100 <= row.ci_low <= row.drop + TOLERANCE
             assert row.drop - TOLERANCE <= row.ci_high <= 100
             assert row.drop == pytest.approx(row.accuracy_original - row.accuracy, abs=1e-9)
-            assert 0 <= row.p_value <= row.p_bh <= row.p_holm <= 1
+            assert 0 <= row.p_value <= row.p_adjusted <= 1
         else:
             assert all(map(math.isnan, numbers(row)))
 
@@ -162,8 +162,8 @@ def test_two_models_compared_the_other_way_round_differ_by_the_sign(rows: list[A
     for compare in (compare_drops, compare_accuracies):
         for there, back in zip(compare(table, "first", "second"), compare(table, "second", "first"), strict=True):
             assert there.n == back.n
-            expected = (-there.difference, -there.ci_high, -there.ci_low, there.p_holm)
-            assert (back.difference, back.ci_low, back.ci_high, back.p_holm) == pytest.approx(
+            expected = (-there.difference, -there.ci_high, -there.ci_low, there.p_adjusted)
+            assert (back.difference, back.ci_low, back.ci_high, back.p_adjusted) == pytest.approx(
                 expected, abs=1e-7, nan_ok=True
             )
 

@@ -36,8 +36,11 @@ def row(
         ci_low=drop - half,
         ci_high=drop + half,
         drop_vs_control=drop,
-        p_value=p,
-        p_holm=p,
+        p_value=0.001 if abs(drop) > half else 0.5,
+        drop_vs_reference=drop,
+        reference_low=drop - half,
+        reference_high=drop + half,
+        p_adjusted=p,
     )
 
 
@@ -80,7 +83,7 @@ def test_an_interval_without_zero_is_not_enough_where_the_adjusted_p_is_large() 
     drops = [row("background", "background-swap", 10.0, p=0.2)]
     assert texts(drops, "weakest") == [
         "No attribute costs net a significant number of points; the largest drop measured, not significant after "
-        "Holm's correction over 1 row, is background: swapping it, 10.0 points [2.0, 18.0] (n = 64)."
+        "the correction for many tests and for the tool, is background: swapping it, 10.0 points [2.0, 18.0] (n = 64)."
     ]
 
 
@@ -143,8 +146,8 @@ def test_a_table_of_mostly_few_photos_is_called_thin_and_never_a_sign_that_nothi
     (thin,) = [finding for finding in describe_drops([*scattered, *measured]) if finding.kind == "weakest"]
     assert thin.text == (
         "The table of drops is too thin to say which attribute costs net most: 21 of its 23 rows rest on fewer than 10 "
-        "photos; the largest drop measured, not significant after Holm's correction over 23 rows, is shape: "
-        "a black silhouette on white, 90.0 points [60.0, 120.0] (n = 10)."
+        "photos; the largest drop measured, not significant after the correction for many tests and for the tool, is "
+        "shape: a black silhouette on white, 90.0 points [60.0, 120.0] (n = 10)."
     )
     (enough,) = texts([*scattered[:1], *measured], "weakest")
     assert enough.startswith("No attribute costs net a significant number of points")
@@ -156,7 +159,7 @@ def test_too_few_photos_everywhere_is_all_that_is_said() -> None:
 
 
 def test_no_data_says_so() -> None:
-    nothing = Drop("net", "background", "background-swap", "", 0, *[math.nan] * 9)
+    nothing = Drop("net", "background", "background-swap", "", 0, *[math.nan] * 8)
     for drops in ([], [nothing]):
         (finding,) = describe_drops(drops)
         assert finding.text.startswith("No data")
@@ -181,7 +184,7 @@ def contrast(difference: float, half: float, *, p: float = 0.001, n: int = 64) -
         ci_low=low,
         ci_high=high,
         p_value=p,
-        p_holm=p,
+        p_adjusted=p,
     )
 
 
@@ -215,7 +218,7 @@ def test_models_are_compared_photo_by_photo_whichever_stands_first() -> None:
 def test_a_difference_inside_the_noise_ranks_nobody() -> None:
     for noise in (contrast(3.1, 4.0), contrast(3.1, 2.1, p=0.2), contrast(3.1, 2.1, n=9)):
         (sentence,) = texts_of_two_models([noise], "models")
-        assert sentence.startswith("Photo by photo, no single edit tells the models apart")
+        assert sentence.startswith("Photo by photo, no single edit was shown")
         assert all("better" not in line for line in texts_of_two_models([noise], "weakest"))
 
 
@@ -232,7 +235,7 @@ def test_brackets_do_not_stand_in_brackets() -> None:
         ci_low=5.0,
         ci_high=15.0,
         p_value=0.001,
-        p_holm=0.001,
+        p_adjusted=0.001,
     )
     assert texts_of_two_models([apart], "models")[0].startswith("Corruption (fog, 3): b loses 10.0 points less than a")
 
@@ -244,7 +247,7 @@ def test_the_page_has_one_line_per_attribute_and_the_terminal_a_short_sentence()
         row("colour", "object-grayscale", 19.0, level="gray"),
     ]
     (costly,) = [finding for finding in describe_drops(drops) if finding.kind == "costly"]
-    assert costly.text == f"{costly.heading}: direction 20.0 points [12.0, 28.0]; colour 19.0 [11.0, 27.0]."
+    assert costly.text == f"{costly.heading}: direction 20.0 points [12.0, 28.0]; colour 19.0 points [11.0, 27.0]."
     assert costly.lines == (
         ("direction", "20.0 points [12.0, 28.0], turning the object upside down"),
         ("colour", "19.0 points [11.0, 27.0], the object without colour"),
@@ -259,11 +262,11 @@ def test_attributes_that_only_the_correction_holds_back_are_told_apart() -> None
     ]
     (unclear,) = texts(drops, "unclear")
     assert unclear.startswith(
-        "Not significant: position. Not significant after Holm's correction over 3 rows: direction. "
+        "Not significant: position. Not significant after the correction for many tests and for the tool: direction. "
     )
     control = row("control", "control", 6.0, 2.0, p=0.3)
     assert texts([control], "control")[0].endswith(
-        "no significant change after Holm's correction over 1 row, drop 6.0 points [4.0, 8.0]."
+        "no significant change after the correction for many tests and for the tool, drop 6.0 points [4.0, 8.0]."
     )
 
 

@@ -30,7 +30,7 @@ def row(low: float, drop: float, high: float, n: int = 60) -> Drop:
         ci_high=high,
         drop_vs_control=drop,
         p_value=0.01,
-        p_holm=0.02,
+        p_adjusted=0.02,
     )
 
 

@@ -66,7 +66,10 @@ def drop(model: str, edit: tuple[Attribute, str, str, float], shift: float) -> D
         ci_high=points + 7,
         drop_vs_control=points,
         p_value=p,
-        p_holm=p,
+        drop_vs_reference=points,
+        reference_low=points - 7,
+        reference_high=points + 7,
+        p_adjusted=p,
         object_share=share,
     )
 

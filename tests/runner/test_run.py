@@ -30,7 +30,7 @@ MODEL = "python:planted:honest"
 RECIPE = str(DATA / "geometry.yaml")
 COLUMNS = (
     "model,attribute,edit,level,n,accuracy_original,accuracy_control,accuracy,drop,ci_low,ci_high,"
-    "drop_vs_control,p_value,p_holm"
+    "drop_vs_control,p_value,object_share"
 )
 
 

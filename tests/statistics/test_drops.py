@@ -1,22 +1,28 @@
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 import pytest
-from scipy import stats
+from hypothesis import given
+from hypothesis import strategies as st
 
 from answer_rows import Answer, collect
 from counterfoil.statistics.answers import Condition
 from counterfoil.statistics.dose import dose_curve
 from counterfoil.statistics.drops import is_significant, measure_drops
-from counterfoil.types import Drop, PredictionOutcome
+from counterfoil.statistics.families import DIVISORS, MAIN_FAMILY, family_of
+from counterfoil.statistics.intervals import score_test
+from counterfoil.types import ATTRIBUTES, GROWN_MASK, SECOND_FILL, Drop, PredictionOutcome
 
 ORIGINAL = Condition("original", "original", "")
 CONTROL = Condition("control", "control", "")
 SWAP = Condition("background", "background-swap", "other")
+SAME = Condition("background", "background-swap", "same")
 SMALL = Condition("size", "size", "0.05")
 LARGE = Condition("size", "size", "full")
 
@@ -40,8 +46,9 @@ def test_drop_worked_by_hand() -> None:
     assert swap.n == 10
     assert (swap.accuracy_original, swap.accuracy_control, swap.accuracy) == pytest.approx((80, 70, 30))
     assert (swap.drop, swap.drop_vs_control) == pytest.approx((50, 40))
-    assert swap.p_value == pytest.approx(2 * (1 + 7) / 2**7)  # 6 lost, 1 gained
-    assert swap.p_holm == pytest.approx(2 * swap.p_value)
+    assert swap.p_value == pytest.approx(math.erfc(5 / math.sqrt(7) / math.sqrt(2)))  # 6 lost, 1 gained
+    assert swap.p_adjusted == pytest.approx(8 * swap.p_value)
+    assert (control.family, swap.family) == ("control", "attributes")
     assert swap.object_share == pytest.approx(20.0)
 
 
@@ -67,7 +74,7 @@ def test_unscored_answers_are_counted_and_left_out(outcome: PredictionOutcome) -
     assert answers.unscored == {"net": 1}
     assert row.n == 0
     assert all(
-        math.isnan(value) for value in (row.accuracy, row.drop, row.ci_low, row.ci_high, row.p_value, row.p_holm)
+        math.isnan(value) for value in (row.accuracy, row.drop, row.ci_low, row.ci_high, row.p_value, row.p_adjusted)
     )
 
 
@@ -89,14 +96,14 @@ def test_every_photo_counts_once_whatever_its_replicates() -> None:
     assert (row.n, row.accuracy, row.drop) == (2, 50.0, 50.0)
 
 
-def test_with_replicates_the_p_is_that_of_the_sign_test_over_photos() -> None:
+def test_with_replicates_the_p_is_that_of_the_score_test_over_photos() -> None:
     rows = answers_to(ORIGINAL, [1] * 9 + [0] * 3)
     for replicate, correct in enumerate([[0] * 9 + [1, 0, 0], [1] * 4 + [0] * 5 + [0, 0, 0]]):
         rows += [
             Answer("net", f"cat/{photo}", SWAP, bool(right), replicate=replicate) for photo, right in enumerate(correct)
         ]
     row = measure_drops(collect(rows))[0]
-    assert row.p_value == pytest.approx(stats.binomtest(9, 10).pvalue)
+    assert row.p_value == pytest.approx(score_test(np.array([0.5] * 4 + [1.0] * 5 + [-0.5, 0, 0])))
     assert row.drop == pytest.approx(100 * (4 * 0.5 + 5 - 0.5) / 12)
 
 
@@ -116,10 +123,10 @@ def test_order_of_answers_changes_no_number() -> None:
         for replicate in range(1 if condition in (ORIGINAL, CONTROL) else 3)
     ]
     names = {"models": ("a", "b"), "conditions": (ORIGINAL, CONTROL, SWAP, SMALL)}
-    expected = measure_drops(collect(rows, **names))  # type: ignore[arg-type]
+    expected = repr(measure_drops(collect(rows, **names)))  # type: ignore[arg-type]
     for _ in range(3):
         source.shuffle(rows)
-        assert measure_drops(collect(rows, **names)) == expected  # type: ignore[arg-type]
+        assert repr(measure_drops(collect(rows, **names))) == expected  # type: ignore[arg-type]
 
 
 def test_rows_come_in_the_order_that_was_given() -> None:
@@ -135,22 +142,117 @@ def test_rows_come_in_the_order_that_was_given() -> None:
     ]  # fmt: skip
 
 
-def test_another_model_changes_only_the_adjusted_p() -> None:
-    same = [answers_to(condition, [1] * 20, model) for condition in (ORIGINAL, CONTROL) for model in ("net", "other")]
-    swaps = [answers_to(SWAP, [0] * 9 + [1] * 11), answers_to(SWAP, [1] * 20, "other")]
-    alone = [*same[0], *same[2], *swaps[0]]
-    row, with_other = (
-        measure_drops(collect(alone))[1],
-        measure_drops(collect([*alone, *same[1], *same[3], *swaps[1]]))[1],
+OTHERS = {
+    "another model": [(ORIGINAL, "b"), (SWAP, "b"), (SMALL, "b")],
+    "another attribute": [(Condition("colour", "object-hue", "90"), "net")],
+    "a level of another attribute": [(LARGE, "net")],
+    "an attribute of another package": [(Condition("stripes", "stripes", "8"), "net")],
+    "a surface edit": [(Condition("texture", "texture", "fur"), "net")],
+    "a control": [(CONTROL, "net")],
+}
+
+
+@pytest.mark.parametrize("added", OTHERS)
+def test_nothing_added_outside_an_attribute_changes_its_verdict(added: str) -> None:
+    source = random.Random(3)
+
+    def draw(condition: Condition, model: str) -> list[Answer]:
+        return answers_to(condition, [source.random() < 0.7 for _ in range(40)], model)
+
+    rows = [*draw(ORIGINAL, "net"), *draw(SWAP, "net"), *draw(SAME, "net"), *draw(SMALL, "net")]
+    more = [answer for condition, model in OTHERS[added] for answer in draw(condition, model)]
+    before, after = (
+        [row for row in measure_drops(collect(table)) if (row.model, row.attribute) == ("net", "background")]
+        for table in (rows, rows + more)
     )
-    assert row.p_holm == pytest.approx(2 * row.p_value)
-    assert with_other.p_holm == pytest.approx(4 * row.p_value)
-    assert with_other.p_bh == pytest.approx(4 * row.p_value)
-    assert with_other == replace(row, p_holm=with_other.p_holm, p_bh=with_other.p_bh)
+    assert repr([replace(row, accuracy_control=0, drop_vs_control=0) for row in after]) == repr(
+        [replace(row, accuracy_control=0, drop_vs_control=0) for row in before]
+    )
 
 
-def drop_row(ci_low: float, ci_high: float, p_holm: float) -> Drop:
-    return Drop("net", *SWAP, 60, 80, 80, 70, 10, ci_low, ci_high, 10, p_holm, p_holm)
+def test_a_second_edit_of_the_attribute_is_corrected_for() -> None:
+    rows = [*answers_to(ORIGINAL, [1] * 20), *answers_to(SWAP, [0] * 6 + [1] * 14)]
+    alone = measure_drops(collect(rows))[0]
+    beside = measure_drops(collect([*rows, *answers_to(SAME, [1] * 20)]))[0]
+    assert alone.p_adjusted == pytest.approx(8 * alone.p_value)
+    assert beside.p_adjusted == pytest.approx(16 * alone.p_value)
+    assert beside.reference_low < alone.reference_low < alone.ci_low
+
+
+def test_the_divisor_is_the_number_of_built_in_attributes_that_are_in_no_other_family() -> None:
+    assert DIVISORS[MAIN_FAMILY] == sum(family_of(attribute) == MAIN_FAMILY for attribute in ATTRIBUTES)
+
+
+def test_an_edit_is_compared_with_its_reference_where_the_table_has_it() -> None:
+    moved = Condition("position", "position", "random@0.05")
+    rows = [
+        *answers_to(ORIGINAL, [1] * 20),
+        *answers_to(SMALL, [1] * 11 + [0] * 9),
+        *answers_to(moved, [1] * 10 + [0] * 10),
+    ]
+    size, position = measure_drops(collect(rows))
+    assert (size.reference, position.reference) == ("original", "size 0.05")
+    assert (size.drop_vs_reference, position.accuracy_reference) == pytest.approx((45.0, 55.0))
+    assert (position.drop, position.drop_vs_reference) == pytest.approx((50.0, 5.0))
+    assert is_significant(size)
+    assert not is_significant(position)
+    alone = measure_drops(collect([row for row in rows if row.condition != SMALL]))[0]
+    assert alone.reference == "original"
+    assert alone.drop_vs_reference == pytest.approx(50.0)
+
+
+def test_a_drop_that_hangs_on_the_fill_is_no_finding() -> None:
+    rows = [*answers_to(ORIGINAL, [1] * 40), *answers_to(SMALL, [0] * 16 + [1] * 24)]
+    sure = measure_drops(collect(rows))[0]
+    second = answers_to(Condition(SECOND_FILL, *SMALL[1:]), [1] * 40)
+    (doubtful,) = measure_drops(collect([*rows, *second]))  # the doubles are no row of their own
+    assert is_significant(sure)
+    assert math.isnan(sure.tool_uncertainty)
+    assert doubtful.tool_uncertainty == pytest.approx(40.0)
+    assert not is_significant(doubtful)
+    assert (doubtful.drop, doubtful.ci_low, doubtful.p_adjusted) == (sure.drop, sure.ci_low, sure.p_adjusted)
+
+
+def test_tool_uncertainty_is_of_the_drop_against_the_reference() -> None:
+    moved = Condition("position", "position", "random@0.05")
+    rows = [
+        *answers_to(ORIGINAL, [1] * 20),
+        *answers_to(SMALL, [1] * 10 + [0] * 10),
+        *answers_to(moved, [1] * 10 + [0] * 10),
+        *answers_to(Condition(SECOND_FILL, *SMALL[1:]), [1] * 14 + [0] * 6),
+        *answers_to(Condition(SECOND_FILL, *moved[1:]), [1] * 14 + [0] * 6),
+        *answers_to(Condition(GROWN_MASK, *SMALL[1:]), [1] * 13 + [0] * 7),
+    ]
+    size, position = measure_drops(collect(rows))
+    assert size.tool_uncertainty == pytest.approx(math.hypot(20, 15))
+    assert position.tool_uncertainty == 0.0  # both pictures gain alike from the other fill
+
+
+def test_tool_uncertainty_is_zero_where_nothing_of_the_tool_shows_and_unknown_where_nothing_was_measured() -> None:
+    fog = Condition("corruption", "corruption-fog", "3")
+    rows = [*answers_to(ORIGINAL, [1] * 20), *answers_to(SMALL, [1] * 20), *answers_to(fog, [1] * 20)]
+    size, corruption = measure_drops(collect(rows))
+    assert math.isnan(size.tool_uncertainty)
+    assert corruption.tool_uncertainty == 0.0
+
+
+@given(st.lists(st.sampled_from([-1.0, -0.5, 0.0, 0.5, 1.0]), min_size=10, max_size=60), st.integers(1, 3))
+def test_the_interval_and_the_adjusted_p_give_the_same_verdict(losses: list[float], edits: int) -> None:
+    rows = [Answer("net", str(photo), ORIGINAL, loss > 0) for photo, loss in enumerate(losses)]
+    for edit, replicate in itertools.product(range(edits), range(2)):
+        condition = Condition("size", "size", f"0.{edit}")
+        rows += [
+            Answer("net", str(photo), condition, (loss > 0) - loss > replicate / 2, replicate=replicate)
+            for photo, loss in enumerate(losses)
+        ]
+    for row in measure_drops(collect(rows)):
+        assert (row.reference_low > 0 or row.reference_high < 0) == (row.p_adjusted < 0.05)
+
+
+def drop_row(low: float, high: float, p: float) -> Drop:
+    return Drop(
+        "net", *SWAP, 60, 80, 80, 70, 10, 1, 19, 10, p, reference_low=low, reference_high=high, p_adjusted=p
+    )  # fmt: skip
 
 
 def test_significant_needs_the_interval_and_the_adjusted_p() -> None:

@@ -29,7 +29,7 @@ def test_the_difference_of_drops_is_paired_by_photo(runs: tuple[Path, Path]) -> 
     (swap,) = [row for row in found.levels if row.condition.edit == "background-swap"]
     assert (swap.n, swap.value_first, swap.value_second, swap.difference) == (40, 50.0, 10.0, 40.0)
     assert swap.ci_low > 20
-    assert swap.p_holm < 0.001
+    assert swap.p_adjusted < 0.001
     (small,) = [row for row in found.levels if row.condition.level == "0.05"]
     assert (small.difference, small.p_value) == (0.0, 1.0)
     assert found.accuracy.difference == 0.0

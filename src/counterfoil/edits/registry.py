@@ -163,6 +163,15 @@ def describe_edit(name: str, level: str) -> str:
     return EDITS[name].describe(level) if name in EDITS else describe_level(name, level)
 
 
+def shows_tool(name: str) -> bool:
+    """Whether a fill or the mask's edge may show in the pictures of an edit; True for edits that are not registered."""
+    try:
+        edit = EDITS[name]()
+    except (KeyError, TypeError, UserError):  # unknown, or it has no default settings
+        return True
+    return edit.shows_fill or edit.uses_mask
+
+
 def reference_of(name: str, level: str) -> EditLevel | None:
     """What the edit at a level is compared with; None for the original, and for edits that are not registered."""
     return EDITS[name].reference(level) if name in EDITS else None

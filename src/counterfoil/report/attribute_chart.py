@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from counterfoil.report.chart_parts import PERCENT, Axis, Style, Tick, assign_styles
 from counterfoil.report.content import ReportContent
-from counterfoil.report.drop_findings import SURFACE, representative_rows
+from counterfoil.report.drop_findings import representative_rows
 from counterfoil.report.forest_chart import ForestMark, Lane, accuracy_lane, drop_lane, group, place_marks
 from counterfoil.report.headline import divide_pictures, kind_name
 from counterfoil.report.words import (
@@ -20,6 +20,7 @@ from counterfoil.report.words import (
 )
 from counterfoil.statistics.accuracy import GroupAccuracy
 from counterfoil.statistics.drops import FEWEST_PHOTOS
+from counterfoil.statistics.families import SURFACE
 from counterfoil.study.runs import find_surrogates
 
 _LANE, _NARROW_LANE = 15, 9  # pixels for each model of a row

@@ -13,7 +13,7 @@ from counterfoil.statistics.drops import FEWEST_PHOTOS
 
 COMPARISON_FORMAT = 1  # raised when a key changes its meaning or is removed
 
-_HEADINGS = ("attribute", "edit", "level", "n", "first", "second", "difference", "95 %", "p (Holm)", "")
+_HEADINGS = ("attribute", "edit", "level", "n", "first", "second", "difference", "95 %", "p (adjusted)", "")
 _NUMBERS = range(3, 9)  # right-aligned columns
 
 
@@ -39,7 +39,7 @@ def _cells(row: Contrast) -> tuple[str, ...]:
         *names,
         *values,
         format_interval(row),
-        format_p_value(row.p_holm),
+        format_p_value(row.p_adjusted),
         "differ" if differ_significantly(row) else "",
     )
 

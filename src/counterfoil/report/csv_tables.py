@@ -15,7 +15,7 @@ from counterfoil.statistics.accuracy import GroupAccuracy
 from counterfoil.statistics.answers import ALL
 from counterfoil.types import Drop, Preprocessing, Skipped
 
-_PROBABILITIES = {"p_value", "p_holm", "p_bh"}
+_PROBABILITIES = {"p_value", "p_adjusted"}
 _DECIMALS = 4
 _DIGITS = 6  # significant digits, so that small p values are kept
 

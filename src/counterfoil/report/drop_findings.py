@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -18,16 +17,14 @@ from counterfoil.report.words import (
     format_number,
     join_words,
     name_attribute,
-    pluralize,
 )
 from counterfoil.statistics.answers import NO_ATTRIBUTE
 from counterfoil.statistics.contrasts import Contrast
 from counterfoil.statistics.drops import FEWEST_PHOTOS, is_significant
+from counterfoil.statistics.families import SURFACE
 from counterfoil.statistics.intervals import Estimate
 from counterfoil.study.runs import DropKey
 from counterfoil.types import Drop
-
-SURFACE = {"texture", "material", "shape"}  # the object's own look is changed: every model loses, so these come second
 
 _MOST_NAMED = 3  # attributes whose intervals overlap the first one's; more are counted
 _MOST_COMPARISONS = 3
@@ -78,7 +75,6 @@ def report_too_few(most: int, picture: str, scored: str) -> Finding:
 class _Table:
     """What the sentences on one model need besides its own rows."""
 
-    tested: int  # rows that Holm's method corrects for
     clear: Sequence[Contrast]  # significant differences between models
     detectable_drops: Mapping[DropKey, float]
     few: int  # rows of the model's attributes with too few photos for a conclusion
@@ -86,7 +82,7 @@ class _Table:
     @property
     def correction(self) -> str:
         """Why a row whose interval excludes zero is not significant."""
-        return f"after Holm's correction over {pluralize(self.tested, 'row')}"
+        return "after the correction for many tests and for the tool"
 
 
 def describe_drops(
@@ -105,7 +101,6 @@ def describe_drops(
     findings: list[Finding] = []
     for model in dict.fromkeys(row.model for row in enough):
         table = _Table(
-            tested=sum(not math.isnan(row.p_value) for row in drops),
             clear=clear,
             detectable_drops=detectable_drops or {},
             few=sum(row.model == model and row.attribute not in NO_ATTRIBUTE for row in few),
@@ -129,23 +124,23 @@ def _worst_by_attribute(rows: Iterable[Drop], counts: Callable[[Drop], bool] = l
     """The row with the largest drop of each attribute, among those that count."""
     worst: dict[str, Drop] = {}
     for row in filter(counts, rows):
-        if row.attribute not in worst or row.drop > worst[row.attribute].drop:
+        if row.attribute not in worst or row.drop_vs_reference > worst[row.attribute].drop_vs_reference:
             worst[row.attribute] = row
     return list(worst.values())
 
 
 def _costs(row: Drop) -> bool:
-    return is_significant(row) and row.drop > 0
+    return is_significant(row) and row.drop_vs_reference > 0
 
 
 def excludes_zero(row: Drop | Contrast | Estimate) -> bool:
-    """Whether the interval excludes zero, before any correction."""
-    return row.ci_low > 0 or row.ci_high < 0
+    """Whether the test rejects zero before any correction."""
+    return row.p_value < _SIGNIFICANCE if isinstance(row, Drop) else row.ci_low > 0 or row.ci_high < 0
 
 
 def differ_significantly(row: Contrast) -> bool:
     """Whether two models differ under a condition: the interval excludes zero and the adjusted p is below 0.05."""
-    return row.n >= FEWEST_PHOTOS and excludes_zero(row) and row.p_holm < _SIGNIFICANCE
+    return row.n >= FEWEST_PHOTOS and excludes_zero(row) and row.p_adjusted < _SIGNIFICANCE
 
 
 def _describe_model(rows: Sequence[Drop], table: _Table) -> list[Finding]:
@@ -169,7 +164,7 @@ def _accuracy(rows: Sequence[Drop]) -> Finding:
 
 def _weakest(rows: Sequence[Drop], table: _Table) -> list[Finding]:
     """The attribute with the largest drop, as far as the intervals tell, and the others with a drop."""
-    costly = sorted(_worst_by_attribute(rows, _costs), key=lambda row: -row.drop)
+    costly = sorted(_worst_by_attribute(rows, _costs), key=lambda row: -row.drop_vs_reference)
     if not costly:
         return _nothing_costs(rows, table)
     other = [row for row in costly if row.attribute not in SURFACE]
@@ -186,7 +181,7 @@ def _weakest(rows: Sequence[Drop], table: _Table) -> list[Finding]:
 def _describe_largest_drop(first: Drop, rivals: Sequence[Drop], apart: str, table: _Table) -> Finding:
     name = capitalize_first(name_attribute(first.attribute))
     others = [row for row in _worst_by_attribute(rivals) if row.attribute != first.attribute]
-    near = [name_attribute(row.attribute) for row in others if row.ci_high > first.ci_low]
+    near = [name_attribute(row.attribute) for row in others if row.reference_high > first.reference_low]
     named = join_words(near) if len(near) <= _MOST_NAMED else f"{len(near)} other attributes"
     qualified = [f"{named} may cost as much" if near else "", _better_model(first, table.clear), apart]
     cost = f"{describe_row(first)}, {format_drop(first)}"
@@ -224,7 +219,7 @@ def _list_drops(heading: str, rows: Sequence[Drop]) -> list[Finding]:
         return []
     first, *others = rows
     parts = [f"{name_attribute(first.attribute)} {format_drop(first)}"]
-    parts += [f"{name_attribute(row.attribute)} {format_number(row.drop)} {format_interval(row)}" for row in others]
+    parts += [f"{name_attribute(row.attribute)} {format_drop(row)}" for row in others]
     lines = tuple((name_attribute(row.attribute), f"{format_drop(row)}, {describe_row(row)}") for row in rows)
     text = f"{heading}: {'; '.join(parts)}."
     return [Finding(model=first.model, kind="costly", text=text, heading=heading, lines=lines)]
@@ -234,7 +229,7 @@ def _nothing_costs(rows: Sequence[Drop], table: _Table) -> list[Finding]:
     """No significant drop; where most rows have too few photos, this is not evidence of no drop."""
     if not rows:
         return []
-    largest = max(rows, key=lambda row: row.drop)
+    largest = max(rows, key=lambda row: row.drop_vs_reference)
     start, end = "No attribute costs", "a significant number of points"
     if table.few >= len(rows):
         rest = "rests" if table.few == 1 else "rest"
@@ -247,7 +242,7 @@ def _nothing_costs(rows: Sequence[Drop], table: _Table) -> list[Finding]:
 
 
 def _improved(rows: Sequence[Drop]) -> list[Finding]:
-    better = [row for row in rows if is_significant(row) and row.drop < 0]
+    better = [row for row in rows if is_significant(row) and row.drop_vs_reference < 0]
     if not better:
         return []
     lines = tuple((name_attribute(row.attribute), f"{format_gain(row)}, {describe_row(row)}") for row in better)
@@ -293,7 +288,7 @@ def _control_cost(row: Drop, table: _Table) -> str:
     if row.level not in _OWN_CONTROL:
         name = f"The collection's own control ({row.level}), made by its authors with nothing changed"
     if is_significant(row):
-        effect = f"costs {format_drop(row)}" if row.drop >= 0 else f"raises accuracy by {format_gain(row)}"
+        effect = f"costs {format_drop(row)}" if row.drop_vs_reference >= 0 else f"raises accuracy by {format_gain(row)}"
         return f"{name}: {effect} by itself, so read the other drops against it."
     corrected = f" {table.correction}" if excludes_zero(row) else ""
     return f"{name}: no significant change{corrected}, drop {format_drop(row)}."
@@ -320,7 +315,7 @@ def _compare_models(clear: Sequence[Contrast]) -> list[Finding]:
     for row in sorted(turned, key=lambda row: -row.difference):
         widest.setdefault(row.condition.attribute, row)
     texts = [_compare_pair(row) for row in widest.values()] or [
-        "Photo by photo, no single edit tells the models apart: a ranking of them by these drops would be noise."
+        "Photo by photo, no single edit was shown to cost one model more than another."
     ]
     return [Finding(model="", kind="models", text=text) for text in texts[:_MOST_COMPARISONS]]
 

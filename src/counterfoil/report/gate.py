@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from xml.etree import ElementTree
 
 from counterfoil.errors import UserError
-from counterfoil.report.words import format_drop, format_number
+from counterfoil.report.words import format_interval, format_number
 from counterfoil.statistics.answers import NO_ATTRIBUTE
 from counterfoil.statistics.drops import FEWEST_PHOTOS
 from counterfoil.study.runs import OverallAccuracy
@@ -110,7 +110,7 @@ def _judge_drop(row: Drop, rule: MaxDrop, bound: Bound) -> Check:
     if few := _too_few(row.n):
         return Check(row.model, subject, "cannot tell", f"{row.model}, {subject}: {few}")
     verdict = _verdict((row.ci_low, row.drop, row.ci_high), rule.limit, bound)
-    measured = f"drop {format_drop(row)}, n = {row.n}"
+    measured = f"drop {format_number(row.drop)} points {format_interval(row)}, n = {row.n}"
     return Check(row.model, subject, verdict, f"{row.model}, {subject}: {measured}; at most {rule.limit:g} is allowed")
 
 

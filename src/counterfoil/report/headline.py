@@ -136,7 +136,7 @@ def _compare_models(overall: Sequence[GroupAccuracy], surrogates: Sequence[str])
     best, *others = judged
     clear = [row for row in others if not set(row.letters) & set(best.letters)]
     if not clear:
-        text = "The pictures do not tell the models apart overall: a ranking of them would be noise."
+        text = "The pictures do not tell the models apart overall."
         return [Finding(model="", kind="models", text=text + left_out)]
     tied = [row.model for row in others if row not in clear]
     text = f"Overall {best.model} is right more often than {join_words([row.model for row in clear])}"

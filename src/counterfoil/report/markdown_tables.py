@@ -34,7 +34,7 @@ def export_markdown(content: ReportContent) -> dict[str, str]:
 def drops_to_markdown(drops: Sequence[Drop], surrogates: tuple[str, ...] = ()) -> str:
     """Return the table of drops for a README or a pull request."""
     lines = [
-        "| model | attribute | edit | level | n | original | accuracy | drop [95 %] | p (Holm) |",
+        "| model | attribute | edit | level | n | original | accuracy | drop [95 %] | p (adjusted) |",
         "|---|---|---|---|--:|--:|--:|--:|--:|",
     ]
     for row in drops:
@@ -45,7 +45,7 @@ def drops_to_markdown(drops: Sequence[Drop], surrogates: tuple[str, ...] = ()) -
                 format_number(row.accuracy_original),
                 format_number(row.accuracy),
                 drop,
-                format_p_value(row.p_holm),
+                format_p_value(row.p_adjusted),
             ]
         lines.append(_line([*_row_names(row, surrogates), str(row.n), *numbers]))
     return "\n".join(lines) + "\n"

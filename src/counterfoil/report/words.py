@@ -67,13 +67,15 @@ def describe_interval(low: float, high: float) -> str:
 
 
 def format_drop(row: Drop) -> str:
-    """Format a drop with its interval."""
-    return f"{format_number(row.drop)} points {format_interval(row)}"
+    """Format a drop against its reference with the interval that the verdict rests on."""
+    bounds = f"[{format_number(row.reference_low)}, {format_number(row.reference_high)}]"
+    return f"{format_number(row.drop_vs_reference)} points {bounds}"
 
 
 def format_gain(row: Drop) -> str:
     """Format a negative drop as a gain, with its interval."""
-    return f"{format_number(-row.drop)} points [{format_number(-row.ci_high)}, {format_number(-row.ci_low)}]"
+    bounds = f"[{format_number(-row.reference_high)}, {format_number(-row.reference_low)}]"
+    return f"{format_number(-row.drop_vs_reference)} points {bounds}"
 
 
 def name_attribute(attribute: str) -> str:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from string import ascii_lowercase
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.statistics.answers import NO_ATTRIBUTE, Answers, Condition
-from counterfoil.statistics.intervals import estimate, exact_mean, score_test
+from counterfoil.statistics.answers import ALL, NO_ATTRIBUTE, Answers, Condition
+from counterfoil.statistics.families import Correction, correct_tests
+from counterfoil.statistics.intervals import estimate, exact_mean, score_interval, score_test
+from counterfoil.statistics.references import attribute_losses, list_conditions, reference_losses
 from counterfoil.statistics.significance import SIGNIFICANCE, holm
-from counterfoil.types import Attribute
+from counterfoil.types import TOOL_CHECKS, Attribute
 
 
 class Contrast(NamedTuple):
@@ -27,10 +29,12 @@ class Contrast(NamedTuple):
     value_first: float  # drop in points, or accuracy in percent
     value_second: float
     difference: float  # value_first - value_second
-    ci_low: float
+    ci_low: float  # 95 %, of this difference alone
     ci_high: float
     p_value: float
-    p_holm: float = math.nan
+    p_adjusted: float = math.nan  # corrected within the family of the two models, see families.py
+    adjusted_low: float = math.nan  # the interval at the corrected level: it agrees with `p_adjusted`
+    adjusted_high: float = math.nan
 
 
 class Rank(NamedTuple):
@@ -42,34 +46,50 @@ class Rank(NamedTuple):
     letters: str
 
 
+Pair: TypeAlias = tuple[str, str]
+
+
 def compare_drops(answers: Answers, first: str, second: str) -> list[Contrast]:
-    """Return the drop of the first minus the drop of the second, by condition: positive where the second loses less."""
-    rows = _contrasts(answers, answers.losses, (first, second))
-    return adjust_contrasts([row for row in rows if row.condition.attribute != "original"])
+    """Return the drop of the first minus the drop of the second, by condition: positive where the second loses less.
+
+    A drop is against the edit's reference. The correction is within the two models: further models change nothing.
+    """
+    return contrast_drops(answers, [(first, second)])
+
+
+def contrast_drops(answers: Answers, pairs: Sequence[Pair]) -> list[Contrast]:
+    """Compare the drops of every pair under every condition; pair by pair, conditions in the order of the table."""
+    values = {answers.conditions[place]: reference_losses(answers, place) for place in list_conditions(answers)}
+    return _contrasts(answers, values, pairs)
+
+
+def contrast_attribute_drops(answers: Answers, pairs: Sequence[Pair]) -> list[Contrast]:
+    """Compare the drops of every pair by attribute, all pictures of its edits and levels together."""
+    values = {Condition(attribute, ALL, ""): losses for attribute, losses in attribute_losses(answers).items()}
+    return _contrasts(answers, values, pairs)
 
 
 def compare_accuracies(answers: Answers, first: str, second: str) -> list[Contrast]:
     """Return the accuracy of the first minus that of the second, by condition, the original included."""
-    return adjust_contrasts(_contrasts(answers, answers.rates, (first, second)))
+    return contrast_accuracies(answers, [(first, second)])
 
 
-def adjust_contrasts(rows: Sequence[Contrast]) -> list[Contrast]:
-    """Return the contrasts with p adjusted by Holm over all of them."""
-    adjusted = holm([row.p_value for row in rows])
-    return [row._replace(p_holm=p) for row, p in zip(rows, adjusted, strict=True)]
+def contrast_accuracies(answers: Answers, pairs: Sequence[Pair]) -> list[Contrast]:
+    """Compare the accuracies of every pair under every condition, the original included."""
+    shown = np.flatnonzero(~answers.conditions_of(TOOL_CHECKS)).tolist()
+    return _contrasts(answers, {answers.conditions[place]: answers.rates[:, place] for place in shown}, pairs)
 
 
 def rank_models(answers: Answers, attribute: Attribute) -> list[Rank]:
-    """Rank the models by their drop under an attribute, smallest first."""
-    return rank_rows(answers.models, answers.mean_losses(answers.conditions_of({attribute})))
+    """Rank the models by their drop under an attribute against its references, smallest first."""
+    return rank_rows(answers.models, attribute_losses(answers, attribute)[attribute])
 
 
 def rank_attributes(answers: Answers, model: str) -> list[Rank]:
-    """Rank the attributes by one model's drop, smallest first."""
+    """Rank the attributes by one model's drop against their references, smallest first."""
     place = answers.model_index(model)
-    names = list(dict.fromkeys(c.attribute for c in answers.conditions if c.attribute not in NO_ATTRIBUTE))
-    losses = [answers.mean_losses(answers.conditions_of({name}))[place] for name in names]
-    return rank_rows(names, np.array(losses).reshape(len(names), len(answers.samples)))
+    losses = {name: own[place] for name, own in attribute_losses(answers).items() if name not in NO_ATTRIBUTE}
+    return rank_rows(list(losses), np.array(list(losses.values())).reshape(len(losses), len(answers.samples)))
 
 
 def rank_rows(names: Sequence[str], losses: NDArray[np.float64]) -> list[Rank]:
@@ -99,29 +119,43 @@ def compact_letters(count: int, different: set[tuple[int, int]]) -> list[str]:
     return ["".join(_letter(place) for place, group in enumerate(groups) if thing in group) for thing in range(count)]
 
 
-def _contrasts(answers: Answers, values: NDArray[np.float64], models: tuple[str, str]) -> list[Contrast]:
-    """The contrasts of values (models, conditions, photos) under every condition."""
-    first, second = (values[answers.model_index(model)] for model in models)
-    return [_contrast(models, *row) for row in zip(answers.conditions, first, second, strict=True)]
+def _contrasts(
+    answers: Answers, values: Mapping[Condition, NDArray[np.float64]], pairs: Sequence[Pair]
+) -> list[Contrast]:
+    """The contrasts of values (models, photos) by condition, corrected within each pair."""
+    rows, gaps = [], []
+    for pair in pairs:
+        places = [answers.model_index(model) for model in pair]
+        for condition, own in values.items():
+            first, second = own[places]
+            both = np.isfinite(first) & np.isfinite(second)
+            gaps.append(first[both] - second[both])
+            rows.append(_contrast(pair, condition, first[both], second[both]))
+    corrections = correct_tests([((row.first, row.second), row.condition.attribute, row.p_value) for row in rows])
+    return [_adjust(row, gap, own) for row, gap, own in zip(rows, gaps, corrections, strict=True)]
 
 
-def _contrast(
-    models: tuple[str, str], condition: Condition, first: NDArray[np.float64], second: NDArray[np.float64]
-) -> Contrast:
-    both = np.isfinite(first) & np.isfinite(second)
-    gaps = first[both] - second[both]
+def _contrast(models: Pair, condition: Condition, first: NDArray[np.float64], second: NDArray[np.float64]) -> Contrast:
+    gaps = first - second
     difference = estimate(gaps).scaled(100)
     return Contrast(
         *models,
         condition,
         difference.n,
-        value_first=100 * exact_mean(first[both]),
-        value_second=100 * exact_mean(second[both]),
+        value_first=100 * exact_mean(first),
+        value_second=100 * exact_mean(second),
         difference=difference.value,
         ci_low=difference.ci_low,
         ci_high=difference.ci_high,
         p_value=score_test(gaps),
     )
+
+
+def _adjust(row: Contrast, gaps: NDArray[np.float64], correction: Correction) -> Contrast:
+    if math.isnan(correction.confidence):
+        return row
+    low, high = score_interval(gaps, confidence=correction.confidence)
+    return row._replace(p_adjusted=correction.p_adjusted, adjusted_low=100 * low, adjusted_high=100 * high)
 
 
 def _without_pair(group: frozenset[int], first: int, second: int) -> list[frozenset[int]]:

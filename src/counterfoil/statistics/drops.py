@@ -1,26 +1,43 @@
-"""The table of drops: the drop of each model under each edit, paired by photo; and the mean of a model's drops."""
+"""The table of drops: the drop of each model under each edit, paired by photo; and the mean of a model's drops.
+
+A verdict is about `drop_vs_reference`: against what the edit declares as its reference, by the score test over photos,
+corrected within its family (families.py). The interval that is printed with it has the same level, and the spread
+between the tools is part of it.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
-from dataclasses import replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.statistics.answers import NO_ATTRIBUTE, Answers
+from counterfoil.statistics.answers import ALL, NO_ATTRIBUTE, Answers, Condition
+from counterfoil.statistics.families import Correction, correct_tests, family_of
 from counterfoil.statistics.intervals import (
     Estimate,
+    Interval,
     exact_mean,
     percentile_interval,
     resample_counts,
     resampled_means,
     score_interval,
+    score_test,
 )
-from counterfoil.statistics.significance import SIGNIFICANCE, benjamini_hochberg, holm, mcnemar
-from counterfoil.types import Drop
+from counterfoil.statistics.references import (
+    OWN_REFERENCES,
+    Reference,
+    find_reference,
+    group_conditions,
+    list_conditions,
+    pool_pictures,
+    tool_uncertainty,
+)
+from counterfoil.statistics.significance import SIGNIFICANCE
+from counterfoil.types import TOOL_CHECKS, Drop
 
 FEWEST_PHOTOS = 10  # a row with fewer is shown without a conclusion
 
@@ -36,57 +53,140 @@ class MeanDrop(NamedTuple):
 def measure_drops(answers: Answers) -> list[Drop]:
     """Return one row per model and condition other than the original; only photos scored on both sides count.
 
-    Every photo counts once, whatever its number of replicates. Both adjustments are over the whole table: every
-    model and every condition, the control and the diagnostics included, since the report covers them too.
+    Every photo counts once, whatever its number of replicates. Doubled pictures, which measure the tool, are no rows:
+    they widen the interval of the row that they double.
     """
-    rows = [
-        _measure_drop(answers, model, condition)
-        for model in range(len(answers.models))
-        for condition in np.flatnonzero(~answers.conditions_of({"original"})).tolist()
-    ]
-    p_values = [row.p_value for row in rows]
-    adjusted = zip(rows, holm(p_values), benjamini_hochberg(p_values), strict=True)
-    return [replace(row, p_holm=p_holm, p_bh=p_bh) for row, p_holm, p_bh in adjusted]
+    return _measure([_Row(answers, answers.conditions[place], (place,)) for place in list_conditions(answers)], answers)
+
+
+def measure_attribute_drops(answers: Answers) -> list[Drop]:
+    """Return one row per model and attribute, all pictures of its edits and levels together, as replicates."""
+    groups = group_conditions(answers)
+    rows = [_Row(answers, Condition(name, ALL, ""), tuple(places)) for name, places in groups.items()]
+    return _measure(rows, answers)
 
 
 def is_significant(drop: Drop) -> bool:
-    """Whether the interval excludes zero and the adjusted p is below 0.05."""
-    return (drop.ci_low > 0 or drop.ci_high < 0) and drop.p_holm < SIGNIFICANCE
+    """Whether the interval of the drop against its reference excludes zero; the adjusted p is then below 0.05."""
+    return (drop.reference_low > 0 or drop.reference_high < 0) and drop.p_adjusted < SIGNIFICANCE
 
 
 def mean_drops(
     answers: Answers, rng: np.random.Generator, *, leave_out: Collection[str] = NO_ATTRIBUTE
 ) -> list[MeanDrop]:
     """Return the mean of each model's drops, every condition counting once; interval by photos resampled."""
-    losses = answers.losses[:, ~answers.conditions_of(leave_out)]
+    losses = answers.losses[:, ~answers.conditions_of({*leave_out, *TOOL_CHECKS})]
     counts = resample_counts(len(answers.samples), rng)
     return [
         MeanDrop(model, len(own), _mean_drop(own, counts)) for model, own in zip(answers.models, losses, strict=True)
     ]
 
 
-def _measure_drop(answers: Answers, model: int, condition: int) -> Drop:
-    original, control = answers.original_rates[model], answers.control_rates[model]
-    edited = answers.rates[model, condition]
-    paired = np.isfinite(original) & np.isfinite(edited)
-    controlled = paired & np.isfinite(control)
-    differences = original[paired] - edited[paired]
+@dataclass(frozen=True)
+class _Row:
+    """The conditions that one row of the table is about: one, or all of an attribute."""
+
+    answers: Answers
+    condition: Condition
+    places: tuple[int, ...]
+
+    @property
+    def references(self) -> list[Reference]:
+        return [find_reference(self.answers, place) for place in self.places]
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """One model's rates of right answers by photo, (samples,), under the conditions of one row."""
+
+    original: NDArray[np.float64]
+    control: NDArray[np.float64]
+    edited: NDArray[np.float64]
+    losses: NDArray[np.float64]  # against the reference
+
+
+def _measure(rows: Sequence[_Row], answers: Answers) -> list[Drop]:
+    by_condition = []  # the losses and the drop of every model, row by row
+    for row in rows:
+        references, edits = row.references, [answers.conditions[place].edit for place in row.places]
+        for model in range(len(answers.models)):
+            pairs = _pair(row, references, model)
+            uncertainty = tool_uncertainty([own.shifts for own in references], model, edits)
+            drop = replace(
+                _measure_drop(row, pairs, model), reference=_name(references), tool_uncertainty=100 * uncertainty
+            )
+            by_condition.append((pairs.losses[np.isfinite(pairs.losses)], drop))
+    by_model = sorted(by_condition, key=lambda entry: answers.models.index(entry[1].model))
+    corrections = correct_tests([(drop.model, drop.attribute, drop.p_value) for _, drop in by_model])
+    return [_judge(drop, losses, own) for (losses, drop), own in zip(by_model, corrections, strict=True)]
+
+
+def _name(references: Sequence[Reference]) -> str:
+    names = {own.name for own in references}
+    return names.pop() if len(names) == 1 else OWN_REFERENCES
+
+
+def _pair(row: _Row, references: Sequence[Reference], model: int) -> _Pairs:
+    answers, places = row.answers, list(row.places)
+    right, scored = (counts[model, places] for counts in answers.tally[:2])  # (conditions, samples)
+    losses = np.stack([own.rates[model] for own in references]) - answers.rates[model, places]
+    with np.errstate(invalid="ignore"):  # 0 / 0 gives NaN: unanswered
+        edited = right.sum(axis=0) / scored.sum(axis=0)
+    return _Pairs(
+        original=answers.original_rates[model],
+        control=answers.control_rates[model],
+        edited=edited,
+        losses=pool_pictures(losses, scored),
+    )
+
+
+def _measure_drop(row: _Row, pairs: _Pairs, model: int) -> Drop:
+    paired = np.isfinite(pairs.original) & np.isfinite(pairs.edited)
+    controlled = paired & np.isfinite(pairs.control)
+    differences = pairs.original[paired] - pairs.edited[paired]
+    known = pairs.losses[np.isfinite(pairs.losses)]
     interval = score_interval(differences)
     return Drop(
-        answers.models[model],
-        *answers.conditions[condition],
+        row.answers.models[model],
+        *row.condition,
         n=int(paired.sum()),
-        accuracy_original=100 * exact_mean(original[paired]),
-        accuracy_control=100 * exact_mean(control[controlled]),
-        accuracy=100 * exact_mean(edited[paired]),
+        accuracy_original=100 * exact_mean(pairs.original[paired]),
+        accuracy_control=100 * exact_mean(pairs.control[controlled]),
+        accuracy=100 * exact_mean(pairs.edited[paired]),
         drop=100 * exact_mean(differences),
         ci_low=100 * interval.low,
         ci_high=100 * interval.high,
-        drop_vs_control=100 * exact_mean(control[controlled] - edited[controlled]),
-        p_value=mcnemar(differences),
-        p_holm=math.nan,
-        object_share=exact_mean(answers.tally.object_share[model, condition][paired]),
+        drop_vs_control=100 * exact_mean(pairs.control[controlled] - pairs.edited[controlled]),
+        p_value=score_test(known),
+        object_share=_mean_share(row, model, paired),
+        accuracy_reference=100 * exact_mean(pairs.losses + pairs.edited),
+        drop_vs_reference=100 * exact_mean(known),
+        family=family_of(row.condition.attribute),
     )
+
+
+def _mean_share(row: _Row, model: int, paired: NDArray[np.bool_]) -> float:
+    """The object's mean share of the picture; of several conditions, every picture counts once per photo."""
+    places = list(row.places)
+    tally = row.answers.tally
+    return exact_mean(pool_pictures(tally.object_share[model, places], tally.scored[model, places])[paired])
+
+
+def _judge(drop: Drop, losses: NDArray[np.float64], correction: Correction) -> Drop:
+    """The row with its corrected p and the interval of the same level."""
+    if math.isnan(correction.confidence):
+        return drop
+    interval = score_interval(losses, confidence=correction.confidence)
+    low, high = widen(drop.drop_vs_reference, Interval(100 * interval.low, 100 * interval.high), drop.tool_uncertainty)
+    return replace(drop, p_adjusted=correction.p_adjusted, reference_low=low, reference_high=high)
+
+
+def widen(value: float, interval: Interval, uncertainty: float) -> Interval:
+    """The interval with another uncertainty added to each side in quadrature; an unknown one adds nothing."""
+    if not uncertainty > 0.0:
+        return interval
+    below, above = math.hypot(value - interval.low, uncertainty), math.hypot(interval.high - value, uncertainty)
+    return Interval(value - below, value + above)
 
 
 def _mean_drop(losses: NDArray[np.float64], counts: NDArray[np.float64]) -> Estimate:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from counterfoil.errors import UserError
 from counterfoil.statistics.answers import pool_by_attribute, pool_conditions
-from counterfoil.statistics.contrasts import Contrast, compare_accuracies, compare_drops
+from counterfoil.statistics.contrasts import Contrast, compare_accuracies, compare_drops, contrast_attribute_drops
 from counterfoil.study.runs import Study, find_surrogates, open_runs
 
 
@@ -74,6 +74,6 @@ def _compare_drops(study: Study, first: str, second: str) -> RunComparison:
         first=first,
         second=second,
         accuracy=originals[0],
-        attributes=compare_drops(pool_by_attribute(study.answers), first, second),
+        attributes=contrast_attribute_drops(study.answers, [(first, second)]),
         levels=compare_drops(study.answers, first, second),
     )

@@ -49,6 +49,11 @@ class Predictions:
             self._columns.update(read_table(self.path, missing))
         return {name: self._columns[name] for name in names}
 
+    @property
+    def has_checks(self) -> bool:
+        """Whether there are rows of tool checks."""
+        return self._ordinary is not None
+
     @cached_property
     def _ordinary(self) -> NDArray[np.bool_] | None:
         """Which rows are no tool checks; None where all are."""

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
 from counterfoil.statistics.accuracy import GroupAccuracy, group_accuracies
-from counterfoil.statistics.answers import Answers, Details, pool_by_attribute
-from counterfoil.statistics.contrasts import Contrast, adjust_contrasts, compare_drops
-from counterfoil.statistics.drops import measure_drops
+from counterfoil.statistics.answers import REFERENCES, Answers, Details, pool_by_attribute, pool_conditions
+from counterfoil.statistics.attribute_verdicts import AttributeVerdict, judge_attributes
+from counterfoil.statistics.contrasts import Contrast, contrast_accuracies, contrast_drops
+from counterfoil.statistics.drops import measure_attribute_drops, measure_drops
 from counterfoil.statistics.intervals import RATE, Estimate, estimate
 from counterfoil.statistics.power import detectable_drops
 from counterfoil.store.parquet import read_table
@@ -30,7 +31,7 @@ from counterfoil.study.predictions import (
     answers_from_tables,
     details_from_tables,
 )
-from counterfoil.types import Attribute, Drop, Run, Skipped
+from counterfoil.types import TOOL_CHECKS, Attribute, Drop, Run, Skipped
 
 DropKey: TypeAlias = tuple[str, str, str]  # model, edit and level: a row of the table of drops
 Value = TypeVar("Value")
@@ -74,17 +75,21 @@ class Study:
 
     @cached_property
     def manifest(self) -> Mapping[str, NDArray[Any]]:
-        """The columns of `variants.parquet`; of several runs the first, since all are alike."""
-        return read_table(self.folders[0] / "variants.parquet")
+        """The columns of `variants.parquet`, doubled pictures left out; of several runs the first: all are alike."""
+        table = read_table(self.folders[0] / "variants.parquet")
+        doubled = np.isin(table["attribute"].astype(str), sorted(TOOL_CHECKS))
+        return {name: column[~doubled] for name, column in table.items()} if doubled.any() else table
 
     @cached_property
     def answers(self) -> Answers:
-        """Every answer of every model, in columns."""
+        """Every answer of every model, in columns; those to doubled pictures, which measure the tool, are left out."""
         return answers_from_tables({model: table.columns(ANSWER_COLUMNS) for model, table in self.predictions.items()})
 
     @cached_property
     def checked_answers(self) -> Answers:
         """The answers with those to tool checks: `Condition("second-fill", "size", "0.05")` doubles the row of size."""
+        if not any(table.has_checks for table in self.predictions.values()):
+            return self.answers
         tables = {model: table.all_columns(ANSWER_COLUMNS) for model, table in self.predictions.items()}
         return answers_from_tables(tables)
 
@@ -110,12 +115,17 @@ class Study:
     @cached_property
     def drops(self) -> list[Drop]:
         """The drop of each model under each edit; empty where there are no originals."""
-        return measure_drops(self.answers) if self.has_originals else []
+        return measure_drops(self.checked_answers) if self.has_originals else []
 
     @cached_property
     def attribute_drops(self) -> list[Drop]:
         """The drop of each model for each attribute, all edits and levels together."""
-        return measure_drops(pool_by_attribute(self.answers)) if self.has_originals else []
+        return measure_attribute_drops(self.checked_answers) if self.has_originals else []
+
+    @cached_property
+    def verdicts(self) -> list[AttributeVerdict]:
+        """Per model and attribute, the row that it is judged by, whether it costs, and what it ties with."""
+        return judge_attributes(self.answers, self.drops, self.run.main_edits)
 
     @cached_property
     def top5_drops(self) -> list[Drop]:
@@ -162,10 +172,26 @@ class Study:
 
     @cached_property
     def contrasts(self) -> list[Contrast]:
-        """The difference of every two models under each edit and level; adjusted over all of them together."""
-        few = len(self.predictions) <= _MOST_MODELS_IN_PAIRS and self.has_originals
-        pairs = itertools.combinations(self.predictions, 2) if few else ()
-        return adjust_contrasts([row for pair in pairs for row in compare_drops(self.answers, *pair)])
+        """The difference in drop of every two models under each edit and level; corrected within each pair."""
+        return contrast_drops(self.answers, self._pairs) if self.has_originals else []
+
+    @cached_property
+    def attribute_contrasts(self) -> list[Contrast]:
+        """The difference in accuracy of every two models on each attribute's pictures, all edits together."""
+        pairs = self._pairs
+        rows = contrast_accuracies(pool_by_attribute(self.answers), pairs) if pairs else []
+        return [row for row in rows if row.condition.attribute not in REFERENCES]
+
+    @cached_property
+    def overall_contrasts(self) -> list[Contrast]:
+        """The difference in accuracy of every two models on all edited pictures together, one row per pair."""
+        pairs = self._pairs
+        return contrast_accuracies(pool_conditions(self.answers), pairs) if pairs else []
+
+    @property
+    def _pairs(self) -> list[tuple[str, str]]:
+        few = len(self.predictions) <= _MOST_MODELS_IN_PAIRS
+        return list(itertools.combinations(self.predictions, 2)) if few else []
 
     def select_model(self, model: str | None) -> Study:
         """Return the study with one model, or with all where none is named."""

@@ -1,0 +1,56 @@
+"""The families of tests that are corrected together, and the correction.
+
+A family is of one model, and its divisor is a constant: another model, another attribute, or another edit of another
+attribute changes nobody's p. Within an attribute the edits and levels are corrected by Holm's method.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from typing import NamedTuple
+
+from counterfoil.statistics.significance import SIGNIFICANCE, holm_factors
+from counterfoil.types import Attribute
+
+SURFACE: frozenset[Attribute] = frozenset({"texture", "material", "shape"})  # the object's own look is replaced
+FAMILY_OF: dict[Attribute, str] = {
+    **dict.fromkeys(SURFACE, "surface"),
+    "original": "original",
+    "presence": "diagnostic",
+    "control": "control",
+    "combination": "combination",
+}
+MAIN_FAMILY = "attributes"  # of every other attribute
+# Attributes that the family is corrected for, whether or not the recipe has all of them. The first is the number of
+# built-in attributes that are in no other family: background, size, position, direction, colour, blur, occlusion,
+# corruption.
+DIVISORS = {MAIN_FAMILY: 8, "surface": len(SURFACE)}  # 1 for all others
+
+
+class Correction(NamedTuple):
+    """A p value corrected within its family, and the level at which its own interval agrees with the verdict."""
+
+    p_adjusted: float
+    confidence: float  # the interval at this level excludes zero exactly where `p_adjusted` is below 0.05
+
+
+def family_of(attribute: Attribute) -> str:
+    """The family that the tests of an attribute belong to."""
+    return FAMILY_OF.get(attribute, MAIN_FAMILY)
+
+
+def correct_tests(tests: Sequence[tuple[Hashable, Attribute, float]]) -> list[Correction]:
+    """Correct p values, given as (model or pair of models, attribute, p); NaN is not counted and stays NaN."""
+    groups: dict[tuple[Hashable, Attribute], list[int]] = {}
+    for place, (subject, attribute, _) in enumerate(tests):
+        groups.setdefault((subject, attribute), []).append(place)
+    corrections = [Correction(math.nan, math.nan)] * len(tests)
+    for (_, attribute), places in groups.items():
+        p_values = [tests[place][2] for place in places]
+        divisor = DIVISORS.get(family_of(attribute), 1)
+        for place, p, factor in zip(places, p_values, holm_factors(p_values), strict=True):
+            if not math.isnan(p):
+                times = factor * divisor
+                corrections[place] = Correction(min(1.0, p * times), 1.0 - SIGNIFICANCE / times)
+    return corrections

@@ -1,0 +1,122 @@
+"""What each edit is compared with, photo by photo, and what the tool itself changes in the comparison."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.edits.registry import reference_of, shows_tool
+from counterfoil.statistics.answers import Answers, Condition
+from counterfoil.statistics.intervals import exact_mean
+from counterfoil.types import GROWN_MASK, SECOND_FILL, SHRUNK_MASK, TOOL_CHECKS, EditLevel
+
+OWN_REFERENCES = "each edit's own"  # the reference of a row that pools edits with different ones
+ORIGINAL = "original"
+
+Rates: TypeAlias = NDArray[np.float64]  # (models, samples)
+
+
+class Reference(NamedTuple):
+    """What one condition is compared with."""
+
+    name: str  # "original", or an edit and its level: "size 0.05"
+    rates: Rates
+    shifts: Mapping[str, Rates]  # by tool check: how much the drop of each photo changes with the other fill or mask
+
+
+def list_conditions(answers: Answers) -> list[int]:
+    """The positions of the conditions that are rows of the table: not the original, no doubled pictures."""
+    shown = ~answers.conditions_of({"original", *TOOL_CHECKS})
+    return [place for place in range(len(answers.conditions)) if shown[place]]
+
+
+def find_reference(answers: Answers, condition: int) -> Reference:
+    """The reference that the edit declares, where the table contains it; else the original."""
+    places = _places(answers)
+    own = answers.conditions[condition]
+    declared = reference_of(own.edit, own.level)
+    if declared is None or declared not in places:
+        return Reference(ORIGINAL, answers.original_rates, _shifts(answers, own, []))
+    return Reference(str(declared), answers.rates[:, places[declared]], _shifts(answers, own, [declared]))
+
+
+def pool_pictures(values: NDArray[np.float64], pictures: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The mean of each photo over conditions (conditions, ..., samples), every scored picture counting once."""
+    if len(values) == 1:
+        return np.asarray(values[0])
+    weights = np.where(np.isfinite(values), pictures, 0)
+    with np.errstate(invalid="ignore"):  # 0 / 0 gives NaN: unanswered
+        return np.asarray(np.where(weights > 0, values * weights, 0.0).sum(axis=0) / weights.sum(axis=0))
+
+
+def reference_losses(answers: Answers, condition: int) -> Rates:
+    """The loss of each photo under a condition against its reference."""
+    return np.asarray(find_reference(answers, condition).rates - answers.rates[:, condition])
+
+
+def group_conditions(answers: Answers) -> dict[str, list[int]]:
+    """By attribute, the positions of its conditions, in the order of the table."""
+    groups: dict[str, list[int]] = {}
+    for place in list_conditions(answers):
+        groups.setdefault(answers.conditions[place].attribute, []).append(place)
+    return groups
+
+
+def attribute_losses(answers: Answers, only: str | None = None) -> dict[str, Rates]:
+    """By attribute, the loss of each photo against the references, all pictures of the attribute together."""
+    groups = {name: places for name, places in group_conditions(answers).items() if only in (None, name)}
+    return {
+        attribute: pool_pictures(
+            np.stack([reference_losses(answers, place) for place in places]),
+            np.moveaxis(answers.tally.scored[:, places], 1, 0),
+        )
+        for attribute, places in groups.items()
+    }
+
+
+def _places(answers: Answers) -> dict[EditLevel, int]:
+    return {
+        EditLevel(condition.edit, condition.level): place
+        for place, condition in enumerate(answers.conditions)
+        if condition.attribute not in TOOL_CHECKS
+    }
+
+
+def _shifts(answers: Answers, own: Condition, reference: Sequence[EditLevel]) -> dict[str, Rates]:
+    """By check, the drop with the doubled pictures minus the drop with the pictures themselves, photo by photo."""
+    return {
+        check: shift + sum(_shift(answers, check, part, 0.0) for part in reference)
+        for check in sorted(TOOL_CHECKS)
+        if not np.isnan(shift := -_shift(answers, check, EditLevel(own.edit, own.level), math.nan)).all()
+    }
+
+
+def _shift(answers: Answers, check: str, place: EditLevel, missing: float) -> Rates:
+    """How much more often a doubled picture is answered right, (models, samples); `missing` where none was made."""
+    double = Condition(check, *place)
+    if double not in answers.conditions:
+        return np.full((len(answers.models), len(answers.samples)), missing)
+    rates = answers.rates
+    return np.asarray(rates[:, answers.conditions.index(double)] - rates[:, _places(answers)[place]])
+
+
+def tool_uncertainty(shifts: Sequence[Mapping[str, Rates]], model: int, edits: Sequence[str]) -> float:
+    """The spread of a drop between the tools, as a share; of several conditions, of their mean.
+
+    The difference between the two fills, and the larger of those between the masks, in quadrature. Without doubled
+    pictures it is 0 where nothing of the tool shows in the pictures of these edits, else NaN.
+    """
+    size = {
+        check: abs(np.mean([exact_mean(own[check][model]) for own in shifts if check in own]))
+        for check in reduce(set.union, map(set, shifts), set[str]())
+    }
+    sizes = {check: value for check, value in size.items() if not math.isnan(value)}
+    if not sizes:
+        return math.nan if any(map(shows_tool, edits)) else 0.0
+    mask = max(sizes.get(GROWN_MASK, 0.0), sizes.get(SHRUNK_MASK, 0.0))
+    return math.hypot(float(sizes.get(SECOND_FILL, 0.0)), float(mask))

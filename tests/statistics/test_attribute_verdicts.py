@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+from answer_rows import ORIGINAL, SAME, SMALL, SWAP, TURN, answers_of
+from counterfoil.statistics.answers import Answers, Condition
+from counterfoil.statistics.attribute_verdicts import AttributeVerdict, judge_attributes
+from counterfoil.statistics.drops import measure_drops
+from counterfoil.types import EditLevel
+
+TEXTURE = Condition("texture", "texture", "fur")
+PHOTOS = 60
+
+
+def right(*lost: range) -> list[float]:
+    """All photos right but those that are lost."""
+    return [0.0 if any(photo in part for part in lost) else 1.0 for photo in range(PHOTOS)]
+
+
+def judge(answers: Answers, **main: EditLevel) -> dict[str, AttributeVerdict]:
+    return {own.attribute: own for own in judge_attributes(answers, measure_drops(answers), main)}
+
+
+def test_the_main_edit_represents_its_attribute_where_it_costs() -> None:
+    answers = answers_of({("net", ORIGINAL): right(), ("net", SWAP): right(range(20)), ("net", SAME): right(range(30))})
+    (verdict,) = judge(answers, background=EditLevel("background-swap", "other")).values()
+    assert (verdict.representative.level, verdict.main.level, verdict.costs) == ("other", "other", True)
+
+
+def test_the_largest_costly_edit_represents_it_where_the_main_one_does_not_cost() -> None:
+    answers = answers_of({("net", ORIGINAL): right(), ("net", SWAP): right(range(1)), ("net", SAME): right(range(30))})
+    (verdict,) = judge(answers, background=EditLevel("background-swap", "other")).values()
+    assert (verdict.representative.level, verdict.main.level, verdict.costs) == ("same", "other", True)
+
+
+def test_an_attribute_without_cost_is_represented_by_its_main_edit() -> None:
+    answers = answers_of({("net", ORIGINAL): right(), ("net", SWAP): right(range(1)), ("net", SAME): right(range(2))})
+    (verdict,) = judge(answers, background=EditLevel("background-swap", "other")).values()
+    assert (verdict.representative.level, verdict.costs, verdict.is_costliest) == ("other", False, False)
+
+
+def test_the_costliest_is_told_apart_photo_by_photo_and_surface_edits_do_not_lead() -> None:
+    answers = answers_of({
+        ("net", ORIGINAL): right(),
+        ("net", SWAP): right(range(30)),
+        ("net", SMALL): right(range(28)),  # the same photos, two fewer
+        ("net", TURN): right(range(12)),
+        ("net", TEXTURE): right(range(60)),
+    })  # fmt: skip
+    verdicts = judge(answers)
+    assert [name for name, own in verdicts.items() if own.is_costliest] == ["background"]
+    assert [name for name, own in verdicts.items() if own.ties_costliest] == ["size"]
+    assert verdicts["direction"].costs
+    assert (verdicts["texture"].costs, verdicts["texture"].family) == (True, "surface")
