@@ -79,11 +79,11 @@ def _mark_ties(answers: Answers, verdicts: Sequence[AttributeVerdict]) -> list[A
         return list(verdicts)
     first = max(rivals, key=lambda own: own.representative.drop_vs_reference)
     others = [own for own in rivals if own is not first]
-    tied = {own.attribute for own, apart in zip(others, _told_apart(answers, first, others), strict=True) if not apart}
+    tied = {own.attribute for own, apart in zip(others, _differ(answers, first, others), strict=True) if not apart}
     return [replace(own, is_costliest=own is first, ties_costliest=own.attribute in tied) for own in verdicts]
 
 
-def _told_apart(answers: Answers, first: AttributeVerdict, others: Sequence[AttributeVerdict]) -> list[bool]:
+def _differ(answers: Answers, first: AttributeVerdict, others: Sequence[AttributeVerdict]) -> list[bool]:
     """Whether the costliest costs more than each other one, photo by photo, the tool's spread in the interval."""
     gaps = [_gap(answers, first.representative, own.representative) for own in others]
     factors = holm_factors([score_test(gap) for gap in gaps])

@@ -29,7 +29,7 @@ from counterfoil.statistics.intervals import (
 )
 from counterfoil.statistics.references import (
     OWN_REFERENCES,
-    Reference,
+    ReferenceRates,
     find_reference,
     group_conditions,
     list_conditions,
@@ -91,7 +91,7 @@ class _Row:
     places: tuple[int, ...]
 
     @property
-    def references(self) -> list[Reference]:
+    def references(self) -> list[ReferenceRates]:
         return [find_reference(self.answers, place) for place in self.places]
 
 
@@ -121,12 +121,12 @@ def _measure(rows: Sequence[_Row], answers: Answers) -> list[Drop]:
     return [_judge(drop, losses, own) for (losses, drop), own in zip(by_model, corrections, strict=True)]
 
 
-def _name(references: Sequence[Reference]) -> str:
+def _name(references: Sequence[ReferenceRates]) -> str:
     names = {own.name for own in references}
     return names.pop() if len(names) == 1 else OWN_REFERENCES
 
 
-def _pair(row: _Row, references: Sequence[Reference], model: int) -> _Pairs:
+def _pair(row: _Row, references: Sequence[ReferenceRates], model: int) -> _Pairs:
     answers, places = row.answers, list(row.places)
     right, scored = (counts[model, places] for counts in answers.tally[:2])  # (conditions, samples)
     losses = np.stack([own.rates[model] for own in references]) - answers.rates[model, places]

@@ -21,7 +21,7 @@ ORIGINAL = "original"
 Rates: TypeAlias = NDArray[np.float64]  # (models, samples)
 
 
-class Reference(NamedTuple):
+class ReferenceRates(NamedTuple):
     """What one condition is compared with."""
 
     name: str  # "original", or an edit and its level: "size 0.05"
@@ -35,14 +35,14 @@ def list_conditions(answers: Answers) -> list[int]:
     return [place for place in range(len(answers.conditions)) if shown[place]]
 
 
-def find_reference(answers: Answers, condition: int) -> Reference:
+def find_reference(answers: Answers, condition: int) -> ReferenceRates:
     """The reference that the edit declares, where the table contains it; else the original."""
     places = _places(answers)
     own = answers.conditions[condition]
     declared = reference_of(own.edit, own.level)
     if declared is None or declared not in places:
-        return Reference(ORIGINAL, answers.original_rates, _shifts(answers, own, []))
-    return Reference(str(declared), answers.rates[:, places[declared]], _shifts(answers, own, [declared]))
+        return ReferenceRates(ORIGINAL, answers.original_rates, _shifts(answers, own, []))
+    return ReferenceRates(str(declared), answers.rates[:, places[declared]], _shifts(answers, own, [declared]))
 
 
 def pool_pictures(values: NDArray[np.float64], pictures: NDArray[np.int64]) -> NDArray[np.float64]:
