@@ -45,6 +45,8 @@ SLOW_TESTS = {
     "test_distractors_are_spread_over_the_other_classes",
     "test_evaluate_takes_its_collection_and_models_from_a_file",
     "test_every_wording_of_every_class_beats_every_distractor",
+    "test_everything_that_reads_runs_reads_an_import",
+    "test_a_plain_table_becomes_a_run_with_drops_and_report",
     "test_help_and_networks_in_the_cache_do_without_the_onnx_package",
     "test_intervals_are_those_of_pictures_resampled_one_by_one",
     "test_random_order_puts_the_truth_first_half_of_the_time",

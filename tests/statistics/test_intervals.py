@@ -204,3 +204,18 @@ def test_a_bound_may_be_infinite_and_the_other_stays_a_number() -> None:
 def test_where_a_resample_has_no_value_nothing_is_said() -> None:
     assert all(math.isnan(bound) for bound in percentile_interval(np.array([1.0, np.nan])))
     assert all(math.isnan(bound) for bound in percentile_interval(np.array([])))
+
+
+def test_of_many_photos_random_groups_are_drawn_with_the_same_spread() -> None:
+    values = np.random.default_rng(0).normal(size=20_000)
+    grouped = resample_counts(20_000, np.random.default_rng(1))
+    assert grouped.shape[1] < 20_000
+    means = (grouped @ values) / (grouped @ np.ones(20_000))
+    assert means.std() == pytest.approx(values.std() / np.sqrt(20_000), rel=0.06)
+    assert means.mean() == pytest.approx(values.mean(), abs=4 * means.std() / np.sqrt(len(means)))
+
+
+def test_a_product_with_counts_is_the_sum_over_drawn_photos() -> None:
+    counts = resample_counts(300, np.random.default_rng(1), resamples=40)
+    values = np.random.default_rng(2).normal(size=(300, 3))
+    assert np.allclose(counts @ values, np.asarray(counts).astype(float) @ values)

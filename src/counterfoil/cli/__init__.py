@@ -27,6 +27,11 @@ PLACES = {
         "evaluate",
         "Show finished pictures to your models: a frozen benchmark, a workspace, or NAME:PATH of a published archive.",
     ),
+    "import": Place(
+        "import_commands",
+        "import_command",
+        "Make a run of a table of answers made elsewhere (CSV or Parquet): drops, statistics and report.",
+    ),
     "build": Place(
         "build_commands", "build", "Write the pictures that a recipe makes of your photos, with their manifest."
     ),

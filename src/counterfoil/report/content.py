@@ -97,11 +97,11 @@ def build_content(
 ) -> ReportContent:
     """Build the content; `score_papers` gives the tables by the rules of the pictures' paper."""
     for table in study.predictions.values():  # all columns that the page needs, in one read of the file
-        table.columns(REPORT_COLUMNS if study.run.collection else DETAIL_COLUMNS)
+        table.coded_columns(REPORT_COLUMNS if study.run.collection else DETAIL_COLUMNS)
     sample_ids = study.manifest["sample_id"]
     without_originals = bool(study.accuracies) and not any(row.n for row in study.drops)
     choose = choose_unpaired_examples if without_originals else choose_examples
-    has_examples = len(sample_ids) and (without_originals or study.has_originals)
+    has_examples = len(sample_ids) and study.has_pictures and (without_originals or study.has_originals)
     return ReportContent(
         title=_title(study),
         run=study.run,

@@ -52,7 +52,8 @@ def worst_classes(details: Details, model: str) -> list[ClassDrop]:
     """Return the classes by their drop, the largest first; control and diagnostics are left out."""
     answers, label = details.answers, details.photo_labels
     losses = answers.mean_losses(~answers.conditions_of(NO_ATTRIBUTE))[answers.model_index(model)]
-    rows = [ClassDrop(details.labels[c], estimate(losses[label == c], _LOSS).scaled(100)) for c in np.unique(label)]
+    known = np.unique(label[label >= 0])  # imported answers may not say the photos' classes
+    rows = [ClassDrop(details.labels[c], estimate(losses[label == c], _LOSS).scaled(100)) for c in known]
     return sorted((row for row in rows if row.drop.n), key=lambda row: -row.drop.value)
 
 

@@ -36,7 +36,7 @@ class DictionaryColumn(NamedTuple):
     """A text column as Arrow's DictionaryArray holds it: the distinct texts, and each row's index among them."""
 
     dictionary: NDArray[np.object_]
-    indices: NDArray[np.int64]
+    indices: NDArray[np.signedinteger[Any]]
 
 
 Column: TypeAlias = "Sequence[str] | Sequence[float] | NDArray[Any] | DictionaryColumn"
@@ -137,6 +137,29 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> dict[str, ND
     }
 
 
+class TableColumns(Mapping[str, NDArray[Any]]):
+    """The columns of a table by name; each is read on first use, and kept."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with open_parquet(path) as file:
+            self._names: tuple[str, ...] = tuple(file.schema_arrow.names)
+        self._columns: dict[str, NDArray[Any]] = {}
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        if name not in self._columns:
+            if name not in self._names:
+                raise KeyError(name)
+            self._columns |= read_table(self._path, [name])
+        return self._columns[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
 def read_dictionary_table(
     path: Path, columns: Sequence[str] | None = None
 ) -> dict[str, NDArray[Any] | DictionaryColumn]:
@@ -147,7 +170,16 @@ def read_dictionary_table(
         missing = next((name for name in wanted if name not in names), None)
         if missing is not None:
             raise UserError(f"expected the column {missing} in {path}, got {', '.join(names)}")
-        return {name: _column(file.read(columns=[name])[name]) for name in wanted}  # one Arrow column at a time
+        table = {name: _column(file.read(columns=[name])[name]) for name in wanted}  # one Arrow column at a time
+    release_memory()
+    return table
+
+
+def release_memory() -> None:
+    """Give the memory back that Arrow keeps for its next table."""
+    import pyarrow as pa
+
+    pa.default_memory_pool().release_unused()
 
 
 def _column(values: Any) -> NDArray[Any] | DictionaryColumn:

@@ -14,6 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import numpy as np
+
 from counterfoil.errors import UserError
 from counterfoil.store.parquet import Kind, TableWriter
 from counterfoil.types import EditLevel, Prediction, Preprocessing, Provenance, Run, Sample, Skipped, Variant
@@ -156,6 +158,8 @@ def read_provenance(table: Mapping[str, Any]) -> list[tuple[Provenance, ...]]:
 def read_centres(table: Mapping[str, Any], attributes: Collection[str]) -> dict[str, tuple[float, float]]:
     """The object's centre in the variants of these attributes; empty where not recorded."""
     if not CENTRE_COLUMNS.keys() <= table.keys():
+        return {}
+    if not np.isfinite(table["centre_x"]).any():
         return {}
     rows = zip(*(table[name] for name in ("id", "attribute", *CENTRE_COLUMNS)), strict=True)
     return {name: (x, y) for name, attribute, x, y in rows if attribute in attributes}

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
 from counterfoil.statistics.answers import NO_LABEL, Answers, Condition, Details, encode_labels
-from counterfoil.store.parquet import read_table
+from counterfoil.store.parquet import DictionaryColumn, read_dictionary_table
 from counterfoil.store.prediction_tables import RANKS
 from counterfoil.types import TOOL_CHECKS
 
@@ -35,19 +35,20 @@ class Predictions:
     """One model's table of answers; a column is read on first use, and kept."""
 
     path: Path
-    _columns: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False, compare=False)
+    _columns: dict[str, NDArray[Any] | DictionaryColumn] = field(default_factory=dict, repr=False, compare=False)
 
     def columns(self, names: Sequence[str]) -> dict[str, NDArray[Any]]:
-        """Return these columns without the rows of tool checks; those not read yet are read together."""
-        columns, ordinary = self.all_columns(names), self._ordinary
-        return columns if ordinary is None else {name: values[ordinary] for name, values in columns.items()}
+        """Return these columns without the rows of tool checks, texts as objects, made anew on every call."""
+        return {name: _expand(column) for name, column in self.coded_columns(names).items()}
+
+    def coded_columns(self, names: Sequence[str]) -> dict[str, NDArray[Any] | DictionaryColumn]:
+        """Return these columns without the rows of tool checks, texts as distinct words and codes."""
+        columns, ordinary = self._read(names), self._ordinary
+        return columns if ordinary is None else {name: _select(values, ordinary) for name, values in columns.items()}
 
     def all_columns(self, names: Sequence[str]) -> dict[str, NDArray[Any]]:
         """Return these columns with the rows of tool checks: pictures made again with another fill or mask."""
-        missing = [name for name in names if name not in self._columns]
-        if missing:
-            self._columns.update(read_table(self.path, missing))
-        return {name: self._columns[name] for name in names}
+        return {name: _expand(column) for name, column in self._read(names).items()}
 
     @property
     def has_checks(self) -> bool:
@@ -57,14 +58,25 @@ class Predictions:
     @cached_property
     def _ordinary(self) -> NDArray[np.bool_] | None:
         """Which rows are no tool checks; None where all are."""
-        rows = np.array([attribute not in TOOL_CHECKS for attribute in self.all_columns(["attribute"])["attribute"]])
+        column = self._read(["attribute"])["attribute"]
+        words, codes = column if isinstance(column, DictionaryColumn) else encode_labels(column)
+        rows = np.array([word not in TOOL_CHECKS for word in words], bool)[codes]
         return None if rows.all() else rows
+
+    def _read(self, names: Sequence[str]) -> dict[str, NDArray[Any] | DictionaryColumn]:
+        """The columns as they are stored; those not read yet are read together."""
+        missing = [name for name in names if name not in self._columns]
+        if missing:
+            table = read_dictionary_table(self.path, missing)
+            self._columns.update({name: _shorten_codes(column) for name, column in table.items()})
+        return {name: self._columns[name] for name in names}
 
     @cached_property
     def top5_correct(self) -> NDArray[np.bool_]:
         """For each answer, whether the true label is among the five best."""
         table = self.columns(["label", *_RANK_COLUMNS])
-        matches = [np.asarray(table[rank] == table["label"], bool) for rank in _RANK_COLUMNS]
+        named = np.asarray(table["label"] != "", bool)  # imported answers may not say the photos' classes
+        matches = [np.asarray(table[rank] == table["label"], bool) & named for rank in _RANK_COLUMNS]
         return np.asarray(np.logical_or.reduce(matches), bool)
 
     @cached_property
@@ -93,6 +105,26 @@ class Predictions:
         }
 
 
+def _expand(column: NDArray[Any] | DictionaryColumn) -> NDArray[Any]:
+    return column.dictionary[column.indices] if isinstance(column, DictionaryColumn) else column
+
+
+def _select(column: NDArray[Any] | DictionaryColumn, rows: NDArray[np.bool_]) -> NDArray[Any] | DictionaryColumn:
+    if isinstance(column, DictionaryColumn):
+        return DictionaryColumn(column.dictionary, column.indices[rows])
+    return column[rows]
+
+
+def _shorten_codes(column: NDArray[Any] | DictionaryColumn) -> NDArray[Any] | DictionaryColumn:
+    """Codes in as few bytes as their number allows: a table may have millions of rows."""
+    if not isinstance(column, DictionaryColumn):
+        return column
+    kind = next(
+        kind for kind in (np.int8, np.int16, np.int32, np.int64) if len(column.dictionary) <= np.iinfo(kind).max
+    )
+    return DictionaryColumn(column.dictionary, column.indices.astype(kind))
+
+
 def answers_from_tables(tables: Tables) -> Answers:
     """Convert prediction tables, by model, to answers; conditions are in the order of first appearance."""
     if not tables:
@@ -117,16 +149,26 @@ def answers_from_tables(tables: Tables) -> Answers:
 def details_from_tables(
     tables: Tables,
     *,
+    answers: Answers | None = None,
     donors: Mapping[str, str] | None = None,
     centres: Mapping[str, tuple[float, float]] | None = None,
 ) -> Details:
-    """Convert prediction tables, by model, to labels and scores; donors' classes and objects' centres by variant id."""
-    answers = answers_from_tables(tables)
+    """Convert prediction tables, by model, to labels and scores; donors' classes and objects' centres by variant id.
+
+    `answers` are those of the same tables, where they were converted before.
+    """
+    answers = answers_from_tables(tables) if answers is None else answers
     variants = _text(tables, "variant_id")
-    donor_labels = _Text(tuple((donors or {}).get(word, "") for word in variants.words), variants.codes)
+    donor_labels = (
+        _Text(tuple(donors.get(word, "") for word in variants.words), variants.codes)
+        if donors
+        else _Text(("",), np.zeros(len(variants.codes), np.intp))
+    )
     labels, (label, answer, donor) = _labels([_text(tables, "label"), _text(tables, "rank_1"), donor_labels])
     first, second = (_numbers(tables, name).astype(np.float64) for name in ("score_1", "score_2"))
-    places = np.array([(centres or {}).get(word, (np.nan, np.nan)) for word in variants.words]).reshape(-1, 2)
+    places = np.full((len(variants.words), 2), np.nan)
+    if centres:
+        places = np.array([centres.get(word, (np.nan, np.nan)) for word in variants.words]).reshape(-1, 2)
     return Details(
         answers=answers,
         labels=labels,

@@ -21,7 +21,7 @@ from counterfoil.statistics.contrasts import Contrast, contrast_accuracies, cont
 from counterfoil.statistics.drops import measure_attribute_drops, measure_drops
 from counterfoil.statistics.intervals import RATE, Estimate, estimate
 from counterfoil.statistics.power import detectable_drops
-from counterfoil.store.parquet import read_table
+from counterfoil.store.parquet import TableColumns
 from counterfoil.store.prediction_tables import locate_predictions, read_centres, read_run, read_skipped
 from counterfoil.study.comparability import check_comparable
 from counterfoil.study.predictions import (
@@ -76,14 +76,15 @@ class Study:
     @cached_property
     def manifest(self) -> Mapping[str, NDArray[Any]]:
         """The columns of `variants.parquet`, doubled pictures left out; of several runs the first: all are alike."""
-        table = read_table(self.folders[0] / "variants.parquet")
+        table = TableColumns(self.folders[0] / "variants.parquet")
         doubled = np.isin(table["attribute"].astype(str), sorted(TOOL_CHECKS))
         return {name: column[~doubled] for name, column in table.items()} if doubled.any() else table
 
     @cached_property
     def answers(self) -> Answers:
         """Every answer of every model, in columns; those to doubled pictures, which measure the tool, are left out."""
-        return answers_from_tables({model: table.columns(ANSWER_COLUMNS) for model, table in self.predictions.items()})
+        tables = {model: table.coded_columns(ANSWER_COLUMNS) for model, table in self.predictions.items()}
+        return answers_from_tables(tables)
 
     @cached_property
     def checked_answers(self) -> Answers:
@@ -97,7 +98,8 @@ class Study:
     def details(self) -> Details:
         """The answers with their labels and confidences, the donors' classes, and the objects' centres."""
         return details_from_tables(
-            {model: table.columns(DETAIL_COLUMNS) for model, table in self.predictions.items()},
+            {model: table.coded_columns(DETAIL_COLUMNS) for model, table in self.predictions.items()},
+            answers=self.answers,
             donors=self._donor_classes(),
             centres=read_centres(self.manifest, MAPPED_ATTRIBUTES),
         )
@@ -106,6 +108,11 @@ class Study:
     def top5_correct(self) -> NDArray[np.bool_]:
         """Whether the true label is among the five best, row by row as in `answers`."""
         return np.concatenate([table.top5_correct for table in self.predictions.values()])
+
+    @cached_property
+    def has_pictures(self) -> bool:
+        """Whether the models were shown pictures by this program; imported answers come without."""
+        return any(self.manifest["sha256"])
 
     @property
     def has_originals(self) -> bool:
@@ -204,6 +211,8 @@ class Study:
     def _donor_classes(self) -> Mapping[str, str]:
         """The class of the photo that the background is from, by variant."""
         table = self.manifest
+        if not any(table["donor_id"]):
+            return {}
         label_of = dict(zip(table["sample_id"], table["label"], strict=True))
         donors = zip(table["id"], table["donor_id"], strict=True)
         return {variant: label_of[donor] for variant, donor in donors if donor in label_of}
