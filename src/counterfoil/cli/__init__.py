@@ -36,6 +36,7 @@ PLACES = {
         "build_commands", "build", "Write the pictures that a recipe makes of your photos, with their manifest."
     ),
     "rebuild": Place("build_commands", "rebuild_command", "Make one picture of a run or workspace again, to the bit."),
+    "masks": Place("mask_commands", "masks", "Look at the masks of photos, correct them, and leave photos out."),
     "convert": Place("build_commands", "convert_command", "Write photos and masks in another format."),
     "paint": Place(
         "generation_commands", "paint", "Paint pictures from words, or backgrounds around objects, into a workspace."

@@ -42,6 +42,22 @@ def _read_cell(row: dict[str, str | None], column: str) -> str:
     return (row.get(column) or "").strip()
 
 
+REVIEW = "review.csv"  # in a folder of masks: the photos that a person decided on
+REVIEW_COLUMNS = ("file", "verdict")
+
+
+def read_review(masks: Path) -> dict[str, str]:
+    """The verdict, accepted or rejected, on each photo whose mask was reviewed; empty where none was."""
+    path = masks / REVIEW
+    if not path.is_file():
+        return {}
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            return {_read_cell(row, "file"): _read_cell(row, "verdict") for row in csv.DictReader(file)}
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise UserError(f"expected the verdicts of a review in {path}, which cannot be read: {error}") from error
+
+
 _PICTURES = {".jpg", ".jpeg", ".png", ".webp"}
 
 
@@ -105,6 +121,8 @@ class FolderSource:
         name = f"{label}/{path.name}"
         if name != (readable := make_readable(name)):
             return Skipped(readable, "source", "", "the file's name is not UTF-8 text")
+        if self._review.get(name) == "rejected":
+            return Skipped(name, "source", "", "the photo was rejected in the review of masks")
         mask = self.masks / label / f"{path.stem}.png" if self.masks else None
         if mask and not mask.is_file():
             return Skipped(name, "source", "", f"there is no mask {label}/{path.stem}.png")
@@ -118,6 +136,10 @@ class FolderSource:
         return Sample(
             id=name, label=label, image=name, mask=inside, digest=digest.hexdigest(), origin=origin, licence=licence
         )
+
+    @cached_property
+    def _review(self) -> dict[str, str]:
+        return read_review(self.masks) if self.masks else {}
 
     @cached_property
     def _licences(self) -> dict[str, tuple[str, str]]:

@@ -33,6 +33,7 @@ class SecurityMiddleware:
 
     app: ASGIApp
     address: Address
+    largest_body: int = _LARGEST_BODY
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse requests that cannot be the page's own, and pass the rest on."""
@@ -40,7 +41,7 @@ class SecurityMiddleware:
             await self.app(scope, receive, send)
             return
         fault = self._find_fault(scope["method"], Headers(scope=scope))
-        body = await _read_body(receive)
+        body = await _read_body(receive, self.largest_body)
         send = self._add_headers(send)
         if fault is not None:
             await _refuse(send, *fault)
@@ -53,7 +54,7 @@ class SecurityMiddleware:
         if headers.get("host", "") not in self.address.hosts:
             return 421, "this server is not known by that name"
         length = headers.get("content-length", "0")
-        if not length.isdigit() or int(length) > _LARGEST_BODY:
+        if not length.isdigit() or int(length) > self.largest_body:
             return 413, "the request is too large"
         origin, site = headers.get("origin"), headers.get("sec-fetch-site", "same-origin")
         foreign = (origin is not None and origin not in self.address.origins) or site not in ("same-origin", "none")
@@ -74,17 +75,17 @@ class SecurityMiddleware:
         return send_with_headers
 
 
-async def _read_body(receive: Receive) -> bytes | None:
+async def _read_body(receive: Receive, largest: int) -> bytes | None:
     """The whole body; None where it is longer than the limit, whatever its headers say."""
     body, length = b"", 0
     # Read on past the limit: closing a connection with unread bytes resets it, and the refusal may be lost.
-    while length <= _LARGEST_READ:
+    while length <= max(largest, _LARGEST_READ):
         message = await receive()
         part = message.get("body", b"")
         length += len(part)
-        body = body + part if length <= _LARGEST_BODY else b""
+        body = body + part if length <= largest else b""
         if not message.get("more_body", False):
-            return body if length <= _LARGEST_BODY else None
+            return body if length <= largest else None
     return None
 
 

@@ -1,0 +1,1 @@
+"""Masks looked at, corrected and decided on by a person, in a page on this machine."""
