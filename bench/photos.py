@@ -9,7 +9,7 @@ from PIL import Image
 
 from counterfoil.assets.cache import fetch_asset
 from counterfoil.errors import Unusable
-from counterfoil.segmentation import U2Netp
+from counterfoil.segmentation import SalienceNetwork
 from counterfoil.sources.demo_photos import DemoSource
 from counterfoil.sources.pixels import read_photo
 
@@ -40,12 +40,12 @@ def _as_jpeg(photo: Path, place: Path) -> None:
 
 def segmented_folder(images: Path, folder: Path) -> tuple[Path, Path]:
     """Those photos of a folder whose object U2-Netp finds, and the masks, both as copies under `folder`."""
-    segment = U2Netp(fetch_asset("u2netp"))
+    segment = SalienceNetwork(fetch_asset("u2netp"))
     for photo in jpeg_files(images):
         copy = folder / "images" / photo.parent.name / photo.name
         mask = folder / "masks" / photo.parent.name / f"{photo.stem}.png"
         try:
-            alpha = segment(read_photo(photo)).values
+            alpha = segment(read_photo(photo)).mask.values
         except Unusable:
             continue
         for place in (copy, mask):

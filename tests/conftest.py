@@ -38,6 +38,7 @@ SLOW_FILES = (
     "verification/test_security.py", "verification/test_service.py", "verification/test_verdict_files.py",
 )  # fmt: skip
 SLOW_TESTS = {
+    "test_the_object_passes_and_a_piece_of_the_background_does_not",
     "test_after_an_answer_that_did_not_come_the_next_one_counts",
     "test_the_old_name_of_runtime_onnx_works_unseen_and_says_so",
     "test_a_run_from_a_file_is_the_run_of_the_same_options",

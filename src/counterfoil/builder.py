@@ -14,7 +14,7 @@ from counterfoil.errors import UserError
 from counterfoil.report.csv_tables import skipped_to_csv
 from counterfoil.run_config import RunConfig, RunPlan, prepare
 from counterfoil.runner import PhotoWork, PictureWriter, process_photos
-from counterfoil.segmentation import make_segmenter
+from counterfoil.segmentation import DEFAULT_SEGMENTER, make_segmenter
 from counterfoil.sources.pixels import hash_pixels
 from counterfoil.sources.source_loaders import open_source
 from counterfoil.store.files import write_atomically
@@ -86,7 +86,7 @@ def rebuild(folder: str | Path, variant_id: str) -> Picture:
         source=source,
         samples=samples,
         working_size=int(table["working_size"][row]) or None,
-        segmenter=make_segmenter(list(samples.values())),
+        segmenter=make_segmenter(list(samples.values()), about.get("segmenter") or DEFAULT_SEGMENTER),
     )
     picture = renderer.render(variant)
     if hash_pixels(picture.image) != table["sha256"][row]:

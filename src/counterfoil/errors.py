@@ -16,10 +16,6 @@ class Unusable(Exception):
     """One picture that cannot be read, masked or edited; it is counted and listed with this reason."""
 
 
-class Unsegmented(Unusable):
-    """One photo for which the segmenter gave no plausible mask."""
-
-
 def did_you_mean(word: str, known: Iterable[str], before: str = "") -> str:
     """The end of a message that suggests the closest known word; empty where none is close.
 

@@ -7,6 +7,8 @@ with a number of its own.
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -64,3 +66,24 @@ def mask_overlap(first: Flags, second: Flags) -> float:
     """Intersection over union of two objects, 0 to 1; 1 where both are empty."""
     union = np.count_nonzero(first | second)
     return np.count_nonzero(first & second) / union if union else 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaskVerdict:
+    """The verdict on one photo's mask, with what it rests on; NaN where a test was not made."""
+
+    sample: str
+    origin: MaskOrigin
+    verdict: Literal["accepted", "doubtful"] = "accepted"
+    reasons: tuple[str, ...] = ()  # why it is doubtful
+    share: float = math.nan  # of the picture that the object covers
+    agreement: float = math.nan  # overlap with what the second segmenter finds, 0 to 1
+    steadiness: float = math.nan  # overlap with what the same segmenter finds in the photo with a wider border
+    undecided: float = math.nan  # pixels of which the segmenter is not sure, as a share of the object's
+    kept_alone: float = math.nan  # share of the network's certainty that is left with the object alone
+    kept_without: float = math.nan  # and with everything but the object
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether edits that need the mask are refused."""
+        return self.verdict == "doubtful"

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.models.inference import predict_again, should_retry
+from counterfoil.object_mask import MaskVerdict
 from counterfoil.progress import Extent, ItemProgress, count_progress, open_meter
 from counterfoil.store.journal import Journal
 from counterfoil.store.prediction_tables import RenderedVariant
@@ -33,6 +34,7 @@ class Outcome(NamedTuple):
     rendered: list[RenderedVariant]
     predictions: dict[str, list[Prediction]]  # by model, in the order of `rendered`
     skipped: list[Skipped]
+    mask: MaskVerdict | None = None  # the verdict on the photo's mask
 
     def show_last(self, images: Sequence[Image], observe: Observer) -> None:
         """Call an observer with the pictures that were added last and their answers."""
@@ -50,6 +52,7 @@ class Outcome(NamedTuple):
                 for model, rows in self.predictions.items()
             },
             "skipped": [asdict(row) for row in self.skipped],
+            **({"mask": asdict(self.mask)} if self.mask is not None else {}),
         }
 
     @classmethod
@@ -63,7 +66,9 @@ class Outcome(NamedTuple):
             ]
             for model, rows in entry["predictions"].items()
         }
-        return cls(rendered, predictions, [Skipped(**row) for row in entry["skipped"]])
+        mask = entry.get("mask")
+        verdict = MaskVerdict(**{**mask, "reasons": tuple(mask["reasons"])}) if mask else None
+        return cls(rendered, predictions, [Skipped(**row) for row in entry["skipped"]], verdict)
 
 
 class ResumableWork(ABC, Generic[Item]):

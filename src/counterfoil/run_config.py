@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from counterfoil import __version__
 from counterfoil.edits.edit_protocol import Edit
@@ -18,17 +18,21 @@ from counterfoil.edits.variant_plan import PlannedEdit, ToolChecks, VariantPlans
 from counterfoil.errors import UserError
 from counterfoil.labels.benchmark_classes import load_label_space
 from counterfoil.labels.label_space import LabelSpace, infer_label_space, match_label_space
+from counterfoil.mask_quality import make_mask_judge
 from counterfoil.models.inference import Scoring, bind_labels, regroup_columns
 from counterfoil.models.model_loaders import load_model
 from counterfoil.models.model_options import ModelOptions
 from counterfoil.progress import show_stage
 from counterfoil.recipes.edit_recipe import Recipe, Step, load_recipe
-from counterfoil.segmentation import make_segmenter
+from counterfoil.segmentation import DEFAULT_SEGMENTER, check_segmenter, make_segmenter
 from counterfoil.types import EditLevel, Model, Picture, Run, Sample, Skipped, Source, Variant
 from counterfoil.variant_renderer import Renderer
 from counterfoil.worker_pool import cores
 
 _SURROGATE = "surrogate"  # a need of a step, which is skipped where the surrogate does not know the photos' labels
+
+
+DoubtfulMasks: TypeAlias = Literal["leave-out", "keep"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,9 +49,14 @@ class RunConfig:
     options: ModelOptions = field(default_factory=ModelOptions)
     classes: str | None = None  # a benchmark's by name, or a classes.json; the first model's labels if not given
     scoring: Scoring = "all"  # whether columns of no photo's class compete
+    segmenter: str = DEFAULT_SEGMENTER  # finds the object where a photo has no mask
+    doubtful_masks: DoubtfulMasks = "leave-out"  # whether edits use masks that a network found and a test doubts
     command: str = ""
 
     def __post_init__(self) -> None:
+        check_segmenter(self.segmenter)
+        if self.doubtful_masks not in ("leave-out", "keep"):
+            raise UserError(f"doubtful masks: expected 'leave-out' or 'keep', got {self.doubtful_masks!r}")
         check_counts(limit=self.limit, workers=self.workers, batch_size=self.batch_size)
         check_distinct(self.models)
 
@@ -102,7 +111,9 @@ class RunPlan:
         samples = {sample.id: sample for sample in self.samples}
         return Renderer(
             source=self.config.source, samples=samples, working_size=self.recipe.working_size,
-            segmenter=make_segmenter(self.samples), surrogates=dict(self.surrogates),
+            segmenter=make_segmenter(self.samples, self.config.segmenter), surrogates=dict(self.surrogates),
+            judge=make_mask_judge(self.samples, self.config.segmenter),
+            keeps_doubtful=self.config.doubtful_masks == "keep",
         )  # fmt: skip
 
     @property
@@ -124,8 +135,14 @@ class RunPlan:
             models=self.model_names, model_digests={model.name: model.digest for model in self.models},
             preprocessing={model.name: model.preprocessing for model in self.models}, environment=environment(),
             scoring=config.scoring if config.classes is None else f"{config.scoring}, classes of {config.classes}",
-            main_edits=find_main_edits(self.recipe), tool_checks=len(self.tool_checks.photos),
+            main_edits=find_main_edits(self.recipe), segmenter=self._segmenter, doubtful_masks=config.doubtful_masks,
+            tool_checks=len(self.tool_checks.photos),
         )  # fmt: skip
+
+    @property
+    def _segmenter(self) -> str:
+        """The network that finds objects; empty where every photo has a mask."""
+        return self.config.segmenter if any(sample.mask is None for sample in self.samples) else ""
 
     @property
     def model_names(self) -> tuple[str, ...]:

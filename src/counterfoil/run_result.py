@@ -14,6 +14,7 @@ from counterfoil.report.content import PaperScorer, build_content, score_no_pape
 from counterfoil.report.headline import write_headline
 from counterfoil.report.page import write_report
 from counterfoil.statistics.answers import Answers
+from counterfoil.store.mask_table import MASK_TABLE
 from counterfoil.store.prediction_tables import locate_predictions
 from counterfoil.study.predictions import Predictions
 from counterfoil.study.runs import Study
@@ -83,8 +84,9 @@ class Result:
         folder.mkdir(parents=True, exist_ok=True)
         if folder.resolve() != self.folder.resolve():
             shutil.copytree(self.folder / "predictions", folder / "predictions", dirs_exist_ok=True)
-            for name in ("variants.parquet", "run.json"):
-                shutil.copy2(self.folder / name, folder)
+            for name in ("variants.parquet", "run.json", MASK_TABLE):
+                if (self.folder / name).is_file():
+                    shutil.copy2(self.folder / name, folder)
         ready = {} if self.thumbnails is None else self.thumbnails.jpegs
         cache = ThumbnailCache((self.folder,), self.plan.picture, keep=self.folder, ready=ready)
         with show_stage("making the report"):

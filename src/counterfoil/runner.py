@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil import __version__
-from counterfoil.errors import Unsegmented, Unusable, UserError
+from counterfoil.errors import Unusable, UserError
 from counterfoil.models.inference import Scoring, predict
 from counterfoil.models.model_options import ModelOptions
 from counterfoil.models.vlm import record_usage
@@ -30,12 +30,14 @@ from counterfoil.object_mask import hard_object
 from counterfoil.painters.background_batches import ROWS, check_gpu
 from counterfoil.progress import ItemProgress, show_stage
 from counterfoil.resumable_work import Image, Observer, Outcome, ResumableWork, finish_work, work_key
-from counterfoil.run_config import RunConfig, RunPlan, prepare
+from counterfoil.run_config import DoubtfulMasks, RunConfig, RunPlan, prepare
 from counterfoil.run_result import Result
+from counterfoil.segmentation import DEFAULT_SEGMENTER
 from counterfoil.sources.pixels import hash_pixels
 from counterfoil.sources.source_loaders import open_source
 from counterfoil.store.folder_lock import claim_folder
 from counterfoil.store.journal import Journal
+from counterfoil.store.mask_table import write_masks
 from counterfoil.store.prediction_tables import RenderedVariant, ResultTables
 from counterfoil.study.thumbnails import ThumbnailCandidates
 from counterfoil.types import TOOL_CHECKS, Engine, Picture, Provenance, Sample, Skipped, Variant
@@ -58,6 +60,8 @@ def run(
     scoring: Scoring = "all",
     classes: str | None = None,
     options: ModelOptions | None = None,
+    segmenter: str = DEFAULT_SEGMENTER,
+    doubtful_masks: DoubtfulMasks = "leave-out",
 ) -> Result:
     """Edit every photo, run every model, and measure the drop in accuracy for each attribute.
 
@@ -74,6 +78,8 @@ def run(
         scoring: "all" lets every column of a model compete, "subset" only those of the photos' classes.
         classes: The photos' classes: a benchmark's by name, or a classes.json.
         options: How models are loaded.
+        segmenter: The network that finds objects where there are no masks: "u2netp" or the better, larger "u2net".
+        doubtful_masks: "leave-out" refuses edits that need a doubtful mask, "keep" makes them all the same.
 
     Returns:
         The result: drops with intervals, findings in sentences, and `report(folder)`.
@@ -88,6 +94,7 @@ def run(
     config = RunConfig(
         source=open_source(images, masks), models=tuple(models), recipe=recipe, limit=limit, workers=workers,
         batch_size=batch_size, seed=seed, options=options or ModelOptions(), classes=classes, scoring=scoring,
+        segmenter=segmenter, doubtful_masks=doubtful_masks,
         command=f"counterfoil.run(images={str(images)!r}, models={list(models)!r}, recipe={recipe!r})",
     )  # fmt: skip
     return execute(config, Path(out) if out is not None else None)
@@ -122,7 +129,9 @@ class PhotoWork(ResumableWork[Sample]):
     def _key(self, sample: Sample) -> str:
         variants = self.plan.variant_plans.of(sample).variants
         donors = [[donor.digest for donor in self.plan.renderer.candidates(variant)] for variant in variants]
-        return work_key(__version__, sample.id, [variant.id for variant in variants], donors, self.plan.identities)
+        config, identities = self.plan.config, self.plan.identities
+        found = [] if sample.mask is not None else [config.segmenter, config.doubtful_masks]
+        return work_key(__version__, sample.id, [variant.id for variant in variants], donors, identities, *found)
 
     def size_of(self, item: Sample) -> int:
         """The number of pictures planned of a photo."""
@@ -134,9 +143,9 @@ class PhotoWork(ResumableWork[Sample]):
         try:
             self.plan.renderer.subject(item.id)
         except Unusable as error:
-            stage = "segment" if isinstance(error, Unsegmented) else "source"
-            return Outcome([], {}, [Skipped(item.id, stage, "", str(error))])  # type: ignore[arg-type]
-        outcome = Outcome([], {model.name: [] for model in self.models}, list(unplanned))
+            return Outcome([], {}, [Skipped(item.id, "source", "", str(error))])
+        verdict = self.plan.renderer.mask_verdict(item.id)
+        outcome = Outcome([], {model.name: [] for model in self.models}, list(unplanned), verdict)
         batch_size = self.plan.config.batch_size
         for start in range(0, len(variants), batch_size):  # the pixels of one batch at a time
             pictures = self._render(item, variants[start : start + batch_size], outcome.skipped, progress)
@@ -200,17 +209,19 @@ def process_photos(work: PhotoWork, folder: Path) -> list[Skipped]:
 
 def _write_tables(work: PhotoWork, journal: Journal, folder: Path) -> list[Skipped]:
     """Write the tables in the order of the photos; returns everything that was skipped."""
-    plan, skipped = work.plan, list(work.plan.skipped)
+    plan, skipped, verdicts = work.plan, list(work.plan.skipped), []
     with ResultTables(folder, plan.model_names, plan.recipe.working_size) as tables:
         for key, sample in work.items.items():
             outcome = Outcome.from_entry(journal.entry(key))
             skipped += outcome.skipped
+            verdicts += [outcome.mask] if outcome.mask is not None else []
             for place, rendered in enumerate(outcome.rendered):
                 donor_id = rendered.variant.donor_id
                 donor = plan.renderer.samples[donor_id].provenance if donor_id else Provenance()
                 tables.add_variant(sample, rendered, donor)
                 for model, predictions in outcome.predictions.items():
                     tables.add_prediction(model, rendered, predictions[place])
+    write_masks(folder, verdicts)
     return skipped
 
 

@@ -416,4 +416,6 @@ class Run:
     surrogates: Mapping[str, str] = field(default_factory=dict)  # chose the pictures; with digests of the weights
     notes: tuple[str, ...] = ()  # what every report on the collection must say
     main_edits: Mapping[str, EditLevel] = field(default_factory=dict)  # attribute to edit and level, see `Step`
+    segmenter: str = ""  # the network that found objects; "" where every photo had a mask
+    doubtful_masks: str = "leave-out"  # whether its doubtful masks were left out or kept
     tool_checks: int = 0  # photos whose pictures were made again with another fill and another mask

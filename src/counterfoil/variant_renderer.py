@@ -20,9 +20,10 @@ from counterfoil.edits.registry import edit_named, settings_of
 from counterfoil.edits.seeds import id_of_choice, seed_of_attempt
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import Unusable, UserError
+from counterfoil.mask_quality import MaskJudge
 from counterfoil.models.model_loaders import load_model
-from counterfoil.object_mask import as_mask, hard_object
-from counterfoil.segmentation import Segmenter, make_segmenter
+from counterfoil.object_mask import MaskVerdict, as_mask, hard_object
+from counterfoil.segmentation import Segmentation, Segmenter, make_segmenter
 from counterfoil.sources.source_loaders import open_source
 from counterfoil.study.runs import Study
 from counterfoil.study.thumbnails import PictureLoader
@@ -52,8 +53,11 @@ class Renderer:
     samples: Mapping[str, Sample]
     working_size: int | None
     segmenter: Segmenter
+    judge: MaskJudge | None = None  # tests the masks; without it none is doubtful
+    keeps_doubtful: bool = False  # use doubtful masks as if they were not
     surrogates: dict[str, Model] = field(default_factory=dict)  # by address; others are loaded when asked for
     _subjects: OrderedDict[str, Subject] = field(default_factory=OrderedDict, repr=False, compare=False)
+    _verdicts: dict[str, MaskVerdict] = field(default_factory=dict, repr=False, compare=False)  # by sample
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
     _load_lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
@@ -78,11 +82,26 @@ class Renderer:
 
     def _read(self, sample: Sample) -> Subject:
         image, given = self.source.read(sample)
-        mask = self.segmenter(image) if given is None else as_mask(given)
+        found = self.segmenter(image) if given is None else as_mask(given)
+        mask = found.mask if isinstance(found, Segmentation) else found
         if not hard_object(mask.values).any():
             raise Unusable("the mask is empty")
+        if self.judge is not None and sample.id not in self._verdicts:
+            self._verdicts[sample.id] = self.judge.decide(sample.id, image, found)
         photo = Picture(image, mask.values)
-        return Subject(photo, resize_to_working_size(photo, self.working_size), origin=mask.origin)
+        reduced = resize_to_working_size(photo, self.working_size)
+        return Subject(photo, reduced, origin=mask.origin, doubt=self._doubt(sample.id))
+
+    def _doubt(self, sample_id: str) -> str:
+        """Why a mask that a network found is not used; empty where it is. A mask by hand is its owner's word."""
+        verdict = self._verdicts.get(sample_id)
+        if verdict is None or self.keeps_doubtful or verdict.origin != "salience":
+            return ""
+        return "; ".join(verdict.reasons)
+
+    def mask_verdict(self, sample_id: str) -> MaskVerdict | None:
+        """The verdict on a sample's mask; None where it was not read, or masks are not tested."""
+        return self._verdicts.get(sample_id)
 
     def render(self, variant: Variant) -> Picture:
         """The variant's pixels; raises `Unusable` where the edit cannot apply."""
@@ -154,10 +173,9 @@ class Renderer:
 
     def _is_usable(self, donor: Sample) -> bool:
         try:
-            self.subject(donor.id)
+            return not self.subject(donor.id).doubt
         except Unusable:
             return False
-        return True
 
     def _read_donor(self, sample_id: str) -> Subject:
         try:

@@ -159,4 +159,4 @@ def test_without_masks_a_network_finds_the_object_and_says_what_is_implausible(
     review = MaskReview(
         source, tmp_path / "reviewed", samples, find_object=lambda image: np.zeros(image.shape[:2], np.uint8)
     )
-    assert review.read_mask(samples[0]).note == "the mask is too small: 0.0% of the picture"
+    assert review.read_mask(samples[0]).note == "it covers 0.00% of the picture"

@@ -8,14 +8,13 @@ from importlib import resources
 from pathlib import Path, PurePosixPath
 
 import numpy as np
-import pytest
 from PIL import Image
 
 from counterfoil.cli.run_commands import CAPTION_HEIGHT, PAINTED, demo_config, paint_demo
 from counterfoil.labels.label_space import imagenet1k
 from counterfoil.models.model_loaders import load_model
 from counterfoil.runner import execute
-from counterfoil.segmentation import U2Netp, find_mask_fault
+from counterfoil.segmentation import SalienceNetwork
 from counterfoil.sources.demo_photos import DemoSource
 from opened_files import opened_files
 
@@ -94,36 +93,11 @@ def test_the_demo_shows_a_photo_beside_its_plainer_and_its_more_complex_backgrou
 def test_the_segmenter_finds_the_objects_that_we_masked_by_hand(assets: object) -> None:
     source = DemoSource()
     samples, _ = source.samples()
-    segmenter = U2Netp(assets("u2netp"))  # type: ignore[operator]
+    segmenter = SalienceNetwork(assets("u2netp"))  # type: ignore[operator]
     overlaps = []
     for sample in samples[::2]:
         image, mask = source.read(sample)
         assert mask is not None
-        found, wanted = segmenter.salience(image) >= 128, mask >= 128
+        found, wanted = segmenter(image).mask.values >= 128, mask >= 128
         overlaps.append((found & wanted).sum() / (found | wanted).sum())
     assert np.median(overlaps) > 0.75
-
-
-@pytest.mark.parametrize(
-    ("box", "said"),
-    [
-        ((45, 45, 50, 50), "too small"),
-        ((0, 0, 100, 97), "too large"),
-        ((0, 20, 100, 100), "touches 3 sides"),
-        ((20, 20, 80, 80), None),
-    ],
-)
-def test_implausible_masks_are_told_apart(box: tuple[int, int, int, int], said: str | None) -> None:
-    mask = Image.new("L", (100, 100))
-    mask.paste(255, box)
-    fault = find_mask_fault(np.asarray(mask))
-    assert (fault is None) if said is None else (fault is not None and said in fault)
-
-
-def test_a_mask_in_many_pieces_is_implausible() -> None:
-    mask = np.zeros((100, 100), np.uint8)
-    for corner in (5, 30, 55):
-        mask[corner : corner + 15, corner : corner + 15] = 255
-    fault = find_mask_fault(mask)
-    assert fault is not None
-    assert "many pieces" in fault

@@ -310,7 +310,8 @@ def test_the_result_in_python_has_drops_and_writes_a_report(photos: tuple[Path, 
     report = result.report(tmp_path / "out")
     assert report == tmp_path / "out" / "report.html"
     assert sorted(path.name for path in report.parent.iterdir()) == [
-        "drops.csv", "predictions", "report.html", "run.json", "skipped.csv", "summary.json", "variants.parquet",
+        "drops.csv", "masks.csv", "predictions", "report.html", "run.json", "skipped.csv", "summary.json",
+        "variants.parquet",
     ]  # fmt: skip
 
 

@@ -9,7 +9,7 @@ import click
 
 from counterfoil.builder import build_pictures, encode_png, rebuild
 from counterfoil.cli.config_file import config_option
-from counterfoil.cli.shared_options import IMAGES
+from counterfoil.cli.shared_options import IMAGES, mask_options
 from counterfoil.cli.terminal_output import describe_skipped, print_empty_classes
 from counterfoil.run_config import RunConfig
 from counterfoil.sources.conversion import WRITERS, convert
@@ -25,6 +25,7 @@ from counterfoil.store.files import write_atomically
 @click.option("--limit", type=int, help="Use only so many photos, the classes in turn.")
 @click.option("--workers", type=int, help="Threads that work on photos [default: one per core].")
 @click.option("--seed", type=int, default=0, show_default=True, help="Another seed draws other random edits.")
+@mask_options
 @config_option
 def build(images: Path, masks: Path | None, out: Path, **options: Any) -> None:
     """Write the pictures that a recipe makes of your photos, with their manifest."""

@@ -14,7 +14,14 @@ from numpy.typing import NDArray
 
 from counterfoil.builder import encode_png
 from counterfoil.cli.config_file import config_option
-from counterfoil.cli.shared_options import IMAGES, chosen_options, limit_option, model_options, workers_option
+from counterfoil.cli.shared_options import (
+    IMAGES,
+    chosen_options,
+    limit_option,
+    mask_options,
+    model_options,
+    workers_option,
+)
 from counterfoil.cli.terminal_output import command_line, print_models, print_result
 from counterfoil.edits.painted import PaintedComplexity
 from counterfoil.progress import Extent, ProgressMeter, count_progress, open_meter
@@ -45,11 +52,12 @@ from counterfoil.worker_pool import cores
     show_default=True,
     help="Whether columns of no photo's class compete.",
 )
+@mask_options
 @model_options
 @config_option
 def run(images: Path, masks: Path | None, models: tuple[str, ...], out: Path | None, **options: Any) -> None:
     """Edit your photos, ask your models, and write a report on what each attribute costs."""
-    names = ("recipe", "limit", "workers", "batch_size", "seed", "classes", "scoring")
+    names = ("recipe", "limit", "workers", "batch_size", "seed", "classes", "scoring", "segmenter", "doubtful_masks")
     settings = {name: options[name] for name in names}
     source, how = open_source(images, masks), chosen_options(options)
     config = RunConfig(source=source, models=models, command=command_line(), options=how, **settings)

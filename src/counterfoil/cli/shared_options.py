@@ -8,12 +8,28 @@ from typing import Any, TypeVar
 import click
 
 from counterfoil.models.model_options import DEFAULT_TEMPLATES, ModelOptions, Runtime, read_templates
+from counterfoil.segmentation import DEFAULT_SEGMENTER, SEGMENTERS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 IMAGES = "Folder of class folders with photos, or FORMAT:PATH (`counterfoil list sources`)."
 limit_option = click.option("--limit", type=int, help="Use only so many photos, the classes in turn.")
 workers_option = click.option("--workers", type=int, help="Threads that work on photos [default: one per core].")
+
+_MASK_OPTIONS = (
+    click.option("--segmenter", type=click.Choice(list(SEGMENTERS)), default=DEFAULT_SEGMENTER, show_default=True,
+                 help="The network that finds objects where there are no masks; u2net is larger and better."),
+    click.option("--doubtful-masks", type=click.Choice(["leave-out", "keep"]), default="leave-out", show_default=True,
+                 help="Whether edits use a found mask that a test doubts."),
+)  # fmt: skip
+
+
+def mask_options(command: Command) -> Command:
+    """Everything about finding masks that a user may choose."""
+    for option in reversed(_MASK_OPTIONS):
+        command = option(command)
+    return command
+
 
 _MODEL_OPTIONS = (
     click.option("--describe", help="Labels and preprocessing of a model file that does not say them: JSON or a file."),

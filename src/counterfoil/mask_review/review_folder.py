@@ -25,8 +25,9 @@ from numpy.typing import NDArray
 
 from counterfoil.assets.cache import fetch_asset
 from counterfoil.errors import Unusable, UserError
+from counterfoil.mask_quality import find_mask_fault
 from counterfoil.object_mask import Bytes, hard_object
-from counterfoil.segmentation import U2Netp, find_mask_fault
+from counterfoil.segmentation import SalienceNetwork
 from counterfoil.sources.folder import REVIEW, REVIEW_COLUMNS, FolderSource, read_review
 from counterfoil.sources.pixels import check_mask_size, read_mask
 from counterfoil.store.files import write_atomically
@@ -58,7 +59,7 @@ class MaskReview:
     photos: tuple[Sample, ...]  # in the order of the review
     start: Path | None = None  # folder of masks to begin with; else a network finds the objects
     doubts: Mapping[str, str] = field(default_factory=dict)  # by photo, what a run said of its mask
-    find_object: Callable[[NDArray[np.uint8]], NDArray[np.uint8]] | None = None  # photo to salience; U2-Netp if None
+    find_object: Callable[[NDArray[np.uint8]], NDArray[np.uint8]] | None = None  # photo to mask; U2-Netp if None
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def verdicts(self) -> dict[str, ReviewVerdict]:
@@ -96,7 +97,8 @@ class MaskReview:
 
     @cached_property
     def _network(self) -> Callable[[NDArray[np.uint8]], NDArray[np.uint8]]:
-        return U2Netp(fetch_asset("u2netp")).salience
+        network = SalienceNetwork(fetch_asset("u2netp"))
+        return lambda image: network(image).mask.values
 
     def accept(self, sample: Sample, drawn: Bytes | None) -> None:
         """Write a photo's mask and its verdict; `drawn` is the mask as the page drew it, None where it is unchanged."""

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
+from counterfoil.object_mask import MaskVerdict
 from counterfoil.statistics.accuracy import GroupAccuracy, group_accuracies
 from counterfoil.statistics.answers import REFERENCES, Answers, Details, pool_by_attribute, pool_conditions
 from counterfoil.statistics.attribute_verdicts import AttributeVerdict, judge_attributes
@@ -21,6 +22,7 @@ from counterfoil.statistics.contrasts import Contrast, contrast_accuracies, cont
 from counterfoil.statistics.drops import measure_attribute_drops, measure_drops
 from counterfoil.statistics.intervals import RATE, Estimate, estimate
 from counterfoil.statistics.power import detectable_drops
+from counterfoil.store.mask_table import read_masks
 from counterfoil.store.parquet import TableColumns
 from counterfoil.store.prediction_tables import locate_predictions, read_centres, read_run, read_skipped
 from counterfoil.study.comparability import check_comparable
@@ -79,6 +81,16 @@ class Study:
         table = TableColumns(self.folders[0] / "variants.parquet")
         doubled = np.isin(table["attribute"].astype(str), sorted(TOOL_CHECKS))
         return {name: column[~doubled] for name, column in table.items()} if doubled.any() else table
+
+    @cached_property
+    def masks(self) -> list[MaskVerdict]:
+        """The verdict on each photo's mask, doubtful ones first; empty where a run has not recorded them."""
+        return sorted(read_masks(self.folders[0]), key=lambda verdict: (not verdict.is_doubtful, verdict.sample))
+
+    @property
+    def doubtful_masks(self) -> list[MaskVerdict]:
+        """The masks that are doubtful, each with its reasons; `run.doubtful_masks` says whether they were used."""
+        return [verdict for verdict in self.masks if verdict.is_doubtful]
 
     @cached_property
     def answers(self) -> Answers:

@@ -1,0 +1,63 @@
+"""A run over photos without masks: doubtful masks are recorded, and only edits that need them are refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import counterfoil as cf
+from counterfoil.errors import UserError
+from counterfoil.sources.demo_photos import DemoSource
+from counterfoil.study.runs import open_runs
+
+RECIPE = """
+name: two
+about: one edit that needs the mask and one that does not
+working_size: 160
+edits:
+  - {edit: control}
+  - {edit: jpeg}
+"""
+
+
+@pytest.fixture
+def photos(tmp_path: Path, assets: object) -> Path:
+    """A dog, and noise in which there is no object to find."""
+    source = DemoSource()
+    dog = next(sample for sample in source.samples()[0] if sample.id == "n02110341/imagenet_16_251.jpg")
+    folder = tmp_path / "photos" / "n02110341"
+    folder.mkdir(parents=True)
+    Image.fromarray(source.read(dog)[0]).save(folder / "dog.png")
+    noise = np.random.default_rng(0).integers(0, 256, (200, 200, 3), np.uint8)
+    Image.fromarray(noise).save(folder / "noise.png")
+    (tmp_path / "two.yaml").write_text(RECIPE, encoding="utf-8")
+    return tmp_path
+
+
+def test_a_doubtful_mask_is_recorded_and_left_out_unless_it_is_to_be_kept(photos: Path) -> None:
+    result = cf.run(
+        photos / "photos", ["embedded:efficientnet-lite0"], recipe=str(photos / "two.yaml"), out=photos / "out",
+    )  # fmt: skip
+    verdicts = {verdict.sample: verdict.verdict for verdict in result.study.masks}
+    assert verdicts == {"n02110341/dog.png": "accepted", "n02110341/noise.png": "doubtful"}
+    refused = [(row.sample_id, row.edit) for row in result.skipped if "the mask is doubtful" in row.reason]
+    assert refused == [("n02110341/noise.png", "control")]
+    result.report(photos / "elsewhere")
+    study = open_runs([photos / "elsewhere"])
+    assert [verdict.sample for verdict in study.doubtful_masks] == ["n02110341/noise.png"]
+    assert study.doubtful_masks[0].reasons
+    assert json.loads((photos / "out" / "run.json").read_text("utf-8"))["segmenter"] == "u2netp"
+    kept = cf.run(
+        photos / "photos", ["embedded:efficientnet-lite0"], recipe=str(photos / "two.yaml"), doubtful_masks="keep",
+    )  # fmt: skip
+    assert [row.edit for row in kept.skipped if "the mask is doubtful" in row.reason] == []
+    assert [verdict.verdict for verdict in kept.study.masks] == ["doubtful", "accepted"]
+
+
+def test_a_segmenter_that_is_not_there_is_refused_in_one_line(photos: Path) -> None:
+    with pytest.raises(UserError, match=r"expected a segmenter of u2netp, u2net, got 'sam'"):
+        cf.run(photos / "photos", ["embedded:efficientnet-lite0"], segmenter="sam")
