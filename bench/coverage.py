@@ -1,6 +1,10 @@
 """How often 95 % intervals cover the true drop, by simulation with a fixed seed; draws docs/figures/coverage.svg.
 
     python bench/coverage.py [--trials 20000]
+    python bench/coverage.py --null [--trials 2000]
+
+With `--null`: how often the tests of photo_tests.py reject where there is nothing to find, at 5 %, and at the corrected
+levels 0.625 % and 0.1 %; photos, pictures a photo, accuracies, and answers that are correlated within a photo.
 
 A cell of the grid is a number of photos, an accuracy before, a drop and a correlation of right answers before and
 after. Photos are drawn from the four joint outcomes; every distinct draw's interval is computed once.
@@ -21,12 +25,18 @@ from numpy.typing import NDArray
 
 from bootstraps import bca_interval, bootstrap_interval
 from counterfoil.statistics.intervals import Interval, score_interval
+from counterfoil.statistics.photo_tests import p_of_mean
 
 SEED = 20_240
 PHOTOS = (30, 64, 100, 200, 500)
 ACCURACIES = (0.6, 0.75, 0.9)
 DROPS = (0.0, 0.02, 0.05, 0.1)
 CORRELATIONS = (0.0, 0.3, 0.6)
+NULL_PHOTOS = (20, 50, 100, 480, 2_000)
+NULL_PICTURES = (1, 3, 10)
+NULL_ACCURACIES = (0.05, 0.3, 0.75, 0.95, 0.99)
+NULL_CORRELATIONS = (0.0, 0.3, 0.8)
+LEVELS = (0.05, 0.05 / 8, 0.001)
 ENOUGH = 10  # expected changes from which the default is to cover 94 to 96 %
 FIGURE = Path(__file__).parents[1] / "docs" / "figures" / "coverage.svg"
 METHODS: dict[str, Callable[[NDArray[np.float64]], Interval]] = {
@@ -50,8 +60,13 @@ class Cell(NamedTuple):
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--trials", type=int, default=20_000)
-    trials = parser.parse_args().trials
+    parser.add_argument("--trials", type=int)
+    parser.add_argument("--null", action="store_true")
+    arguments = parser.parse_args()
+    if arguments.null:
+        print_null_levels(arguments.trials or 2_000)
+        return
+    trials = arguments.trials or 20_000
     cells = [cell_of(*place) for place in itertools.product(PHOTOS, ACCURACIES, DROPS, CORRELATIONS)]
     cells = [cell for cell in cells if cell.lost > 0 and cell.gained > 0]
     found = {method: [coverage(cell, method, trials) for cell in cells] for method in METHODS}
@@ -59,6 +74,32 @@ def main() -> None:
         print(summary(method, cells, shares))
     FIGURE.parent.mkdir(exist_ok=True)
     FIGURE.write_text(drawing(cells, found), encoding="utf-8")
+
+
+def print_null_levels(trials: int) -> None:
+    """The largest and the mean share of rejections over accuracies and correlations, by photos and pictures."""
+    print(f"| test | photos | pictures | {' | '.join(f'{100 * level:g} %: mean, largest' for level in LEVELS)} |")
+    for kind, photos, pictures in itertools.product(("drop", "contrast"), NULL_PHOTOS, NULL_PICTURES):
+        cells = itertools.product(NULL_ACCURACIES, NULL_CORRELATIONS)
+        p_values = np.array([
+            null_p_values(kind, (trials, photos), pictures, accuracy, correlation) for accuracy, correlation in cells
+        ])  # fmt: skip
+        shares = [100 * (p_values < level).mean(axis=1) for level in LEVELS]
+        columns = " | ".join(f"{share.mean():.2f}, {share.max():.2f}" for share in shares)
+        print(f"| {kind} | {photos} | {pictures} | {columns} |", flush=True)
+
+
+def null_p_values(
+    kind: str, shape: tuple[int, int], pictures: int, accuracy: float, correlation: float
+) -> NDArray[np.float64]:
+    """The p of each trial; a photo's chance of a right answer is beta distributed, the same before and after."""
+    rng = np.random.default_rng(SEED)
+    size = 1 / correlation - 1 if correlation else math.inf
+    chance = rng.beta(accuracy * size, (1 - accuracy) * size, shape) if correlation else np.full(shape, accuracy)
+    drops = [rng.binomial(1, chance) - rng.binomial(pictures, chance) / pictures for _ in range(2)]
+    if kind == "drop":
+        return np.array([p_of_mean(row) for row in drops[0]])
+    return np.array([p_of_mean(row, 4) for row in drops[0] - drops[1]])
 
 
 def cell_of(photos: int, accuracy: float, drop: float, correlation: float) -> Cell:

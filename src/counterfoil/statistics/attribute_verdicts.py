@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from counterfoil.statistics.answers import NO_ATTRIBUTE, Answers, Condition
 from counterfoil.statistics.drops import FEWEST_PHOTOS, is_significant, widen
 from counterfoil.statistics.families import MAIN_FAMILY, family_of
-from counterfoil.statistics.intervals import Interval, score_interval, score_test
+from counterfoil.statistics.intervals import Interval
+from counterfoil.statistics.photo_tests import mean_interval, p_of_mean
 from counterfoil.statistics.references import reference_losses
 from counterfoil.statistics.significance import SIGNIFICANCE, holm_factors
 from counterfoil.types import Attribute, Drop, EditLevel
@@ -86,13 +87,13 @@ def _mark_ties(answers: Answers, verdicts: Sequence[AttributeVerdict]) -> list[A
 def _differ(answers: Answers, first: AttributeVerdict, others: Sequence[AttributeVerdict]) -> list[bool]:
     """Whether the costliest costs more than each other one, photo by photo, the tool's spread in the interval."""
     gaps = [_gap(answers, first.representative, own.representative) for own in others]
-    factors = holm_factors([score_test(gap) for gap in gaps])
+    factors = holm_factors([p_of_mean(gap, 4) for gap in gaps])
     apart = []
     for own, gap, factor in zip(others, gaps, factors, strict=True):
         if math.isnan(factor):
             apart.append(False)
             continue
-        interval = score_interval(gap, confidence=1.0 - SIGNIFICANCE / factor)
+        interval = mean_interval(gap, 4, confidence=1.0 - SIGNIFICANCE / factor)
         spread = np.nansum([first.representative.tool_uncertainty**2, own.representative.tool_uncertainty**2]) ** 0.5
         apart.append(widen(float(gap.mean()), Interval(*interval), float(spread) / 100).low > 0)
     return apart

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from counterfoil.statistics.answers import ALL, NO_ATTRIBUTE, Answers, Condition
 from counterfoil.statistics.families import Correction, correct_tests
-from counterfoil.statistics.intervals import estimate, exact_mean, score_interval, score_test
+from counterfoil.statistics.intervals import exact_mean
+from counterfoil.statistics.photo_tests import AnswerCount, estimate_mean, mean_interval, p_of_mean
 from counterfoil.statistics.references import attribute_losses, list_conditions, reference_losses
 from counterfoil.statistics.significance import SIGNIFICANCE, holm
 from counterfoil.types import TOOL_CHECKS, Attribute
@@ -60,13 +61,13 @@ def compare_drops(answers: Answers, first: str, second: str) -> list[Contrast]:
 def contrast_drops(answers: Answers, pairs: Sequence[Pair]) -> list[Contrast]:
     """Compare the drops of every pair under every condition; pair by pair, conditions in the order of the table."""
     values = {answers.conditions[place]: reference_losses(answers, place) for place in list_conditions(answers)}
-    return _contrasts(answers, values, pairs)
+    return _contrasts(answers, values, pairs, 4)
 
 
 def contrast_attribute_drops(answers: Answers, pairs: Sequence[Pair]) -> list[Contrast]:
     """Compare the drops of every pair by attribute, all pictures of its edits and levels together."""
     values = {Condition(attribute, ALL, ""): losses for attribute, losses in attribute_losses(answers).items()}
-    return _contrasts(answers, values, pairs)
+    return _contrasts(answers, values, pairs, 4)
 
 
 def compare_accuracies(answers: Answers, first: str, second: str) -> list[Contrast]:
@@ -77,32 +78,32 @@ def compare_accuracies(answers: Answers, first: str, second: str) -> list[Contra
 def contrast_accuracies(answers: Answers, pairs: Sequence[Pair]) -> list[Contrast]:
     """Compare the accuracies of every pair under every condition, the original included."""
     shown = np.flatnonzero(~answers.conditions_of(TOOL_CHECKS)).tolist()
-    return _contrasts(answers, {answers.conditions[place]: answers.rates[:, place] for place in shown}, pairs)
+    return _contrasts(answers, {answers.conditions[place]: answers.rates[:, place] for place in shown}, pairs, 2)
 
 
 def rank_models(answers: Answers, attribute: Attribute) -> list[Rank]:
     """Rank the models by their drop under an attribute against its references, smallest first."""
-    return rank_rows(answers.models, attribute_losses(answers, attribute)[attribute])
+    return rank_rows(answers.models, attribute_losses(answers, attribute)[attribute], 4)
 
 
 def rank_attributes(answers: Answers, model: str) -> list[Rank]:
     """Rank the attributes by one model's drop against their references, smallest first."""
     place = answers.model_index(model)
     losses = {name: own[place] for name, own in attribute_losses(answers).items() if name not in NO_ATTRIBUTE}
-    return rank_rows(list(losses), np.array(list(losses.values())).reshape(len(losses), len(answers.samples)))
+    return rank_rows(list(losses), np.array(list(losses.values())).reshape(len(losses), len(answers.samples)), 4)
 
 
-def rank_rows(names: Sequence[str], losses: NDArray[np.float64]) -> list[Rank]:
+def rank_rows(names: Sequence[str], losses: NDArray[np.float64], count: AnswerCount = 2) -> list[Rank]:
     """Rank rows of losses (names, photos; NaN where unanswered) and letter them.
 
-    Every pair is compared on the photos that both have, by the score test; Holm's adjustment is over all pairs.
+    Every pair is compared on the photos that both have (photo_tests.py); Holm's adjustment is over all pairs.
     Rows without any answer are left out.
     """
     answered = {name: row[np.isfinite(row)] for name, row in zip(names, losses, strict=True)}
     means = {name: 100 * float(row.mean()) for name, row in answered.items() if len(row)}
     order = sorted(means, key=means.__getitem__)
     ranked = losses[[list(names).index(name) for name in order]]
-    letters = compact_letters(len(order), _differing_pairs(ranked))
+    letters = compact_letters(len(order), _differing_pairs(ranked, count))
     return [Rank(name, len(answered[name]), means[name], marks) for name, marks in zip(order, letters, strict=True)]
 
 
@@ -120,7 +121,7 @@ def compact_letters(count: int, different: set[tuple[int, int]]) -> list[str]:
 
 
 def _contrasts(
-    answers: Answers, values: Mapping[Condition, NDArray[np.float64]], pairs: Sequence[Pair]
+    answers: Answers, values: Mapping[Condition, NDArray[np.float64]], pairs: Sequence[Pair], count: AnswerCount
 ) -> list[Contrast]:
     """The contrasts of values (models, photos) by condition, corrected within each pair."""
     rows, gaps = [], []
@@ -130,31 +131,28 @@ def _contrasts(
             first, second = own[places]
             both = np.isfinite(first) & np.isfinite(second)
             gaps.append(first[both] - second[both])
-            rows.append(_contrast(pair, condition, first[both], second[both]))
+            difference = estimate_mean(gaps[-1], count).scaled(100)
+            row = Contrast(
+                first=pair[0],
+                second=pair[1],
+                condition=condition,
+                n=difference.n,
+                value_first=100 * exact_mean(first[both]),
+                value_second=100 * exact_mean(second[both]),
+                difference=difference.value,
+                ci_low=difference.ci_low,
+                ci_high=difference.ci_high,
+                p_value=p_of_mean(gaps[-1], count),
+            )
+            rows.append(row)
     corrections = correct_tests([((row.first, row.second), row.condition.attribute, row.p_value) for row in rows])
-    return [_adjust(row, gap, own) for row, gap, own in zip(rows, gaps, corrections, strict=True)]
+    return [_adjust(row, gap, own, count) for row, gap, own in zip(rows, gaps, corrections, strict=True)]
 
 
-def _contrast(models: Pair, condition: Condition, first: NDArray[np.float64], second: NDArray[np.float64]) -> Contrast:
-    gaps = first - second
-    difference = estimate(gaps).scaled(100)
-    return Contrast(
-        *models,
-        condition,
-        difference.n,
-        value_first=100 * exact_mean(first),
-        value_second=100 * exact_mean(second),
-        difference=difference.value,
-        ci_low=difference.ci_low,
-        ci_high=difference.ci_high,
-        p_value=score_test(gaps),
-    )
-
-
-def _adjust(row: Contrast, gaps: NDArray[np.float64], correction: Correction) -> Contrast:
+def _adjust(row: Contrast, gaps: NDArray[np.float64], correction: Correction, count: AnswerCount) -> Contrast:
     if math.isnan(correction.confidence):
         return row
-    low, high = score_interval(gaps, confidence=correction.confidence)
+    low, high = mean_interval(gaps, count, confidence=correction.confidence)
     return row._replace(p_adjusted=correction.p_adjusted, adjusted_low=100 * low, adjusted_high=100 * high)
 
 
@@ -166,8 +164,8 @@ def _letter(place: int) -> str:
     return ascii_lowercase[place] if place < len(ascii_lowercase) else f"({place + 1})"
 
 
-def _differing_pairs(losses: NDArray[np.float64]) -> set[tuple[int, int]]:
+def _differing_pairs(losses: NDArray[np.float64], count: AnswerCount) -> set[tuple[int, int]]:
     pairs = list(itertools.combinations(range(len(losses)), 2))
     gaps = [losses[first] - losses[second] for first, second in pairs]
-    p_values = holm([score_test(gap[np.isfinite(gap)]) for gap in gaps])
+    p_values = holm([p_of_mean(gap[np.isfinite(gap)], count) for gap in gaps])
     return {pair for pair, p in zip(pairs, p_values, strict=True) if p < SIGNIFICANCE}

@@ -24,9 +24,8 @@ from counterfoil.statistics.intervals import (
     percentile_interval,
     resample_counts,
     resampled_means,
-    score_interval,
-    score_test,
 )
+from counterfoil.statistics.photo_tests import mean_interval, p_of_mean
 from counterfoil.statistics.references import (
     OWN_REFERENCES,
     ReferenceRates,
@@ -145,7 +144,7 @@ def _measure_drop(row: _Row, pairs: _Pairs, model: int) -> Drop:
     controlled = paired & np.isfinite(pairs.control)
     differences = pairs.original[paired] - pairs.edited[paired]
     known = pairs.losses[np.isfinite(pairs.losses)]
-    interval = score_interval(differences)
+    interval = mean_interval(differences)
     return Drop(
         row.answers.models[model],
         *row.condition,
@@ -157,7 +156,7 @@ def _measure_drop(row: _Row, pairs: _Pairs, model: int) -> Drop:
         ci_low=100 * interval.low,
         ci_high=100 * interval.high,
         drop_vs_control=100 * exact_mean(pairs.control[controlled] - pairs.edited[controlled]),
-        p_value=score_test(known),
+        p_value=p_of_mean(known),
         object_share=_mean_share(row, model, paired),
         accuracy_reference=100 * exact_mean(pairs.losses + pairs.edited),
         drop_vs_reference=100 * exact_mean(known),
@@ -176,7 +175,7 @@ def _judge(drop: Drop, losses: NDArray[np.float64], correction: Correction) -> D
     """The row with its corrected p and the interval of the same level."""
     if math.isnan(correction.confidence):
         return drop
-    interval = score_interval(losses, confidence=correction.confidence)
+    interval = mean_interval(losses, confidence=correction.confidence)
     low, high = widen(drop.drop_vs_reference, Interval(100 * interval.low, 100 * interval.high), drop.tool_uncertainty)
     return replace(drop, p_adjusted=correction.p_adjusted, reference_low=low, reference_high=high)
 

@@ -81,8 +81,12 @@ def score_interval(
     return Interval(_lower_bound(rounded, floor, quantile), -_lower_bound(-rounded, -ceiling, quantile))
 
 
-def score_test(values: NDArray[np.float64]) -> float:
-    """The two-sided p of the score test for mean zero: on -1, 0, 1 it is McNemar's without correction."""
+def score_test(values: NDArray[np.float64], *, bounds: RateBounds | None = None) -> float:
+    """The two-sided p of the score test for mean zero: on -1, 0, 1 it is McNemar's without correction.
+
+    Bounds must be given where a photo that was not seen may be further from zero than all that were: of ten pictures
+    a photo one may be lost in many, while an original that is lost counts ten times as much.
+    """
     if len(values) == 0:
         return math.nan
     observed, times = np.unique(np.round(values, _DECIMALS), return_counts=True)
@@ -90,7 +94,8 @@ def score_test(values: NDArray[np.float64]) -> float:
     if total == 0.0:
         return 1.0
     sign = math.copysign(1.0, total)
-    return math.erfc(math.sqrt(abs(total) * _multiplier(sign * observed, times, _mirrored_bounds(observed).low) / 2.0))
+    low, high = bounds or _mirrored_bounds(observed)
+    return math.erfc(math.sqrt(abs(total) * _multiplier(sign * observed, times, low if sign > 0 else -high) / 2.0))
 
 
 def jackknife_interval(value: float, left_out: NDArray[np.float64], bounds: RateBounds) -> Interval:
