@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -27,6 +27,7 @@ from counterfoil.labels.label_space import LabelSpace, imagenet1k, match_label_s
 from counterfoil.models.inference import Scoring, predict
 from counterfoil.models.model_loaders import load_model
 from counterfoil.models.model_options import ModelOptions
+from counterfoil.models.setup_trials import STAGES, TrialPhoto, check_setups
 from counterfoil.models.vlm import record_usage
 from counterfoil.progress import ItemProgress, show_stage
 from counterfoil.report.content import PaperScorer, score_no_paper
@@ -38,14 +39,15 @@ from counterfoil.run_config import (
     environment,
     join_addresses,
     limit_per_class,
+    take_classes_in_turn,
 )
 from counterfoil.run_result import Result
 from counterfoil.store.folder_lock import MAY_DIFFER, claim_folder
 from counterfoil.store.journal import Journal
 from counterfoil.store.picture_collection import Collection, LabelledPictures, ensure_sample
-from counterfoil.store.prediction_tables import RenderedVariant, ResultTables
+from counterfoil.store.prediction_tables import RenderedVariant, ResultTables, read_sanity
 from counterfoil.study.thumbnails import ThumbnailCandidates
-from counterfoil.types import Model, Picture, Provenance, Run, Sample, Skipped, StoredVariant, Variant
+from counterfoil.types import Model, Picture, Provenance, Run, Sample, SanityRecord, Skipped, StoredVariant, Variant
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +86,7 @@ class EvaluationPlan:
     pictures: LabelledPictures  # with the models' labels; every picture belongs to a sample
     skipped: tuple[Skipped, ...]
     empty_classes: tuple[str, ...] = ()  # a collection names no classes besides those of its pictures
+    sanity: Mapping[str, SanityRecord] = field(default_factory=dict)  # by model: other set-ups that were tried
 
     @property
     def model_names(self) -> tuple[str, ...]:
@@ -110,6 +113,7 @@ class EvaluationPlan:
             scoring=scoring if self.config.classes is None else f"{scoring}, classes of {self.config.classes}",
             collection=collection.name, collection_digest=collection.digest,
             surrogates=dict(collection.surrogates), notes=tuple(collection.notes),
+            sanity=self.sanity,
         )  # fmt: skip
 
     def picture(self, variant: Variant) -> Picture | None:
@@ -187,7 +191,7 @@ def run_evaluation(
         papers: Returns the tables of the collection's paper, for the report.
         thumbnails: Whether to keep the thumbnails that a report may show; else they are read again.
     """
-    plan = prepare_evaluation(config)
+    plan = try_other_setups(prepare_evaluation(config), out)
     if on_prepared is not None:
         on_prepared(plan)
     temporary = tempfile.TemporaryDirectory(prefix="counterfoil-") if out is None else None
@@ -196,6 +200,18 @@ def run_evaluation(
     work = CollectionWork(plan, observe=candidates.add if candidates is not None else None)
     skipped = _process_pictures(work, folder)
     return Result(plan, folder, tuple(skipped), temporary, papers, candidates)
+
+
+def try_other_setups(plan: EvaluationPlan, folder: Path | None) -> EvaluationPlan:
+    """The plan with what other set-ups of its models give on a few unedited pictures; kept where they are known."""
+    earlier = read_sanity(folder, plan.identities)
+    unedited = {sample_of(stored).id: stored for stored in plan.pictures if stored.variant.attribute == "original"}
+    samples = take_classes_in_turn([sample_of(stored) for stored in unedited.values()])[: STAGES[-1]]
+    read = plan.config.collection.read
+    photos = [TrialPhoto(sample.label, partial(read, unedited[sample.id])) for sample in samples]
+    models = [model for model in plan.models if model.name not in earlier]
+    with show_stage("checking how the models are set up"):
+        return replace(plan, sanity={**earlier, **check_setups(models, photos)})
 
 
 class CollectionWork(ResumableWork[Chunk]):

@@ -25,7 +25,7 @@ from counterfoil.models.model_options import ModelOptions
 from counterfoil.progress import show_stage
 from counterfoil.recipes.edit_recipe import Recipe, Step, load_recipe
 from counterfoil.segmentation import DEFAULT_SEGMENTER, check_segmenter, make_segmenter
-from counterfoil.types import EditLevel, Model, Picture, Run, Sample, Skipped, Source, Variant
+from counterfoil.types import EditLevel, Model, Picture, Run, Sample, SanityRecord, Skipped, Source, Variant
 from counterfoil.variant_renderer import Renderer
 from counterfoil.worker_pool import cores
 
@@ -87,6 +87,7 @@ class RunPlan:
     skipped: tuple[Skipped, ...]
     surrogates: Mapping[str, Model] = field(default_factory=dict)  # by address: models that choose for edits
     empty_classes: tuple[str, ...] = ()  # class folders all of whose photos were skipped
+    sanity: Mapping[str, SanityRecord] = field(default_factory=dict)  # by model: other set-ups that were tried
 
     @cached_property
     def variant_plans(self) -> VariantPlans:
@@ -136,7 +137,7 @@ class RunPlan:
             preprocessing={model.name: model.preprocessing for model in self.models}, environment=environment(),
             scoring=config.scoring if config.classes is None else f"{config.scoring}, classes of {config.classes}",
             main_edits=find_main_edits(self.recipe), segmenter=self._segmenter, doubtful_masks=config.doubtful_masks,
-            tool_checks=len(self.tool_checks.photos),
+            tool_checks=len(self.tool_checks.photos), sanity=self.sanity,
         )  # fmt: skip
 
     @property
@@ -266,12 +267,16 @@ def find_empty_classes(source: Source, samples: Sequence[Sample], skipped: Seque
 
 def limit_per_class(samples: Sequence[Sample], limit: int | None) -> list[Sample]:
     """The first photos, taken from the classes in turn, so that a limit does not drop whole classes."""
+    return sorted(take_classes_in_turn(samples)[:limit], key=lambda sample: sample.id)
+
+
+def take_classes_in_turn(samples: Sequence[Sample]) -> list[Sample]:
+    """The first photo of every class, then the second of each, and so on."""
     turn: dict[str, int] = {}
     rank = {}
     for sample in samples:
         rank[sample.id] = turn[sample.label] = turn.get(sample.label, -1) + 1
-    ordered = sorted(samples, key=lambda sample: (rank[sample.id], sample.id))
-    return sorted(ordered[:limit], key=lambda sample: sample.id)
+    return sorted(samples, key=lambda sample: (rank[sample.id], sample.id))
 
 
 def environment() -> dict[str, str]:

@@ -16,6 +16,7 @@ from counterfoil.report.page import write_report
 from counterfoil.statistics.answers import Answers
 from counterfoil.store.mask_table import MASK_TABLE
 from counterfoil.store.prediction_tables import locate_predictions
+from counterfoil.study.judgements import Judgement
 from counterfoil.study.predictions import Predictions
 from counterfoil.study.runs import Study
 from counterfoil.study.thumbnails import ThumbnailCache, ThumbnailCandidates
@@ -72,6 +73,11 @@ class Result:
     def drops(self) -> list[Drop]:
         """The drop in accuracy for each edit and model."""
         return self.study.drops
+
+    @property
+    def judgements(self) -> dict[str, Judgement]:
+        """For each model whether its results may be read, and if not, why and what to do."""
+        return self.study.judgements
 
     @property
     def headline(self) -> list[str]:

@@ -14,7 +14,8 @@ from __future__ import annotations
 import math
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -25,12 +26,13 @@ from counterfoil import __version__
 from counterfoil.errors import Unusable, UserError
 from counterfoil.models.inference import Scoring, predict
 from counterfoil.models.model_options import ModelOptions
+from counterfoil.models.setup_trials import STAGES, TrialPhoto, check_setups
 from counterfoil.models.vlm import record_usage
 from counterfoil.object_mask import hard_object
 from counterfoil.painters.background_batches import ROWS, check_gpu
 from counterfoil.progress import ItemProgress, show_stage
 from counterfoil.resumable_work import Image, Observer, Outcome, ResumableWork, finish_work, work_key
-from counterfoil.run_config import DoubtfulMasks, RunConfig, RunPlan, prepare
+from counterfoil.run_config import DoubtfulMasks, RunConfig, RunPlan, prepare, take_classes_in_turn
 from counterfoil.run_result import Result
 from counterfoil.segmentation import DEFAULT_SEGMENTER
 from counterfoil.sources.pixels import hash_pixels
@@ -38,9 +40,9 @@ from counterfoil.sources.source_loaders import open_source
 from counterfoil.store.folder_lock import claim_folder
 from counterfoil.store.journal import Journal
 from counterfoil.store.mask_table import write_masks
-from counterfoil.store.prediction_tables import RenderedVariant, ResultTables
+from counterfoil.store.prediction_tables import RenderedVariant, ResultTables, read_sanity
 from counterfoil.study.thumbnails import ThumbnailCandidates
-from counterfoil.types import TOOL_CHECKS, Engine, Picture, Provenance, Sample, Skipped, Variant
+from counterfoil.types import TOOL_CHECKS, Engine, Picture, Provenance, Sample, Skipped, Source, Variant
 from counterfoil.worker_pool import LocalEngine, cores
 
 PictureWriter: TypeAlias = Callable[[Variant, Picture], None]
@@ -104,7 +106,7 @@ def execute(config: RunConfig, out: Path | None, on_prepared: Callable[[RunPlan]
     """A run from start to end; `on_prepared` is called with the plan before the work begins."""
     if not config.models:
         raise UserError("expected at least one model, got none; try --model embedded:efficientnet-lite0")
-    plan = prepare(config)
+    plan = try_other_setups(prepare(config), out)
     if on_prepared is not None:
         on_prepared(plan)
     temporary = tempfile.TemporaryDirectory(prefix="counterfoil-") if out is None else None
@@ -112,6 +114,22 @@ def execute(config: RunConfig, out: Path | None, on_prepared: Callable[[RunPlan]
     thumbnails = ThumbnailCandidates(plan.model_names, len(plan.samples))
     skipped = process_photos(PhotoWork(plan, observe=thumbnails.add), folder)
     return Result(plan, folder, tuple(skipped), temporary, thumbnails=thumbnails)
+
+
+def try_other_setups(plan: RunPlan, folder: Path | None) -> RunPlan:
+    """The plan with what other set-ups of its models give on a few photos; kept where the folder has it already."""
+    source, earlier = plan.config.source, read_sanity(folder, plan.identities)
+    photos = [
+        TrialPhoto(sample.label, partial(_read_image, source, sample))
+        for sample in take_classes_in_turn(plan.samples)[: STAGES[-1]]
+    ]
+    models = [model for model in plan.models if model.name not in earlier]
+    with show_stage("checking how the models are set up"):
+        return replace(plan, sanity={**earlier, **check_setups(models, photos)})
+
+
+def _read_image(source: Source, sample: Sample) -> Image:
+    return source.read(sample)[0]
 
 
 class PhotoWork(ResumableWork[Sample]):

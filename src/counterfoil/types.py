@@ -378,6 +378,18 @@ class Model(Classifier, Protocol):
     def gives_scores(self) -> bool:
         """Whether the columns of its scores may be regrouped; False for a model that answers in `predict` alone."""
 
+    @property
+    def base(self) -> Model:
+        """The model whose columns are those of the network, before any are regrouped; itself where none are."""
+
+    def regroup(self, scores: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The scores of this model's labels, (n, labels), from those of its `base`, (n, columns)."""
+
+    def try_preprocessing(
+        self, images: Sequence[NDArray[np.uint8]], preprocessing: Preprocessing
+    ) -> NDArray[np.float32] | None:
+        """The scores that another preprocessing gives; None where the preprocessing is not ours to change."""
+
     def predict(self, variants: Sequence[Variant], images: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
         """One prediction per variant, in order; where there is no score, the outcome says why."""
 
@@ -393,6 +405,38 @@ class Engine(Protocol):
 
     def map(self, work: Callable[[Item], Output], items: Iterable[Item]) -> Iterator[Output]:
         """The results of `work` over `items` as they become ready."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetupTrial:
+    """Another set-up of a model (order of labels, preprocessing), tried on unedited photos beside the given one."""
+
+    change: str  # in words: "the colours in the order BGR"
+    remedy: str  # how to say it right
+    photos: int
+    gained: int  # photos that are right with it and wrong as given
+    lost: int  # photos that are right as given and wrong with it
+    right: int  # photos that are right with it
+    later_gained: int = 0  # of these, on the photos that came after it was chosen for a closer look
+    later_lost: int = 0
+    far: float = 10.0  # the lead in points from which the given set-up is called wrong
+
+    @property
+    def gap(self) -> float:
+        """By how many points of accuracy it is ahead of the given set-up."""
+        return 100 * (self.gained - self.lost) / self.photos if self.photos else math.nan
+
+
+@dataclass(frozen=True, kw_only=True)
+class SanityRecord:
+    """What was tried at the start of a run to find out whether a model is set up as it was trained."""
+
+    photos: int = 0  # unedited photos that were shown; 0 where nothing could be tried
+    right: int = 0  # with the set-up as given
+    classes: int = 0  # columns that compete; 0 where that is not known
+    tried: int = 0  # other set-ups, also those that are not listed
+    chosen: int = 0  # of these, for a closer look with more photos
+    trials: tuple[SetupTrial, ...] = ()  # best first
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -419,3 +463,4 @@ class Run:
     segmenter: str = ""  # the network that found objects; "" where every photo had a mask
     doubtful_masks: str = "leave-out"  # whether its doubtful masks were left out or kept
     tool_checks: int = 0  # photos whose pictures were made again with another fill and another mask
+    sanity: Mapping[str, SanityRecord] = field(default_factory=dict)  # by model: other set-ups that were tried

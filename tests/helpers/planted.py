@@ -6,6 +6,8 @@ different cue, so each fails under a different edit, and under no other.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import time
 from collections.abc import Sequence
@@ -16,6 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 from skimage import data
+
+from counterfoil.assets.onnx_graph import Graph
+from counterfoil.models.preprocessing import prepare_input
+from counterfoil.types import Preprocessing
 
 LABELS = ("crimson", "emerald", "azure", "violet")
 HUES = {"crimson": 0, "emerald": 60, "azure": 105, "violet": 140}  # OpenCV's scale, 0..179
@@ -102,6 +108,29 @@ class Halting(Planted):
         return super().__call__(images)
 
 
+class Guessing(Planted):
+    """Answers at random, the same for the same picture."""
+
+    def answer(self, hsv: NDArray[np.generic]) -> int:
+        return int(hashlib.sha256(hsv.tobytes()).digest()[0] % len(LABELS))
+
+
+class Mislabelled(Planted):
+    """Its columns are named one place too early."""
+
+    labels = (*LABELS[1:], LABELS[0])
+
+
+class AnswersOneClass(Planted):
+    """Gives the same answer to every picture."""
+
+    def answer(self, hsv: NDArray[np.generic]) -> int:
+        return 2
+
+
+guessing = Guessing
+mislabelled = Mislabelled
+answers_one_class = AnswersOneClass
 halting = Halting
 reads_the_background = ReadsTheBackground
 honest = Planted
@@ -109,6 +138,32 @@ answers_by_background = AnswersByBackground
 fails_on_small_objects = FailsOnSmallObjects
 blind_on_the_left = BlindOnTheLeft
 fails_on_turned_objects = FailsOnTurnedObjects
+
+
+TRAINED = Preprocessing(size=(32, 32), resize=None, mean=(127.5, 127.5, 127.5), std=(127.5, 127.5, 127.5))
+
+
+def write_colour_network(path: Path, photos: Path, **description: object) -> str:
+    """A network that names the label whose photos have the nearest mean colour, with its description; the address.
+
+    The network is always the same one. What the description says differently from `TRAINED` is a wrong set-up.
+    """
+    prototypes = np.stack([_mean_colour(photos / label) for label in LABELS], axis=1)  # (3, labels)
+    graph = Graph("nearest-colour")
+    flat = graph.node("Flatten", [graph.node("GlobalAveragePool", ["pictures"])])
+    product = graph.node("MatMul", [flat, graph.constant("weights", (200 * prototypes).astype(np.float32))])
+    bias = graph.constant("bias", (-100 * (prototypes**2).sum(axis=0)).astype(np.float32))
+    logits = graph.node("Add", [product, bias])
+    path.write_bytes(graph.model({"pictures": (3, 32, 32)}, {"logits": (logits, (len(LABELS),))}))
+    given = {"labels": LABELS, "size": TRAINED.size, "resize": None, "mean": TRAINED.mean, "std": TRAINED.std}
+    path.with_suffix(".json").write_text(json.dumps({**given, **description}))
+    return f"onnx:{path}"
+
+
+def _mean_colour(folder: Path) -> NDArray[np.float64]:
+    """The mean colour of a label's photos, as the network sees it, (3,)."""
+    inputs = [prepare_input(np.asarray(Image.open(file)), TRAINED) for file in sorted(folder.iterdir())]
+    return np.asarray(np.mean([one.mean(axis=(1, 2)) for one in inputs], axis=0), np.float64)
 
 
 def write_photos(folder: Path, count: int) -> tuple[Path, Path]:

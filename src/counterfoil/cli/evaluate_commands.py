@@ -11,7 +11,7 @@ import click
 
 from counterfoil.cli.config_file import config_option
 from counterfoil.cli.shared_options import chosen_options, model_options, workers_option
-from counterfoil.cli.terminal_output import command_line, print_models, print_result
+from counterfoil.cli.terminal_output import command_line, end_unjudged, print_models, print_result
 from counterfoil.evaluation import EvaluationConfig, run_evaluation
 from counterfoil.progress import show_stage
 from counterfoil.published.catalogue import describe_collection, full_address, make_paper_tables, open_collection
@@ -42,7 +42,9 @@ def evaluate(collection: str, models: tuple[str, ...], out: Path, **options: Any
         collection=opened, models=models, options=chosen_options(options), address=full_address(collection),
         command=command_line(), **asked,
     )  # fmt: skip
-    print_result(run_evaluation(evaluation, out, print_models, make_paper_tables))
+    result = run_evaluation(evaluation, out, print_models, make_paper_tables)
+    print_result(result)
+    end_unjudged(result.judgements)
 
 
 _FORMS = {"text": render_text, "markdown": render_markdown, "json": render_json, "html": render_html}

@@ -22,7 +22,7 @@ from counterfoil.cli.shared_options import (
     model_options,
     workers_option,
 )
-from counterfoil.cli.terminal_output import command_line, print_models, print_result
+from counterfoil.cli.terminal_output import command_line, end_unjudged, print_models, print_result
 from counterfoil.edits.painted import PaintedComplexity
 from counterfoil.progress import Extent, ProgressMeter, count_progress, open_meter
 from counterfoil.run_config import RunConfig
@@ -61,7 +61,9 @@ def run(images: Path, masks: Path | None, models: tuple[str, ...], out: Path | N
     settings = {name: options[name] for name in names}
     source, how = open_source(images, masks), chosen_options(options)
     config = RunConfig(source=source, models=models, command=command_line(), options=how, **settings)
-    print_result(execute(config, out or Path("out"), print_models))
+    result = execute(config, out or Path("out"), print_models)
+    print_result(result)
+    end_unjudged(result.judgements)
 
 
 MODELS = ("embedded:efficientnet-lite0", "embedded:efficientnet-lite2", "embedded:pp-lcnetv2")

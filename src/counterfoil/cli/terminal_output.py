@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -11,6 +13,7 @@ from counterfoil.cli.config_file import typed_arguments
 from counterfoil.errors import UserError
 from counterfoil.models.vlm import read_usage
 from counterfoil.run_result import ExecutionPlan, Result
+from counterfoil.study.judgements import NOT_JUDGED, Judgement, judge_record
 from counterfoil.types import Preprocessing
 
 
@@ -30,6 +33,15 @@ def print_result(result: Result) -> None:
         raise UserError(f"expected at least one photo that can be used, got none; see {result.folder / 'skipped.csv'}")
 
 
+def end_unjudged(judgements: Mapping[str, Judgement]) -> None:
+    """Say of each model that is not judged why and what to do, and end with a status of its own."""
+    for model, judgement in judgements.items():
+        if not judgement.is_judged:
+            click.echo(f"not judged: {model}. {judgement.sentence}")
+    if not all(judgement.is_judged for judgement in judgements.values()):
+        sys.exit(NOT_JUDGED)
+
+
 def print_models(plan: ExecutionPlan) -> None:
     """Print how each model is fed and scored, before the work begins."""
     print_empty_classes(plan)
@@ -38,6 +50,10 @@ def print_models(plan: ExecutionPlan) -> None:
         click.echo(f"{model.name}: {_describe_preprocessing(model.preprocessing)}{scoring}")
     if checked := plan.run.tool_checks:
         click.echo(f"tool checks: pictures of {checked} photos are also made with another fill and another mask")
+    for name, record in plan.run.sanity.items():
+        judgement = judge_record(record)
+        if judgement.reason:
+            click.echo(f"warning: {name}. {judgement.sentence}", err=True)
 
 
 def print_empty_classes(plan: ExecutionPlan) -> None:

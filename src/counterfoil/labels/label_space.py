@@ -102,6 +102,9 @@ def read_label_table(file: str) -> list[dict[str, str]]:
     return list(csv.DictReader(text.splitlines()))
 
 
+BACKGROUND = "background"  # the label of a column that stands for no class
+
+
 @cache
 def imagenet1k() -> LabelSpace:
     """ImageNet-1k in the order of its columns."""
@@ -112,7 +115,9 @@ def imagenet1k() -> LabelSpace:
 def match_label_space(labels: Sequence[str]) -> LabelSpace:
     """The known space of these labels, else a custom one."""
     known = imagenet1k()
-    return known if all(label in known for label in labels) else custom_label_space("the model", labels)
+    if all(label in known for label in labels if label != BACKGROUND):
+        return known
+    return custom_label_space("the model", labels)
 
 
 _RECOGNISED = 0.95  # the share of names that must match; libraries spell a few classes differently

@@ -164,6 +164,13 @@ class DeviceBatches:
             self._recordings[size] = record_cuda_graph(self._torch, self._scores, batch, size)
         return self._recordings[size]
 
+    def score_prepared(self, pictures: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Probabilities of pictures that are normalised already, (n, 3, height, width); waits for them."""
+        torch = self._torch
+        with torch.inference_mode():
+            batch = torch.from_numpy(pictures).to(self.device, self._dtype, memory_format=torch.channels_last)
+            return np.asarray(self._probabilities(batch).cpu().numpy(), np.float32)
+
     def _scores(self, batch: Any) -> Any:
         """Probabilities in full precision."""
         if self.sends_levels:
@@ -171,7 +178,9 @@ class DeviceBatches:
             if self.network.preparation.preprocessing.colour_order == "BGR":
                 batch = batch.flip(3)
             batch = (batch.permute(0, 3, 1, 2).float() - mean) / std
-        pictures = batch.to(self._dtype, memory_format=self._torch.channels_last)
+        return self._probabilities(batch.to(self._dtype, memory_format=self._torch.channels_last))
+
+    def _probabilities(self, pictures: Any) -> Any:
         outputs = self._module(pictures).float()
         return outputs.softmax(1) if self.network.scores == "logits" else outputs
 

@@ -122,12 +122,19 @@ class ScoredClassifier(ModelWrapper):
 
     def __call__(self, images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
         """Probabilities, (len(images), len(labels))."""
-        scores = self.model(images)[:, self._columns]
+        return self._group(self.model(images))
+
+    def regroup(self, scores: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The scores of the classes, (n, labels), from the columns of the `base`."""
+        return self._group(self.model.regroup(scores))
+
+    def _group(self, columns: NDArray[np.float32]) -> NDArray[np.float32]:
+        scores = columns[:, self._columns]
         start = 0
-        for _, columns in self.groups:
-            part = scores[:, start : start + len(columns)]
+        for _, ids in self.groups:
+            part = scores[:, start : start + len(ids)]
             part[:] = -np.sort(-part, axis=1)
-            start += len(columns)
+            start += len(ids)
         with np.errstate(invalid="ignore"):  # no probability on any class: NaN, counted as an error
             return np.asarray(scores / scores.sum(axis=1, keepdims=True), np.float32)
 

@@ -11,12 +11,13 @@ from typing import Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from counterfoil.errors import UserError
-from counterfoil.labels.label_space import LabelSpace, imagenet1k
+from counterfoil.labels.label_space import BACKGROUND, LabelSpace, imagenet1k
 from counterfoil.types import Preprocessing
 
 Precision: TypeAlias = Literal["f32", "bf16", "fp16"]
 Runtime: TypeAlias = Literal["own", "onnx", "openvino"]  # own: torch for torch models, ONNX Runtime for ONNX files
 
+WITH_BACKGROUND = "imagenet1k+background"  # 1001 columns, as many networks of TensorFlow have them
 DEFAULT_TEMPLATES = ("A photo of a {c}",)
 
 
@@ -75,7 +76,9 @@ class Description(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    labels: str | tuple[str, ...]  # "imagenet1k", a text file with one label per line, or the labels themselves
+    labels: (
+        str | tuple[str, ...]
+    )  # "imagenet1k", "imagenet1k+background", a text file with one label per line, or the labels themselves
     size: tuple[int, int] = (224, 224)
     resize: int | None = 256
     interpolation: Literal["bilinear", "bicubic", "lanczos"] = "bilinear"
@@ -128,12 +131,24 @@ def read_labels(description: Description, folder: Path) -> tuple[str, ...]:
         return description.labels
     if description.labels == "imagenet1k":
         return imagenet1k().labels
+    if description.labels == WITH_BACKGROUND:
+        return (BACKGROUND, *imagenet1k().labels)
     path = folder / description.labels
     if not path.is_file():
         raise UserError(
-            f"expected labels 'imagenet1k' or a text file with one label a line, got '{description.labels}'"
+            f"expected labels 'imagenet1k', '{WITH_BACKGROUND}' or a text file with one label a line,"
+            f" got '{description.labels}'"
         )
     return tuple(line.strip() for line in _read(path).splitlines() if line.strip())
+
+
+def suggest_labels(labels: int, columns: int) -> str:
+    """What to do where a network has another number of columns than there are labels."""
+    if columns == labels + 1:
+        return (
+            f'if its first column is a background class, say "labels": "{WITH_BACKGROUND}" or name it in your own list'
+        )
+    return "give the labels this network was trained on"
 
 
 def _given(flags: str) -> tuple[str, str]:

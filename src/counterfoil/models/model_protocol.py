@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.store.prediction_tables import RANKS
-from counterfoil.types import Model, Prediction, Usage, Variant
+from counterfoil.types import Model, Prediction, Preprocessing, Usage, Variant
 
 
 class ModelBase:
@@ -70,6 +70,21 @@ class ModelBase:
         """True: one probability per label."""
         return True
 
+    @property
+    def base(self: Model) -> Model:
+        """Itself: its columns are the network's."""
+        return self
+
+    def regroup(self: Model, scores: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The same scores."""
+        return scores
+
+    def try_preprocessing(
+        self: Model, images: Sequence[NDArray[np.uint8]], preprocessing: Preprocessing
+    ) -> NDArray[np.float32] | None:
+        """None: the model prepares its pictures itself."""
+        return None
+
     def predict(self: Model, variants: Sequence[Variant], images: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
         """The best labels of each row of scores; a row that is not finite is an error."""
         scores = self(images)
@@ -103,10 +118,15 @@ class ModelWrapper(ModelBase):
     usage = property(attrgetter("model.usage"))
     retryable = property(attrgetter("model.retryable"))
     gives_scores = property(attrgetter("model.gives_scores"))
+    base = property(attrgetter("model.base"))
 
     def __call__(self, images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
         """The model's probabilities, (len(images), len(labels))."""
         return self.model(images)
+
+    def regroup(self, scores: NDArray[np.float32]) -> NDArray[np.float32]:
+        """As the model regroups them."""
+        return self.model.regroup(scores)
 
 
 def identity_hash(model: Model, details: list[object]) -> str:

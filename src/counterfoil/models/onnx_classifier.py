@@ -21,7 +21,7 @@ from onnxruntime.capi import onnxruntime_pybind11_state as faults
 
 from counterfoil.assets.onnx_session import open_onnx_session, read_graph
 from counterfoil.errors import UserError
-from counterfoil.models.model_options import Precision, Runtime
+from counterfoil.models.model_options import Precision, Runtime, suggest_labels
 from counterfoil.models.model_protocol import ModelBase, ModelWrapper
 from counterfoil.models.preprocessing import Preparation, prepare_input
 from counterfoil.models.weight_files import check_file
@@ -171,7 +171,7 @@ class OnnxClassifier(ModelBase):
         if width != len(self.labels):
             raise UserError(
                 f"expected {len(self.labels)} output columns, one per label, got {width} from {self.name};"
-                f" give the labels this network was trained on"
+                f" {suggest_labels(len(self.labels), width)}"
             )
 
     @cached_property
@@ -214,14 +214,27 @@ class OnnxClassifier(ModelBase):
     def _picture(self, image: NDArray[np.uint8]) -> NDArray[np.float32]:
         return self.original.preparation.picture(image) if self.original else prepare_input(image, self.preprocessing)
 
+    def try_preprocessing(
+        self, images: Sequence[NDArray[np.uint8]], preprocessing: Preprocessing
+    ) -> NDArray[np.float32] | None:
+        """The probabilities with another preprocessing; None where the library's own transform prepares."""
+        if self.original is not None and self.original.preparation.transform is not None:
+            return None
+        return self._probabilities(self._run_prepared([prepare_input(image, preprocessing) for image in images]))
+
     def _run(self, images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
+        return self._run_prepared([self._picture(image) for image in images])
+
+    def _run_prepared(self, pictures: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
         # One picture at a time: on a CPU as fast as a batch, and answers cannot depend on the batch.
-        answers = [self._network(self._picture(image)[None]).reshape(1, -1) for image in images]
+        answers = [self._network(picture[None]).reshape(1, -1) for picture in pictures]
         return np.concatenate(answers).astype(np.float32, copy=False)
+
+    def _probabilities(self, scores: NDArray[np.float32]) -> NDArray[np.float32]:
+        return softmax(scores) if self._gives_logits else scores
 
     def __call__(self, images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
         """Probabilities, (len(images), len(labels))."""
         if not images:
             return np.zeros((0, len(self.labels)), np.float32)
-        scores = self._run(images)
-        return softmax(scores) if self._gives_logits else scores
+        return self._probabilities(self._run(images))

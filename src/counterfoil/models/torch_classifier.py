@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
 from counterfoil.models.gpu_batches import DeviceBatches, find_batch_size
-from counterfoil.models.model_options import ModelOptions, Request
+from counterfoil.models.model_options import ModelOptions, Request, suggest_labels
 from counterfoil.models.model_protocol import ModelBase
 from counterfoil.models.onnx_classifier import ComparedClassifier
 from counterfoil.models.onnx_export import export_classifier
-from counterfoil.models.preprocessing import Preparation, resize_with_torch, verify_faster_resize
+from counterfoil.models.preprocessing import Preparation, prepare_input, resize_with_torch, verify_faster_resize
 from counterfoil.models.shared_device import DeviceService
 from counterfoil.models.thread_batcher import Batcher
 from counterfoil.models.torch_network import TorchNetwork
@@ -35,6 +35,7 @@ class TorchClassifier(ModelBase):
     preparation: Preparation
     digest: str
     ask: Ask
+    batches: DeviceBatches
     parameters: int = 0
     device: str = "cpu"
     batch_size: int = 1
@@ -54,6 +55,15 @@ class TorchClassifier(ModelBase):
         if not images:
             return np.zeros((0, len(self.labels)), np.float32)
         return self.ask(images)
+
+    def try_preprocessing(
+        self, images: Sequence[NDArray[np.uint8]], preprocessing: Preprocessing
+    ) -> NDArray[np.float32] | None:
+        """The probabilities with another preprocessing; None where the library's own transform prepares."""
+        if self.preparation.transform is not None:
+            return None
+        pictures = [self.batches.score_prepared(prepare_input(image, preprocessing)[None]) for image in images]
+        return np.concatenate(pictures)
 
 
 def build_classifier(request: Request, network: TorchNetwork) -> Model:
@@ -97,7 +107,7 @@ def check_output_columns(address: str, network: TorchNetwork) -> None:
     if columns != (1, len(network.labels)):
         raise UserError(
             f"expected {len(network.labels)} output columns, one per label, got an output of shape {columns} from"
-            f" {address}; give the labels this network was trained on"
+            f" {address}; {suggest_labels(len(network.labels), columns[-1] if columns else 0)}"
         )
 
 
@@ -111,7 +121,7 @@ def _on_cpu(name: str, network: TorchNetwork) -> TorchClassifier:
         return np.concatenate([batches([batches.ready([image])])() for image in images])
 
     batches([batches.ready([np.zeros((*network.preparation.preprocessing.size, 3), np.uint8)])])()
-    return _classifier(name, network, ask, "cpu")
+    return _classifier(name, batches, ask)
 
 
 def _on_device(name: str, network: TorchNetwork, options: ModelOptions, device: str) -> TorchClassifier:
@@ -126,17 +136,19 @@ def _on_device(name: str, network: TorchNetwork, options: ModelOptions, device: 
     def ask(images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
         return service(batches.ready(images))
 
-    return _classifier(name, faster, ask, device, batcher.batch_size)
+    return _classifier(name, batches, ask, batcher.batch_size)
 
 
-def _classifier(name: str, network: TorchNetwork, ask: Ask, device: str, batch_size: int = 1) -> TorchClassifier:
+def _classifier(name: str, batches: DeviceBatches, ask: Ask, batch_size: int = 1) -> TorchClassifier:
+    network = batches.network
     return TorchClassifier(
         name=name,
         labels=network.labels,
         preparation=network.preparation,
         digest=network.digest,
         ask=ask,
+        batches=batches,
         parameters=network.parameters,
-        device=device,
+        device=batches.device,
         batch_size=batch_size,
     )

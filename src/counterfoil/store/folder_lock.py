@@ -18,7 +18,8 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-MAY_DIFFER = frozenset({"command", "environment", "samples"})  # fields that may differ between sessions of one run
+# fields that may differ between sessions of one run
+MAY_DIFFER = frozenset({"command", "environment", "samples", "sanity"})
 _FIELD_NAMES = {  # fields of the record with another name for users
     "images": "source of photos", "masks": "folder of masks", "recipe_digest": "recipe",
     "collection_digest": "collection",

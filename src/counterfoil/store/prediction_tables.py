@@ -18,7 +18,18 @@ import numpy as np
 
 from counterfoil.errors import UserError
 from counterfoil.store.parquet import Kind, TableWriter
-from counterfoil.types import EditLevel, Prediction, Preprocessing, Provenance, Run, Sample, Skipped, Variant
+from counterfoil.types import (
+    EditLevel,
+    Prediction,
+    Preprocessing,
+    Provenance,
+    Run,
+    Sample,
+    SanityRecord,
+    SetupTrial,
+    Skipped,
+    Variant,
+)
 
 RANKS = 5
 _ROWS_IN_MEMORY = 20_000
@@ -197,7 +208,22 @@ def read_run(folder: Path) -> Run:
     }
     lists = {name: tuple(known.get(name, ())) for name in ("models", "notes")}
     main = {attribute: EditLevel(*place) for attribute, place in known.get("main_edits", {}).items()}
-    return Run(**{**known, **lists, "preprocessing": applied, "main_edits": main})
+    sanity = {model: parse_sanity(entry) for model, entry in known.get("sanity", {}).items()}
+    return Run(**{**known, **lists, "preprocessing": applied, "main_edits": main, "sanity": sanity})
+
+
+def read_sanity(folder: Path | None, identities: Mapping[str, str]) -> dict[str, SanityRecord]:
+    """What an earlier session of the run in a folder tried, for the models that are still the same."""
+    if folder is None or not (folder / "run.json").is_file():
+        return {}
+    record = _read_record(folder / "run.json")
+    known, tried = record.get("identities", {}), record.get("sanity", {})
+    return {model: parse_sanity(entry) for model, entry in tried.items() if known.get(model) == identities.get(model)}
+
+
+def parse_sanity(entry: Mapping[str, Any]) -> SanityRecord:
+    """What was tried at the start of a run, from its record."""
+    return SanityRecord(**{**entry, "trials": tuple(SetupTrial(**trial) for trial in entry["trials"])})
 
 
 def read_skipped(folder: Path) -> list[Skipped]:

@@ -26,6 +26,7 @@ from counterfoil.store.mask_table import read_masks
 from counterfoil.store.parquet import TableColumns
 from counterfoil.store.prediction_tables import locate_predictions, read_centres, read_run, read_skipped
 from counterfoil.study.comparability import check_comparable
+from counterfoil.study.judgements import SETUP_COLUMNS, Judgement, UneditedAnswers, judge_model
 from counterfoil.study.predictions import (
     ANSWER_COLUMNS,
     DETAIL_COLUMNS,
@@ -33,7 +34,7 @@ from counterfoil.study.predictions import (
     answers_from_tables,
     details_from_tables,
 )
-from counterfoil.types import TOOL_CHECKS, Attribute, Drop, Run, Skipped
+from counterfoil.types import TOOL_CHECKS, Attribute, Drop, Run, SanityRecord, Skipped
 
 DropKey: TypeAlias = tuple[str, str, str]  # model, edit and level: a row of the table of drops
 Value = TypeVar("Value")
@@ -190,6 +191,20 @@ class Study:
         ]
 
     @cached_property
+    def judgements(self) -> dict[str, Judgement]:
+        """For each model whether its results may be read, and if not, why and what to do."""
+        sanity = self.run.sanity
+        if not self.has_originals:
+            return {model: Judgement() for model in self.predictions}
+        edited = bool((~self.answers.conditions_of({"original"})).any())
+        return {
+            model: judge_model(
+                UneditedAnswers.of(table.columns(SETUP_COLUMNS)), sanity.get(model, SanityRecord()), edited=edited
+            )
+            for model, table in self.predictions.items()
+        }
+
+    @cached_property
     def contrasts(self) -> list[Contrast]:
         """The difference in drop of every two models under each edit and level; corrected within each pair."""
         return contrast_drops(self.answers, self._pairs) if self.has_originals else []
@@ -251,6 +266,7 @@ def merge_runs(runs: Sequence[Run]) -> Run:
         models=tuple(dict.fromkeys(model for run in runs for model in run.models)),
         model_digests=_first_of_each([run.model_digests for run in runs]),
         preprocessing=_first_of_each([run.preprocessing for run in runs]),
+        sanity=_first_of_each([run.sanity for run in runs]),
         environment={name: " | ".join(dict.fromkeys(run.environment.get(name, "–") for run in runs)) for name in names},
         surrogates=_first_of_each([run.surrogates for run in runs]),
         notes=tuple(dict.fromkeys(note for run in runs for note in run.notes)),
@@ -286,6 +302,7 @@ def _read(folder: Path, name: str) -> tuple[Run, dict[str, Path]]:
         models=tuple(new_name.values()),
         model_digests={new_name[model]: digest for model, digest in run.model_digests.items()},
         preprocessing={new_name[model]: applied for model, applied in run.preprocessing.items()},
+        sanity={new_name[model]: record for model, record in run.sanity.items()},
     ), files
 
 
