@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import cv2
 import numpy as np
 
+from counterfoil.edits.registry import EDITS, edit_named
 from counterfoil.errors import UserError
 from counterfoil.report.csv_tables import skipped_to_csv
 from counterfoil.run_config import RunConfig, RunPlan, prepare
@@ -91,10 +93,20 @@ def rebuild(folder: str | Path, variant_id: str) -> Picture:
     picture = renderer.render(variant)
     if hash_pixels(picture.image) != table["sha256"][row]:
         raise UserError(
-            f"expected the pixels that the manifest names for {variant_id}, got others: a file that the edit reads has"
-            " changed, or another version of OpenCV or Counterfoil is at work"
+            f"expected the pixels that the manifest names for {variant_id}, got others: {_explain_difference(variant)}"
         )
     return picture
+
+
+def _explain_difference(variant: Variant) -> str:
+    """Why a variant may have other pixels than when it was made."""
+    version = edit_named(variant.edit, json.loads(variant.settings)).picture_version if variant.edit in EDITS else 1
+    if version != variant.version:
+        return (
+            f"they were made by version {variant.version} of the edit '{variant.edit}', and this Counterfoil has"
+            f" version {version}, whose pictures differ; `counterfoil build` makes them all again"
+        )
+    return "a file that the edit reads has changed, or another version of OpenCV or Counterfoil is at work"
 
 
 def _variant(table: dict[str, Any], variant_id: str, folder: str | Path) -> tuple[Variant, int]:

@@ -91,6 +91,7 @@ class Variant:
     seed: int  # 64 bits from the content, independent of the order of work
     donor_id: str | None = None  # the sample that lends its background, where the edit takes one
     replicate: int = 0
+    version: int = 1  # of the edit that made the picture; another version makes other pixels
 
 
 @dataclass(frozen=True)

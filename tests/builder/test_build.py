@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,8 @@ from PIL import Image
 
 import counterfoil as cf
 from counterfoil.cli import commands
-from counterfoil.store.parquet import read_table
+from counterfoil.store.parquet import read_table, write_table
+from counterfoil.store.prediction_tables import MANIFEST_COLUMNS
 from planted import write_photos
 
 RECIPE = """
@@ -72,3 +74,14 @@ def test_lost_pictures_are_made_again_and_stale_ones_removed(workspace: Path) ->
     arguments += ["--recipe", str(folder / "recipe.yaml")]
     assert CliRunner().invoke(commands, arguments, catch_exceptions=False).exit_code == 0
     assert {path: path.read_bytes() for path in (workspace / "pictures").rglob("*.png")} == before
+
+
+def test_rebuild_says_that_another_version_of_the_edit_made_the_picture(workspace: Path, tmp_path: Path) -> None:
+    table = read_table(workspace / "variants.parquet")
+    row = list(table["edit"]).index("size")
+    old = {name: list(column) for name, column in table.items()}
+    old["sha256"][row], old["version"][row] = "0" * 64, 0
+    shutil.copy(workspace / "run.json", tmp_path)
+    write_table(tmp_path / "variants.parquet", MANIFEST_COLUMNS, old)
+    with pytest.raises(cf.UserError, match="made by version 0 of the edit 'size', and this Counterfoil has version"):
+        cf.rebuild(tmp_path, table["id"][row])

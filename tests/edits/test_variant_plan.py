@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import pytest
 
 from counterfoil.edits import variant_plan
 from counterfoil.edits.donors import Donors
-from counterfoil.edits.registry import edit_named
+from counterfoil.edits.registry import EDITS, edit_named
+from counterfoil.edits.size import Size
 from counterfoil.edits.variant_plan import PlannedEdit, VariantPlans
-from counterfoil.types import Sample
+from counterfoil.types import Sample, Variant
 
 SAMPLES = [
     Sample(id=f"{label}/{n}", label=label, image="", mask=None, digest=f"{label}{n}")
@@ -40,3 +44,32 @@ def test_an_edit_without_a_donor_is_skipped_by_name() -> None:
     made = variant_plan.plan_variants(alone[0], STEPS, Donors(alone))
     assert [variant.edit for variant in made.variants] == ["original", "control", "background-folder"]
     assert [row.reason for row in made.skipped] == ["no photo of the 'other' class lends a background"]
+
+
+@dataclass(frozen=True)
+class _NewerSize(Size):
+    """The edit as a next release may have it: other pictures, and a further setting."""
+
+    version: ClassVar[int] = 2
+    later: ClassVar[tuple[str, ...]] = ("shadow",)
+    shadow: bool = False
+
+
+def test_a_newer_version_of_an_edit_gives_other_ids_and_the_same_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    old = _plan_one(Size(0.05))
+    monkeypatch.setattr(variant_plan, "name_of", lambda edit: "size")
+    new, shaded = _plan_one(_NewerSize(0.05)), _plan_one(_NewerSize(0.05, shadow=True))
+    assert (old.version, new.version) == (1, 2)
+    assert new.id != old.id
+    assert new.seed == old.seed, "a later setting at its default is no part of the seed"
+    assert shaded.seed != new.seed
+
+
+def test_a_combination_is_as_new_as_its_parts() -> None:
+    parts = [{"edit": "background-blur"}, {"edit": "size", "settings": {"rate": 0.05}}]
+    versions = [EDITS[name].version for name in ("background-blur", "size")]
+    assert edit_named("combine", {"edits": parts}).picture_version == EDITS["combine"].version + sum(versions) - 2
+
+
+def _plan_one(edit: Size) -> Variant:
+    return variant_plan.plan_variants(SAMPLES[0], [PlannedEdit(edit, 1, 256, 0)], Donors(SAMPLES)).variants[1]

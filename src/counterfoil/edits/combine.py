@@ -55,6 +55,11 @@ class Combine(Edit):
         return " + ".join(f"{part.edit} {edit.level}" for part, edit in parts)
 
     @property
+    def picture_version(self) -> int:
+        """The version, raised by those of the parts."""
+        return self.version + sum(edit.picture_version - 1 for edit in _make_parts(self.edits))
+
+    @property
     def needs(self) -> Needs:
         """The donor, surrogate and GPU that the parts need."""
         first, second = (edit.needs for edit in _make_parts(self.edits))

@@ -78,6 +78,8 @@ class Edit(ABC):
 
     attribute: ClassVar[Attribute]
     places: ClassVar[tuple[str, ...]] = ()  # settings that are file locations: no part of a seed
+    version: ClassVar[int] = 1  # raised when the pictures of unchanged settings change; part of the ids from 2 on
+    later: ClassVar[tuple[str, ...]] = ()  # settings of newer releases: no part of seeds and ids at their defaults
     words: ClassVar[str] = ""  # what is done, as the subject of "costs 12 points"; the class's name unless given
 
     @property
@@ -103,6 +105,11 @@ class Edit(ABC):
     def uses_mask(self) -> bool:
         """Whether the picture depends on where the mask's edge lies; False for changes of the whole picture."""
         return True
+
+    @property
+    def picture_version(self) -> int:
+        """The version of its pictures, which the manifest records; with those of its parts where it has parts."""
+        return self.version
 
     def choose(self, seed: int) -> Edit:
         """Make a choice that needs no pixels, such as a file of a folder, when the variant is planned."""

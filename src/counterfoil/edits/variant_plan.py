@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -124,8 +125,13 @@ def _double(variant: Variant, check: Attribute) -> Variant:
 
 
 def _identifying_settings(edit: Edit) -> dict[str, object]:
-    """The settings that identify the edit, without file locations."""
-    return {name: value for name, value in settings_of(edit).items() if name not in edit.places}
+    """The settings that identify the edit, without file locations and without later settings at their defaults."""
+    defaults = {field.name: field.default for field in dataclasses.fields(edit)}  # type: ignore[arg-type]
+    return {
+        name: value
+        for name, value in settings_of(edit).items()
+        if name not in edit.places and not (name in edit.later and value == defaults[name])
+    }
 
 
 def _plan_variant(sample: Sample, step: PlannedEdit, replicate: int, donors: Donors) -> Variant | None:
@@ -139,9 +145,11 @@ def _plan_variant(sample: Sample, step: PlannedEdit, replicate: int, donors: Don
         donor = donors.choose(sample, rule, seed)
         if donor is None:
             return None
-    identity = id_from(*about, sample.label, step.working_size, donor.digest if donor else None)
+    version = step.edit.picture_version
+    about += [sample.label, step.working_size, donor.digest if donor else None]
+    identity = id_from(*about, *([{"version": version}] if version > 1 else []))
     return Variant(
         id=identity, sample_id=sample.id, label=sample.label, attribute=step.edit.attribute, edit=name,
         level=step.edit.level, settings=json.dumps(settings_of(edit), sort_keys=True), seed=seed,
-        donor_id=donor.id if donor else None, replicate=replicate,
+        donor_id=donor.id if donor else None, replicate=replicate, version=version,
     )  # fmt: skip

@@ -42,8 +42,9 @@ CENTRE_COLUMNS: dict[str, Kind] = {"centre_x": "double", "centre_y": "double"}  
 PROVENANCE_COLUMNS: dict[str, Kind] = {  # older ones lack these too; those of the donor are empty where there is none
     "origin": "text", "licence": "text", "donor_origin": "text", "donor_licence": "text",
 }  # fmt: skip
+VERSION_COLUMNS: dict[str, Kind] = {"version": "int"}  # of the edit; older manifests lack it: version 1
 _NO_DONOR = Provenance()
-MANIFEST_COLUMNS: dict[str, Kind] = {**VARIANT_COLUMNS, **CENTRE_COLUMNS, **PROVENANCE_COLUMNS}
+MANIFEST_COLUMNS: dict[str, Kind] = {**VARIANT_COLUMNS, **CENTRE_COLUMNS, **PROVENANCE_COLUMNS, **VERSION_COLUMNS}
 PREDICTION_COLUMNS: dict[str, Kind] = {
     "variant_id": "text", "sample_id": "text", "label": "text", "attribute": "text", "edit": "text", "level": "text",
     "replicate": "int", "object_share": "double", "outcome": "text", "correct": "bool", "true_score": "float",
@@ -106,7 +107,7 @@ class ResultTables:
             variant.id, sample.id, variant.label, sample.image, sample.mask or "", sample.digest, variant.attribute,
             variant.edit, variant.level, variant.settings, variant.seed, variant.donor_id or "", variant.replicate,
             self._working_size, rendered.sha256, rendered.object_share, rendered.centre_x, rendered.centre_y,
-            *sample.provenance, *donor,
+            *sample.provenance, *donor, variant.version,
         ))  # fmt: skip
 
     def add_prediction(self, model: str, rendered: RenderedVariant, prediction: Prediction) -> None:
@@ -147,11 +148,18 @@ def _make_distinct_names(models: Sequence[str]) -> Iterator[str]:
 def read_variants(table: Mapping[str, Any]) -> list[Variant]:
     """The rows of `variants.parquet` as records."""
     texts = ("id", "sample_id", "label", "attribute", "edit", "level", "settings")
-    rest = zip(table["seed"], table["donor_id"], table["replicate"], strict=True)
+    versions = table["version"] if "version" in table else itertools.repeat(1, len(table["id"]))
+    rest = zip(table["seed"], table["donor_id"], table["replicate"], versions, strict=True)
     rows = zip(*(table[name] for name in texts), strict=True)
     return [
-        Variant(**dict(zip(texts, row, strict=True)), seed=int(seed), donor_id=donor or None, replicate=int(replicate))
-        for row, (seed, donor, replicate) in zip(rows, rest, strict=True)
+        Variant(
+            **dict(zip(texts, row, strict=True)),
+            seed=int(seed),
+            donor_id=donor or None,
+            replicate=int(replicate),
+            version=int(version),
+        )
+        for row, (seed, donor, replicate, version) in zip(rows, rest, strict=True)
     ]
 
 
