@@ -104,24 +104,26 @@ def _settled(edit: Edit, subject: Subject, others: Sequence[Subject]) -> tuple[E
     needs, surrogate = edit.needs, _Brightness()
     donors = tuple(others[: needs.candidates]) if needs.donor is not None else ()
     load = None if needs.surrogate is None else lambda: surrogate
-    supplied = Supplied(label=_BRIGHT, donors=donors, load_surrogate=load)
+    supplied = Supplied(label=_BRIGHT, donors=donors, donor_labels=[_DARK] * len(donors), load_surrogate=load)
     resolution = edit.resolve(subject, supplied)
     _require(type(resolution.edit) is type(edit), "`resolve` gives an edit of the same class")
     _require(resolution.edit.level == edit.level, "a choice leaves the level as it is")
     _require(0 <= resolution.donor < max(1, len(donors)), "`resolve` chooses one of the supplied donors")
-    left = replace(supplied, donors=donors[resolution.donor : resolution.donor + 1])
+    left = replace(
+        supplied, donors=donors[resolution.donor : resolution.donor + 1], donor_labels=[_DARK][: len(donors)]
+    )
     again = resolution.edit.resolve(subject, left)
     _require(again.edit == resolution.edit, "a resolved edit has nothing left to choose")
     return resolution.edit, left
 
 
-_BRIGHT = "bright"
+_BRIGHT, _DARK = "bright", "dark"
 
 
 class _Brightness:
     """A model that tells bright from dark."""
 
-    name, labels, preprocessing, digest = "brightness", ("dark", _BRIGHT), None, "brightness"
+    name, labels, preprocessing, digest = "brightness", (_DARK, _BRIGHT), None, "brightness"
 
     def __call__(self, images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
         bright = np.array([image.mean() / 255 for image in images], np.float32)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Attribute: TypeAlias = str  # open: an edit of another package may bring its own
 ATTRIBUTES: tuple[Attribute, ...] = (
     "original", "control", "background", "presence", "size", "position", "direction", "colour", "blur", "texture",
-    "material", "occlusion", "shape", "corruption", "combination",
+    "material", "occlusion", "text", "second-object", "light", "shape", "corruption", "combination",
 )  # fmt: skip
 # The attributes of doubled pictures: the same edit made with another fill or another mask. They measure the tool and
 # are no rows of their own: no finding, accuracy, gallery or chart counts them.

@@ -109,10 +109,10 @@ class Renderer:
         if variant.attribute == "original":
             return subject.photo
         edit = _load_edit(variant.edit, variant.settings)
-        donors = [] if variant.donor_id is None else [self._read_donor(variant.donor_id)]
-        if variant.attribute == SECOND_FILL:
-            donors = [donor.with_second_fill for donor in donors]
+        donors = [] if variant.donor_id is None else [self.samples[variant.donor_id]]
         supplied, rng = self._supply(variant, edit.needs, donors), np.random.default_rng(variant.seed)
+        if variant.attribute == SECOND_FILL:
+            supplied = replace(supplied, donors=[donor.with_second_fill for donor in supplied.donors])
         if edit.needs.photo:
             return resize_to_working_size(edit.apply(subject.at_full_size, rng, supplied), self.working_size)
         return edit.apply(subject, rng, supplied)
@@ -122,10 +122,10 @@ class Renderer:
         if variant.attribute == "original":
             return variant
         edit = _load_edit(variant.edit, variant.settings)
-        donors = self._choose_donors(variant, edit.needs)
+        donors = self._choose_donors(variant, edit)
         if edit.needs.donor is not None and not donors:
             raise Unusable("none of 0 donors has a background to lend")
-        supplied = self._supply(variant, edit.needs, [self._read_donor(donor.id) for donor in donors])
+        supplied = self._supply(variant, edit.needs, donors)
         subject = self.subject(str(variant.sample_id))
         resolution = edit.resolve(subject.at_full_size if edit.needs.photo else subject, supplied)
         if resolution.edit != edit:
@@ -151,31 +151,44 @@ class Renderer:
                 drawn.setdefault(donor.id, donor)
         return list(drawn.values())
 
-    def _choose_donors(self, variant: Variant, needs: Needs) -> list[Sample]:
+    def _choose_donors(self, variant: Variant, edit: Edit) -> list[Sample]:
         """The usable donors among those that the edit asks for."""
+        needs = edit.needs
         if variant.donor_id is None or needs.donor is None:
             return []
         if needs.candidates > 1:
-            return [donor for donor in self.candidates(variant) if self._is_usable(donor)]
+            return [donor for donor in self.candidates(variant) if self._is_usable(donor, edit)]
         planned = self.samples[variant.donor_id]
-        if self._is_usable(planned):
+        if self._is_usable(planned, edit):
             return [planned]
-        # Where a donor's photo is broken, the next donors are tried.
+        # Where a donor's photo is broken or does not suit the edit, the next donors are tried.
+        tried = {planned.id}
         for attempt in range(_ATTEMPTS):
             donor = self._draw_donor(variant, needs.donor, attempt)
-            if donor is not None and self._is_usable(donor):
-                return [donor]
-        return [planned]  # raises with the reason why it cannot be used
+            if donor is not None and donor.id not in tried:
+                tried.add(donor.id)
+                if self._is_usable(donor, edit):
+                    return [donor]
+        self._check_donor(planned, edit)  # raises with the reason why it cannot be used
+        return [planned]
 
     def _draw_donor(self, variant: Variant, rule: DonorRule, attempt: int) -> Sample | None:
         sample = self.samples[str(variant.sample_id)]
         return self.donors.choose(sample, rule, seed_of_attempt(variant.seed, attempt))
 
-    def _is_usable(self, donor: Sample) -> bool:
+    def _is_usable(self, donor: Sample, edit: Edit) -> bool:
         try:
-            return not self.subject(donor.id).doubt
+            self._check_donor(donor, edit)
         except Unusable:
             return False
+        return True
+
+    def _check_donor(self, donor: Sample, edit: Edit) -> None:
+        """Raises `Unusable` where the photo cannot be read or does not suit the edit."""
+        subject = self._read_donor(donor.id)
+        if subject.doubt:
+            raise Unusable(f"the donor {donor.id} cannot be used: its mask is doubtful: {subject.doubt}")
+        edit.check_donor(subject)
 
     def _read_donor(self, sample_id: str) -> Subject:
         try:
@@ -183,9 +196,14 @@ class Renderer:
         except Unusable as error:
             raise Unusable(f"the donor {sample_id} cannot be used: {error}") from error
 
-    def _supply(self, variant: Variant, needs: Needs, donors: Sequence[Subject]) -> Supplied:
-        load = None if needs.surrogate is None else partial(self._load_surrogate, needs.surrogate)
-        return Supplied(label=variant.label, seed=variant.seed, donors=donors, load_surrogate=load)
+    def _supply(self, variant: Variant, needs: Needs, donors: Sequence[Sample]) -> Supplied:
+        return Supplied(
+            label=variant.label,
+            seed=variant.seed,
+            donors=[self._read_donor(donor.id) for donor in donors],
+            donor_labels=[donor.label for donor in donors],
+            load_surrogate=None if needs.surrogate is None else partial(self._load_surrogate, needs.surrogate),
+        )
 
     def _load_surrogate(self, address: str) -> Model:
         with self._load_lock:

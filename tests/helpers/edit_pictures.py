@@ -63,7 +63,7 @@ def rocket() -> Picture:
 
 def edited(edit: Edit, picture: Picture, seed: int = 3) -> Picture:
     """The edited picture, with a donor for edits that need one; equal pictures share a subject."""
-    supplied = Supplied(donors=(subject_of(blob_on_grass((90, 70))),))
+    supplied = Supplied(label="cup", donors=(subject_of(blob_on_grass((90, 70))),), donor_labels=("blob",))
     return edit.apply(subject_of(picture), np.random.default_rng(seed), supplied)
 
 

@@ -41,6 +41,7 @@ class Supplied:
     label: str = ""  # the photo's label
     seed: int = 0  # the variant's
     donors: Sequence[Subject] = ()
+    donor_labels: Sequence[str] = ()  # of the donors, in order
     load_surrogate: Callable[[], Classifier] | None = None
 
     @property
@@ -121,6 +122,9 @@ class Edit(ABC):
 
     def check_surrogate(self, surrogate: Classifier) -> None:  # noqa: B027 - most edits have nothing to refuse
         """Raise `UserError`, before the work begins, where this surrogate does not suit the settings."""
+
+    def check_donor(self, donor: Subject) -> None:  # noqa: B027 - most edits take any donor
+        """Raise `Unusable` where this donor does not suit the edit; other donors are then tried."""
 
     @classmethod
     def reference(cls, level: str) -> EditLevel | None:

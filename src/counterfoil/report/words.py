@@ -38,7 +38,7 @@ def brackets_to_comma(change: str) -> str:
 ABSENT = "–"  # shown where there is no number
 MINUS = "−"
 _UNBREAKABLE = re.compile(r"\[[^\[\]]{1,30}\]|\d %|n = \d|\d points")
-_NAMES = {"presence": "object presence"}
+_NAMES = {"presence": "object presence", "second-object": "second object"}
 
 
 def format_number(value: float, decimals: int = 1) -> str:

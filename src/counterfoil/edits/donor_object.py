@@ -1,0 +1,81 @@
+"""The object of a donor photo, whole enough to stand in another picture, and placed there."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.edits.cutout import Cutout, Matrix
+from counterfoil.edits.geometry import BoundingBox, object_box
+from counterfoil.edits.subject import Subject
+from counterfoil.errors import Unusable
+
+CUT = 0.02  # of a side: an object that touches a border of its photo along more than this is cut by it
+LARGEST_SHARE = 0.6  # of the donor's photo: a larger object is a close view, of which much is missing
+LARGEST_PIECE = 0.85  # of the object's area that must hang together
+SMALLEST = 32  # pixels of the donor's object along its longer side
+EVENNESS = (
+    0.6,
+    1.5,
+)  # limits of the gain, before its root is taken, that gives a donor's object the light of its new surroundings
+
+Bytes = NDArray[np.uint8]
+
+
+def cut_sides(alpha: Bytes) -> frozenset[str]:
+    """The borders of its photo that cut the object."""
+    sides = {"top": alpha[0], "bottom": alpha[-1], "left": alpha[:, 0], "right": alpha[:, -1]}
+    return frozenset(name for name, side in sides.items() if np.count_nonzero(side > 127) > max(2, CUT * len(side)))
+
+
+def check_donor_object(donor: Subject) -> None:
+    """Raises `Unusable` where the donor's object cannot stand elsewhere: only the lower border may cut it."""
+    mask = donor.picture.alpha
+    cut = cut_sides(np.where(mask >= 128, np.uint8(255), np.uint8(0))) - {"bottom"}
+    if cut:
+        raise Unusable(f"the donor's object is cut by the {' and '.join(sorted(cut))} of its photo")
+    share = np.count_nonzero(mask >= 128) / mask.size
+    if share > LARGEST_SHARE:
+        raise Unusable(f"the donor's object covers {share:.0%} of its photo, at most {LARGEST_SHARE:.0%} can be used")
+    pieces = np.asarray(cv2.connectedComponentsWithStats((mask >= 128).astype(np.uint8), connectivity=8)[2][1:])
+    areas = pieces[:, cv2.CC_STAT_AREA]
+    if areas.max() < LARGEST_PIECE * areas.sum():
+        raise Unusable(f"the donor's object is in {len(areas)} pieces")
+    box = object_box(donor.cutout.alpha)
+    if max(box.width, box.height) < SMALLEST:
+        raise Unusable(f"the donor's object has {box.width} x {box.height} pixels, {SMALLEST} are needed")
+
+
+def stands_on_border(donor: Subject) -> bool:
+    """Whether the lower border cuts the donor's object, so that it can stand only on the border of another picture."""
+    return "bottom" in cut_sides(donor.cutout.alpha)
+
+
+def match_light(donor: Subject, subject: Subject) -> Cutout:
+    """The donor's object, as light as in its own photo relative to its background."""
+    cut = donor.cutout
+    own, new = (_median_light(each) for each in (donor, subject))
+    gain = float(np.clip((new + 8) / (own + 8), *EVENNESS)) ** 0.5
+    table = np.clip(np.rint(np.arange(256) * gain), 0, 255).astype(np.uint8)
+    return Cutout(np.asarray(cv2.LUT(cut.image, table), np.uint8), cut.alpha, cut.background_share)
+
+
+def _median_light(subject: Subject) -> float:
+    """The median level of the background."""
+    gray = cv2.cvtColor(subject.picture.image, cv2.COLOR_RGB2GRAY)
+    clear = gray[subject.cutout.alpha == 0]
+    return float(np.median(clear if clear.size else gray))
+
+
+def place_foot_at(box: BoundingBox, scale: float, foot: tuple[float, float]) -> Matrix:
+    """Scale an object and move it, so that the middle of its box's lower edge comes to the point `foot`."""
+    middle, bottom = box.left + box.width / 2, box.top + box.height
+    # Points count from the corner of the first pixel here, pixel centres lie at whole coordinates.
+    return np.array(
+        [
+            [scale, 0, foot[0] - scale * middle + scale / 2 - 0.5],
+            [0, scale, foot[1] - scale * bottom + scale / 2 - 0.5],
+        ],
+        np.float64,
+    )

@@ -1,0 +1,71 @@
+"""A second object: its size and place, and donors that cannot lend theirs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from counterfoil.edits.registry import edit_named
+from counterfoil.errors import Unusable, UserError
+from counterfoil.types import Picture
+from edit_pictures import blob_on_grass, ellipse, subject_of, texture
+
+
+def red_ball(centre: tuple[float, float] = (60, 60), radius: float = 30) -> Picture:
+    alpha = ellipse((120, 120), centre, (radius, radius))
+    image = np.where(alpha[..., None] > 0, np.array((250, 10, 10)), texture("gravel", 120)).astype(np.uint8)
+    return Picture(image, alpha)
+
+
+def red(picture: Picture) -> np.typing.NDArray[np.bool_]:
+    return (picture.image[..., 0] > 150) & (picture.image[..., 1] < 60) & (picture.image[..., 2] < 60)
+
+
+def test_the_second_object_stands_beside_with_its_share_of_the_area_and_on_the_same_ground() -> None:
+    given = blob_on_grass()
+    made = edit_named("second-object", {"size": 0.5})(given, np.random.default_rng(1), red_ball())
+    seen = red(made) & ~red(given)
+    assert abs(seen.sum() / (given.alpha > 127).sum() - 0.5) < 0.08
+    assert not (seen & (given.alpha > 0)).any()
+    lowest = [np.flatnonzero(plane.any(axis=1))[-1] for plane in (seen, given.alpha > 127)]
+    assert abs(int(lowest[0]) - int(lowest[1])) <= 2
+    np.testing.assert_array_equal(made.alpha, subject_of(given).cutout.alpha)
+
+
+def test_behind_means_that_the_object_hides_a_part_and_enough_is_seen() -> None:
+    given = blob_on_grass()
+    made = edit_named("second-object", {"place": "behind", "size": 1.0})(given, np.random.default_rng(1), red_ball())
+    seen = red(made) & ~red(given)
+    share = seen.sum() / (given.alpha > 127).sum()
+    assert 0.35 < share < 0.9
+    inside = given.alpha == 255
+    assert (made.image[inside] == given.image[inside]).mean() > 0.9
+
+
+def test_donors_that_are_cut_scattered_or_too_large_are_refused_by_name() -> None:
+    edit = edit_named("second-object", {})
+    pieces = red_ball((40, 40), 20)
+    scattered = Picture(pieces.image, np.maximum(pieces.alpha, ellipse((120, 120), (90, 90), (20, 20))))
+    for donor, reason in (
+        (red_ball((60, 5)), "cut by the left"),
+        (red_ball((60, 60), 55), "covers"),
+        (red_ball((60, 60), 10), "pixels"),
+        (scattered, "in 2 pieces"),
+    ):
+        with pytest.raises(Unusable, match=reason):
+            edit.check_donor(subject_of(donor))
+    edit.check_donor(subject_of(red_ball((100, 60))))  # cut by the lower border alone: it can stand on another one
+
+
+def test_an_object_cut_by_the_lower_border_stands_on_the_lower_border() -> None:
+    made = edit_named("second-object", {"size": 0.5})(blob_on_grass(), np.random.default_rng(1), red_ball((100, 60)))
+    assert red(made)[-1].any()
+
+
+def test_a_full_picture_has_no_room_and_a_size_of_nothing_is_no_size() -> None:
+    image = blob_on_grass().image
+    wide = Picture(image, ellipse(image.shape[:2], (80, 100), (70, 95)))
+    with pytest.raises(Unusable, match="no room beside the object"):
+        edit_named("second-object", {})(wide, np.random.default_rng(1), red_ball())
+    with pytest.raises(UserError, match="size: expected"):
+        edit_named("second-object", {"size": 0})
