@@ -50,6 +50,7 @@ LEVELS: Mapping[str, Sequence[Mapping[str, object]]] = {
     "second-object": ({"place": "beside", "size": 0.25}, {"place": "behind"}),
     "exposure": ({"stops": -2}, {"stops": 2}),
     "white-balance": ({"kelvin": 3000}, {"kelvin": 12000}),
+    "occlusion-object": ({"share": 0.2}, {"share": 0.4}),
     "segmented": ({"ground": "black"}, {"ground": "white"}),
     "edges": ({"ground": "white"}, {"ground": "photo"}),
     "position": ({}, {"rate": 0.05}),

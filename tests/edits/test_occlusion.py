@@ -56,6 +56,23 @@ def _hidden_colour(given: Picture, seed: int) -> list[int]:
     return [int(value) for value in np.median(edited.image[hidden], axis=0)]
 
 
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.6])
+def test_another_object_hides_the_share_and_what_it_does_not_hide_is_as_photographed(share: float) -> None:
+    given, donor = blob_on_grass(), PICTURES["cup"]()
+    for seed in range(2):
+        made = edit_named("occlusion-object", {"share": share})(given, np.random.default_rng(seed), donor)
+        assert abs(1 - area(made.alpha) / area(Subject(given).alpha) - share) < 0.03
+        visible = made.alpha == 255
+        np.testing.assert_array_equal(made.image[visible], given.image[visible])
+
+
+def test_an_object_that_is_cut_by_its_photo_cannot_hide_another() -> None:
+    image = blob_on_grass().image
+    donor = Picture(image, ellipse(image.shape[:2], (80, 0), (40, 40)))
+    with pytest.raises(Unusable, match="cut by the left of its photo"):
+        edit_named("occlusion-object", {})(blob_on_grass(), np.random.default_rng(0), donor)
+
+
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
 def test_a_crop_shows_the_share_of_the_object_that_was_asked_for(share: float) -> None:
     for picture in (PICTURES["cup"](), blob_on_grass()):
@@ -98,6 +115,7 @@ def test_a_crop_that_would_show_a_few_pixels_is_refused() -> None:
         ("occlusion", {"share": 1.0}),
         ("occlusion", {"colour": [0, 0, 300]}),
         ("occlusion", {"texture": "brick-like"}),
+        ("occlusion-object", {"share": 1.0}),
         ("crop", {"share": 1.2}),
     ],
 )

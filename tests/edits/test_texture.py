@@ -11,7 +11,14 @@ from PIL import Image
 
 from counterfoil.edits.registry import edit_named
 from counterfoil.edits.subject import Subject
-from counterfoil.edits.texture import TextureImage, choose_texture, list_textures, tile_texture
+from counterfoil.edits.texture import (
+    ROUNDNESS,
+    TextureImage,
+    choose_texture,
+    estimate_surface,
+    list_textures,
+    tile_texture,
+)
 from counterfoil.edits.texture_patterns import PATTERNS, draw_pattern
 from counterfoil.errors import UserError
 from counterfoil.types import Picture
@@ -74,6 +81,30 @@ def test_a_textured_ball_keeps_its_shading(name: str) -> None:
     )
     assert np.corrcoef(before[inside], after[inside])[0, 1] > 0.75
     assert np.abs(edited.image[inside].astype(int) - picture.image[inside]).mean() > 15
+
+
+def test_a_flat_disc_is_inflated_to_half_a_ball_with_darker_edges_and_a_narrower_pattern_there() -> None:
+    alpha = ellipse((180, 180), (90, 90), (60, 60))
+    image = np.where(alpha[..., None] > 0, 150, texture("gravel", 180)).astype(np.uint8)
+    surface = estimate_surface(Subject(Picture(image, alpha)))
+    middle = surface.facing.shape[0] // 2
+    for across in (-40, -20, 0, 20, 40):
+        slope = ROUNDNESS * across / (60**2 - across**2) ** 0.5  # of a half ball
+        facing = surface.facing[middle, middle + across, 0]
+        assert abs(facing - slope / (1 + slope**2) ** 0.5) < 0.08
+    assert surface.shading[middle, middle + 55] < 0.8 * surface.shading[middle, middle]
+    steps = np.diff(surface.places[middle, :, 0])
+    assert steps[middle + 45 : middle + 55].mean() > 1.15 * steps[middle - 5 : middle + 5].mean()
+
+
+def test_a_surface_that_the_photo_cuts_goes_on_beyond_its_border() -> None:
+    alpha = np.zeros((120, 120), np.uint8)
+    alpha[40:, 30:90] = 255
+    image = np.where(alpha[..., None] > 0, 150, texture("gravel", 120)).astype(np.uint8)
+    facing = estimate_surface(Subject(Picture(image, alpha))).facing
+    middle = facing.shape[1] // 2
+    assert facing[3, middle, 1] < -0.4, "the upper edge turns away"
+    assert abs(facing[-2, middle, 1]) < 0.1, "the lower one is none"
 
 
 def test_strength_goes_from_the_old_surface_to_the_new_one() -> None:

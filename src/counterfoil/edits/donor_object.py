@@ -31,16 +31,16 @@ def cut_sides(alpha: Bytes) -> frozenset[str]:
 
 def check_donor_object(donor: Subject) -> None:
     """Raises `Unusable` where the donor's object cannot stand elsewhere: only the lower border may cut it."""
-    mask = donor.picture.alpha
-    cut = cut_sides(np.where(mask >= 128, np.uint8(255), np.uint8(0))) - {"bottom"}
+    hard = donor.hard_object.astype(np.uint8)
+    cut = cut_sides(hard * np.uint8(255)) - {"bottom"}
     if cut:
         raise Unusable(f"the donor's object is cut by the {' and '.join(sorted(cut))} of its photo")
-    share = np.count_nonzero(mask >= 128) / mask.size
+    share = float(hard.mean())
     if share > LARGEST_SHARE:
         raise Unusable(f"the donor's object covers {share:.0%} of its photo, at most {LARGEST_SHARE:.0%} can be used")
-    pieces = np.asarray(cv2.connectedComponentsWithStats((mask >= 128).astype(np.uint8), connectivity=8)[2][1:])
+    pieces = np.asarray(cv2.connectedComponentsWithStats(hard, connectivity=8)[2][1:])
     areas = pieces[:, cv2.CC_STAT_AREA]
-    if areas.max() < LARGEST_PIECE * areas.sum():
+    if len(areas) and areas.max() < LARGEST_PIECE * areas.sum():
         raise Unusable(f"the donor's object is in {len(areas)} pieces")
     box = object_box(donor.cutout.alpha)
     if max(box.width, box.height) < SMALLEST:
@@ -57,7 +57,8 @@ def match_light(donor: Subject, subject: Subject) -> Cutout:
     cut = donor.cutout
     own, new = (_median_light(each) for each in (donor, subject))
     gain = float(np.clip((new + 8) / (own + 8), *EVENNESS)) ** 0.5
-    table = np.clip(np.rint(np.arange(256) * gain), 0, 255).astype(np.uint8)
+    # By a power instead of a factor: nothing becomes white that was not.
+    table = np.rint(255 * (np.arange(256) / 255) ** (1 - np.log2(gain))).astype(np.uint8)
     return Cutout(np.asarray(cv2.LUT(cut.image, table), np.uint8), cut.alpha, cut.background_share)
 
 

@@ -30,6 +30,7 @@ class Material(Edit):
     """Make the object of wood, metal, glass, fabric or stone; its outline stays, and so does its shading."""
 
     attribute: ClassVar[Attribute] = "material"
+    version: ClassVar[int] = 2  # 2: the outline is inflated, edges are darker
     material: Name = "metal"
 
     @classmethod

@@ -80,6 +80,7 @@ OURS: Mapping[str, type[Edit]] = {
     "material": material.Material,
     "shadow": shadow.Shadow,
     "occlusion": occlusion.Occlusion,
+    "occlusion-object": occlusion.OcclusionObject,
     "crop": occlusion.Crop,
     "text": text.Text,
     "second-object": second_object.SecondObject,

@@ -33,8 +33,14 @@ SUFFIXES = (".bmp", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
 LARGEST = 1024  # pixels along the longer side that a user's texture keeps
 FLOOR = np.float32(0.08)  # added to the light before division, so that a black object's noise is not amplified
 SMOOTH = 0.06  # scale of the shading, as a share of the object's size
-ROUNDNESS = 0.9  # how steep the surface is at the outline, before shading adds its part
+ROUNDNESS = 0.7  # depth of the inflated outline; 1 makes half a ball of a disc
 RELIEF = 0.8  # how much of the relief comes from shading
+RELIEF_DEPTH = 0.25  # of the relief by shading, as a share of the object's size
+EDGE_DARKNESS = 0.55  # share of the light that is lost where the surface turns away from the viewer
+WRAP = 0.3  # how far a texture is bent by the form, as a share of the object's size
+INFLATION_SIDES = (12, 24, 48, 96)  # pixels of the longer side at which the outline is inflated, coarse to fine
+INFLATION_ROUNDS = 60
+_NEIGHBOURS = np.array([[0, 0.25, 0], [0.25, 0, 0.25], [0, 0.25, 0]], np.float32)
 
 Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float32]
@@ -45,6 +51,7 @@ class Texture(Edit):
     """Cover the object with a texture; its outline and shading stay, and the texture bends with its form."""
 
     attribute: ClassVar[Attribute] = "texture"
+    version: ClassVar[int] = 2  # 2: the outline is inflated, textures bend more, edges are darker
     words: ClassVar[str] = "another texture on it"
     texture: str = RANDOM  # a name from the pool, or "random" for any drawn texture
     folder: str | None = None  # a folder of textures, named by their file stems
@@ -198,7 +205,7 @@ def _blur(plane: Floats, sigma: float) -> Floats:
         return np.asarray(cv2.GaussianBlur(plane, (0, 0), sigma, borderType=cv2.BORDER_REPLICATE), np.float32)
     small = cv2.resize(plane, (-(-width // step), -(-height // step)), interpolation=cv2.INTER_AREA)
     small = cv2.GaussianBlur(small, (0, 0), sigma / step, borderType=cv2.BORDER_REPLICATE)
-    return np.asarray(cv2.resize(small, (width, height), interpolation=cv2.INTER_LINEAR), np.float32)
+    return np.asarray(cv2.resize(small, (width, height), interpolation=cv2.INTER_CUBIC), np.float32)
 
 
 def _inside_mean(plane: Floats, share: Floats, sigma: float) -> Floats:
@@ -208,21 +215,52 @@ def _inside_mean(plane: Floats, share: Floats, sigma: float) -> Floats:
 
 
 def _estimate_facing(share: Floats, smooth: Floats, size: float) -> Floats:
-    """The surface's direction: a cushion over the outline, with the shading as relief (lit from above)."""
-    height = np.zeros_like(share)
-    for scale in (0.03, 0.06, 0.12, 0.24):
-        height += _blur(share, max(1.0, scale * size)) * np.float32(scale * size)
-    relief = _blur(smooth, max(1.0, 0.03 * size)) * np.float32(0.12 * size)
+    """The surface's direction: the outline inflated, with the shading as relief (lit from above)."""
+    relief = _blur(smooth, max(1.0, 0.03 * size)) * np.float32(RELIEF_DEPTH * size)
+    inflated = _inflate(share)
     slopes = [
-        -np.float32(ROUNDNESS) * _slope(height, axis) - np.float32(RELIEF) * _slope(relief, axis) for axis in (1, 0)
+        np.float32(ROUNDNESS) * inflated[..., 1 - axis] - np.float32(RELIEF) * _slope(relief, axis) for axis in (1, 0)
     ]
     steepness = np.sqrt(1 + slopes[0] ** 2 + slopes[1] ** 2)
     return np.dstack([slope / steepness for slope in slopes]).astype(np.float32)
 
 
+def _inflate(share: Floats) -> Floats:
+    """How steeply the outline, inflated like a balloon, falls to the right and downwards, (height, width, 2).
+
+    The height is 2 sqrt(h) where h has the Laplacian -1 inside and is 0 outside: a half ball over a disc.
+    """
+    height, width = share.shape
+    h = np.zeros((1, 1), np.float32)
+    for side in INFLATION_SIDES:
+        scale = min(1.0, side / max(height, width))
+        size = (max(2, round(width * scale)), max(2, round(height * scale)))
+        inside = np.asarray(cv2.resize(share, size, interpolation=cv2.INTER_AREA)) > 0.5
+        # Where the photo's border cuts the object, the surface goes on; elsewhere it ends.
+        mask = np.pad(inside, 1, mode="edge").astype(np.float32)
+        for line, edge in (
+            (mask[0], share[0]),
+            (mask[-1], share[-1]),
+            (mask[:, 0], share[:, 0]),
+            (mask[:, -1], share[:, -1]),
+        ):
+            line[:] = line if (edge > 0.5).any() else 0
+        growth = (mask.shape[0] / h.shape[0]) ** 2
+        h = np.asarray(cv2.resize(h, mask.shape[::-1], interpolation=cv2.INTER_LINEAR), np.float32) * np.float32(growth)
+        for _ in range(INFLATION_ROUNDS):
+            h = (cv2.filter2D(h, -1, _NEIGHBOURS, borderType=cv2.BORDER_REPLICATE) + np.float32(0.25)) * mask
+    h = _blur(np.asarray(h, np.float32), 1.0)
+    root = np.sqrt(np.maximum(h, np.float32(0.3)))
+    slopes = np.dstack([-_slope(h, axis) / root for axis in (1, 0)])[1:-1, 1:-1]
+    return np.asarray(
+        cv2.resize(np.ascontiguousarray(slopes), (width, height), interpolation=cv2.INTER_CUBIC), np.float32
+    )
+
+
 def _shade_rounding(facing: Floats) -> Floats:
-    """The shading factor: a little less light where the surface turns away."""
-    return np.asarray(1.06 - 0.3 * (facing**2).sum(axis=2), np.float32)
+    """The shading factor: less light where the surface turns away, more where it faces the sky."""
+    away = np.clip((facing**2).sum(axis=2), 0, 1)
+    return np.asarray(1.12 - EDGE_DARKNESS * away - 0.12 * facing[..., 1], np.float32)
 
 
 def _slope(plane: Floats, axis: int) -> Floats:
@@ -235,4 +273,6 @@ def _unroll_places(facing: Floats, size: float) -> Floats:
     """The place of each pixel on the flattened surface; a texture is compressed where the surface turns away."""
     height, width = facing.shape[:2]
     down, across = np.mgrid[:height, :width].astype(np.float32)
-    return np.asarray(np.dstack([across, down]) + facing * np.float32(0.2 * size), np.float32)
+    return np.asarray(
+        np.dstack([across, down]) + np.arcsin(np.clip(facing, -0.98, 0.98)) * np.float32(WRAP * size), np.float32
+    )
