@@ -167,10 +167,10 @@ class PhotoWork(ResumableWork[Sample]):
         batch_size = self.plan.config.batch_size
         for start in range(0, len(variants), batch_size):  # the pixels of one batch at a time
             pictures = self._render(item, variants[start : start + batch_size], outcome.skipped, progress)
-            for variant, picture in pictures:
-                if self._write is not None:
+            pictures = _add_measured(pictures, outcome)
+            if self._write is not None:
+                for variant, picture in pictures:
                     self._write(variant, picture)
-                outcome.rendered.append(measure(variant, picture))
             rendered, images = [variant for variant, _ in pictures], [picture.image for _, picture in pictures]
             for model in self.models:
                 outcome.predictions[model.name] += predict(model, rendered, images, batch_size)
@@ -208,6 +208,24 @@ class PhotoWork(ResumableWork[Sample]):
         if self.plan.paints_on_gpu:
             return LocalEngine(workers or min(4 * cores(), 2 * ROWS))
         return super().engine(workers)
+
+
+def _add_measured(pictures: list[tuple[Variant, Picture]], outcome: Outcome) -> list[tuple[Variant, Picture]]:
+    """Add the pictures to the outcome; replicates whose pixels another one has are skipped, and not returned."""
+    kept = []
+    for variant, picture in pictures:
+        made, condition = measure(variant, picture), (variant.attribute, variant.edit, variant.level)
+        if variant.replicate and any(
+            made.sha256 == other.sha256
+            and condition == (other.variant.attribute, other.variant.edit, other.variant.level)
+            for other in outcome.rendered
+        ):
+            reason = f"replicate {variant.replicate + 1} has the same pixels as another, and counts once"
+            outcome.skipped.append(Skipped(str(variant.sample_id), "edit", variant.edit, reason))
+            continue
+        outcome.rendered.append(made)
+        kept.append((variant, picture))
+    return kept
 
 
 def process_photos(work: PhotoWork, folder: Path) -> list[Skipped]:

@@ -85,3 +85,14 @@ def test_rebuild_says_that_another_version_of_the_edit_made_the_picture(workspac
     write_table(tmp_path / "variants.parquet", MANIFEST_COLUMNS, old)
     with pytest.raises(cf.UserError, match="made by version 0 of the edit 'size', and this Counterfoil has version"):
         cf.rebuild(tmp_path, table["id"][row])
+
+
+def test_replicates_with_the_same_pixels_count_once_and_the_others_say_so(tmp_path: Path) -> None:
+    images, masks = write_photos(tmp_path, 2)
+    (tmp_path / "recipe.yaml").write_text("edits: [{edit: control, replicates: 3}]")
+    out = tmp_path / "workspace"
+    arguments = ["build", "--images", str(images), "--masks", str(masks), "--out", str(out)]
+    CliRunner().invoke(commands, [*arguments, "--recipe", str(tmp_path / "recipe.yaml")], catch_exceptions=False)
+    assert sorted(read_table(out / "variants.parquet")["edit"]) == ["control", "control", "original", "original"]
+    skipped = (out / "skipped.csv").read_text()
+    assert skipped.count("replicate 2 has the same pixels") == skipped.count("replicate 3 has the same pixels") == 2

@@ -51,7 +51,7 @@ class _NewerSize(Size):
     """The edit as a next release may have it: other pictures, and a further setting."""
 
     version: ClassVar[int] = 2
-    later: ClassVar[tuple[str, ...]] = ("shadow",)
+    later: ClassVar[tuple[str, ...]] = (*Size.later, "shadow")
     shadow: bool = False
 
 
@@ -73,3 +73,14 @@ def test_a_combination_is_as_new_as_its_parts() -> None:
 
 def _plan_one(edit: Size) -> Variant:
     return variant_plan.plan_variants(SAMPLES[0], [PlannedEdit(edit, 1, 256, 0)], Donors(SAMPLES)).variants[1]
+
+
+def test_replicates_have_different_donors_and_the_one_without_a_new_donor_is_skipped() -> None:
+    swaps = [PlannedEdit(edit_named("background-swap", {}), 5, 256, 0)]
+    made = variant_plan.plan_variants(SAMPLES[0], swaps, Donors(SAMPLES))
+    lent = [variant.donor_id for variant in made.variants[1:]]
+    assert sorted(map(str, lent)) == ["dog/0", "dog/1", "dog/2"]
+    assert {row.reason for row in made.skipped} == {"no further photo than 3 of the 'other' class lends a background"}
+    assert len(made.skipped) == 2
+    alone = variant_plan.plan_variants(SAMPLES[0], [PlannedEdit(swaps[0].edit, 1, 256, 0)], Donors(SAMPLES))
+    assert alone.variants[1] == made.variants[1], "the first replicate is what it was"

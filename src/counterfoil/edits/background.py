@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from counterfoil.edits.blur import GaussianBlur
 from counterfoil.edits.cutout import cover
 from counterfoil.edits.edit_protocol import Edit, Needs, Resolution, Supplied
-from counterfoil.edits.shadow import relight
+from counterfoil.edits.scene import relight
 from counterfoil.edits.subject import Subject
 from counterfoil.edits.texture import RANDOM, check_texture, choose_texture, tile_texture
 from counterfoil.errors import Unusable, UserError
@@ -29,12 +29,17 @@ class BackgroundSwap(Edit):
     attribute: ClassVar[Attribute] = "background"
     words: ClassVar[str] = "swapping it"
     donors: DonorRule = "other"
-    blend: bool = False  # adapt the object's brightness to its new surroundings; its pixels then change
+    blend: bool = False  # adapt the object's light and colour, and cast its contact shadow; its pixels then change
 
     @property
     def needs(self) -> Needs:
         """The photo whose background is taken."""
         return Needs(donor=self.donors)
+
+    @property
+    def picture_version(self) -> int:
+        """Blended pictures are newer: colour and contact shadow were added to brightness."""
+        return self.version + self.blend
 
     @property
     def level(self) -> str:

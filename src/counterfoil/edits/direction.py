@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, cast
 
 import cv2
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from counterfoil.edits.cutout import Matrix, map_points, place
 from counterfoil.edits.edit_protocol import Edit, Supplied, describe_level, reference_at_rate
 from counterfoil.edits.geometry import BoundingBox, check_rate, object_box, zoom, zoom_to_rate
+from counterfoil.edits.scene import place_in_scene, zoom_about_foot
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import UserError
 from counterfoil.types import Attribute, EditLevel, Picture
@@ -27,11 +28,13 @@ class Direction(Edit):
     """Turn the object by whole degrees drawn uniformly from `low` to `high`, anticlockwise, or by a given angle."""
 
     attribute: ClassVar[Attribute] = "direction"
+    later: ClassVar[tuple[str, ...]] = ("grounded",)
     low: int = -45
     high: int = 45
     angle: float | None = None
     rate: float | None = None  # zoom to this rate first; ImageNet-E's release does so at 0.05
     faithful: bool = False  # turn about the picture's centre, as the release does, not the object's
+    grounded: bool = False  # zoom about the foot, as `size` does then, with a contact shadow
 
     def __post_init__(self) -> None:
         check_rate(self.rate)
@@ -71,14 +74,14 @@ class Direction(Edit):
         cut = subject.cutout
         angle = float(rng.integers(self.low, self.high + 1)) if self.angle is None else self.angle
         matrix = zoom((0, 0), 1) if self.rate is None else zoom_to_rate(cut.alpha, self.rate, self.faithful)
+        if self.grounded and self.rate is not None:
+            matrix = zoom_about_foot(cut.alpha, matrix)
         height, width = cut.alpha.shape
-        # Zooming keeps the centre of the box where it is.
-        centre = ((width - 1) / 2, (height - 1) / 2) if self.faithful else object_box(cut.alpha).centre
-        return place(
-            cut,
-            _compose(matrix, np.asarray(cv2.getRotationMatrix2D(centre, angle, 1.0), np.float64)),
-            subject.background,
-        )
+        centre = ((width - 1) / 2, (height - 1) / 2)
+        if not self.faithful:  # the middle of the object's box, where the zoom takes it
+            centre = cast("tuple[float, float]", tuple(matrix @ (*object_box(cut.alpha).centre, 1)))
+        turned = _compose(matrix, np.asarray(cv2.getRotationMatrix2D(centre, angle, 1.0), np.float64))
+        return place_in_scene(subject, turned) if self.grounded else place(cut, turned, subject.background)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import cached_property
 
 from counterfoil.edits.seeds import content_hash
@@ -26,13 +26,18 @@ class Donors:
     def _labels(self) -> list[str]:
         return sorted(self._of_label)
 
-    def choose(self, sample: Sample, rule: DonorRule, seed: int) -> Sample | None:
-        """The donor for this sample, or None where no candidate exists."""
+    def choose(
+        self, sample: Sample, rule: DonorRule, seed: int, excluded: Collection[str] = frozenset()
+    ) -> Sample | None:
+        """The donor for this sample, none of the excluded ids, or None where no candidate exists."""
+        left_out = {sample.id, *excluded}
         labels = self._candidates(sample.label, rule)
+        if excluded:
+            labels = [label for label in labels if any(other.id not in left_out for other in self._of_label[label])]
         if not labels:
             return None
         label = max(labels, key=lambda label: content_hash(seed, label))
-        others = [other for other in self._of_label[label] if other.id != sample.id]
+        others = [other for other in self._of_label[label] if other.id not in left_out]
         return max(others, key=lambda other: content_hash(seed, other.digest), default=None)
 
     def _candidates(self, label: str, rule: DonorRule) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import ClassVar
@@ -11,6 +12,7 @@ import numpy as np
 from counterfoil.edits.cutout import Cutout, Matrix, place, place_alpha
 from counterfoil.edits.edit_protocol import Edit, Supplied, reference_at_rate
 from counterfoil.edits.geometry import BoundingBox, check_rate, object_box, zoom, zoom_to_rate
+from counterfoil.edits.scene import highest_foot, place_in_scene
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import Unusable, UserError
 from counterfoil.types import Attribute, EditLevel, Picture
@@ -24,9 +26,11 @@ class Position(Edit):
     """Move the object to a place drawn uniformly from all where its box is inside the picture."""
 
     attribute: ClassVar[Attribute] = "position"
+    later: ClassVar[tuple[str, ...]] = ("grounded",)
     words: ClassVar[str] = "moving the object"
     rate: float | None = None  # zoom to this rate first; ImageNet-E's release does so at 0.05
     inside_crop: bool = False  # stay inside the central square that models crop to
+    grounded: bool = False  # feet on the ground where that can be told, a contact shadow, in the light of the place
 
     def __post_init__(self) -> None:
         check_rate(self.rate)
@@ -54,10 +58,12 @@ class Position(Edit):
         side = round(CROP * min(height, width)) if self.inside_crop else None
         across = _possible_starts(width, side or width, box.width)
         down = _possible_starts(height, side or height, box.height)
+        if self.grounded:
+            down = _keep_on_ground(down, highest_foot(subject) - box.height)
         _check_room(len(across) > 1 or len(down) > 1, box)
         left, top = across[rng.integers(len(across))], down[rng.integers(len(down))]
         matrix[:, 2] += (left - box.left, top - box.top)
-        return place(cut, matrix, subject.background)
+        return place_in_scene(subject, matrix) if self.grounded else place(cut, matrix, subject.background)
 
 
 @dataclass(frozen=True)
@@ -65,10 +71,12 @@ class PositionGrid(Edit):
     """Move the object to the middle of one cell of a grid: all cells together give a map of accuracy over places."""
 
     attribute: ClassVar[Attribute] = "position"
+    later: ClassVar[tuple[str, ...]] = ("grounded",)
     row: int = 1  # from the top, the first is 1
     column: int = 1  # from the left
     count: int = 3  # cells along each side
     rate: float | None = None  # zoom to this rate first, so that the object fits into every cell
+    grounded: bool = False  # a contact shadow where the foot comes to the ground, in the light of the place
 
     def __post_init__(self) -> None:
         check_rate(self.rate)
@@ -110,7 +118,7 @@ class PositionGrid(Edit):
         left = _clamp_start(width, box.width, (self.column - 0.5) / self.count)
         top = _clamp_start(height, box.height, (self.row - 0.5) / self.count)
         matrix[:, 2] += (left - box.left, top - box.top)
-        return place(cut, matrix, subject.background)
+        return place_in_scene(subject, matrix) if self.grounded else place(cut, matrix, subject.background)
 
 
 def _zoom_object(cut: Cutout, rate: float | None) -> tuple[Matrix, BoundingBox]:
@@ -119,6 +127,11 @@ def _zoom_object(cut: Cutout, rate: float | None) -> tuple[Matrix, BoundingBox]:
         return zoom((0, 0), 1), object_box(cut.alpha)
     matrix = zoom_to_rate(cut.alpha, rate, faithful=False)
     return matrix, object_box(place_alpha(cut.alpha, matrix))
+
+
+def _keep_on_ground(starts: range, highest: float) -> range:
+    """The starts at which the foot is on the ground; the lowest one where none is."""
+    return range(min(max(starts.start, math.ceil(highest)), starts.stop - 1), starts.stop)
 
 
 def _check_room(enough: bool, box: BoundingBox) -> None:

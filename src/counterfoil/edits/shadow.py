@@ -1,4 +1,4 @@
-"""Light and shadow: the object's shadow cast or removed, its brightness adapted to another background."""
+"""The object's shadow cast or removed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edits.cutout import Cutout, object_window, paste, split_bands
+from counterfoil.edits.cutout import object_window, split_bands
 from counterfoil.edits.edit_protocol import Edit, Supplied
 from counterfoil.edits.fill import fill_unknown
 from counterfoil.edits.geometry import object_box
@@ -18,9 +18,6 @@ from counterfoil.edits.subject import Subject
 from counterfoil.errors import Unusable, UserError
 from counterfoil.object_mask import object_trace
 from counterfoil.types import Attribute, Picture
-
-SHARE = 0.5  # of the difference in light (as a power): the rest may be surface colour
-LIMITS = (0.6, 1.6)  # of the gain of the object's brightness
 
 FLATNESS = 0.35  # height of the shadow, seen from the viewer, as a share of the object's
 LEAN = 0.55  # how far the shadow of the top lies to the side, as a share of the object's height
@@ -62,18 +59,6 @@ class Shadow(Edit):
         side = 1 if rng.integers(2) else -1
         light = 1 - _cast_shadow(_reduce(cut.alpha), side) * np.float32(self.strength)
         return Picture(_change_light(subject, repeat_channels(light)), cut.alpha.copy())
-
-
-def relight(subject: Subject, background: Bytes) -> Picture:
-    """The picture's object before another background, its brightness adapted to the new surroundings."""
-    subject.check_background()
-    cut = subject.cutout
-    clear = (~object_trace(cut.alpha)).astype(np.uint8)
-    old, new = (float(np.mean(cv2.mean(image, clear)[:3])) for image in (subject.picture.image, background))
-    gain = float(np.clip(((new + 8) / (old + 8)) ** SHARE, *LIMITS))
-    table = np.clip(np.rint(np.arange(256) * gain), 0, 255).astype(np.uint8)
-    lit = Cutout(np.asarray(cv2.LUT(cut.image, table), np.uint8), cut.alpha, cut.background_share)
-    return Picture(paste(lit, background), cut.alpha.copy())
 
 
 def _reduce(plane: Bytes) -> Bytes:

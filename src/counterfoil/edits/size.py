@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from counterfoil.edits.cutout import place
 from counterfoil.edits.edit_protocol import Edit, Needs, Supplied, format_percent
 from counterfoil.edits.geometry import BoundingBox, check_rate, object_box, object_rate, zoom_to_rate
+from counterfoil.edits.scene import place_in_scene, zoom_about_foot
 from counterfoil.edits.subject import Subject
 from counterfoil.types import Attribute, Picture
 
@@ -21,8 +22,10 @@ class Size(Edit):
     """Zoom the object until it covers a given share of the picture, or crop the photo to it (full)."""
 
     attribute: ClassVar[Attribute] = "size"
+    later: ClassVar[tuple[str, ...]] = ("grounded",)
     rate: float | Literal["full"] = "full"
     faithful: bool = False  # ImageNet-E's tolerance of 0.015, within which an object stays as it is
+    grounded: bool = False  # zoom about the foot, with a contact shadow, in the light of the place
 
     def __post_init__(self) -> None:
         if self.rate != "full":
@@ -54,7 +57,10 @@ class Size(Edit):
         full_rate = object_rate(cut.alpha, self.faithful) * cut.alpha.size / (frame.width * frame.height)
         if self.rate == "full" or self.rate > full_rate:
             return _crop_to(subject.picture.image, cut.alpha, frame)
-        return place(cut, zoom_to_rate(cut.alpha, self.rate, self.faithful), subject.background)
+        matrix = zoom_to_rate(cut.alpha, self.rate, self.faithful)
+        if self.grounded:
+            return place_in_scene(subject, zoom_about_foot(cut.alpha, matrix))
+        return place(cut, matrix, subject.background)
 
 
 def _fit_frame(box: BoundingBox, shape: tuple[int, ...]) -> BoundingBox:

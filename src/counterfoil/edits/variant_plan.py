@@ -95,13 +95,16 @@ def plan_variants(sample: Sample, steps: Sequence[PlannedEdit], donors: Donors) 
     """The variants of one sample, the original first, and the edits that cannot be planned."""
     variants, skipped = [plan_original(sample)], []
     for step in steps:
+        lent: list[str] = []  # ids of the donors of earlier replicates: the same pixels must not count twice
         for replicate in range(step.replicates):
-            variant = _plan_variant(sample, step, replicate, donors)
+            variant = _plan_variant(sample, step, replicate, (donors, lent))
             if variant is None:
-                reason = f"no photo of the '{step.edit.needs.donor}' class lends a background"
+                further = f"further photo than {len(lent)}" if lent else "photo"
+                reason = f"no {further} of the '{step.edit.needs.donor}' class lends a background"
                 skipped.append(Skipped(sample.id, "edit", name_of(step.edit), reason))
             else:
                 variants.append(variant)
+                lent += [variant.donor_id] if variant.donor_id else []
     return VariantPlan(variants, skipped)
 
 
@@ -134,7 +137,11 @@ def _identifying_settings(edit: Edit) -> dict[str, object]:
     }
 
 
-def _plan_variant(sample: Sample, step: PlannedEdit, replicate: int, donors: Donors) -> Variant | None:
+def _plan_variant(
+    sample: Sample, step: PlannedEdit, replicate: int, lenders: tuple[Donors, Sequence[str]]
+) -> Variant | None:
+    """The variant of one replicate; None where every donor is among those that have lent already."""
+    donors, lent = lenders
     name = name_of(step.edit)
     about = [sample.digest, name, _identifying_settings(step.edit), replicate, step.run_seed]
     seed = seed_from(*about)
@@ -142,7 +149,7 @@ def _plan_variant(sample: Sample, step: PlannedEdit, replicate: int, donors: Don
     about += [_identifying_settings(edit)] if edit != step.edit else []
     donor, rule = None, step.edit.needs.donor
     if rule is not None:
-        donor = donors.choose(sample, rule, seed)
+        donor = donors.choose(sample, rule, seed, lent)
         if donor is None:
             return None
     version = step.edit.picture_version
