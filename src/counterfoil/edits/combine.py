@@ -81,6 +81,12 @@ class Combine(Edit):
             if edit.needs.surrogate is not None:
                 edit.check_surrogate(surrogate)
 
+    def check_donor(self, donor: Subject) -> None:
+        """Raises `Unusable` where the part that takes the donor refuses it."""
+        for edit in _make_parts(self.edits):
+            if edit.needs.donor is not None:
+                edit.check_donor(donor)
+
     def resolve(self, subject: Subject, supplied: Supplied) -> Resolution:
         """Let each part choose on the unedited photo, as it would alone."""
         from counterfoil.edits.registry import settings_of
