@@ -34,7 +34,7 @@ SURELY_OBJECT = 230  # alpha; the soft edge below it is painted too, so that no 
 
 @dataclass(frozen=True)
 class PaintedComplexity(Edit):
-    """Paint the background anew, more complex or plainer: ImageNet-E's lambda; 0 goes through the tool unchanged."""
+    """Paint the background anew, more complex or plainer: ImageNet-E's lambda; 0 repaints it too and is the control."""
 
     attribute: ClassVar[Attribute] = "background"
     guidance: float = 20.0  # ImageNet-E's lambda
@@ -51,6 +51,11 @@ class PaintedComplexity(Edit):
     def level(self) -> str:
         """The guidance: "-20"; unusual strengths and sizes are added."""
         return f"{self.guidance:g}" + _name_unusual(self.strength, 0.3, self.size)
+
+    @classmethod
+    def describe(cls, level: str) -> str:
+        """The edit at this level, as the subject of a sentence."""
+        return f"painting it anew with lambda {level}" if level else "painting it anew"
 
     @property
     def needs(self) -> Needs:
@@ -125,9 +130,10 @@ class PaintedAdversarial(PaintedComplexity):
 
 @dataclass(frozen=True)
 class PaintedRandom(Edit):
-    """Paint another background from nothing but noise, around the object."""
+    """Paint a texture of the painter's own from noise around the object: grass, cloth or canvas, seldom a scene."""
 
     attribute: ClassVar[Attribute] = "background"
+    words: ClassVar[str] = "a painted texture instead"
     steps: int = 20
     device: Device = "cpu"
     size: int = SIZE
