@@ -1,4 +1,4 @@
-"""The object of a donor photo, whole enough to stand in another picture, and placed there."""
+"""The object of a donor photo, whole enough to stand in another picture, and placed there with its contact shadow."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edits.cutout import Cutout, Matrix
+from counterfoil.edits.cutout import Cutout, Matrix, place
 from counterfoil.edits.geometry import BoundingBox, object_box
+from counterfoil.edits.scene import darken_foot, measure_contact_shadow
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import Unusable
+from counterfoil.types import Picture
 
 CUT = 0.02  # of a side: an object that touches a border of its photo along more than this is cut by it
 LARGEST_SHARE = 0.6  # of the donor's photo: a larger object is a close view, of which much is missing
@@ -67,6 +69,18 @@ def _median_light(subject: Subject) -> float:
     gray = cv2.cvtColor(subject.picture.image, cv2.COLOR_RGB2GRAY)
     clear = gray[subject.cutout.alpha == 0]
     return float(np.median(clear if clear.size else gray))
+
+
+def place_donor(subject: Subject, donor: Subject, matrix: Matrix) -> Picture:
+    """The donor's object over the picture, with a contact shadow where the picture's own object has one; its alpha."""
+    lit = match_light(donor, subject)
+    placed = place(lit, matrix, subject.picture.image)
+    strength = 0.0 if stands_on_border(donor) else subject.once(measure_contact_shadow)
+    if strength == 0:
+        return placed
+    image, on_object = subject.picture.image, subject.cutout.alpha > 0  # the shadow falls on the ground alone
+    ground = np.where(on_object[..., None], image, darken_foot(image, placed.alpha, strength))
+    return place(lit, matrix, ground)
 
 
 def place_foot_at(box: BoundingBox, scale: float, foot: tuple[float, float]) -> Matrix:

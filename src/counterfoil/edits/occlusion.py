@@ -9,8 +9,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edits.cutout import place
-from counterfoil.edits.donor_object import check_donor_object, match_light, place_foot_at, stands_on_border
+from counterfoil.edits.donor_object import check_donor_object, place_donor, place_foot_at, stands_on_border
 from counterfoil.edits.edit_protocol import Edit, Needs, Supplied, format_percent
 from counterfoil.edits.geometry import Frame, frame_holding, object_box, object_point
 from counterfoil.edits.subject import Subject
@@ -194,6 +193,6 @@ def _slide_before(alpha: Bytes, mask: Floats, foot: float, wanted: tuple[float, 
 
 def _place_before(subject: Subject, donor: Subject, matrix: NDArray[np.float64]) -> Picture:
     """The donor's object over the picture; what it hides of the object is no longer in the alpha."""
-    over = place(match_light(donor, subject), matrix, subject.picture.image)
+    over = place_donor(subject, donor, matrix)
     visible = subject.cutout.alpha * (1 - over.alpha / np.float32(255))
     return Picture(over.image, np.rint(visible).astype(np.uint8))

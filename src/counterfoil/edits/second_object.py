@@ -8,8 +8,8 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edits.cutout import Cutout, paste, place
-from counterfoil.edits.donor_object import check_donor_object, match_light, place_foot_at, stands_on_border
+from counterfoil.edits.cutout import paste
+from counterfoil.edits.donor_object import check_donor_object, place_donor, place_foot_at, stands_on_border
 from counterfoil.edits.edit_protocol import Edit, Needs, Supplied
 from counterfoil.edits.geometry import BoundingBox, object_box
 from counterfoil.edits.subject import Subject
@@ -74,10 +74,9 @@ class SecondObject(Edit):
         to_right = bool(rng.integers(2))
         stand = self._fit_next_to if self.place == "beside" else self._fit_behind
         scale, foot = stand(subject, BoundingBox(0, 0, other.width, other.height), (scale, ground), to_right)
-        second = place(match_light(donor, subject), place_foot_at(other, scale, foot), subject.picture.image)
-        if self.place == "beside":
-            return Picture(_keep_object(subject, second), alpha.copy())
-        _check_visible(second.alpha, alpha)
+        second = place_donor(subject, donor, place_foot_at(other, scale, foot))
+        if self.place == "behind":
+            _check_visible(second.alpha, alpha)
         return Picture(_keep_object(subject, second), alpha.copy())
 
     def _fit_next_to(
@@ -119,7 +118,6 @@ def _check_visible(second: Bytes, alpha: Bytes) -> None:
 
 
 def _keep_object(subject: Subject, second: Picture) -> Bytes:
-    """The second object under the object; pixels that it does not touch stay as photographed."""
-    cut: Cutout = subject.cutout
-    over = paste(cut, second.image)
-    return np.where((second.alpha > 0)[..., None], over, subject.picture.image)
+    """The second object and its shadow under the object; other pixels stay as photographed."""
+    changed = (second.image != subject.picture.image).any(axis=2)
+    return np.where(changed[..., None], paste(subject.cutout, second.image), subject.picture.image)
