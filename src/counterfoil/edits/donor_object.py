@@ -17,10 +17,7 @@ CUT = 0.02  # of a side: an object that touches a border of its photo along more
 LARGEST_SHARE = 0.6  # of the donor's photo: a larger object is a close view, of which much is missing
 LARGEST_PIECE = 0.85  # of the object's area that must hang together
 SMALLEST = 32  # pixels of the donor's object along its longer side
-EVENNESS = (
-    0.6,
-    1.5,
-)  # limits of the gain, before its root is taken, that gives a donor's object the light of its new surroundings
+EVENNESS = (0.6, 1.25)  # limits of the change of light, of whose root a donor's object gets that of its surroundings
 
 Bytes = NDArray[np.uint8]
 
