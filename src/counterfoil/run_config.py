@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import platform
 import sys
 from collections import Counter
@@ -171,6 +172,8 @@ def prepare(config: RunConfig) -> RunPlan:
     models = bind_models(loaded, space, labels, config.scoring)
     without_surrogate = _without_surrogate(recipe, labels)
     steps = tuple(step for step in steps if step.edit not in [edit for edit, _ in without_surrogate])
+    if config.models:  # pictures that are only built need no table of drops
+        check_references(config.recipe, [step.edit for step in steps])
     return RunPlan(
         config=config, recipe=recipe, steps=steps, models=models, space=space,
         samples=tuple(replace(sample, label=label_of[sample.label]) for sample in chosen),
@@ -197,6 +200,21 @@ def _steps(recipe: Recipe, seed: int) -> tuple[PlannedEdit, ...]:
         if count > 1:
             raise UserError(f"expected each edit and level once in a recipe, got {name} at {level} twice")
     return steps
+
+
+def check_references(recipe: str, planned: Sequence[Edit]) -> None:
+    """Raise `UserError` where a recipe lacks an edit that another is compared with, and say the line to add."""
+    there = {(name_of(edit), edit.level) for edit in planned}
+    for edit in planned:
+        for required in edit.required_edits:
+            level = edit_named(required.edit, required.settings).level
+            if (required.edit, level) not in there:
+                values = ", ".join(f"{name}: {json.dumps(value)}" for name, value in required.settings.items())
+                settings = f", settings: {{{values}}}" if values else ""
+                raise UserError(
+                    f"recipe {recipe}: expected {EditLevel(required.edit, level)}, which {name_of(edit)} {edit.level} "
+                    f"is compared with; add the line '- {{edit: {required.edit}{settings}}}'"
+                )
 
 
 def find_main_edits(recipe: Recipe) -> dict[str, EditLevel]:

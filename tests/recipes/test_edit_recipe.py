@@ -9,6 +9,7 @@ import pytest
 from counterfoil.edits.registry import edit_named
 from counterfoil.errors import UserError
 from counterfoil.recipes.edit_recipe import Recipe, list_recipes, load_recipe
+from counterfoil.run_config import check_references
 
 
 def written(folder: Path, text: str) -> str:
@@ -78,3 +79,9 @@ def test_a_wrong_recipe_says_what_was_expected(tmp_path: Path, text: str, said: 
         load_recipe(written(tmp_path, text))
     assert said in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", list_recipes())
+def test_every_shipped_recipe_contains_what_its_edits_are_compared_with(name: str) -> None:
+    steps = [step for step in load_recipe(name).edits if step.needs != "painter"]
+    check_references(name, [edit_named(step.edit, settings) for step in steps for settings in step.all_settings])

@@ -29,7 +29,8 @@ RECIPE = """
 working_size: 96
 edits:
   - edit: control
-  - {edit: painted-complexity, settings: {steps: 1}, levels: {guidance: [-20, 20]}}
+  - {edit: painted-complexity, settings: {steps: 1}, levels: {guidance: [0, -20, 20]}}
+  - {edit: painted-complexity, settings: {steps: 1, strength: 0.7, guidance: 0}}
   - {edit: painted-adversarial, settings: {steps: 1, strength: 0.7, candidates: 3, by: BY, surrogate: "%s"}}
 """
 
@@ -65,7 +66,7 @@ def test_a_gpu_paints_the_same_pictures_for_any_number_of_workers(
     monkeypatch.setattr(background_painter, "shared_batcher", lambda device: batcher)
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     images, masks = write_photos(tmp_path, 3)
-    step = "{edit: painted-complexity, settings: {steps: 1, device: DEVICE}, levels: {guidance: [-20, 20]}}"
+    step = "{edit: painted-complexity, settings: {steps: 1, device: DEVICE}, levels: {guidance: [0, 20]}}"
     found = {}
     for name, device, workers in (("one", "cuda", 1), ("four", "cuda", 4), ("onnx", "cpu", 2)):
         recipe, out = tmp_path / f"{name}.yaml", tmp_path / name
@@ -85,8 +86,11 @@ def test_a_gpu_that_is_not_there_is_said_before_any_work_and_the_folder_stays_fr
 ) -> None:
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     images, masks = write_photos(tmp_path, 1)
-    parts = "edits: [{edit: background-blur}, {edit: painted-random, settings: {device: cuda}}]"
-    (tmp_path / "gpu.yaml").write_text(f"edits: [{{edit: combine, settings: {{{parts}}}}}]")
+    parts = "{edit: background-blur}, {edit: painted-random, settings: {device: cuda}}"
+    control = "{edit: painted-complexity, settings: {guidance: 0}}"
+    (tmp_path / "gpu.yaml").write_text(
+        f"edits: [{control}, {parts}, {{edit: combine, settings: {{edits: [{parts}]}}}}]"
+    )
     with pytest.raises(UserError, match="expected a GPU for device: cuda, but torch sees none; use device: cpu"):
         cf.run(images, [SURROGATE], masks=masks, recipe=str(tmp_path / "gpu.yaml"), out=tmp_path / "out")
     assert not (tmp_path / "out").exists()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -400,3 +401,26 @@ def test_ctrl_c_while_the_program_loads_gives_one_line() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=_environment())
     assert done.returncode == 130
     assert done.stderr == "counterfoil: stopped before it began\n"
+
+
+@pytest.mark.parametrize(
+    ("step", "line"),
+    [
+        ("{edit: position, settings: {rate: 0.05}}", "- {edit: size, settings: {rate: 0.05}}"),
+        ("{edit: direction, settings: {angle: 30, rate: 0.1}}", "- {edit: size, settings: {rate: 0.1}}"),
+        ("{edit: painted-random}", "- {edit: painted-complexity, settings: {guidance: 0}}"),
+        (
+            "{edit: combine, settings: {edits: [{edit: background-blur, settings: {sigma: 2.0}}, {edit: edges}]}}",
+            "- {edit: background-blur, settings: {sigma: 2.0}}",
+        ),
+    ],
+)
+def test_an_edit_whose_reference_the_recipe_lacks_is_refused_with_the_line_to_add(
+    photos: tuple[Path, Path], tmp_path: Path, step: str, line: str
+) -> None:
+    images, masks = photos
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text(f"edits: [{{edit: control}}, {step}]")
+    with pytest.raises(cf.UserError, match=re.escape(f"is compared with; add the line '{line}'")):
+        cf.run(images, [MODEL], masks=masks, recipe=str(recipe), out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()

@@ -79,7 +79,7 @@ def test_difference_of_drops_worked_by_hand() -> None:
     assert (row.first, row.second, row.condition, row.n) == ("a", "b", SWAP, 4)  # the fifth has no answer of a
     assert (row.value_first, row.value_second, row.difference) == pytest.approx((75, 25, 50))
     assert row.ci_low < 50 < row.ci_high
-    assert row.p_adjusted == pytest.approx(min(1, 8 * row.p_value))
+    assert row.p_adjusted == pytest.approx(min(1, 12 * row.p_value))
     mirrored = compare_drops(answers, "b", "a")[0]
     assert (mirrored.ci_low, mirrored.ci_high) == pytest.approx((-row.ci_high, -row.ci_low))
 
@@ -96,7 +96,7 @@ def test_difference_of_accuracies_includes_the_original_and_is_adjusted_over_all
     original, swap = compare_accuracies(answers, "a", "b")
     assert (original.difference, original.p_value) == (0, 1)
     assert swap.difference == pytest.approx(60)
-    assert swap.p_adjusted == pytest.approx(min(1, 8 * swap.p_value))
+    assert swap.p_adjusted == pytest.approx(min(1, 12 * swap.p_value))
     assert original.p_adjusted == pytest.approx(original.p_value)  # the unedited photos are a family of their own
     assert swap.ci_low > 0
 

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from counterfoil.edits.edit_protocol import Edit, Needs, Resolution, Supplied
+from counterfoil.edits.edit_protocol import Edit, Needs, RecipeEdit, Resolution, Supplied
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import UserError
-from counterfoil.types import Attribute, Classifier, Picture
+from counterfoil.types import Attribute, Classifier, EditLevel, Picture
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,18 @@ class Combine(Edit):
         """Both edits with their levels: "background-blur 15/3 + size 0.05"."""
         parts = zip(self.edits, _make_parts(self.edits), strict=True)
         return " + ".join(f"{part.edit} {edit.level}" for part, edit in parts)
+
+    @classmethod
+    def crossed(cls, name: str, level: str) -> tuple[EditLevel, EditLevel] | None:
+        """Both edits, each alone."""
+        first, found, second = level.partition(" + ")
+        parts = [EditLevel(*part.partition(" ")[::2]) for part in (first, second)]
+        return (parts[0], parts[1]) if found else None
+
+    @property
+    def required_edits(self) -> tuple[RecipeEdit, ...]:
+        """Both edits, each alone."""
+        return tuple(RecipeEdit(part.edit, part.settings) for part in self.edits)
 
     @property
     def picture_version(self) -> int:

@@ -9,7 +9,7 @@ import dataclasses
 import re
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, cast
 
@@ -69,6 +69,13 @@ class Resolution(NamedTuple):
 
     edit: Edit
     donor: int = 0  # index among the supplied donors
+
+
+class RecipeEdit(NamedTuple):
+    """An edit as a recipe names it."""
+
+    edit: str
+    settings: Mapping[str, Any]
 
 
 class Edit(ABC):
@@ -131,6 +138,16 @@ class Edit(ABC):
         """What the edit at this level is compared with, so that the difference is its attribute; None: the original."""
         return None
 
+    @classmethod
+    def crossed(cls, name: str, level: str) -> tuple[EditLevel, EditLevel] | None:
+        """The two edits that this one (under its registered name) makes at once, by their levels; None: it is one."""
+        return None
+
+    @property
+    def required_edits(self) -> tuple[RecipeEdit, ...]:
+        """The edits that a recipe must contain beside this one: those that it is compared with."""
+        return ()
+
     @abstractmethod
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Make the picture, at the size of `subject.picture`; raise `Unusable` where the edit cannot apply."""
@@ -154,6 +171,17 @@ def describe_level(words: str, level: str) -> str:
 def to_kebab(name: str) -> str:
     """A class's name as registered: "background-swap" for "BackgroundSwap"."""
     return _INNER_CAPITAL.sub("-", name).lower()
+
+
+def cross_with_size(name: str, level: str) -> tuple[EditLevel, EditLevel] | None:
+    """The parts of a level such as "random@0.05": the size alone, and the edit at the object's own size."""
+    own, _, rate = level.partition("@")
+    return (EditLevel("size", rate), EditLevel(name, own)) if rate else None
+
+
+def require_size(rate: float | None) -> tuple[RecipeEdit, ...]:
+    """The unmoved, unturned object at the same size, where there is one."""
+    return () if rate is None else (RecipeEdit("size", {"rate": rate}),)
 
 
 def reference_at_rate(level: str) -> EditLevel | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edits.edit_protocol import Edit, Needs, Resolution, Supplied
+from counterfoil.edits.edit_protocol import Edit, Needs, RecipeEdit, Resolution, Supplied
 from counterfoil.edits.fill import find_hole
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import UserError, how_to_install
@@ -27,8 +28,9 @@ from counterfoil.painters.background_painter import (
 )
 from counterfoil.painters.guidance import gradient_guide, log_probability
 from counterfoil.painters.sampler import Guide
-from counterfoil.types import Attribute, Classifier, Picture, Preprocessing
+from counterfoil.types import Attribute, Classifier, EditLevel, Picture, Preprocessing
 
+_UNUSUAL = re.compile(r"^(random|-?[\d.]+(-adv)?)")  # what a level names besides unusual settings
 SURELY_OBJECT = 230  # alpha; the soft edge below it is painted too, so that no halo is left
 
 
@@ -56,6 +58,19 @@ class PaintedComplexity(Edit):
     def describe(cls, level: str) -> str:
         """The edit at this level, as the subject of a sentence."""
         return f"painting it anew with lambda {level}" if level else "painting it anew"
+
+    @classmethod
+    def reference(cls, level: str) -> EditLevel | None:
+        """The picture that went through the tool unchanged (lambda 0), painted in the same way; None for itself."""
+        own = f"0{_UNUSUAL.sub('', level)}"
+        return None if own == level else EditLevel("painted-complexity", own)
+
+    @property
+    def required_edits(self) -> tuple[RecipeEdit, ...]:
+        """The picture that went through the tool unchanged."""
+        settings = {"strength": (self.strength, 0.3), "size": (self.size, SIZE)}
+        unusual = {name: value for name, (value, usual) in settings.items() if value != usual}
+        return () if self.guidance == 0 else (RecipeEdit("painted-complexity", {"guidance": 0, **unusual}),)
 
     @property
     def needs(self) -> Needs:
@@ -151,6 +166,17 @@ class PaintedRandom(Edit):
     def needs(self) -> Needs:
         """A GPU where the settings name one."""
         return Needs(gpu=self.device == "cuda")
+
+    @classmethod
+    def reference(cls, level: str) -> EditLevel | None:
+        """The picture that went through the tool unchanged (lambda 0), at the same size."""
+        return EditLevel("painted-complexity", f"0{_UNUSUAL.sub('', level)}")
+
+    @property
+    def required_edits(self) -> tuple[RecipeEdit, ...]:
+        """The picture that went through the tool unchanged."""
+        unusual = {} if self.size == SIZE else {"size": self.size}
+        return (RecipeEdit("painted-complexity", {"guidance": 0, **unusual}),)
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Paint from a plain colour, of which the noise leaves little."""

@@ -10,7 +10,14 @@ from typing import ClassVar
 import numpy as np
 
 from counterfoil.edits.cutout import Cutout, Matrix, place, place_alpha
-from counterfoil.edits.edit_protocol import Edit, Supplied, reference_at_rate
+from counterfoil.edits.edit_protocol import (
+    Edit,
+    RecipeEdit,
+    Supplied,
+    cross_with_size,
+    reference_at_rate,
+    require_size,
+)
 from counterfoil.edits.geometry import BoundingBox, check_rate, object_box, zoom, zoom_to_rate
 from counterfoil.edits.scene import highest_foot, place_in_scene
 from counterfoil.edits.subject import Subject
@@ -44,6 +51,16 @@ class Position(Edit):
     def reference(cls, level: str) -> EditLevel | None:
         """The object at the same size where it stood; the original where the size is kept."""
         return reference_at_rate(level)
+
+    @classmethod
+    def crossed(cls, name: str, level: str) -> tuple[EditLevel, EditLevel] | None:
+        """The size alone, and the edit at the object's own size."""
+        return cross_with_size(name, level)
+
+    @property
+    def required_edits(self) -> tuple[RecipeEdit, ...]:
+        """The object at the same size where it stood."""
+        return require_size(self.rate)
 
     @property
     def shows_fill(self) -> bool:
@@ -103,6 +120,16 @@ class PositionGrid(Edit):
     def reference(cls, level: str) -> EditLevel | None:
         """The object at the same size where it stood; the original where the size is kept."""
         return reference_at_rate(level)
+
+    @classmethod
+    def crossed(cls, name: str, level: str) -> tuple[EditLevel, EditLevel] | None:
+        """The size alone, and the edit at the object's own size."""
+        return cross_with_size(name, level)
+
+    @property
+    def required_edits(self) -> tuple[RecipeEdit, ...]:
+        """The object at the same size where it stood."""
+        return require_size(self.rate)
 
     @property
     def shows_fill(self) -> bool:

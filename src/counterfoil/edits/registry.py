@@ -182,6 +182,11 @@ def shows_tool(name: str) -> bool:
     return edit.shows_fill or edit.uses_mask
 
 
+def crossed_by(name: str, level: str) -> tuple[EditLevel, EditLevel] | None:
+    """The two edits that an edit at a level makes at once; None where it is one, or not registered."""
+    return EDITS[name].crossed(name, level) if name in EDITS else None
+
+
 def reference_of(name: str, level: str) -> EditLevel | None:
     """What the edit at a level is compared with; None for the original, and for edits that are not registered."""
     return EDITS[name].reference(level) if name in EDITS else None

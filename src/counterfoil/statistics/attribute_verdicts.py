@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from counterfoil.statistics.answers import NO_ATTRIBUTE, Answers, Condition
 from counterfoil.statistics.drops import FEWEST_PHOTOS, is_significant, widen
 from counterfoil.statistics.families import MAIN_FAMILY, family_of
+from counterfoil.statistics.interactions import Interaction
 from counterfoil.statistics.intervals import Interval
 from counterfoil.statistics.photo_tests import mean_interval, p_of_mean
 from counterfoil.statistics.references import reference_losses
@@ -30,12 +31,16 @@ class AttributeVerdict:
     main: Drop  # the same edit and level for every model: for charts and comparisons
     representative: Drop  # the main row if it costs, else the largest that costs, else the main row
     costs: bool  # whether the representative's drop against its reference is significant and positive
+    interactions: tuple[Interaction, ...] = ()  # that cost: rows which they explain do not count for the attribute
     is_costliest: bool = False  # the largest of the model's main family that costs
     ties_costliest: bool = False  # costs too, and the photos cannot tell it apart from the costliest
 
 
 def judge_attributes(
-    answers: Answers, drops: Sequence[Drop], main_edits: Mapping[str, EditLevel]
+    answers: Answers,
+    drops: Sequence[Drop],
+    main_edits: Mapping[str, EditLevel],
+    interactions: Sequence[Interaction] = (),
 ) -> list[AttributeVerdict]:
     """Return the verdicts of each model in the order of the table; rows of too few photos are never significant.
 
@@ -43,12 +48,14 @@ def judge_attributes(
         answers: The answers that the rows were measured on.
         drops: The table of drops.
         main_edits: The edit and level that each attribute is judged by first; else its first row.
+        interactions: Of the same answers. A row that costs more than its parts together is an interaction and does
+            not speak for its attribute: what costs only small objects on the left is not "position".
     """
     groups: dict[tuple[str, str], list[Drop]] = {}
     for row in drops:
         if row.attribute not in NO_ATTRIBUTE:
             groups.setdefault((row.model, row.attribute), []).append(row)
-    verdicts = [_judge(rows, main_edits) for rows in groups.values()]
+    verdicts = [_judge(rows, main_edits, [own for own in interactions if own.costs]) for rows in groups.values()]
     return [own for model in answers.models for own in _mark_ties(answers, [v for v in verdicts if v.model == model])]
 
 
@@ -57,11 +64,15 @@ def costs(row: Drop) -> bool:
     return row.n >= FEWEST_PHOTOS and is_significant(row) and row.drop_vs_reference > 0
 
 
-def _judge(rows: Sequence[Drop], main_edits: Mapping[str, EditLevel]) -> AttributeVerdict:
+def _judge(
+    rows: Sequence[Drop], main_edits: Mapping[str, EditLevel], interactions: Sequence[Interaction]
+) -> AttributeVerdict:
     attribute = rows[0].attribute
+    own = {(it.condition.edit, it.condition.level): it for it in interactions if it.model == rows[0].model}
+    explained = [row for row in rows if (row.edit, row.level) in own]
     main = next((row for row in rows if main_edits.get(attribute) == (row.edit, row.level)), rows[0])
-    costly = sorted((row for row in rows if costs(row)), key=lambda row: -row.drop_vs_reference)
-    representative = main if not costly or main in costly else costly[0]
+    costly = [row for row in rows if costs(row) and row not in explained]
+    representative = main if not costly or main in costly else max(costly, key=lambda row: row.drop_vs_reference)
     return AttributeVerdict(
         model=main.model,
         attribute=attribute,
@@ -70,6 +81,7 @@ def _judge(rows: Sequence[Drop], main_edits: Mapping[str, EditLevel]) -> Attribu
         main=main,
         representative=representative,
         costs=bool(costly),
+        interactions=tuple(own[row.edit, row.level] for row in explained),
     )
 
 

@@ -25,7 +25,7 @@ from counterfoil.statistics.intervals import (
     resample_counts,
     resampled_means,
 )
-from counterfoil.statistics.photo_tests import mean_interval, p_of_mean
+from counterfoil.statistics.photo_tests import AnswerCount, mean_interval, p_of_mean
 from counterfoil.statistics.references import (
     OWN_REFERENCES,
     ReferenceRates,
@@ -102,10 +102,11 @@ class _Pairs:
     control: NDArray[np.float64]
     edited: NDArray[np.float64]
     losses: NDArray[np.float64]  # against the reference
+    answers: AnswerCount  # in a loss
 
 
 def _measure(rows: Sequence[_Row], answers: Answers) -> list[Drop]:
-    by_condition = []  # the losses and the drop of every model, row by row
+    measured = []  # the drop of every model with the photos' losses, row by row
     for row in rows:
         references, edits = row.references, [answers.conditions[place].edit for place in row.places]
         for model in range(len(answers.models)):
@@ -114,10 +115,10 @@ def _measure(rows: Sequence[_Row], answers: Answers) -> list[Drop]:
             drop = replace(
                 _measure_drop(row, pairs, model), reference=_name(references), tool_uncertainty=100 * uncertainty
             )
-            by_condition.append((pairs.losses[np.isfinite(pairs.losses)], drop))
-    by_model = sorted(by_condition, key=lambda entry: answers.models.index(entry[1].model))
-    corrections = correct_tests([(drop.model, drop.attribute, drop.p_value) for _, drop in by_model])
-    return [_judge(drop, losses, own) for (losses, drop), own in zip(by_model, corrections, strict=True)]
+            measured.append((drop, pairs))
+    by_model = sorted(measured, key=lambda entry: answers.models.index(entry[0].model))
+    corrections = correct_tests([(drop.model, drop.attribute, drop.p_value) for drop, _ in by_model])
+    return [_judge(drop, pairs, own) for (drop, pairs), own in zip(by_model, corrections, strict=True)]
 
 
 def _name(references: Sequence[ReferenceRates]) -> str:
@@ -136,6 +137,7 @@ def _pair(row: _Row, references: Sequence[ReferenceRates], model: int) -> _Pairs
         control=answers.control_rates[model],
         edited=edited,
         losses=pool_pictures(losses, scored),
+        answers=4 if any(own.answers == 4 for own in references) else 2,
     )
 
 
@@ -156,7 +158,7 @@ def _measure_drop(row: _Row, pairs: _Pairs, model: int) -> Drop:
         ci_low=100 * interval.low,
         ci_high=100 * interval.high,
         drop_vs_control=100 * exact_mean(pairs.control[controlled] - pairs.edited[controlled]),
-        p_value=p_of_mean(known),
+        p_value=p_of_mean(known, pairs.answers),
         object_share=_mean_share(row, model, paired),
         accuracy_reference=100 * exact_mean(pairs.losses + pairs.edited),
         drop_vs_reference=100 * exact_mean(known),
@@ -171,11 +173,12 @@ def _mean_share(row: _Row, model: int, paired: NDArray[np.bool_]) -> float:
     return exact_mean(pool_pictures(tally.object_share[model, places], tally.scored[model, places])[paired])
 
 
-def _judge(drop: Drop, losses: NDArray[np.float64], correction: Correction) -> Drop:
+def _judge(drop: Drop, pairs: _Pairs, correction: Correction) -> Drop:
     """The row with its corrected p and the interval of the same level."""
     if math.isnan(correction.confidence):
         return drop
-    interval = mean_interval(losses, confidence=correction.confidence)
+    losses = pairs.losses[np.isfinite(pairs.losses)]
+    interval = mean_interval(losses, pairs.answers, confidence=correction.confidence)
     low, high = widen(drop.drop_vs_reference, Interval(100 * interval.low, 100 * interval.high), drop.tool_uncertainty)
     return replace(drop, p_adjusted=correction.p_adjusted, reference_low=low, reference_high=high)
 

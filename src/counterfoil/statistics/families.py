@@ -14,18 +14,19 @@ from counterfoil.statistics.significance import SIGNIFICANCE, holm_factors
 from counterfoil.types import Attribute
 
 SURFACE: frozenset[Attribute] = frozenset({"texture", "material", "shape"})  # the object's own look is replaced
+INTERACTIONS = "interaction"  # of combined edits, and of position and direction with the object's size
 FAMILY_OF: dict[Attribute, str] = {
     **dict.fromkeys(SURFACE, "surface"),
     "original": "original",
     "presence": "diagnostic",
     "control": "control",
-    "combination": "combination",
+    "combination": INTERACTIONS,
 }
 MAIN_FAMILY = "attributes"  # of every other attribute
-# Attributes that the family is corrected for, whether or not the recipe has all of them. The first is the number of
-# built-in attributes that are in no other family: background, size, position, direction, colour, blur, occlusion,
-# corruption.
-DIVISORS = {MAIN_FAMILY: 8, "surface": len(SURFACE)}  # 1 for all others
+# Attributes that the family is corrected for, whether or not the recipe has all of them. The first leaves room for one
+# more than the built-in attributes that are in no other family: background, size, position, direction, colour, blur,
+# occlusion, text, second-object, light, corruption.
+DIVISORS = {MAIN_FAMILY: 12, "surface": len(SURFACE), INTERACTIONS: 3}  # 1 for all others
 
 
 class Correction(NamedTuple):
@@ -40,15 +41,18 @@ def family_of(attribute: Attribute) -> str:
     return FAMILY_OF.get(attribute, MAIN_FAMILY)
 
 
-def correct_tests(tests: Sequence[tuple[Hashable, Attribute, float]]) -> list[Correction]:
-    """Correct p values, given as (model or pair of models, attribute, p); NaN is not counted and stays NaN."""
+def correct_tests(tests: Sequence[tuple[Hashable, Attribute, float]], family: str | None = None) -> list[Correction]:
+    """Correct p values, given as (model or pair of models, attribute, p); NaN is not counted and stays NaN.
+
+    The family is that of the attribute unless one is given for all tests.
+    """
     groups: dict[tuple[Hashable, Attribute], list[int]] = {}
     for place, (subject, attribute, _) in enumerate(tests):
         groups.setdefault((subject, attribute), []).append(place)
     corrections = [Correction(math.nan, math.nan)] * len(tests)
     for (_, attribute), places in groups.items():
         p_values = [tests[place][2] for place in places]
-        divisor = DIVISORS.get(family_of(attribute), 1)
+        divisor = DIVISORS.get(family or family_of(attribute), 1)
         for place, p, factor in zip(places, p_values, holm_factors(p_values), strict=True):
             if not math.isnan(p):
                 times = factor * divisor

@@ -10,13 +10,15 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edits.registry import reference_of, shows_tool
+from counterfoil.edits.registry import crossed_by, reference_of, shows_tool
 from counterfoil.statistics.answers import Answers, Condition
 from counterfoil.statistics.intervals import exact_mean
+from counterfoil.statistics.photo_tests import AnswerCount
 from counterfoil.types import GROWN_MASK, SECOND_FILL, SHRUNK_MASK, TOOL_CHECKS, EditLevel
 
 OWN_REFERENCES = "each edit's own"  # the reference of a row that pools edits with different ones
 ORIGINAL = "original"
+COMBINATION = "combination"  # the attribute of combined edits
 
 Rates: TypeAlias = NDArray[np.float64]  # (models, samples)
 
@@ -27,6 +29,7 @@ class ReferenceRates(NamedTuple):
     name: str  # "original", or an edit and its level: "size 0.05"
     rates: Rates
     shifts: Mapping[str, Rates]  # by tool check: how much the drop of each photo changes with the other fill or mask
+    answers: AnswerCount = 2  # in the drop of a photo: four where the reference is made of two edits and the original
 
 
 def list_conditions(answers: Answers) -> list[int]:
@@ -36,13 +39,38 @@ def list_conditions(answers: Answers) -> list[int]:
 
 
 def find_reference(answers: Answers, condition: int) -> ReferenceRates:
-    """The reference that the edit declares, where the table contains it; else the original."""
+    """The reference that the edit declares, where the table contains it; else the original.
+
+    Two combined edits are compared with what each costs alone: the drop is their interaction.
+    """
     places = _places(answers)
     own = answers.conditions[condition]
+    if own.attribute == COMBINATION and (parts := find_parts(answers, condition)) is not None:
+        return ReferenceRates(
+            " + ".join(map(str, parts)), add_losses(answers, parts), tool_shifts(answers, own, parts), answers=4
+        )
     declared = reference_of(own.edit, own.level)
     if declared is None or declared not in places:
-        return ReferenceRates(ORIGINAL, answers.original_rates, _shifts(answers, own, []))
-    return ReferenceRates(str(declared), answers.rates[:, places[declared]], _shifts(answers, own, [declared]))
+        return ReferenceRates(ORIGINAL, answers.original_rates, tool_shifts(answers, own, []))
+    return ReferenceRates(str(declared), answers.rates[:, places[declared]], tool_shifts(answers, own, [declared]))
+
+
+def find_parts(answers: Answers, condition: int) -> tuple[EditLevel, EditLevel] | None:
+    """The two edits that a condition makes at once, where the table contains both alone."""
+    own, places = answers.conditions[condition], _places(answers)
+    parts = crossed_by(own.edit, own.level)
+    return parts if parts is not None and all(part in places for part in parts) else None
+
+
+def add_losses(answers: Answers, parts: Sequence[EditLevel]) -> Rates:
+    """The rates that are expected where the losses of the parts add up."""
+    lost = sum(answers.original_rates - part_rates(answers, part) for part in parts)
+    return np.asarray(answers.original_rates - lost)
+
+
+def part_rates(answers: Answers, part: EditLevel) -> Rates:
+    """The rates under an edit at a level that the table contains."""
+    return np.asarray(answers.rates[:, _places(answers)[part]])
 
 
 def pool_pictures(values: NDArray[np.float64], pictures: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -87,7 +115,7 @@ def _places(answers: Answers) -> dict[EditLevel, int]:
     }
 
 
-def _shifts(answers: Answers, own: Condition, reference: Sequence[EditLevel]) -> dict[str, Rates]:
+def tool_shifts(answers: Answers, own: Condition, reference: Sequence[EditLevel]) -> dict[str, Rates]:
     """By check, the drop with the doubled pictures minus the drop with the pictures themselves, photo by photo."""
     return {
         check: shift + sum(_shift(answers, check, part, 0.0) for part in reference)

@@ -20,6 +20,7 @@ from counterfoil.statistics.answers import REFERENCES, Answers, Details, pool_by
 from counterfoil.statistics.attribute_verdicts import AttributeVerdict, judge_attributes
 from counterfoil.statistics.contrasts import Contrast, contrast_accuracies, contrast_drops
 from counterfoil.statistics.drops import measure_attribute_drops, measure_drops
+from counterfoil.statistics.interactions import Interaction, measure_interactions
 from counterfoil.statistics.intervals import RATE, Estimate, estimate
 from counterfoil.statistics.power import detectable_drops
 from counterfoil.store.mask_table import read_masks
@@ -145,7 +146,12 @@ class Study:
     @cached_property
     def verdicts(self) -> list[AttributeVerdict]:
         """Per model and attribute, the row that it is judged by, whether it costs, and what it ties with."""
-        return judge_attributes(self.answers, self.drops, self.run.main_edits)
+        return judge_attributes(self.answers, self.drops, self.run.main_edits, self.interactions)
+
+    @cached_property
+    def interactions(self) -> list[Interaction]:
+        """Per model, what two edits at once cost beyond the sum of what each costs alone."""
+        return measure_interactions(self.checked_answers) if self.has_originals else []
 
     @cached_property
     def top5_drops(self) -> list[Drop]:
