@@ -136,7 +136,7 @@ def prepare_evaluation(config: EvaluationConfig) -> EvaluationPlan:
     with show_stage(f"loading {join_addresses(config.models)}"):
         loaded = tuple(load_model(address, options=options) for address in config.models)
     space = given or match_label_space(loaded[0].labels)
-    label_of = {label: space.resolve(label) for label in {stored.variant.label for stored in stored_variants}}
+    label_of = space.resolve_all(stored.variant.label for stored in stored_variants)
     labels = _competing(given, sorted(set(label_of.values())))
     bound = bind_models(loaded, space, labels, config.chosen_scoring)
     models = tuple(collection.adapt(model) for model in bound)

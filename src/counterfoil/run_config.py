@@ -53,6 +53,7 @@ class RunConfig:
     segmenter: str = DEFAULT_SEGMENTER  # finds the object where a photo has no mask
     doubtful_masks: DoubtfulMasks = "leave-out"  # whether edits use masks that a network found and a test doubts
     command: str = ""
+    label_models: tuple[str, ...] = ()  # models that must know the photos' labels, and are not asked
 
     def __post_init__(self) -> None:
         check_segmenter(self.segmenter)
@@ -161,15 +162,16 @@ def prepare(config: RunConfig) -> RunPlan:
     empty = find_empty_classes(config.source, samples, skipped)
     given = load_label_space(config.classes) if config.classes else None
     options = replace(config.options, classes=given)
-    with show_stage(f"loading {join_addresses(config.models)}"):
-        loaded = tuple(load_model(address, options=options) for address in config.models)
+    addresses = (*config.models, *config.label_models)
+    with show_stage(f"loading {join_addresses(addresses)}"):
+        loaded = tuple(load_model(address, options=options) for address in addresses)
     space = given or (match_label_space(loaded[0].labels) if loaded else infer_label_space(samples, empty))
-    for label in empty:
-        space.resolve(label)  # a misspelt class is reported before the work begins, whether or not its masks are there
     chosen = limit_per_class(samples, config.limit)
-    label_of = {label: space.resolve(label) for label in {sample.label for sample in chosen}}
+    # a misspelt class is reported before the work begins, whether or not its masks are there
+    known = space.resolve_all([*empty, *(sample.label for sample in chosen)])
+    label_of = {sample.label: known[sample.label] for sample in chosen}
     labels = sorted(set(label_of.values()))
-    models = bind_models(loaded, space, labels, config.scoring)
+    models = bind_models(loaded, space, labels, config.scoring)[: len(config.models)]
     without_surrogate = _without_surrogate(recipe, labels)
     steps = tuple(step for step in steps if step.edit not in [edit for edit, _ in without_surrogate])
     if config.models:  # pictures that are only built need no table of drops

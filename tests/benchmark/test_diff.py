@@ -77,17 +77,30 @@ def test_a_version_that_goes_back_is_no_step(workspace: Workspace, tmp_path: Pat
     assert not between(tmp_path).goes_back  # as numbers, not as text
 
 
-def test_other_verdicts_are_a_patch(workspace: Workspace, tmp_path: Path) -> None:
+def test_lost_verdicts_are_a_major_step(workspace: Workspace, tmp_path: Path) -> None:
     names = [one.variant.id for one in workspace.pictures]
     keep_verdicts(workspace, dict.fromkeys(names, True))
     frozen(workspace, tmp_path / "old", verified=True)
     keep_verdicts(workspace, dict.fromkeys([name for name in names if name not in ids_of(workspace, "control")], True))
     frozen(workspace, tmp_path / "new", "1.0.1")
     found = between(tmp_path)
-    assert found.step == "patch"
+    assert found.step == "major"
     assert {change.aspects for change in found.changed} == {("verdict",)}
     assert {(change.was, change.now) for change in found.changed} == {("confirmed", "unasked")}
-    assert "confirmed -> unasked" in said(tmp_path)
+    words = said(tmp_path)
+    assert "confirmed -> unasked" in words
+    assert "lost: 2 pictures that people had confirmed are no longer confirmed" in words
+    assert "a major one is due, since people no longer confirm what they confirmed before" in words
+
+
+def test_new_verdicts_are_a_patch(workspace: Workspace, tmp_path: Path) -> None:
+    names = [one.variant.id for one in workspace.pictures]
+    keep_verdicts(workspace, dict.fromkeys([name for name in names if name not in ids_of(workspace, "control")], True))
+    frozen(workspace, tmp_path / "old", verified=True)
+    keep_verdicts(workspace, dict.fromkeys(names, True))
+    frozen(workspace, tmp_path / "new", "1.0.1")
+    assert between(tmp_path).step == "patch"
+    assert "lost" not in said(tmp_path)
 
 
 def test_other_pixels_and_seeds_are_found_under_the_same_name(tmp_path: Path) -> None:

@@ -80,9 +80,8 @@ def test_only_what_may_be_passed_on_goes_in_and_the_rest_is_counted(workspace: W
     assert {one.variant.sample_id for one in there} == {"crimson/000.png", "azure/002.png"}
     donors = {one.variant.donor_id for one in there if one.variant.donor_id}
     assert donors <= {"crimson/000.png", "azure/002.png"}
-    assert (
-        f"left out: {len(workspace.pictures) - len(there)} licence forbids passing on, or is not known" in done.output
-    )
+    count = len(workspace.pictures) - len(there)
+    assert f"left out: {count} pictures, whose licence forbids passing on or is not known" in done.output
 
 
 def test_an_original_comes_along_only_with_a_picture_made_of_it(tmp_path: Path) -> None:
@@ -108,7 +107,7 @@ def test_a_licence_for_the_rest_can_be_given(workspace: Workspace, tmp_path: Pat
 
 def test_nothing_that_may_be_passed_on_is_said(tmp_path: Path) -> None:
     workspace = write_workspace(tmp_path, photos=2)
-    with pytest.raises(UserError, match=r"licence forbids .*; --licence speaks for photos"):
+    with pytest.raises(UserError, match=r"licence forbids .*; --licence says the licence of photos"):
         frozen(workspace, tmp_path / "set", redistributable_only=True)
 
 

@@ -298,7 +298,7 @@ def test_a_damaged_table_of_the_workspace_is_said(workspace: Workspace, tmp_path
 
 def test_an_empty_choice_says_why(workspace: Workspace, tmp_path: Path) -> None:
     keep_mined(workspace, [])
-    with pytest.raises(UserError, match="none is left: 12 not kept by mining"):
+    with pytest.raises(UserError, match="got none: 12 not kept by mining"):
         frozen(workspace, tmp_path / "set")
 
 
@@ -348,6 +348,6 @@ def test_the_command_says_what_it_froze(workspace: Workspace, tmp_path: Path) ->
     arguments = ["freeze", str(workspace.folder), "--name", "planted", "--version", "1.0.0", "--out", str(out)]
     done = CliRunner().invoke(commands, arguments, catch_exceptions=False)
     assert done.exit_code == 0
-    assert "pictures: 8 of 4 classes, 8 for reference" in done.output
-    assert "left out: 4 not kept by mining" in done.output
+    assert "pictures: 8 of 4 classes, and 8 originals and controls to compare with" in done.output
+    assert "left out: 4 pictures, not kept by mining" in done.output
     assert f"digest: {open_benchmark(out).digest}" in done.output

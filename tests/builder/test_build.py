@@ -96,3 +96,14 @@ def test_replicates_with_the_same_pixels_count_once_and_the_others_say_so(tmp_pa
     assert sorted(read_table(out / "variants.parquet")["edit"]) == ["control", "control", "original", "original"]
     skipped = (out / "skipped.csv").read_text()
     assert skipped.count("replicate 2 has the same pixels") == skipped.count("replicate 3 has the same pixels") == 2
+
+
+def test_labels_that_a_model_does_not_know_are_all_named_before_anything_is_built(tmp_path: Path) -> None:
+    images, _ = write_photos(tmp_path, 4)
+    for old, new in (("crimson", "crimsn"), ("azure", "azur")):
+        (images / old).rename(images / new)
+    arguments = ["build", "--images", str(images), "--out", str(tmp_path / "out"), "--model", "python:planted:honest"]
+    refused = CliRunner().invoke(commands, arguments)
+    assert isinstance(refused.exception, cf.UserError)
+    assert "'azur' (nearest 'azure'), 'crimsn' (nearest 'crimson')" in str(refused.exception)
+    assert not (tmp_path / "out").exists()

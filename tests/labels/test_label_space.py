@@ -29,6 +29,18 @@ def test_an_unknown_label_is_named_with_the_nearest_known_ones() -> None:
         imagenet1k().resolve("tabbi")
 
 
+def test_all_unknown_labels_are_named_at_once_in_one_line() -> None:
+    assert imagenet1k().resolve_all(["tabby", "n02123597"]) == {"tabby": "n02123045", "n02123597": "n02123597"}
+    with pytest.raises(UserError) as refused:
+        imagenet1k().resolve_all(["tabbi", "tabby", "Siamese kat", "xqzzv"])
+    assert str(refused.value) == (
+        "expected labels of imagenet1k, got 3 that are none of them: 'Siamese kat' (nearest 'siamese cat'),"
+        " 'tabbi' (nearest 'tabby'), 'xqzzv'; rename the class folders, or give --classes FILE"
+    )
+    with pytest.raises(UserError, match=r"got 'tabbi'; the nearest are 'tabby'"):
+        imagenet1k().resolve_all(["tabbi", "tabby"])
+
+
 def test_a_name_that_two_classes_share_asks_for_the_id() -> None:
     with pytest.raises(UserError, match="n02012849, n03126707"):
         imagenet1k().resolve("crane")

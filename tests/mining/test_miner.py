@@ -69,7 +69,7 @@ def test_what_all_surrogates_fail_on_is_kept_and_nothing_else(planted: tuple[Wor
     mined = workspace.mined
     assert mined is not None
     assert set(mined.kept) == pictures(workspace, "background-swap", [0, 1, 2, 3])
-    assert mined.rule == "wrong for both surrogates, counting surrogates that are right on the original"
+    assert mined.rule == "both surrogates are wrong on the picture and right on the original"
     assert list(mined.surrogates) == [models["a"], models["b"]]
     assert all(len(digest) == 64 for digest in mined.surrogates.values())
     assert mined.workspace_digest == workspace.digest
@@ -152,7 +152,7 @@ def test_no_shared_failure_is_said_with_what_fewer_surrogates_would_keep(tmp_pat
     assert "\n" not in told
     assert workspace.mined is None
     assert len(list((workspace.folder / "mining" / "run").glob("*/predictions/*.parquet"))) == 3
-    assert "Of 24 pictures of 8 photos 3 are chosen" in mine(workspace, *asked, "--at-least", "1")[3]
+    assert "3 of 24 pictures (8 photos) are chosen" in mine(workspace, *asked, "--at-least", "1")[3]
     told = refused(workspace, *asked, "--below", "0.2")  # one wrong at 0.25, two right at 0.75: a mean of 0.58
     assert "below 0.5: 0, below 0.7: 3" in told
     assert "raise --below" in told
@@ -232,9 +232,9 @@ def test_one_photo_is_too_few_and_no_interval_leaves_what_is_possible(tmp_path: 
     models = {name: saved_answers(tmp_path / f"{name}.csv", workspace, wrong) for name, wrong in faults.items()}
     surrogates = [text for name in "abc" for text in ("--surrogate", models[name])]
     told = "\n".join(mine(workspace, *surrogates, "--at-least", "2", "--target", models["t"]))
-    assert "Of 3 pictures of 1 photo 3 are chosen (100.0 % [0.0, 100.0])" in told
-    assert "of what is kept, which is every candidate: there is nothing to compare with;" in told
-    assert "What is kept is of 1 photo: too few to say much about other photos." in told
+    assert "3 of 3 pictures (1 photo) are chosen, 100.0 % [0.0, 100.0]" in told
+    assert "of the kept pictures. All pictures are kept, so there is nothing to compare with." in told
+    assert "The kept pictures are from 1 photo: too few to speak for other photos." in told
     (row,) = found(workspace)["transfers"]
     assert row["more"]["value"] is None
     for bias in found(workspace)["biases"]:
@@ -245,7 +245,7 @@ def test_one_photo_is_too_few_and_no_interval_leaves_what_is_possible(tmp_path: 
 def test_one_surrogate_without_a_target_is_told_that_nothing_tells_of_others(tmp_path: Path) -> None:
     workspace = write_workspace(tmp_path / "workspace")
     told = mine(workspace, "--surrogate", saved_answers(tmp_path / "a.csv", workspace, wrong_on("size", range(8))))
-    assert any(line.startswith("Nothing tells whether its failures carry over") for line in told)
+    assert any(line.startswith("Whether its failures carry over to other models was not measured") for line in told)
     assert not any("too few" in line or "left out of choosing" in line for line in told)
 
 
@@ -261,10 +261,10 @@ def test_where_nothing_has_an_original_the_condition_falls_and_that_is_said(tmp_
     workspace = write_workspace(tmp_path / "workspace", originals=False)
     model = saved_answers(tmp_path / "a.csv", workspace, wrong_on("background-swap", [0, 1]))
     lines = mine(workspace, "--surrogate", model)
-    assert "No picture has an original: that it be right is not asked for." in lines
+    assert "No picture has an original, so models need not be right on one." in lines
     mined = workspace.mined
     assert mined is not None
-    assert mined.rule == "wrong for the surrogate, whatever was said to the original"
+    assert mined.rule == "the surrogate is wrong on the picture, right on the original or not"
     assert set(mined.kept) == pictures(workspace, "background-swap", [0, 1])
 
 
@@ -277,7 +277,7 @@ def test_an_unscored_answer_is_no_failure_and_is_counted(tmp_path: Path) -> None
     mined = workspace.mined
     assert mined is not None
     assert set(mined.kept) == pictures(workspace, "background-swap", [3, 4, 5, 6, 7])
-    assert any(line.startswith("3 answers of predictions:") and "no failures" in line for line in lines)
+    assert any(line.startswith("3 answers of predictions:") and "do not count" in line for line in lines)
 
 
 def test_balancing_keeps_equally_many_of_each_and_says_so(tmp_path: Path) -> None:

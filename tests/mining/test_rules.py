@@ -62,12 +62,13 @@ def test_an_answer_that_was_not_scored_is_no_failure() -> None:
 
 
 def test_rules_are_told_in_words() -> None:
-    assert Rule("all").words(2) == "wrong for both surrogates, counting surrogates that are right on the original"
+    assert Rule("all").words(2) == "both surrogates are wrong on the picture and right on the original"
     assert Rule("at-least", least=2, original="none").words(3) == (
-        "wrong for at least 2 of 3 surrogates, whatever was said to the original"
+        "at least 2 of 3 surrogates are wrong on the picture, right on the original or not"
     )
     assert Rule("mean-probability", below=0.2, original="all").words(4) == (
-        "mean probability of the true class below 0.2 over 4 surrogates; every surrogate right on the original"
+        "the mean probability of the true class over 4 surrogates is below 0.2, and all 4 surrogates are right on the"
+        " original"
     )
 
 

@@ -147,7 +147,7 @@ def test_a_classifiers_errors_would_come_again_and_are_not_asked_again() -> None
 
 def test_a_model_without_a_column_for_a_label_is_refused() -> None:
     check_coverage(Scorer(), ["cat", "dog"])
-    with pytest.raises(UserError, match=r"no column for 2 of them, such as 'gnu'; its labels look like 'ant'"):
+    with pytest.raises(UserError, match=r"no column for 2 of them: 'gnu', 'yak'; its labels look like 'ant'"):
         bind_labels(Scorer(), ["cat", "gnu", "yak"])
 
 

@@ -296,7 +296,8 @@ def test_the_page_knows_nothing_of_other_people_or_of_models(
     page.context.close()  # writes down everything that the server said
     traffic = (tmp_path / "traffic.har").read_text(encoding="utf-8")
     assert tasks[0]["task"] in traffic
-    assert all(set(task) == {"task", "class_name", "picture", "original", "questions"} for task in tasks)
+    keys = {"task", "class_name", "definition", "references", "picture", "original", "questions"}
+    assert all(set(task) == keys for task in tasks)
     assert "Somebody-Else" not in traffic
     assert "keep_if" not in traffic  # which answer keeps a picture
     assert not any(row["variant_id"] in traffic for row in admin.verdicts("Somebody-Else"))

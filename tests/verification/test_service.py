@@ -93,7 +93,7 @@ def test_nobody_gets_a_picture_twice_except_as_a_repeat_and_controls_look_like_t
     for name, length in (("task", 22), ("picture", len("/picture/") + 22)):
         assert len({task[name] for task in tasks}) == len(tasks)
         assert {len(task[name]) for task in tasks} == {length}
-    keys = {"task", "class_name", "picture", "original", "questions"}
+    keys = {"task", "class_name", "definition", "references", "picture", "original", "questions"}
     assert {frozenset(task) for task in tasks} == {frozenset(keys)}
     assert not any(name in json.dumps(tasks) for name in variants(workspace))
 

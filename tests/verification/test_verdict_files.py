@@ -296,7 +296,7 @@ def test_a_package_tells_nothing_of_its_pictures_but_what_is_asked(tmp_path: Pat
         PackedTask("t1", "crimson", "variant-1", "original-1"),
         PackedTask("t2", "crimson", "variant-1", "original-1"),
     ]
-    out = write_zip(tmp_path / "p.zip", packed(TICKET, tasks), lambda variant: variant.encode())
+    out = write_zip(tmp_path / "p.zip", packed(TICKET, tasks), *[lambda variant: variant.encode()] * 2)
     with zipfile.ZipFile(out) as archive:
         names = archive.namelist()
         texts = {name: archive.read(name).decode() for name in names if "/pictures/" not in name}
@@ -311,7 +311,7 @@ def test_a_package_tells_nothing_of_its_pictures_but_what_is_asked(tmp_path: Pat
 
 def test_a_hostile_name_makes_a_harmless_folder(tmp_path: Path) -> None:
     ticket = replace(TICKET, annotator="../../etc/<b>")
-    out = write_zip(tmp_path / "p.zip", packed(ticket, [PackedTask("t", "c", "v", None)]), lambda _: b"")
+    out = write_zip(tmp_path / "p.zip", packed(ticket, [PackedTask("t", "c", "v", None)]), *[lambda _: b""] * 2)
     with zipfile.ZipFile(out) as archive:
         folders = {name.split("/")[0] for name in archive.namelist()}
         page = archive.read(f"{folders.copy().pop()}/index.html").decode()

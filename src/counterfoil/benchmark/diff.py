@@ -25,6 +25,7 @@ _ASPECTS = {
     "settings": ("settings", "seed", "donor_id", "painter", "prompt"),
     "provenance": ("origin", "licence", "source_digest"),
 }
+_CONFIRMED = "confirmed"
 _WORDED = ("licence", "origin")  # fields whose old and new values are text
 _TERMS = ("labels", "scoring", "surrogates", "mining", "verification", "layout", "description", "url")
 
@@ -46,6 +47,7 @@ class VersionChange:
     was: str = ""  # label or verdict, where those changed
     now: str = ""
     moved: tuple[tuple[str, str, str], ...] = ()  # origin and licence where they changed: field, old and new value
+    lost_verdict: bool = False  # people had confirmed the picture, and that no longer stands
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,13 +66,23 @@ class BenchmarkDiff:
 
     @property
     def step(self) -> Step:
-        """The step that semantic versioning requires: major where earlier accuracies no longer hold."""
-        aspects = {aspect for change in self.changed for aspect in change.aspects}
-        if self.removed or aspects & {"pixels", "label"} or not self.same_rule:
+        """The step that semantic versioning requires: major where accuracies or people's verdicts no longer hold."""
+        if self.changes_accuracies or self.lost_verdicts:
             return "major"
         if self.added:
             return "minor"
         return "patch" if self.changed or self.terms else "none"
+
+    @property
+    def changes_accuracies(self) -> bool:
+        """Whether an accuracy measured on the old version says nothing about the new one."""
+        aspects = {aspect for change in self.changed for aspect in change.aspects}
+        return bool(self.removed or aspects & {"pixels", "label"} or not self.same_rule)
+
+    @property
+    def lost_verdicts(self) -> int:
+        """The number of pictures that people had confirmed and that are no longer confirmed."""
+        return sum(change.lost_verdict for change in self.changed)
 
     @property
     def step_made(self) -> Step:
@@ -152,7 +164,8 @@ def _changes(
             field = next((name for name in ("label", "verdict") if name in aspects), None)
             was, now = (str(row[field]) if field else "" for row in (old, new))
             moved = tuple((name, str(old[name]), str(new[name])) for name in _WORDED if old[name] != new[name])
-            yield VersionChange(new["file"], aspects, was, now, moved)
+            lost = old["verdict"] == _CONFIRMED != new["verdict"]
+            yield VersionChange(new["file"], aspects, was, now, moved, lost)
 
 
 def describe_diff(comparison: BenchmarkDiff, most: int = 20) -> list[str]:
@@ -163,6 +176,8 @@ def describe_diff(comparison: BenchmarkDiff, most: int = 20) -> list[str]:
         lines += _shorten([f"  {name}" for name in names], most)
     lines += [f"changed: {len(comparison.changed)} pictures"] if comparison.changed else []
     lines += _describe_changes(comparison.changed, most)
+    if comparison.lost_verdicts:
+        lines.append(f"lost: {comparison.lost_verdicts} pictures that people had confirmed are no longer confirmed")
     lines += [f"also changed: {', '.join(comparison.terms)}"] if comparison.terms else []
     return [*lines, _advise_step(comparison)]
 
@@ -197,7 +212,9 @@ def _advise_step(comparison: BenchmarkDiff) -> str:
     if step == "none":
         return "the same pictures, labels and terms"
     why = {
-        "major": "accuracies measured on the old version do not hold for the new one",
+        "major": "accuracies measured on the old version do not hold for the new one"
+        if comparison.changes_accuracies
+        else "people no longer confirm what they confirmed before",
         "minor": "pictures were added, and those before count as they did",
         "patch": "pictures and labels are the same",
     }[step]

@@ -20,7 +20,7 @@ from counterfoil.labels.label_space import LabelSpace, custom_label_space
 from counterfoil.store.workspace import Workspace
 from counterfoil.types import Decision, StoredVariant, Variant
 
-_NOT_FREE = "licence forbids passing on, or is not known"
+_NOT_FREE = "whose licence forbids passing on or is not known"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,10 +90,10 @@ def freeze(workspace: Workspace, job: FreezeConfig, out: Path) -> FreezeResult:
 
 def _describe_empty(workspace: Workspace, left_out: Mapping[str, int]) -> str:
     reasons = ", ".join(f"{number} {reason}" for reason, number in left_out.items() if number)
-    licence = "; --licence speaks for photos whose source names none" if left_out.get(_NOT_FREE) else ""
+    licence = "; --licence says the licence of photos whose source names none" if left_out.get(_NOT_FREE) else ""
     return (
-        f"expected at least one edited or painted picture of '{workspace.folder}' for the benchmark, none is left:"
-        f" {reasons or 'the workspace holds originals and controls alone'}{licence}"
+        f"expected at least one edited or painted picture of '{workspace.folder}' for the benchmark, got none:"
+        f" {reasons or 'the workspace holds only originals and controls'}{licence}"
     )
 
 

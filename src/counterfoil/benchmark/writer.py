@@ -145,13 +145,13 @@ class BenchmarkDraft:
         """Notes that every report on the benchmark must print."""
         notes = []
         if self.verified is None:
-            notes.append("no people confirmed the pictures of this benchmark")
+            notes.append("nobody has confirmed the pictures of this benchmark")
         else:
             notes += [f"{IN_DOUBT}: {doubt}" for doubt in self.verified.doubts]
         if self.mined is not None and self.mined.surrogates:
             notes.append(
-                f"the pictures were chosen because {', '.join(self.mined.surrogates)} fail on them"
-                f" ({self.mined.rule}): accuracies of these models are low by construction"
+                f"the pictures were chosen because {', '.join(self.mined.surrogates)} are wrong on them"
+                f" ({self.mined.rule}), so the accuracies of these models are low by construction"
             )
         return tuple(notes)
 

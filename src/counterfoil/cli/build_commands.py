@@ -26,6 +26,9 @@ from counterfoil.store.files import write_atomically
 @click.option("--workers", type=int, help="Threads that work on photos [default: one per core].")
 @click.option("--seed", type=int, default=0, show_default=True, help="Another seed draws other random edits.")
 @mask_options
+@click.option("--model", "label_models", multiple=True,
+              help="Model that will see the pictures: it must know the photos' labels; several times.")  # fmt: skip
+@click.option("--classes", help="The photos' classes: imagenet-d, imagenet-9, ximagenet-12, or a classes.json.")
 @config_option
 def build(images: Path, masks: Path | None, out: Path, **options: Any) -> None:
     """Write the pictures that a recipe makes of your photos, with their manifest."""

@@ -20,6 +20,7 @@ from counterfoil.benchmark.release import FreezeConfig
 from counterfoil.benchmark.release import freeze as freeze_workspace
 from counterfoil.benchmark.writer import IN_DOUBT, FreezeResult, Title
 from counterfoil.errors import UserError
+from counterfoil.report.words import pluralize
 from counterfoil.store.workspace import Workspace
 
 _LICENCES = 10  # named on the terminal; all stand in the card
@@ -63,22 +64,41 @@ def freeze(workspace: Path, out: Path, shard_mb: int, **options: Any) -> None:
     """Write a workspace as a benchmark that nobody can change unnoticed."""
     title = Title(*(options.pop(name) for name in ("name", "version", "description", "url", "published")))
     job = FreezeConfig(title=title, shard_bytes=shard_mb * 1_000_000, **options)
-    for line in describe_frozen(freeze_workspace(Workspace(workspace), job, out)):
+    frozen = freeze_workspace(Workspace(workspace), job, out)
+    for line in (*describe_frozen(frozen), f"benchmark: {out}", *describe_notes(frozen)):
         click.echo(line)
-    click.echo(f"benchmark: {out}")
 
 
 def describe_frozen(frozen: FreezeResult) -> list[str]:
     """What was frozen, in words."""
     record, counts = frozen.record, frozen.record.counts
     return [
-        f"pictures: {counts.test} of {len(record.labels.classes)} classes, {counts.reference} for reference",
-        *(f"left out: {number} {reason}" for reason, number in counts.left_out.items()),
-        *(f"{'WARNING' if note.startswith(IN_DOUBT) else 'note'}: {note}" for note in record.notes),
-        *(f"licence: {number} pictures {licence}" for licence, number in list(record.licences.items())[:_LICENCES]),
-        *(["  unknown: --licence names it, or licences.csv beside the photos"] if UNKNOWN in record.licences else []),
+        f"pictures: {counts.test} of {len(record.labels.classes)} classes, and"
+        f" {counts.reference} originals and controls to compare with",
+        *(f"left out: {pluralize(number, 'picture')}, {reason}" for reason, number in counts.left_out.items()),
+        *(
+            f"licence: {licence} ({pluralize(number, 'picture')})"
+            for licence, number in list(record.licences.items())[:_LICENCES]
+        ),
         *(describe_diff(frozen.comparison)[-1:] if frozen.comparison else []),
         f"digest: {record.digest}",
+    ]
+
+
+def describe_notes(frozen: FreezeResult) -> list[str]:
+    """What to know about the benchmark, and what is doubtful, below the answer."""
+    record = frozen.record
+    unknown = record.licences.get(UNKNOWN, 0)
+    return [
+        *(f"{'WARNING' if note.startswith(IN_DOUBT) else 'note'}: {note}" for note in record.notes),
+        *(
+            [
+                f"note: the licence of {pluralize(unknown, 'picture')} is not known: say it with --licence, or in"
+                " licences.csv beside the photos"
+            ]
+            if unknown
+            else []
+        ),
     ]
 
 

@@ -130,9 +130,9 @@ def _list_photos(
     source = open_source(config.images, config.masks)
     with show_stage("listing the photos"):
         photos, skipped = source.samples()
-    for label in find_empty_classes(source, photos, skipped):
-        space.resolve(label)
-    samples = [replace(sample, label=space.resolve(sample.label)) for sample in photos]
+    empty = find_empty_classes(source, photos, skipped)
+    label_of = space.resolve_all([*empty, *(sample.label for sample in photos)])
+    samples = [replace(sample, label=label_of[sample.label]) for sample in photos]
     renderer = Renderer(
         source=source,
         samples={sample.id: sample for sample in samples},

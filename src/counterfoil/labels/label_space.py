@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import resources
@@ -84,11 +84,36 @@ class LabelSpace:
             raise UserError(f"label '{text}' names several classes of {self.name}: use one of {', '.join(matches)}")
         raise UserError(f"expected a label of {self.name}, got '{text}'{self._nearest(text)}")
 
-    def _nearest(self, text: str) -> str:
+    def resolve_all(self, texts: Iterable[str]) -> dict[str, str]:
+        """The label for each of several folder names; raises one `UserError` that names all that are unknown."""
+        found, unknown = {}, {}
+        for text in sorted(set(texts)):
+            try:
+                found[text] = self.resolve(text)
+            except UserError as error:
+                unknown[text] = error
+        if len(unknown) == 1:
+            raise next(iter(unknown.values()))
+        if unknown:
+            raise UserError(
+                f"expected labels of {self.name}, got {len(unknown)} that are none of them:"
+                f" {', '.join(map(self._with_nearest, unknown))}; rename the class folders, or give --classes FILE"
+            )
+        return found
+
+    def _with_nearest(self, text: str) -> str:
+        """A text with the label that is spelt most like it."""
+        close = self._close(text, 1)
+        return f"'{text}' (nearest '{close[0]}')" if close else f"'{text}'"
+
+    def _close(self, text: str, most: int) -> list[str]:
+        """Labels and names that are spelt much like a text."""
         spellings = {**{_folded(label): label for label in self.labels}, **{name: name for name in self._labels_called}}
-        close = difflib.get_close_matches(_folded(text), spellings, n=3, cutoff=0.5)
-        named = ", ".join(f"'{spellings[match]}'" for match in close)
-        return f"; the nearest are {named}" if close else ", and none is near"
+        return [spellings[match] for match in difflib.get_close_matches(_folded(text), spellings, n=most, cutoff=0.5)]
+
+    def _nearest(self, text: str) -> str:
+        close = ", ".join(f"'{name}'" for name in self._close(text, 3))
+        return f"; the nearest are {close}" if close else ", and none is near"
 
 
 def custom_label_space(name: str, labels: Sequence[str]) -> LabelSpace:

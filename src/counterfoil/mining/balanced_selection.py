@@ -49,11 +49,11 @@ def _adapt_rule(asked: SurrogateAnswers, rule: Rule) -> tuple[Rule, tuple[str, .
     if rule.original == "none":
         return rule, ()
     if not asked.originals:
-        return replace(rule, original="none"), ("No picture has an original: that it be right is not asked for.",)
+        return replace(rule, original="none"), ("No picture has an original, so models need not be right on one.",)
     missing = sum(str(e.variant.sample_id) not in asked.originals for e in asked.candidates)
     if not missing:
         return rule, ()
-    return rule, (f"{missing} candidates have no original and cannot be kept by this rule.",)
+    return rule, (f"{missing} pictures have no original, so this rule cannot keep them.",)
 
 
 def _require_answers(asked: SurrogateAnswers) -> None:
@@ -92,8 +92,8 @@ def _describe_empty(asked: SurrogateAnswers, rule: Rule, words: str) -> str:
             f", or try --original none, which keeps {freed}" * (freed > 0)
         )
     return (
-        f"expected pictures by the rule '{words}', got none among {len(asked.candidates)}; other settings would keep"
-        f" {alternatives}; {advice} (the answers are kept, nothing is asked twice)"
+        f"expected pictures on which {words}, got none of {len(asked.candidates)}; other settings would keep"
+        f" {alternatives}; {advice} (answers are kept, so no model is asked twice)"
     )
 
 

@@ -257,25 +257,25 @@ def _notes(picked: MinedAnswers) -> list[str]:
     asked = picked.asked
     notes = list(picked.choice.notes)
     for model, missing in ((model.name, model.unscored) for model in estimate_models(picked) if model.unscored):
-        notes.append(f"{missing} answers of {model} could not be scored: they are no failures and count nowhere.")
+        notes.append(f"{missing} answers of {model} could not be scored and do not count.")
     photos = len(set(asked.photo[picked.choice.kept]))
     if photos < _FEWEST_PHOTOS:
-        notes.append(f"What is kept is of {pluralize(photos, 'photo')}: too few to say much about other photos.")
+        notes.append(f"The kept pictures are from {pluralize(photos, 'photo')}: too few to speak for other photos.")
     if not picked.targets and asked.surrogates > 1:
-        notes.append("No target was given: whether the failures carry over is told by surrogates left out of choosing.")
+        notes.append("No target was given: surrogates that did not choose show whether failures carry over.")
     if asked.surrogates == 1:
-        notes.append("One surrogate chose alone: its selection bias cannot be cross-fitted.")
+        notes.append("One surrogate chose alone: how much its own choice makes it look worse cannot be measured.")
         if not picked.targets:
-            notes.append("Nothing tells whether its failures carry over; add a model that has no say by --target.")
+            notes.append("Whether its failures carry over to other models was not measured: add a model with --target.")
     notes += [
-        f"{join_words(kin)} are of one family ({family}): where one is left out its kin choose, so their selection bias"
-        " is against an unseen model of that family, and too small against others."
+        f"{join_words(kin)} are of one family ({family}) and fail alike, so what their own choice costs them"
+        " is understated."
         for family, kin in _shared_families(picked).items()
     ]
     if asked.surrogates > MOST_SURROGATES_FOR_ALL:
-        notes.append(f"The curves rest on a seeded sample of the groups of {asked.surrogates} surrogates.")
+        notes.append(f"{asked.surrogates} surrogates have too many groups: the curves use a random sample of them.")
     if asked.workspace.verified is not None:
-        notes.append("People's decisions on this workspace stay; newly kept pictures have none yet.")
+        notes.append("People have decided on this workspace before; newly kept pictures have no decision yet.")
     return notes
 
 

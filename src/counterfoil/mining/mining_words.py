@@ -34,26 +34,26 @@ def format_points(value: Estimate) -> str:
 def describe_yield(content: MiningContent) -> str:
     """Say how much was kept, and by which rule."""
     whole = content.yields[0]
-    balanced = f", {content.kept} after balancing" if content.kept < content.chosen else ""
+    balanced = f"; {content.kept} of them stay after balancing" if content.kept < content.chosen else ""
     return (
-        f"Of {pluralize(whole.candidates, 'picture')} of {pluralize(content.photos, 'photo')} {content.chosen} are"
-        f" chosen ({format_percent(whole.share)}){balanced}: {content.rule}."
+        f"{content.chosen} of {pluralize(whole.candidates, 'picture')} ({pluralize(content.photos, 'photo')}) are"
+        f" chosen, {format_percent(whole.share)}: {content.rule}{balanced}."
     )
 
 
 def describe_transfer(row: Transfer) -> str:
     """Say whether failures carry over to one model."""
-    kin = "a family no surrogate is of" if row.unseen else "a family that chose"
-    who = f"{row.name} ({row.family}, {kin})"
+    kin = "no surrogate is of this family" if row.unseen else "a surrogate is of this family"
+    who = f"{row.name} ({row.family}; {kin})"
     if not row.failing.n:
-        return f"{who} has no answer to what is kept that could be scored."
-    sentence = f"{who} fails on {format_percent(row.failing)} of what is kept, "
+        return f"{who}: none of its answers to the kept pictures could be scored."
+    sentence = f"{who} is wrong on {format_percent(row.failing)} of the kept pictures"
     if row.more.value == row.more.value:
-        sentence += f"against {format_number(row.base.value)} % of all candidates: {format_points(row.more)} more"
+        sentence += f" and on {format_number(row.base.value)} % of all pictures: {format_points(row.more)} more"
     else:
-        sentence += "which is every candidate: there is nothing to compare with"
+        sentence += ". All pictures are kept, so there is nothing to compare with"
     if row.lost.n and row.lost.value == row.lost.value:
-        sentence += f"; where it has the original right, on {format_percent(row.lost)}"
+        sentence += f". Where it is right on the original, it is wrong on {format_percent(row.lost)}"
     return sentence + "."
 
 
@@ -61,23 +61,26 @@ def describe_curve(curves: Sequence[Curve]) -> Iterator[str]:
     """Say how more surrogates change the results of unseen models."""
     targets = [curve for curve in curves if curve.role == "target"]
     shown = targets or list(curves)
-    who = "targets" if targets else "surrogates that were left out of choosing"
+    who = "targets" if targets else "surrogates that did not choose"
     sizes = sorted({point.size for curve in shown for point in curve.points})
     means = {size: _mean_accuracy(shown, size) for size in sizes}
-    shares = [f"{format_number(mean)} % for {size}" for size, mean in means.items() if mean == mean]
-    if shares:
-        yield f"By the number of surrogates that choose together, {who} are right on {join_words(shares)}."
+    known = {size: mean for size, mean in means.items() if mean == mean}
+    if known:
+        numbers = join_words([str(size) for size in known])
+        shares = join_words([f"{format_number(mean)} %" for mean in known.values()])
+        many = "surrogate chooses" if list(known) == [1] else "surrogates choose"
+        yield f"Where {numbers} {many}, {who} are right on {shares} of the chosen pictures."
 
 
 def describe_bias(row: SelectionBias) -> str:
     """Say how much of a surrogate's low accuracy is selection bias."""
     sentence = (
-        f"{row.model} is right on {format_number(row.chosen_by_all.value)} % of what all surrogates chose and on "
-        f"{format_number(row.chosen_by_others.value)} % of what the others chose: choosing costs it"
-        f" {format_points(row.bias)}"
+        f"{row.model} is right on {format_number(row.chosen_by_all.value)} % of what all surrogates chose and on"
+        f" {format_number(row.chosen_by_others.value)} % of what the others chose without it: its own choice makes it"
+        f" look worse by {format_points(row.bias)}"
     )
     if row.adjusted.value == row.adjusted.value:
-        sentence += f", {format_points(row.adjusted)} adjusted for how hard the two sets are to the targets"
+        sentence += f", or {format_points(row.adjusted)} if both sets were equally hard for the targets"
     return sentence + "."
 
 
@@ -86,9 +89,9 @@ def _describe_spread(content: MiningContent) -> Iterator[str]:
         if row.of == "kept" and row.spread.filled:
             plural = {"class": "classes", "attribute": "attributes"}[row.over]
             yield (
-                f"What is kept comes from {row.spread.filled} of {row.spread.groups} {plural}, as even as "
-                f"{format_number(row.spread.effective)} equal ones; "
-                f"{content.names.get(row.largest, row.largest)} has most, {format_number(100 * row.spread.largest)} %."
+                f"The kept pictures are from {row.spread.filled} of {row.spread.groups} {plural}, most from"
+                f" {content.names.get(row.largest, row.largest)} ({format_number(100 * row.spread.largest)} %); they"
+                f" are spread as evenly as over {format_number(row.spread.effective)} {plural} of one size."
             )
 
 

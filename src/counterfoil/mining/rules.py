@@ -56,14 +56,14 @@ class Rule:
 
     def words(self, surrogates: int) -> str:
         """The rule as it is recorded."""
-        mean = self.kind == "mean-probability"
-        failure = self._failure(surrogates)
+        failure, mean = self._failure(surrogates), self.kind == "mean-probability"
+        if self.original == "none":
+            return f"{failure}, right on the original or not"
         if self.original == "all":
-            return f"{failure}; every surrogate right on the original"
-        if self.original == "failing":
-            who = "averaged over the surrogates" if mean else "counting surrogates"
-            return f"{failure}, {who} that are right on the original"
-        return f"{failure}, whatever was said to the original"
+            return f"{failure}, and {_everyone(surrogates)} right on the original"
+        if mean:
+            return f"{failure}; surrogates that are wrong on the original do not count"
+        return f"{failure} and right on the original"
 
     def needed(self, sizes: NDArray[np.intp]) -> NDArray[np.intp]:
         """How many of this many surrogates must fail; all of them where there are fewer than the rule asks for."""
@@ -71,10 +71,10 @@ class Rule:
 
     def _failure(self, surrogates: int) -> str:
         if self.kind == "mean-probability":
-            return f"mean probability of the true class below {self.below:g} over {_counted(surrogates)}"
+            return f"the mean probability of the true class over {_counted(surrogates)} is below {self.below:g}"
         if self.kind == "all" or self.least == surrogates:
-            return f"wrong for {_everyone(surrogates)}"
-        return f"wrong for at least {self.least} of {surrogates} surrogates"
+            return f"{_everyone(surrogates)} wrong on the picture"
+        return f"at least {self.least} of {surrogates} surrogates are wrong on the picture"
 
 
 def apply_to_groups(said: AnswerMatrix, rule: Rule, groups: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -119,4 +119,4 @@ def _counted(surrogates: int) -> str:
 
 
 def _everyone(surrogates: int) -> str:
-    return {1: "the surrogate", 2: "both surrogates"}.get(surrogates, f"all {surrogates} surrogates")
+    return {1: "the surrogate is", 2: "both surrogates are"}.get(surrogates, f"all {surrogates} surrogates are")

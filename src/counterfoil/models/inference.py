@@ -26,8 +26,14 @@ def check_coverage(model: Model, labels: Sequence[str]) -> None:
     if missing:
         raise UserError(
             f"expected {model.name} to know every label of the photos, but it has no column for"
-            f" {len(missing)} of them, such as '{missing[0]}'; its labels look like '{model.labels[0]}'"
+            f" {len(missing)} of them: {_list_labels(missing)}; its labels look like '{model.labels[0]}'"
         )
+
+
+def _list_labels(labels: Sequence[str], most: int = 20) -> str:
+    """Labels in one line; of very many the first."""
+    more = f" and {len(labels) - most} more" if len(labels) > most else ""
+    return ", ".join(f"'{label}'" for label in labels[:most]) + more
 
 
 def bind_labels(model: Model, labels: Sequence[str]) -> Model:

@@ -103,7 +103,7 @@ def _find_disagreements(
     disagreements = []
     for row in connection.execute(select(pictures.c.id, pictures.c.variant_id, pictures.c.label)):
         answers = given.get(row.variant_id, {})
-        questions = _find_split_questions(answers)
+        questions = _find_split_questions(answers, list(verification.questionnaire.keep_if))
         if questions:
             disagreements.append(
                 {
@@ -125,9 +125,8 @@ def _group_by_picture(verdicts: Sequence[Verdict]) -> dict[str, dict[str, dict[s
     return given
 
 
-def _find_split_questions(people: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """The questions that these people answered differently."""
-    questions = sorted({question for answers in people.values() for question in answers})
+def _find_split_questions(people: Mapping[str, Mapping[str, str]], questions: Sequence[str]) -> list[str]:
+    """The questions that these people answered differently, in the order in which they are asked."""
     return [name for name in questions if len({answers.get(name) for answers in people.values()} - {None}) > 1]
 
 

@@ -87,12 +87,28 @@ def picture(service: CurrentService, visitor: CurrentAnnotator, handle: str) -> 
     return Response(content, media_type="image/png", headers=headers)
 
 
+@router.get("/reference/{handle}")
+def reference(service: CurrentService, visitor: CurrentAnnotator, handle: str) -> Response:
+    """A photo of the class, for comparison."""
+    try:
+        content = service.verification.read_reference(handle)
+    except Unusable as error:
+        raise HTTPException(404, "this photo is damaged or was overwritten; tell the administrator") from error
+    if content is None:
+        raise HTTPException(404, "no such photo")
+    headers = {"Cache-Control": "private, max-age=3600", "Vary": "Cookie"}
+    return Response(content, media_type="image/jpeg", headers=headers)
+
+
 def _format_task(verification: Verification, lease: Lease) -> dict[str, Any]:
     """A task for the page; nothing in it distinguishes a control from the work."""
-    name = verification.class_name(lease.label)
+    name, guide = verification.class_name(lease.label), verification.guides[lease.label]
+    references = guide.choose_references(verification.sample_of(lease.variant_id))
     return {
         "task": lease.task,
         "class_name": name,
+        "definition": guide.definition,
+        "references": [f"/reference/{verification.reference_handle(variant)}" for variant in references],
         "picture": f"/picture/{lease.picture_handle}",
         "original": f"/picture/{lease.original_handle}" if lease.original_handle else None,
         "questions": [{"id": row.id, "text": row.about(name)} for row in verification.questionnaire.questions],

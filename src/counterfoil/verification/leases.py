@@ -28,6 +28,7 @@ class Lease:
     label: str
     picture_handle: str
     original_handle: str | None
+    variant_id: str  # for the server alone
 
 
 class Assignment(NamedTuple):
@@ -170,7 +171,7 @@ def find_variant(connection: Connection, person_id: int, handle: str) -> str | N
 def _read_leases(connection: Connection, condition: ColumnElement[bool]) -> list[Lease]:
     original = case((pictures.c.original_id.is_not(None), assignments.c.original_handle), else_=None)
     query = (
-        select(assignments.c.task, pictures.c.label, assignments.c.picture_handle, original)
+        select(assignments.c.task, pictures.c.label, assignments.c.picture_handle, original, pictures.c.variant_id)
         .join(pictures, pictures.c.id == assignments.c.picture_id)
         .where(condition)
         .order_by(assignments.c.id)

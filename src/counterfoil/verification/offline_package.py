@@ -24,7 +24,7 @@ from counterfoil.errors import Unusable, UserError
 from counterfoil.store.files import open_atomically
 from counterfoil.verification.accounts import find_by_name, invite_person, lock_person
 from counterfoil.verification.assignment import lease_up_to
-from counterfoil.verification.leases import AnnotatorRequest, read_task_variants, release_expired
+from counterfoil.verification.leases import AnnotatorRequest, Lease, read_task_variants, release_expired
 from counterfoil.verification.project import Verification
 from counterfoil.verification.questionnaire import Questionnaire
 from counterfoil.verification.signing import Signer
@@ -53,6 +53,8 @@ class PackedTask:
     class_name: str
     picture: str  # variant id
     original: str | None  # variant id of the original, where it is shown beside the picture
+    definition: str = ""
+    references: tuple[str, ...] = ()  # variant ids of photos of the class
 
 
 @dataclass(frozen=True)
@@ -98,25 +100,36 @@ def write_package(verification: Verification, name: str, count: int, days: float
         variants = read_task_variants(connection, person.id)
     if not leases:
         raise UserError(f"expected pictures for {name}, but none are left that they have not seen")
-    tasks = [PackedTask(lease.task, verification.class_name(lease.label), *variants[lease.task]) for lease in leases]
+    tasks = [_pack_task(verification, lease, *variants[lease.task]) for lease in leases]
     made = datetime.fromtimestamp(now, timezone.utc).isoformat(timespec="seconds")
     ticket = Ticket(person.name, verification.project.workspace_digest, made)
     package = Package(ticket, sign_ticket(ticket, verification.signer), verification.questionnaire, tasks)
     try:
-        write_zip(out, package, verification.read_picture)
+        write_zip(out, package, verification.read_picture, verification.draw_reference)
     except Unusable as error:
         raise UserError(f"expected the pictures of the workspace as they were built, but {error}") from error
     return len(tasks)
 
 
-def write_zip(out: Path, package: Package, read_picture: Callable[[str], bytes]) -> Path:
-    """Write the zip; `read_picture` gives the PNG of a variant."""
+def _pack_task(verification: Verification, lease: Lease, picture: str, original: str | None) -> PackedTask:
+    guide = verification.guides[lease.label]
+    references = guide.choose_references(verification.sample_of(picture))
+    return PackedTask(lease.task, guide.name, picture, original, guide.definition, references)
+
+
+def write_zip(
+    out: Path, package: Package, read_picture: Callable[[str], bytes], draw_reference: Callable[[str], bytes]
+) -> Path:
+    """Write the zip; `read_picture` gives the PNG of a variant, `draw_reference` the JPEG of a reference photo."""
     folder = "counterfoil-" + (re.sub(r"[^\w.-]+", "-", package.ticket.annotator).strip("-.") or "annotator")
     with open_atomically(out) as file, zipfile.ZipFile(file, "w") as archive:
         for name, content in _list_page_files(package):
             archive.writestr(zipfile.ZipInfo(f"{folder}/{name}"), content, zipfile.ZIP_DEFLATED)
         for name, variant_id in sorted(_list_picture_files(package.tasks).items()):
             archive.writestr(zipfile.ZipInfo(f"{folder}/{name}"), read_picture(variant_id))
+        shown = {variant for task in package.tasks for variant in task.references}
+        for variant_id in sorted(shown):
+            archive.writestr(zipfile.ZipInfo(f"{folder}/{_reference_path(variant_id)}"), draw_reference(variant_id))
     return out
 
 
@@ -164,6 +177,8 @@ def _format_task(task: PackedTask, questionnaire: Questionnaire) -> dict[str, ob
     return {
         "task": task.task,
         "class_name": task.class_name,
+        "definition": task.definition,
+        "references": [_reference_path(variant) for variant in task.references],
         "picture": _picture_path(task.task, "picture"),
         "original": task.original and _picture_path(task.task, "original"),
         "questions": [{"id": row.id, "text": row.about(task.class_name)} for row in questionnaire.questions],
@@ -179,6 +194,10 @@ def _list_picture_files(tasks: Sequence[PackedTask]) -> dict[str, str]:
 def _picture_path(task: str, kind: str) -> str:
     """A file name that reveals nothing about the picture."""
     return f"pictures/{hashlib.sha256(f'{kind}/{task}'.encode()).hexdigest()[:24]}.png"
+
+
+def _reference_path(variant_id: str) -> str:
+    return f"pictures/{hashlib.sha256(f'reference/{variant_id}'.encode()).hexdigest()[:24]}.jpg"
 
 
 def _read_answer(row: Mapping[str, Any], place: int) -> OfflineAnswer:

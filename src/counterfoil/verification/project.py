@@ -18,12 +18,13 @@ from urllib.parse import quote
 from sqlalchemy import func, insert, select
 
 from counterfoil.errors import Unusable, UserError
-from counterfoil.labels.label_space import LabelSpace, match_label_space
 from counterfoil.sources.pixels import decode_picture, hash_pixels
 from counterfoil.store.workspace import Workspace
+from counterfoil.study.thumbnails import small_jpeg
 from counterfoil.types import StoredVariant
 from counterfoil.verification import schema
 from counterfoil.verification.answer_quality import AnswerStatistics
+from counterfoil.verification.class_guides import ClassGuide, check_described_classes, make_guides, name_classes
 from counterfoil.verification.database import Database, open_database, sqlite_url
 from counterfoil.verification.hidden_controls import (
     ShownPicture,
@@ -49,6 +50,10 @@ class PictureReader:
     def file(self, variant_id: str) -> str:
         """The path of a picture within the workspace."""
         return self._stored[variant_id].file
+
+    def sample(self, variant_id: str) -> str | None:
+        """The photo that a picture was made from."""
+        return self._stored[variant_id].variant.sample_id
 
     def read(self, variant_id: str) -> bytes:
         """Return the PNG; raises `Unusable` where it cannot be read or is not the picture in the manifest."""
@@ -87,6 +92,7 @@ def _stat(path: Path) -> os.stat_result:
         raise Unusable(f"{path.name} cannot be read: {error.strerror}") from error
 
 
+_REFERENCE_SIDE, _REFERENCE_QUALITY = 320, 85  # pixels of the longer side of reference photos, JPEG quality
 SHUFFLE_PRIME = 2**31 - 1  # the shuffles of pictures and the factors that permute them lie below it
 _UNCHANGED = ("original", "control")  # drops are measured against these; they need no verification
 
@@ -134,6 +140,38 @@ class Verification:
         """The readable name of a label."""
         return self._class_names[label]
 
+    @cached_property
+    def guides(self) -> Mapping[str, ClassGuide]:
+        """What annotators are told of each class."""
+        query = select(schema.pictures.c.variant_id).where(schema.pictures.c.role != "work")
+        with self.database.reading() as connection:
+            controls = set(connection.execute(query).scalars())
+        return make_guides(self.workspace, self.questionnaire, controls)
+
+    def reference_handle(self, variant_id: str) -> str:
+        """The name of a reference photo in addresses, which says nothing about the photo."""
+        return self.signer.sign_reference(variant_id)[:32]
+
+    def read_reference(self, handle: str) -> bytes | None:
+        """A reference photo as a small JPEG; None for another handle."""
+        variant_id = self._references.get(handle)
+        return None if variant_id is None else self.draw_reference(variant_id)
+
+    def draw_reference(self, variant_id: str) -> bytes:
+        """The unedited photo of a variant as a small JPEG."""
+        return small_jpeg(
+            decode_picture(self.read_picture(variant_id), variant_id), _REFERENCE_SIDE, _REFERENCE_QUALITY
+        )
+
+    @cached_property
+    def _references(self) -> Mapping[str, str]:
+        variants = (variant.id for guide in self.guides.values() for variant in guide.references)
+        return {self.reference_handle(variant): variant for variant in variants}
+
+    def sample_of(self, variant_id: str) -> str | None:
+        """The photo that a picture was made from."""
+        return self._pictures.sample(variant_id)
+
     def read_picture(self, variant_id: str) -> bytes:
         """Return the PNG of a variant, if it is still the picture that verification began with."""
         return self._pictures.read(variant_id)
@@ -158,7 +196,7 @@ class Verification:
 
     @cached_property
     def _class_names(self) -> Mapping[str, str]:
-        space = _label_space(self.workspace)
+        space = name_classes(self.workspace, self.questionnaire)
         return {label: space.name_of(label) for label in space.labels}
 
 
@@ -168,7 +206,9 @@ def begin_verification(folder: Path, url: str | None, questions: Path | None) ->
     questionnaire = load_questionnaire(questions)
     database = _open_database(workspace, url)
     if _read_project(database) is None:
-        confusable = find_confusable_classes(_label_space(workspace))
+        space = name_classes(workspace, questionnaire)
+        check_described_classes(questionnaire, space.labels)
+        confusable = find_confusable_classes(space)
         shown = choose_pictures(workspace.pictures, _choose_variants(workspace), questionnaire, confusable)
         store_project(database, Project(workspace.digest, questionnaire, time.time()), shown)
     verification = _check_unchanged(workspace, database)
@@ -262,10 +302,6 @@ def _choose_variants(workspace: Workspace) -> tuple[str, ...]:
         workspace.check_unchanged(workspace.mined.workspace_digest, "it was mined")
         return workspace.mined.kept
     return tuple(row.variant.id for row in workspace.pictures if row.variant.attribute not in _UNCHANGED)
-
-
-def _label_space(workspace: Workspace) -> LabelSpace:
-    return match_label_space(sorted({row.variant.label for row in workspace.pictures}))
 
 
 def _find_database(folder: Path, url: str | None) -> tuple[Workspace, Database]:

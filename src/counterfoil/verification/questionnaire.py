@@ -56,6 +56,15 @@ class Question(BaseModel):
         return self.text.replace(CLASS, class_name)
 
 
+class ClassDescription(BaseModel):
+    """What annotators are told of a class."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(default="", max_length=200)
+    definition: str = Field(default="", max_length=1000)
+
+
 class ExclusionSettings(BaseModel):
     """When an annotator is excluded automatically; bounds that are not given are not checked."""
 
@@ -101,6 +110,7 @@ class Questionnaire(BaseModel):
     seed: int = Field(default=0, ge=0, lt=2**63)
     lease_minutes: float = Field(default=30, gt=0, le=7 * 24 * 60)
     exclude: ExclusionSettings | None = None
+    classes: dict[str, ClassDescription] = Field(default_factory=dict)  # by label, where the defaults do not do
 
     @model_validator(mode="after")
     def _check_questions(self) -> Questionnaire:
@@ -166,7 +176,9 @@ def _describe_fault(error: ValidationError) -> str:
     fault = min(error.errors(), key=lambda fault: fault["type"] != "extra_forbidden")
     place = ".".join(str(part) for part in fault["loc"])
     if fault["type"] == "extra_forbidden":
-        inner: dict[str, type[BaseModel]] = {"questions": Question, "exclude": ExclusionSettings}
+        inner: dict[str, type[BaseModel]] = {
+            "questions": Question, "exclude": ExclusionSettings, "classes": ClassDescription,
+        }  # fmt: skip
         known = inner.get(str(fault["loc"][0]), Questionnaire) if len(fault["loc"]) > 1 else Questionnaire
         return f"unknown key '{place}'; expected {_keys(known)}"
     if fault["type"] == "value_error":

@@ -48,6 +48,10 @@ class Signer:
         """The signature of an offline package's ticket."""
         return self._hmac(b"offline" + ticket.encode())
 
+    def sign_reference(self, variant_id: str) -> str:
+        """The name of a reference photo in addresses."""
+        return self._hmac(b"reference" + variant_id.encode())
+
     def _hmac(self, message: bytes) -> str:
         return hmac.new(self.secret.encode(), message, hashlib.sha256).hexdigest()
 

@@ -218,7 +218,7 @@ function disagreementCard(disagreement, key) {
   image.src = disagreement.picture;
   image.alt = `${disagreement.class_name}: the picture in question`;
   const body = element("div");
-  body.append(element("h3", "", disagreement.class_name), ...disagreement.questions.flatMap((id) => [votes(disagreement, id), choices(disagreement, id)]));
+  body.append(element("h3", "", disagreement.class_name), ...disagreement.questions.map((id) => choices(disagreement, id)));
   card.append(image, body);
   return card;
 }
@@ -237,6 +237,7 @@ function choices(disagreement, id) {
   const question = questionOf.get(id);
   const field = element("fieldset");
   field.append(element("legend", "", question.text.replaceAll("{class}", disagreement.class_name)));
+  field.append(votes(disagreement, id));
   const buttons = element("div", "choices");
   question.answers.forEach((answer) => {
     const button = element("button", "plain", answer);

@@ -67,6 +67,9 @@ function show(task, earlier) {
   byId("intro").hidden = true;
   byId("task").hidden = false;
   byId("class-name").textContent = task.class_name;
+  byId("definition").textContent = task.definition || "";
+  byId("definition").hidden = !task.definition;
+  showReferences(task);
   showPictures(task);
   byId("questions").replaceChildren(...task.questions.map(fieldset));
   activate(0);

@@ -22,6 +22,26 @@ function showPictures(task) {
   startClock(task, edited);
 }
 
+// Photos of the class asked about, to compare with; they stay where the class stays.
+let referencesShown = "";
+function showReferences(task) {
+  const addresses = task.references || [];
+  byId("references").hidden = addresses.length === 0;
+  if (referencesShown === addresses.join(" ")) return;
+  referencesShown = addresses.join(" ");
+  byId("references").replaceChildren(...addresses.map((address, place) => {
+    const frame = element("button", "reference");
+    const image = element("img");
+    image.alt = `${task.class_name}: reference photo ${place + 1} of ${addresses.length}`;
+    image.src = address;
+    frame.type = "button";
+    frame.setAttribute("aria-label", `Enlarge: ${image.alt}`);
+    frame.append(image);
+    frame.addEventListener("click", () => { frame.blur(); zoom.open(image); });
+    return frame;
+  }));
+}
+
 function shape(frame, image) {
   if (image.naturalWidth > 0) frame.style.setProperty("--shape", image.naturalWidth / image.naturalHeight);
 }
