@@ -80,7 +80,7 @@ class Direction(Edit):
     @property
     def required_edits(self) -> tuple[RecipeEdit, ...]:
         """The object at the same size where it stood."""
-        return require_size(self.rate)
+        return require_size(self.rate, self.grounded)
 
     @property
     def shows_fill(self) -> bool:

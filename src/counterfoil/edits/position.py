@@ -60,7 +60,7 @@ class Position(Edit):
     @property
     def required_edits(self) -> tuple[RecipeEdit, ...]:
         """The object at the same size where it stood."""
-        return require_size(self.rate)
+        return require_size(self.rate, self.grounded)
 
     @property
     def shows_fill(self) -> bool:
@@ -129,7 +129,7 @@ class PositionGrid(Edit):
     @property
     def required_edits(self) -> tuple[RecipeEdit, ...]:
         """The object at the same size where it stood."""
-        return require_size(self.rate)
+        return require_size(self.rate, self.grounded)
 
     @property
     def shows_fill(self) -> bool:
