@@ -40,7 +40,7 @@ from counterfoil.study.runs import Study, open_runs
 SCHEMA = "counterfoil-analysis-1"
 
 
-class Question(NamedTuple):
+class RunQuestion(NamedTuple):
     """A question that runs are asked."""
 
     id: str
@@ -51,69 +51,69 @@ class Question(NamedTuple):
 
 _OPEN_D, _OPEN_X = "open question of the ImageNet-D paper", "open question of the XImageNet-12 paper"
 QUESTIONS = (  # the papers' open questions first, then measures
-    Question(
+    RunQuestion(
         "transfer",
         _OPEN_D,
         "Do failures that models share transfer to other models, and to other families?",
         ask_transfer,
     ),
-    Question("surrogates", _OPEN_D, "Does difficulty still rise with more than four surrogates?", ask_surrogates),
-    Question(
+    RunQuestion("surrogates", _OPEN_D, "Does difficulty still rise with more than four surrogates?", ask_surrogates),
+    RunQuestion(
         "failure-modes",
         _OPEN_D,
         "Are there systematic failure modes, such as naming the background's or the texture's class?",
         ask_failure_modes,
     ),
-    Question("set-biases", _OPEN_D, "Is the set biased towards some classes or nuisances?", ask_set_biases),
-    Question("normality", _OPEN_X, "Are the accuracies normal enough for a score made of variances?", ask_normality),
-    Question("verification", _OPEN_D, "What does human verification change?", ask_verification),
-    Question("annotator-agreement", _OPEN_D, "How far do annotators agree?", ask_agreement),
-    Question(
+    RunQuestion("set-biases", _OPEN_D, "Is the set biased towards some classes or nuisances?", ask_set_biases),
+    RunQuestion("normality", _OPEN_X, "Are the accuracies normal enough for a score made of variances?", ask_normality),
+    RunQuestion("verification", _OPEN_D, "What does human verification change?", ask_verification),
+    RunQuestion("annotator-agreement", _OPEN_D, "How far do annotators agree?", ask_agreement),
+    RunQuestion(
         "score-and-other-measures",
         _OPEN_X,
         "How does the variance score relate to other measures of robustness?",
         ask_other_measures,
     ),
-    Question("other-classes", _OPEN_X, "Do the findings carry over to other classes?", ask_other_classes),
-    Question(
+    RunQuestion("other-classes", _OPEN_X, "Do the findings carry over to other classes?", ask_other_classes),
+    RunQuestion(
         "variance-score",
         "XImageNet-12",
         "How robust is each model by XImageNet-12's variance score S?",
         ask_variance_score,
     ),
-    Question(
+    RunQuestion(
         "regression", "XImageNet-12", "How much of the accuracy do model, scenario and class explain?", ask_regression
     ),
-    Question(
+    RunQuestion(
         "cross-validation", "XImageNet-12", f"How much do accuracies vary over {FOLDS} folds of the photos?", ask_folds
     ),
-    Question(
+    RunQuestion(
         "background-gap",
         "ImageNet-9",
         "How much does a background of another class cost beyond one of the same class?",
         ask_background_gap,
     ),
-    Question("corruption-error", "ImageNet-C", "How large is the mean corruption error?", ask_corruption_error),
-    Question(
+    RunQuestion("corruption-error", "ImageNet-C", "How large is the mean corruption error?", ask_corruption_error),
+    RunQuestion(
         "error-ratios",
         "ImageNet-X",
         "On which factors do the models err more often than on average?",
         ask_error_ratios,
     ),
-    Question(
+    RunQuestion(
         "shape-bias",
         "cue conflict",
         "Where shape and texture disagree, which one do the models follow?",
         ask_shape_bias,
     ),
-    Question(
+    RunQuestion(
         "effective-robustness",
         "effective robustness",
         "Which models are more robust than their accuracy on unedited photos lets expect?",
         ask_effective_robustness,
     ),
-    Question("calibration", "calibration", "Do the models know when an edit makes them wrong?", ask_calibration),
-    Question(
+    RunQuestion("calibration", "calibration", "Do the models know when an edit makes them wrong?", ask_calibration),
+    RunQuestion(
         "error-consistency", "error consistency", "Do the models fail on the same pictures?", ask_error_consistency
     ),
 )
@@ -123,7 +123,7 @@ QUESTIONS = (  # the papers' open questions first, then measures
 class QuestionAnswer:
     """A question with what the run replies, or what it would need."""
 
-    question: Question
+    question: RunQuestion
     reply: Reply
     judged: bool = True
 
@@ -165,7 +165,7 @@ def analyse_runs(
     return Analysis(study, tuple(_ask(question, evidence) for question in QUESTIONS))
 
 
-def _ask(question: Question, evidence: Evidence) -> QuestionAnswer:
+def _ask(question: RunQuestion, evidence: Evidence) -> QuestionAnswer:
     try:
         return QuestionAnswer(question, question.ask(evidence))
     except NotJudged as reason:
