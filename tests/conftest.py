@@ -59,6 +59,8 @@ SLOW_TESTS = {
     "test_with_replicates_the_default_interval_covers_94_to_96_times_in_100",
 }
 TESTS = Path(__file__).parent
+# Runs of tests fill holes by patches alone: the inpainting network takes a second a hole. Its own tests ask for it.
+os.environ.setdefault("COUNTERFOIL_MIGAN", "none")
 os.environ["COUNTERFOIL_PROGRESS"] = "off"  # lines on standard error would depend on how fast the machine is
 
 PRESENT: dict[str, Callable[[], bool]] = {

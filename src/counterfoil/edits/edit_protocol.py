@@ -110,6 +110,11 @@ class Edit(ABC):
         return False
 
     @property
+    def moves_object(self) -> bool:
+        """Whether the object leaves its outline, so that a cut by the photo's border would show."""
+        return False
+
+    @property
     def uses_mask(self) -> bool:
         """Whether the picture depends on where the mask's edge lies; False for changes of the whole picture."""
         return True
@@ -151,6 +156,10 @@ class Edit(ABC):
     @abstractmethod
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Make the picture, at the size of `subject.picture`; raise `Unusable` where the edit cannot apply."""
+
+    def behind(self, subject: Subject, supplied: Supplied) -> NDArray[np.uint8] | None:
+        """What the object hides in the picture that `apply` makes, where that is known without a fill of its hole."""
+        return None
 
     @classmethod
     def describe(cls, level: str) -> str:
