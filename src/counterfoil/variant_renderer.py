@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from counterfoil.edits.donors import Donors
 from counterfoil.edits.edit_protocol import Edit, Needs, Supplied
-from counterfoil.edits.fill_choice import recorded_fills
+from counterfoil.edits.fill_choice import load_same_fills
 from counterfoil.edits.photo_border import name_sides
 from counterfoil.edits.registry import edit_named, settings_of
 from counterfoil.edits.seeds import id_of_choice, seed_of_attempt
@@ -299,13 +299,13 @@ def _make_renderer(table: Mapping[str, NDArray[Any]], run: Run) -> Renderer | No
         samples=samples,
         working_size=int(table["working_size"][0]) or None,
         segmenter=make_segmenter(list(samples.values())),
-        tools=recorded_tools(run),
+        tools=load_same_tools(run),
     )
 
 
-def recorded_tools(run: Run) -> Tools:
+def load_same_tools(run: Run) -> Tools:
     """The fills and refusals that a run was made with."""
-    return Tools(fills=recorded_fills(run.fills), allow_cut=run.allow_cut)
+    return Tools(fills=load_same_fills(run.fills), allow_cut=run.allow_cut)
 
 
 def _read_sample(table: Mapping[str, NDArray[Any]], name: str, row: int) -> Sample:

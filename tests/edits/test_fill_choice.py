@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from counterfoil.assets.asset_catalogue import SHIPPED_CATALOGUE, read_catalogue
 from counterfoil.assets.inpainting_weights import find_inpainting_weights
-from counterfoil.edits.fill_choice import Fills, InpaintingNetwork, load_fills, recorded_fills
+from counterfoil.edits.fill_choice import Fills, InpaintingNetwork, load_fills, load_same_fills
 from counterfoil.edits.subject import Subject, Tools
 from counterfoil.errors import Unusable, UserError
 from counterfoil.types import Picture
@@ -53,9 +53,9 @@ def test_a_hole_that_no_fill_fits_is_refused_but_the_control_is_not() -> None:
 
 
 def test_a_record_makes_the_same_fills_again() -> None:
-    assert recorded_fills("exemplar") == Fills()
-    assert recorded_fills("") == Fills()
-    assert recorded_fills("exemplar, judged").record == "exemplar, judged"
+    assert load_same_fills("exemplar") == Fills()
+    assert load_same_fills("") == Fills()
+    assert load_same_fills("exemplar, judged").record == "exemplar, judged"
 
 
 def test_a_file_that_is_not_the_network_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

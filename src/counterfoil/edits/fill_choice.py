@@ -68,7 +68,7 @@ class Fills:
 
     @property
     def record(self) -> str:
-        """The fills for the record of a run; `recorded_fills` makes the same again."""
+        """The fills for the record of a run; `load_same_fills` makes the same again."""
         if not self.judged:
             return "exemplar"
         return "exemplar or MI-GAN, judged" if self.network is not None else "exemplar, judged"
@@ -118,6 +118,6 @@ def load_fills(network: bool = True) -> Fills:
     return Fills(network=painter, find_salience=judge.raw_salience, judged=True)
 
 
-def recorded_fills(record: str) -> Fills:
+def load_same_fills(record: str) -> Fills:
     """The fills that a run recorded; old runs, which recorded none, took patches without a judge."""
     return load_fills("MI-GAN" in record) if "judged" in record else Fills()
