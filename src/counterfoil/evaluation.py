@@ -196,7 +196,7 @@ def run_evaluation(
         on_prepared(plan)
     temporary = tempfile.TemporaryDirectory(prefix="counterfoil-") if out is None else None
     folder = out if out is not None else Path(temporary.name)  # type: ignore[union-attr]
-    candidates = ThumbnailCandidates(plan.model_names, plan.run.samples) if thumbnails else None
+    candidates = ThumbnailCandidates(plan.model_names) if thumbnails else None
     work = CollectionWork(plan, observe=candidates.add if candidates is not None else None)
     skipped = _process_pictures(work, folder)
     return Result(plan, folder, tuple(skipped), temporary, papers, candidates)

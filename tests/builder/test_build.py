@@ -19,7 +19,6 @@ from planted import write_photos
 
 RECIPE = """
 working_size: 256
-judge_fills: false
 edits:
   - edit: control
   - edit: background-swap

@@ -98,9 +98,9 @@ def test_the_headline_the_page_and_the_summary_say_the_accuracies(evaluated: Pat
     assert summary["run"]["collection"] == "hard"
     page = (evaluated / "report.html").read_text()
     assert summary["run"]["collection_digest"] in page
-    assert "How often they are right" in page
-    assert "What each edit costs" not in page
-    assert page.count('<div class="single"><img') > 10
+    assert "Percent right by kind of picture" in page
+    assert "Points lost" not in page.split('id="details"')[0]
+    assert page.count('<span class="pair alone"><svg class="shot"') > 10
     assert not any("surrogate" in line for line in summary["headline"])
 
 
@@ -115,7 +115,7 @@ def test_pictures_with_originals_give_drops_as_a_run_does(tmp_path: Path) -> Non
     (row,) = result.drops
     assert (row.n, row.accuracy_original, row.accuracy, row.drop) == (12, 100.0, 25.0, 75.0)
     page = result.report(tmp_path / "out").read_text()
-    assert "What each edit costs" in page
+    assert "Points lost to one edit of each attribute" in page
     assert accuracies(tmp_path / "out")[HONEST, "all", "all", "all"]["n"] == "12"  # the originals stand apart
 
 
@@ -315,17 +315,17 @@ def test_a_surrogate_is_marked_in_headline_tables_and_charts(chosen: tuple[Path,
     assert summary["surrogates"] == [BLIND]
     assert {row["model"] for row in summary["accuracies"] if row["surrogate"]} == {BLIND}
     page = (out / "report.html").read_text()
-    findings, rest = page.split('<section id="accuracies"')
-    assert f"{BLIND} – {MEANING}." in findings
+    first, rest = page.split('<details id="accuracies"')
+    assert f"{BLIND} – {MEANING}." in rest
     assert "Mining kept 0 of the 24 pictures; all of them are shown here." in words(page)
-    legend = rest.split("</ul>")[0]
+    verdicts = first.split('<ul class="verdicts">')[1].split("</ul>")[0]
     badge = f'<span class="badge" title="{MEANING}">surrogate</span>'
-    assert f"{BLIND} {badge}" in legend
+    assert f"{BLIND} {badge}" in verdicts
     assert f"{HONEST} {badge}" not in page
     table = rest.split('id="all-accuracies"')[1].split("</table>")[0]
     assert table.count(badge) == table.count(f"<td>{BLIND} {badge}</td>") == 2
-    marks = re.findall(rf'<g class="m\d( filled)?" data-m="\d" role="img" aria-label="({HONEST}|{BLIND})[,:]', rest)
-    assert {(model, bool(filled)) for filled, model in marks} == {(HONEST, True), (BLIND, False)}
+    chart = first.split('<figure class="chart first')[1].split("</figure>")[0]
+    assert set(re.findall(r'<g class="m(\d)( filled)?">', chart)) == {("0", " filled"), ("1", "")}
     assert accuracies(out)[BLIND, "all", "all", "all"]["surrogate"] == "true"
 
 
@@ -421,7 +421,7 @@ def test_a_collections_own_classes_and_scoring_are_used_and_its_notes_told(paint
     row = accuracies(tmp_path / "out")[name, "all", "all", "all"]
     assert (row["n"], row["photos"]) == ("40", "40")
     assert float(row["top1"]) == pytest.approx(100 * (40 - lost) / 40)
-    assert '<p class="caution">These are training pictures.</p>' in page
+    assert '<div class="warning" role="note"><p>These are training pictures.</p></div>' in page
     assert [row.reason for row in result.skipped] == ["no picture's name"]
 
 

@@ -82,7 +82,7 @@ def test_summary_is_valid_json_with_null_where_there_is_no_number() -> None:
     broken = [Skipped(name, "source", "", "broken") for name in ("a", "c")]
     skipped = [broken[0], Skipped("b", "edit", "size", "small"), broken[1]]
     content = ReportContent(
-        title="Title", run=RUN, drops=[DROP, NOTHING], photos=64, variants=128, skipped=skipped, unscored={"net": 2}
+        run=RUN, drops=[DROP, NOTHING], photos=64, variants=128, skipped=skipped, unscored={"net": 2}
     )
     document = json.loads(json.dumps(summarize(content), allow_nan=False))
     assert document["format"] == 1
@@ -90,7 +90,7 @@ def test_summary_is_valid_json_with_null_where_there_is_no_number() -> None:
     assert document["drops"][0]["p_value"] == 3.25e-12
     assert document["counts"] == {"photos": 64, "variants": 128, "skipped": 3, "unscored": {"net": 2}}
     assert document["skipped"][0] == {"stage": "source", "edit": "", "reason": "broken", "count": 2}
-    assert document["headline"][1].startswith("Background costs net most")
+    assert document["headline"][0].startswith("net is right on 81.2 % of unedited photos")
     assert document["run"]["preprocessing"]["net"]["size"] == [224, 224]
 
 

@@ -43,8 +43,8 @@ def test_exactly_the_planted_faults_are_found(result: Result, name: str) -> None
 
 
 def test_the_headline_names_the_planted_fault(result: Result) -> None:
-    (line,) = [line for line in result.headline if "blind_on_the_left" in line and " most: " in line]
-    assert "Position" in line
+    (line,) = [line for line in result.headline if "blind_on_the_left" in line and " loses most, " in line]
+    assert "when the object is moved" in line
 
 
 def test_one_manifest_line_rebuilds_its_picture_to_the_bit(result: Result) -> None:

@@ -95,7 +95,7 @@ def test_a_report_makes_no_picture_a_second_time(tmp_path: Path, count: int) -> 
         ThumbnailCache((), lambda variant: None, ready=result.thumbnails.jpegs if result.thumbnails else {}),
     ).examples
     assert len(shown) > 5
-    assert all(example.original and example.edited for example in shown)
+    assert all(example.before and example.edited for example in shown)
 
 
 def test_a_resumed_run_shows_the_same_pictures(photos: tuple[Path, Path], tmp_path: Path) -> None:
@@ -117,9 +117,7 @@ def test_adding_edits_and_photos_changes_no_other_picture(photos: tuple[Path, Pa
 
     images, masks = photos
     recipe = tmp_path / "short.yaml"
-    recipe.write_text(
-        "working_size: 384\njudge_fills: false\nedits:\n - edit: direction\n - {edit: size, settings: {rate: 0.08}}\n"
-    )
+    recipe.write_text("working_size: 384\nedits:\n - edit: direction\n - {edit: size, settings: {rate: 0.08}}\n")
     few = cf.run(images, [MODEL], masks=masks, recipe=str(recipe), out=tmp_path / "few", limit=8)
     many = cf.run(images, [MODEL], masks=masks, recipe=RECIPE, out=tmp_path / "many")
     hashes = []

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from counterfoil.cli.config_file import config_option
-from counterfoil.cli.shared_options import chosen_options, model_options, workers_option
+from counterfoil.cli.shared_options import MODEL, chosen_options, model_options, workers_option
 from counterfoil.cli.terminal_output import command_line, end_unjudged, print_models, print_result
 from counterfoil.evaluation import EvaluationConfig, run_evaluation
 from counterfoil.progress import show_stage
@@ -22,7 +22,7 @@ from counterfoil.store.files import write_atomically
 
 @click.command()
 @click.argument("collection")
-@click.option("--model", "models", multiple=True, required=True, help="Model address; may be given several times.")
+@click.option("--model", "models", multiple=True, required=True, help=MODEL)
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for the report and the tables.")
 @click.option("--limit", type=int, help="Use only so many photos with all of their pictures, the classes in turn.")
 @workers_option

@@ -16,6 +16,7 @@ from counterfoil.builder import encode_png
 from counterfoil.cli.config_file import config_option
 from counterfoil.cli.shared_options import (
     IMAGES,
+    MODEL,
     chosen_options,
     limit_option,
     mask_options,
@@ -38,7 +39,7 @@ from counterfoil.worker_pool import cores
 @click.command()
 @click.option("--images", required=True, type=click.Path(path_type=Path), help=IMAGES)
 @click.option("--masks", type=click.Path(path_type=Path), help="Parallel folder of masks (PNG, same stem).")
-@click.option("--model", "models", multiple=True, required=True, help="Model address; may be given several times.")
+@click.option("--model", "models", multiple=True, required=True, help=MODEL)
 @click.option("--recipe", default="attributes", show_default=True, help="Recipe by name, or a YAML file.")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for the report and the tables [default: out].")
 @limit_option
@@ -66,7 +67,7 @@ def run(images: Path, masks: Path | None, models: tuple[str, ...], out: Path | N
     end_unjudged(result.judgements)
 
 
-MODELS = ("embedded:efficientnet-lite0", "embedded:efficientnet-lite2", "embedded:pp-lcnetv2")
+MODELS = ("Lite0=embedded:efficientnet-lite0", "Lite2=embedded:efficientnet-lite2", "LCNetV2=embedded:pp-lcnetv2")
 PAINTED = (  # photos with a background worth painting
     "n02110341/imagenet_16_251.jpg", "n02422699/ffffff7f34180000_0352.png", "n02028035/ffdfc7f0e1e0e1c1_0141.png",
 )  # fmt: skip

@@ -96,7 +96,7 @@ def _example(
         level=variant.level,
         sample_id=str(variant.sample_id),
         label=variant.label,
-        original=original,
+        before=original,
         edited=album.read(variant, after.sha256),
         replies=replies,
     )

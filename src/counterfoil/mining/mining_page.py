@@ -12,12 +12,10 @@ from counterfoil.mining import mining_words
 from counterfoil.mining.mining_results import ALL, Curve, CurvePoint, MiningContent, Transfer, Yield
 from counterfoil.report import words
 from counterfoil.report.chart_parts import Axis, Style, Tick, assign_styles
-from counterfoil.report.content import ReportContent
-from counterfoil.report.gallery import GallerySection, build_gallery
+from counterfoil.report.gallery import EmbeddedPictures, GallerySource, build_gallery, title_card
 from counterfoil.report.page import create_environment, embed_script
 from counterfoil.report.words import describe_donor_confusion, describe_interval, format_interval, format_number
 from counterfoil.statistics.intervals import Estimate
-from counterfoil.types import Run
 
 _HEIGHT = 260  # pixels
 _DODGE = 7  # pixels between the whiskers of two models
@@ -136,6 +134,7 @@ _MOST_CLASSES = 100  # in the table; all of them are in mining.json
 def render_mining(content: MiningContent) -> str:
     """Render the page; text from files, labels or models is escaped, and only our own script may run."""
     styles = assign_styles([model.name for model in content.models])
+    album = EmbeddedPictures()
     filters = (
         words.format_count,
         words.format_number,
@@ -144,7 +143,7 @@ def render_mining(content: MiningContent) -> str:
         words.join_without_breaks,
     )
     return (
-        create_environment(*filters, words.format_interval, describe_donor_confusion, templates=_TEMPLATES)
+        create_environment(*filters, words.format_interval, title_card, describe_donor_confusion, templates=_TEMPLATES)
         .get_template("mining.html")
         .render(
             content=content,
@@ -153,9 +152,10 @@ def render_mining(content: MiningContent) -> str:
             bars=_bars(content),
             transfer_marks=mark_transfers(content.transfers, styles),
             size_charts=draw_size_charts(content.curves, styles),
-            gallery=_sections(content),
+            gallery=build_gallery(GallerySource(content.examples, content.names, styles), album),
+            album=list(album.addresses.values()),
             classes=content.classes[:_MOST_CLASSES],
-            **embed_script("report.js"),
+            **embed_script("tables.js", "report.js"),
         )
     )
 
@@ -164,31 +164,3 @@ def _bars(content: MiningContent) -> list[Yield]:
     """Attributes, and their edits where an attribute has several."""
     edits = Counter(row.attribute for row in content.yields if row.edit != ALL and row.level == ALL)
     return [row for row in content.yields if row.level == ALL and (row.edit == ALL or edits[row.attribute] > 1)]
-
-
-def _sections(content: MiningContent) -> list[GallerySection]:
-    """The kept pictures by attribute, chosen and sized as in a run's gallery."""
-    models = tuple(model.name for model in content.models)
-    run = Run(
-        command="",
-        images="",
-        masks=None,
-        recipe="",
-        recipe_digest="",
-        seed=0,
-        samples=content.photos,
-        models=models,
-        model_digests={},
-        preprocessing={},
-    )
-    return build_gallery(
-        ReportContent(
-            title="",
-            run=run,
-            drops=[],
-            photos=content.photos,
-            variants=content.candidates,
-            examples=content.examples,
-            names=content.names,
-        )
-    )

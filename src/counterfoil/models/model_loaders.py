@@ -19,6 +19,7 @@ from counterfoil.assets.embedded_networks import NETWORKS, build_onnx_file
 from counterfoil.errors import UserError, did_you_mean
 from counterfoil.labels.label_space import imagenet1k
 from counterfoil.models.huggingface import load_huggingface
+from counterfoil.models.model_names import NamedModel, split_name
 from counterfoil.models.model_options import ModelOptions, Request, read_description, read_labels
 from counterfoil.models.model_protocol import ModelBase
 from counterfoil.models.onnx_classifier import ComparedClassifier, OnnxClassifier, OnnxRun
@@ -181,8 +182,17 @@ def list_model_schemes() -> dict[str, str]:
     return {**{scheme: about for scheme, (_, about) in ADDRESSES.items()}, **others}
 
 
+def name_models(addresses: Sequence[str]) -> list[str]:
+    """The names that models of these addresses will have in tables, as far as the addresses tell."""
+    schemes = list_model_schemes()
+    return [name or address for name, address in (split_name(text, schemes) for text in addresses)]
+
+
 def load_model(address: str, describe: str | None = None, options: ModelOptions | None = None) -> Model:
-    """The model at this address."""
+    """The model at this address, or under the name before it: `Our v2=onnx:v2.onnx`."""
+    name, place = split_name(address, list_model_schemes())
+    if name:
+        return NamedModel(load_model(place, describe, options), name)
     chosen = options or ModelOptions()
     chosen = chosen if describe is None else replace(chosen, describe=describe)
     kind, colon, place = address.partition(":")

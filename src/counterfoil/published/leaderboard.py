@@ -148,7 +148,7 @@ def render_html(board: Leaderboard) -> str:
         long=len(board.rows) > MANY,
         origins=list(dict.fromkeys(row.source for row in board.rows)),
         sources=_number_sources(board.rows),
-        **embed_script("leaderboard.js", _TEMPLATES),
+        **embed_script("leaderboard.js", templates=_TEMPLATES),
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from counterfoil.labels.label_space import match_label_space
 from counterfoil.statistics.accuracy import GroupAccuracy
+from counterfoil.statistics.attribute_verdicts import AttributeVerdict
 from counterfoil.statistics.contrasts import Contrast, rank_models
 from counterfoil.statistics.drops import mean_drops
 from counterfoil.statistics.intervals import Estimate
@@ -17,7 +18,7 @@ from counterfoil.study.confidence import Confidences, ModelPositionMap, measure_
 from counterfoil.study.examples import Example, choose_examples, choose_unpaired_examples
 from counterfoil.study.failure_modes import FailureModes, find_failure_modes
 from counterfoil.study.predictions import DETAIL_COLUMNS, REPORT_COLUMNS
-from counterfoil.study.runs import DropKey, Study
+from counterfoil.study.runs import DropKey, OverallAccuracy, Study
 from counterfoil.study.thumbnails import ThumbnailCache
 from counterfoil.types import Drop, Run, Skipped
 
@@ -50,11 +51,11 @@ class PaperTable:
 class ReportContent:
     """The content of the page, the tables and the summary."""
 
-    title: str
     run: Run  # of several runs: all of their models in one record
     drops: Sequence[Drop]
     photos: int  # that could be used
     variants: int  # pictures that every model saw, originals included
+    folder: str = ""  # of the run, for commands that a reader may copy
     examples: Sequence[Example] = ()
     skipped: Sequence[Skipped] = ()
     names: Mapping[str, str] = field(default_factory=dict)  # readable names by label
@@ -64,6 +65,10 @@ class ReportContent:
     means: Mapping[str, Estimate] = field(default_factory=dict)  # mean of the drops by model, control left out
     outcomes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # number of answers by outcome, by model
     detectable_drops: Mapping[DropKey, float] = field(default_factory=dict)  # smallest that a row would likely detect
+    verdicts: Sequence[AttributeVerdict] = ()  # of every model and attribute
+    overall_accuracies: Sequence[OverallAccuracy] = ()  # on the unedited photos
+    edited_accuracies: Sequence[GroupAccuracy] = ()  # on all edited pictures together
+    attribute_differences: Sequence[Contrast] = ()  # every two models, all edits of an attribute together
     contrasts: Sequence[Contrast] = ()  # every two models, every edit and level
     runs: Sequence[Run] = ()  # where the report compares several
     failures: FailureModes = field(default_factory=FailureModes)
@@ -72,6 +77,11 @@ class ReportContent:
     accuracies: Sequence[GroupAccuracy] = ()  # of a collection's pictures, with or without originals
     confidences: Confidences = field(default_factory=Confidences)  # empty where the models give none
     places: Sequence[ModelPositionMap] = ()  # accuracy by the object's position
+
+    @property
+    def judged_models(self) -> tuple[str, ...]:
+        """The models that findings are about, in the order of the command line."""
+        return tuple(self.run.models)
 
     @property
     def is_mined(self) -> bool:
@@ -103,20 +113,24 @@ def build_content(
     choose = choose_unpaired_examples if without_originals else choose_examples
     has_examples = len(sample_ids) and study.has_pictures and (without_originals or study.has_originals)
     return ReportContent(
-        title=_title(study),
         run=study.run,
         drops=study.drops,
         photos=len(set(sample_ids)),
         variants=len(sample_ids),
+        folder=str(study.folders[0]),
         examples=list(choose(study, thumbnails.read)) if has_examples else [],
         skipped=study.skipped,
         names=_label_names(study),
         unscored=study.answers.unscored,
         attribute_drops=study.attribute_drops,
-        means=_mean_drops(study) if len(sample_ids) and study.has_originals else {},
         outcomes={model: table.outcomes for model, table in study.predictions.items()},
         detectable_drops=study.detectable_drops,
+        means=_mean_drops(study) if len(sample_ids) and study.has_originals else {},
         letters=_tied_groups(study),
+        verdicts=study.verdicts,
+        overall_accuracies=study.overall_accuracies if len(sample_ids) else (),
+        edited_accuracies=study.edited_accuracies,
+        attribute_differences=study.attribute_differences,
         contrasts=study.contrasts,
         failures=find_failure_modes(study) if study.has_originals else FailureModes(),
         confidences=measure_confidences(study.details),
@@ -125,12 +139,6 @@ def build_content(
         accuracies=study.accuracies,
         papers=score_papers(study) if len(sample_ids) else (),
     )
-
-
-def _title(study: Study) -> str:
-    if study.run.collection and (not study.drops or study.run.surrogates):
-        return f"How often {'are these classifiers' if len(study.files) > 1 else 'is this classifier'} right?"
-    return f"Which attributes break {'these classifiers' if len(study.files) > 1 else 'this classifier'}?"
 
 
 def _label_names(study: Study) -> dict[str, str]:

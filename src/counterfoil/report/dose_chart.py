@@ -1,87 +1,170 @@
-"""Dose curves: accuracy against the strength of an edit."""
+"""Curves of accuracy: against the strength of an edit, or step by step to an edit's reference and to the edit."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from counterfoil.report.chart_parts import Axis, PointMark, Style, Tick, assign_styles
+from counterfoil.edits.edit_protocol import format_percent
+from counterfoil.report.attribute_chart import CHANGED
+from counterfoil.report.chart_parts import Axis, Style, Tick
+from counterfoil.report.drop_findings import has_enough
+from counterfoil.report.forest_chart import Lane, drop_lane
 from counterfoil.report.words import describe_interval, format_number
-from counterfoil.statistics.dose import DosePoint, dose_curve
-from counterfoil.statistics.drops import FEWEST_PHOTOS
 from counterfoil.types import Drop
 
-_HEIGHT = 300  # pixels
-_DODGE = 7  # pixels between the whiskers of two models at one dose
-_Y_AXIS = Axis.linear([100.0], most_ticks=5)
+HEIGHT = 220  # pixels
+_DODGE = 8  # pixels between the whiskers of two models at one place
+_FEWEST_DOSES = 3
+_NEAR = 7  # percent of the width: of two ticks that are nearer, the second has no label
+
+
+class DoseMark(NamedTuple):
+    """A mark with its whisker and band; x in percent of the width, the others in pixels from the top."""
+
+    x: float
+    y: float
+    low: float
+    high: float
+    band: tuple[float, float] | None
+    filled: bool
+    label: str
 
 
 class DoseLine(NamedTuple):
-    """The dose curve of one model."""
+    """The curve of one model."""
 
     style: Style
     shift: float  # pixels to the right, so that whiskers do not overlap
-    original: float  # pixels from the top: accuracy on the unedited photos
-    marks: list[PointMark]
+    marks: list[DoseMark]
+
+
+class DoseTick(NamedTuple):
+    """A labelled place across."""
+
+    at: float
+    text: str
 
 
 class DoseChart(NamedTuple):
-    """Accuracy against the strength of an edit: for size the object's share of the picture, else the level."""
+    """Accuracy in percent, a curve per model."""
 
-    edit: str
-    unit: str
+    name: str  # of the edit
+    kind: str  # dose or steps
+    label: str  # for screen readers
     height: int
-    x_ticks: list[Tick]
+    x_ticks: list[DoseTick]
     y_ticks: list[Tick]
     lines: list[DoseLine]
 
 
-def build_dose_charts(drops: Sequence[Drop]) -> list[DoseChart]:
-    """Build the dose curve of every edit with at least two levels that have a number, size first."""
-    edits = sorted(dict.fromkeys(row.edit for row in drops), key=lambda edit: edit != "size")
-    styles = assign_styles([row.model for row in drops])
-    charts = []
-    for edit in edits:
-        points = [(_dose(point, edit), point) for point in dose_curve(drops, edit) if point.n >= FEWEST_PHOTOS]
-        drawable = [(dose, point) for dose, point in points if dose > 0 or (edit != "size" and not math.isnan(dose))]
-        if len({dose for dose, _ in drawable}) > 1:
-            charts.append(_build_chart(edit, drawable, styles))
-    return charts
+class _Point(NamedTuple):
+    """One accuracy of one model; bounds are those of the points lost, seen from the reference."""
+
+    x: float
+    accuracy: float
+    low: float
+    high: float
+    band: tuple[float, float] | None
+    filled: bool
+    name: str
 
 
-def _dose(point: DosePoint, edit: str) -> float:
+def build_dose_chart(drops: Sequence[Drop], edit: str, styles: Mapping[str, Style]) -> DoseChart | None:
+    """Build the dose curve of an edit with three levels or more: by the object's share for size, else by the level."""
+    rows = [row for row in drops if row.edit == edit and has_enough(row) and not math.isnan(_dose(row))]
+    doses = sorted({_dose(row) for row in rows})
+    if len({row.level for row in rows}) < _FEWEST_DOSES or doses[0] == doses[-1] or (edit == "size" and doses[0] <= 0):
+        return None
+    axis = Axis.logarithmic(doses) if edit == "size" else Axis.tight(doses)
+    unit = " %" if edit == "size" else ""
+    points = {
+        model: sorted(_point(row, axis.at(_dose(row)), f"{row.level}") for row in rows if row.model == model)
+        for model in dict.fromkeys(row.model for row in rows)
+    }
+    by_level = {row.level: _dose(row) for row in rows}
+    ticks = [
+        DoseTick(axis.at(dose), f"{format_number(dose, 0 if dose >= 1 else 1)}{unit}") for dose in by_level.values()
+    ]
+    return _lay_out(points, styles, _space(ticks), (edit, "dose"))
+
+
+def build_steps_chart(drops: Sequence[Drop], main: Sequence[Drop], styles: Mapping[str, Style]) -> DoseChart | None:
+    """Build the steps from the unedited photo to the reference of an edit and to the edit; None without a reference."""
+    rows = [row for row in main if row.reference != "original" and has_enough(row)]
+    if not rows:
+        return None
+    of_reference = {row.model: row for row in drops if f"{row.edit} {row.level}".strip() == rows[0].reference}
+    points = {}
+    for row in rows:
+        before = of_reference.get(row.model)
+        start = _Point(10, row.accuracy_original, row.accuracy_original, row.accuracy_original, None, True, "unedited")
+        middle = _point(before, 50, "reference") if before else start._replace(x=50, accuracy=row.accuracy_reference)
+        points[row.model] = [start, middle, _point(row, 90, "edited")]
+    reference = format_percent(rows[0].reference.rpartition(" ")[2])
+    changed = CHANGED.get(rows[0].attribute, "edited")
+    names = ("unedited", f"at {reference}" if reference else "reference", changed)
+    ticks = [DoseTick(place, name) for place, name in zip((10, 50, 90), names, strict=True)]
+    return _lay_out(points, styles, ticks, (rows[0].edit, "steps"))
+
+
+def _dose(row: Drop) -> float:
     """The strength: for size the object's share, else the level where it is a number."""
-    if edit == "size":
-        return point.object_share
+    if row.edit == "size":
+        return row.object_share
     try:
-        return float(point.level)
+        return float(row.level)
     except ValueError:
         return math.nan
 
 
-def _build_chart(edit: str, points: Sequence[tuple[float, DosePoint]], styles: dict[str, Style]) -> DoseChart:
-    doses = [dose for dose, _ in points]
-    x_axis = Axis.logarithmic(doses) if edit == "size" else Axis.tight(doses)
-    models = list(dict.fromkeys(point.model for _, point in points))
-    lines = []
-    for place, model in enumerate(models):
-        own = sorted((row for row in points if row[1].model == model), key=lambda row: row[0])
-        marks = [_mark(point, x_axis.at(dose), styles[model]) for dose, point in own]
-        original = _Y_AXIS.from_top(own[0][1].accuracy_original, _HEIGHT)
-        lines.append(DoseLine(styles[model], _DODGE * (place - (len(models) - 1) / 2), original, marks))
-    unit = " %" if edit == "size" else ""
-    return DoseChart(edit, unit, _HEIGHT, x_axis.ticks, _Y_AXIS.ticks_from_top(_HEIGHT), lines)
+def _point(row: Drop, x: float, name: str) -> _Point:
+    lane: Lane = drop_lane(row, Style("", 0, 0, ""))
+    before = row.accuracy_reference
+    low, high = (_clip(before - bound) for bound in reversed(lane.whisker))
+    band = (_clip(before - lane.high), _clip(before - lane.low)) if lane.tool else None
+    return _Point(x, row.accuracy, low, high, band, lane.filled, name)
 
 
-def _mark(point: DosePoint, x: float, style: Style) -> PointMark:
-    return PointMark(
-        style=style,
-        x=x,
-        y=_Y_AXIS.from_top(point.accuracy, _HEIGHT),
-        low=_Y_AXIS.from_top(point.low, _HEIGHT),
-        high=_Y_AXIS.from_top(point.high, _HEIGHT),
-        filled=point.significant,
-        label=f"{point.model}, {point.level}: object {format_number(point.object_share)} % of the picture, accuracy "
-        f"{format_number(point.accuracy)} %, {describe_interval(point.low, point.high)}, n = {point.n}",
+def _clip(percent: float) -> float:
+    return min(100.0, max(0.0, percent))
+
+
+def _space(ticks: Sequence[DoseTick]) -> list[DoseTick]:
+    """The ticks that have room for their label."""
+    shown: list[DoseTick] = []
+    for tick in sorted(ticks):
+        if not shown or tick.at - shown[-1].at >= _NEAR:
+            shown.append(tick)
+    return shown
+
+
+def _lay_out(
+    points: Mapping[str, Sequence[_Point]],
+    styles: Mapping[str, Style],
+    ticks: list[DoseTick],
+    name: tuple[str, str],
+) -> DoseChart:
+    every = [point for own in points.values() for point in own]
+    axis = Axis.tight(
+        [value for point in every for value in (*(point.band or ()), point.low, point.high, point.accuracy)]
     )
+    lines = [
+        DoseLine(styles[model], _DODGE * (place - (len(points) - 1) / 2), [_mark(model, point, axis) for point in own])
+        for place, (model, own) in enumerate(points.items())
+    ]
+    label = "; ".join(
+        f"{model} is right on {', '.join(f'{format_number(point.accuracy)} % at {point.name}' for point in own)}"
+        for model, own in points.items()
+    )
+    ticks_up = [tick for tick in axis.ticks_from_top(HEIGHT) if 0 <= tick.value <= 100]
+    return DoseChart(*name, f"Accuracy. {label}", HEIGHT, ticks, ticks_up, lines)
+
+
+def _mark(model: str, point: _Point, axis: Axis) -> DoseMark:
+    y, low, high = (axis.from_top(value, HEIGHT) for value in (point.accuracy, point.low, point.high))
+    band = (axis.from_top(point.band[0], HEIGHT), axis.from_top(point.band[1], HEIGHT)) if point.band else None
+    bounds = describe_interval(*(point.band or (point.low, point.high)))
+    label = f"{model}, {point.name}: right on {format_number(point.accuracy)} %, {bounds}"
+    return DoseMark(point.x, y, low, high, band, point.filled, label)

@@ -1,4 +1,4 @@
-"""Figures for papers: the report's charts as drawings, and their files in figures/."""
+"""The charts of a report as drawings, and their files in figures/."""
 
 from __future__ import annotations
 
@@ -7,18 +7,17 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from counterfoil.report.chart_parts import PointMark, Style, assign_styles
+from counterfoil.report.attribute_chart import build_kinds_chart, build_losses_chart
+from counterfoil.report.attribute_sections import build_sections
+from counterfoil.report.chart_parts import Style, assign_styles
 from counterfoil.report.content import ReportContent
-from counterfoil.report.dose_chart import DoseChart, DoseLine, build_dose_charts
+from counterfoil.report.dose_chart import DoseChart, DoseLine
 from counterfoil.report.drawing import (
-    BETTER,
     GRID,
     INK,
     MODELS,
     MUTED,
-    WORSE,
     Drawing,
-    DrawnBox,
     DrawnLine,
     DrawnMark,
     Item,
@@ -28,18 +27,17 @@ from counterfoil.report.drawing import (
     to_png,
     to_svg,
 )
-from counterfoil.report.forest_chart import LANE, ForestChart, ForestRow, build_accuracy_chart, build_drops_chart
-from counterfoil.report.heat_maps import Cell, build_heat_map
-from counterfoil.report.scatter_chart import HEIGHT, Panel, build_scatter_chart
-from counterfoil.report.words import capitalize_first, format_number, mark_surrogate, name_attribute
+from counterfoil.report.forest_chart import ForestChart, ForestRow
+from counterfoil.report.reliability import SIDE, ReliabilityMark, ReliabilityPanel, build_reliability_panels
+from counterfoil.report.words import format_number, mark_surrogate
 from counterfoil.study.runs import find_surrogates
-from counterfoil.types import Run
 
 _WIDTH = 480.0  # points: the text width of a page
-_LEFT, _RIGHT, _TOP = 130.0, 100.0, 10.0
-_LANE, _GAP, _LEGEND = 9.0, 5.0, 12.0
-_LETTER = 0.6  # width of a letter relative to its size, bold ones included
-_VALUE, _INTERVAL = 8.0, 6.5  # font sizes in a cell
+_LEFT, _RIGHT, _TOP = 150.0, 84.0, 10.0
+_LANE, _GAP, _LEGEND = 10.0, 6.0, 12.0
+_BAND, _BAND_WIDTH = 0.24, 5.0  # share of colour and width of the band of tool uncertainty
+_LETTERS = 38  # of a line beside a row
+_PANEL = 118.0  # side of a reliability chart
 
 
 class _Frame(NamedTuple):
@@ -67,81 +65,80 @@ def export_png(content: ReportContent) -> dict[str, bytes]:
 
 
 def draw_charts(content: ReportContent) -> Iterator[tuple[str, Drawing]]:
-    """Yield the name and the drawing of every chart that can be drawn."""
-    drawings = {
-        "drops": _draw_drops(content),
-        "accuracies": _draw_accuracies(content),
-        "attributes": _draw_heat_map(content),
-        "scatter": _draw_scatter(content),
-    }
-    yield from ((name, drawing) for name, drawing in drawings.items() if drawing is not None)
-    for chart in build_dose_charts(content.drops):
-        yield f"dose-{re.sub(r'[^A-Za-z0-9.]+', '-', chart.edit)}", _draw_dose(chart, content.run)
+    """Yield the name and the drawing of every chart of the page that can be drawn."""
+    styles = assign_styles([*content.run.models, *(row.model for row in content.drops)])
+    legend = list(_draw_legend(list(styles.values()), content))
+    losses, kinds = build_losses_chart(content, styles), build_kinds_chart(content, styles)
+    if losses is not None:
+        yield "losses", _draw_forest(losses, legend, len(styles))
+    if kinds is not None:
+        yield "accuracies", _draw_forest(kinds, legend, len(styles))
+    for section in build_sections(content, [], styles) if losses is not None else []:
+        name = re.sub(r"[^A-Za-z0-9.]+", "-", section.attribute)
+        if section.edits is not None:
+            yield f"edits-{name}", _draw_forest(section.edits, legend, len(styles))
+        if section.curve is not None:
+            yield f"{section.curve.kind}-{name}", _draw_dose(section.curve, legend, len(styles))
+    panels = build_reliability_panels(content.confidences, styles, "edited" if content.has_drops else "all pictures")
+    if panels:
+        yield "calibration", _draw_panels(panels, legend, len(styles))
 
 
-def _draw_drops(content: ReportContent) -> Drawing | None:
-    chart = build_drops_chart(content.drops)
-    styles = assign_styles([row.model for row in content.drops])
-    caption = "drop in points of accuracy, 95 % interval"
-    return _draw_forest(chart, list(styles.values()), content.run, caption) if chart else None
-
-
-def _draw_accuracies(content: ReportContent) -> Drawing | None:
-    """Accuracies of pictures without originals; hollow marks are surrogates."""
-    if content.has_drops:
-        return None
-    chart = build_accuracy_chart(content.accuracies, find_surrogates(content.run))
-    styles = assign_styles([row.model for row in content.accuracies])
-    caption = "top-1 accuracy in percent, 95 % interval"
-    return _draw_forest(chart, list(styles.values()), content.run, caption) if chart else None
-
-
-def _draw_forest(chart: ForestChart, styles: Sequence[Style], run: Run, caption: str) -> Drawing:
-    rows = [(name if not place else "", row) for _, name, group in chart.groups for place, row in enumerate(group)]
-    top = _TOP + _LEGEND * len(styles) + 8
-    bottom = top + sum(_LANE * len(row.values) + _GAP + (10 if name else 0) for name, row in rows)
+def _draw_forest(chart: ForestChart, legend: Sequence[Item], models: int) -> Drawing:
+    top = _TOP + _LEGEND * models + 8
+    heights = [max(_LANE * len(row.values), 22.0 if row.what.note else 12.0) + _GAP for row in chart.rows]
+    bottom = top + sum(heights)
     width = _WIDTH - _LEFT - _RIGHT
-    items: list[Item] = list(_draw_legend(styles, run))
+    items: list[Item] = list(legend)
     for tick in chart.ticks:
         x = _LEFT + width * tick.at / 100
         items.append(DrawnLine(x, top, x, bottom, MUTED if tick.value == 0 else GRID, 0.8 if tick.value == 0 else 0.5))
         items.append(Label(x, bottom + 11, format_number(tick.value, 0), 7, "middle", MUTED))
-    items.append(Label(_LEFT + width / 2, bottom + 22, caption, 7, "middle", MUTED))
+    caption = "points of accuracy lost" if chart.unit == "points" else "percent right"
+    bands = "; pale: with the editing tool's own uncertainty" if chart.has_bands else ""
+    items.append(Label(_LEFT + width / 2, bottom + 22, f"{caption}, 95 % interval{bands}", 7, "middle", MUTED))
     y = top
-    for name, row in rows:
-        if name:
-            items.append(Label(4, y + 8, capitalize_first(name), 8, bold=True))
-            y += 10
-        items += _draw_forest_row(row, y, width)
-        y += _LANE * len(row.values) + _GAP
+    for row, height in zip(chart.rows, heights, strict=True):
+        items += _draw_forest_row(row, _Frame(_LEFT, y, width, height - _GAP))
+        y += height
     return Drawing(_WIDTH, bottom + 28, items)
 
 
-def _draw_forest_row(row: ForestRow, top: float, width: float) -> Iterator[Item]:
-    name = row.edit if row.level in ("", row.edit) else f"{row.edit} {row.level}"
-    yield Label(10, top + _LANE * len(row.values) / 2 + 2.5, name, 7.5)
-    for place, (style, value) in enumerate(row.values):
-        yield Label(_WIDTH - _RIGHT + 6, top + _LANE * place + 7, value, 6.5, colour=MODELS[style.colour])
+def _draw_forest_row(row: ForestRow, frame: _Frame) -> Iterator[Item]:
+    left, top, width, height = frame
+    middle = top + height / 2
+    yield Label(4, middle + (-1 if row.what.note else 3), _cut(row.what.name), 8, bold=True)
+    if row.what.note:
+        yield Label(4, middle + 8, _cut(row.what.note), 6.5, colour=MUTED)
+    for place, value in enumerate(row.values):
+        y = top + height * (place + 0.5) / len(row.values) + 2.5
+        yield Label(_WIDTH - _RIGHT + 6, y, value.text, 6.5, colour=MODELS[value.style.colour], bold=value.filled)
     for mark in row.marks:
-        y = top + _LANE * mark.y / LANE
-        low, at, high = (_LEFT + width * value / 100 for value in (mark.low, mark.at, mark.high))
-        yield DrawnLine(low, y, high, y, MODELS[mark.style.colour], 1.2)
+        y, colour = top + height * mark.y / 100, MODELS[mark.style.colour]
+        low, at, high = (left + width * value / 100 for value in (mark.low, mark.at, mark.high))
+        if mark.band:
+            first, last = (left + width * value / 100 for value in mark.band)
+            yield DrawnLine(first, y, last, y, blend_with_white(colour, _BAND), _BAND_WIDTH)
+        yield DrawnLine(low, y, high, y, colour, 1.2)
         yield DrawnMark(at, y, mark.style.place, mark.filled)
 
 
-def _draw_dose(chart: DoseChart, run: Run) -> Drawing:
-    frame = _Frame(34.0, _TOP + _LEGEND * len(chart.lines) + 8, _WIDTH - 44.0, 170.0)
+def _cut(text: str) -> str:
+    return text if len(text) <= _LETTERS else f"{text[: _LETTERS - 1]}…"
+
+
+def _draw_dose(chart: DoseChart, legend: Sequence[Item], models: int) -> Drawing:
+    frame = _Frame(34.0, _TOP + _LEGEND * models + 8, _WIDTH - 44.0, 170.0)
     bottom, scale = frame.top + frame.height, frame.height / chart.height
-    items: list[Item] = list(_draw_legend([line.style for line in chart.lines], run))
+    items: list[Item] = list(legend)
     for tick in chart.y_ticks:
         y = frame.top + tick.at * scale
         items.append(DrawnLine(frame.left, y, frame.left + frame.width, y, GRID, 0.5))
         items.append(Label(frame.left - 5, y + 2.5, format_number(tick.value, 0), 7, "end", MUTED))
-    for tick in chart.x_ticks:
-        x = frame.left + frame.width * tick.at / 100
-        items.append(Label(x, bottom + 11, f"{tick.value:g}{chart.unit}", 7, "middle", MUTED))
-    strength = "share of the picture that the object covers" if chart.edit == "size" else chart.edit
-    caption = f"{strength}; accuracy in percent, 95 % interval of the drop"
+    for place in chart.x_ticks:
+        items.append(Label(frame.left + frame.width * place.at / 100, bottom + 11, place.text, 7, "middle", MUTED))
+    across = "share of the picture that the object covers; " if chart.name == "size" else ""
+    caption = f"{across}accuracy in percent, 95 % interval of the points lost"
     items.append(Label(frame.left + frame.width / 2, bottom + 22, caption, 7, "middle", MUTED))
     for line in chart.lines:
         items += _draw_dose_line(line, frame, scale)
@@ -149,96 +146,55 @@ def _draw_dose(chart: DoseChart, run: Run) -> Drawing:
 
 
 def _draw_dose_line(line: DoseLine, frame: _Frame, scale: float) -> Iterator[Item]:
-    colour, original = MODELS[line.style.colour], frame.top + line.original * scale
-    yield DrawnLine(frame.left, original, frame.left + frame.width, original, colour, 0.6, dashed=True)
+    colour = MODELS[line.style.colour]
     places = [(frame.left + frame.width * mark.x / 100 + line.shift / 2, mark) for mark in line.marks]
     for (x, mark), (next_x, following) in itertools.pairwise(places):
         yield DrawnLine(x, frame.top + mark.y * scale, next_x, frame.top + following.y * scale, colour, 0.7)
     for x, mark in places:
-        yield from _draw_point(mark, x, frame.top, scale)
+        low, high, y = (frame.top + value * scale for value in (mark.low, mark.high, mark.y))
+        if mark.band:
+            first, last = (frame.top + value * scale for value in mark.band)
+            yield DrawnLine(x, first, x, last, blend_with_white(colour, _BAND), _BAND_WIDTH)
+        yield DrawnLine(x, low, x, high, colour, 1.2)
+        yield DrawnMark(x, y, line.style.place, mark.filled)
 
 
-def _draw_point(mark: PointMark, x: float, top: float, scale: float) -> Iterator[Item]:
-    low, high, y = (top + value * scale for value in (mark.low, mark.high, mark.y))
-    yield DrawnLine(x, low, x, high, MODELS[mark.style.colour], 1.2)
-    yield DrawnMark(x, y, mark.style.place, mark.filled)
-
-
-def _draw_heat_map(content: ReportContent) -> Drawing | None:
-    chart = build_heat_map(content)
-    if chart is None:
-        return None
-    left, height = 84.0, 26.0
-    width = (_WIDTH - left) / len(chart.styles)
-    top = _TOP + _LEGEND * len(chart.styles) + 14
-    shrink = _shrink([cell for _, cells in chart.rows for cell in cells if cell is not None], width)
-    items: list[Item] = [*_draw_legend(chart.styles, content.run)]
-    items += [DrawnMark(left + width * (place + 0.5), top - 7, place) for place in range(len(chart.styles))]
-    for row, (name, cells) in enumerate(chart.rows):
-        y = top + height * row
-        items.append(Label(2, y + height / 2 + 3, name, 8, bold=True))
-        for place, cell in enumerate(cells):
-            items += _draw_cell(cell, _Frame(left + width * place, y, width, height), shrink)
-    return Drawing(_WIDTH, top + height * len(chart.rows) + 4, items)
-
-
-def _shrink(cells: Sequence[Cell], width: float) -> float:
-    """The factor by which letters shrink so that every cell holds its text: many models make narrow cells."""
-    needed = [_LETTER * max(_VALUE * len(_cell_text(cell)), _INTERVAL * len(cell.interval)) for cell in cells]
-    return min(1.0, width / max(needed, default=width))
-
-
-def _cell_text(cell: Cell) -> str:
-    return f"{format_number(cell.drop)} {cell.letters}".strip()
-
-
-def _draw_cell(cell: Cell | None, frame: _Frame, shrink: float) -> Iterator[Item]:
-    x, y, width, height = frame
-    middle = x + width / 2
-    if cell is None:
-        yield Label(middle, y + height / 2 + 3, "too few", 7 * shrink, "middle", MUTED)
-        return
-    colour = blend_with_white(WORSE if cell.is_worse else BETTER, cell.heat / 100)
-    yield DrawnBox(x + 0.5, y + 0.5, width - 1, height - 1, colour)
-    yield Label(middle, y + 11, _cell_text(cell), _VALUE * shrink, "middle", bold=cell.significant)
-    yield Label(middle, y + 21, cell.interval, _INTERVAL * shrink, "middle", INK)
-
-
-def _draw_scatter(content: ReportContent) -> Drawing | None:
-    """Drop against accuracy before the edit, a panel per attribute, three in a row."""
-    chart = build_scatter_chart(content)
-    if chart is None:
-        return None
-    styles = list(assign_styles([row.model for row in content.drops]).values())
-    panels = [panel for panel in chart.panels if panel.kind == "drop"]
-    top, height, width = _TOP + _LEGEND * len(styles) + 6, 120.0, _WIDTH / 3
-    items: list[Item] = list(_draw_legend(styles, content.run))
+def _draw_panels(panels: Sequence[ReliabilityPanel], legend: Sequence[Item], models: int) -> Drawing:
+    """Confidence against accuracy, three charts in a row."""
+    top, step = _TOP + _LEGEND * models + 10, _WIDTH / 3
+    items: list[Item] = list(legend)
     for place, panel in enumerate(panels):
-        left, upper = width * (place % 3) + 26, top + height * (place // 3) + 14
-        items += _draw_panel(panel, _Frame(left, upper, width - 36, height - 44))
-    bottom = top + height * -(-len(panels) // 3) + 10
-    caption = "drop in points with its 95 % interval, against accuracy in percent before the edit"
+        frame = _Frame(step * (place % 3) + 26, top + (_PANEL + 30) * (place // 3), _PANEL, _PANEL)
+        items += _draw_panel(panel, frame)
+    bottom = top + (_PANEL + 30) * -(-len(panels) // 3) + 8
+    caption = "confidence across, percent right up; hollow: unedited photos"
     items.append(Label(_WIDTH / 2, bottom - 4, caption, 7, "middle", MUTED))
     return Drawing(_WIDTH, bottom, items)
 
 
-def _draw_panel(panel: Panel, frame: _Frame) -> Iterator[Item]:
+def _draw_panel(panel: ReliabilityPanel, frame: _Frame) -> Iterator[Item]:
     left, top, width, height = frame
-    scale = height / HEIGHT
-    yield Label(left, top - 5, capitalize_first(name_attribute(panel.attribute)), 7.5, bold=True)
-    for tick in panel.y_ticks:
-        y = top + tick.at * scale
-        yield DrawnLine(left, y, left + width, y, MUTED if tick.value == 0 else GRID, 0.5)
-        yield Label(left - 4, y + 2.5, format_number(tick.value, 0), 6.5, "end", MUTED)
-    for tick in (panel.x_ticks[0], panel.x_ticks[-1]):
-        yield Label(left + width * tick.at / 100, top + height + 10, f"{tick.value:g} %", 6.5, "middle", MUTED)
-    for mark in panel.marks:
-        yield from _draw_point(mark, left + width * mark.x / 100, top, scale)
+    yield DrawnLine(left, top + height, left + width, top, GRID, 0.6, dashed=True)
+    for x1, y1, x2, y2 in ((0, 0, 0, 1), (0, 1, 1, 1)):
+        yield DrawnLine(left + width * x1, top + height * y1, left + width * x2, top + height * y2, GRID, 0.6)
+    for share in (0, 50, 100):
+        yield Label(left + width * share / 100, top + height + 10, str(share), 6.5, "middle", MUTED)
+        yield Label(left - 4, top + height * (1 - share / 100) + 2.5, str(share), 6.5, "end", MUTED)
+    for marks, filled in ((panel.before, False), (panel.after, True)):
+        points = [_reliability_point(mark, frame) for mark in marks]
+        for first, second in itertools.pairwise(points):
+            yield DrawnLine(*first, *second, MODELS[panel.style.colour], 0.7)
+        for x, y in points:
+            yield DrawnMark(x, y, panel.style.place, filled)
 
 
-def _draw_legend(styles: Sequence[Style], run: Run) -> Iterator[Item]:
-    surrogates = find_surrogates(run)
+def _reliability_point(mark: ReliabilityMark, frame: _Frame) -> tuple[float, float]:
+    return frame.left + frame.width * mark.x / SIDE, frame.top + frame.height * mark.y / SIDE
+
+
+def _draw_legend(styles: Sequence[Style], content: ReportContent) -> Iterator[Item]:
+    surrogates = find_surrogates(content.run)
     for place, style in enumerate(styles):
         y = _TOP + _LEGEND * place
         yield DrawnMark(8, y - 2.6, style.place)
-        yield Label(16, y, mark_surrogate(style.model, surrogates), 7.5)
+        yield Label(16, y, mark_surrogate(style.model, surrogates), 7.5, colour=INK)

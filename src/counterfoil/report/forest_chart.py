@@ -1,156 +1,134 @@
-"""Forest charts: drops of each edit, or accuracies, with intervals, a lane per model."""
+"""Forest charts: points lost or percent right with intervals, a row per attribute or edit, a lane per model."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
-from counterfoil.report.chart_parts import PERCENT, Axis, Style, Tick, assign_styles
-from counterfoil.report.words import SURROGATE_MARK, describe_interval, format_count, format_number, name_attribute
+from counterfoil.report.chart_parts import PERCENT, Axis, Style, Tick
+from counterfoil.report.words import format_bounds, format_number
 from counterfoil.statistics.accuracy import GroupAccuracy
-from counterfoil.statistics.answers import ALL
 from counterfoil.statistics.drops import FEWEST_PHOTOS, is_significant
 from counterfoil.types import Drop
 
-LANE = 20  # pixels between two models in one row
-_MOST_LEVELS = 25  # of an edit; with more, such as one per prompt, only the table lists each
 _Key = TypeVar("_Key", bound=Hashable)
 _Item = TypeVar("_Item")
 
 
-class ForestMark(NamedTuple):
-    """A dot with whiskers, in percent of the width."""
-
-    style: Style
-    y: int  # pixels
-    at: float
-    low: float
-    high: float
-    filled: bool
-    label: str
-
-
-class ForestRow(NamedTuple):
-    """One edit at one level, a lane per model."""
-
-    edit: str
-    level: str
-    photos: str
-    height: int  # pixels
-    marks: list[ForestMark]
-    values: list[tuple[Style, str]]
-
-
-class ForestChart(NamedTuple):
-    """Numbers with their intervals, grouped by attribute."""
-
-    ticks: list[Tick]
-    zero: float
-    groups: list[tuple[str, str, list[ForestRow]]]  # attribute, its readable name, its rows
-
-
 class Lane(NamedTuple):
-    """One number of one model, not yet placed in a row."""
+    """One number of one model with its interval, not yet placed."""
 
     style: Style
     value: float
-    low: float
+    low: float  # of the printed interval, the tool's uncertainty included
     high: float
-    n: int
+    tool: float  # points of that uncertainty, 0 where there is none
     has_enough: bool  # whether there are enough photos to show it
     filled: bool
-    label: str
 
     @property
     def text(self) -> str:
-        """The number with its interval, or why there is none."""
-        if self.has_enough:
-            return f"{format_number(self.value)} [{format_number(self.low)}, {format_number(self.high)}]"
-        return "too few" if self.n else "no data"
+        """The number with its interval."""
+        return f"{format_number(self.value)} {format_bounds(self.low, self.high)}" if self.has_enough else "too few"
+
+    @property
+    def whisker(self) -> tuple[float, float]:
+        """The interval without the tool's uncertainty, which was added to each side in quadrature."""
+        return (
+            self.value - math.sqrt(max(0.0, (self.value - self.low) ** 2 - self.tool**2)),
+            self.value + math.sqrt(max(0.0, (self.high - self.value) ** 2 - self.tool**2)),
+        )
 
 
-def drop_lane(row: Drop, style: Style, label: str) -> Lane:
-    """The lane of one drop; filled where it is significant."""
-    has_enough = row.n >= FEWEST_PHOTOS and not math.isnan(row.drop)
+class ForestMark(NamedTuple):
+    """A mark with its whisker and band; positions in percent of the width and of the row's height."""
+
+    style: Style
+    y: float
+    at: float
+    low: float
+    high: float
+    band: tuple[float, float] | None
+    filled: bool
+
+
+class ForestValue(NamedTuple):
+    """The number beside a mark."""
+
+    style: Style
+    text: str
+    filled: bool
+
+
+class RowName(NamedTuple):
+    """What a row shows: its name, a note below it, and the attribute whose section it leads to."""
+
+    name: str
+    note: str = ""
+    attribute: str = ""
+
+
+class ForestRow(NamedTuple):
+    """One attribute, edit or kind of picture, a lane per model."""
+
+    what: RowName
+    label: str  # for screen readers: all of its numbers
+    marks: list[ForestMark]
+    values: list[ForestValue]
+
+
+class ForestChart(NamedTuple):
+    """Rows on one axis."""
+
+    ticks: list[Tick]
+    zero: float
+    rows: list[ForestRow]
+    unit: str  # points or percent
+    has_bands: bool
+    left_out: int = 0  # rows for which there is no room
+
+
+def drop_lane(row: Drop, style: Style) -> Lane:
+    """The lane of the points lost to an edit; filled where they are clear."""
     return Lane(
         style=style,
-        value=row.drop,
-        low=row.ci_low,
-        high=row.ci_high,
-        n=row.n,
-        has_enough=has_enough,
+        value=row.drop_vs_reference,
+        low=row.reference_low,
+        high=row.reference_high,
+        tool=0.0 if math.isnan(row.tool_uncertainty) else row.tool_uncertainty,
+        has_enough=row.n >= FEWEST_PHOTOS and not math.isnan(row.drop_vs_reference),
         filled=is_significant(row),
-        label=f"{label}, {'significant' if is_significant(row) else 'not significant'}, n = {row.n}",
     )
 
 
-def accuracy_lane(row: GroupAccuracy, style: Style, surrogates: Sequence[str], label: str) -> Lane:
+def accuracy_lane(row: GroupAccuracy, style: Style, surrogates: Sequence[str]) -> Lane:
     """The lane of one accuracy; hollow where the model is a surrogate."""
     return Lane(
         style=style,
         value=row.top1.value,
         low=row.top1.ci_low,
         high=row.top1.ci_high,
-        n=row.top1.n,
+        tool=0.0,
         has_enough=row.photos >= FEWEST_PHOTOS,
         filled=row.model not in surrogates,
-        label=f"{label}, n = {row.top1.n}",
     )
 
 
-def place_marks(lanes: Sequence[Lane], axis: Axis, height: int) -> list[ForestMark]:
-    """A mark in the middle of every lane that can be drawn."""
-    return [
-        ForestMark(
-            style=lane.style,
-            y=height * place + (height + 1) // 2,
-            at=axis.at(lane.value),
-            low=axis.at(lane.low),
-            high=axis.at(lane.high),
-            filled=lane.filled,
-            label=lane.label,
-        )
-        for place, lane in enumerate(lanes)
-        if lane.has_enough
-    ]
-
-
-def build_drops_chart(drops: Sequence[Drop]) -> ForestChart | None:
-    """Build a chart of every row that can be drawn, without diagnostics; None where there is none."""
-    styles = assign_styles([row.model for row in drops])
-    rows = [row for row in drops if row.attribute != "presence"]
-    lanes = [drop_lane(row, styles[row.model], _drop_label(row)) for row in rows]
-    bounds = [bound for lane in lanes if lane.has_enough for bound in (lane.low, lane.high, lane.value)]
-    if not bounds:
+def build_points_chart(rows: Mapping[RowName, Sequence[Lane]]) -> ForestChart | None:
+    """Build a chart of points lost; None where nothing can be drawn."""
+    lanes = [lane for members in rows.values() for lane in members if lane.has_enough]
+    if not lanes:
         return None
-    axis = Axis.linear(bounds)
-    levels = group([((row.attribute, row.edit, row.level), lane) for row, lane in zip(rows, lanes, strict=True)])
-    groups = group([(key[0], _row(key[1], key[2], members, axis)) for key, members in levels.items()])
-    named = [(attribute, name_attribute(attribute), members) for attribute, members in groups.items()]
-    return ForestChart(axis.ticks, axis.at(0), named)
-
-
-def build_accuracy_chart(rows: Sequence[GroupAccuracy], surrogates: Sequence[str]) -> ForestChart | None:
-    """Build a chart of every group of pictures; hollow marks are surrogates. None where nothing can be drawn."""
-    if not any(row.photos >= FEWEST_PHOTOS for row in rows):
-        return None
-    styles = assign_styles([row.model for row in rows])
-    levels = Counter((row.attribute, row.edit) for row in rows)
-    lanes = group(
-        [
-            (
-                (row.attribute, row.edit, row.level),
-                accuracy_lane(row, styles[row.model], surrogates, _accuracy_label(row, surrogates)),
-            )
-            for row in rows
-            if row.level == ALL or levels[row.attribute, row.edit] <= _MOST_LEVELS * len(styles)
-        ]
+    return _lay_out(
+        rows, Axis.linear([bound for lane in lanes for bound in (lane.low, lane.value, lane.high)]), "points"
     )
-    groups = group([(key[0], _row(*_edit_and_level(*key[1:]), members, PERCENT)) for key, members in lanes.items()])
-    named = [(name, "all pictures" if name == ALL else name_attribute(name), lines) for name, lines in groups.items()]
-    return ForestChart(PERCENT.ticks, PERCENT.at(0), named)
+
+
+def build_percent_chart(rows: Mapping[RowName, Sequence[Lane]]) -> ForestChart | None:
+    """Build a chart of percentages; None where nothing can be drawn."""
+    has_marks = any(lane.has_enough for members in rows.values() for lane in members)
+    return _lay_out(rows, PERCENT, "percent") if has_marks else None
 
 
 def group(items: Sequence[tuple[_Key, _Item]]) -> dict[_Key, list[_Item]]:
@@ -161,27 +139,38 @@ def group(items: Sequence[tuple[_Key, _Item]]) -> dict[_Key, list[_Item]]:
     return groups
 
 
-def _row(edit: str, level: str, lanes: Sequence[Lane], axis: Axis) -> ForestRow:
-    fewest, most = min(lane.n for lane in lanes), max(lane.n for lane in lanes)
-    photos = f"n = {format_count(most)}" if fewest == most else f"n = {format_count(fewest)}–{format_count(most)}"
-    values = [(lane.style, lane.text) for lane in lanes]
-    return ForestRow(edit, level, photos, LANE * len(lanes), place_marks(lanes, axis, LANE), values)
+def _lay_out(rows: Mapping[RowName, Sequence[Lane]], axis: Axis, unit: str) -> ForestChart:
+    placed = [
+        _place(what, sorted(lanes, key=lambda lane: lane.style.place), axis, unit) for what, lanes in rows.items()
+    ]
+    has_bands = any(mark.band for row in placed for mark in row.marks)
+    return ForestChart(axis.ticks, axis.at(0), placed, unit, has_bands)
 
 
-def _edit_and_level(edit: str, level: str) -> tuple[str, str]:
-    """The edit and level as the chart names them where several are taken together."""
-    if edit == ALL:
-        return "together", "" if level == ALL else level
-    return edit, "together" if level == ALL else level
+def _place(what: RowName, lanes: Sequence[Lane], axis: Axis, unit: str) -> ForestRow:
+    marks = []
+    for place, lane in enumerate(lanes):
+        if lane.has_enough:
+            low, high = lane.whisker
+            marks.append(
+                ForestMark(
+                    style=lane.style,
+                    y=round(100 * (place + 0.5) / len(lanes), 2),
+                    at=axis.at(lane.value),
+                    low=axis.at(low),
+                    high=axis.at(high),
+                    band=(axis.at(lane.low), axis.at(lane.high)) if lane.tool else None,
+                    filled=lane.filled,
+                )
+            )
+    label = "; ".join(f"{lane.style.model} {_say(lane, unit)}" for lane in lanes)
+    values = [ForestValue(lane.style, lane.text, lane.filled) for lane in lanes]
+    return ForestRow(what, f"{what.name}: {label}", marks, values)
 
 
-def _drop_label(row: Drop) -> str:
-    bounds = describe_interval(row.ci_low, row.ci_high)
-    return f"{row.model}, {row.edit} {row.level}: drop {format_number(row.drop)} points, {bounds}"
-
-
-def _accuracy_label(row: GroupAccuracy, surrogates: Sequence[str]) -> str:
-    kind = " ".join(name for name in (row.attribute, row.edit, row.level) if name not in (ALL, "")) or "all pictures"
-    mark = f", {SURROGATE_MARK}" if row.model in surrogates else ""
-    bounds = describe_interval(row.top1.ci_low, row.top1.ci_high)
-    return f"{row.model}{mark}, {kind}: right on {format_number(row.top1.value)} %, {bounds}"
+def _say(lane: Lane, unit: str) -> str:
+    if not lane.has_enough:
+        return "has too few photos"
+    if unit == "percent":
+        return f"is right on {format_number(lane.value)} % {format_bounds(lane.low, lane.high)}"
+    return f"loses {lane.text.replace(' [', ' points [')}{'' if lane.filled else ', not clear'}"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from counterfoil.report.content import ReportContent
-from counterfoil.report.drop_findings import Finding, describe_drops, make_finding, report_too_few
+from counterfoil.report.drop_findings import DropTable, Finding, describe_drops, report_too_few
+from counterfoil.report.model_comparison import compare_models
 from counterfoil.report.words import (
     SURROGATE_MEANING,
     format_count,
@@ -59,7 +60,7 @@ def _accuracy(row: GroupAccuracy, rows: Sequence[GroupAccuracy]) -> Finding:
     ]
     if not before and row.top5.n:
         qualified = [f"the truth is among its five best answers on {_rate(row.top5)}"]
-    return make_finding(row.model, "accuracy", (f"{row.model} is {sentence}", sentence), qualified)
+    return Finding(model=row.model, kind="accuracy", text=f"{'; '.join([f'{row.model} is {sentence}', *qualified])}.")
 
 
 def _attributes(model: str, rows: Sequence[GroupAccuracy]) -> list[Finding]:
@@ -72,7 +73,7 @@ def _attributes(model: str, rows: Sequence[GroupAccuracy]) -> list[Finding]:
     lines = [(name_attribute(row.attribute), f"{_rate(row.top1)} of {_counted(row)}") for row in enough]
     lines += [("too few photos:", few)] if few else []
     text = f"{_HEADING}: {'; '.join(f'{name} {words}' for name, words in lines)}."
-    return [Finding(model=model, kind="by_attribute", text=text, heading=_HEADING, lines=tuple(lines))]
+    return [Finding(model=model, kind="by_attribute", text=text)]
 
 
 def _counted(row: GroupAccuracy) -> str:
@@ -152,10 +153,20 @@ def write_headline(study: Study | ReportContent) -> tuple[Finding, ...]:
     if study.accuracies and not any(row.n for row in study.drops):
         findings = describe_accuracies(study.accuracies, surrogates)
     else:
-        findings = with_accuracies(
-            describe_drops(study.drops, study.contrasts, study.detectable_drops), study.accuracies
-        )
+        findings = describe_drops(make_drop_table(study))
+        findings += [] if study.accuracies else compare_models(study.edited_accuracies, study.attribute_differences)
+        findings = with_accuracies(findings, study.accuracies)
     return tuple(_with_surrogates(findings, surrogates))
+
+
+def make_drop_table(study: Study | ReportContent) -> DropTable:
+    """Return what the sentences on drops are made of."""
+    return DropTable(
+        drops=study.drops,
+        verdicts=study.verdicts,
+        accuracies=study.overall_accuracies,
+        detectable_drops=study.detectable_drops,
+    )
 
 
 def _with_surrogates(findings: Sequence[Finding], surrogates: Sequence[str]) -> Iterator[Finding]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from counterfoil.report.content import PaperTable, ReportContent
 from counterfoil.report.headline import write_headline
+from counterfoil.report.title import write_title
 from counterfoil.report.words import ABSENT, format_interval, format_number, format_p_value, mark_surrogate
 from counterfoil.statistics.accuracy import GroupAccuracy
 from counterfoil.statistics.drops import FEWEST_PHOTOS
@@ -18,7 +19,10 @@ PAPER_HEADINGS = {"scored": "Scored as the paper does", "published": "Published 
 def export_markdown(content: ReportContent) -> dict[str, str]:
     """Return the findings, the table of drops or of accuracies, and the paper's tables."""
     surrogates = find_surrogates(content.run)
-    parts = [f"# {content.title}\n", "\n".join(f"- {finding.text}" for finding in write_headline(content)) + "\n"]
+    parts = [
+        f"# {write_title(content)}\n",
+        "\n".join(f"- {finding.text}" for finding in write_headline(content)) + "\n",
+    ]
     parts += [f"> {note}\n" for note in content.run.notes]
     if content.drops or not content.accuracies:
         parts.append(drops_to_markdown(content.drops, surrogates))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,20 +13,20 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from counterfoil.report import words
-from counterfoil.report.attribute_chart import build_attribute_chart
+from counterfoil.report.attribute_chart import Styles, build_kinds_chart, build_losses_chart, order_attributes
+from counterfoil.report.attribute_sections import MOST_OPEN, build_sections
 from counterfoil.report.chart_parts import assign_styles
 from counterfoil.report.content import ReportContent
 from counterfoil.report.csv_tables import accuracies_to_csv, drops_to_csv, skipped_to_csv
-from counterfoil.report.dose_chart import build_dose_charts
-from counterfoil.report.drop_findings import Finding, differ_significantly, excludes_zero
-from counterfoil.report.forest_chart import build_accuracy_chart, build_drops_chart
-from counterfoil.report.gallery import build_gallery
+from counterfoil.report.drop_findings import differ_significantly, excludes_zero
+from counterfoil.report.gallery import EmbeddedPictures, GallerySource, build_gallery, choose_failures, title_card
 from counterfoil.report.headline import write_headline
-from counterfoil.report.heat_maps import build_heat_map, build_place_grids
 from counterfoil.report.markdown_tables import PAPER_HEADINGS, format_cell
+from counterfoil.report.place_maps import build_place_grids
+from counterfoil.report.ranking import build_ranking
 from counterfoil.report.reliability import SIDE, build_reliability_panels, list_confidence_rows
-from counterfoil.report.scatter_chart import build_scatter_chart
 from counterfoil.report.summary_json import summarize
+from counterfoil.report.title import MANY_MODELS, write_title
 from counterfoil.statistics.drops import FEWEST_PHOTOS, is_significant
 from counterfoil.statistics.intervals import INTERVAL_NAME
 from counterfoil.store.files import write_atomically
@@ -36,9 +37,12 @@ TEMPLATES = Path(__file__).parent / "templates"
 _FILTERS = (
     words.format_count, words.format_number, words.format_p_value, words.pluralize, words.capitalize_first,
     words.join_without_breaks, words.complete_sentence, words.describe_threshold, words.describe_donor_confusion,
+    title_card,
 )  # fmt: skip
 _MOST_CONTRASTS = 400  # rows of differences between models; all are in summary.json
 _MOST_NAMES = 200  # of skipped pictures per reason; the rest is in skipped.csv
+_MOST_SENTENCES = 6  # models with a sentence of their own
+_NUMBERS = re.compile(r"\d+\.\d\u00a0(?:%|points)|not judged")  # of a model's sentence
 
 
 def write_report(folder: Path, content: ReportContent) -> Path:
@@ -61,30 +65,32 @@ def write_page(folder: Path, content: ReportContent) -> Path:
 def render_page(content: ReportContent) -> str:
     """Render the page; text from files, labels or models is escaped, and only our own script may run."""
     contrasts = sorted(content.contrasts, key=lambda row: row.p_value if row.p_value == row.p_value else 2.0)
-    environment = create_environment(*_FILTERS, mark_code)
-    environment.globals |= _globals(content)
+    styles = assign_styles([*content.run.models, *(row.model for row in content.drops)])
+    environment = create_environment(*_FILTERS, mark_code, mark_numbers)
+    environment.globals |= _globals(content, styles)
     return environment.get_template("report.html").render(
         content=content,
         words=words,
-        findings=_group_by_model(write_headline(content)),
-        lead_kinds=("accuracy", "weakest") if content.accuracies else ("weakest",),
+        title=write_title(content),
+        findings=write_headline(content),
         contrasts=contrasts[:_MOST_CONTRASTS],
         skipped_groups=_group_by_reason(content),
         most_names=_MOST_NAMES,
+        most_sentences=_MOST_SENTENCES,
         paper_headings=PAPER_HEADINGS,
         format_cell=format_cell,
         interval_name=INTERVAL_NAME,
         most_photos_for_power=MOST_PHOTOS_FOR_POWER,
-        **_charts(content),
-        **_gallery(content),
-        **embed_script("report.js"),
+        **_evidence(content, styles),
+        **_details(content, styles),
+        **embed_script("tables.js", "report.js"),
     )
 
 
-def _globals(content: ReportContent) -> dict[str, object]:
+def _globals(content: ReportContent, styles: Styles) -> dict[str, object]:
     """Globals for macros, which do not see the variables given to the page."""
     return {
-        "styles": assign_styles([*(row.model for row in content.drops), *content.run.models]),
+        "styles": styles,
         "fewest_photos": FEWEST_PHOTOS,
         "is_significant": is_significant,
         "differ_significantly": differ_significantly,
@@ -97,42 +103,36 @@ def _globals(content: ReportContent) -> dict[str, object]:
     }
 
 
-def _charts(content: ReportContent) -> dict[str, object]:
-    styles = assign_styles([*(row.model for row in content.drops), *content.run.models])
+def _evidence(content: ReportContent, styles: Styles) -> dict[str, object]:
+    """The charts and pictures of the first screen, and the sections."""
+    album = EmbeddedPictures()
+    gallery = build_gallery(GallerySource(content.examples, content.names, styles, content.folder), album)
+    losses, kinds = build_losses_chart(content, styles), build_kinds_chart(content, styles)
+    chart = (kinds or losses) if content.is_mined else (losses or kinds)
+    sections = build_sections(content, gallery, styles) if content.has_drops else []
+    shown = {section.attribute for section in sections}
+    order = order_attributes(content)
+    many = len(content.judged_models) >= MANY_MODELS and bool(content.edited_accuracies)
+    return {
+        "chart": chart,
+        "ranking": build_ranking(content) if many and losses else None,
+        "failures": choose_failures(gallery, order),
+        "open_sections": sections[:MOST_OPEN],
+        "folded_sections": sections[MOST_OPEN:],
+        "other_pictures": [section for section in gallery if section.attribute not in shown],
+        "cards": [card for section in gallery for card in section.cards],
+        "album": list(album.addresses.values()),
+    }
+
+
+def _details(content: ReportContent, styles: Styles) -> dict[str, object]:
     edited = "edited" if content.has_drops else "all pictures"
     return {
-        "attribute_chart": build_attribute_chart(content),
-        "drops_chart": build_drops_chart(content.drops),
-        "accuracy_chart": None
-        if content.has_drops
-        else build_accuracy_chart(content.accuracies, find_surrogates(content.run)),
-        "dose_charts": build_dose_charts(content.drops),
-        "heat_map": build_heat_map(content),
-        "scatter_chart": build_scatter_chart(content),
         "reliability_panels": build_reliability_panels(content.confidences, styles, edited),
         "reliability_side": SIDE,
         "confidence_rows": list_confidence_rows(content.confidences),
-        "place_grids": {kind: build_place_grids(content.places, kind) for kind in ("moved", "unedited")},
+        "unedited_places": build_place_grids(content.places, "unedited", styles),
     }
-
-
-def _gallery(content: ReportContent) -> dict[str, object]:
-    """The pictures of the gallery, and the data for its filters."""
-    sections = build_gallery(content)
-    cards = [card for section in sections for card in section.cards]
-    return {
-        "gallery": sections,
-        "classes": sorted({card.name for card in cards}),
-        "has_flips": any(answer.failed for card in cards for answer in card.answers),
-        "without_originals": any(not example.paired for example in content.examples),
-    }
-
-
-def _group_by_model(findings: tuple[Finding, ...]) -> dict[str, list[Finding]]:
-    groups: dict[str, list[Finding]] = {}
-    for finding in findings:
-        groups.setdefault(finding.model, []).append(finding)
-    return groups
 
 
 def _group_by_reason(content: ReportContent) -> list[tuple[Skipped, list[str]]]:
@@ -157,9 +157,9 @@ def create_environment(*filters: Callable[..., str], templates: Path = TEMPLATES
     return environment
 
 
-def embed_script(name: str, templates: Path = TEMPLATES) -> dict[str, object]:
+def embed_script(*names: str, templates: Path = TEMPLATES) -> dict[str, object]:
     """Return the one script of a page, and its hash for the Content-Security-Policy."""
-    script = (templates / name).read_text(encoding="utf-8")
+    script = "\n".join((templates / name).read_text(encoding="utf-8") for name in names)
     script_hash = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return {"script": Markup(script), "script_hash": script_hash}
 
@@ -172,3 +172,8 @@ def mark_code(text: str) -> Markup:
     return Markup("").join(
         Markup("<code>{}</code>").format(part) if place % 2 else escape(part) for place, part in enumerate(parts)
     )
+
+
+def mark_numbers(sentence: str) -> Markup:
+    """Return a model's sentence for the page, its accuracy and its points in bold, without line breaks in them."""
+    return Markup(_NUMBERS.sub(r"<b>\g<0></b>", str(escape(words.join_without_breaks(sentence)))))

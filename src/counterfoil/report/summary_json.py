@@ -12,6 +12,7 @@ from counterfoil.report.content import PaperTable, ReportContent
 from counterfoil.report.csv_tables import accuracy_values, round_value
 from counterfoil.report.headline import write_headline
 from counterfoil.report.reliability import ConfidenceRow, list_confidence_rows
+from counterfoil.report.title import write_title
 from counterfoil.statistics.contrasts import Contrast
 from counterfoil.study.confidence import ModelPositionMap
 from counterfoil.study.runs import find_surrogates
@@ -27,7 +28,7 @@ def summarize(content: ReportContent) -> dict[str, object]:
     reasons = Counter((row.stage, row.edit, row.reason) for row in content.skipped)
     return {
         "format": SUMMARY_FORMAT,
-        "title": content.title,
+        "title": write_title(content),
         "headline": [finding.text for finding in findings],
         "findings": [{"model": finding.model, "kind": finding.kind, "text": finding.text} for finding in findings],
         "counts": {

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 
 from counterfoil.edits.corruptions.severity import Corruption
+from counterfoil.edits.edit_protocol import format_percent
 from counterfoil.edits.registry import EDITS, describe_edit
 from counterfoil.statistics.confusion import DonorConfusion
 from counterfoil.statistics.contrasts import Contrast
@@ -27,7 +28,9 @@ def describe_change(edit: str, level: str) -> str:
     """Describe an edit, as the subject of a sentence."""
     if edit.startswith(_CORRUPTION) and edit not in EDITS:
         return Corruption.describe_named(edit.removeprefix(_CORRUPTION), level)
-    return describe_edit(edit, level)
+    plain, _, rate = level.partition("@")
+    share = format_percent(rate) if rate else ""
+    return f"{describe_edit(edit, plain)}, at {share} of the picture" if share else describe_edit(edit, level)
 
 
 def brackets_to_comma(change: str) -> str:
@@ -56,9 +59,14 @@ def format_p_value(p: float) -> str:
     return f"{p:.3f}" if p >= 0.001 else f"{p:.1e}".replace("e-0", "e-").replace("-", MINUS)
 
 
+def format_bounds(low: float, high: float) -> str:
+    """Format an interval."""
+    return f"[{format_number(low)}, {format_number(high)}]"
+
+
 def format_interval(row: Drop | Contrast | Estimate) -> str:
     """Format the 95 % interval."""
-    return f"[{format_number(row.ci_low)}, {format_number(row.ci_high)}]"
+    return format_bounds(row.ci_low, row.ci_high)
 
 
 def describe_interval(low: float, high: float) -> str:
@@ -68,14 +76,19 @@ def describe_interval(low: float, high: float) -> str:
 
 def format_drop(row: Drop) -> str:
     """Format a drop against its reference with the interval that the verdict rests on."""
-    bounds = f"[{format_number(row.reference_low)}, {format_number(row.reference_high)}]"
-    return f"{format_number(row.drop_vs_reference)} points {bounds}"
+    return f"{format_number(row.drop_vs_reference)} points {format_bounds(row.reference_low, row.reference_high)}"
 
 
 def format_gain(row: Drop) -> str:
     """Format a negative drop as a gain, with its interval."""
-    bounds = f"[{format_number(-row.reference_high)}, {format_number(-row.reference_low)}]"
-    return f"{format_number(-row.drop_vs_reference)} points {bounds}"
+    return f"{format_number(-row.drop_vs_reference)} points {format_bounds(-row.reference_high, -row.reference_low)}"
+
+
+def format_range(rows: Sequence[Drop]) -> str:
+    """Format the points that several rows lose, from the least to the most."""
+    values = sorted(row.drop_vs_reference for row in rows)
+    low, high = (format_number(value) for value in (values[0], values[-1]))
+    return f"{low} points" if low == high else f"{low} to {high} points"
 
 
 def name_attribute(attribute: str) -> str:
@@ -91,6 +104,15 @@ def format_count(things: int) -> str:
 def capitalize_first(text: str) -> str:
     """Capitalise the first letter; the rest is unchanged, since it may hold names."""
     return text[:1].upper() + text[1:]
+
+
+_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+
+
+def count_words(things: int, name: str = "") -> str:
+    """Return a small count in words, with its noun where one is given: "three models"."""
+    number = _NUMBERS[things] if things < len(_NUMBERS) else format_count(things)
+    return f"{number} {name}{'' if things == 1 else 's'}" if name else number
 
 
 def pluralize(things: int, name: str) -> str:

@@ -1,25 +1,29 @@
-"""The examples of a report: pictures on which models flipped or held, chosen at random with a fixed order."""
+"""The examples of a report: pictures that models fail on, chosen at random with a fixed order."""
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.statistics.answers import NO_FAILURE, Answers, Condition
+from counterfoil.edits.registry import reference_of
+from counterfoil.statistics.answers import Answers, Condition
 from counterfoil.store.prediction_tables import read_variants
 from counterfoil.study.runs import Study
-from counterfoil.types import Attribute, Variant
+from counterfoil.types import TOOL_CHECKS, Attribute, EditLevel, Variant
 
 ThumbnailReader: TypeAlias = Callable[[Variant, str], "bytes | None"]  # a variant and the hash of its pixels, to a JPEG
 
 POOL = 72  # pictures of an attribute from which those shown are chosen
-FEW_PHOTOS = 12  # of a small trial: up to this number, every photo is shown
+_FEWEST_STEPS = 3  # levels of an edit that are shown on one photo
+_NOT_SHOWN = {"original", "presence", "control", *TOOL_CHECKS}  # without the object, an error is no failure
+_PAINTED = "painted-"  # edits whose pictures take long to make again
 _MOST_CANDIDATES = 20_000  # rows that unpaired examples are chosen from, spread over all of them
 
 
@@ -42,7 +46,7 @@ class ModelAnswer:
         return "gained" if self.after == label else "wrong"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Example:
     """One photo before and after one edit, with thumbnails of both where available."""
 
@@ -51,10 +55,14 @@ class Example:
     level: str
     sample_id: str
     label: str
-    original: bytes | None  # JPEG
+    before: bytes | None  # JPEG of what the edit is compared with: the original, or its reference
     edited: bytes | None
     replies: tuple[ModelAnswer, ...]
     paired: bool = True  # False for a picture of a collection without an original
+    reference: str = "original"  # what `before` shows: "original", or an edit and its level
+    variant_id: str = ""  # of the edited picture
+    model: str = ""  # the model that the picture was chosen for; empty where it concerns all
+    step: bool = False  # one of a photo's pictures at every level of an edit, weakest first
 
 
 class PictureKey(NamedTuple):
@@ -72,31 +80,134 @@ class _Budget(NamedTuple):
     each: int  # of one attribute
 
 
-_FLIPPED, _HELD, _OTHERS = _Budget(60, 18), _Budget(24, 4), _Budget(12, 12)
-_WRONG, _RIGHT = _Budget(60, 18), _Budget(16, 4)
+_WRONG, _RIGHT = _Budget(40, 4), _Budget(16, 2)
+_PAIRS = 4  # pictures of an attribute
+_HELD = 2  # of an attribute without a failure
 
 
 def choose_examples(study: Study, thumbnail: ThumbnailReader) -> Iterator[Example]:
-    """Yield pictures with their originals and every model's answers to both, attributes in turn."""
+    """Yield failures with what they are compared with, a few of every attribute; models and edits in turn.
+
+    A failure is right before the edit and wrong after it. Where an attribute has none, pictures that held are shown.
+    Of an edit with several levels, one photo is shown at each of them.
+    """
     answers = study.answers
+    before = find_references(answers)
+    main = study.main_edits
+    attributes = dict.fromkeys(row.attribute for row in answers.conditions if row.attribute not in _NOT_SHOWN)
     shown: Counter[str] = Counter()
-    keys = _take_in_turn(_flipped(answers), _FLIPPED, shown)
-    keys += _take_in_turn(_held(answers), _HELD, shown)
-    keys += _take_in_turn(_others(answers, shown), _OTHERS, shown)
-    original = next(condition for condition in answers.conditions if condition.attribute == "original")
-    original_of = {key: PictureKey(key.sample_id, original, 0) for key in keys}
-    variants = _read_variants(study.manifest, {*keys, *original_of.values()})
+    chosen: list[_Choice] = []
+    for attribute in attributes:
+        failures = _failures(answers, before, attribute)
+        picked = _pick(failures, main.get(attribute), shown) or _held(answers, before, attribute)
+        chosen += [*picked, *_steps(answers, main.get(attribute), failures)]
+    places = {choice.key: before[answers.conditions.index(choice.key.condition)] for choice in chosen}
+    before_of = {key: PictureKey(key.sample_id, answers.conditions[place], 0) for key, place in places.items()}
+    variants = _read_variants(study.manifest, {*places, *before_of.values()})
     said = _first_answers(study, variants)
-    for key in keys:
-        before, after = variants[original_of[key]], variants[key]
-        replies = tuple(
-            ModelAnswer(model, *own[before[0].id], *own[after[0].id])
-            for model, own in said.items()
-            if before[0].id in own and after[0].id in own
-        )
-        yield Example(
-            *key.condition, key.sample_id, after[0].label, thumbnail(*before), thumbnail(*after), replies
-        )  # fmt: skip
+    for choice in chosen:
+        if choice.key in variants and before_of[choice.key] in variants:
+            yield _example(choice, variants[before_of[choice.key]], variants[choice.key], said, thumbnail)
+
+
+class _Choice(NamedTuple):
+    """A picture to show, and the model that it is shown for."""
+
+    key: PictureKey
+    model: str
+    step: bool = False
+
+
+def find_references(answers: Answers) -> list[int]:
+    """For each condition, the position of the one that it is compared with: its edit's reference, else the original."""
+    original = next(place for place, row in enumerate(answers.conditions) if row.attribute == "original")
+    place_of = {
+        EditLevel(row.edit, row.level): place
+        for place, row in reversed(list(enumerate(answers.conditions)))
+        if row.attribute not in TOOL_CHECKS
+    }
+    references = [reference_of(row.edit, row.level) for row in answers.conditions]
+    return [original if reference is None else place_of.get(reference, original) for reference in references]
+
+
+def _failures(answers: Answers, before: Sequence[int], attribute: Attribute) -> dict[str, list[PictureKey]]:
+    """Each model's pictures of an attribute that it got wrong although it was right before, by rank."""
+    conditions = np.flatnonzero(answers.conditions_of({attribute})).tolist()
+    wrong = answers.scored & ~answers.correct & np.isin(answers.condition, conditions)
+    was_right = answers.rates[:, before, :] == 1.0  # (models, conditions, samples)
+    rows = wrong & was_right[answers.model, answers.condition, answers.sample]
+    limit = flips_per_model(len(answers.models))
+    return {
+        model: sorted(_keys(answers, rows & (answers.model == place)), key=example_rank)[:limit]
+        for place, model in enumerate(answers.models)
+    }
+
+
+def _pick(failures: Mapping[str, Sequence[PictureKey]], main: EditLevel | None, shown: Counter[str]) -> list[_Choice]:
+    """A few failures: models in turn, the main edit and the edits not picked yet first, photos shown least first."""
+    picked: list[_Choice] = []
+    edits: Counter[EditLevel] = Counter()
+    for model in itertools.chain.from_iterable(itertools.repeat(list(failures), _PAIRS)):
+        taken = {choice.key for choice in picked}
+        left = [key for key in failures[model] if key not in taken]
+        if left and len(picked) < _PAIRS:
+            key = min(left, key=lambda key: (edits[_level(key)], _level(key) != main, shown[key.sample_id]))
+            picked.append(_Choice(key, model))
+            edits[_level(key)] += 1
+            shown[key.sample_id] += 1
+    return picked
+
+
+def _held(answers: Answers, before: Sequence[int], attribute: Attribute) -> list[_Choice]:
+    """Pictures of an attribute without a failure: right before and after, or at least answered."""
+    rows = answers.scored & answers.conditions_of({attribute})[answers.condition]
+    right = (
+        rows & answers.correct & (answers.rates[:, before, :] == 1.0)[answers.model, answers.condition, answers.sample]
+    )
+    keys = sorted(set(_keys(answers, right if right.any() else rows)), key=example_rank)[:_HELD]
+    return [_Choice(key, answers.models[0]) for key in keys]
+
+
+def _steps(answers: Answers, main: EditLevel | None, failures: Mapping[str, Sequence[PictureKey]]) -> list[_Choice]:
+    """One photo at every level of the main edit: one that a model fails on at the main level, models in turn."""
+    levels = [row for row in answers.conditions if main and row.edit == main.edit and row.attribute not in TOOL_CHECKS]
+    fails = [(key, model) for model, keys in failures.items() for key in keys if _level(key) == main]
+    if len(levels) < _FEWEST_STEPS or not fails or fails[0][0].condition.edit.startswith(_PAINTED):
+        return []
+    key, model = fails[0]
+    steps = [_Choice(key._replace(condition=condition), model, step=True) for condition in levels]
+    return steps[-_PAIRS:]
+
+
+def _level(key: PictureKey) -> EditLevel:
+    return EditLevel(key.condition.edit, key.condition.level)
+
+
+def _example(
+    choice: _Choice,
+    before: tuple[Variant, str],
+    after: tuple[Variant, str],
+    said: Mapping[str, Mapping[str, tuple[str, float]]],
+    thumbnail: ThumbnailReader,
+) -> Example:
+    replies = tuple(
+        ModelAnswer(model, *own[before[0].id], *own[after[0].id])
+        for model, own in said.items()
+        if before[0].id in own and after[0].id in own
+    )
+    first = before[0]
+    return Example(
+        **choice.key.condition._asdict(),
+        sample_id=choice.key.sample_id,
+        label=after[0].label,
+        before=thumbnail(*before),
+        edited=thumbnail(*after),
+        replies=replies,
+        reference="original" if first.attribute == "original" else str(EditLevel(first.edit, first.level)),
+        variant_id=after[0].id,
+        model=choice.model,
+        step=choice.step,
+    )
 
 
 def choose_unpaired_examples(study: Study, thumbnail: ThumbnailReader) -> Iterator[Example]:
@@ -114,8 +225,15 @@ def choose_unpaired_examples(study: Study, thumbnail: ThumbnailReader) -> Iterat
             ModelAnswer(model, "", 0.0, *own[variant.id]) for model, own in said.items() if variant.id in own
         )
         yield Example(
-            *key.condition, key.sample_id, variant.label, None, thumbnail(variant, pixels), replies, paired=False
-        )  # fmt: skip
+            **key.condition._asdict(),
+            sample_id=key.sample_id,
+            label=variant.label,
+            before=None,
+            edited=thumbnail(variant, pixels),
+            replies=replies,
+            paired=False,
+            variant_id=variant.id,
+        )
 
 
 def picture_key(variant: Variant) -> PictureKey:
@@ -132,37 +250,6 @@ def example_rank(key: PictureKey) -> bytes:
 def flips_per_model(models: int) -> int:
     """How many flips per attribute each of this many models adds to the pool."""
     return max(8, POOL // models)
-
-
-def _flipped(answers: Answers) -> list[PictureKey]:
-    """Pictures that a model got wrong although it was right on the original; a few per model and attribute."""
-    rows = _right_before(answers) & answers.scored & ~answers.correct & _is_failure(answers)
-    limit = flips_per_model(len(answers.models))
-    keys = [
-        key
-        for model in range(len(answers.models))
-        for key in _first_of_attributes(_keys(answers, rows & (answers.model == model)), limit)
-    ]
-    return sorted(set(keys), key=example_rank)
-
-
-def _held(answers: Answers) -> list[PictureKey]:
-    """Pictures on which no model flipped and one was right both times; a few per attribute."""
-    was_right = _right_before(answers) & answers.scored
-    flipped = np.isin(answers.picture, answers.picture[was_right & ~answers.correct])
-    rows = np.flatnonzero(was_right & answers.correct & ~flipped & _is_failure(answers))
-    first_rows = np.sort(rows[np.unique(answers.picture[rows], return_index=True)[1]])
-    return _first_of_attributes(_keys(answers, first_rows), POOL)
-
-
-def _others(answers: Answers, shown: Counter[str]) -> list[PictureKey]:
-    """Where photos are few, pictures of those not shown yet: models were wrong on their originals."""
-    if len(answers.samples) > FEW_PHOTOS:
-        return []
-    originals = answers.scored & answers.conditions_of({"original"})[answers.condition]
-    rows = answers.scored & _is_failure(answers) & np.isin(answers.sample, answers.sample[originals])
-    keys = {key for key in _keys(answers, rows) if not shown[key.sample_id]}
-    return sorted(keys, key=example_rank)
 
 
 def _spread_out(answers: Answers, chosen: NDArray[np.bool_]) -> list[PictureKey]:
@@ -205,16 +292,6 @@ def _keys(answers: Answers, rows: NDArray[Any]) -> list[PictureKey]:
         PictureKey(answers.samples[sample], answers.conditions[condition], replicate)
         for sample, condition, replicate in zip(*columns, strict=True)
     ]
-
-
-def _right_before(answers: Answers) -> NDArray[np.bool_]:
-    """For each row, whether its model is right on the unedited photo."""
-    return np.asarray((answers.original_rates == 1.0)[answers.model, answers.sample], bool)
-
-
-def _is_failure(answers: Answers) -> NDArray[np.bool_]:
-    """For each row, whether a wrong answer to it is a failure: the object is present and was edited."""
-    return ~answers.conditions_of(NO_FAILURE)[answers.condition]
 
 
 def _first_answers(

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
 from counterfoil.object_mask import MaskVerdict
-from counterfoil.statistics.accuracy import GroupAccuracy, group_accuracies
+from counterfoil.statistics.accuracy import GroupAccuracy, edited_accuracies, group_accuracies
 from counterfoil.statistics.answers import REFERENCES, Answers, Details, pool_by_attribute, pool_conditions
 from counterfoil.statistics.attribute_verdicts import AttributeVerdict, judge_attributes
-from counterfoil.statistics.contrasts import Contrast, contrast_accuracies, contrast_drops
+from counterfoil.statistics.contrasts import Contrast, contrast_accuracies, contrast_attribute_drops, contrast_drops
 from counterfoil.statistics.drops import measure_attribute_drops, measure_drops
 from counterfoil.statistics.interactions import Interaction, measure_interactions
 from counterfoil.statistics.intervals import RATE, Estimate, estimate
@@ -26,7 +26,6 @@ from counterfoil.statistics.power import detectable_drops
 from counterfoil.store.mask_table import read_masks
 from counterfoil.store.parquet import TableColumns
 from counterfoil.store.prediction_tables import locate_predictions, read_centres, read_run, read_skipped
-from counterfoil.study.background_answers import BackgroundAnswer, measure_background_answers
 from counterfoil.study.comparability import check_comparable
 from counterfoil.study.judgements import SETUP_COLUMNS, Judgement, UneditedAnswers, judge_model
 from counterfoil.study.predictions import (
@@ -36,7 +35,7 @@ from counterfoil.study.predictions import (
     answers_from_tables,
     details_from_tables,
 )
-from counterfoil.types import TOOL_CHECKS, Attribute, Drop, Run, SanityRecord, Skipped
+from counterfoil.types import TOOL_CHECKS, Attribute, Drop, EditLevel, Run, SanityRecord, Skipped
 
 DropKey: TypeAlias = tuple[str, str, str]  # model, edit and level: a row of the table of drops
 Value = TypeVar("Value")
@@ -77,6 +76,16 @@ class Study:
     def files(self) -> dict[str, Path]:
         """The file of each model's answers."""
         return {model: table.path for model, table in self.predictions.items()}
+
+    @cached_property
+    def main_edits(self) -> dict[Attribute, EditLevel]:
+        """The edit and level that stands for each attribute; where a run names none, its first edit's last level."""
+        main: dict[Attribute, EditLevel] = {}
+        for row in self.answers.conditions:
+            named = self.run.main_edits.get(row.attribute)
+            first = main.get(row.attribute, EditLevel(row.edit, row.level))
+            main[row.attribute] = named or (first if first.edit != row.edit else EditLevel(row.edit, row.level))
+        return main
 
     @cached_property
     def manifest(self) -> Mapping[str, NDArray[Any]]:
@@ -147,7 +156,7 @@ class Study:
     @cached_property
     def verdicts(self) -> list[AttributeVerdict]:
         """Per model and attribute, the row that it is judged by, whether it costs, and what it ties with."""
-        return judge_attributes(self.answers, self.drops, self.run.main_edits, self.interactions)
+        return judge_attributes(self.answers, self.drops, self.main_edits, self.interactions)
 
     @cached_property
     def interactions(self) -> list[Interaction]:
@@ -198,12 +207,6 @@ class Study:
         ]
 
     @cached_property
-    def background_answers(self) -> list[BackgroundAnswer]:
-        """Per model, its accuracy without the object against guessing: right from the background alone or not."""
-        classes = {model: record.classes for model, record in self.run.sanity.items()}
-        return measure_background_answers(self.details, classes)
-
-    @cached_property
     def judgements(self) -> dict[str, Judgement]:
         """For each model whether its results may be read, and if not, why and what to do."""
         sanity = self.run.sanity
@@ -221,6 +224,16 @@ class Study:
     def contrasts(self) -> list[Contrast]:
         """The difference in drop of every two models under each edit and level; corrected within each pair."""
         return contrast_drops(self.answers, self._pairs) if self.has_originals else []
+
+    @cached_property
+    def attribute_differences(self) -> list[Contrast]:
+        """The difference in drop of every two models by attribute, all edits together; corrected within each pair."""
+        return contrast_attribute_drops(self.answers, self._pairs) if self.has_originals and self._pairs else []
+
+    @cached_property
+    def edited_accuracies(self) -> list[GroupAccuracy]:
+        """Every model's accuracy on all edited pictures together; models that share a letter do not differ."""
+        return edited_accuracies(self.answers, self.top5_correct) if len(self.answers.samples) else []
 
     @cached_property
     def attribute_contrasts(self) -> list[Contrast]:

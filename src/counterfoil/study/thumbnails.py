@@ -21,20 +21,22 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from counterfoil.edits.registry import reference_of
 from counterfoil.sources.pixels import hash_pixels
 from counterfoil.statistics.answers import NO_FAILURE
 from counterfoil.store.files import write_atomically
 from counterfoil.store.prediction_tables import RenderedVariant
-from counterfoil.study.examples import FEW_PHOTOS, POOL, example_rank, flips_per_model, picture_key
-from counterfoil.types import TOOL_CHECKS, Picture, Prediction, Variant
+from counterfoil.study.examples import POOL, example_rank, flips_per_model, picture_key
+from counterfoil.types import TOOL_CHECKS, EditLevel, Picture, Prediction, Variant
 
 PictureLoader: TypeAlias = Callable[[Variant], "Picture | None"]
 Image: TypeAlias = NDArray[np.uint8]  # (height, width, 3), RGB
 
-_SIDE = 192  # pixels of the longer side
-_QUALITY = 82
-_MOST_BYTES = 64 << 20  # of JPEGs; a thumbnail has about 6 KB
-_ORIGINALS = 256  # photos whose original is kept in memory: those in progress, and some before
+_SIDE = 360  # pixels of the longer side
+_QUALITY = 80
+_MOST_BYTES = 64 << 20  # of JPEGs; a thumbnail has about 16 KB
+_PHOTOS_IN_MEMORY = 128  # whose originals and references are kept: those in progress, and some before
+_REFERENCE_EDITS = {"size", "painted-complexity"}  # whose pictures other edits are compared with
 
 
 def small_jpeg(image: Image, side: int, quality: int) -> bytes:
@@ -84,7 +86,9 @@ class _Group(NamedTuple):
     model: str = ""
 
 
-class _Original(NamedTuple):
+class _Before(NamedTuple):
+    """A picture that others are compared with: the original, or an edit's reference."""
+
     right: frozenset[str]  # models that are right on it
     sha256: str
     jpeg: bytes
@@ -98,11 +102,10 @@ class _Kept(NamedTuple):
 class ThumbnailCandidates:
     """Collects a bounded choice of thumbnails from all pictures and answers; thread-safe."""
 
-    def __init__(self, models: Sequence[str], photos: int) -> None:
+    def __init__(self, models: Sequence[str]) -> None:
         self._models = tuple(models)
-        self._few = photos <= FEW_PHOTOS
         self._groups: defaultdict[_Group, list[_Kept]] = defaultdict(list)
-        self._originals: OrderedDict[str, _Original] = OrderedDict()
+        self._before: OrderedDict[str, dict[EditLevel | None, _Before]] = OrderedDict()  # by photo
         self._bytes = 0
         self._lock = threading.Lock()
         self._process = os.getpid()
@@ -128,45 +131,49 @@ class ThumbnailCandidates:
         scored = {model for model, answer in answers.items() if answer.outcome == "scored"}
         right = frozenset(model for model in scored if answers[model].ranked[:1] == (variant.label,))
         jpeg = b""
-        if variant.attribute == "original":
+        if variant.attribute == "original" or variant.edit in _REFERENCE_EDITS:
             jpeg = thumbnail_jpeg(image)
-            self._remember(str(variant.sample_id), _Original(right, row.sha256, jpeg))
-        original = self._originals.get(str(variant.sample_id))
-        groups = list(self._groups_of(variant.attribute, scored, right, original))
+            self._remember(variant, _Before(right, row.sha256, jpeg))
+        before = self._before_of(variant)
+        groups = list(self._groups_of(variant.attribute, scored, right, before))
         order = -int.from_bytes(example_rank(picture_key(variant)), "big")
         groups = [group for group in groups if self._has_room(group, order)]
         if groups:
             own = (row.sha256, jpeg or thumbnail_jpeg(image))
-            jpegs = (own,) if original is None else (own, (original.sha256, original.jpeg))
+            jpegs = (own,) if before is None else (own, (before.sha256, before.jpeg))
             for group in groups:
                 self._keep(group, _Kept(order, jpegs))
 
     def _groups_of(
-        self, attribute: str, scored: set[str], right: frozenset[str], original: _Original | None
+        self, attribute: str, scored: set[str], right: frozenset[str], before: _Before | None
     ) -> Iterator[_Group]:
         """The groups in which the report may look for a picture."""
-        if original is None or attribute == "original":  # a collection may have no originals, or only originals
+        if before is None or attribute == "original":  # a collection may have no originals, or only originals
             if scored:
                 yield _Group("right" if right == scored else "wrong", attribute)
             return
-        if attribute in NO_FAILURE:
+        if attribute in NO_FAILURE or attribute in TOOL_CHECKS:
             return
-        flips = original.right & (scored - right)
+        flips = before.right & (scored - right)
         for model in flips:
             yield _Group("flipped", attribute, model)
-        if not flips and original.right & right:
+        if not flips and before.right & right:
             yield _Group("held", attribute)
-        if self._few and scored:
-            yield _Group("other", attribute)
 
     def _limit(self, group: _Group) -> int:
         return flips_per_model(len(self._models)) if group.kind == "flipped" else POOL
 
-    def _remember(self, sample_id: str, original: _Original) -> None:
+    def _remember(self, variant: Variant, before: _Before) -> None:
+        place = None if variant.attribute == "original" else EditLevel(variant.edit, variant.level)
         with self._lock:
-            self._originals[sample_id] = original
-            if len(self._originals) > _ORIGINALS:
-                self._originals.popitem(last=False)
+            self._before.setdefault(str(variant.sample_id), {}).setdefault(place, before)
+            if len(self._before) > _PHOTOS_IN_MEMORY:
+                self._before.popitem(last=False)
+
+    def _before_of(self, variant: Variant) -> _Before | None:
+        """What the variant is compared with: its edit's reference where that came before it, else the original."""
+        known = self._before.get(str(variant.sample_id), {})
+        return known.get(reference_of(variant.edit, variant.level), known.get(None))
 
     def _has_room(self, group: _Group, order: int) -> bool:
         with self._lock:
