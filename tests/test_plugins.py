@@ -71,6 +71,7 @@ def test_bad_settings_of_another_packages_edit_are_user_errors(tmp_path: Path, s
 
 RECIPE = """
 working_size: 192
+judge_fills: false
 edits:
   - edit: control
   - {edit: photo-overlay, settings: {strength: 0.9, surrogate: "python:planted:reads_the_background"}}

@@ -21,10 +21,10 @@ from counterfoil.sources.pixels import hash_pixels
 from counterfoil.sources.source_loaders import open_source
 from counterfoil.store.files import write_atomically
 from counterfoil.store.parquet import read_table
-from counterfoil.store.prediction_tables import read_run_record, read_variants
+from counterfoil.store.prediction_tables import read_run, read_run_record, read_variants
 from counterfoil.store.workspace import locate_picture
 from counterfoil.types import Picture, Sample, Variant
-from counterfoil.variant_renderer import Renderer
+from counterfoil.variant_renderer import Renderer, load_same_tools
 
 
 def build_pictures(config: RunConfig, out: Path, on_prepared: Callable[[RunPlan], None] | None = None) -> int:
@@ -89,6 +89,7 @@ def rebuild(folder: str | Path, variant_id: str) -> Picture:
         samples=samples,
         working_size=int(table["working_size"][row]) or None,
         segmenter=make_segmenter(list(samples.values()), about.get("segmenter") or DEFAULT_SEGMENTER),
+        tools=load_same_tools(read_run(path)),
     )
     picture = renderer.render(variant)
     if hash_pixels(picture.image) != table["sha256"][row]:

@@ -20,7 +20,7 @@ from counterfoil.models.inference import predict_again, should_retry
 from counterfoil.object_mask import MaskVerdict
 from counterfoil.progress import Extent, ItemProgress, count_progress, open_meter
 from counterfoil.store.journal import Journal
-from counterfoil.store.prediction_tables import RenderedVariant
+from counterfoil.store.prediction_tables import RenderedVariant, ToolTrace
 from counterfoil.types import Engine, Item, Model, Prediction, Skipped, Variant
 from counterfoil.worker_pool import ForkedEngine, LocalEngine, cores
 
@@ -45,7 +45,8 @@ class Outcome(NamedTuple):
         """The outcome as an entry of the journal."""
         return {
             "made": [
-                [asdict(row.variant), row.sha256, row.object_share, row.centre_x, row.centre_y] for row in self.rendered
+                [asdict(row.variant), row.sha256, row.object_share, row.centre_x, row.centre_y, row.tool]
+                for row in self.rendered
             ],
             "predictions": {
                 model: [[row.ranked, row.scores, row.true_score, row.outcome, row.text] for row in rows]
@@ -58,7 +59,7 @@ class Outcome(NamedTuple):
     @classmethod
     def from_entry(cls, entry: dict[str, Any]) -> Outcome:
         """The outcome that an entry of the journal holds."""
-        rendered = [RenderedVariant(Variant(**variant), *measures) for variant, *measures in entry["made"]]
+        rendered = [_read_rendered(*row) for row in entry["made"]]
         predictions = {
             model: [
                 Prediction(picture.variant.id, tuple(ranked), tuple(scores), *rest)
@@ -69,6 +70,12 @@ class Outcome(NamedTuple):
         mask = entry.get("mask")
         verdict = MaskVerdict(**{**mask, "reasons": tuple(mask["reasons"])}) if mask else None
         return cls(rendered, predictions, [Skipped(**row) for row in entry["skipped"]], verdict)
+
+
+def _read_rendered(variant: dict[str, Any], *measures: Any) -> RenderedVariant:
+    sha256, share, centre_x, centre_y, *tool = measures
+    trace = ToolTrace(*tool[0]) if tool else ToolTrace()
+    return RenderedVariant(Variant(**variant), sha256, share, centre_x, centre_y, trace)
 
 
 class ResumableWork(ABC, Generic[Item]):

@@ -14,7 +14,9 @@ from typing import Any, Literal, TypeAlias
 
 from counterfoil import __version__
 from counterfoil.edits.edit_protocol import Edit
+from counterfoil.edits.fill_choice import Fills, load_fills
 from counterfoil.edits.registry import edit_named, name_of
+from counterfoil.edits.subject import Tools
 from counterfoil.edits.variant_plan import PlannedEdit, ToolChecks, VariantPlans, choose_checked_photos
 from counterfoil.errors import UserError
 from counterfoil.labels.benchmark_classes import load_label_space
@@ -117,8 +119,14 @@ class RunPlan:
             source=self.config.source, samples=samples, working_size=self.recipe.working_size,
             segmenter=make_segmenter(self.samples, self.config.segmenter), surrogates=dict(self.surrogates),
             judge=make_mask_judge(self.samples, self.config.segmenter),
-            keeps_doubtful=self.config.doubtful_masks == "keep",
+            keeps_doubtful=self.config.doubtful_masks == "keep", tools=self.tools,
         )  # fmt: skip
+
+    @cached_property
+    def tools(self) -> Tools:
+        """How holes are filled and what is refused; networks are loaded only where an edit shows a fill."""
+        shown = self.recipe.judge_fills and any(step.edit.shows_fill for step in self.steps)
+        return Tools(fills=load_fills() if shown else Fills(), allow_cut=self.recipe.allow_cut)
 
     @property
     def paints_on_gpu(self) -> bool:
@@ -141,6 +149,7 @@ class RunPlan:
             scoring=config.scoring if config.classes is None else f"{config.scoring}, classes of {config.classes}",
             main_edits=find_main_edits(self.recipe), segmenter=self._segmenter, doubtful_masks=config.doubtful_masks,
             tool_checks=len(self.tool_checks.photos), sanity=self.sanity,
+            fills=self.tools.fills.record, allow_cut=self.recipe.allow_cut,
         )  # fmt: skip
 
     @property

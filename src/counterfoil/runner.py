@@ -40,11 +40,12 @@ from counterfoil.sources.source_loaders import open_source
 from counterfoil.store.folder_lock import claim_folder
 from counterfoil.store.journal import Journal
 from counterfoil.store.mask_table import write_masks
-from counterfoil.store.prediction_tables import RenderedVariant, ResultTables, read_sanity
+from counterfoil.store.prediction_tables import RenderedVariant, ResultTables, ToolTrace, read_sanity
 from counterfoil.study.thumbnails import ThumbnailCandidates
 from counterfoil.types import TOOL_CHECKS, Engine, Picture, Provenance, Sample, Skipped, Source, Variant
 from counterfoil.worker_pool import LocalEngine, cores
 
+_NO_TRACE = ToolTrace()
 PictureWriter: TypeAlias = Callable[[Variant, Picture], None]
 
 
@@ -167,7 +168,7 @@ class PhotoWork(ResumableWork[Sample]):
         batch_size = self.plan.config.batch_size
         for start in range(0, len(variants), batch_size):  # the pixels of one batch at a time
             pictures = self._render(item, variants[start : start + batch_size], outcome.skipped, progress)
-            pictures = _add_measured(pictures, outcome)
+            pictures = _add_measured(pictures, outcome, self.plan.renderer.trace)
             if self._write is not None:
                 for variant, picture in pictures:
                     self._write(variant, picture)
@@ -210,11 +211,13 @@ class PhotoWork(ResumableWork[Sample]):
         return super().engine(workers)
 
 
-def _add_measured(pictures: list[tuple[Variant, Picture]], outcome: Outcome) -> list[tuple[Variant, Picture]]:
+def _add_measured(
+    pictures: list[tuple[Variant, Picture]], outcome: Outcome, trace: Callable[[Variant], ToolTrace]
+) -> list[tuple[Variant, Picture]]:
     """Add the pictures to the outcome; replicates whose pixels another one has are skipped, and not returned."""
     kept = []
     for variant, picture in pictures:
-        made, condition = measure(variant, picture), (variant.attribute, variant.edit, variant.level)
+        made, condition = measure(variant, picture, trace(variant)), (variant.attribute, variant.edit, variant.level)
         if variant.replicate and any(
             made.sha256 == other.sha256
             and condition == (other.variant.attribute, other.variant.edit, other.variant.level)
@@ -261,11 +264,11 @@ def _write_tables(work: PhotoWork, journal: Journal, folder: Path) -> list[Skipp
     return skipped
 
 
-def measure(variant: Variant, picture: Picture) -> RenderedVariant:
+def measure(variant: Variant, picture: Picture, tool: ToolTrace = _NO_TRACE) -> RenderedVariant:
     """The hash of a picture's pixels, and the object's share of the picture and centre."""
     covered = hard_object(picture.alpha)
     centre_x, centre_y = (_centre(covered.sum(axis=axis)) for axis in (0, 1))
-    return RenderedVariant(variant, hash_pixels(picture.image), 100 * float(covered.mean()), centre_x, centre_y)
+    return RenderedVariant(variant, hash_pixels(picture.image), 100 * float(covered.mean()), centre_x, centre_y, tool)
 
 
 def _centre(counts: NDArray[np.int_]) -> float:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 
 from counterfoil.assets.cache import fetch_asset
 from counterfoil.assets.onnx_session import open_onnx_session
@@ -73,13 +74,18 @@ class SalienceNetwork:
 
     def salience(self, image: Bytes) -> Bytes:
         """The network's map of salience, stretched to 0..255, at the photo's size."""
-        small = cv2.resize(image, (_SIDE, _SIDE), interpolation=cv2.INTER_AREA).astype(np.float32)
-        ready = (small / max(float(small.max()), 1e-6) - _MEAN) / _STD
-        source, target = self._session.get_inputs()[0].name, self._session.get_outputs()[0].name
-        salience = self._session.run([target], {source: ready.transpose(2, 0, 1)[None]})[0][0, 0]
+        salience = self.raw_salience(image)
         stretched = (salience - salience.min()) / max(float(salience.max() - salience.min()), 1e-6)
         full = cv2.resize(stretched, (image.shape[1], image.shape[0]), interpolation=cv2.INTER_LINEAR)
         return np.asarray(np.rint(full.clip(0, 1) * 255), np.uint8)
+
+    def raw_salience(self, image: Bytes) -> NDArray[np.float32]:
+        """The network's answer at its own size: how salient each place is, 0 to 1."""
+        small = cv2.resize(image, (_SIDE, _SIDE), interpolation=cv2.INTER_AREA).astype(np.float32)
+        ready = (small / max(float(small.max()), 1e-6) - _MEAN) / _STD
+        source, target = self._session.get_inputs()[0].name, self._session.get_outputs()[0].name
+        answer = self._session.run([target], {source: ready.transpose(2, 0, 1)[None]})[0]
+        return np.asarray(answer[0, 0], np.float32)
 
 
 def check_segmenter(name: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -16,15 +17,18 @@ from numpy.typing import NDArray
 
 from counterfoil.edits.donors import Donors
 from counterfoil.edits.edit_protocol import Edit, Needs, Supplied
+from counterfoil.edits.fill_choice import load_same_fills
+from counterfoil.edits.photo_border import name_sides
 from counterfoil.edits.registry import edit_named, settings_of
 from counterfoil.edits.seeds import id_of_choice, seed_of_attempt
-from counterfoil.edits.subject import Subject
+from counterfoil.edits.subject import PLAIN_TOOLS, Subject, Tools
 from counterfoil.errors import Unusable, UserError
 from counterfoil.mask_quality import MaskJudge
 from counterfoil.models.model_loaders import load_model
 from counterfoil.object_mask import MaskVerdict, as_mask, hard_object
 from counterfoil.segmentation import Segmentation, Segmenter, make_segmenter
 from counterfoil.sources.source_loaders import open_source
+from counterfoil.store.prediction_tables import ToolTrace
 from counterfoil.study.runs import Study
 from counterfoil.study.thumbnails import PictureLoader
 from counterfoil.types import (
@@ -55,9 +59,11 @@ class Renderer:
     segmenter: Segmenter
     judge: MaskJudge | None = None  # tests the masks; without it none is doubtful
     keeps_doubtful: bool = False  # use doubtful masks as if they were not
+    tools: Tools = PLAIN_TOOLS
     surrogates: dict[str, Model] = field(default_factory=dict)  # by address; others are loaded when asked for
     _subjects: OrderedDict[str, Subject] = field(default_factory=OrderedDict, repr=False, compare=False)
     _verdicts: dict[str, MaskVerdict] = field(default_factory=dict, repr=False, compare=False)  # by sample
+    _refused: dict[tuple[str, type[Edit]], str] = field(default_factory=dict, repr=False, compare=False)  # donors
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
     _load_lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
@@ -90,7 +96,7 @@ class Renderer:
             self._verdicts[sample.id] = self.judge.decide(sample.id, image, found)
         photo = Picture(image, mask.values)
         reduced = resize_to_working_size(photo, self.working_size)
-        return Subject(photo, reduced, origin=mask.origin, doubt=self._doubt(sample.id))
+        return Subject(photo, reduced, origin=mask.origin, doubt=self._doubt(sample.id), tools=self.tools)
 
     def _doubt(self, sample_id: str) -> str:
         """Why a mask that a network found is not used; empty where it is. A mask by hand is its owner's word."""
@@ -116,6 +122,22 @@ class Renderer:
         if edit.needs.photo:
             return resize_to_working_size(edit.apply(subject.at_full_size, rng, supplied), self.working_size)
         return edit.apply(subject, rng, supplied)
+
+    def trace(self, variant: Variant) -> ToolTrace:
+        """How a rendered variant was made: the fill that it shows, its hole, and the borders its object stays at."""
+        if variant.attribute == "original":
+            return ToolTrace()
+        edit = _load_edit(variant.edit, variant.settings)
+        subject = _change_tool(self.subject(str(variant.sample_id)), variant.attribute)
+        filled = subject
+        if variant.donor_id is not None:
+            donor = self.subject(variant.donor_id)
+            filled = donor.with_second_fill if variant.attribute == SECOND_FILL else donor
+        return ToolTrace(
+            fill=filled.fill.name if edit.shows_fill else "",
+            hole_share=100 * float(filled.hole.mean()) if edit.shows_fill else math.nan,
+            anchor=name_sides(subject.cut_sides) if edit.moves_object else "",
+        )
 
     def resolve(self, variant: Variant) -> Variant:
         """The variant with its choices made, so that rendering it makes no further choice."""
@@ -185,10 +207,17 @@ class Renderer:
 
     def _check_donor(self, donor: Sample, edit: Edit) -> None:
         """Raises `Unusable` where the photo cannot be read or does not suit the edit."""
+        key = donor.id, type(edit)
+        if key in self._refused:  # judging it again would fill it again
+            raise Unusable(self._refused[key])
         subject = self._read_donor(donor.id)
         if subject.doubt:
             raise Unusable(f"the donor {donor.id} cannot be used: its mask is doubtful: {subject.doubt}")
-        edit.check_donor(subject)
+        try:
+            edit.check_donor(subject)
+        except Unusable as error:
+            self._refused[key] = str(error)
+            raise
 
     def _read_donor(self, sample_id: str) -> Subject:
         try:
@@ -270,7 +299,13 @@ def _make_renderer(table: Mapping[str, NDArray[Any]], run: Run) -> Renderer | No
         samples=samples,
         working_size=int(table["working_size"][0]) or None,
         segmenter=make_segmenter(list(samples.values())),
+        tools=load_same_tools(run),
     )
+
+
+def load_same_tools(run: Run) -> Tools:
+    """The fills and refusals that a run was made with."""
+    return Tools(fills=load_same_fills(run.fills), allow_cut=run.allow_cut)
 
 
 def _read_sample(table: Mapping[str, NDArray[Any]], name: str, row: int) -> Sample:

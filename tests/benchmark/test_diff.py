@@ -104,9 +104,8 @@ def test_new_verdicts_are_a_patch(workspace: Workspace, tmp_path: Path) -> None:
 
 
 def test_other_pixels_and_seeds_are_found_under_the_same_name(tmp_path: Path) -> None:
-    recipe = (
-        "about: random\nworking_size: 96\nedits:\n  - edit: control\n  - {edit: position, settings: {rate: 0.05}}\n"
-    )
+    edits = "edits:\n  - edit: control\n  - {edit: position, settings: {rate: 0.05}}\n"
+    recipe = f"about: random\nworking_size: 96\njudge_fills: false\n{edits}"
     (tmp_path / "recipe.yaml").write_text(recipe)
     source = open_source(*write_photos(tmp_path, 2))
     for seed, name in enumerate(("old", "new")):

@@ -159,7 +159,7 @@ def test_of_an_older_workspace_photos_that_are_gone_or_changed_have_no_known_lic
 def test_no_path_of_the_machine_stands_in_a_benchmark(tmp_path: Path) -> None:
     images, masks = write_photos(tmp_path, 2)
     edit = f"{{edit: background-folder, settings: {{folder: {images}}}}}"
-    recipe = f"about: x\nworking_size: 64\nedits:\n  - edit: control\n  - {edit}\n"
+    recipe = f"about: x\nworking_size: 64\njudge_fills: false\nedits:\n  - edit: control\n  - {edit}\n"
     (tmp_path / "recipe.yaml").write_text(recipe)
     build_pictures(
         RunConfig(source=open_source(images, masks), models=(), recipe=str(tmp_path / "recipe.yaml")),

@@ -19,6 +19,7 @@ from planted import write_photos
 
 RECIPE = """
 working_size: 256
+judge_fills: false
 edits:
   - edit: control
   - edit: background-swap

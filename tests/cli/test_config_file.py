@@ -16,7 +16,7 @@ from locations import ROOT
 from planted import write_photos
 
 HONEST = "python:planted:honest"
-RECIPE = "working_size: 384\nedits:\n - edit: control\n - edit: direction\n"
+RECIPE = "working_size: 384\njudge_fills: false\nedits:\n - edit: control\n - edit: direction\n"
 DOCS = ROOT / "docs" / "commands.md"
 
 

@@ -131,7 +131,7 @@ def test_all_cells_have_a_level_of_their_own() -> None:
 def test_an_object_as_large_as_the_picture_fits_no_cell() -> None:
     alpha = np.zeros((100, 100), np.uint8)
     alpha[:, 48:52] = alpha[48:52, :] = 255
-    with pytest.raises(Unusable, match="no room to move"):
+    with pytest.raises(Unusable, match="border cuts the object"):
         made("position-grid", {}, Picture(texture("grass", 100), alpha))
 
 

@@ -141,7 +141,7 @@ def test_an_object_as_large_as_the_picture_cannot_move() -> None:
     image = texture("grass", 100)
     alpha = np.zeros((100, 100), np.uint8)
     alpha[:, 48:52] = alpha[48:52, :] = 255
-    with pytest.raises(Unusable, match="no room to move"):
+    with pytest.raises(Unusable, match="border cuts the object"):
         made("position", {}, Picture(image, alpha))
 
 

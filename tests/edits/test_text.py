@@ -31,6 +31,8 @@ def test_words_are_compared_with_a_neutral_one_at_the_same_place() -> None:
     assert Text.reference("other on") == EditLevel("text", "neutral on")
     assert Text.reference("right beside") == EditLevel("text", "neutral beside")
     assert Text.reference("neutral on") is None
+    assert [required.settings["word"] for required in Text(place="beside").required_edits] == ["neutral"]
+    assert Text(word="neutral").required_edits == ()
 
 
 def test_a_tag_beside_leaves_the_object_alone_and_one_on_it_leaves_the_background() -> None:

@@ -79,7 +79,7 @@ def speckled(side: int = 96) -> Picture:
 
 def test_the_second_fill_differs_inside_the_hole_alone_and_keeps_the_object() -> None:
     subject = Subject(speckled())
-    first, second = subject.background, subject.with_second_fill.background
+    first, second = subject.visible_background, subject.with_second_fill.visible_background
     changed = (first != second).any(axis=2)
     assert changed[30:60, 34:66].mean() > 0.5
     assert not changed[:20].any()
@@ -115,7 +115,9 @@ def test_an_edit_that_pastes_the_object_over_its_hole_shows_no_fill() -> None:
 def test_a_run_keeps_its_doubles_out_of_every_table_but_the_checked_one(tmp_path: Path) -> None:
     images, masks = write_photos(tmp_path, 4)
     recipe = tmp_path / "r.yaml"
-    recipe.write_text("tool_checks: 2\nedits: [{edit: control}, {edit: size, settings: {rate: 0.05}}]\n")
+    recipe.write_text(
+        "tool_checks: 2\njudge_fills: false\nedits: [{edit: control}, {edit: size, settings: {rate: 0.05}}]\n"
+    )
     result = cf.run(images, ["python:planted:honest"], masks=masks, recipe=str(recipe), out=tmp_path / "out")
     attributes = {condition.attribute for condition in result.answers.conditions}
     assert attributes == {"original", "control", "size"}
@@ -130,6 +132,6 @@ def test_a_run_keeps_its_doubles_out_of_every_table_but_the_checked_one(tmp_path
 def test_a_build_makes_no_doubles(tmp_path: Path) -> None:
     images, masks = write_photos(tmp_path, 2)
     recipe = tmp_path / "r.yaml"
-    recipe.write_text("tool_checks: 2\nedits: [{edit: object-removed}]\n")
+    recipe.write_text("tool_checks: 2\njudge_fills: false\nedits: [{edit: object-removed}]\n")
     build_pictures(RunConfig(source=open_source(images, masks), models=(), recipe=str(recipe)), tmp_path / "out")
     assert set(read_table(tmp_path / "out" / "variants.parquet")["attribute"]) == {"original", "presence"}

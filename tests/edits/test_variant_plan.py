@@ -43,7 +43,7 @@ def test_an_edit_without_a_donor_is_skipped_by_name() -> None:
     alone = [sample for sample in SAMPLES if sample.label == "cup"]
     made = variant_plan.plan_variants(alone[0], STEPS, Donors(alone))
     assert [variant.edit for variant in made.variants] == ["original", "control", "background-folder"]
-    assert [row.reason for row in made.skipped] == ["no photo of the 'other' class lends a background"]
+    assert [row.reason for row in made.skipped] == ["no photo of the 'other' class can be the donor"]
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def test_replicates_have_different_donors_and_the_one_without_a_new_donor_is_ski
     made = variant_plan.plan_variants(SAMPLES[0], swaps, Donors(SAMPLES))
     lent = [variant.donor_id for variant in made.variants[1:]]
     assert sorted(map(str, lent)) == ["dog/0", "dog/1", "dog/2"]
-    assert {row.reason for row in made.skipped} == {"no further photo than 3 of the 'other' class lends a background"}
+    assert {row.reason for row in made.skipped} == {"no further photo than 3 of the 'other' class can be the donor"}
     assert len(made.skipped) == 2
     alone = variant_plan.plan_variants(SAMPLES[0], [PlannedEdit(swaps[0].edit, 1, 256, 0)], Donors(SAMPLES))
     assert alone.variants[1] == made.variants[1], "the first replicate is what it was"

@@ -21,6 +21,7 @@ from planted import write_photos
 RECIPE = """
 about: a few edits
 working_size: 96
+judge_fills: false
 edits:
   - edit: control
   - edit: background-swap

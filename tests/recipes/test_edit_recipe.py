@@ -65,7 +65,10 @@ def test_the_digest_changes_with_what_changes_a_picture_and_not_with_the_words(t
     ("text", "said"),
     [
         ("edits: []", "at least 1 item"),
-        ("edit: []", "unknown key 'edit'; expected name, about, working_size, tool_checks, edits"),
+        (
+            "edit: []",
+            "unknown key 'edit'; expected name, about, working_size, tool_checks, judge_fills, allow_cut, edits",
+        ),
         ("- control", "holds no keys"),
         ("a: [", "expected a recipe in YAML"),
         ("edits: [{edit: size, setting: {}}]", "unknown key 'edits.0.setting'; expected edit, settings, levels"),

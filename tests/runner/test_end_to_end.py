@@ -25,6 +25,7 @@ UNSEEN = "embedded:pp-lcnetv2"
 RECIPE = """
 about: A few edits that networks fail on.
 working_size: 256
+judge_fills: false
 edits:
   - edit: control
   - edit: background-swap

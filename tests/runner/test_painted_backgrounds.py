@@ -27,6 +27,7 @@ from planted import write_photos
 SURROGATE = "python:planted:reads_the_background"
 RECIPE = """
 working_size: 96
+judge_fills: false
 edits:
   - edit: control
   - {edit: painted-complexity, settings: {steps: 1}, levels: {guidance: [0, -20, 20]}}
@@ -70,7 +71,9 @@ def test_a_gpu_paints_the_same_pictures_for_any_number_of_workers(
     found = {}
     for name, device, workers in (("one", "cuda", 1), ("four", "cuda", 4), ("onnx", "cpu", 2)):
         recipe, out = tmp_path / f"{name}.yaml", tmp_path / name
-        recipe.write_text(f"working_size: 64\nedits: [{{edit: control}}, {step.replace('DEVICE', device)}]")
+        recipe.write_text(
+            f"working_size: 64\njudge_fills: false\nedits: [{{edit: control}}, {step.replace('DEVICE', device)}]"
+        )
         cf.run(images, [SURROGATE], masks=masks, recipe=str(recipe), out=out, workers=workers)
         found[name] = read_table(out / "variants.parquet")
     assert list(found["one"]["id"]) == list(found["four"]["id"])

@@ -117,7 +117,9 @@ def test_adding_edits_and_photos_changes_no_other_picture(photos: tuple[Path, Pa
 
     images, masks = photos
     recipe = tmp_path / "short.yaml"
-    recipe.write_text("working_size: 384\nedits:\n - edit: direction\n - {edit: size, settings: {rate: 0.08}}\n")
+    recipe.write_text(
+        "working_size: 384\njudge_fills: false\nedits:\n - edit: direction\n - {edit: size, settings: {rate: 0.08}}\n"
+    )
     few = cf.run(images, [MODEL], masks=masks, recipe=str(recipe), out=tmp_path / "few", limit=8)
     many = cf.run(images, [MODEL], masks=masks, recipe=RECIPE, out=tmp_path / "many")
     hashes = []

@@ -15,6 +15,7 @@ from planted import write_photos
 SURROGATE = "python:planted:reads_the_background"
 RECIPE = """
 working_size: 384
+judge_fills: false
 edits:
   - edit: background-swap
   - {edit: background-worst, settings: {candidates: 6, surrogate: "%s"}}

@@ -181,6 +181,33 @@ def test_error_consistency_counts_only_what_both_answered_and_only_the_chosen_co
     assert math.isnan(always.kappa.value)
 
 
+def test_independent_models_have_no_error_consistency_though_both_find_the_same_edits_hard() -> None:
+    rng = seeded()
+    easy, hard = Condition("blur", "object-blur", "1"), Condition("blur", "object-blur", "9")
+    answers = answers_of({
+        (model, condition): (rng.random(400) < share).astype(float).tolist()
+        for model in ("a", "b")
+        for condition, share in ((easy, 0.95), (hard, 0.1))
+    })  # fmt: skip
+    (row,) = error_consistency(answers, seeded())
+    assert abs(row.kappa.value) < 0.1
+    assert row.kappa.ci_low < 0 < row.kappa.ci_high
+    assert row.observed > 0.8  # pooled over both edits, kappa would be above 0.7
+
+
+def test_error_consistency_is_the_mean_over_conditions_without_those_that_hold_no_failure() -> None:
+    first, second = [1, 1, 0, 0, 1, 0], [1, 0, 0, 1, 1, 0]
+    answers = answers_of({
+        ("a", SWAP): first, ("b", SWAP): second,
+        ("a", SMALL): first, ("b", SMALL): first,
+        ("a", ORIGINAL): [1] * 6, ("b", ORIGINAL): [1] * 6,
+    })  # fmt: skip
+    (row,) = error_consistency(answers, seeded())
+    (swap,) = error_consistency(answers, seeded(), conditions=[SWAP])
+    assert row.kappa.value == pytest.approx((1 + swap.kappa.value) / 2)
+    assert row.pictures == 18
+
+
 def test_margin_change_worked_by_hand() -> None:
     truth = ["cat"] * 2
     details = details_of(

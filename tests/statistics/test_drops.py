@@ -208,7 +208,7 @@ def test_a_drop_that_hangs_on_the_fill_is_no_finding() -> None:
     (doubtful,) = measure_drops(collect([*rows, *second]))  # the doubles are no row of their own
     assert is_significant(sure)
     assert math.isnan(sure.tool_uncertainty)
-    assert doubtful.tool_uncertainty == pytest.approx(40.0)
+    assert doubtful.tool_uncertainty == pytest.approx(100 * math.sqrt(0.4**2 - 0.4 * 0.6 / 39))
     assert not is_significant(doubtful)
     assert (doubtful.drop, doubtful.ci_low, doubtful.p_adjusted) == (sure.drop, sure.ci_low, sure.p_adjusted)
 
@@ -224,8 +224,15 @@ def test_tool_uncertainty_is_of_the_drop_against_the_reference() -> None:
         *answers_to(Condition(GROWN_MASK, *SMALL[1:]), [1] * 13 + [0] * 7),
     ]
     size, position = measure_drops(collect(rows))
-    assert size.tool_uncertainty == pytest.approx(math.hypot(20, 15))
+    fill, mask = (share**2 - share * (1 - share) / 19 for share in (0.2, 0.15))
+    assert size.tool_uncertainty == pytest.approx(100 * math.sqrt(fill + mask))
     assert position.tool_uncertainty == 0.0  # both pictures gain alike from the other fill
+
+
+def test_answers_that_change_at_random_between_two_fills_are_no_uncertainty_of_the_tool() -> None:
+    rows = [*answers_to(ORIGINAL, [1] * 40), *answers_to(SMALL, [1, 0] * 20)]
+    rows += answers_to(Condition(SECOND_FILL, *SMALL[1:]), [0, 1] * 19 + [1, 1])
+    assert measure_drops(collect(rows))[0].tool_uncertainty == 0.0
 
 
 def test_tool_uncertainty_is_zero_where_nothing_of_the_tool_shows_and_unknown_where_nothing_was_measured() -> None:

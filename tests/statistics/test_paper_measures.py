@@ -12,10 +12,11 @@ from answer_rows import CONTROL, ORIGINAL, SAME, SMALL, SWAP, Answer, answers_of
 from counterfoil.errors import UserError
 from counterfoil.published.imagenet_9.score import background_gap, survive_all
 from counterfoil.published.imagenet_c.score import alexnet_errors, corruption_error
-from counterfoil.statistics.accuracy import effective_robustness, fit_baseline, fold_accuracy, stratified_folds
+from counterfoil.statistics.accuracy import fold_accuracy, stratified_folds
 from counterfoil.statistics.answers import Condition
 from counterfoil.statistics.dose import edit_thresholds, size_thresholds
 from counterfoil.statistics.drops import mean_drops
+from counterfoil.statistics.effective_robustness import effective_robustness, fit_baseline
 from counterfoil.statistics.variance_score import (
     SCORE_DEFINITIONS,
     ScoreDefinition,

@@ -44,6 +44,7 @@ QUESTIONS = {
 RECIPE = """
 about: Seven pictures of each photo that people are asked about.
 working_size: 192
+judge_fills: false
 edits:
   - {edit: size, levels: {rate: [full, 0.1, 0.05]}}
   - edit: position

@@ -56,6 +56,8 @@ class Asset:
     size: int
     licence: str
     what: str
+    hub: str = ""  # repository of the authors' model hub that has the same file, where there is one
+    hub_file: str = ""
 
     def place(self, cache: Path) -> Path:
         """The asset's path in a cache; it holds the hash, so that two versions can lie side by side."""
@@ -120,4 +122,6 @@ def _asset(name: str, entry: Mapping[str, Any]) -> Asset:
         size=entry["size"],
         licence=entry["licence"],
         what=entry["what"],
+        hub=entry.get("hub", ""),
+        hub_file=entry.get("hub_file", ""),
     )

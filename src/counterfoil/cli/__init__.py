@@ -51,7 +51,11 @@ PLACES = {
         "mine",
         "Keep the pictures that several surrogates get wrong, and see whether held-out models fail on them too.",
     ),
-    "analyse": Place("generation_commands", "analyse", "Questions that finished workspaces answer."),
+    "analyse": Place(
+        "analyse_commands",
+        "analyse",
+        "Answer the papers' questions about a finished run: `analyse RUN`; or compare prompt templates.",
+    ),
     "freeze": Place("freeze_commands", "freeze", "Write a workspace as a benchmark that nobody can change unnoticed."),
     "check": Place(
         "freeze_commands",

@@ -1,8 +1,7 @@
-"""The commands `paint`, `quality` and `analyse prompts`."""
+"""The commands `paint` and `quality`."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,6 @@ import click
 from click.core import ParameterSource
 
 from counterfoil.builder import build_pictures
-from counterfoil.cli.command_group import Commands
 from counterfoil.cli.config_file import config_option
 from counterfoil.cli.terminal_output import command_line, describe_skipped, print_empty_classes
 from counterfoil.errors import UserError
@@ -19,13 +17,11 @@ from counterfoil.generation.generator import GenerationConfig, generate_pictures
 from counterfoil.generation.prompt_plan import Selection
 from counterfoil.generation.quality_control import QualityBounds, control_quality
 from counterfoil.generation.quality_page import ReferenceComparison, find_neighbours, read_reference, write_quality_page
-from counterfoil.mining.prompt_study import compare_prompts, describe_outdated, render_prompt_json, render_prompt_table
 from counterfoil.painters.painter_protocol import PaintOptions
 from counterfoil.recipes.edit_recipe import load_recipe
 from counterfoil.recipes.prompt_recipe import is_prompt_recipe
 from counterfoil.run_config import RunConfig
 from counterfoil.sources.source_loaders import open_source
-from counterfoil.store.files import write_atomically
 from counterfoil.store.workspace import Workspace
 
 _OPTIONS = ("device", "precision", "batch_size", "steps", "guidance", "scheduler", "size", "strength")
@@ -137,25 +133,3 @@ def quality(workspace: Path, distance: int, keep_all: bool, reference: Path | No
     if near:
         click.echo(f"nearest pair, cosine {near[0].cosine:.3f}: {workspace / near[0].file} and {near[0].path}")
     click.echo(f"page: {page}")
-
-
-@click.group(cls=Commands)
-def analyse() -> None:
-    """Questions that finished workspaces answer."""
-
-
-@analyse.command()
-@click.argument("workspaces", nargs=-1, required=True, type=_folder)
-@click.option("--compared", type=int, default=500, show_default=True,
-              help="Pictures of each template whose distances are taken; 0 leaves the diversity out.")  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
-@click.option("--out", type=click.Path(path_type=Path), help="Also write the JSON into this file.")
-def prompts(workspaces: tuple[Path, ...], compared: int, as_json: bool, out: Path | None) -> None:
-    """Compare prompt templates by shared failures, verified pictures and diversity, with 95 % intervals."""
-    rows = compare_prompts(workspaces, compared)
-    document = json.dumps(render_prompt_json(rows), indent=1, allow_nan=False)
-    if out is not None:
-        write_atomically(out, document)
-    for line in describe_outdated(workspaces):
-        click.echo(line, err=True)
-    click.echo(document if as_json else render_prompt_table(rows))

@@ -46,6 +46,10 @@ class BackgroundSwap(Edit):
         """The donor's class: other, same or next."""
         return f"{self.donors}, blended" if self.blend else self.donors
 
+    def check_donor(self, donor: Subject) -> None:
+        """Raises `Unusable` where the donor's background cannot be filled well."""
+        _ = donor.visible_background
+
     @property
     def shows_fill(self) -> bool:
         """The donor's background is filled where its own object was."""
@@ -55,6 +59,10 @@ class BackgroundSwap(Edit):
         """Take the donor's background, scaled to cover."""
         background = _donor_background(subject, supplied.donor)
         return relight(subject, background) if self.blend else subject.on_background(background)
+
+    def behind(self, subject: Subject, supplied: Supplied) -> Bytes | None:
+        """The donor's background."""
+        return _donor_background(subject, supplied.donor)
 
 
 @dataclass(frozen=True)
@@ -79,6 +87,10 @@ class BackgroundWorst(Edit):
     def needs(self) -> Needs:
         """Several donors, and the surrogate that chooses among them."""
         return Needs(donor=self.donors, candidates=self.candidates, surrogate=self.surrogate)
+
+    def check_donor(self, donor: Subject) -> None:
+        """Raises `Unusable` where the donor's background cannot be filled well."""
+        _ = donor.visible_background
 
     @property
     def shows_fill(self) -> bool:
@@ -106,7 +118,7 @@ class BackgroundWorst(Edit):
 def _donor_background(subject: Subject, donor: Subject) -> Bytes:
     """The donor's filled background, scaled to cover the subject's picture."""
     try:
-        return cover(donor.background, subject.picture.alpha.shape)
+        return cover(donor.visible_background, subject.picture.alpha.shape)
     except Unusable as error:
         raise Unusable(f"the donor has no background to lend: {error}") from error
 
@@ -161,6 +173,10 @@ class BackgroundAdditive(Edit):
     def needs(self) -> Needs:
         """The photo whose background is taken."""
         return Needs(donor=self.donors)
+
+    def check_donor(self, donor: Subject) -> None:
+        """Raises `Unusable` where the donor's background cannot be filled well."""
+        _ = donor.visible_background
 
     @property
     def shows_fill(self) -> bool:

@@ -87,6 +87,11 @@ class Combine(Edit):
         """Whether a part shows one."""
         return any(edit.shows_fill for edit in _make_parts(self.edits))
 
+    @property
+    def moves_object(self) -> bool:
+        """Whether a part does."""
+        return any(edit.moves_object for edit in _make_parts(self.edits))
+
     def check_surrogate(self, surrogate: Classifier) -> None:
         """Raises `UserError` where a part refuses the surrogate."""
         for edit in _make_parts(self.edits):
@@ -113,7 +118,8 @@ class Combine(Edit):
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Apply the first edit, then the second to its result."""
         first, second = _make_parts(self.edits)
-        return second.apply(subject.derive(first.apply(subject, rng, supplied)), rng, supplied)
+        made = first.apply(subject, rng, supplied)
+        return second.apply(subject.derive(made, first.behind(subject, supplied)), rng, supplied)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from counterfoil.edits.edit_protocol import (
     require_size,
 )
 from counterfoil.edits.geometry import BoundingBox, check_rate, object_box, zoom, zoom_to_rate
+from counterfoil.edits.photo_border import anchor_point, refuse_cut, turn_about_border
 from counterfoil.edits.scene import place_in_scene, zoom_about_foot
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import UserError
@@ -80,18 +81,29 @@ class Direction(Edit):
     @property
     def required_edits(self) -> tuple[RecipeEdit, ...]:
         """The object at the same size where it stood."""
-        return require_size(self.rate)
+        return require_size(self.rate, self.grounded)
 
     @property
     def shows_fill(self) -> bool:
         """The object leaves part of its place."""
         return True
 
+    @property
+    def moves_object(self) -> bool:
+        """It does."""
+        return True
+
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Draw an angle and turn the object."""
-        cut = subject.cutout
+        cut, sides = subject.cutout, subject.cut_sides
+        if len(sides) > 1:
+            refuse_cut(sides, "turning it")
         angle = float(rng.integers(self.low, self.high + 1)) if self.angle is None else self.angle
-        matrix = zoom((0, 0), 1) if self.rate is None else zoom_to_rate(cut.alpha, self.rate, self.faithful)
+        about = anchor_point(cut.alpha, sides) if sides else None
+        matrix = zoom((0, 0), 1) if self.rate is None else zoom_to_rate(cut.alpha, self.rate, self.faithful, about)
+        if sides:
+            turned = turn_about_border(cut.alpha, matrix, angle, sides[0])
+            return place_in_scene(subject, turned) if self.grounded else place(cut, turned, subject.visible_background)
         if self.grounded and self.rate is not None:
             matrix = zoom_about_foot(cut.alpha, matrix)
         height, width = cut.alpha.shape
@@ -99,7 +111,7 @@ class Direction(Edit):
         if not self.faithful:  # the middle of the object's box, where the zoom takes it
             centre = cast("tuple[float, float]", tuple(matrix @ (*object_box(cut.alpha).centre, 1)))
         turned = _compose(matrix, np.asarray(cv2.getRotationMatrix2D(centre, angle, 1.0), np.float64))
-        return place_in_scene(subject, turned) if self.grounded else place(cut, turned, subject.background)
+        return place_in_scene(subject, turned) if self.grounded else place(cut, turned, subject.visible_background)
 
 
 @dataclass(frozen=True)
@@ -119,15 +131,22 @@ class Flip(Edit):
         """The object leaves part of its place."""
         return True
 
+    @property
+    def moves_object(self) -> bool:
+        """It does."""
+        return True
+
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Mirror the object, pixel for pixel."""
+        across_border = ("left", "right") if self.axis == "left-right" else ("top", "bottom")
+        refuse_cut([side for side in subject.cut_sides if side in across_border], "mirroring it")
         cut = subject.cutout
         across, down = object_box(cut.alpha).centre
         if self.axis == "left-right":
             matrix = np.array([[-1, 0, 2 * across], [0, 1, 0]], np.float64)
         else:
             matrix = np.array([[1, 0, 0], [0, -1, 2 * down]], np.float64)
-        return place(cut, matrix, subject.background)
+        return place(cut, matrix, subject.visible_background)
 
 
 def _compose(first: Matrix, second: Matrix) -> Matrix:
@@ -168,12 +187,18 @@ class Tilt(Edit):
         """The object leaves part of its place."""
         return True
 
+    @property
+    def moves_object(self) -> bool:
+        """It does."""
+        return True
+
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Tilt the object inside its old box, so that nothing is cut off."""
+        refuse_cut(subject.cut_sides, "tilting it")
         cut = subject.cutout
         box = BoundingBox(*(int(value) for value in cv2.boundingRect(cut.alpha)))
         tilt = _perspective(box, math.radians(self.yaw), math.radians(self.pitch))
-        return place(cut, _fit_into_box(tilt, box), subject.background)
+        return place(cut, _fit_into_box(tilt, box), subject.visible_background)
 
 
 def _perspective(box: BoundingBox, yaw: float, pitch: float) -> Matrix:

@@ -110,6 +110,11 @@ class Edit(ABC):
         return False
 
     @property
+    def moves_object(self) -> bool:
+        """Whether the object leaves its outline, so that a cut by the photo's border would show."""
+        return False
+
+    @property
     def uses_mask(self) -> bool:
         """Whether the picture depends on where the mask's edge lies; False for changes of the whole picture."""
         return True
@@ -152,6 +157,10 @@ class Edit(ABC):
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Make the picture, at the size of `subject.picture`; raise `Unusable` where the edit cannot apply."""
 
+    def behind(self, subject: Subject, supplied: Supplied) -> NDArray[np.uint8] | None:
+        """What the object hides in the picture that `apply` makes, where that is known without a fill of its hole."""
+        return None
+
     @classmethod
     def describe(cls, level: str) -> str:
         """The edit at this level, as the subject of a sentence; old runs may hold levels of any form."""
@@ -179,9 +188,10 @@ def cross_with_size(name: str, level: str) -> tuple[EditLevel, EditLevel] | None
     return (EditLevel("size", rate), EditLevel(name, own)) if rate else None
 
 
-def require_size(rate: float | None) -> tuple[RecipeEdit, ...]:
+def require_size(rate: float | None, grounded: bool = False) -> tuple[RecipeEdit, ...]:
     """The unmoved, unturned object at the same size, where there is one."""
-    return () if rate is None else (RecipeEdit("size", {"rate": rate}),)
+    settings = {"rate": rate, "grounded": True} if grounded else {"rate": rate}
+    return () if rate is None else (RecipeEdit("size", settings),)
 
 
 def reference_at_rate(level: str) -> EditLevel | None:

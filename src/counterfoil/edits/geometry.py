@@ -69,10 +69,11 @@ def zoom(centre: tuple[float, float], factor: float) -> Matrix:
     return np.array([[factor, 0, centre[0] * (1 - factor)], [0, factor, centre[1] * (1 - factor)]], np.float64)
 
 
-def zoom_to_rate(alpha: Bytes, rate: float, faithful: bool) -> Matrix:
-    """The zoom about the box's centre that gives the object this rate; zooms multiply until the rate is met."""
+def zoom_to_rate(alpha: Bytes, rate: float, faithful: bool, about: tuple[float, float] | None = None) -> Matrix:
+    """The zoom about a point, or the box's centre, that gives the object this rate; zooms multiply until it is met."""
     tolerance = FAITHFUL_TOLERANCE if faithful else TOLERANCE
-    centre, factor, current = object_box(alpha, faithful).centre, 1.0, object_rate(alpha, faithful)
+    centre = object_box(alpha, faithful).centre if about is None else about
+    factor, current = 1.0, object_rate(alpha, faithful)
     low, high = 0.0, math.inf  # factors known to give too little and too much
     for turn in range(MOST_ZOOMS):
         # Without `faithful` even a close object is zoomed once, so that its rate does not depend on the photo.

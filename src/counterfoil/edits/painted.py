@@ -221,7 +221,7 @@ class PaintedRemoval(Edit):
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Paint from the patch fill; pixels outside the hole stay."""
         hole = find_hole(subject.cutout.alpha)
-        image = remove_object(subject.picture.image, subject.background, hole, self._object_remover(), rng)
+        image = remove_object(subject.picture.image, subject.visible_background, hole, self._object_remover(), rng)
         return Picture(image, np.zeros_like(subject.picture.alpha))
 
     def _object_remover(self) -> ObjectRemover:

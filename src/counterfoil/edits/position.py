@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -19,6 +20,7 @@ from counterfoil.edits.edit_protocol import (
     require_size,
 )
 from counterfoil.edits.geometry import BoundingBox, check_rate, object_box, zoom, zoom_to_rate
+from counterfoil.edits.photo_border import Side, anchor_point, refuse_cut
 from counterfoil.edits.scene import highest_foot, place_in_scene
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import Unusable, UserError
@@ -60,27 +62,38 @@ class Position(Edit):
     @property
     def required_edits(self) -> tuple[RecipeEdit, ...]:
         """The object at the same size where it stood."""
-        return require_size(self.rate)
+        return require_size(self.rate, self.grounded)
 
     @property
     def shows_fill(self) -> bool:
         """The object leaves its place."""
         return True
 
+    @property
+    def moves_object(self) -> bool:
+        """It does."""
+        return True
+
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Draw a place and move the object there."""
         cut = subject.cutout
-        matrix, box = _zoom_object(cut, self.rate)
+        if len(subject.cut_sides) > 1:
+            refuse_cut(subject.cut_sides, "moving it")
+        matrix, box = _zoom_object(cut, self.rate, subject.cut_sides)
         height, width = cut.alpha.shape
         side = round(CROP * min(height, width)) if self.inside_crop else None
         across = _possible_starts(width, side or width, box.width)
         down = _possible_starts(height, side or height, box.height)
-        if self.grounded:
+        if subject.cut_sides in (("left",), ("right",)):  # along the border that cuts the object
+            across = range(box.left, box.left + 1)
+        elif subject.cut_sides:
+            down = range(box.top, box.top + 1)
+        elif self.grounded:
             down = _keep_on_ground(down, highest_foot(subject) - box.height)
         _check_room(len(across) > 1 or len(down) > 1, box)
         left, top = across[rng.integers(len(across))], down[rng.integers(len(down))]
         matrix[:, 2] += (left - box.left, top - box.top)
-        return place_in_scene(subject, matrix) if self.grounded else place(cut, matrix, subject.background)
+        return place_in_scene(subject, matrix) if self.grounded else place(cut, matrix, subject.visible_background)
 
 
 @dataclass(frozen=True)
@@ -129,30 +142,36 @@ class PositionGrid(Edit):
     @property
     def required_edits(self) -> tuple[RecipeEdit, ...]:
         """The object at the same size where it stood."""
-        return require_size(self.rate)
+        return require_size(self.rate, self.grounded)
 
     @property
     def shows_fill(self) -> bool:
         """The object leaves its place."""
         return True
 
+    @property
+    def moves_object(self) -> bool:
+        """It does."""
+        return True
+
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Centre the object's box in the cell, as far as it fits into the picture."""
+        refuse_cut(subject.cut_sides, "moving it to another place")
         cut = subject.cutout
-        matrix, box = _zoom_object(cut, self.rate)
+        matrix, box = _zoom_object(cut, self.rate, ())
         height, width = cut.alpha.shape
         _check_room(box.width < width or box.height < height, box)
         left = _clamp_start(width, box.width, (self.column - 0.5) / self.count)
         top = _clamp_start(height, box.height, (self.row - 0.5) / self.count)
         matrix[:, 2] += (left - box.left, top - box.top)
-        return place_in_scene(subject, matrix) if self.grounded else place(cut, matrix, subject.background)
+        return place_in_scene(subject, matrix) if self.grounded else place(cut, matrix, subject.visible_background)
 
 
-def _zoom_object(cut: Cutout, rate: float | None) -> tuple[Matrix, BoundingBox]:
+def _zoom_object(cut: Cutout, rate: float | None, sides: Sequence[Side]) -> tuple[Matrix, BoundingBox]:
     """The zoom to the rate, if one is asked for, and the object's box after it."""
     if rate is None:
         return zoom((0, 0), 1), object_box(cut.alpha)
-    matrix = zoom_to_rate(cut.alpha, rate, faithful=False)
+    matrix = zoom_to_rate(cut.alpha, rate, False, anchor_point(cut.alpha, sides) if sides else None)
     return matrix, object_box(place_alpha(cut.alpha, matrix))
 
 

@@ -36,7 +36,7 @@ class ObjectRemoved(Edit):
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Return the filled background without the object."""
         subject.check_object()
-        return Picture(subject.background.copy(), np.zeros_like(subject.picture.alpha))
+        return Picture(subject.visible_background.copy(), np.zeros_like(subject.picture.alpha))
 
 
 @dataclass(frozen=True)

@@ -44,13 +44,13 @@ Floats = NDArray[np.float32]
 
 def place_in_scene(subject: Subject, matrix: Matrix) -> Picture:
     """The object moved as `place` does, in the light of its new place and with a shadow at its foot if it had one."""
-    cut, background = subject.cutout, subject.background
+    cut, background = subject.cutout, subject.visible_background
     alpha = place_alpha(cut.alpha, matrix)
     strength = subject.once(measure_contact_shadow)
     box = object_box(alpha)
     if strength > 0 and box.top + box.height >= highest_foot(subject):
         background = darken_foot(background, alpha, strength)
-    old, new = (_light_around(subject.background, each) for each in (cut.alpha, alpha))
+    old, new = (_light_around(subject.visible_background, each) for each in (cut.alpha, alpha))
     return place(change_light(cut, old, new), matrix, background)
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from counterfoil.edits.cutout import place
 from counterfoil.edits.edit_protocol import Edit, Needs, Supplied, format_percent
 from counterfoil.edits.geometry import BoundingBox, check_rate, object_box, object_rate, zoom_to_rate
+from counterfoil.edits.photo_border import anchor_point
 from counterfoil.edits.scene import place_in_scene, zoom_about_foot
 from counterfoil.edits.subject import Subject
 from counterfoil.types import Attribute, Picture
@@ -49,6 +50,11 @@ class Size(Edit):
         """Where the object shrinks; a crop shows the photo."""
         return self.rate != "full"
 
+    @property
+    def moves_object(self) -> bool:
+        """Where it shrinks."""
+        return self.shows_fill
+
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Zoom the object, or crop the photo."""
         cut = subject.cutout
@@ -57,10 +63,11 @@ class Size(Edit):
         full_rate = object_rate(cut.alpha, self.faithful) * cut.alpha.size / (frame.width * frame.height)
         if self.rate == "full" or self.rate > full_rate:
             return _crop_to(subject.picture.image, cut.alpha, frame)
-        matrix = zoom_to_rate(cut.alpha, self.rate, self.faithful)
+        about = anchor_point(cut.alpha, subject.cut_sides) if subject.cut_sides else None
+        matrix = zoom_to_rate(cut.alpha, self.rate, self.faithful, about)
         if self.grounded:
-            return place_in_scene(subject, zoom_about_foot(cut.alpha, matrix))
-        return place(cut, matrix, subject.background)
+            return place_in_scene(subject, matrix if subject.cut_sides else zoom_about_foot(cut.alpha, matrix))
+        return place(cut, matrix, subject.visible_background)
 
 
 def _fit_frame(box: BoundingBox, shape: tuple[int, ...]) -> BoundingBox:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from threading import RLock
 from typing import Any, TypeVar
 
@@ -11,8 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.edits.cutout import Cutout, copy_read_only, cut_out, paste, repaint
-from counterfoil.edits.fill import check_background, fill_background
+from counterfoil.edits.fill import check_background, fill_background, find_hole
+from counterfoil.edits.fill_choice import Fill, FillName, Fills
 from counterfoil.edits.matting import soft_alpha
+from counterfoil.edits.photo_border import Side, find_cut_sides
 from counterfoil.errors import Unusable
 from counterfoil.object_mask import Flags, MaskOrigin, ObjectMask, as_mask, hard_object
 from counterfoil.types import Picture
@@ -20,6 +23,19 @@ from counterfoil.types import Picture
 Bytes = NDArray[np.uint8]
 Result = TypeVar("Result")
 MASK_CHANGE = 0.02  # by which a mask is grown or shrunk to see what its edge matters
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tools:
+    """How holes are filled, and what is refused."""
+
+    fills: Fills = field(default_factory=Fills)
+    second_of: FillName | None = None  # the first fill, where a second one is made as a check of it
+    same_as: Callable[[], FillName] | None = None  # the fill of the unchanged mask, where this mask was grown or shrunk
+    allow_cut: bool = False  # move objects that the photo's border cuts, as the papers do: the cut becomes visible
+
+
+PLAIN_TOOLS = Tools()
 
 
 class Subject:
@@ -44,13 +60,13 @@ class Subject:
         *,
         origin: MaskOrigin | None = None,
         doubt: str = "",
-        second_fill: bool = False,
+        tools: Tools = PLAIN_TOOLS,
     ) -> None:
         self.photo = photo  # at its own size
         self.picture = photo if picture is None else picture  # at working size
         self.origin = origin  # of the mask; None where its values tell
         self.doubt = doubt  # why the mask is not to be used; "" where it is
-        self.second_fill = second_fill  # whether the background is the second fill, as a check of the first
+        self.tools = tools
         self._lock = RLock()
         self._results: dict[Callable[[Subject], Any], Any] = {}
 
@@ -83,8 +99,34 @@ class Subject:
 
     @property
     def background(self) -> Bytes:
-        """The picture with its object removed and filled, read-only; raises `Unusable` without enough background."""
+        """The picture with its object removed and filled, read-only; raises `Unusable` without enough background.
+
+        For edits that paste the object back over the hole; one that shows the hole takes `visible_background`.
+        """
         return self.once(_fill_background)
+
+    @property
+    def hole(self) -> Flags:
+        """What the fill of a removed or moved object replaces."""
+        return self.once(_find_hole)
+
+    @property
+    def fill(self) -> Fill:
+        """The chosen fill of the hole with its faults; raises `Unusable` without enough background."""
+        return self.once(_choose_fill)
+
+    @property
+    def visible_background(self) -> Bytes:
+        """The filled background for pictures that show it, read-only; raises `Unusable` where no fill is good."""
+        fill = self.fill
+        if fill.reason:
+            raise Unusable(fill.reason)
+        return fill.image
+
+    @property
+    def cut_sides(self) -> tuple[Side, ...]:
+        """The borders of the photo that cut the object; empty where cut objects are moved like others."""
+        return () if self.tools.allow_cut else self.once(_find_cut_sides)
 
     @property
     def at_full_size(self) -> Subject:
@@ -106,9 +148,12 @@ class Subject:
         """The same photo, its mask shrunk by 2 % of the object's size; raises `Unusable` where nothing is left."""
         return self.once(_shrink_mask)
 
-    def derive(self, picture: Picture) -> Subject:
-        """A subject of another picture, such as one that an edit made, filled as this one is."""
-        return Subject(picture, second_fill=self.second_fill)
+    def derive(self, picture: Picture, behind: Bytes | None = None) -> Subject:
+        """A subject of another picture, such as one that an edit made; `behind` is what its object hides, if known."""
+        derived = Subject(picture, tools=self.tools)
+        if behind is not None:
+            derived._results[_choose_fill] = Fill(copy_read_only(behind), "known")
+        return derived
 
     def once(self, work: Callable[[Subject], Result]) -> Result:
         """The cached result of a pure function of this subject; raises `Unusable` again where the first call did."""
@@ -166,29 +211,49 @@ def _cut_out(subject: Subject) -> Cutout:
 
 
 def _fill_background(subject: Subject) -> Bytes:
-    return copy_read_only(fill_background(subject.picture.image, subject.alpha, again=subject.second_fill))
+    return copy_read_only(fill_background(subject.picture.image, subject.alpha))
+
+
+def _find_hole(subject: Subject) -> Flags:
+    return find_hole(subject.alpha)
+
+
+def _choose_fill(subject: Subject) -> Fill:
+    tools, image, hole = subject.tools, subject.picture.image, subject.hole
+    check_background(1 - np.count_nonzero(hole) / hole.size)
+    if tools.second_of is not None:
+        fill = tools.fills.second(image, hole, tools.second_of)
+    elif tools.same_as is not None:
+        fill = tools.fills.again(image, hole, tools.same_as())
+    else:
+        fill = tools.fills.first(image, hole)
+    return fill._replace(image=copy_read_only(fill.image))
+
+
+def _find_cut_sides(subject: Subject) -> tuple[Side, ...]:
+    return find_cut_sides(subject.hard_object)
 
 
 def _without_reduction(subject: Subject) -> Subject:
     return _derive(subject, subject.photo)
 
 
-def _derive(
-    subject: Subject, photo: Picture, picture: Picture | None = None, second_fill: bool | None = None
-) -> Subject:
+def _derive(subject: Subject, photo: Picture, picture: Picture | None = None, tools: Tools | None = None) -> Subject:
     """A subject of other pictures with the same origin and doubt of its mask."""
-    second = subject.second_fill if second_fill is None else second_fill
-    return Subject(photo, picture, origin=subject.origin, doubt=subject.doubt, second_fill=second)
+    return Subject(photo, picture, origin=subject.origin, doubt=subject.doubt, tools=tools or subject.tools)
 
 
 def _fill_again(subject: Subject) -> Subject:
-    again = _derive(subject, subject.photo, subject.picture, second_fill=True)
-    with subject._lock:  # alpha and cutout are the same
+    _ = subject.visible_background  # where the first fill is refused there is nothing to double
+    again = _derive(subject, subject.photo, subject.picture, replace(subject.tools, second_of=subject.fill.name))
+    with subject._lock:  # alpha, cutout and hole are the same
         again._results = {work: subject._results[work] for work in _WITHOUT_FILL if work in subject._results}
     return again
 
 
-_WITHOUT_FILL: tuple[Callable[[Subject], Any], ...] = (_estimate_alpha, _cut_out)
+_WITHOUT_FILL: tuple[Callable[[Subject], Any], ...] = (
+    _estimate_alpha, _cut_out, _find_hole, _find_cut_sides, _fill_background,
+)  # fmt: skip
 
 
 def _grow_mask(subject: Subject) -> Subject:
@@ -200,10 +265,17 @@ def _shrink_mask(subject: Subject) -> Subject:
 
 
 def _with_masks(subject: Subject, change: Callable[[Bytes], Bytes]) -> Subject:
+    tools = replace(subject.tools, same_as=lambda: _name_fill(subject))
     photo = subject.photo._replace(alpha=change(subject.photo.alpha))
     if subject.photo is subject.picture:
-        return _derive(subject, photo)
-    return _derive(subject, photo, subject.picture._replace(alpha=change(subject.picture.alpha)))
+        return _derive(subject, photo, tools=tools)
+    return _derive(subject, photo, subject.picture._replace(alpha=change(subject.picture.alpha)), tools)
+
+
+def _name_fill(subject: Subject) -> FillName:
+    """Which fill was chosen; raises `Unusable` where it was refused: then there is nothing to double."""
+    _ = subject.visible_background
+    return subject.fill.name
 
 
 def change_mask(alpha: Bytes, share: float) -> Bytes:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from counterfoil.edits.cutout import Cutout, place
-from counterfoil.edits.edit_protocol import Edit, Needs, Resolution, Supplied
+from counterfoil.edits.edit_protocol import Edit, Needs, RecipeEdit, Resolution, Supplied
 from counterfoil.edits.geometry import object_box
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import Unusable, UserError
@@ -77,6 +77,13 @@ class Text(Edit):
         """A neutral word at the same place: the difference is what the word says."""
         word, _, place = level.rpartition(" ")
         return EditLevel("text", f"neutral {place}") if word in ("other", "right") and place in _PLACES else None
+
+    @property
+    def required_edits(self) -> tuple[RecipeEdit, ...]:
+        """A neutral word at the same place."""
+        if self.word not in ("other", "right"):
+            return ()
+        return (RecipeEdit("text", {"word": "neutral", "place": self.place}),)
 
     def resolve(self, subject: Subject, supplied: Supplied) -> Resolution:
         """Choose the word, so that the settings name it."""

@@ -100,7 +100,7 @@ def plan_variants(sample: Sample, steps: Sequence[PlannedEdit], donors: Donors) 
             variant = _plan_variant(sample, step, replicate, (donors, lent))
             if variant is None:
                 further = f"further photo than {len(lent)}" if lent else "photo"
-                reason = f"no {further} of the '{step.edit.needs.donor}' class lends a background"
+                reason = f"no {further} of the '{step.edit.needs.donor}' class can be the donor"
                 skipped.append(Skipped(sample.id, "edit", name_of(step.edit), reason))
             else:
                 variants.append(variant)

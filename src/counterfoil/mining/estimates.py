@@ -23,6 +23,7 @@ from counterfoil.mining.mining_results import (
 )
 from counterfoil.statistics.intervals import Estimate
 from counterfoil.statistics.photo_shares import (
+    PhotoCounts,
     PhotoShare,
     estimate_share,
     mover_interval,
@@ -54,10 +55,17 @@ def _transfer(picked: MinedAnswers, name: str, family: str, places: Sequence[int
 def _contrast(
     picked: MinedAnswers, hits: NDArray[np.bool_], among: NDArray[np.bool_]
 ) -> tuple[Estimate, Estimate, Estimate]:
+    """The contrast for the pictures that the rule kept."""
+    return contrast_kept(hits, among, picked.choice.kept, picked.photos)
+
+
+def contrast_kept(
+    hits: NDArray[np.bool_], among: NDArray[np.bool_], chosen_pictures: NDArray[np.bool_], photos: PhotoCounts
+) -> tuple[Estimate, Estimate, Estimate]:
     """The share on the kept pictures, on all candidates, and their difference; over all pairs of model and picture."""
-    chosen = np.broadcast_to(picked.choice.kept, among.shape)
+    chosen = np.broadcast_to(chosen_pictures, among.shape)
     kept, everything, rest, part = (
-        pooled_share(what, of, picked.photos)
+        pooled_share(what, of, photos)
         for what, of in ((hits, among & chosen), (hits, among), (hits, among & ~chosen), (chosen, among))
     )
     of_kept, of_all = (estimate_share(found).scaled(100) for found in (kept, everything))

@@ -49,16 +49,18 @@ class Recipe(BaseModel):
     about: str = ""
     working_size: int | None = Field(default=None, ge=16)  # shorter side that larger photos are reduced to
     tool_checks: int = Field(default=0, ge=0)  # photos whose pictures are also made with another fill and mask
+    judge_fills: bool = True  # refuse pictures whose filled hole would show; off: patches fill every hole, unjudged
+    allow_cut: bool = False  # move objects that the photo's border cuts like others, as the papers do
     edits: tuple[Step, ...] = Field(min_length=1)
 
     @property
     def digest(self) -> str:
         """Hash of everything in the recipe that changes a picture."""
-        return hashlib.sha256(
-            self.model_dump_json(
-                exclude={"name": True, "about": True, "tool_checks": True, "edits": {"__all__": {"main"}}}
-            ).encode()
-        ).hexdigest()
+        left_out: dict[str, Any] = {"name": True, "about": True, "tool_checks": True, "edits": {"__all__": {"main"}}}
+        # Digests of recipes without these keys stay as they were.
+        left_out |= {"judge_fills": True} if self.judge_fills else {}
+        left_out |= {} if self.allow_cut else {"allow_cut": True}
+        return hashlib.sha256(self.model_dump_json(exclude=left_out).encode()).hexdigest()
 
 
 def list_recipes() -> list[str]:

@@ -1,9 +1,9 @@
-"""Accuracy by attribute, edit and level; effective robustness; accuracy over stratified folds."""
+"""Accuracy by attribute, edit and level; accuracy over stratified folds."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -105,38 +105,6 @@ def _letters(answers: Answers, inside: NDArray[np.bool_]) -> dict[str, str]:
     )
     with np.errstate(invalid="ignore"):  # 0 / 0 gives NaN: unanswered
         return {rank.name: rank.letters for rank in rank_rows(answers.models, wrong / asked)}
-
-
-class Baseline(NamedTuple):
-    """The line through the reference models, on the scale of log odds."""
-
-    slope: float
-    intercept: float
-
-    def expected(self, clean: float) -> float:
-        """The expected accuracy under the shift at this clean accuracy; both as shares."""
-        return 1.0 / (1.0 + math.exp(-(self.slope * _log_odds(clean) + self.intercept)))
-
-
-def fit_baseline(clean: Sequence[float], shifted: Sequence[float]) -> Baseline:
-    """The least-squares line of log odds, shifted against clean accuracy, over the reference models."""
-    if len(set(clean)) < 2 or len(clean) != len(shifted):
-        raise UserError(
-            f"expected pairs of accuracies of two different models at least, got {len(clean)} and {len(shifted)}"
-        )
-    slope, intercept = np.polyfit([_log_odds(a) for a in clean], [_log_odds(a) for a in shifted], 1)
-    return Baseline(float(slope), float(intercept))
-
-
-def effective_robustness(clean: float, shifted: float, baseline: Baseline) -> float:
-    """The accuracy under the shift minus the expected one; all as shares."""
-    return shifted - baseline.expected(clean)
-
-
-def _log_odds(share: float) -> float:
-    if not 0.0 < share < 1.0:
-        raise UserError(f"expected an accuracy between 0 and 1, got {share:g}; log odds do not exist at the ends")
-    return math.log(share / (1.0 - share))
 
 
 class FoldAccuracy(NamedTuple):

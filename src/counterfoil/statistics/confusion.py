@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -211,51 +211,76 @@ def _mean(values: NDArray[np.float64] | NDArray[np.bool_]) -> float:
 
 
 class ErrorConsistency(NamedTuple):
-    """Cohen's kappa of two models' right and wrong answers: 1 the same failures, 0 independent ones."""
+    """Cohen's kappa of two models' right and wrong answers, by condition and then averaged (Geirhos et al. 2020).
+
+    1: the same failures under every condition; 0: as many shared failures as those of two independent models that are
+    right as often under each condition; below 0: fewer. Pooled over conditions, two models that both find one edit hard
+    and another easy would agree by that alone.
+    """
 
     first: str
     second: str
     pictures: int
-    observed: float  # share of pictures on which both are right or both wrong
+    observed: float  # share of pictures on which both are right or both wrong, mean over conditions
     expected: float  # the same, if the failures were independent
-    kappa: Estimate  # n counts photos; NaN where both are always right or always wrong
+    kappa: Estimate  # n counts photos; NaN where both are always right or always wrong under every condition
 
 
 def error_consistency(
     answers: Answers, rng: np.random.Generator, *, conditions: Collection[Condition] | None = None
 ) -> list[ErrorConsistency]:
-    """Return kappa for every pair of models over the pictures that both answered; interval by photos resampled."""
-    correct = _picture_table(answers, answers.conditions if conditions is None else conditions)
+    """Return kappa for every pair of models over the pictures that both answered; interval by photos resampled.
+
+    Conditions without the object are left out unless they are named: an answer there is no failure.
+    """
+    if conditions is None:
+        conditions = [condition for condition in answers.conditions if condition.attribute != "presence"]
+    tables = [_picture_table(answers, condition) for condition in answers.conditions if condition in conditions]
     counts = resample_counts(len(answers.samples), rng)
     pairs = itertools.combinations(range(len(answers.models)), 2)
-    return [_consistency((answers.models[a], answers.models[b]), correct[a], correct[b], counts) for a, b in pairs]
+    return [
+        _consistency((answers.models[a], answers.models[b]), [(table[a], table[b]) for table in tables], counts)
+        for a, b in pairs
+    ]
 
 
-def _picture_table(answers: Answers, conditions: Collection[Condition]) -> NDArray[np.float64]:
-    """1 right, 0 wrong, NaN unanswered, (models, pictures of a photo, photos)."""
+def _picture_table(answers: Answers, condition: Condition) -> NDArray[np.float64]:
+    """1 right, 0 wrong, NaN unanswered, (models, replicates, photos)."""
     _ = answers.tally  # raises where an answer occurs twice
-    replicates = int(answers.replicate.max(initial=0)) + 1
-    wanted = np.array([condition in conditions for condition in answers.conditions], dtype=bool)
-    table = np.full((len(answers.models), len(answers.conditions) * replicates, len(answers.samples)), np.nan)
-    rows = answers.scored & wanted[answers.condition]
-    picture = answers.condition[rows] * replicates + answers.replicate[rows]
-    table[answers.model[rows], picture, answers.sample[rows]] = answers.correct[rows]
+    rows = answers.scored & (answers.condition == answers.conditions.index(condition))
+    replicates = int(answers.replicate[rows].max(initial=0)) + 1
+    table = np.full((len(answers.models), replicates, len(answers.samples)), np.nan)
+    table[answers.model[rows], answers.replicate[rows], answers.sample[rows]] = answers.correct[rows]
     return table
 
 
 def _consistency(
-    names: tuple[str, str], first: NDArray[np.float64], second: NDArray[np.float64], counts: NDArray[np.float64]
+    names: tuple[str, str],
+    tables: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]],
+    counts: NDArray[np.float64],
 ) -> ErrorConsistency:
-    both = np.isfinite(first) & np.isfinite(second)
-    sums = np.stack([np.where(both, value, 0.0).sum(axis=0) for value in (both, first == second, first, second)])
-    total, same, right_first, right_second = sums.sum(axis=1)
-    kappa, observed, expected = _kappa(total, same, right_first, right_second)
-    resampled = _kappa(*(counts @ row for row in sums))[0]
-    photos = int(both.any(axis=0).sum())
+    """The mean over conditions of the kappa of two tables (replicates, photos)."""
+    parts, resampled, answered = [], [], np.zeros(counts.shape[1], bool)
+    for first, second in tables:
+        both = np.isfinite(first) & np.isfinite(second)
+        sums = np.stack([np.where(both, value, 0.0).sum(axis=0) for value in (both, first == second, first, second)])
+        parts.append([sums[0].sum(), *_kappa(*sums.sum(axis=1))])
+        resampled.append(_kappa(*(counts @ row for row in sums))[0])
+        answered |= both.any(axis=0)
+    totals, kappas, observed, expected = np.array(parts).reshape(len(parts), 4).T
+    draws = _known_mean(np.array(resampled).reshape(len(parts), len(counts)))
+    value = float(_known_mean(kappas[:, None])[0])
     return ErrorConsistency(
-        *names, int(total), float(observed), float(expected),
-        Estimate(float(kappa), *percentile_interval(np.atleast_1d(resampled)), photos),
+        *names, int(totals.sum()), float(_known_mean(observed[:, None])[0]), float(_known_mean(expected[:, None])[0]),
+        Estimate(value, *percentile_interval(draws), int(answered.sum())),
     )  # fmt: skip
+
+
+def _known_mean(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The mean of each column (rows, columns) over the values that are numbers; NaN where none is."""
+    known = np.isfinite(values)
+    with np.errstate(invalid="ignore"):  # 0 / 0: no value
+        return np.asarray(np.where(known, values, 0.0).sum(axis=0) / known.sum(axis=0))
 
 
 def _kappa(

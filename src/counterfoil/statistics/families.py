@@ -41,6 +41,11 @@ def family_of(attribute: Attribute) -> str:
     return FAMILY_OF.get(attribute, MAIN_FAMILY)
 
 
+def divisor_of(attribute: Attribute) -> int:
+    """The number of attributes that the family of this one is corrected for."""
+    return DIVISORS.get(family_of(attribute), 1)
+
+
 def correct_tests(tests: Sequence[tuple[Hashable, Attribute, float]], family: str | None = None) -> list[Correction]:
     """Correct p values, given as (model or pair of models, attribute, p); NaN is not counted and stays NaN.
 

@@ -11,6 +11,11 @@ from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
 from counterfoil.statistics.answers import Answers, Condition
+from counterfoil.statistics.contrasts import Contrast
+from counterfoil.statistics.families import divisor_of
+from counterfoil.statistics.intervals import NORMAL_QUANTILE
+from counterfoil.statistics.references import group_conditions, reference_losses
+from counterfoil.statistics.significance import SIGNIFICANCE
 
 _NORMAL = NormalDist()
 _EXACT_UP_TO = 200  # changed photos; above, the normal approximation is within 0.01
@@ -94,20 +99,37 @@ def minimum_detectable_drop(n: int, discordance: float, *, power: float = 0.8, a
 
 
 def detectable_drops(answers: Answers) -> list[DetectableDrop]:
-    """For every model and condition, the smallest drop its photos could have detected with power 0.8 at 5 %."""
+    """For every model and condition, the smallest drop against its reference that would likely have been significant.
+
+    With power 0.8, at the level that the row is tested at: 5 % over its family and the rows of its attribute. The
+    tool's uncertainty is not part of it.
+    """
+    groups = group_conditions(answers)
+    levels = {name: SIGNIFICANCE / (divisor_of(name) * len(places)) for name, places in groups.items()}
+    losses = {place: reference_losses(answers, place) for places in groups.values() for place in places}
     return [
-        DetectableDrop(model, condition, 100 * _smallest_drop(answers.losses[m, c]))
+        DetectableDrop(
+            model, answers.conditions[place], 100 * _smallest_drop(own[m], levels[answers.conditions[place].attribute])
+        )
         for m, model in enumerate(answers.models)
-        for c, condition in enumerate(answers.conditions)
-        if condition.attribute != "original"
+        for place, own in sorted(losses.items())
     ]
 
 
-def _smallest_drop(losses: NDArray[np.float64]) -> float:
+def detectable_difference(row: Contrast) -> float:
+    """The smallest difference of two models, in points, that these photos would have shown with power 0.8.
+
+    By the normal approximation from the interval at the corrected level; NaN where there is none.
+    """
+    error = (row.ci_high - row.ci_low) / (2.0 * NORMAL_QUANTILE)
+    return (row.adjusted_high - row.adjusted_low) / 2.0 + _NORMAL.inv_cdf(0.8) * error
+
+
+def _smallest_drop(losses: NDArray[np.float64], alpha: float) -> float:
     known = losses[np.isfinite(losses)]
-    changed, n = int(np.count_nonzero(known)), len(known)
+    changed, n = int((np.abs(known) > _FINEST_DROP).sum()), len(known)
     # one photo more on either side: the share of changes is uncertain even where none changed
-    return minimum_detectable_drop(n, (changed + 1) / (n + 2))
+    return minimum_detectable_drop(n, (changed + 1) / (n + 2), alpha=alpha)
 
 
 def _exact_power(n: int, change: Discordance, alpha: float) -> float:

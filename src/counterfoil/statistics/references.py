@@ -136,15 +136,26 @@ def _shift(answers: Answers, check: str, place: EditLevel, missing: float) -> Ra
 def tool_uncertainty(shifts: Sequence[Mapping[str, Rates]], model: int, edits: Sequence[str]) -> float:
     """The spread of a drop between the tools, as a share; of several conditions, of their mean.
 
-    The difference between the two fills, and the larger of those between the masks, in quadrature. Without doubled
-    pictures it is 0 where nothing of the tool shows in the pictures of these edits, else NaN.
+    The difference between the two fills, and the larger of those between the masks, in quadrature. The part that is
+    the noise of so many photos is taken out, since the interval of the drop holds it already. Without doubled pictures
+    it is 0 where nothing of the tool shows in the pictures of these edits, else NaN.
     """
-    size = {
-        check: abs(np.mean([exact_mean(own[check][model]) for own in shifts if check in own]))
+    spreads = {
+        check: _spread(np.stack([own[check][model] for own in shifts if check in own]))
         for check in reduce(set.union, map(set, shifts), set[str]())
     }
-    sizes = {check: value for check, value in size.items() if not math.isnan(value)}
-    if not sizes:
+    known = {check: value for check, value in spreads.items() if not math.isnan(value)}
+    if not known:
         return math.nan if any(map(shows_tool, edits)) else 0.0
-    mask = max(sizes.get(GROWN_MASK, 0.0), sizes.get(SHRUNK_MASK, 0.0))
-    return math.hypot(float(sizes.get(SECOND_FILL, 0.0)), float(mask))
+    mask = max(known.get(GROWN_MASK, 0.0), known.get(SHRUNK_MASK, 0.0))
+    return math.hypot(known.get(SECOND_FILL, 0.0), mask)
+
+
+def _spread(shifts: NDArray[np.float64]) -> float:
+    """The mean shift over photos (conditions, photos) beyond what its standard error explains; NaN without photos."""
+    known = np.isfinite(shifts).any(axis=0)
+    by_photo = np.nanmean(shifts[:, known], axis=0)
+    if len(by_photo) < 2:
+        return math.nan
+    noise = float(np.sort(by_photo).var(ddof=1)) / len(by_photo)
+    return math.sqrt(max(0.0, exact_mean(by_photo) ** 2 - noise))

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -43,8 +43,11 @@ PROVENANCE_COLUMNS: dict[str, Kind] = {  # older ones lack these too; those of t
     "origin": "text", "licence": "text", "donor_origin": "text", "donor_licence": "text",
 }  # fmt: skip
 VERSION_COLUMNS: dict[str, Kind] = {"version": "int"}  # of the edit; older manifests lack it: version 1
+TOOL_COLUMNS: dict[str, Kind] = {"fill": "text", "hole_share": "double", "anchor": "text"}  # older ones lack these
 _NO_DONOR = Provenance()
-MANIFEST_COLUMNS: dict[str, Kind] = {**VARIANT_COLUMNS, **CENTRE_COLUMNS, **PROVENANCE_COLUMNS, **VERSION_COLUMNS}
+MANIFEST_COLUMNS: dict[str, Kind] = {
+    **VARIANT_COLUMNS, **CENTRE_COLUMNS, **PROVENANCE_COLUMNS, **VERSION_COLUMNS, **TOOL_COLUMNS,
+}  # fmt: skip
 PREDICTION_COLUMNS: dict[str, Kind] = {
     "variant_id": "text", "sample_id": "text", "label": "text", "attribute": "text", "edit": "text", "level": "text",
     "replicate": "int", "object_share": "double", "outcome": "text", "correct": "bool", "true_score": "float",
@@ -59,6 +62,17 @@ def make_table_name(model: str) -> str:
     return name if len(name) <= 100 else f"{name[:90]}-{hashlib.sha256(model.encode()).hexdigest()[:8]}"
 
 
+class ToolTrace(NamedTuple):
+    """How a picture was made, where that shows."""
+
+    fill: str = ""  # the fill that it shows: "exemplar", "MI-GAN"
+    hole_share: float = float("nan")  # percent of the picture that was filled, shadow and reflection included
+    anchor: str = ""  # the photo's borders that cut the object, which stays at them: "bottom"
+
+
+_NO_TRACE = ToolTrace()
+
+
 @dataclass(frozen=True)
 class RenderedVariant:
     """A rendered variant: the hash of its pixels, and the object's share of the picture and centre."""
@@ -68,6 +82,7 @@ class RenderedVariant:
     object_share: float  # percent
     centre_x: float = float("nan")  # of the object, as a share of the picture from the left; NaN where unknown
     centre_y: float = float("nan")  # from the top
+    tool: ToolTrace = _NO_TRACE
 
 
 @dataclass
@@ -107,7 +122,7 @@ class ResultTables:
             variant.id, sample.id, variant.label, sample.image, sample.mask or "", sample.digest, variant.attribute,
             variant.edit, variant.level, variant.settings, variant.seed, variant.donor_id or "", variant.replicate,
             self._working_size, rendered.sha256, rendered.object_share, rendered.centre_x, rendered.centre_y,
-            *sample.provenance, *donor, variant.version,
+            *sample.provenance, *donor, variant.version, *rendered.tool,
         ))  # fmt: skip
 
     def add_prediction(self, model: str, rendered: RenderedVariant, prediction: Prediction) -> None:

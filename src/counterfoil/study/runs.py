@@ -26,6 +26,7 @@ from counterfoil.statistics.power import detectable_drops
 from counterfoil.store.mask_table import read_masks
 from counterfoil.store.parquet import TableColumns
 from counterfoil.store.prediction_tables import locate_predictions, read_centres, read_run, read_skipped
+from counterfoil.study.background_answers import BackgroundAnswer, measure_background_answers
 from counterfoil.study.comparability import check_comparable
 from counterfoil.study.judgements import SETUP_COLUMNS, Judgement, UneditedAnswers, judge_model
 from counterfoil.study.predictions import (
@@ -205,6 +206,12 @@ class Study:
             OverallAccuracy(model, row.n, row.value, row.ci_low, row.ci_high)
             for model, row in zip(self.answers.models, estimates, strict=True)
         ]
+
+    @cached_property
+    def background_answers(self) -> list[BackgroundAnswer]:
+        """Per model, its accuracy without the object against guessing: right from the background alone or not."""
+        classes = {model: record.classes for model, record in self.run.sanity.items()}
+        return measure_background_answers(self.details, classes)
 
     @cached_property
     def judgements(self) -> dict[str, Judgement]:

@@ -1,0 +1,287 @@
+"""Where failures concentrate: confusions, biases of the set, confidence, shared errors, other classes."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from counterfoil.analysis.evidence import (
+    FEWEST_PHOTOS,
+    SEED,
+    Evidence,
+    MeasuredNumber,
+    NotJudged,
+    Reply,
+    measured,
+    name_condition,
+)
+from counterfoil.mining.estimates import measure_spread
+from counterfoil.report.words import format_number, join_words
+from counterfoil.statistics.class_variation import FEWEST_CLASSES, predict_new_class
+from counterfoil.statistics.confusion import donor_confusion, error_consistency, find_confusions
+from counterfoil.statistics.significance import SIGNIFICANCE
+from counterfoil.study.confidence import measure_confidences
+
+_MOST_CONFUSIONS = 30
+_SINGULAR = {"classes": "class", "nuisances": "nuisance"}
+
+
+def ask_failure_modes(evidence: Evidence) -> Reply:
+    """Confusions with the background's, texture's or material's class, and pairs of classes."""
+    evidence.require_originals()
+    evidence.require_classes(2)
+    details, models, names = evidence.details, evidence.models, evidence.class_names
+    evidence.require_attributes()
+    if not (details.answer[evidence.answers.scored & ~evidence.answers.correct] >= 0).any():
+        raise NotJudged("what wrong answers say", "add a column `prediction` to the imported table")
+    numbers: list[MeasuredNumber] = []
+    donors, pairs = [], []
+    for model in models:
+        for attribute in evidence.attributes:
+            row = donor_confusion(details, model, attribute)
+            if row.share.n >= FEWEST_PHOTOS:
+                numbers += [
+                    measured(
+                        f"wrong answers that name the {attribute}'s donor class",
+                        model,
+                        row.share,
+                        "percent",
+                        of="wrong answers",
+                    ),
+                    MeasuredNumber(
+                        f"the same by chance, {attribute}",
+                        model,
+                        row.chance,
+                        n=row.share.n,
+                        of="wrong answers",
+                        unit="percent",
+                    ),
+                ]
+                if row.p_value < SIGNIFICANCE:
+                    donors.append(
+                        f"{model} under {attribute} ({numbers[-2].text}, by chance {format_number(row.chance)} %)"
+                    )
+            found = [c for c in find_confusions(details, model, attribute) if c.photos > 1 and c.p_bh < SIGNIFICANCE]
+            pairs += [(model, attribute, c) for c in found]
+    pairs.sort(key=lambda item: item[2].p_value)
+    numbers += [
+        MeasuredNumber(
+            f"{names[c.label]} taken for {names[c.answer]}, {attribute}", model, float(c.photos), n=c.photos, decimals=0
+        )
+        for model, attribute, c in pairs[:_MOST_CONFUSIONS]
+    ]
+    worst = "; ".join(
+        f"{names[c.label]} for {names[c.answer]} ({model}, {attribute}: {c.photos} photos,"
+        f" {format_number(c.expected)} by chance)"
+        for model, attribute, c in pairs[:3]
+    )
+    return Reply(
+        answer=(
+            f"Wrong answers name the donor's class more often than by chance: {join_words(donors)}. "
+            if donors
+            else "No model was shown to name the donor's class more often than by chance. "
+        )
+        + (
+            f"{len(pairs)} confusions of classes are beyond chance; the clearest: {worst}."
+            if pairs
+            else "No confusion of two classes is beyond chance."
+        ),
+        numbers=tuple(numbers),
+        notes=(
+            "Donor: the photo that lends its background or texture; by chance: donors shuffled among the same wrong"
+            " answers. A confusion counts photos taken for a wrong class that the original was not taken for; Fisher's"
+            " test, Benjamini and Hochberg over an attribute's pairs.",
+        ),
+    )
+
+
+def ask_set_biases(evidence: Evidence) -> Reply:
+    """How evenly the set is spread over classes and nuisances."""
+    answers, label = evidence.answers, evidence.details.photo_labels
+    numbers: list[MeasuredNumber] = []
+    words = []
+    conditions = [name_condition(condition) for condition in answers.conditions]
+    pictures = np.unique(answers.picture, return_index=True)[1]
+    nuisances = [conditions[c] for c in answers.condition[pictures] if answers.conditions[c].attribute != "original"]
+    groups = {
+        "classes": [evidence.class_names[evidence.details.labels[p]] for p in label if p >= 0],
+        "nuisances": nuisances,
+    }
+    for over, members in groups.items():
+        if not members:
+            continue
+        spread = measure_spread(members, members)
+        numbers += [
+            MeasuredNumber(f"{over}", "", float(spread.groups), n=len(members), of="pictures", decimals=0),
+            MeasuredNumber(f"evenness over {over}", "", spread.evenness, n=len(members), of="pictures", decimals=2),
+            MeasuredNumber(f"effective number of {over}", "", spread.effective, n=len(members), of="pictures"),
+            MeasuredNumber(
+                f"largest of {over}", "", 100 * spread.largest, n=len(members), of="pictures", unit="percent"
+            ),
+        ]
+        first, many = Counter(members).most_common(1)[0]
+        even = "" if math.isnan(spread.evenness) else f", evenness {format_number(spread.evenness, 2)}"
+        words.append(
+            f"{spread.groups} {over if spread.groups > 1 else _SINGULAR[over]}{even}, the largest is {first} with"
+            f" {format_number(100 * many / len(members))} %"
+        )
+    if not words:
+        raise NotJudged("classes or edits", "add a column `label` to the imported table")
+    numbers += _class_range(evidence)
+    return Reply(
+        answer=f"The set has {'; '.join(words)} (evenness 1: all equal, 0: all in one).",
+        numbers=tuple(numbers),
+        notes=(
+            "Evenness: entropy over its maximum; effective number: its exponential. A mean over an uneven set is mostly"
+            " about its large classes. Whether photos are biased in other ways (country, lighting) cannot be seen from"
+            " answers.",
+        ),
+    )
+
+
+def _class_range(evidence: Evidence) -> list[MeasuredNumber]:
+    """The range over classes of the accuracy on unedited photos, for classes of enough photos."""
+    label = evidence.details.photo_labels
+    numbers = []
+    for model, rates in zip(evidence.models, evidence.answers.original_rates, strict=True):
+        shares = []
+        for place in np.unique(label[label >= 0]):
+            own = rates[(label == place) & np.isfinite(rates)]
+            shares += [float(own.mean())] if len(own) >= FEWEST_PHOTOS else []
+        if len(shares) > 1:
+            for name, share in (("worst class, unedited", min(shares)), ("best class, unedited", max(shares))):
+                numbers.append(MeasuredNumber(name, model, 100 * share, n=len(shares), of="classes", unit="percent"))
+    return numbers
+
+
+def ask_calibration(evidence: Evidence) -> Reply:
+    """How confidence and its error change under the edits."""
+    confidences = measure_confidences(evidence.details)
+    if not confidences:
+        raise NotJudged(
+            "the probability of each answer, 50 answers at least", "add a column `confidence`, or a model with scores"
+        )
+    if not confidences.changes:
+        raise NotJudged(
+            "edited pictures with their originals", "add an edit to the recipe, or a condition to the table"
+        )
+    numbers, words = [], []
+    for row in confidences.changes:
+        numbers += [
+            MeasuredNumber(
+                f"calibration error before, {row.attribute}",
+                row.model,
+                row.before.error,
+                n=row.excess_rise.n,
+                unit="points",
+            ),
+            MeasuredNumber(
+                f"calibration error after, {row.attribute}",
+                row.model,
+                row.after.error,
+                n=row.excess_rise.n,
+                unit="points",
+            ),
+            measured(f"rise of overconfidence, {row.attribute}", row.model, row.excess_rise, "points"),
+            measured(f"rise of the calibration error, {row.attribute}", row.model, row.error_rise, "points"),
+        ]
+        if row.excess_rise.ci_low > 0:
+            words.append(f"{row.model} under {row.attribute} by {numbers[-2].text}")
+    return Reply(
+        answer=(
+            f"Confidence falls less than accuracy: {'; '.join(words)}."
+            if words
+            else "No attribute was shown to make a model more overconfident."
+        ),
+        numbers=tuple(numbers),
+        notes=(
+            "Overconfidence: mean confidence minus accuracy. Calibration error: mean distance of confidence and"
+            " accuracy"
+            " over bins of equal count; with few photos it looks large even for a calibrated model.",
+        ),
+    )
+
+
+def ask_error_consistency(evidence: Evidence) -> Reply:
+    """Cohen's kappa of every two models' right and wrong answers."""
+    evidence.require_models(2, "to compare")
+    rows = error_consistency(evidence.answers, np.random.default_rng(SEED))
+    numbers = [
+        measured("kappa", f"{row.first} and {row.second}", row.kappa, "", decimals=2)
+        for row in rows
+        if row.kappa.n >= FEWEST_PHOTOS
+    ]
+    numbers = [row for row in numbers if not math.isnan(row.value)]
+    if not numbers:
+        raise NotJudged(
+            f"{FEWEST_PHOTOS} photos that both models answered, right and wrong answers of both", "add photos"
+        )
+    most = max(numbers, key=lambda row: row.value)
+    return Reply(
+        answer=f"Most alike are {most.model}: kappa {most.text} (1: the same failures, 0: independent ones).",
+        numbers=tuple(numbers),
+        notes=(
+            "Cohen's kappa of right and wrong within each condition, then averaged; below 0, two models fail on"
+            " different pictures.",
+        ),
+    )
+
+
+def ask_other_classes(evidence: Evidence) -> Reply:
+    """What to expect of an attribute's drop on a class that is not in the set."""
+    evidence.require_originals()
+    evidence.require_attributes()
+    evidence.require_classes(FEWEST_CLASSES)
+    answers, label = evidence.answers, evidence.details.photo_labels
+    numbers: list[MeasuredNumber] = []
+    carried: dict[str, list[str]] = {}
+    not_carried: dict[str, list[str]] = {}
+    for attribute in evidence.attributes:
+        losses = answers.mean_losses(answers.conditions_of({attribute}))
+        for m, model in enumerate(answers.models):
+            row = predict_new_class(100 * losses[m], label)
+            if row is None:
+                continue
+            numbers += [
+                measured(f"drop, mean over classes, {attribute}", model, row.mean, "points", of="classes"),
+                MeasuredNumber(
+                    f"drop of a new class, {attribute}",
+                    model,
+                    row.mean.value,
+                    row.low,
+                    row.high,
+                    row.mean.n,
+                    "classes",
+                    "points",
+                ),
+            ]
+            if row.mean.ci_low > 0:
+                (carried if row.low > 0 else not_carried).setdefault(attribute, []).append(model)
+    if not numbers:
+        raise NotJudged(
+            f"{FEWEST_CLASSES} classes with two photos each",
+            f"add photos: {2 * FEWEST_CLASSES} of {FEWEST_CLASSES} classes",
+        )
+    parts = [
+        f"A new class is expected to lose accuracy too: {_list_models(carried)}" if carried else "",
+        f"the drop is there on average and may be absent in a new class: {_list_models(not_carried)}"
+        if not_carried
+        else "",
+    ]
+    text = "; ".join(part for part in parts if part) or "no attribute costs accuracy over the classes on average"
+    return Reply(
+        answer=f"{text[:1].upper()}{text[1:]}.",
+        numbers=tuple(numbers),
+        notes=(
+            "Every class counts once. The range of a new class is Student's prediction interval for one more class with"
+            " about as many photos; it holds 95 times in 100 if the classes of the set are a random sample of those"
+            " meant, which no statistics can tell. Drops are against the unedited photos.",
+        ),
+    )
+
+
+def _list_models(by_attribute: Mapping[str, Sequence[str]]) -> str:
+    return "; ".join(f"{attribute} ({join_words(models)})" for attribute, models in by_attribute.items())

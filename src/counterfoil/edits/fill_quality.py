@@ -1,0 +1,221 @@
+"""How well a filled hole fits its picture: seam at the rim, repetition, texture, new colours, objects that appeared.
+
+Pure functions of a picture and its hole; 0 is a fill that cannot be told from its surroundings by that measure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.edits.matting import distance_to
+
+SIDE = 192  # shorter side at which fills are measured: faults smaller than its pixel are not seen
+PATCH = 9  # pixels; wide enough to hold a detail, narrow enough to find it twice
+SAMPLES = 120  # patches of the hole that are looked for elsewhere in it
+APART = 12  # pixels; nearer copies are the same patch
+TWIN = 0.12  # squared difference of two copies of one detail, as a share of the detail's variance
+DETAIL = 5.0  # standard deviation of a patch, in levels, from which it counts as a detail
+BANDS = (1.0, 2.0, 4.0)  # scales of the texture, in pixels
+FLOOR = 1.5  # levels of texture that nobody sees; keeps ratios of smooth surfaces finite
+COLOUR_STEP = (5.0, 4.0, 4.0)  # of a cell of colours, in L*, a* and b*
+SALIENT = 0.5
+MOSTLY = 0.65  # of a salient thing inside the hole: then it is new
+USUAL_EXCESS = 0.05  # by which a hole may be more salient than the rest, since holes lie in the middle
+REACH = 0.12  # width of the surroundings that the fill is compared with, as a share of the shorter side
+
+Bytes = NDArray[np.uint8]
+Floats = NDArray[np.float32]
+Flags = NDArray[np.bool_]
+SalienceFinder = Callable[[Bytes], Floats]  # a network: how salient each place of a picture is, 0 to 1
+
+
+class FillQuality(NamedTuple):
+    """The faults of one fill; each is 0 where there is none."""
+
+    seam: float  # share of the rim with a step that the surroundings do not have
+    repetition: float  # share of the hole's details that occur a second time in it, more than they do around it
+    texture: float  # mean difference of texture strength from the surroundings, in doublings
+    novelty: float  # share of the hole in colours that the photo has nowhere else
+    appearance: float  # share of the hole that a network takes for an object, more than around it
+    hole_share: float  # of the picture
+
+    @property
+    def fault(self) -> float:
+        """One figure to compare two fills of the same hole: the worst fault in units of what is just too much."""
+        return max(value / most for value, most in zip(self[:-1], MOST[:-1], strict=True))
+
+    @property
+    def reason(self) -> str:
+        """Why the fill is refused; empty where it is good enough."""
+        if self.hole_share > MOST.hole_share:
+            return f"the hole covers {self.hole_share:.0%} of the picture, at most {MOST.hole_share:.0%} can be filled"
+        if self.fault <= 1:
+            return ""
+        worst = max(FillQuality._fields[:-1], key=lambda name: self._asdict()[name] / MOST._asdict()[name])
+        return f"no fill is good enough: {_WORDS[worst].format(self._asdict()[worst])}"
+
+
+# Set on pet photos: what an eye calls a bad fill is beyond one of these, see docs/benchmarks.md.
+MOST = FillQuality(seam=0.08, repetition=0.5, texture=0.65, novelty=0.02, appearance=0.015, hole_share=0.5)
+_WORDS = {
+    "seam": "{:.0%} of its rim is a visible edge",
+    "repetition": "{:.0%} of its details are repeated",
+    "texture": "its texture differs from the surroundings by a factor of 2 to the power {:.1f}",
+    "novelty": "{:.1%} of it has colours that the photo has nowhere else",
+    "appearance": "{:.0%} of it looks like an object",
+}
+
+
+def measure_fill(image: Bytes, hole: Flags, find_salience: SalienceFinder | None = None) -> FillQuality:
+    """The faults of a filled picture; without a network no appearance is found."""
+    small, inside = _reduce(image, hole)
+    gray = np.asarray(cv2.cvtColor(small, cv2.COLOR_RGB2GRAY), np.float32)
+    ring = _find_surroundings(inside)
+    return FillQuality(
+        seam=measure_seam(small, inside),
+        repetition=measure_repetition(gray, inside, ring),
+        texture=measure_texture(gray, inside, ring),
+        novelty=measure_novelty(small, inside),
+        appearance=0.0 if find_salience is None else measure_appearance(find_salience(image), hole),
+        hole_share=float(hole.mean()),
+    )
+
+
+def _reduce(image: Bytes, hole: Flags) -> tuple[Bytes, Flags]:
+    height, width = hole.shape
+    scale = SIDE / min(height, width)
+    if scale >= 1:
+        return image, hole
+    size = (round(width * scale), round(height * scale))
+    small = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
+    share = cv2.resize(hole.astype(np.uint8) * 255, size, interpolation=cv2.INTER_AREA)
+    return np.asarray(small, np.uint8), np.asarray(share) > 127
+
+
+def _find_surroundings(hole: Flags) -> Flags:
+    """The band around the hole that it is compared with."""
+    return np.asarray((distance_to(hole) <= REACH * min(hole.shape)) & ~hole)
+
+
+def measure_seam(image: Bytes, hole: Flags) -> float:
+    """The share of the rim where the step across it is larger than nearly every step beside it."""
+    smooth = np.asarray(cv2.GaussianBlur(image, (0, 0), 1.0), np.float32)
+    outside, inside = distance_to(hole), distance_to(~hole)
+    signed = np.where(hole, -inside, outside).astype(np.float32)
+    # The step is taken along the direction away from the hole, over four pixels.
+    across = np.asarray(cv2.Sobel(signed, cv2.CV_32F, 1, 0, ksize=5), np.float64)
+    down = np.asarray(cv2.Sobel(signed, cv2.CV_32F, 0, 1, ksize=5), np.float64)
+    length = np.maximum(np.hypot(across, down), 1e-6)
+    across, down = across / length, down / length
+    rows, columns = np.nonzero((outside > 0) & (outside <= 1.5) & _clear_of_border(hole.shape, 4))
+    if not len(rows):
+        return 0.0
+    step_rim = _steps(smooth, (rows, columns), (down, across), (-2.5, 1.5))
+    beside = [_steps(smooth, (rows, columns), (down, across), (start, start + 4)) for start in (2.5, 5.0, -8.0)]
+    usual = np.maximum(np.maximum.reduce(beside), np.percentile(np.concatenate(beside), 75))
+    return float((step_rim > 1.6 * usual + 10).mean())
+
+
+def _steps(
+    image: Floats,
+    places: tuple[NDArray[np.intp], NDArray[np.intp]],
+    normal: tuple[NDArray[np.float64], NDArray[np.float64]],
+    span: tuple[float, float],
+) -> Floats:
+    """The largest difference of a channel between two points on the line across the rim, for each place."""
+    rows, columns = places
+    down, across = (plane[rows, columns] for plane in normal)
+    ends = []
+    for distance in span:
+        x = (columns + across * distance).astype(np.float32)[None]
+        y = (rows + down * distance).astype(np.float32)[None]
+        ends.append(cv2.remap(image, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REFLECT_101)[0])
+    return np.asarray(np.abs(ends[0] - ends[1]).max(axis=1), np.float32)
+
+
+def _clear_of_border(shape: tuple[int, ...], margin: int) -> Flags:
+    clear = np.zeros(shape, bool)
+    clear[margin:-margin, margin:-margin] = True
+    return clear
+
+
+def measure_repetition(gray: Floats, hole: Flags, ring: Flags) -> float:
+    """The share of the hole's details with a twin in the hole, less that of details around it."""
+    half = (gray.shape[1] * 2 // 3, gray.shape[0] * 2 // 3)  # fine grain may repeat unseen
+    coarse = np.asarray(cv2.resize(gray, half, interpolation=cv2.INTER_AREA), np.float32)
+    regions = [cv2.resize(part.astype(np.uint8), half, interpolation=cv2.INTER_NEAREST) > 0 for part in (hole, ring)]
+    shares = [_share_of_twins(coarse, np.asarray(region)) for region in regions]
+    return max(0.0, shares[0] - shares[1])
+
+
+def _share_of_twins(gray: Floats, region: Flags) -> float:
+    fine = gray - cv2.GaussianBlur(gray, (0, 0), 6.0)
+    inner = np.asarray(cv2.erode(region.astype(np.uint8), np.ones((PATCH, PATCH), np.uint8), borderValue=0)) > 0
+    rows, columns = np.nonzero(inner)
+    if len(rows) < SAMPLES:
+        return 0.0
+    every = np.linspace(0, len(rows) - 1, 6 * SAMPLES).astype(int)
+    half = PATCH // 2
+    windows = np.lib.stride_tricks.sliding_window_view(fine, (PATCH, PATCH))
+    patches = windows[rows - half, columns - half].reshape(len(rows), -1)
+    detailed = every[patches[every].std(axis=1) >= DETAIL]
+    detailed = detailed[:: max(1, len(detailed) // SAMPLES)]
+    if len(detailed) < SAMPLES // 8:
+        return 0.0  # a plain surface repeats nothing
+    own = patches[detailed]
+    squares = (patches * patches).sum(axis=1)
+    errors = (own * own).sum(axis=1)[:, None] + squares[None] - 2 * own @ patches.T
+    near = (np.abs(rows[detailed][:, None] - rows[None]) < APART) & (
+        np.abs(columns[detailed][:, None] - columns[None]) < APART
+    )
+    errors[near] = np.inf
+    return float((errors.min(axis=1) < TWIN * (own * own).sum(axis=1)).mean())
+
+
+def measure_texture(gray: Floats, hole: Flags, ring: Flags) -> float:
+    """The mean difference of texture strength between hole and surroundings over several scales, in doublings."""
+    inner = hole & (distance_to(~hole) > 2)
+    if np.count_nonzero(ring) < 50 or np.count_nonzero(inner) < 50:
+        return 0.0
+    differences = []
+    for scale in BANDS:
+        band = np.abs(cv2.GaussianBlur(gray, (0, 0), scale / 2) - cv2.GaussianBlur(gray, (0, 0), scale))
+        strengths = [max(float(band[part].mean()), FLOOR / scale**0.5 / 4) for part in (inner, ring)]
+        differences.append(abs(float(np.log2(strengths[0] / strengths[1]))))
+    return float(np.mean(differences))
+
+
+def measure_novelty(image: Bytes, hole: Flags) -> float:
+    """The share of the hole whose colour, within a few just noticeable differences, occurs nowhere outside it."""
+    smooth = cv2.GaussianBlur(image, (0, 0), 1.5).astype(np.float32) / 255
+    cells = np.floor(cv2.cvtColor(smooth, cv2.COLOR_RGB2LAB) / np.array(COLOUR_STEP, np.float32)).astype(np.intp)
+    cells -= cells.min(axis=(0, 1))
+    known = np.zeros(cells.max(axis=(0, 1)) + 3, bool)
+    known[tuple((cells[~hole] + 1).T)] = True
+    for axis in range(3):  # and the cells beside them
+        known = known | np.roll(known, 1, axis) | np.roll(known, -1, axis)
+    inside = known[tuple((cells[hole] + 1).T)]
+    return float(1 - inside.mean()) if len(inside) else 0.0
+
+
+def measure_appearance(salience: Floats, hole: Flags) -> float:
+    """The share of the hole that a network takes for an object: things that lie in it, or more of them than around it.
+
+    A salient thing that reaches far into the hole from outside, such as a fence, was there before.
+    """
+    height, width = salience.shape
+    inside = np.asarray(cv2.resize(hole.astype(np.uint8), (width, height), interpolation=cv2.INTER_NEAREST)) > 0
+    if inside.all() or not inside.any():
+        return 0.0
+    salient = salience > SALIENT
+    count, labels = cv2.connectedComponents(salient.astype(np.uint8))
+    areas = np.bincount(labels.ravel(), minlength=count).astype(float)
+    areas_inside = np.bincount(labels[inside], minlength=count).astype(float)
+    new = areas_inside[1:][areas_inside[1:] > MOSTLY * areas[1:]].sum() / np.count_nonzero(inside)
+    excess = float(salient[inside].mean()) - float(salient[~inside].mean()) - USUAL_EXCESS
+    return max(0.0, float(new), excess)

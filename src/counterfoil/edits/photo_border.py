@@ -1,0 +1,94 @@
+"""Objects that the photo's border cuts: which borders do, and maps that keep the cut at its border.
+
+Shrunk, moved or turned freely, such an object shows the flat edge where the photo ended. It can shrink towards its
+border or corner, move along its border, and turn as far as the cut stays outside; else the edit is refused.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.edits.cutout import Matrix, place_alpha
+from counterfoil.edits.geometry import object_box
+from counterfoil.errors import Unusable
+from counterfoil.object_mask import hard_object
+
+Side: TypeAlias = Literal["top", "bottom", "left", "right"]
+SIDES: tuple[Side, ...] = ("top", "bottom", "left", "right")
+SHORTEST_CUT = 0.02  # of a border's length: a toe that touches the border is not cut by it
+VISIBLE = 0.75  # share of the object that must stay in the picture when it turns about its border
+
+Bytes = NDArray[np.uint8]
+Flags = NDArray[np.bool_]
+
+
+def find_cut_sides(hard: Flags) -> tuple[Side, ...]:
+    """The borders along which the object is cut."""
+    return tuple(side for side in SIDES if (edge := _edge(hard, side)).sum() > max(2, SHORTEST_CUT * len(edge)))
+
+
+def _edge(hard: Flags, side: Side) -> NDArray[np.bool_]:
+    lines = {"top": hard[0], "bottom": hard[-1], "left": hard[:, 0], "right": hard[:, -1]}
+    return np.asarray(lines[side])
+
+
+def name_sides(sides: Sequence[Side]) -> str:
+    """The borders in words: "bottom and left"."""
+    return " and ".join(sides)
+
+
+def refuse_cut(sides: Sequence[Side], doing: str) -> None:
+    """Raises `Unusable` where the object is cut by these borders and the edit would show the cut."""
+    if sides:
+        raise Unusable(f"the photo's border cuts the object ({name_sides(sides)}): {doing} would show the cut")
+
+
+def anchor_point(alpha: Bytes, sides: Sequence[Side]) -> tuple[float, float]:
+    """The point about which the object shrinks: its box's centre, on the border or in the corner that cuts it."""
+    if {"top", "bottom"} <= set(sides) or {"left", "right"} <= set(sides):
+        refuse_cut(sides, "shrinking it")
+    height, width = alpha.shape
+    across, down = object_box(alpha).centre
+    places: dict[Side, float] = {"left": -0.5, "right": width - 0.5, "top": -0.5, "bottom": height - 0.5}
+    for side in sides:
+        if side in ("left", "right"):
+            across = places[side]
+        else:
+            down = places[side]
+    return across, down
+
+
+def turn_about_border(alpha: Bytes, first: Matrix, angle: float, side: Side) -> Matrix:
+    """The object after `first`, which keeps its cut at the border, turned and sunk until the cut is outside.
+
+    Raises `Unusable` where too little of the object would stay in the picture.
+    """
+    placed = place_alpha(alpha, first)
+    edge = np.flatnonzero(_edge(hard_object(placed), side))
+    if not len(edge):
+        raise Unusable("the object leaves its border")
+    height, width = alpha.shape
+    middle, half = (edge[0] + edge[-1]) / 2, (edge[-1] - edge[0] + 1) / 2
+    upright = side in ("top", "bottom")
+    border = {"top": -0.5, "bottom": height - 0.5, "left": -0.5, "right": width - 0.5}[side]
+    centre = (middle, border) if upright else (border, middle)
+    sunk = half * abs(math.sin(math.radians(angle))) * (1 if side in ("bottom", "right") else -1)
+    matrix = _turn(first, centre, angle)
+    matrix[1 if upright else 0, 2] += sunk
+    left = np.count_nonzero(hard_object(place_alpha(alpha, matrix)))
+    if left < VISIBLE * np.count_nonzero(hard_object(placed)):
+        refuse_cut([side], f"turning it by {angle:g} degrees")
+    return matrix
+
+
+def _turn(first: Matrix, centre: tuple[float, float], angle: float) -> Matrix:
+    """`first`, then a turn about a point, anticlockwise in degrees."""
+    cosine, sine = math.cos(math.radians(angle)), math.sin(math.radians(angle))
+    x, y = centre
+    turn = np.array([[cosine, sine, x - cosine * x - sine * y], [-sine, cosine, y + sine * x - cosine * y]], np.float64)
+    return np.hstack([turn[:, :2] @ first[:, :2], turn[:, :2] @ first[:, 2:] + turn[:, 2:]])

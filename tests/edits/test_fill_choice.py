@@ -1,0 +1,109 @@
+"""Which fill a hole gets, and what its pictures say about it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from counterfoil.assets.asset_catalogue import SHIPPED_CATALOGUE, read_catalogue
+from counterfoil.assets.inpainting_weights import find_inpainting_weights
+from counterfoil.edits.fill_choice import Fills, InpaintingNetwork, load_fills, load_same_fills
+from counterfoil.edits.subject import Subject, Tools
+from counterfoil.errors import Unusable, UserError
+from counterfoil.types import Picture
+from edit_pictures import blob_on_grass
+
+Bytes = NDArray[np.uint8]
+Flags = NDArray[np.bool_]
+
+
+class RedNetwork(InpaintingNetwork):
+    """A network that invents something red in every hole."""
+
+    def fill(self, image: Bytes, hole: Flags) -> Bytes:
+        return np.where(hole[..., None], np.array([230, 10, 10], np.uint8), image)
+
+
+RED = Fills(network=RedNetwork(Path()), judged=True)
+
+
+def test_patches_are_taken_where_the_network_invents() -> None:
+    subject = Subject(blob_on_grass(), tools=Tools(fills=RED))
+    assert subject.fill.name == "exemplar"
+    assert subject.visible_background is subject.fill.image
+
+
+def test_the_second_fill_comes_from_other_sources_where_the_network_fails() -> None:
+    again = Subject(blob_on_grass(), tools=Tools(fills=RED)).with_second_fill
+    assert again.fill.name == "exemplar, other sources"
+
+
+def test_a_hole_that_no_fill_fits_is_refused_but_the_control_is_not() -> None:
+    image = blob_on_grass().image
+    alpha = np.zeros(image.shape[:2], np.uint8)
+    alpha[5:-5, 5:-30] = 255
+    subject = Subject(Picture(image, alpha), tools=Tools(fills=Fills(judged=True)))
+    with pytest.raises(Unusable, match="at most 50% can be filled"):
+        _ = subject.visible_background
+    assert subject.background.shape == image.shape
+
+
+def test_a_record_makes_the_same_fills_again() -> None:
+    assert load_same_fills("exemplar") == Fills()
+    assert load_same_fills("") == Fills()
+    assert load_same_fills("exemplar, judged").record == "exemplar, judged"
+
+
+def test_a_file_that_is_not_the_network_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = tmp_path / "other.onnx"
+    other.write_bytes(b"no network")
+    monkeypatch.setenv("COUNTERFOIL_MIGAN", str(other))
+    with pytest.raises(UserError, match="COUNTERFOIL_MIGAN: expected sha256 6f1f3530"):
+        find_inpainting_weights()
+    monkeypatch.setenv("COUNTERFOIL_MIGAN", str(tmp_path / "missing"))
+    with pytest.raises(UserError, match=r"must name the file migan_pipeline_v2\.onnx or be 'none'"):
+        find_inpainting_weights()
+
+
+def test_without_npm_and_hub_the_reasons_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COUNTERFOIL_MIGAN")
+    monkeypatch.setenv("COUNTERFOIL_CACHE", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    weights = find_inpainting_weights()
+    assert weights.path is None
+    assert weights.reason.startswith("npm: there is no npm client; hub: http://127.0.0.1:9/andraniksargsyan/migan")
+
+
+@pytest.fixture(scope="module")
+def network() -> InpaintingNetwork:
+    before = os.environ.pop("COUNTERFOIL_MIGAN", None)
+    try:
+        weights = find_inpainting_weights()
+    finally:
+        if before is not None:
+            os.environ["COUNTERFOIL_MIGAN"] = before
+    if weights.path is None:
+        pytest.skip(f"needs MI-GAN, which cannot be fetched: {weights.reason}")
+    assert read_catalogue(SHIPPED_CATALOGUE)["migan"].is_intact(weights.path)
+    return InpaintingNetwork(weights.path)
+
+
+def test_the_network_continues_a_ramp_and_leaves_the_rest(network: InpaintingNetwork) -> None:
+    ramp = np.repeat(np.linspace(40, 210, 192).astype(np.uint8)[:, None], 256, axis=1)[..., None].repeat(3, axis=2)
+    hole = np.zeros((192, 256), bool)
+    hole[60:130, 90:170] = True
+    spoilt = np.where(hole[..., None], np.uint8(255), ramp).astype(np.uint8)
+    filled = network.fill(spoilt, hole)
+    np.testing.assert_array_equal(filled[~hole], ramp[~hole])
+    assert np.abs(filled[hole].astype(int) - ramp[hole]).mean() < 12
+
+
+def test_the_judge_of_a_run_has_a_network_that_sees_objects() -> None:
+    fills = load_fills(network=False)
+    assert fills.find_salience is not None
+    assert fills.find_salience(blob_on_grass().image).shape == (320, 320)
