@@ -21,7 +21,7 @@ settings.load_profile("fixed")
 # What `make check` leaves out, by measured time (`--durations`): whole runs, web services, rendered pages and figures,
 # networks, contract checks of every edit, and single tests of a second or more.
 SLOW_FILES = (
-    "analysis/",
+    "analysis/", "runner/test_random_faults.py", "statistics/test_photo_tests.py",
     "assets/test_cache.py", "assets/test_networks.py", "benchmark/test_diff.py", "benchmark/test_full_disk.py",
     "benchmark/test_layouts.py", "benchmark/test_licences.py", "builder/",
     "generation/test_quality_control.py", "painters/test_python_painter.py", "study/test_confidence.py",
