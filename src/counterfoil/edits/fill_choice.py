@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -73,20 +72,25 @@ class Fills:
             return "exemplar"
         return "exemplar or MI-GAN, judged" if self.network is not None else "exemplar, judged"
 
-    def first(self, image: Bytes, hole: Flags) -> Fill:
-        """The fill with the fewest faults."""
-        patches = self._judge(fill_hole(image, hole), hole, "exemplar")
+    def first(self, image: Bytes, hole: Flags, avoid: Flags | None = None) -> Fill:
+        """The fill with the fewest faults; nothing is copied from places to `avoid`, which stay as they are."""
+        patches = self._judge(_Task(image, hole, avoid), "exemplar")
         if patches.quality is None or self.network is None or patches.quality.fault < GOOD:
             return patches
         if patches.quality.hole_share > MOST.hole_share:
             return patches  # refused in any case
-        painted = self._judge(self.network.fill(image, hole), hole, "MI-GAN")
+        painted = self._judge(_Task(image, hole, avoid), "MI-GAN")
         return min(patches, painted, key=lambda fill: fill.quality.fault if fill.quality else 0.0)
 
-    def second(self, image: Bytes, hole: Flags, first: FillName) -> Fill:
+    def second(self, image: Bytes, hole: Flags, first: FillName, avoid: Flags | None = None) -> Fill:
         """Another good fill of the same hole; raises `Unusable` where there is none."""
         reason = ""
-        for fill in self._others(image, hole, first):
+        other: FillName = "exemplar" if first == "MI-GAN" else "MI-GAN"
+        candidates: list[FillName] = ["exemplar, other sources"]
+        if other == "exemplar" or self.network is not None:
+            candidates.insert(0, other)
+        for name in candidates:
+            fill = self._judge(_Task(image, hole, avoid), name)
             if not fill.reason:
                 return fill
             reason = reason or fill.reason
@@ -94,19 +98,26 @@ class Fills:
 
     def again(self, image: Bytes, hole: Flags, name: FillName) -> Fill:
         """The fill of a hole that differs a little from one whose fill was chosen, in the same way, not judged."""
+        same: FillName = "MI-GAN" if name == "MI-GAN" and self.network is not None else "exemplar"
+        return Fill(self._make(_Task(image, hole), same), same)
+
+    def _judge(self, task: _Task, name: FillName) -> Fill:
+        image = self._make(task, name)
+        return Fill(image, name, measure_fill(image, task.hole, self.find_salience) if self.judged else None)
+
+    def _make(self, task: _Task, name: FillName) -> Bytes:
+        everything = task.hole if task.avoid is None else task.hole | task.avoid
         if name == "MI-GAN" and self.network is not None:
-            return Fill(self.network.fill(image, hole), name)
-        return Fill(fill_hole(image, hole), "exemplar")
+            filled = self.network.fill(task.image, everything)
+        else:
+            filled = fill_hole(task.image, everything, again=name == "exemplar, other sources")
+        return filled if task.avoid is None else np.where(task.hole[..., None], filled, task.image)
 
-    def _others(self, image: Bytes, hole: Flags, name: FillName) -> Iterator[Fill]:
-        if name == "MI-GAN":
-            yield self._judge(fill_hole(image, hole), hole, "exemplar")
-        elif self.network is not None:
-            yield self._judge(self.network.fill(image, hole), hole, "MI-GAN")
-        yield self._judge(fill_hole(image, hole, again=True), hole, "exemplar, other sources")
 
-    def _judge(self, image: Bytes, hole: Flags, name: FillName) -> Fill:
-        return Fill(image, name, measure_fill(image, hole, self.find_salience) if self.judged else None)
+class _Task(NamedTuple):
+    image: Bytes
+    hole: Flags
+    avoid: Flags | None = None
 
 
 @lru_cache(maxsize=2)

@@ -22,6 +22,7 @@ from counterfoil.edits import (
     complexity,
     control,
     direction,
+    fill_control,
     light,
     material,
     motion,
@@ -46,6 +47,7 @@ ENTRY_POINTS = "counterfoil.edits"  # the group in which another package names i
 
 OURS: Mapping[str, type[Edit]] = {
     "control": control.Control,
+    "fill-control": fill_control.FillControl,
     "background-swap": background.BackgroundSwap,
     "background-plain": background.BackgroundPlain,
     "background-blur": background.BackgroundBlur,

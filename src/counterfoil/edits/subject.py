@@ -123,6 +123,12 @@ class Subject:
             raise Unusable(fill.reason)
         return fill.image
 
+    def fill_elsewhere(self, hole: Flags, avoid: Flags) -> Fill:
+        """The fill of another hole of the picture, chosen as for the object's; nothing is copied from `avoid`."""
+        fills, image = self.tools.fills, self.picture.image
+        first = fills.first(image, hole, avoid)
+        return first if self.tools.second_of is None else fills.second(image, hole, first.name, avoid)
+
     @property
     def cut_sides(self) -> tuple[Side, ...]:
         """The borders of the photo that cut the object; empty where cut objects are moved like others."""

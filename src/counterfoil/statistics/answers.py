@@ -17,6 +17,7 @@ Key = TypeVar("Key")
 
 ALL = "all"  # in place of an attribute, edit or level: all together
 NO_LABEL = -1
+FILL_CONTROL = "fill-control"  # an edit of the attribute control: what a visible fill costs, not the tool at rest
 REFERENCES: frozenset[Attribute] = frozenset({"original", "control", "presence"})  # not part of an overall accuracy
 NO_ATTRIBUTE: frozenset[Attribute] = REFERENCES | {"combination"}  # not ranked among the attributes
 NO_FAILURE: frozenset[Attribute] = frozenset({"original", "presence"})  # without the object, an error is no failure
@@ -114,7 +115,7 @@ class Answers:
     @cached_property
     def control_rates(self) -> NDArray[np.float64]:
         """The share of right answers to the control, (models, samples); NaN where there is none."""
-        return self._attribute_rates("control")
+        return self._rates_of(self.conditions_of({"control"}) & ~self._edits_named(FILL_CONTROL))
 
     @cached_property
     def losses(self) -> NDArray[np.float64]:
@@ -134,7 +135,12 @@ class Answers:
         return {model: int(n) for model, n in zip(self.models, counts, strict=True)}
 
     def _attribute_rates(self, attribute: Attribute) -> NDArray[np.float64]:
-        chosen = self.conditions_of({attribute})
+        return self._rates_of(self.conditions_of({attribute}))
+
+    def _edits_named(self, edit: str) -> NDArray[np.bool_]:
+        return np.array([condition.edit == edit for condition in self.conditions], bool)
+
+    def _rates_of(self, chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
         right, scored = (counts[:, chosen].sum(axis=1) for counts in self.tally[:2])
         with np.errstate(invalid="ignore"):  # 0 / 0 gives NaN: unanswered
             return np.asarray(right / scored, np.float64)

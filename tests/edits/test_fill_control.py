@@ -1,0 +1,62 @@
+"""The control of the fill: a hole of the object's shape beside the object."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from counterfoil.edits.edit_protocol import Supplied
+from counterfoil.edits.fill import find_hole
+from counterfoil.edits.fill_control import SMALLEST, find_room
+from counterfoil.edits.registry import edit_named
+from counterfoil.edits.subject import Subject
+from counterfoil.errors import Unusable
+from counterfoil.statistics.answers import Answers, Condition
+from counterfoil.types import Picture
+from edit_pictures import blob_on_grass
+
+RNG = np.random.default_rng
+
+
+def test_the_object_stays_and_a_hole_beside_it_changes() -> None:
+    picture = blob_on_grass()
+    made = edit_named("fill-control", {}).apply(Subject(picture), RNG(1), Supplied())
+    changed = (made.image != picture.image).any(axis=2)
+    assert not changed[find_hole(Subject(picture).cutout.alpha)].any()
+    assert changed.mean() > SMALLEST / 2
+
+
+def test_nothing_of_the_object_is_copied() -> None:
+    rng = RNG(0)
+    image = rng.integers(0, 60, (120, 160, 3), dtype=np.uint8)
+    alpha = np.zeros((120, 160), np.uint8)
+    alpha[40:80, 20:60] = 255
+    image[alpha > 0] = (255, 0, 255)
+    made = edit_named("fill-control", {}).apply(Subject(Picture(image, alpha)), RNG(1), Supplied())
+    assert made.image[:, 80:, 0].max() < 100
+
+
+def test_the_hole_is_the_largest_of_the_shape_that_fits() -> None:
+    shape = np.zeros((100, 100), bool)
+    shape[30:70, 5:45] = True
+    assert find_room(shape, RNG(0)).sum() == 1600  # as large as itself, beside it
+    shape[:, 5:60] = True
+    assert SMALLEST * 10_000 <= find_room(shape, RNG(0)).sum() < 40 * 100
+
+
+def test_an_object_that_leaves_no_room_is_refused() -> None:
+    shape = np.zeros((100, 100), bool)
+    shape[3:97, 3:97] = True
+    with pytest.raises(Unusable, match="no room for a hole of 3% of the picture"):
+        find_room(shape, RNG(0))
+
+
+def test_the_control_of_a_run_is_the_control_alone() -> None:
+    conditions = (Condition("control", "control", "none"), Condition("control", "fill-control", "beside"))
+    rows = np.arange(2)
+    answers = Answers(
+        models=("m",), conditions=conditions, samples=("s",), model=np.zeros(2, np.intp), condition=rows,
+        sample=np.zeros(2, np.intp), replicate=np.zeros(2, np.intp), correct=np.array([True, False]),
+        scored=np.ones(2, bool), object_share=np.full(2, np.nan),
+    )  # fmt: skip
+    assert answers.control_rates.tolist() == [[1.0]]
