@@ -83,6 +83,10 @@ class _StringReader(ast.NodeVisitor):
             self._add("help", node.lineno, ast.get_docstring(node) or "")
         self.generic_visit(node)
 
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
+        self._skip_docstring(node)
+        self.generic_visit(node)
+
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         self._skip_docstring(node)
         self.generic_visit(node)
@@ -91,7 +95,7 @@ class _StringReader(ast.NodeVisitor):
         self._skip_docstring(node)
         self.generic_visit(node)
 
-    def _skip_docstring(self, node: ast.FunctionDef | ast.ClassDef | ast.Module) -> None:
+    def _skip_docstring(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module) -> None:
         first = node.body[0] if node.body else None
         if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
             self._docstrings.add(id(first.value))

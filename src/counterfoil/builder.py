@@ -73,7 +73,7 @@ def rebuild(folder: str | Path, variant_id: str) -> Picture:
     if about.get("collection"):
         raise UserError(
             f"expected a run that edited photos, got '{folder}', which is over the collection {about['collection']}:"
-            " its pictures are not made again, they lie there as they are"
+            " its pictures were not made from photos; they lie there as files"
         )
     if about.get("painter"):
         raise UserError(

@@ -73,7 +73,7 @@ class EvaluationConfig:
 
     @property
     def chosen_scoring(self) -> Scoring:
-        """Whether columns of no class compete."""
+        """Whether columns of other classes compete."""
         return self.scoring or self.collection.scoring
 
 

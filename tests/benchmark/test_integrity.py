@@ -217,7 +217,10 @@ def test_a_content_digest_of_other_pictures_is_named(benchmark: Path) -> None:
     record = read_benchmark_record(benchmark)
     resealed = record.model_copy(update={"content_digest": "0" * 64}).sealed(record.files)
     (benchmark / "benchmark.json").write_text(resealed.text())
-    assert checked(benchmark) == (1, ["changed: benchmark.json (its content digest is not that of the manifest)"])
+    assert checked(benchmark) == (
+        1,
+        ["changed: benchmark.json (its digest of the pictures does not match the manifest)"],
+    )
 
 
 def test_pictures_that_decode_otherwise_are_named(benchmark: Path) -> None:
@@ -259,7 +262,7 @@ def test_a_link_to_the_same_bytes_is_whole_and_one_that_leads_nowhere_is_missing
     assert checked(benchmark)[0] == 0
     (tmp_path / "elsewhere.png").unlink()
     name = lost.relative_to(benchmark).as_posix()
-    assert checked(benchmark) == (1, [f"missing: {name} (a link that leads nowhere)"])
+    assert checked(benchmark) == (1, [f"missing: {name} (a broken link)"])
 
 
 def test_json_names_the_same(benchmark: Path) -> None:

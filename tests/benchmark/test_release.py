@@ -108,7 +108,7 @@ def test_pictures_are_what_mining_kept_and_people_confirmed_with_their_originals
     assert benchmark.pictures[-1].variant.id == small[0]
     assert len({one.variant.sample_id for one in benchmark.pictures}) == 1
     assert record.counts.left_out == {
-        "not kept by mining": 4, "rejected by people": 1, "too few answers of people": len(small) - 2,
+        "not kept by mining": 4, "rejected by people": 1, "answered by too few people": len(small) - 2,
     }  # fmt: skip
     assert benchmark.surrogates == SURROGATES
     assert "low by construction" in " ".join(benchmark.notes)
@@ -121,7 +121,7 @@ def test_undecided_pictures_are_not_counted_as_rejected(workspace: Workspace, tm
     keep_verdicts(workspace, {first: True, second: False}, undecided=[third])
     record = frozen(workspace, tmp_path / "set").record
     assert record.counts.left_out == {
-        "rejected by people": 1, "too few answers of people": 12 - 3, "undecided between people": 1,
+        "rejected by people": 1, "answered by too few people": 12 - 3, "left undecided by people": 1,
     }  # fmt: skip
 
 
@@ -224,7 +224,7 @@ def test_the_card_tells_counts_biases_and_how_it_was_verified(workspace: Workspa
     assert "| size | 8 |" in text
     measured = "90.0 [80.0, 95.0] | 0.50 [0.25, 0.75] | – | 0.50 [0.25, 0.75]"
     assert f"| Is the object recognisable? | 8 | {measured} |" in text
-    assert "–: not defined" in text
+    assert "–: cannot be computed" in text
     assert "python:planted:answers_by_background chose the pictures" in text
     assert Image.open(tmp_path / "set" / "examples.jpg").size[0] > 500
 

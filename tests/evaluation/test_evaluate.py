@@ -441,7 +441,7 @@ def test_a_gate_holds_a_collection_without_originals_to_an_accuracy(evaluated: P
 
 def test_a_picture_of_a_collection_is_not_made_again(evaluated: Path) -> None:
     variant = str(read_table(evaluated / "variants.parquet", ["id"])["id"][0])
-    with pytest.raises(cf.UserError, match="over the collection hard: its pictures are not made again"):
+    with pytest.raises(cf.UserError, match="over the collection hard: its pictures were not made from photos"):
         cf.rebuild(evaluated, variant)
 
 

@@ -303,7 +303,7 @@ def test_a_limit_of_a_recipe_of_edits_counts_photos(tmp_path: Path) -> None:
     said = paint("--recipe", str(recipe), "--images", str(images), "--masks", str(masks), "--limit", "3",
                  "--out", str(tmp_path / "out"))  # fmt: skip
     assert f"pictures: 9 of 3 photos in {tmp_path / 'out' / 'pictures'}" in said.output
-    assert "photos, where the recipe edits photos" in " ".join(paint("--help").output.split())
+    assert "or photos, if it edits them" in " ".join(paint("--help").output.split())
 
 
 @pytest.mark.parametrize("name", ["imagenet-d", "FILE"])

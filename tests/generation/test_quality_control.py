@@ -162,7 +162,7 @@ def test_blank_and_repeated_pictures_leave_the_manifest_with_their_reasons(works
     replaced(workspace, "beach", "umbrella", street)  # the same scene of another class is no repetition
     before = Workspace(workspace).pictures
     said = quality(str(workspace))
-    assert "10 pictures looked at; removed: 2 blank, 1 near-duplicate" in said.output
+    assert "10 pictures checked; removed: 2 blank, 1 near-duplicate" in said.output
     after = Workspace(workspace)
     gone = {one.variant.id for one in before} - {one.variant.id for one in after.pictures}
     assert repeated in gone

@@ -314,7 +314,7 @@ def test_targets_are_grouped_by_family_and_a_family_can_be_named(planted: tuple[
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--at-least", "3"], "as surrogates, 1, got at least 3"),
+        (["--at-least", "3"], "--at-least of at most 1, the number of surrogates, got 3"),
         (["--at-least", "0"], "at least 1 failing surrogate, got 0"),
         (["--at-least", "1", "--below", "0.5"], "got --at-least and --below"),
         (["--rule", "all", "--at-least", "1"], "--rule all with no number, got --at-least"),

@@ -73,7 +73,7 @@ def test_rules_are_told_in_words() -> None:
 
 
 def test_rules_that_cannot_be_met_are_refused() -> None:
-    with pytest.raises(UserError, match="as surrogates, 2, got at least 3"):
+    with pytest.raises(UserError, match="--at-least of at most 2, the number of surrogates, got 3"):
         Rule("at-least", least=3).check(2)
     with pytest.raises(UserError, match="at least one surrogate"):
         Rule().check(0)

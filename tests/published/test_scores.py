@@ -90,7 +90,7 @@ def test_imagenet_d_names_the_zero_shot_rule_and_its_prompt(tmp_path: Path) -> N
     run = write_run(tmp_path, {"open_clip:ViT-B-32/x": breaks_on({}), "timm:x": breaks_on({})}, collection="imagenet-d")
     rules = {table.title: table.rule for table in paper_results(run)}
     assert "any of the category's ids" in rules["ImageNet-D, classifiers"]
-    assert '113 categories, each told by the prompt "A photo of a {c}"' in rules["ImageNet-D, zero-shot"]
+    assert '113 categories, each described by the prompt "A photo of a {c}"' in rules["ImageNet-D, zero-shot"]
 
 
 def test_ximagenet_12_scenarios_variance_score_and_folds(tmp_path: Path) -> None:

@@ -272,7 +272,7 @@ def test_a_misspelt_class_stops_the_run_though_its_masks_are_not_found(
     assert "got 'crimsn'; the nearest are 'crimson'" in done.stderr
     done = counterfoil("build", *where)  # without a model, folders may be called anything
     assert done.returncode == 0
-    assert "no photo can be used of crimsn: skipped.csv says why of each" in done.stdout
+    assert "no usable photo of crimsn: skipped.csv gives the reasons" in done.stdout
 
 
 def test_a_class_without_any_mask_is_told_by_name(photos: tuple[Path, Path], tmp_path: Path) -> None:
@@ -281,7 +281,7 @@ def test_a_class_without_any_mask_is_told_by_name(photos: tuple[Path, Path], tmp
     where = ["--images", photos[0], "--masks", masks, "--recipe", RECIPE, "--limit", 2, "--out", tmp_path / "out"]
     done = counterfoil("run", *where, "--model", MODEL)
     assert done.returncode == 0, done.stderr
-    assert "no photo can be used of crimson: skipped.csv says why of each" in done.stdout
+    assert "no usable photo of crimson: skipped.csv gives the reasons" in done.stdout
 
 
 def test_a_folder_that_holds_another_run_is_refused(photos: tuple[Path, Path], tmp_path: Path) -> None:

@@ -259,7 +259,7 @@ def test_annotators_are_excluded_by_rule_and_the_reason_is_told() -> None:
     qualities = rate_annotators(rows, KEEP_IF)
     rule = ExclusionRule(control_accuracy=0.7, repeat_consistency=0.7, seconds=0.5)
     assert exclude_annotators(qualities, rule) == {
-        "bob": "1 of 6 control pictures judged rightly",
+        "bob": "1 of 6 control pictures judged right",
         "eve": "0 of 4 repeated questions answered as before",
         "fast": "median of 0.2 seconds per answer",
     }

@@ -81,7 +81,7 @@ def test_people_with_a_few_controls_each_are_judged_together() -> None:
         AnnotatorRecord(answers=40, controls=3, controls_right=1, repeats=0, repeats_same=0, median_seconds=2.0),
     ]
     (doubt,) = find_quality_warnings(people, {})
-    assert doubt.startswith("2 of 2 annotators judged less than 70 % of the hidden controls rightly (1 of 3, 1 of 3)")
+    assert doubt.startswith("2 of 2 annotators got less than 70 % of the hidden controls right (1 of 3, 1 of 3)")
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_people_with_a_few_controls_each_are_judged_together() -> None:
         (
             AnnotatorRecord(answers=100, controls=10, controls_right=6, repeats=5, repeats_same=5, median_seconds=2.0),
             0.5,
-            "1 of 1 annotators judged less than 70 % of the hidden controls",
+            "1 of 1 annotators got less than 70 % of the hidden controls",
         ),
         (
             AnnotatorRecord(answers=100, controls=10, controls_right=9, repeats=5, repeats_same=5, median_seconds=0.4),

@@ -249,7 +249,7 @@ def test_the_rule_leaves_out_an_annotator_who_fails_the_controls(workspace: Path
         people = site.administrator().http.get("/api/admin/summary").json()["annotators"]
     assert replies[-1] == 409
     assert people[0]["excluded"]
-    assert "control pictures judged rightly" in people[0]["reason"]
+    assert "control pictures judged right" in people[0]["reason"]
 
 
 def test_the_last_word_of_the_administrator_counts(workspace: Path, tmp_path: Path) -> None:

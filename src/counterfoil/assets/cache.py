@@ -123,7 +123,7 @@ def _extract(archive: Path, asset: Asset, workplace: Path) -> Path:
     extracted = folder if asset.is_folder or not names else folder / names[0]
     if not asset.is_intact(extracted):
         raise UserError(
-            f"asset {asset.name!r}: {', '.join(asset.members)} in {asset.distribution.file} has not the expected "
+            f"asset {asset.name!r}: {', '.join(asset.members)} in {asset.distribution.file} does not have the expected "
             f"sha256 {asset.sha256}; install counterfoil again, its catalogue may be damaged"
         )
     return extracted

@@ -30,4 +30,4 @@ def read_graph(path: Path) -> Any:
     try:
         return onnx.load(path, load_external_data=False).graph
     except DecodeError as error:
-        raise UserError(f"expected an ONNX network, got {path}, which is none or damaged") from error
+        raise UserError(f"expected an ONNX network, got {path}, which is damaged or something else") from error

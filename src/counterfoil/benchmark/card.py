@@ -39,12 +39,12 @@ def _agreement(verification: VerificationNote) -> Iterator[str]:
         values = verification.agreement.get(name, {})
         cells = (escape_cell(question), _format_count(values.get("pictures")), *_format_measures(values))
         rows.append(f"| {' | '.join(cells)} |")
-    yield "How far two annotators agree, with 95 % intervals; kappas and alpha are 0 by chance and 1 at most:"
+    yield "How far two annotators agree, with 95 % intervals; kappas and alpha are 0 by chance and 1 at best:"
     yield from ("", f"| question | pictures | {' | '.join(words for words, _ in _MEASURES.values())} |")
     yield from ("|---|---|---|---|---|---|", *rows, "")
     if any(_ABSENT in row for row in rows):
-        yield f"{_ABSENT}: not defined, since nearly all answers are the same and leave nothing to agree on beyond"
-        yield from ("chance, or since too few pictures were answered by two people.", "")
+        yield f"{_ABSENT}: cannot be computed, since nearly all answers are the same or too few pictures have two."
+        yield ""
 
 
 def _format_measures(values: Mapping[str, float | None]) -> Iterator[str]:
@@ -224,7 +224,7 @@ def _verification(record: BenchmarkRecord) -> Iterator[str]:
     yield from ("## How it was verified", "")
     verification = record.verification
     if verification is None:
-        yield from ("No people confirmed the pictures.", "")
+        yield from ("Nobody has confirmed the pictures.", "")
         return
     yield (
         f"{verification.annotators} people answered; {verification.confirmed:,} of the pictures here are confirmed."
@@ -238,14 +238,14 @@ def _biases(record: BenchmarkRecord, entries: Sequence[ManifestRow]) -> Iterator
     yield from ("## Biases", "")
     classes = Counter(_name_class(entry) for entry in entries if entry.split == "test")
     most, least = max(classes.values()), min(classes.values())
-    yield f"- Classes: from {least:,} to {most:,} pictures each; an accuracy over all weighs the large ones more."
+    yield f"- Classes: from {least:,} to {most:,} pictures each; an accuracy over all weighs large classes more."
     tested = Counter(entry.variant.attribute for entry in entries if entry.split == "test")
     (attribute, number), total = tested.most_common(1)[0], sum(tested.values())
     yield f"- Attributes: {100 * number / total:.0f} % of the pictures change the {attribute}."
     if record.mining is not None:
         yield f"- Surrogates: {', '.join(record.surrogates)} chose the pictures ({record.mining.rule})."
         yield "  Their accuracy here is low by construction, and models like them are likely to be underrated too."
-    yield "- Pictures are edits of photos or painted ones: artefacts of the tools may be a cause of errors."
+    yield "- The pictures were edited or painted: traces of the tools may cause errors."
     yield from ("", "| class | pictures |", "|---|---|")
     yield from (f"| {escape_cell(name)} | {number:,} |" for name, number in classes.most_common(_SHOWN))
     if len(classes) > _SHOWN:
@@ -262,6 +262,6 @@ def _name_class(entry: ManifestRow) -> str:
 def _licences(record: BenchmarkRecord) -> list[str]:
     rows = [f"| {escape_cell(licence)} | {number:,} |" for licence, number in record.licences.items()]
     return [
-        "## Licences", "", "Of the photos that the pictures were made from; each picture's stands in the manifest.", "",
+        "## Licences", "", "Of the photos that the pictures were made from; the manifest names each picture's.", "",
         "| licence | pictures |", "|---|---|", *rows, "",
     ]  # fmt: skip

@@ -137,7 +137,7 @@ def find_differences(folder: Path) -> list[Difference]:
         return [_blocking(one) if one.file == MANIFEST else one for one in differences]
     manifest = read_manifest(folder)
     if digest_content(manifest) != record.content_digest:
-        differences.append(Difference("changed", RECORD, "its content digest is not that of the manifest"))
+        differences.append(Difference("changed", RECORD, "its digest of the pictures does not match the manifest"))
     pictures = {place.file: FileNote(sha256=place.file_sha256, size=place.size) for place in _single(manifest)}
     differences += _check_files(folder, pictures, there)
     differences += _check_shards(folder, manifest, {one.file for one in differences if one.kind == "changed"})
@@ -148,7 +148,7 @@ def find_differences(folder: Path) -> list[Difference]:
 def _check_record(record: BenchmarkRecord) -> list[Difference]:
     if record.computed_digest() == record.digest:
         return []
-    return [Difference("changed", RECORD, "its contents do not give the digest that it names")]
+    return [Difference("changed", RECORD, "its digest does not match its contents")]
 
 
 def _blocking(manifest: Difference) -> Difference:
@@ -164,7 +164,7 @@ def _single(manifest: Manifest) -> list[FileLocation]:
 def _check_files(folder: Path, expected: Mapping[str, FileNote], there: set[str]) -> list[Difference]:
     lost = {name for name in expected if name in there and not (folder / name).exists()}
     missing = [Difference("missing", name) for name in expected if name not in there]
-    missing += [Difference("missing", name, "a link that leads nowhere") for name in sorted(lost)]
+    missing += [Difference("missing", name, "a broken link") for name in sorted(lost)]
     notes = hash_files(folder, [name for name in expected if name in there and name not in lost])
     changed = [Difference("changed", name, _describe_bytes(expected[name], note)) for name, note in notes.items()]
     return missing + [difference for difference in changed if difference.about]
@@ -176,7 +176,7 @@ def _check_contents(folder: Path, expected: Mapping[str, FileNote], differing: s
     with ThreadPoolExecutor(THREADS) as pool:
         contents = list(pool.map(lambda name: hash_content(folder, name, expected), names))
     return [
-        Difference("changed", name, "its content is not that which the digest covers")
+        Difference("changed", name, "its content does not match the digest")
         for name, content in zip(names, contents, strict=True)
         if content != expected[name].content
     ]

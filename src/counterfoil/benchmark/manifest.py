@@ -155,7 +155,7 @@ def read_manifest(folder: Path) -> Manifest:
         for file in set(table["file"]):
             check_inside(str(file), path)
         if min([*table["offset"], *table["size"]], default=0) < 0:
-            raise UserError(f"expected places inside files in {path}, got one before the beginning; do not use it")
+            raise UserError(f"expected offsets of 0 or more in {path}, got a negative one; do not use it")
         return Manifest(table, tuple(read_variants(table)))
     except OSError as error:
         raise UserError(f"expected the manifest of a benchmark in {path}: {error.strerror}") from error

@@ -75,8 +75,8 @@ class BenchmarkSelection:
             rules.append(("not kept by mining", lambda one: one.variant.id in ids))
         if self.verified is not None:
             decisions = self.decisions
-            rules.append(("too few answers of people", lambda one: one.variant.id in decisions))
-            rules.append(("undecided between people", lambda one: not _is_undecided(decisions[one.variant.id])))
+            rules.append(("answered by too few people", lambda one: one.variant.id in decisions))
+            rules.append(("left undecided by people", lambda one: not _is_undecided(decisions[one.variant.id])))
             rules.append(("rejected by people", lambda one: decisions[one.variant.id].kept))
         return rules
 

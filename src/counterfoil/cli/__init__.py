@@ -88,7 +88,7 @@ PLACES = {
         "evaluate_commands", "leaderboard_command", "Show what was published of a benchmark, your own runs first."
     ),
     "list": Place("model_commands", "list_", "List the edits, recipes, models, painters or sources there are."),
-    "models": Place("model_commands", "models", "What a model is and whether it keeps its promises."),
+    "models": Place("model_commands", "models", "Describe a model, and check that it meets the contract of models."),
 }
 
 

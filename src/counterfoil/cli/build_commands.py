@@ -22,12 +22,12 @@ from counterfoil.store.files import write_atomically
 @click.option("--masks", type=click.Path(path_type=Path), help="Parallel folder of masks (PNG, same stem).")
 @click.option("--recipe", default="attributes", show_default=True, help="Recipe by name, or a YAML file.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Workspace for pictures and manifest.")
-@click.option("--limit", type=int, help="Use only so many photos, the classes in turn.")
+@click.option("--limit", type=int, help="Use at most this many photos, taken from the classes in turn.")
 @click.option("--workers", type=int, help="Threads that work on photos [default: one per core].")
 @click.option("--seed", type=int, default=0, show_default=True, help="Another seed draws other random edits.")
 @mask_options
 @click.option("--model", "label_models", multiple=True,
-              help="Model that will see the pictures: it must know the photos' labels; several times.")  # fmt: skip
+              help="Model that will see the pictures: it must know the photos' labels; may be repeated.")  # fmt: skip
 @click.option("--classes", help="The photos' classes: imagenet-d, imagenet-9, ximagenet-12, or a classes.json.")
 @config_option
 def build(images: Path, masks: Path | None, out: Path, **options: Any) -> None:

@@ -24,11 +24,13 @@ from counterfoil.store.files import write_atomically
 @click.argument("collection")
 @click.option("--model", "models", multiple=True, required=True, help=MODEL)
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for the report and the tables.")
-@click.option("--limit", type=int, help="Use only so many photos with all of their pictures, the classes in turn.")
+@click.option(
+    "--limit", type=int, help="Use at most this many photos with all their pictures, taken from the classes in turn."
+)
 @workers_option
 @click.option("--batch-size", type=int, default=16, show_default=True, help="Pictures per call of a model.")
 @click.option("--scoring", type=click.Choice(["all", "subset"]),
-              help="Whether columns of no class compete [default: as the collection says].")  # fmt: skip
+              help="Whether columns of other classes compete [default: as the collection says].")  # fmt: skip
 @model_options
 @config_option
 def evaluate(collection: str, models: tuple[str, ...], out: Path, **options: Any) -> None:
@@ -56,7 +58,7 @@ _FORMS = {"text": render_text, "markdown": render_markdown, "json": render_json,
 @click.option("--format", "form", type=click.Choice(list(_FORMS)), default="text", show_default=True,
               help="html is one page that sorts and filters.")  # fmt: skip
 @click.option("--numbers", "files", multiple=True, type=click.Path(path_type=Path),
-              help="JSON file with rows of your own; may be given several times.")  # fmt: skip
+              help="JSON file with rows of your own; may be repeated.")  # fmt: skip
 @click.option("--all", "every", is_flag=True, help="Every published row in the terminal, however many.")
 @click.option("--out", type=click.Path(path_type=Path), help="File to write [default: the terminal].")
 def leaderboard_command(

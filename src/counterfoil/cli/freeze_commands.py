@@ -31,7 +31,7 @@ benchmark_folder = click.Path(path_type=Path)
 @click.argument("workspace", type=click.Path(path_type=Path))
 @click.option("--name", required=True, help="Name of the benchmark.")
 @click.option("--version", required=True, help="Its version, such as 1.0.0.")
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for it, not there yet.")
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="New folder for the benchmark.")
 @click.option(
     "--format",
     "layout",
@@ -45,7 +45,7 @@ benchmark_folder = click.Path(path_type=Path)
     "--verified/--unverified", default=None, help="Only what people confirmed [default: if there are verdicts]."
 )
 @click.option("--originals/--no-originals", default=True, help="Originals and controls as reference [default: in].")
-@click.option("--redistributable-only", is_flag=True, help="Leave out what may not be passed on.")
+@click.option("--redistributable-only", is_flag=True, help="Leave out pictures that may not be redistributed.")
 @click.option("--licence", default="", help="Licence of photos whose source names none.")
 @click.option("--classes", help="The classes of the labels: imagenet-d, imagenet-9, ximagenet-12, or a classes.json.")
 @click.option(
@@ -53,12 +53,12 @@ benchmark_folder = click.Path(path_type=Path)
     type=click.Choice(["all", "subset"]),
     default="all",
     show_default=True,
-    help="Whether columns of no class compete.",
+    help="Whether columns of other classes compete.",
 )
 @click.option("--description", default="", help="What the benchmark is, for the card.")
-@click.option("--url", default="", help="Where it will be found.")
+@click.option("--url", default="", help="Where it will be published.")
 @click.option("--published", default="", help="Date of publication, YYYY-MM-DD.")
-@click.option("--previous", type=benchmark_folder, help="The version before, for the changelog.")
+@click.option("--previous", type=benchmark_folder, help="The previous version, for the changelog.")
 @click.option("--shard-mb", type=click.IntRange(1), default=256, show_default=True, help="Size of shards.")
 def freeze(workspace: Path, out: Path, shard_mb: int, **options: Any) -> None:
     """Write a workspace as a benchmark that nobody can change unnoticed."""
@@ -104,8 +104,8 @@ def describe_notes(frozen: FreezeResult) -> list[str]:
 
 @click.command()
 @click.argument("benchmark", type=benchmark_folder)
-@click.option("--digest", help="The digest that was published; another one is a difference.")
-@click.option("--files-only", is_flag=True, help="Do not decode the pictures: their files' hashes alone.")
+@click.option("--digest", help="The published digest; another one counts as a difference.")
+@click.option("--files-only", is_flag=True, help="Check the files' hashes only, without decoding pictures.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def check(benchmark: Path, digest: str | None, files_only: bool, as_json: bool) -> None:
     """Verify every hash of a benchmark and name what differs; exit status 1 where something does."""
@@ -118,7 +118,9 @@ def check(benchmark: Path, digest: str | None, files_only: bool, as_json: bool) 
     if wanted not in (None, record.digest):
         about = "another benchmark: the digest expected is"
         if wanted == record.content_digest:
-            about = "pictures and labels fit, by the card's digest of them; --digest takes the one over everything: got"
+            about = (
+                "pictures and labels match the card's digest of them; --digest takes the one that freeze prints: got"
+            )
         lines.append(f"{about} {wanted}, the one here {record.digest}")
     if as_json:
         click.echo(json.dumps({"digest": record.digest, "whole": not lines, "differences": lines}, indent=1))

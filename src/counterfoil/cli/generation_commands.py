@@ -41,7 +41,7 @@ _folder = click.Path(path_type=Path)
 @click.option("--values", default="", help="Only these values, such as 'beach,wheat field'.")
 @click.option("--per-pair", type=int, default=1, show_default=True, help="Pictures of each class and value.")
 @click.option("--limit", type=int,
-              help="At most so many pictures beside counterparts; photos, where the recipe edits photos.")  # fmt: skip
+              help="At most this many pictures, counterparts not counted; or photos, if it edits them.")  # fmt: skip
 @click.option("--seed", type=int, default=0, show_default=True, help="Another seed paints other pictures.")
 @click.option("--negative", help="What pictures shall not show, in place of the recipe's.")
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or cuda:NUMBER.")
@@ -117,8 +117,8 @@ def _words(text: str) -> tuple[str, ...]:
 @click.command()
 @click.argument("workspace", type=_folder)
 @click.option("--distance", type=int, default=4, show_default=True,
-              help="Bits of 64 by which the hashes of near-duplicates differ at most.")  # fmt: skip
-@click.option("--keep-all", is_flag=True, help="Look only; brings back what was removed before.")
+              help="Near-duplicates are pictures whose hashes differ in at most this many of 64 bits.")  # fmt: skip
+@click.option("--keep-all", is_flag=True, help="Remove nothing, and bring back what was removed before.")
 @click.option("--reference", type=_folder, help="Folder of pictures; the nearest ones are shown beside.")
 def quality(workspace: Path, distance: int, keep_all: bool, reference: Path | None) -> None:
     """Take blank, broken and repeated pictures out of a workspace's manifest, each with its reason."""
@@ -129,7 +129,7 @@ def quality(workspace: Path, distance: int, keep_all: bool, reference: Path | No
     page = write_quality_page(workspace, looked, bounds, ReferenceComparison(reference, near))
     verb = "found" if keep_all else "removed"
     told = ", ".join(f"{count} {kind}" for kind, count in looked.counts.items()) or "nothing"
-    click.echo(f"{len(looked.pictures)} pictures looked at; {verb}: {told}")
+    click.echo(f"{len(looked.pictures)} pictures checked; {verb}: {told}")
     if near:
         click.echo(f"nearest pair, cosine {near[0].cosine:.3f}: {workspace / near[0].file} and {near[0].path}")
     click.echo(f"page: {page}")

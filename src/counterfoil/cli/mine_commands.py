@@ -26,16 +26,22 @@ _UNUSED: dict[str, Any] = {"at_least": 1, "below": 1.0}  # what a rule that does
 
 @click.command()
 @click.argument("workspace", type=click.Path(path_type=Path))
-@click.option("--surrogate", "surrogates", multiple=True, required=True, help="Model that chooses; several times.")
-@click.option("--target", "targets", multiple=True, help="Held-out model that has no say; several times.")
-@click.option("--at-least", type=int, help="Keep what at least so many surrogates get wrong [default: all].")
-@click.option("--below", type=float, help="Keep what has a mean probability of the true class below this.")
+@click.option(
+    "--surrogate", "surrogates", multiple=True, required=True, help="Model that chooses pictures; may be repeated."
+)
+@click.option(
+    "--target", "targets", multiple=True, help="Held-out model that takes no part in the choice; may be repeated."
+)
+@click.option("--at-least", type=int, help="Keep pictures that at least this many surrogates get wrong [default: all].")
+@click.option("--below", type=float, help="Keep pictures whose true class has a mean probability below this.")
 @click.option("--rule", type=click.Choice(["all", "at-least", "mean-probability"]),
               help="What makes a picture hard [default: what --at-least or --below say, else all].")  # fmt: skip
 @click.option("--original", type=click.Choice(["failing", "all", "none"]), default="failing", show_default=True,
-              help="Who must have the original right: each surrogate counted as failing, all, or nobody.")  # fmt: skip
+              help="Who must be right on the original: each surrogate that is wrong, all, or nobody.")  # fmt: skip
 @click.option("--balance", type=click.Choice(["class", "attribute", "both"]), help="Keep equally many of each.")
-@click.option("--most-per-group", type=int, help="Pictures of a group where balanced [default: the smallest's].")
+@click.option(
+    "--most-per-group", type=int, help="Most pictures of a group with --balance [default: the smallest group's number]."
+)
 @click.option("--family", "families", multiple=True, help="NAME=ADDRESS where the address does not tell the family.")
 @workers_option
 @click.option("--batch-size", type=int, default=16, show_default=True, help="Pictures per call of a model.")

@@ -57,7 +57,7 @@ _PER_CALL = 8
 
 @click.group(cls=Commands)
 def models() -> None:
-    """What a model is and whether it keeps its promises."""
+    """Describe a model, and check that it meets the contract of models."""
 
 
 @models.command()
@@ -98,7 +98,7 @@ def described(model: Model) -> list[str]:
 def describe_input(preprocessing: Preprocessing | None) -> str:
     """Preprocessing in one line."""
     if preprocessing is None:
-        return "done by the model itself, unseen"
+        return "done by the model itself"
     p = preprocessing
     geometry = f"squeeze to {p.size}" if p.resize is None else f"resize {p.resize}, centre crop {p.size}"
     mean, std = (", ".join(f"{value:.6g}" for value in values) for values in (p.mean, p.std))

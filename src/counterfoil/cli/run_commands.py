@@ -51,7 +51,7 @@ from counterfoil.worker_pool import cores
     type=click.Choice(["all", "subset"]),
     default="all",
     show_default=True,
-    help="Whether columns of no photo's class compete.",
+    help="Whether columns of classes without photos compete.",
 )
 @mask_options
 @model_options

@@ -14,7 +14,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 MODEL = "Model address, or NAME=ADDRESS to name it in tables and reports; may be given several times."
 IMAGES = "Folder of class folders with photos, or FORMAT:PATH (`counterfoil list sources`)."
-limit_option = click.option("--limit", type=int, help="Use only so many photos, the classes in turn.")
+limit_option = click.option("--limit", type=int, help="Use at most this many photos, taken from the classes in turn.")
 workers_option = click.option("--workers", type=int, help="Threads that work on photos [default: one per core].")
 
 _MASK_OPTIONS = (
@@ -37,7 +37,7 @@ _MODEL_OPTIONS = (
     click.option("--classes", help="The photos' classes: imagenet-d, imagenet-9, ximagenet-12, or a classes.json."),
     click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or cuda:NUMBER."),
     click.option("--precision", type=click.Choice(["f32", "bf16", "fp16"]), default="f32", show_default=True,
-                 help="Lower ones say how many answers they changed."),
+                 help="With a lower one the run says how many answers it changed."),
     click.option("--runtime", type=click.Choice(["own", "onnx", "openvino"]), default="own", show_default=True,
                  help="onnx exports a torch model once and checks it."),
     click.option("--export", is_flag=True, hidden=True, help="Deprecated: say --runtime onnx."),

@@ -59,7 +59,7 @@ def print_models(plan: ExecutionPlan) -> None:
 def print_empty_classes(plan: ExecutionPlan) -> None:
     """Print the classes all of whose photos were skipped, before the work begins."""
     if plan.empty_classes:
-        click.echo(f"no photo can be used of {', '.join(plan.empty_classes)}: skipped.csv says why of each")
+        click.echo(f"no usable photo of {', '.join(plan.empty_classes)}: skipped.csv gives the reasons")
 
 
 def _print_counts(result: Result) -> None:
@@ -83,7 +83,7 @@ def describe_skipped(skipped: int, folder: Path) -> str:
 
 def _describe_preprocessing(preprocessing: Preprocessing | None) -> str:
     if preprocessing is None:
-        return "prepares its pictures itself"
+        return "does its own preprocessing"
     p = preprocessing
     geometry = f"squeeze to {p.size}" if p.resize is None else f"resize {p.resize}, centre crop {p.size}"
     return f"{geometry}, {p.interpolation}, mean {p.mean}, std {p.std}, {p.colour_order}"

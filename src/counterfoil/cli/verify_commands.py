@@ -36,8 +36,8 @@ def describe_server(address: Address, link: str, counts: Mapping[str, int]) -> I
     yield f"pictures: {counts['work']}; hidden controls: {counts['good']} known good, {counts['bad']} known bad"
     if not counts["good"] or not counts["bad"]:
         yield (
-            "  a kind of control is 0 where the workspace holds no pictures for it: known good ones are originals,"
-            " known bad ones pictures of a class that nobody confuses with the one asked about"
+            "  known good controls are originals, known bad ones pictures under a class that they clearly do not show;"
+            " the workspace has no pictures for a kind with 0"
         )
     yield f"administrator (whoever has this link is let in): {link}"
     yield "  open it and invite annotators there, or by `counterfoil verify invite WORKSPACE NAME...`"
@@ -65,7 +65,7 @@ def describe_status(summary: Mapping[str, Any]) -> Iterator[str]:
     yield from _describe_agreement(summary["agreement"])
     for person in summary["annotators"]:
         controls = f"controls right {_format_share(person['control_accuracy'])} of {person['controls']}"
-        repeats = f"repeats same {_format_share(person['repeat_consistency'])} of {person['repeats']}"
+        repeats = f"repeats answered the same {_format_share(person['repeat_consistency'])} of {person['repeats']}"
         median = _format_seconds(person["median_seconds"])
         out = f"; left out: {person['reason']}" if person["excluded"] else ""
         yield f"{person['name']}: {person['done']} answered, median {median}, {controls}, {repeats}{out}"
@@ -99,9 +99,9 @@ def _describe_agreement(agreement: Mapping[str, Mapping[str, Any]]) -> Iterator[
         measures = [f"{words} {_format_measure(values, name)}" for name, words in _MEASURES.items()]
         yield f"agreement on '{question}' over {values['pictures']:g} pictures: {', '.join(measures)}"
         if any(line.endswith(_ABSENT) for line in measures):
-            yield f"  {_ABSENT}: not defined, since all say the same or too few pictures have two answers"
+            yield f"  {_ABSENT}: cannot be computed, since all answers are the same or too few pictures have two"
         if any(line.endswith("(no interval)") for line in measures):
-            yield "  no interval: too few pictures, or the measure depends on one of them alone"
+            yield "  no interval: too few pictures, or one of them decides the measure"
 
 
 def _format_measure(values: Mapping[str, Any], name: str) -> str:
@@ -220,9 +220,11 @@ def status(workspace: Path, database: str | None) -> None:
 
 @verify.command()
 @_folder
-@click.option("--rule", type=click.Choice(RULES), default="majority", show_default=True, help="How answers decide.")
+@click.option(
+    "--rule", type=click.Choice(RULES), default="majority", show_default=True, help="How answers decide on a picture."
+)
 @click.option("--fewest", type=int, help="Answers that a picture needs [default: the annotators per picture].")
-@click.option("--certainty", type=float, help="What dawid-skene has to believe [default: 0.5].")
+@click.option("--certainty", type=float, help="Probability that dawid-skene must give to an answer [default: 0.5].")
 @click.option("--least-control-accuracy", "control_accuracy", type=float, help="Leave out annotators below this share.")
 @click.option("--least-consistency", "repeat_consistency", type=float, help="The same for repeated pictures.")
 @click.option("--least-seconds", "seconds", type=click.FloatRange(0), help="The same for the median time per answer.")

@@ -37,7 +37,7 @@ def find_blank_fault(image: NDArray[np.uint8]) -> Fault | None:
     if min(height, width) < _SMALLEST:
         return Fault("blank", f"of {width} x {height} pixels, {_SMALLEST} along a side are needed")
     if max(map(_correlate_neighbours, _at_two_scales(image))) < _ALIKE:
-        return Fault("noise", "nothing but noise, neighbouring pixels have nothing in common")
+        return Fault("noise", "nothing but noise")
     return None
 
 

@@ -40,7 +40,7 @@ class MiningConfig:
         both = sorted(set(self.surrogates) & set(self.targets))
         if both:
             raise UserError(
-                f"expected targets that had no say in the choice, but {both[0]} is a surrogate too; drop it from one"
+                f"expected targets that take no part in the choice, but {both[0]} is a surrogate too; drop it from one"
             )
         self._check_balance()
         strangers = sorted(set(self.families) - {*self.surrogates, *self.targets})

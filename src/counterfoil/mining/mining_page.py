@@ -67,7 +67,7 @@ class TransferMark(NamedTuple):
 def draw_size_charts(curves: Sequence[Curve], styles: Mapping[str, Style]) -> list[SizeChart]:
     """Draw difficulty and transfer, each where there is a number to draw."""
     kinds: list[tuple[str, Callable[[CurvePoint], Estimate]]] = [
-        ("Accuracy on what was chosen", lambda point: point.accuracy),
+        ("Accuracy on the chosen pictures", lambda point: point.accuracy),
         ("Failures where the original is right", lambda point: point.transfer),
     ]
     charts = [_chart(title, value, curves, styles) for title, value in kinds]

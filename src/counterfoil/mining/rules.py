@@ -52,7 +52,7 @@ class Rule:
         if surrogates < 1:
             raise UserError("expected at least one surrogate, got none; give --surrogate embedded:efficientnet-lite0")
         if self.kind == "at-least" and self.least > surrogates:
-            raise UserError(f"expected at most as many failures as surrogates, {surrogates}, got at least {self.least}")
+            raise UserError(f"expected --at-least of at most {surrogates}, the number of surrogates, got {self.least}")
 
     def words(self, surrogates: int) -> str:
         """The rule as it is recorded."""

@@ -159,7 +159,7 @@ def _refuse_the_same_weights(surrogates: Sequence[AskedModel], targets: Sequence
     chose: dict[str, str] = {}
     for model in (model for model in (*surrogates, *targets) if not model.address.startswith("python:")):
         if model.digest in chose:
-            wanted = "targets that had no say in the choice" if model in targets else "each surrogate once"
+            wanted = "targets that take no part in the choice" if model in targets else "each surrogate once"
             raise UserError(
                 f"expected {wanted}, but {model.address} has the weights of the surrogate {chose[model.digest]};"
                 " drop one of them"

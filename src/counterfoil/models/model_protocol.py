@@ -82,7 +82,7 @@ class ModelBase:
     def try_preprocessing(
         self: Model, images: Sequence[NDArray[np.uint8]], preprocessing: Preprocessing
     ) -> NDArray[np.float32] | None:
-        """None: the model prepares its pictures itself."""
+        """None: the model does its own preprocessing."""
         return None
 
     def predict(self: Model, variants: Sequence[Variant], images: Sequence[NDArray[np.uint8]]) -> list[Prediction]:

@@ -151,7 +151,8 @@ def _check_code(path: Path) -> None:
     """Check the archive's code, read as text."""
     if not zipfile.is_zipfile(path):
         raise UserError(
-            f"expected a TorchScript archive, got {path}, which is none; weights alone are 'safetensors:ARCH:{path}'"
+            f"expected a TorchScript archive, got {path}, which is something else;"
+            f" weights alone are 'safetensors:ARCH:{path}'"
         )
     with zipfile.ZipFile(path) as archive:
         code = [name for name in archive.namelist() if name.endswith(".py")]

@@ -62,7 +62,7 @@ def present_kinds(study: Study, kinds: dict[str, ArchiveCondition]) -> dict[str,
 def collect_notes(study: Study, *more: str) -> tuple[str, ...]:
     """Collect the notes below a table: the collection's notes, what could not be scored, and further ones."""
     lost = [
-        f"{model}: {n:,} answers could not be scored and count nowhere."
+        f"{model}: {n:,} answers could not be scored and do not count."
         for model, n in study.answers.unscored.items()
         if n and not model.startswith("vlm:")
     ]
@@ -78,7 +78,7 @@ def describe_missing(study: Study, kinds: dict[str, ArchiveCondition], what: str
     """Return a sentence that names the kinds missing from the run; empty where it has all."""
     absent: Sequence[str] = [name for name in kinds if name not in present_kinds(study, kinds)]
     return (
-        f"Not in this run, so that {what} is over fewer kinds than the paper's: {', '.join(absent)}." if absent else ""
+        f"Missing in this run, so {what} is over fewer kinds than in the paper: {', '.join(absent)}." if absent else ""
     )
 
 

@@ -35,7 +35,7 @@ _CIRCLE_POINTS = 128
 def open_labelme(path: Path) -> AnnotationSource:
     """Photos of a folder of LabelMe files, including subfolders."""
     if not path.is_dir():
-        raise UserError(f"expected a folder of LabelMe's JSON files, got '{path}', which is none; check the path")
+        raise UserError(f"expected a folder of LabelMe's JSON files, got '{path}', which is no folder; check the path")
     listed = [_list_photo(path, file) for file in sorted(path.rglob("*.json"))]
     return AnnotationSource(f"labelme:{path}", tuple(listed))
 

@@ -100,7 +100,7 @@ def _judge_controls(verdicts: Sequence[Verdict], keep_if: Mapping[str, str]) -> 
 
 def _reason(quality: AnnotatorQuality, rule: ExclusionRule) -> str:
     if _below(quality.control_accuracy, rule.control_accuracy, quality.controls, rule):
-        return f"{quality.controls_right} of {quality.controls} control pictures judged rightly"
+        return f"{quality.controls_right} of {quality.controls} control pictures judged right"
     if _below(quality.repeat_consistency, rule.repeat_consistency, quality.repeats, rule):
         return f"{quality.repeats_same} of {quality.repeats} repeated questions answered as before"
     if _below(quality.median_seconds, rule.seconds, quality.answers, rule):
@@ -214,7 +214,7 @@ class DecisionRule:
         words = {
             "majority": "the answer of more than half of the annotators",
             "unanimity": "the answer that all annotators gave",
-            "dawid-skene": f"the answer that Dawid and Skene's model believes by more than {self.certainty:g}",
+            "dawid-skene": f"the answer to which Dawid and Skene's model gives a probability above {self.certainty:g}",
         }[self.name]
         return f"{words}, from {self.fewest} answer{'s' if self.fewest > 1 else ''} on"
 

@@ -125,7 +125,10 @@ def fit_logistic(
         except np.linalg.LinAlgError:
             fit = None
         if fit is None or not fit.mle_retvals["converged"]:
-            raise UserError("expected answers that no factor foretells with certainty, got some; no fit converges")
+            raise UserError(
+                "expected right and wrong answers for every value of a factor, got a factor that decides them;"
+                " no model can be fitted"
+            )
         slopes = fit.wald_test(np.eye(design.matrix.shape[1])[1:], use_f=False, scalar=True)
         rows = tuple(_wald(name, design, fit) for name in factors)
     return Regression(

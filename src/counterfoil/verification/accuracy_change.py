@@ -89,7 +89,7 @@ class AccuracyChange(NamedTuple):
 def _describe_change(change: Estimate) -> str:
     """Describe a change with its interval, or why it has none."""
     if math.isnan(change.value):
-        return "undefined, since nothing that is kept has an original to compare with"
+        return "not defined, since no kept picture has an original"
     if math.isnan(change.ci_low):
         return f"{format_number(change.value)} points (no interval: too few photos)"
     return f"{format_number(change.value)} points {format_interval(change)}"

@@ -95,8 +95,8 @@ def _check_controls(counted: Sequence[AnnotatorRecord]) -> Iterator[str]:
     if poor:
         figures = _list_first([f"{row.controls_right} of {row.controls}" for row in poor])
         yield (
-            f"{len(poor)} of {len(counted)} annotators judged less than {100 * _LEAST_CONTROL_ACCURACY:.0f} % of the"
-            f" hidden controls rightly ({figures}): `verify decide --least-control-accuracy"
+            f"{len(poor)} of {len(counted)} annotators got less than {100 * _LEAST_CONTROL_ACCURACY:.0f} % of the"
+            f" hidden controls right ({figures}): `verify decide --least-control-accuracy"
             f" {_LEAST_CONTROL_ACCURACY:g}` leaves them out"
         )
 

@@ -19,8 +19,8 @@ _RULES = {
         " top-5 counts a category once, however many of its ids are among the five best."
     ),
     "zero-shot": (
-        'The arg-max over the 113 categories, each told by the prompt "A photo of a {c}" unless the run gave another'
-        " (--template), is right or wrong."
+        'The arg-max over the 113 categories, each described by the prompt "A photo of a {c}" unless the run gave'
+        " another (--template), is right or wrong."
     ),
     "subset": (
         "The arg-max over the columns of the 113 categories alone is right if it is any of the category's ids; the"
