@@ -24,7 +24,7 @@ def emitted() -> list[tuple[str, str, int, str]]:
         ("reason", "the mask is empty"),
         ("terminal", "making the report"),
         ("help", "Print the version."),
-        ("help", "Model address; may be repeated."),
+        ("help", "Model that chooses pictures; may be repeated."),
         ("reply", "the page is out of date; load it again"),
         ("page", "This page needs JavaScript: please allow it and load the page again."),
         ("script", "No connection to the server; trying again."),

@@ -12,7 +12,7 @@ from counterfoil.segmentation import DEFAULT_SEGMENTER, SEGMENTERS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-MODEL = "Model address, or NAME=ADDRESS to name it in tables and reports; may be given several times."
+MODEL = "Model address, or NAME=ADDRESS to name it in tables and reports; may be repeated."
 IMAGES = "Folder of class folders with photos, or FORMAT:PATH (`counterfoil list sources`)."
 limit_option = click.option("--limit", type=int, help="Use at most this many photos, taken from the classes in turn.")
 workers_option = click.option("--workers", type=int, help="Threads that work on photos [default: one per core].")
