@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -149,11 +150,25 @@ def test_photos_whose_original_is_wrong_do_not_break() -> None:
 
 def test_position_map_counts_by_the_objects_centre() -> None:
     table = prediction_table()
-    centres = {"v0": (0.1, 0.1), "v4": (0.1, 0.2), "v5": (0.9, 0.1), "v6": (1.0, 1.0), "v7": (0.5, 0.5)}
+    table["correct"][4] = True
+    centres = {"v4": (0.1, 0.2), "v5": (0.9, 0.1), "v6": (1.0, 1.0), "v7": (0.5, 0.5)}
     found = position_map(details_from_tables({"net": table}, centres=centres), "net", cells=2)
-    assert found.n.tolist() == [[2, 1], [0, 1]]  # v7 was not scored
-    assert found.accuracy[0].tolist() == [50, 0]
+    assert found.n.tolist() == [[1, 1], [0, 1]]  # v7 was not scored
+    assert found.accuracy[0].tolist() == [100, 0]
     assert math.isnan(found.accuracy[1, 0])
+
+
+def test_a_corner_that_only_small_objects_reach_is_not_called_worse_for_their_size() -> None:
+    moved, small = Condition("position", "position", "random"), Condition("position", "position", "random@0.05")
+    truth = ["cat"] * 40
+    details = details_of({
+        ("net", moved): ["cat"] * 36 + ["dog"] * 4,  # large objects stay in the middle
+        ("net", small): (["cat"] * 5 + ["dog"] * 5) * 4,  # small ones are right half of the time, everywhere
+    }, truth)  # fmt: skip
+    across = np.concatenate([np.full(40, 0.75), np.where(np.arange(40) < 20, 0.25, 0.75)])
+    details = replace(details, centre=np.stack([across, np.full(80, 0.25)], axis=1))
+    left, right = position_map(details, "net", cells=2).accuracy[0]
+    assert left == pytest.approx(right, abs=1e-9)
 
 
 def test_error_consistency_is_cohens_kappa() -> None:

@@ -5,8 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
-from answer_rows import CONTROL, ORIGINAL, SMALL, SWAP, TURN, answers_of
+from answer_rows import CONTROL, ORIGINAL, SMALL, SWAP, TURN, Answer, answers_of, collect
 from counterfoil.errors import UserError
+from counterfoil.statistics.answers import pool_conditions
 from counterfoil.statistics.contrasts import (
     compact_letters,
     compare_accuracies,
@@ -107,3 +108,12 @@ def test_a_model_that_is_not_there_is_named() -> None:
         compare_drops(answers, "a", "c")
     with pytest.raises(UserError, match="expected one of the models a, got c"):
         rank_attributes(answers, "c")
+
+
+def test_models_are_compared_over_the_pictures_that_both_answered() -> None:
+    hard, easy = SWAP, SMALL
+    rows = [Answer(model, str(photo), easy, True) for model in ("a", "b") for photo in range(20)]
+    rows += [Answer("a", str(photo), hard, False) for photo in range(20)]
+    rows += [Answer("b", str(photo), hard, False, outcome="refused") for photo in range(20)]
+    (row,) = compare_accuracies(pool_conditions(collect(rows)), "a", "b")
+    assert (row.value_first, row.value_second, row.difference) == (100, 100, 0)

@@ -72,14 +72,22 @@ def worst_photos(answers: Answers, *, limit: int = 20) -> list[PhotoErrorRate]:
 
 
 def position_map(details: Details, model: str, *, cells: int = 5) -> PositionMap:
-    """Return the accuracy over a grid of cells x cells; pictures with an unknown object centre are left out."""
+    """Return the accuracy over a grid of cells x cells; pictures with an unknown object centre are left out.
+
+    Where several edits or sizes are pooled, each picture counts by how much better it was answered than its own
+    condition's mean: small objects reach the corners more often, and a corner must not look bad for their size.
+    """
     answers = details.answers
     rows = answers.scored & (answers.model == answers.model_index(model)) & np.isfinite(details.centre).all(axis=1)
     places = np.clip((details.centre[rows] * cells).astype(np.intp), 0, cells - 1)
     cell = places[:, 1] * cells + places[:, 0]
     n = np.bincount(cell, minlength=cells**2)
+    correct = answers.correct[rows].astype(np.float64)
+    _, group, sizes = np.unique(answers.condition[rows], return_inverse=True, return_counts=True)
+    if len(sizes) > 1:
+        correct += correct.mean() - (np.bincount(group, correct) / sizes)[group]
     with np.errstate(invalid="ignore"):  # 0 / 0 gives NaN: an empty cell
-        accuracy = 100 * np.bincount(cell, answers.correct[rows].astype(float), minlength=cells**2) / n
+        accuracy = np.clip(100 * np.bincount(cell, correct, minlength=cells**2) / n, 0.0, 100.0)
     return PositionMap(accuracy.reshape(cells, cells), n.reshape(cells, cells).astype(np.int64))
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from string import ascii_lowercase
 from typing import NamedTuple, TypeAlias
 
@@ -48,6 +49,7 @@ class Rank(NamedTuple):
 
 
 Pair: TypeAlias = tuple[str, str]
+Measure: TypeAlias = Callable[[Answers], Mapping[Condition, NDArray[np.float64]]]
 
 
 def compare_drops(answers: Answers, first: str, second: str) -> list[Contrast]:
@@ -60,14 +62,12 @@ def compare_drops(answers: Answers, first: str, second: str) -> list[Contrast]:
 
 def contrast_drops(answers: Answers, pairs: Sequence[Pair]) -> list[Contrast]:
     """Compare the drops of every pair under every condition; pair by pair, conditions in the order of the table."""
-    values = {answers.conditions[place]: reference_losses(answers, place) for place in list_conditions(answers)}
-    return _contrasts(answers, values, pairs, 4)
+    return _contrasts(answers, pairs, _condition_losses, 4)
 
 
 def contrast_attribute_drops(answers: Answers, pairs: Sequence[Pair]) -> list[Contrast]:
     """Compare the drops of every pair by attribute, all pictures of its edits and levels together."""
-    values = {Condition(attribute, ALL, ""): losses for attribute, losses in attribute_losses(answers).items()}
-    return _contrasts(answers, values, pairs, 4)
+    return _contrasts(answers, pairs, _attribute_losses, 4)
 
 
 def compare_accuracies(answers: Answers, first: str, second: str) -> list[Contrast]:
@@ -77,8 +77,31 @@ def compare_accuracies(answers: Answers, first: str, second: str) -> list[Contra
 
 def contrast_accuracies(answers: Answers, pairs: Sequence[Pair]) -> list[Contrast]:
     """Compare the accuracies of every pair under every condition, the original included."""
+    return _contrasts(answers, pairs, _condition_rates, 2)
+
+
+def keep_common_pictures(answers: Answers, models: Sequence[str]) -> Answers:
+    """Return the answers of these models to the pictures that all of them answered.
+
+    A model that gives no answer to hard pictures would otherwise be compared over easier ones.
+    """
+    places = [answers.model_index(model) for model in models]
+    inside = answers.scored & np.isin(answers.model, places)
+    times = np.bincount(answers.picture[inside], minlength=int(answers.picture.max(initial=0)) + 1)
+    return replace(answers, scored=inside & (times[answers.picture] == len(set(places))))
+
+
+def _condition_losses(answers: Answers) -> dict[Condition, NDArray[np.float64]]:
+    return {answers.conditions[place]: reference_losses(answers, place) for place in list_conditions(answers)}
+
+
+def _attribute_losses(answers: Answers) -> dict[Condition, NDArray[np.float64]]:
+    return {Condition(attribute, ALL, ""): losses for attribute, losses in attribute_losses(answers).items()}
+
+
+def _condition_rates(answers: Answers) -> dict[Condition, NDArray[np.float64]]:
     shown = np.flatnonzero(~answers.conditions_of(TOOL_CHECKS)).tolist()
-    return _contrasts(answers, {answers.conditions[place]: answers.rates[:, place] for place in shown}, pairs, 2)
+    return {answers.conditions[place]: answers.rates[:, place] for place in shown}
 
 
 def rank_models(answers: Answers, attribute: Attribute) -> list[Rank]:
@@ -120,13 +143,16 @@ def compact_letters(count: int, different: set[tuple[int, int]]) -> list[str]:
     return ["".join(_letter(place) for place, group in enumerate(groups) if thing in group) for thing in range(count)]
 
 
-def _contrasts(
-    answers: Answers, values: Mapping[Condition, NDArray[np.float64]], pairs: Sequence[Pair], count: AnswerCount
-) -> list[Contrast]:
-    """The contrasts of values (models, photos) by condition, corrected within each pair."""
+def _contrasts(answers: Answers, pairs: Sequence[Pair], measure: Measure, count: AnswerCount) -> list[Contrast]:
+    """The contrasts of what is measured (models, photos) by condition, corrected within each pair."""
     rows, gaps = [], []
+    everywhere = measure(answers) if pairs else {}
+    answered = np.zeros((len(answers.models), int(answers.picture.max(initial=0)) + 1), bool)
+    answered[answers.model[answers.scored], answers.picture[answers.scored]] = True
     for pair in pairs:
         places = [answers.model_index(model) for model in pair]
+        same = (answered[places[0]] == answered[places[1]]).all()
+        values = everywhere if same else measure(keep_common_pictures(answers, pair))
         for condition, own in values.items():
             first, second = own[places]
             both = np.isfinite(first) & np.isfinite(second)
