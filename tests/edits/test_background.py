@@ -71,7 +71,7 @@ def test_a_swap_shows_the_donors_background_without_the_donors_object() -> None:
     edit = BackgroundSwap()
     assert edit.needs.donor == "other"
     edited = edit(picture, RNG(0), donor)
-    lent = cover(Subject(donor).background, (150, 225))
+    lent = cover(Subject(donor).visible_background, (150, 225))
     outside = edited.alpha == 0
     np.testing.assert_array_equal(edited.image[outside], lent[outside])
     assert edited.image[outside][:, 0].astype(int).mean() < edited.image[outside][:, 1].mean()  # grass, not orange
@@ -93,7 +93,7 @@ def test_a_removed_object_leaves_no_alpha() -> None:
     picture = blob_on_grass()
     edited = edit_named("object-removed", {})(picture, RNG(0))
     assert not edited.alpha.any()
-    np.testing.assert_array_equal(edited.image, Subject(picture).background)
+    np.testing.assert_array_equal(edited.image, Subject(picture).visible_background)
 
 
 @pytest.mark.parametrize(

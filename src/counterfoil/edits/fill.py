@@ -41,7 +41,7 @@ def find_hole(alpha: Bytes) -> Flags:
         small = find_hole(reduce_plane(alpha)).astype(np.uint8)
         enlarged = cv2.resize(small, alpha.shape[::-1], interpolation=cv2.INTER_NEAREST)
         return np.asarray((np.asarray(enlarged) > 0) | object_trace(alpha))
-    return _grow(object_trace(alpha), max(1, round(MARGIN * min(alpha.shape))))
+    return grow(object_trace(alpha), max(1, round(MARGIN * min(alpha.shape))))
 
 
 def check_background(share: float) -> None:
@@ -315,7 +315,7 @@ def _average_patches(level: _Level, places: Indices, weight: Floats) -> Floats:
 
 def _copy_pixels(image: Bytes, hole: Flags, moves: Moves) -> Bytes:
     """Copy full-size pixels by the moves of the small level, then match the tone of the surroundings."""
-    rim = _grow(hole, max(3, round(0.02 * min(hole.shape)))) & ~hole
+    rim = grow(hole, max(3, round(0.02 * min(hole.shape)))) & ~hole
     copied = _blend_copies(image, hole, moves)
     copied += _match_tone((image - copied) * rim[..., None], rim.astype(np.float32))
     return np.where(hole[..., None], np.clip(np.rint(copied), 0, 255).astype(np.uint8), image)
@@ -368,7 +368,7 @@ def _match_tone(difference: Floats, rim: Floats) -> Floats:
     return np.asarray(cv2.resize(field, (width, height), interpolation=cv2.INTER_LINEAR), np.float32)
 
 
-def _grow(flags: Flags, radius: int) -> Flags:
+def grow(flags: Flags, radius: int) -> Flags:
     """The flags and everything within `radius` of them."""
     # By distance, since dilation is slow for a large radius.
     return distance_to(flags) <= radius

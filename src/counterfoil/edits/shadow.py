@@ -9,24 +9,18 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edits.cutout import object_window, split_bands
+from counterfoil.edits.cutout import split_bands
 from counterfoil.edits.edit_protocol import Edit, Supplied
-from counterfoil.edits.fill import fill_unknown
 from counterfoil.edits.geometry import object_box
 from counterfoil.edits.matting import repeat_channels
+from counterfoil.edits.object_traces import SOFTNESS, estimate_missing_light, reduce_to_grain
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import Unusable, UserError
-from counterfoil.object_mask import object_trace
 from counterfoil.types import Attribute, Picture
 
 FLATNESS = 0.35  # height of the shadow, seen from the viewer, as a share of the object's
 LEAN = 0.55  # how far the shadow of the top lies to the side, as a share of the object's height
-SOFTNESS = 0.02  # of its edge, as a share of the picture's shorter side
 NEEDED = 0.002  # share of the picture that a shadow must darken to count
-REACH = 0.15  # how far beside and below the object a shadow is looked for, as a share of the shorter side
-DEEPEST = (1.8, 2.6)  # gains: up to the first a dark place is a shadow, beyond the second it is something dark
-GRAIN = 200  # shorter side in pixels at which the light is computed; it is soft, so more would not show
-TINGE = 0.06  # how far a shadow's share of red or blue may be from that of the ground around it
 
 Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float32]
@@ -54,19 +48,11 @@ class Shadow(Edit):
         subject.check_background()
         cut = subject.cutout
         if self.shadow == "off":
-            gain = _estimate_missing_light(_reduce(subject.picture.image), _reduce(cut.alpha))
+            gain = estimate_missing_light(reduce_to_grain(subject.picture.image), reduce_to_grain(cut.alpha))
             return Picture(_change_light(subject, gain), cut.alpha.copy())
         side = 1 if rng.integers(2) else -1
-        light = 1 - _cast_shadow(_reduce(cut.alpha), side) * np.float32(self.strength)
+        light = 1 - _cast_shadow(reduce_to_grain(cut.alpha), side) * np.float32(self.strength)
         return Picture(_change_light(subject, repeat_channels(light)), cut.alpha.copy())
-
-
-def _reduce(plane: Bytes) -> Bytes:
-    """The plane reduced to the size at which light is computed, if it is larger."""
-    height, width = plane.shape[:2]
-    scale = min(1.0, GRAIN / min(height, width))
-    size = (max(1, round(width * scale)), max(1, round(height * scale)))
-    return np.asarray(cv2.resize(plane, size, interpolation=cv2.INTER_AREA), np.uint8) if scale < 1 else plane
 
 
 def _cast_shadow(alpha: Bytes, side: int) -> Floats:
@@ -107,38 +93,3 @@ def _change_light(subject: Subject, gain: Floats) -> Bytes:
         behind = np.maximum(result[band] - cut.image[band] * repeat_channels(cut.alpha[band] / np.float32(255)), 0)
         result[band] = np.rint(np.clip(result[band] + behind * (gain[band] - 1), 0, 255))
     return result
-
-
-def _estimate_missing_light(image: Bytes, alpha: Bytes) -> Floats:
-    """The gain, at least 1, that makes the ground near the object's feet as light as further away."""
-    near = _weigh_surroundings(alpha)
-    clear = (~object_trace(alpha)).astype(np.float32)
-    softness = max(1.0, SOFTNESS * min(alpha.shape))
-    here = _weighted_mean(image, clear, softness)
-    beyond = fill_unknown(here, clear * (near == 0))
-    light, usual = here.sum(axis=2) + 3, beyond.sum(axis=2) + 3
-    ratio = usual / light
-    shadow = np.clip((DEEPEST[1] - ratio) / (DEEPEST[1] - DEEPEST[0]), 0, 1)
-    tinge = np.abs(here / light[..., None] - beyond / usual[..., None]).max(axis=2)
-    shadow *= np.clip(2 - tinge / TINGE, 0, 1) * near
-    # Each channel by itself, since the light in a shadow has another tint.
-    gain = np.where(ratio > 1, 1, 0)[..., None] * ((beyond + 1) / (here + 1) - 1) * np.clip(shadow, 0, 1)[..., None] + 1
-    return np.asarray(cv2.GaussianBlur(gain.astype(np.float32), (0, 0), softness), np.float32)
-
-
-def _weighted_mean(image: Bytes, weight: Floats, sigma: float) -> Floats:
-    """The local mean colour over the pixels that have weight."""
-    sums = cv2.GaussianBlur(image * repeat_channels(weight), (0, 0), sigma)
-    return np.asarray(sums / repeat_channels(np.maximum(cv2.GaussianBlur(weight, (0, 0), sigma), 1e-3)), np.float32)
-
-
-def _weigh_surroundings(alpha: Bytes) -> Floats:
-    """1 beside and below the lower half of the object, fading to 0."""
-    rows, _ = object_window(alpha)
-    reach = max(2, round(REACH * min(alpha.shape)))
-    lower = alpha.copy()
-    lower[: (rows.start + rows.stop) // 2] = 0  # shadows lie near the feet, seldom near the head
-    kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * reach + 1, reach + 1))
-    grown = np.asarray(cv2.dilate(lower, kernel), np.float32) / np.float32(255)
-    soft = np.asarray(cv2.blur(grown, (reach | 1, (reach // 2) | 1)), np.float32)
-    return np.asarray(np.clip(1.8 * soft, 0, 1), np.float32)

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.edits.cutout import Cutout, copy_read_only, cut_out, paste, repaint
-from counterfoil.edits.fill import check_background, fill_background, find_hole
+from counterfoil.edits.fill import MARGIN, check_background, fill_background, find_hole, grow
 from counterfoil.edits.fill_choice import Fill, FillName, Fills
 from counterfoil.edits.matting import soft_alpha
+from counterfoil.edits.object_traces import find_traces
 from counterfoil.edits.photo_border import Side, find_cut_sides
 from counterfoil.errors import Unusable
 from counterfoil.object_mask import Flags, MaskOrigin, ObjectMask, as_mask, hard_object
@@ -221,7 +222,9 @@ def _fill_background(subject: Subject) -> Bytes:
 
 
 def _find_hole(subject: Subject) -> Flags:
-    return find_hole(subject.alpha)
+    """The object with its margin, and the shadow and reflection that would stay behind."""
+    hole, traces = find_hole(subject.alpha), find_traces(subject.picture.image, subject.alpha)
+    return np.asarray(hole | grow(traces, max(1, round(MARGIN * min(hole.shape) / 2)))) if traces.any() else hole
 
 
 def _choose_fill(subject: Subject) -> Fill:
