@@ -9,8 +9,9 @@ from skimage.filters import gaussian
 
 from counterfoil.edits.background import BackgroundSwap
 from counterfoil.edits.cutout import cover
+from counterfoil.edits.fill_choice import Fills
 from counterfoil.edits.registry import edit_named
-from counterfoil.edits.subject import Subject
+from counterfoil.edits.subject import Subject, Tools
 from counterfoil.errors import Unusable, UserError
 from counterfoil.types import Picture
 from edit_pictures import blob_on_grass, cat, ellipse, rocket, texture
@@ -132,3 +133,17 @@ def test_a_blended_swap_darkens_the_object_before_a_dark_background_which_gets_i
     assert (blended.image[outside] <= plain.image[outside]).all()
     assert (blended.image[outside] != plain.image[outside]).mean() < 0.02
     assert BackgroundSwap(blend=True).level == "other, blended"
+
+
+def test_a_background_with_another_object_is_not_lent() -> None:
+    def find_red(image: np.typing.NDArray[np.uint8]) -> np.typing.NDArray[np.float32]:
+        return ((image[..., 0] > 200) & (image[..., 1] < 50)).astype(np.float32)
+
+    photo = blob_on_grass()
+    with_ball = Picture(photo.image.copy(), photo.alpha)
+    with_ball.image[10:34, 150:180] = (250, 10, 10)
+    tools = Tools(fills=Fills(find_salience=find_red))
+    BackgroundSwap().check_donor(Subject(photo, tools=tools))
+    with pytest.raises(Unusable, match=r"shows another object, on 2\.\d% of the picture"):
+        BackgroundSwap().check_donor(Subject(with_ball, tools=tools))
+    BackgroundSwap().check_donor(Subject(with_ball))  # where fills are not judged, as in the papers' recipes

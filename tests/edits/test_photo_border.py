@@ -12,7 +12,7 @@ from counterfoil.edits.registry import edit_named
 from counterfoil.edits.subject import Subject, Tools
 from counterfoil.errors import Unusable
 from counterfoil.types import Picture
-from edit_pictures import texture
+from edit_pictures import ellipse, texture
 
 HEIGHT, WIDTH = 120, 160
 
@@ -97,3 +97,12 @@ def test_papers_move_cut_objects_like_others() -> None:
     free = Subject(cut.picture, tools=Tools(allow_cut=True))
     assert free.cut_sides == ()
     assert not made(free, "size", rate=0.02)[-1].any()
+
+
+def test_a_line_along_the_border_is_no_cut_and_an_object_that_begins_there_is() -> None:
+    hard = ellipse((200, 200), (100, 100), (40, 40)) > 0
+    hard[0, 20:180] = True
+    hard[20:180, :2] = True  # as in trimaps, which leave the outermost pixels open
+    assert find_cut_sides(hard) == ()
+    hard[150:, 60:140] = True
+    assert find_cut_sides(hard) == ("bottom",)

@@ -19,6 +19,8 @@ from counterfoil.errors import Unusable, UserError
 from counterfoil.types import Attribute, DonorRule, Picture
 
 Bytes = NDArray[np.uint8]
+OTHER_OBJECTS = 0.01  # share of a donor's background that may be salient: a sign, not a bottle or a bow
+SALIENT = 0.5
 _LEVELS_OF_GREY = {"black": 0, "white": 255, "transparent": 255}
 
 
@@ -47,8 +49,8 @@ class BackgroundSwap(Edit):
         return f"{self.donors}, blended" if self.blend else self.donors
 
     def check_donor(self, donor: Subject) -> None:
-        """Raises `Unusable` where the donor's background cannot be filled well."""
-        _ = donor.visible_background
+        """Raises `Unusable` where the donor's background is not filled well or shows another object."""
+        check_donor_background(donor)
 
     @property
     def shows_fill(self) -> bool:
@@ -89,8 +91,8 @@ class BackgroundWorst(Edit):
         return Needs(donor=self.donors, candidates=self.candidates, surrogate=self.surrogate)
 
     def check_donor(self, donor: Subject) -> None:
-        """Raises `Unusable` where the donor's background cannot be filled well."""
-        _ = donor.visible_background
+        """Raises `Unusable` where the donor's background is not filled well or shows another object."""
+        check_donor_background(donor)
 
     @property
     def shows_fill(self) -> bool:
@@ -121,6 +123,20 @@ def _donor_background(subject: Subject, donor: Subject) -> Bytes:
         return cover(donor.visible_background, subject.picture.alpha.shape)
     except Unusable as error:
         raise Unusable(f"the donor has no background to lend: {error}") from error
+
+
+def check_donor_background(donor: Subject) -> None:
+    """Raises `Unusable` where a donor's background is not filled well, or shows an object besides the removed one."""
+    _ = donor.visible_background
+    share = donor.once(_measure_other_objects)
+    if share > OTHER_OBJECTS:
+        raise Unusable(f"the donor's background shows another object, on {share:.1%} of the picture")
+
+
+def _measure_other_objects(donor: Subject) -> float:
+    """The share of a photo without its object that a network finds salient; 0 where fills are not judged."""
+    find_salience = donor.tools.fills.find_salience
+    return 0.0 if find_salience is None else float((find_salience(donor.visible_background) > SALIENT).mean())
 
 
 @dataclass(frozen=True)
@@ -175,8 +191,8 @@ class BackgroundAdditive(Edit):
         return Needs(donor=self.donors)
 
     def check_donor(self, donor: Subject) -> None:
-        """Raises `Unusable` where the donor's background cannot be filled well."""
-        _ = donor.visible_background
+        """Raises `Unusable` where the donor's background is not filled well or shows another object."""
+        check_donor_background(donor)
 
     @property
     def shows_fill(self) -> bool:

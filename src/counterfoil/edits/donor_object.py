@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 
 from counterfoil.edits.cutout import Cutout, Matrix, place
 from counterfoil.edits.geometry import BoundingBox, object_box
+from counterfoil.edits.photo_border import find_cut_sides, name_sides
 from counterfoil.edits.scene import darken_foot, measure_contact_shadow
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import Unusable
 from counterfoil.types import Picture
 
-CUT = 0.02  # of a side: an object that touches a border of its photo along more than this is cut by it
 LARGEST_SHARE = 0.6  # of the donor's photo: a larger object is a close view, of which much is missing
 LARGEST_PIECE = 0.85  # of the object's area that must hang together
 SMALLEST = 32  # pixels of the donor's object along its longer side
@@ -22,18 +22,12 @@ EVENNESS = (0.6, 1.25)  # limits of the change of light, of whose root a donor's
 Bytes = NDArray[np.uint8]
 
 
-def cut_sides(alpha: Bytes) -> frozenset[str]:
-    """The borders of its photo that cut the object."""
-    sides = {"top": alpha[0], "bottom": alpha[-1], "left": alpha[:, 0], "right": alpha[:, -1]}
-    return frozenset(name for name, side in sides.items() if np.count_nonzero(side > 127) > max(2, CUT * len(side)))
-
-
 def check_donor_object(donor: Subject) -> None:
     """Raises `Unusable` where the donor's object cannot stand elsewhere: only the lower border may cut it."""
-    hard = donor.hard_object.astype(np.uint8)
-    cut = cut_sides(hard * np.uint8(255)) - {"bottom"}
+    cut = [side for side in find_cut_sides(donor.hard_object) if side != "bottom"]
     if cut:
-        raise Unusable(f"the donor's object is cut by the {' and '.join(sorted(cut))} of its photo")
+        raise Unusable(f"the donor's object is cut by the {name_sides(cut)} of its photo")
+    hard = donor.hard_object.astype(np.uint8)
     share = float(hard.mean())
     if share > LARGEST_SHARE:
         raise Unusable(f"the donor's object covers {share:.0%} of its photo, at most {LARGEST_SHARE:.0%} can be used")
@@ -48,7 +42,7 @@ def check_donor_object(donor: Subject) -> None:
 
 def stands_on_border(donor: Subject) -> bool:
     """Whether the lower border cuts the donor's object, so that it can stand only on the border of another picture."""
-    return "bottom" in cut_sides(donor.cutout.alpha)
+    return "bottom" in find_cut_sides(donor.hard_object)
 
 
 def match_light(donor: Subject, subject: Subject) -> Cutout:

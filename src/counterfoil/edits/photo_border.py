@@ -21,6 +21,7 @@ from counterfoil.object_mask import hard_object
 Side: TypeAlias = Literal["top", "bottom", "left", "right"]
 SIDES: tuple[Side, ...] = ("top", "bottom", "left", "right")
 SHORTEST_CUT = 0.02  # of a border's length: a toe that touches the border is not cut by it
+LINE = 0.01  # of the shorter side: an object reaches further into the picture than a line along its border
 VISIBLE = 0.75  # share of the object that must stay in the picture when it turns about its border
 
 Bytes = NDArray[np.uint8]
@@ -28,12 +29,15 @@ Flags = NDArray[np.bool_]
 
 
 def find_cut_sides(hard: Flags) -> tuple[Side, ...]:
-    """The borders along which the object is cut."""
-    return tuple(side for side in SIDES if (edge := _edge(hard, side)).sum() > max(2, SHORTEST_CUT * len(edge)))
+    """The borders along which the object is cut; a thin line along a border, as trimaps have it, is no object."""
+    depth = min(*(length - 1 for length in hard.shape), max(2, round(LINE * min(hard.shape))))
+    cut = {side: _edge(hard, side) & _edge(hard, side, depth) for side in SIDES}
+    return tuple(side for side in SIDES if cut[side].sum() > max(2, SHORTEST_CUT * len(cut[side])))
 
 
-def _edge(hard: Flags, side: Side) -> NDArray[np.bool_]:
-    lines = {"top": hard[0], "bottom": hard[-1], "left": hard[:, 0], "right": hard[:, -1]}
+def _edge(hard: Flags, side: Side, depth: int = 0) -> NDArray[np.bool_]:
+    """The pixels along a border, or along a line so many pixels inside of it."""
+    lines = {"top": hard[depth], "bottom": hard[-1 - depth], "left": hard[:, depth], "right": hard[:, -1 - depth]}
     return np.asarray(lines[side])
 
 
