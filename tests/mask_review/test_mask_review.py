@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import cv2
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from numpy.typing import NDArray
 
+from counterfoil.cli import commands
 from counterfoil.errors import UserError
 from counterfoil.mask_review.clicked_region import change_region
 from counterfoil.mask_review.review_folder import (
@@ -18,9 +21,11 @@ from counterfoil.mask_review.review_folder import (
     page_size,
     reduce_mask,
 )
-from counterfoil.object_mask import mask_overlap
+from counterfoil.object_mask import ObjectMask, mask_overlap
+from counterfoil.segmentation import Segmentation
 from counterfoil.sources.folder import FolderSource
 from counterfoil.sources.pixels import read_mask
+from counterfoil.store.mask_table import read_masks, write_masks
 from planted import write_photos
 
 
@@ -156,7 +161,28 @@ def test_without_masks_a_network_finds_the_object_and_says_what_is_implausible(
 ) -> None:
     source = FolderSource(photos[0])
     samples = tuple(source.samples()[0])
-    review = MaskReview(
-        source, tmp_path / "reviewed", samples, find_object=lambda image: np.zeros(image.shape[:2], np.uint8)
-    )
-    assert review.read_mask(samples[0]).note == "it covers 0.00% of the picture"
+
+    def find_nothing(image: NDArray[np.uint8]) -> Segmentation:
+        return Segmentation(ObjectMask(np.zeros(image.shape[:2], np.uint8), "salience"), 0.0, 1.0)
+
+    review = MaskReview(source, tmp_path / "reviewed", samples, find_object=find_nothing)
+    state = review.read_mask(samples[0])
+    assert (state.note, state.is_doubtful) == ("it covers 0.00% of the picture", True)
+
+
+def test_the_doubtful_masks_of_a_run_come_first_with_their_reasons(photos: tuple[Path, Path], tmp_path: Path) -> None:
+    images, masks = photos
+    run = tmp_path / "run"
+    arguments = ["run", "--images", str(images), "--masks", str(masks), "--model", "python:planted:honest"]
+    (tmp_path / "recipe.yaml").write_text("edits: [{edit: control}]")
+    done = CliRunner().invoke(commands, [*arguments, "--recipe", str(tmp_path / "recipe.yaml"), "--out", str(run)])
+    assert done.exit_code == 0, done.output
+    last = sorted(sample.id for sample in FolderSource(images).samples()[0])[-1]
+    verdicts = [
+        replace(row, verdict="doubtful", reasons=("it is torn",)) for row in read_masks(run) if row.sample == last
+    ]
+    write_masks(run, verdicts)
+    review = open_review(run, tmp_path / "reviewed")
+    assert review.photos[0].id == last
+    assert review.read_mask(review.photos[0]).note == "it is torn"
+    assert review.start == masks

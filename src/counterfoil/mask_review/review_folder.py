@@ -13,7 +13,7 @@ from __future__ import annotations
 import csv
 import io
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -27,16 +27,16 @@ from counterfoil.assets.cache import fetch_asset
 from counterfoil.errors import Unusable, UserError
 from counterfoil.mask_quality import find_mask_fault
 from counterfoil.object_mask import Bytes, hard_object
-from counterfoil.segmentation import SalienceNetwork
+from counterfoil.segmentation import DEFAULT_SEGMENTER, SalienceNetwork, Segmenter
 from counterfoil.sources.folder import REVIEW, REVIEW_COLUMNS, FolderSource, read_review
 from counterfoil.sources.pixels import check_mask_size, read_mask
 from counterfoil.store.files import write_atomically
+from counterfoil.store.mask_table import read_masks
 from counterfoil.store.parquet import read_table
 from counterfoil.store.prediction_tables import read_run_record, read_skipped
 from counterfoil.types import Sample
 
 ReviewVerdict: TypeAlias = Literal["accepted", "rejected"]
-DOUBT = "the mask is doubtful: "  # begins the reason of an edit that was left out for its photo's mask
 EDIT_SIDE = 1024  # pixels of the longer side at which masks are shown and drawn on
 
 
@@ -59,7 +59,8 @@ class MaskReview:
     photos: tuple[Sample, ...]  # in the order of the review
     start: Path | None = None  # folder of masks to begin with; else a network finds the objects
     doubts: Mapping[str, str] = field(default_factory=dict)  # by photo, what a run said of its mask
-    find_object: Callable[[NDArray[np.uint8]], NDArray[np.uint8]] | None = None  # photo to mask; U2-Netp if None
+    segmenter: str = DEFAULT_SEGMENTER  # the network that finds objects where there is no mask
+    find_object: Segmenter | None = None  # a segmenter in place of that network
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def verdicts(self) -> dict[str, ReviewVerdict]:
@@ -90,15 +91,13 @@ class MaskReview:
             if path == self._draft(sample):
                 return MaskState(values, "changed, not decided on yet", is_draft=True)
             return MaskState(values, note, is_doubtful=bool(note))
-        salience = (self.find_object or self._network)(image)
-        values = np.where(hard_object(salience), 255, 0).astype(np.uint8)
+        values = (self.find_object or self._network)(image).mask.values
         doubt = note or find_mask_fault(values)
         return MaskState(values, doubt or "found by the network", is_doubtful=bool(doubt))
 
     @cached_property
-    def _network(self) -> Callable[[NDArray[np.uint8]], NDArray[np.uint8]]:
-        network = SalienceNetwork(fetch_asset("u2netp"))
-        return lambda image: network(image).mask.values
+    def _network(self) -> Segmenter:
+        return SalienceNetwork(fetch_asset(self.segmenter))
 
     def accept(self, sample: Sample, drawn: Bytes | None) -> None:
         """Write a photo's mask and its verdict; `drawn` is the mask as the page drew it, None where it is unchanged."""
@@ -192,18 +191,19 @@ def open_review(target: Path, out: Path | None = None, start: Path | None = None
         >>> review.accept(review.photos[0], None)  # doctest: +SKIP
     """
     if not (target / "run.json").is_file():
-        source, doubts = FolderSource(target.absolute()), dict[str, str]()
+        source, doubts, segmenter = FolderSource(target.absolute()), dict[str, str](), DEFAULT_SEGMENTER
         photos = list(source.samples()[0])
     else:
         about = read_run_record(target)
         source, start = _open_run_source(target, about), start or (Path(about["masks"]) if about["masks"] else None)
         there, doubts = _list_run(target)
+        segmenter = about.get("segmenter") or DEFAULT_SEGMENTER
         photos = [sample for sample in source.samples()[0] if sample.id in there]
     if not photos:
         raise UserError(f"expected photos to review in '{target}', found none")
     folder = out or source.images.with_name(f"{source.images.name}-masks")
     ordered = sorted(photos, key=lambda sample: (sample.id not in doubts, sample.id))
-    return MaskReview(source, folder.absolute(), tuple(ordered), start, doubts)
+    return MaskReview(source, folder.absolute(), tuple(ordered), start, doubts, segmenter)
 
 
 def _open_run_source(target: Path, about: Mapping[str, str]) -> FolderSource:
@@ -219,12 +219,8 @@ def _open_run_source(target: Path, about: Mapping[str, str]) -> FolderSource:
 def _list_run(target: Path) -> tuple[set[str], dict[str, str]]:
     """The photos of a run, and what it said of doubtful masks."""
     used = set(map(str, read_table(target / "variants.parquet")["sample_id"]))
-    doubts = {}
-    for row in read_skipped(target):
-        if row.stage == "segment":
-            doubts[row.sample_id] = row.reason
-        elif DOUBT in row.reason:
-            doubts[row.sample_id] = row.reason.partition(DOUBT)[2]
+    doubts = {row.sample_id: row.reason for row in read_skipped(target) if row.stage == "segment"}
+    doubts |= {row.sample: "; ".join(row.reasons) for row in read_masks(target) if row.verdict == "doubtful"}
     return used | set(doubts), doubts
 
 
