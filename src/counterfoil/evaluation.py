@@ -113,6 +113,7 @@ class EvaluationPlan:
             scoring=scoring if self.config.classes is None else f"{scoring}, classes of {self.config.classes}",
             collection=collection.name, collection_digest=collection.digest,
             surrogates=dict(collection.surrogates), notes=tuple(collection.notes),
+            references=tuple(collection.references.items()),
             sanity=self.sanity,
         )  # fmt: skip
 
@@ -171,7 +172,7 @@ Chunk: TypeAlias = Sequence[StoredVariant]
 
 _CHUNK = 32  # pictures per item, independent of the batch size, so that a resumed run may change that
 # the digest identifies the pictures, independent of their folder
-_LATER = frozenset({"images", "collection", "surrogates", "notes"})
+_LATER = frozenset({"images", "collection", "surrogates", "notes", "references"})
 
 
 def run_evaluation(

@@ -461,6 +461,7 @@ class Run:
     surrogates: Mapping[str, str] = field(default_factory=dict)  # chose the pictures; with digests of the weights
     notes: tuple[str, ...] = ()  # what every report on the collection must say
     main_edits: Mapping[str, EditLevel] = field(default_factory=dict)  # attribute to edit and level, see `Step`
+    references: tuple[tuple[EditLevel, EditLevel], ...] = ()  # kinds of a collection, and what each is compared with
     segmenter: str = ""  # the network that found objects; "" where every photo had a mask
     doubtful_masks: str = "leave-out"  # whether its doubtful masks were left out or kept
     fills: str = ""  # what filled the holes: "exemplar or MI-GAN, judged"; "" in runs that recorded none

@@ -152,7 +152,8 @@ class Renderer:
         resolution = edit.resolve(subject.at_full_size if edit.needs.photo else subject, supplied)
         if resolution.edit != edit:
             settings = json.dumps(settings_of(resolution.edit), sort_keys=True)
-            variant = replace(variant, id=id_of_choice(variant.id, settings), settings=settings)
+            level = resolution.edit.level  # names how it was chosen, where that matters: "20-adv by candidates"
+            variant = replace(variant, id=id_of_choice(variant.id, settings), settings=settings, level=level)
         if edit.needs.candidates > 1 or (donors and donors[0].id != variant.donor_id):
             donor = donors[resolution.donor]
             return replace(variant, id=id_of_choice(variant.id, donor.digest), donor_id=donor.id)

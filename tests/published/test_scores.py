@@ -353,3 +353,19 @@ def test_imagenet_e_end_to_end_from_the_command_line_with_a_report(named: bool, 
     page = (out / "report.html").read_text()
     assert "over the same pictures, in points" in page
     assert "eval.py" in (out / "skipped.csv").read_text()
+
+
+def test_kinds_of_imagenet_e_that_went_through_more_than_their_change_are_compared_with_their_reference(
+    tmp_path: Path,
+) -> None:
+    result = evaluate_collection(f"imagenet-e:{edit_archives.imagenet_e(tmp_path / 'e')}", [TELLS], tmp_path / "run")
+    for study in (result.study, open_runs([tmp_path / "run"])):
+        references = {(drop.edit, drop.level): drop.reference for drop in study.drops}
+        assert references["background-complexity", "20"] == "control rec"
+        assert references["background-complexity", "20-adv"] == "control rec"
+        assert references["position", "random"] == references["direction", "random"] == "size 0.05"
+        assert references["size", "0.05"] == references["background-random", "random"] == "original"
+        rows = {(drop.edit, drop.level): drop for drop in study.drops}
+        moved, small = rows["position", "random"], rows["size", "0.05"]
+        assert moved.accuracy_reference == small.accuracy
+        assert moved.drop_vs_reference == pytest.approx(small.accuracy - moved.accuracy)

@@ -123,7 +123,9 @@ def test_how_the_hard_background_was_found_stands_in_the_manifest_and_makes_it_a
     settings = [json.loads(table["settings"][row]) for row in rows]
     assert {each["by"] for each in settings} == {"candidates"}
     assert all(each["candidate"] in range(3) for each in settings)
-    assert {table["level"][row] for row in rows} == {"20-adv at 0.7"}
+    assert {table["level"][row] for row in rows} == {"20-adv by candidates at 0.7"}
+    answers = read_table(next((result.folder / "predictions").glob("*.parquet")), ["edit", "level"])
+    assert set(answers["level"][answers["edit"] == "painted-adversarial"]) == {"20-adv by candidates at 0.7"}
     picture = cf.rebuild(result.folder, table["id"][rows[0]])
     assert hashlib.sha256(picture.image.tobytes()).hexdigest() == table["sha256"][rows[0]]
 
@@ -147,7 +149,8 @@ def test_imagenet_e_is_complete() -> None:
     steps = load_recipe("imagenet-e").edits
     assert all(step.needs in (None, "surrogate") for step in steps)
     rows = {f"{step.edit} {edit_named(step.edit, settings).level}" for step in steps for settings in step.all_settings}
-    painted = {"painted-complexity 0", "painted-complexity -20", "painted-complexity 20", "painted-adversarial 20-adv"}
+    painted = {f"painted-complexity {level} at 0.15" for level in ("0", "-20", "20")}
+    painted |= {"painted-adversarial 20-adv at 0.15"}
     assert painted < rows
     assert {row.split()[0] for row in rows - painted} == {"control", "background-swap", "size", "position", "direction"}
     assert sum(row.startswith("size ") for row in rows) == 4

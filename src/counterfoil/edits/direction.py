@@ -81,7 +81,7 @@ class Direction(Edit):
     @property
     def required_edits(self) -> tuple[RecipeEdit, ...]:
         """The object at the same size where it stood."""
-        return require_size(self.rate, self.grounded)
+        return require_size(self.rate, self.grounded, self.faithful)
 
     @property
     def shows_fill(self) -> bool:

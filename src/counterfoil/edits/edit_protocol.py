@@ -188,10 +188,10 @@ def cross_with_size(name: str, level: str) -> tuple[EditLevel, EditLevel] | None
     return (EditLevel("size", rate), EditLevel(name, own)) if rate else None
 
 
-def require_size(rate: float | None, grounded: bool = False) -> tuple[RecipeEdit, ...]:
+def require_size(rate: float | None, grounded: bool = False, faithful: bool = False) -> tuple[RecipeEdit, ...]:
     """The unmoved, unturned object at the same size, where there is one."""
-    settings = {"rate": rate, "grounded": True} if grounded else {"rate": rate}
-    return () if rate is None else (RecipeEdit("size", settings),)
+    chosen = {name: True for name, value in (("grounded", grounded), ("faithful", faithful)) if value}
+    return () if rate is None else (RecipeEdit("size", {"rate": rate, **chosen}),)
 
 
 def reference_at_rate(level: str) -> EditLevel | None:

@@ -30,7 +30,7 @@ from counterfoil.painters.guidance import gradient_guide, log_probability
 from counterfoil.painters.sampler import Guide
 from counterfoil.types import Attribute, Classifier, EditLevel, Picture, Preprocessing
 
-_UNUSUAL = re.compile(r"^(random|-?[\d.]+(-adv)?)")  # what a level names besides unusual settings
+_UNUSUAL = re.compile(r"^(random|-?[\d.]+(-adv( by candidates)?)?)")  # what a level names besides unusual settings
 SURELY_OBJECT = 230  # alpha; the soft edge below it is painted too, so that no halo is left
 
 
@@ -103,8 +103,9 @@ class PaintedAdversarial(PaintedComplexity):
 
     @property
     def level(self) -> str:
-        """The guidance, marked: "20-adv"."""
-        return f"{self.guidance:g}-adv" + _name_unusual(self.strength, 0.3, self.size)
+        """The guidance, marked: "20-adv" by the gradient as in ImageNet-E, or "20-adv by candidates"."""
+        how = " by candidates" if self.by == "candidates" else ""
+        return f"{self.guidance:g}-adv{how}" + _name_unusual(self.strength, 0.3, self.size)
 
     @property
     def needs(self) -> Needs:

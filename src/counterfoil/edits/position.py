@@ -35,11 +35,12 @@ class Position(Edit):
     """Move the object to a place drawn uniformly from all where its box is inside the picture."""
 
     attribute: ClassVar[Attribute] = "position"
-    later: ClassVar[tuple[str, ...]] = ("grounded",)
+    later: ClassVar[tuple[str, ...]] = ("grounded", "faithful")
     words: ClassVar[str] = "moving the object"
     rate: float | None = None  # zoom to this rate first; ImageNet-E's release does so at 0.05
     inside_crop: bool = False  # stay inside the central square that models crop to
     grounded: bool = False  # feet on the ground where that can be told, a contact shadow, in the light of the place
+    faithful: bool = False  # ImageNet-E's tolerance of 0.015 for the rate, as in `size`
 
     def __post_init__(self) -> None:
         check_rate(self.rate)
@@ -62,7 +63,7 @@ class Position(Edit):
     @property
     def required_edits(self) -> tuple[RecipeEdit, ...]:
         """The object at the same size where it stood."""
-        return require_size(self.rate, self.grounded)
+        return require_size(self.rate, self.grounded, self.faithful)
 
     @property
     def shows_fill(self) -> bool:
@@ -79,7 +80,7 @@ class Position(Edit):
         cut = subject.cutout
         if len(subject.cut_sides) > 1:
             refuse_cut(subject.cut_sides, "moving it")
-        matrix, box = _zoom_object(cut, self.rate, subject.cut_sides)
+        matrix, box = _zoom_object(cut, self.rate, subject.cut_sides, self.faithful)
         height, width = cut.alpha.shape
         side = round(CROP * min(height, width)) if self.inside_crop else None
         across = _possible_starts(width, side or width, box.width)
@@ -167,12 +168,14 @@ class PositionGrid(Edit):
         return place_in_scene(subject, matrix) if self.grounded else place(cut, matrix, subject.visible_background)
 
 
-def _zoom_object(cut: Cutout, rate: float | None, sides: Sequence[Side]) -> tuple[Matrix, BoundingBox]:
+def _zoom_object(
+    cut: Cutout, rate: float | None, sides: Sequence[Side], faithful: bool = False
+) -> tuple[Matrix, BoundingBox]:
     """The zoom to the rate, if one is asked for, and the object's box after it."""
     if rate is None:
-        return zoom((0, 0), 1), object_box(cut.alpha)
-    matrix = zoom_to_rate(cut.alpha, rate, False, anchor_point(cut.alpha, sides) if sides else None)
-    return matrix, object_box(place_alpha(cut.alpha, matrix))
+        return zoom((0, 0), 1), object_box(cut.alpha, faithful)
+    matrix = zoom_to_rate(cut.alpha, rate, faithful, anchor_point(cut.alpha, sides) if sides else None)
+    return matrix, object_box(place_alpha(cut.alpha, matrix), faithful)
 
 
 def _keep_on_ground(starts: range, highest: float) -> range:

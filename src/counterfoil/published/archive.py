@@ -18,7 +18,7 @@ from counterfoil.labels.label_space import LabelSpace
 from counterfoil.published.file_tree import Tree
 from counterfoil.sources.pixels import decode_archive_picture
 from counterfoil.store.picture_collection import CollectionBase
-from counterfoil.types import Attribute, Model, Skipped, StoredVariant, Variant
+from counterfoil.types import Attribute, EditLevel, Model, Skipped, StoredVariant, Variant
 
 _T = TypeVar("_T")
 _AT_ONCE = 1 << 14  # pictures whose columns are converted to Python numbers together
@@ -30,6 +30,11 @@ class ArchiveCondition(NamedTuple):
     attribute: Attribute
     edit: str
     level: str
+
+    @property
+    def place(self) -> EditLevel:
+        """Edit and level, as other kinds name it for a reference."""
+        return EditLevel(self.edit, self.level)
 
 
 ORIGINAL = ArchiveCondition("original", "original", "none")
@@ -152,6 +157,7 @@ class Archive(CollectionBase):
     surrogates: Mapping[str, str] = field(default_factory=dict)
     border: int = 0  # pixels cropped from every side
     distractors: Mapping[str, str] = field(default_factory=dict, repr=False)  # wrong answers to offer, by sample
+    references: Mapping[EditLevel, EditLevel] = field(default_factory=dict)  # kinds by name
 
     @cached_property
     def digest(self) -> str:

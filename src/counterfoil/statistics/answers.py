@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple, TypeVar
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
-from counterfoil.types import Attribute
+from counterfoil.types import Attribute, EditLevel
 
 Key = TypeVar("Key")
 
@@ -54,6 +54,7 @@ class Answers:
     correct: NDArray[np.bool_]
     scored: NDArray[np.bool_]
     object_share: NDArray[np.float64]  # percent, NaN where unknown
+    references: Mapping[EditLevel, EditLevel] = field(default_factory=dict)  # that a collection declares for its own
 
     def model_index(self, model: str) -> int:
         """Return the position of a model; raises `UserError` where the name is unknown."""

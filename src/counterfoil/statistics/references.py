@@ -49,7 +49,7 @@ def find_reference(answers: Answers, condition: int) -> ReferenceRates:
         return ReferenceRates(
             " + ".join(map(str, parts)), add_losses(answers, parts), tool_shifts(answers, own, parts), answers=4
         )
-    declared = reference_of(own.edit, own.level)
+    declared = answers.references.get(EditLevel(own.edit, own.level)) or reference_of(own.edit, own.level)
     if declared is None or declared not in places:
         return ReferenceRates(ORIGINAL, answers.original_rates, tool_shifts(answers, own, []))
     return ReferenceRates(str(declared), answers.rates[:, places[declared]], tool_shifts(answers, own, [declared]))

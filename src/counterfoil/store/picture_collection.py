@@ -16,7 +16,7 @@ from counterfoil.labels.benchmark_classes import load_label_space
 from counterfoil.labels.label_space import LabelSpace, imagenet1k
 from counterfoil.store.prediction_tables import read_skipped
 from counterfoil.store.workspace import Workspace
-from counterfoil.types import Model, Skipped, StoredVariant
+from counterfoil.types import EditLevel, Model, Skipped, StoredVariant
 
 
 class Collection(Protocol):
@@ -50,6 +50,10 @@ class Collection(Protocol):
         """Notes for every report on it, such as that the pictures are training pictures."""
 
     @property
+    def references(self) -> Mapping[EditLevel, EditLevel]:
+        """What kinds of pictures are compared with, where that is not the original; by default none."""
+
+    @property
     def pictures(self) -> Sequence[StoredVariant]:
         """Every picture in a fixed order; within a sample the original first, where there is one."""
 
@@ -69,6 +73,11 @@ class Collection(Protocol):
 
 class CollectionBase:
     """Defaults of a `Collection`."""
+
+    @cached_property
+    def references(self) -> Mapping[EditLevel, EditLevel]:
+        """None: every kind is compared as this program's edit of its name is."""
+        return {}
 
     def adapt(self, model: Model) -> Model:
         """The model, unchanged."""

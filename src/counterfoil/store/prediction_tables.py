@@ -232,7 +232,9 @@ def read_run(folder: Path) -> Run:
     lists = {name: tuple(known.get(name, ())) for name in ("models", "notes")}
     main = {attribute: EditLevel(*place) for attribute, place in known.get("main_edits", {}).items()}
     sanity = {model: parse_sanity(entry) for model, entry in known.get("sanity", {}).items()}
-    return Run(**{**known, **lists, "preprocessing": applied, "main_edits": main, "sanity": sanity})
+    pairs = tuple((EditLevel(*kind), EditLevel(*other)) for kind, other in known.get("references", ()))
+    parsed = {"preprocessing": applied, "main_edits": main, "sanity": sanity, "references": pairs}
+    return Run(**{**known, **lists, **parsed})
 
 
 def read_sanity(folder: Path | None, identities: Mapping[str, str]) -> dict[str, SanityRecord]:

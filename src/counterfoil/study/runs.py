@@ -109,7 +109,7 @@ class Study:
     def answers(self) -> Answers:
         """Every answer of every model, in columns; those to doubled pictures, which measure the tool, are left out."""
         tables = {model: table.coded_columns(ANSWER_COLUMNS) for model, table in self.predictions.items()}
-        return answers_from_tables(tables)
+        return replace(answers_from_tables(tables), references=dict(self.runs[0].references))
 
     @cached_property
     def checked_answers(self) -> Answers:
@@ -117,7 +117,7 @@ class Study:
         if not any(table.has_checks for table in self.predictions.values()):
             return self.answers
         tables = {model: table.all_columns(ANSWER_COLUMNS) for model, table in self.predictions.items()}
-        return answers_from_tables(tables)
+        return replace(answers_from_tables(tables), references=dict(self.runs[0].references))
 
     @cached_property
     def details(self) -> Details:

@@ -42,6 +42,10 @@ KINDS: dict[str, ArchiveCondition] = {
     "rp": ArchiveCondition("position", "position", "random"),
     "rd": ArchiveCondition("direction", "direction", "random"),
 }
+REFERENCES = {  # what a kind is compared with, where it went through more than its own change
+    **dict.fromkeys(("20_smooth", "20_hard", "20_adv"), "rec"),  # the same painting with lambda 0
+    **dict.fromkeys(("rp", "rd"), "005"),  # moved and turned at the rate of 005
+}
 _LAYOUT = rf"(?P<kind>{'|'.join(KINDS)})/"
 _TELLING = {"20_smooth", "20_hard", "20_adv", "random_bg"}  # folder names that no other benchmark has
 
@@ -69,6 +73,7 @@ def read(tree: Tree) -> Archive:
         name=NAME, tree=tree, pictures=pictures, space=imagenet1k(),
         skipped=(*_missing(kinds), *unlabelled, *twice, *skip_strays(NAME, findings.strays)),
         notes=tuple(_notes(kinds)),
+        references={KINDS[kind].place: KINDS[other].place for kind, other in REFERENCES.items()},
     )  # fmt: skip
 
 
