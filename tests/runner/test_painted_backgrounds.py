@@ -152,5 +152,7 @@ def test_imagenet_e_is_complete() -> None:
     painted = {f"painted-complexity {level} at 0.15" for level in ("0", "-20", "20")}
     painted |= {"painted-adversarial 20-adv at 0.15"}
     assert painted < rows
-    assert {row.split()[0] for row in rows - painted} == {"control", "background-swap", "size", "position", "direction"}
+    assert {row.split()[0] for row in rows - painted} == {
+        "control", "fill-control", "background-swap", "size", "position", "direction",
+    }  # fmt: skip
     assert sum(row.startswith("size ") for row in rows) == 4
