@@ -424,18 +424,15 @@ def _write_manifest(out: Path, rows: _Rows) -> None:
 def _manifest_columns(rows: _Rows, part: NDArray[np.intp], ids: NDArray[np.bytes_]) -> dict[str, Any]:
     count = len(part)
     empty, unknown = _repeat("", count), np.full(count, np.nan)
+    unset = {"text": empty, "double": unknown, "int": np.zeros(count, np.int64), "unsigned": np.zeros(count, np.uint64)}
     return {
-        **dict.fromkeys(MANIFEST_COLUMNS, empty),
+        **{name: unset[kind] for name, kind in MANIFEST_COLUMNS.items()},
         **_shared_columns(rows, part),
         "id": _decode(ids),
         "image": DictionaryColumn(rows.samples, rows.sample[part]),
         "sample_digest": DictionaryColumn(rows.samples, rows.sample[part]),
         "settings": _repeat("{}", count),
-        "seed": np.zeros(count, np.uint64),
-        "working_size": np.zeros(count, np.int64),
-        "object_share": unknown,
-        "centre_x": unknown,
-        "centre_y": unknown,
+        "version": np.ones(count, np.int64),
     }
 
 

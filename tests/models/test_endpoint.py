@@ -411,7 +411,7 @@ def test_wrong_choices_come_from_the_photos_classes(endpoint: FakeEndpoint, load
     assert offered == {"pen", "wok", "tie"}
     assert narrow.digest != model.digest
     model.close()
-    with pytest.raises(UserError, match="no column for 1 of them, such as 'unicorn'"):
+    with pytest.raises(UserError, match="no column for 1 of them: 'unicorn'"):
         bind_labels(model, ["pen", "unicorn"])
 
 

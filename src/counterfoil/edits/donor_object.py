@@ -12,6 +12,7 @@ from counterfoil.edits.photo_border import find_cut_sides, name_sides
 from counterfoil.edits.scene import darken_foot, measure_contact_shadow
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import Unusable
+from counterfoil.object_mask import object_trace
 from counterfoil.types import Picture
 
 LARGEST_SHARE = 0.6  # of the donor's photo: a larger object is a close view, of which much is missing
@@ -58,7 +59,7 @@ def match_light(donor: Subject, subject: Subject) -> Cutout:
 def _median_light(subject: Subject) -> float:
     """The median level of the background."""
     gray = cv2.cvtColor(subject.picture.image, cv2.COLOR_RGB2GRAY)
-    clear = gray[subject.cutout.alpha == 0]
+    clear = gray[~object_trace(subject.cutout.alpha)]
     return float(np.median(clear if clear.size else gray))
 
 
@@ -69,7 +70,7 @@ def place_donor(subject: Subject, donor: Subject, matrix: Matrix) -> Picture:
     strength = 0.0 if stands_on_border(donor) else subject.once(measure_contact_shadow)
     if strength == 0:
         return placed
-    image, on_object = subject.picture.image, subject.cutout.alpha > 0  # the shadow falls on the ground alone
+    image, on_object = subject.picture.image, object_trace(subject.cutout.alpha)  # the shadow falls on the ground alone
     ground = np.where(on_object[..., None], image, darken_foot(image, placed.alpha, strength))
     return place(lit, matrix, ground)
 

@@ -12,6 +12,7 @@ from counterfoil.edits.cutout import Cutout, Matrix, map_points, paste, place, p
 from counterfoil.edits.geometry import BoundingBox, object_box
 from counterfoil.edits.matting import repeat_channels
 from counterfoil.edits.subject import Subject
+from counterfoil.object_mask import hard_object, object_trace
 from counterfoil.types import Picture
 
 ROWS = 96  # rows at which the ground line is looked for
@@ -58,7 +59,7 @@ def relight(subject: Subject, background: Bytes) -> Picture:
     """The object before another background: in part of its light and colour, with its contact shadow if it had one."""
     subject.check_background()
     cut = subject.cutout
-    clear = (cut.alpha == 0).astype(np.uint8)
+    clear = (~object_trace(cut.alpha)).astype(np.uint8)
     old, new = (np.array(cv2.mean(image, clear)[:3], np.float32) for image in (subject.picture.image, background))
     strength = subject.once(measure_contact_shadow)
     if strength > 0:
@@ -114,7 +115,7 @@ def _describe_rows(image: Bytes, alpha: Bytes) -> _Rows | None:
     """Colour and fineness of the background row by row; None where too few rows show any."""
     width = max(8, round(alpha.shape[1] * ROWS / alpha.shape[0]))
     small = np.asarray(cv2.resize(image, (width, ROWS), interpolation=cv2.INTER_AREA), np.uint8)
-    clear = cv2.resize((alpha == 0).astype(np.float32), (width, ROWS), interpolation=cv2.INTER_AREA) > 0.95
+    clear = cv2.resize((~object_trace(alpha)).astype(np.float32), (width, ROWS), interpolation=cv2.INTER_AREA) > 0.95
     lab = cv2.cvtColor(small.astype(np.float32) / np.float32(255), cv2.COLOR_RGB2LAB)
     fine = np.abs(lab[..., 0] - cv2.blur(lab[..., 0], (5, 5)))
     planes = np.dstack([lab, 2 * fine])
@@ -154,7 +155,7 @@ def measure_contact_shadow(subject: Subject) -> float:
     if bottom + AT_FOOT[1] * size >= alpha.shape[0]:  # cut by the border, or too near to it to tell
         return 0.0
     gray = np.asarray(cv2.cvtColor(subject.picture.image, cv2.COLOR_RGB2GRAY), np.float32)
-    away = np.asarray(cv2.distanceTransform((alpha <= 127).astype(np.uint8), cv2.DIST_L2, 3)) / size
+    away = np.asarray(cv2.distanceTransform((~hard_object(alpha)).astype(np.uint8), cv2.DIST_L2, 3)) / size
     rows = slice(round(bottom - LOWEST * box.height), round(bottom + BESIDE[1] * size))
     clear, near = alpha[rows] < FAINT_ALPHA, away[rows]
     here, beyond = (clear & (near >= low) & (near <= high) for low, high in (AT_FOOT, BESIDE))
@@ -176,7 +177,7 @@ def draw_foot_shadow(alpha: Bytes) -> Floats:
     depth = max(2, round(FOOT * box.height))
     bottom = box.top + box.height
     # For each column how far the object's lower edge is above the ground: what floats casts a fainter shadow.
-    opaque = alpha > 127
+    opaque = hard_object(alpha)
     lowest = np.where(opaque.any(axis=0), height - 1 - np.argmax(opaque[::-1], axis=0), -1).astype(np.float32)
     gap = np.where(lowest >= 0, bottom - 1 - lowest, np.float32(height))
     reach = max(1.0, SPREAD * box.width)

@@ -14,6 +14,7 @@ from counterfoil.edits.edit_protocol import Edit, Needs, Supplied
 from counterfoil.edits.geometry import BoundingBox, object_box
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import Unusable, UserError
+from counterfoil.object_mask import hard_object
 from counterfoil.types import Attribute, Picture
 
 Bytes = NDArray[np.uint8]
@@ -68,7 +69,7 @@ class SecondObject(Edit):
         donor, alpha = supplied.donor, subject.cutout.alpha
         self.check_donor(donor)
         other, own = object_box(donor.cutout.alpha), object_box(alpha)
-        areas = [float(np.count_nonzero(each.cutout.alpha > 127)) for each in (subject, donor)]
+        areas = [float(np.count_nonzero(hard_object(each.cutout.alpha))) for each in (subject, donor)]
         scale = (self.size * areas[0] / areas[1]) ** 0.5
         ground = float(alpha.shape[0]) if stands_on_border(donor) else float(own.top + own.height)
         to_right = bool(rng.integers(2))

@@ -16,6 +16,7 @@ from counterfoil.edits.geometry import object_box
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import Unusable, UserError
 from counterfoil.labels.label_space import imagenet1k
+from counterfoil.object_mask import hard_object, object_trace
 from counterfoil.types import Attribute, EditLevel, Picture
 
 Bytes = NDArray[np.uint8]
@@ -105,7 +106,7 @@ class Text(Edit):
         alpha = subject.cutout.alpha
         height, width = alpha.shape
         tag = draw_tag(words)
-        scale = float(self.share * np.count_nonzero(alpha > 127) / tag.alpha.size) ** 0.5
+        scale = float(self.share * np.count_nonzero(hard_object(alpha)) / tag.alpha.size) ** 0.5
         scale = min(max(scale, READABLE), WIDEST * width / tag.alpha.shape[1], WIDEST * height / tag.alpha.shape[0])
         angle = float(rng.uniform(-LEAN, LEAN))
         if self.place == "on":
@@ -158,7 +159,7 @@ def _break_lines(words: str) -> list[str]:
 
 def _find_place_on(alpha: Bytes, tag: _Tag, scale: float) -> tuple[tuple[float, float], float]:
     """The centre where most of the tag lies on the object, nearest to its middle, and the scale at which it does."""
-    opaque = (alpha > 127).astype(np.uint8)
+    opaque = hard_object(alpha).astype(np.uint8)
     moments = cv2.moments(opaque, binaryImage=True)
     # A little below the middle: faces, dials and handles are mostly above it.
     middle = (moments["m10"] / moments["m00"], moments["m01"] / moments["m00"] + LOWER * object_box(alpha).height)
@@ -185,7 +186,7 @@ def _find_free_place(
     alpha: Bytes, tag: _Tag, scale: float, rng: np.random.Generator
 ) -> tuple[tuple[float, float], float]:
     """A centre where the tag covers background alone, drawn from the half nearer to the object, and its scale."""
-    free = (alpha == 0).astype(np.uint8)
+    free = (~object_trace(alpha)).astype(np.uint8)
     while True:
         fits = _cover_shares(free, tag, TURNED * scale) > 0.9999
         if fits.any():
