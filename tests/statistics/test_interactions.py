@@ -38,6 +38,7 @@ def test_two_edits_that_break_only_together_are_an_interaction_and_neither_attri
     excess = np.array(lost(range(4))) - np.array(lost(range(30)))
     assert row.p_value == pytest.approx(stats.ttest_1samp(excess, 0).pvalue)
     assert row.costs
+    assert row.second_after_first == pytest.approx(50 - 100 / 30)
     drops = measure_drops(answers)
     verdicts = judge_attributes(answers, drops, {}, [row])
     assert [(own.attribute, own.costs) for own in verdicts] == [("background", False), ("size", False)]

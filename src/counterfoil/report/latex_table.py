@@ -46,7 +46,7 @@ def _drops_table(content: ReportContent) -> str:
         last = attribute
     comments = [
         f"% Drops in points of top-1 accuracy with 95 \\% intervals, paired by photo, {content.photos} photos.",
-        "% Bold: the interval leaves out zero and Holm's adjusted p is below 0.05.",
+        "% Bold: significant against the edit's reference, corrected within the model's family of tests.",
     ]
     return _table(["attribute", "edit"], _headings(content, models), body, comments)
 

@@ -43,6 +43,11 @@ class Interaction(NamedTuple):
     p_adjusted: float = math.nan
 
     @property
+    def second_after_first(self) -> float:
+        """What the second edit costs on the picture that the first made: of size, on another photo's ground."""
+        return self.drop_both - self.drop_first
+
+    @property
     def is_significant(self) -> bool:
         """Whether there are enough photos and the interval excludes zero; `p_adjusted` is then below 0.05."""
         return self.n >= FEWEST_PHOTOS and (self.low > 0 or self.high < 0) and self.p_adjusted < SIGNIFICANCE

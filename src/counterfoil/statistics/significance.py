@@ -1,24 +1,11 @@
-"""McNemar's test, and p values adjusted for many tests by Holm, and by Benjamini and Hochberg."""
+"""P values adjusted for many tests by Holm, and by Benjamini and Hochberg."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
 SIGNIFICANCE = 0.05
-
-
-def mcnemar(differences: NDArray[np.float64]) -> float:
-    """The exact two-sided p of McNemar's test; with several replicates per photo, of the sign test over photos."""
-    if len(differences) == 0:
-        return math.nan
-    lost, gained = int(np.sum(differences > 0)), int(np.sum(differences < 0))
-    if lost == gained:
-        return 1.0
-    return min(1.0, 2.0 * _fair_coin_tail(min(lost, gained), lost + gained))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -51,10 +38,3 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
         smallest = min(smallest, p * len(order) / rank)
         adjusted[position] = smallest
     return adjusted
-
-
-def _fair_coin_tail(successes: int, tosses: int) -> float:
-    """P(at most `successes` heads in `tosses` of a fair coin)."""
-    k = np.arange(1, successes + 1, dtype=np.float64)
-    logarithms = np.concatenate(([0.0], np.cumsum(np.log((tosses - k + 1.0) / k)))) - tosses * math.log(2.0)
-    return float(np.sum(np.exp(logarithms)))
