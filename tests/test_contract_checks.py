@@ -65,6 +65,7 @@ def unusable(picture: Picture, rng: np.random.Generator) -> Picture:
 
 
 BAD: dict[str, Change] = {
+    "visibly changes": lambda picture, rng: Picture(picture.image // 2 * 2, picture.alpha),  # by one level of 255
     "keeps the picture's size": lambda picture, rng: Picture(picture.image[1:], picture.alpha[1:]),
     "uint8": lambda picture, rng: Picture(picture.image.astype(np.float32), picture.alpha),
     "one size": lambda picture, rng: Picture(picture.image, picture.alpha[1:]),

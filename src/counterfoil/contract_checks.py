@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 
 from counterfoil.edits.edit_protocol import Edit, Needs, Supplied, adapt_old_edit
 from counterfoil.edits.subject import Subject
+from counterfoil.edits.visible_change import measure_change
 from counterfoil.errors import Unusable
 from counterfoil.painters.painter_protocol import Painted, Painter, PaintRefused, PaintRequest
 from counterfoil.types import Classifier, DonorRule, Model, Picture, Sample, Source, Variant
 
 _NAMED = "a model has a name and a digest, an identity, a device and words for its scoring"
+_CHANGES = "an edit visibly changes one of the pictures at least, by its `least_change`; a run refuses the others"
 _PHOTOS_READ = 20  # a source may hold millions
 
 
@@ -40,7 +42,7 @@ def check_edit(edit: Edit, pictures: Iterable[Picture | Subject]) -> int:
         pictures: Pictures to try it on, at least one; subjects keep their cut-outs for the next edit.
 
     Returns:
-        The number of pictures to which the edit could be applied.
+        The number of pictures to which the edit could be applied, and which it visibly changed.
 
     Raises:
         ContractError: The first promise that is broken, in one sentence.
@@ -48,9 +50,11 @@ def check_edit(edit: Edit, pictures: Iterable[Picture | Subject]) -> int:
     edit = _as_edit(edit)
     _check_declaration(edit)
     given = [each if isinstance(each, Subject) else Subject(each) for each in pictures]
-    return sum(
-        _check_subject(edit, subject, given[i + 1 :] + given[:i] or [subject]) for i, subject in enumerate(given)
-    )
+    others = [given[i + 1 :] + given[:i] or [subject] for i, subject in enumerate(given)]
+    changes = [_check_subject(edit, subject, beside) for subject, beside in zip(given, others, strict=True)]
+    applied = [change for change in changes if change is not None]
+    _require(not applied or max(applied) >= edit.least_change, _CHANGES)
+    return sum(change >= edit.least_change for change in applied)
 
 
 def _as_edit(edit: object) -> Edit:
@@ -66,6 +70,7 @@ def _check_declaration(edit: Edit) -> None:
     """Check an edit's attributes, before it gets a picture."""
     _require(isinstance(edit.attribute, str) and bool(edit.attribute), "an edit names its attribute")
     _require(isinstance(edit.level, str) and bool(edit.level), "an edit names its level as text")
+    _require(0 <= edit.least_change <= 1, "`least_change` is a share, 0 for an edit that may change nothing")
     settings = {field.name for field in fields(edit)}  # type: ignore[arg-type]
     _require(set(edit.places) <= settings, "`places` names settings of the edit")
     needs = edit.needs
@@ -81,7 +86,8 @@ def _check_declaration(edit: Edit) -> None:
         _require(isinstance(words, str) and bool(words), "`describe` puts any level in words")
 
 
-def _check_subject(edit: Edit, subject: Subject, others: Sequence[Subject]) -> bool:
+def _check_subject(edit: Edit, subject: Subject, others: Sequence[Subject]) -> float | None:
+    """The visible change, see `Edit.least_change`; None where the edit cannot apply."""
     picture = subject.picture
     untouched = Picture(picture.image.copy(), picture.alpha.copy())
     try:
@@ -89,14 +95,14 @@ def _check_subject(edit: Edit, subject: Subject, others: Sequence[Subject]) -> b
         first, second = (settled.apply(subject, np.random.default_rng(0), supplied) for _ in range(2))
     except Unusable as error:
         _require(bool(str(error)), "an edit that cannot apply says why")
-        return False
+        return None
     _require(first.image.dtype == np.uint8 and first.alpha.dtype == np.uint8, "pixels and alpha are uint8")
     _require(first.image.ndim == 3 and first.image.shape[2] == 3, "an image is (height, width, 3)")
     _require(first.image.shape[:2] == first.alpha.shape, "image and alpha have one size")
     _require(first.image.shape == picture.image.shape, "an edit keeps the picture's size")
     _require(_same(picture, untouched), "an edit leaves the picture it was given as it was")
     _require(_same(first, second), "the same picture and the same seed give the same pixels")
-    return True
+    return measure_change(picture, first.image, edit.attribute)
 
 
 def _settled(edit: Edit, subject: Subject, others: Sequence[Subject]) -> tuple[Edit, Supplied]:

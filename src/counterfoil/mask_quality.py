@@ -22,12 +22,12 @@ from counterfoil.types import Model, Sample
 
 SMALLEST_SHARE, LARGEST_SHARE = 0.01, 0.95  # of the picture, of a mask that a network found
 SMALLEST_DRAWN, LARGEST_DRAWN = 0.0005, 0.995  # of one that was given
-LARGEST_PIECE = 0.85  # share of the mask that its largest piece holds at least
+LARGEST_PIECE = 0.4  # share of the mask that its largest piece holds at least: several fruits are one object
 MOST_UNDECIDED = 0.3  # pixels of which the segmenter is not sure, as a share of the object's
 LEAST_AGREEMENT = 0.8  # overlap of two segmenters
-LEAST_STEADINESS = 0.65  # overlap of two looks of one segmenter
+LEAST_STEADINESS = 0.75  # overlap of two looks of one segmenter
 LEAST_KEPT_ALONE = 0.02  # share of the network's certainty that the object alone keeps at least
-MOST_KEPT_WITHOUT = 0.1  # share of it that everything but the object keeps at most
+MOST_KEPT_WITHOUT = 0.3  # share of it that everything but the object keeps at most; backgrounds may tell a little
 NETWORK = "embedded:efficientnet-lite0"
 SIDE = 256  # pixels at which the network is asked
 MARGIN = 4  # pixels by which the object is grown before it is removed

@@ -46,6 +46,7 @@ from counterfoil.types import TOOL_CHECKS, Engine, Picture, Provenance, Sample, 
 from counterfoil.worker_pool import LocalEngine, cores
 
 _NO_TRACE = ToolTrace()
+_MAY_REPEAT = frozenset({"original", "control", "size"}) | TOOL_CHECKS  # attributes
 PictureWriter: TypeAlias = Callable[[Variant, Picture], None]
 
 
@@ -192,8 +193,7 @@ class PhotoWork(ResumableWork[Sample]):
         pictures = []
         for planned in variants:
             try:
-                variant = self.plan.renderer.resolve(planned)
-                pictures.append((variant, self.plan.renderer.render(variant)))
+                pictures.append(self.plan.renderer.make(planned))
             except Unusable as error:
                 reason = f"{planned.attribute}: {error}" if planned.attribute in TOOL_CHECKS else str(error)
                 skipped.append(Skipped(sample.id, "edit", planned.edit, reason))
@@ -214,21 +214,35 @@ class PhotoWork(ResumableWork[Sample]):
 def _add_measured(
     pictures: list[tuple[Variant, Picture]], outcome: Outcome, trace: Callable[[Variant], ToolTrace]
 ) -> list[tuple[Variant, Picture]]:
-    """Add the pictures to the outcome; replicates whose pixels another one has are skipped, and not returned."""
+    """Add the pictures to the outcome; those whose pixels the same edit made before are skipped, and not returned."""
     kept = []
     for variant, picture in pictures:
-        made, condition = measure(variant, picture, trace(variant)), (variant.attribute, variant.edit, variant.level)
-        if variant.replicate and any(
-            made.sha256 == other.sha256
-            and condition == (other.variant.attribute, other.variant.edit, other.variant.level)
-            for other in outcome.rendered
-        ):
+        made = measure(variant, picture, trace(variant))
+        same = [other.variant for other in outcome.rendered if made.sha256 == other.sha256]
+        if any(_repeats(variant, other) for other in same):
             reason = f"replicate {variant.replicate + 1} has the same pixels as another, and counts once"
+            outcome.skipped.append(Skipped(str(variant.sample_id), "edit", variant.edit, reason))
+            continue
+        if levels := [other.level for other in same if _is_same_edit(variant, other)]:
+            reason = f"level {variant.level} has the same pixels as level {levels[0]}, and counts once"
             outcome.skipped.append(Skipped(str(variant.sample_id), "edit", variant.edit, reason))
             continue
         outcome.rendered.append(made)
         kept.append((variant, picture))
     return kept
+
+
+def _repeats(variant: Variant, other: Variant) -> bool:
+    """Whether two variants are replicates of one condition."""
+    return variant.replicate > 0 and all(
+        (variant.attribute == other.attribute, variant.edit == other.edit, variant.level == other.level)
+    )
+
+
+def _is_same_edit(variant: Variant, other: Variant) -> bool:
+    """Whether two variants are one edit at two levels, where equal pixels mean that one of them says nothing."""
+    may_repeat = variant.attribute in _MAY_REPEAT  # an object may have the size that two levels ask for
+    return not may_repeat and (variant.attribute, variant.edit) == (other.attribute, other.edit)
 
 
 def process_photos(work: PhotoWork, folder: Path) -> list[Skipped]:

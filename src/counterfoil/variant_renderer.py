@@ -22,6 +22,7 @@ from counterfoil.edits.photo_border import name_sides
 from counterfoil.edits.registry import edit_named, settings_of
 from counterfoil.edits.seeds import id_of_choice, seed_of_attempt
 from counterfoil.edits.subject import PLAIN_TOOLS, Subject, Tools
+from counterfoil.edits.visible_change import check_change
 from counterfoil.errors import Unusable, UserError
 from counterfoil.mask_quality import MaskJudge
 from counterfoil.models.model_loaders import load_model
@@ -138,6 +139,14 @@ class Renderer:
             hole_share=100 * float(filled.hole.mean()) if edit.shows_fill else math.nan,
             anchor=name_sides(subject.cut_sides) if edit.moves_object else "",
         )
+
+    def make(self, planned: Variant) -> tuple[Variant, Picture]:
+        """A planned variant with its choices made, and its pixels; raises `Unusable` where nothing visibly changes."""
+        variant = self.resolve(planned)
+        picture = self.render(variant)
+        if variant.attribute != "original":
+            check_change(_load_edit(variant.edit, variant.settings), self.subject(str(variant.sample_id)), picture)
+        return variant, picture
 
     def resolve(self, variant: Variant) -> Variant:
         """The variant with its choices made, so that rendering it makes no further choice."""

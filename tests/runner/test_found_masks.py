@@ -26,12 +26,12 @@ edits:
 
 @pytest.fixture
 def photos(tmp_path: Path, assets: object) -> Path:
-    """A dog, and noise in which there is no object to find."""
+    """An airliner, and noise in which there is no object to find."""
     source = DemoSource()
-    dog = next(sample for sample in source.samples()[0] if sample.id == "n02110341/imagenet_16_251.jpg")
-    folder = tmp_path / "photos" / "n02110341"
+    plane = next(sample for sample in source.samples()[0] if sample.id == "n02690373/ffffffff0000ff00_0404.png")
+    folder = tmp_path / "photos" / "n02690373"
     folder.mkdir(parents=True)
-    Image.fromarray(source.read(dog)[0]).save(folder / "dog.png")
+    Image.fromarray(source.read(plane)[0]).save(folder / "plane.png")
     noise = np.random.default_rng(0).integers(0, 256, (200, 200, 3), np.uint8)
     Image.fromarray(noise).save(folder / "noise.png")
     (tmp_path / "two.yaml").write_text(RECIPE, encoding="utf-8")
@@ -43,12 +43,12 @@ def test_a_doubtful_mask_is_recorded_and_left_out_unless_it_is_to_be_kept(photos
         photos / "photos", ["embedded:efficientnet-lite0"], recipe=str(photos / "two.yaml"), out=photos / "out",
     )  # fmt: skip
     verdicts = {verdict.sample: verdict.verdict for verdict in result.study.masks}
-    assert verdicts == {"n02110341/dog.png": "accepted", "n02110341/noise.png": "doubtful"}
+    assert verdicts == {"n02690373/noise.png": "doubtful", "n02690373/plane.png": "accepted"}
     refused = [(row.sample_id, row.edit) for row in result.skipped if "the mask is doubtful" in row.reason]
-    assert refused == [("n02110341/noise.png", "control")]
+    assert refused == [("n02690373/noise.png", "control")]
     result.report(photos / "elsewhere")
     study = open_runs([photos / "elsewhere"])
-    assert [verdict.sample for verdict in study.doubtful_masks] == ["n02110341/noise.png"]
+    assert [verdict.sample for verdict in study.doubtful_masks] == ["n02690373/noise.png"]
     assert study.doubtful_masks[0].reasons
     assert json.loads((photos / "out" / "run.json").read_text("utf-8"))["segmenter"] == "u2netp"
     kept = cf.run(

@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edits.edit_protocol import Edit, Supplied
+from counterfoil.edits.edit_protocol import LEAST_CHANGE_OF_COLOUR, Edit, Supplied
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import Unusable, UserError
 from counterfoil.types import Attribute, Picture
@@ -29,6 +29,11 @@ class BackgroundHue(Edit):
 
     attribute: ClassVar[Attribute] = "background"
     hue: Literal["red", "green", "blue"] = "red"
+
+    @property
+    def least_change(self) -> float:
+        """A tenth of the background: where hardly any of it has colour, the colour of the rest does not matter."""
+        return LEAST_CHANGE_OF_COLOUR
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Draw a hue in the range of that name and set it on every background pixel."""
@@ -50,6 +55,11 @@ class BackgroundRainbow(Edit):
     def level(self) -> str:
         """The word random, or "per pixel"."""
         return "per pixel" if self.per_pixel else "random"
+
+    @property
+    def least_change(self) -> float:
+        """A tenth of the background: where hardly any of it has colour, the colour of the rest does not matter."""
+        return LEAST_CHANGE_OF_COLOUR
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Draw the step from 0..90 of 180 and add it."""
@@ -83,6 +93,11 @@ class BackgroundGrayscale(Edit):
     def level(self) -> str:
         """Always "gray"."""
         return "gray"
+
+    @property
+    def least_change(self) -> float:
+        """A tenth of the background: where hardly any of it has colour, the colour of the rest does not matter."""
+        return LEAST_CHANGE_OF_COLOUR
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Keep only the luma of the background."""

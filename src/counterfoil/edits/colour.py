@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.edits.cutout import object_window
-from counterfoil.edits.edit_protocol import Edit, Supplied
+from counterfoil.edits.edit_protocol import LEAST_CHANGE_OF_COLOUR, Edit, Supplied
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import UserError
 from counterfoil.types import Attribute, Picture
@@ -37,6 +37,11 @@ class ObjectHue(Edit):
         """The angle: "120", or "random"."""
         return "random" if self.shift is None else f"{self.shift:g}"
 
+    @property
+    def least_change(self) -> float:
+        """A tenth of the object: where hardly any of it has colour, the colour of the rest does not matter."""
+        return LEAST_CHANGE_OF_COLOUR
+
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Keep saturation and value; grey stays grey."""
         shift = float(rng.integers(1, 360)) if self.shift is None else self.shift
@@ -58,6 +63,11 @@ class ObjectGrayscale(Edit):
     def level(self) -> str:
         """Always "gray"."""
         return "gray"
+
+    @property
+    def least_change(self) -> float:
+        """A tenth of the object: where hardly any of it has colour, the colour of the rest does not matter."""
+        return LEAST_CHANGE_OF_COLOUR
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Keep only the luma of each pixel."""

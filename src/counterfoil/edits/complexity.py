@@ -36,6 +36,11 @@ class Complexity(Edit):
         if not 0 < self.factor < 100 or self.factor == 1:
             raise UserError(f"factor: expected more than 0, other than 1 and less than 100, got {self.factor:g}")
 
+    @property
+    def least_change(self) -> float:
+        """More than elsewhere: a plain background has no complexity to change."""
+        return 0.05
+
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Change the filled background, so that the object's outline does not count, and put the object back."""
         return subject.on_background(change_complexity(subject.background, self.factor))

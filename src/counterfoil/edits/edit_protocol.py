@@ -20,6 +20,9 @@ from counterfoil.edits.subject import Subject
 from counterfoil.types import Attribute, Classifier, DonorRule, EditLevel, Picture
 
 _SELF_EXPLAINING = {"", "random", "other", "gray"}  # levels that add nothing to the edit's name
+MAY_STAY = frozenset({"control", "size", "position", "direction"})  # attributes whose pictures may look as before
+LEAST_CHANGE = 0.02  # share of its region that an edit must change visibly
+LEAST_CHANGE_OF_COLOUR = 0.1  # the same of an edit of colour alone
 _INNER_CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
 
 
@@ -123,6 +126,15 @@ class Edit(ABC):
     def picture_version(self) -> int:
         """The version of its pictures, which the manifest records; with those of its parts where it has parts."""
         return self.version
+
+    @property
+    def least_change(self) -> float:
+        """The change that a picture must show to count, as `edits/visible_change.py` measures it.
+
+        A share of the background for edits of the background, of the picture for corruptions, else of the object. None
+        for controls, and for size, position and direction: a ball that is turned looks as before, and counts.
+        """
+        return 0.0 if self.attribute in MAY_STAY else LEAST_CHANGE
 
     def choose(self, seed: int) -> Edit:
         """Make a choice that needs no pixels, such as a file of a folder, when the variant is planned."""

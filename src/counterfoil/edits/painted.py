@@ -77,6 +77,11 @@ class PaintedComplexity(Edit):
         """A GPU where the settings name one."""
         return Needs(gpu=self.device == "cuda")
 
+    @property
+    def least_change(self) -> float:
+        """Nothing without guidance, which is the control of the painted kinds."""
+        return super().least_change if self.guidance else 0.0
+
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Paint from the filled background, with the object kept at every step."""
         return _paint(subject, subject.background, self._background_painter(), rng)

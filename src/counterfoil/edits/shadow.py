@@ -43,6 +43,11 @@ class Shadow(Edit):
         """The word off, or the strength: "0.5"."""
         return "off" if self.shadow == "off" else f"{self.strength:g}"
 
+    @property
+    def least_change(self) -> float:
+        """Little: a shadow covers a small part of the background."""
+        return 0.01
+
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Darken or lighten the ground; the object stays as it is."""
         subject.check_background()

@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 
 from counterfoil.edits.corruptions.digital import compress_jpeg
-from counterfoil.edits.edit_protocol import Edit, Supplied
+from counterfoil.edits.edit_protocol import LEAST_CHANGE_OF_COLOUR, Edit, Supplied
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import Unusable, UserError
 from counterfoil.types import Attribute, Picture
@@ -79,6 +79,11 @@ class Grayscale(Edit):
     def uses_mask(self) -> bool:
         """The whole picture changes."""
         return False
+
+    @property
+    def least_change(self) -> float:
+        """A tenth of the picture: one with hardly any colour stays as it is."""
+        return LEAST_CHANGE_OF_COLOUR
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Keep only the luma."""
