@@ -67,7 +67,7 @@ PLACES = {
         "diff",
         "Say what changed between two versions of a benchmark, and which step of the version is due.",
     ),
-    "plan": Place("report_commands", "plan", "Say how many photos are needed to see a drop."),
+    "plan": Place("gate_commands", "plan", "Say how many photos are needed to see a drop, or to decide a gate."),
     "verify": Place("verify_commands", "verify", "Let people confirm the pictures of a workspace."),
     "report": Place(
         "report_commands",
@@ -77,12 +77,12 @@ PLACES = {
     "compare": Place(
         "report_commands",
         "compare",
-        "Compare two models photo by photo: drop of the first minus drop of the second, with 95 % intervals.",
+        "Compare two models photo by photo: what they get right on edited photos, then what each attribute costs.",
     ),
     "gate": Place(
-        "report_commands",
+        "gate_commands",
         "gate",
-        "Hold a run to bounds: exit 0 where they hold, 1 where one is violated, 3 where the data cannot tell.",
+        "Hold a run to bounds or to a baseline: exit 0 holds, 1 violated, 3 cannot tell, 4 not judged.",
     ),
     "leaderboard": Place(
         "evaluate_commands", "leaderboard_command", "Show what was published of a benchmark, your own runs first."

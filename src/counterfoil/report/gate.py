@@ -1,24 +1,24 @@
-"""The gate: bounds on drops and accuracies, the verdicts, and their JUnit XML."""
+"""The gate: bounds on drops and accuracies, and the verdicts."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
-from xml.etree import ElementTree
 
 from counterfoil.errors import UserError
 from counterfoil.report.words import format_interval, format_number
 from counterfoil.statistics.answers import NO_ATTRIBUTE
 from counterfoil.statistics.drops import FEWEST_PHOTOS
+from counterfoil.study.judgements import NOT_JUDGED, Judgement
 from counterfoil.study.runs import OverallAccuracy
 from counterfoil.types import Drop
 
 Bound: TypeAlias = Literal["upper", "lower", "point"]
-Verdict: TypeAlias = Literal["holds", "violated", "cannot tell"]
-EXIT_STATUS: dict[Verdict, int] = {"holds": 0, "violated": 1, "cannot tell": 3}
-SHOWN_FIRST: tuple[Verdict, ...] = ("violated", "cannot tell", "holds")
+Verdict: TypeAlias = Literal["holds", "violated", "cannot tell", "not judged"]
+EXIT_STATUS: dict[Verdict, int] = {"holds": 0, "violated": 1, "cannot tell": 3, "not judged": NOT_JUDGED}
+SHOWN_FIRST: tuple[Verdict, ...] = ("not judged", "violated", "cannot tell", "holds")  # the first decides
 ANY = "any"  # in place of an attribute: every one
 
 
@@ -43,6 +43,15 @@ class Check(NamedTuple):
     subject: str
     verdict: Verdict
     message: str
+    measured: float = math.nan  # drop, growth of a drop, or accuracy; in points or percent
+    low: float = math.nan
+    high: float = math.nan
+    limit: float = math.nan
+    n: int = 0  # photos
+    before: float = math.nan  # of the baseline, where there is one
+    after: float = math.nan
+    photos: int = 0  # that would decide, where these cannot
+    spread: float = math.nan  # standard deviation of the growth over photos, in points
 
 
 def parse_max_drop(text: str) -> MaxDrop:
@@ -82,57 +91,56 @@ def judge_accuracies(accuracies: Sequence[OverallAccuracy], least: float, bound:
 
 
 def combine_verdicts(checks: Sequence[Check]) -> Verdict:
-    """Return "violated" if any check is, else "cannot tell" if any check is, else "holds"."""
+    """Return the first that occurs of "not judged", "violated" and "cannot tell", else "holds"."""
     verdicts = {check.verdict for check in checks}
-    return "violated" if "violated" in verdicts else "cannot tell" if "cannot tell" in verdicts else "holds"
+    return next((verdict for verdict in SHOWN_FIRST if verdict in verdicts), "holds")
 
 
-def to_junit(checks: Sequence[Check]) -> str:
-    """Return the checks as JUnit XML: a violation is a failure, a check that cannot be decided is an error."""
-    counts = {verdict: sum(check.verdict == verdict for check in checks) for verdict in EXIT_STATUS}
-    suite = ElementTree.Element(
-        "testsuite", name="counterfoil gate", tests=str(len(checks)),
-        failures=str(counts["violated"]), errors=str(counts["cannot tell"]), skipped="0",
-    )  # fmt: skip
-    for check in checks:
-        case = ElementTree.SubElement(suite, "testcase", classname=check.model, name=check.subject, time="0")
-        if check.verdict != "holds":
-            kind = "failure" if check.verdict == "violated" else "error"
-            ElementTree.SubElement(case, kind, type=check.verdict, message=check.message)
-    root = ElementTree.Element("testsuites")
-    root.append(suite)
-    ElementTree.indent(root)
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+def judge_setups(judgements: Mapping[str, Judgement]) -> list[Check]:
+    """One check for each model whose set-up is wrong, or whose accuracy cannot be told from guessing."""
+    return [
+        Check(model, "set-up", "cannot tell" if judgement.is_judged else "not judged", f"{model}: {judgement.sentence}")
+        for model, judgement in judgements.items()
+        if judgement.verdict != "judged"
+    ]
 
 
 def _judge_drop(row: Drop, rule: MaxDrop, bound: Bound) -> Check:
     subject = f"{row.edit} {row.level}".strip()
-    if few := _too_few(row.n):
+    if few := find_too_few(row.n):
         return Check(row.model, subject, "cannot tell", f"{row.model}, {subject}: {few}")
-    verdict = _verdict((row.ci_low, row.drop, row.ci_high), rule.limit, bound)
+    verdict = decide((row.ci_low, row.drop, row.ci_high), rule.limit, bound)
     measured = f"drop {format_number(row.drop)} points {format_interval(row)}, n = {row.n}"
-    return Check(row.model, subject, verdict, f"{row.model}, {subject}: {measured}; at most {rule.limit:g} is allowed")
+    message = f"{row.model}, {subject}: {measured}; at most {rule.limit:g} is allowed"
+    return Check(
+        row.model, subject, verdict, message,
+        measured=row.drop, low=row.ci_low, high=row.ci_high, limit=rule.limit, n=row.n,
+    )  # fmt: skip
 
 
 def _judge_accuracy(row: OverallAccuracy, least: float, bound: Bound) -> Check:
     subject = row.subject
-    if few := _too_few(row.n):
+    if few := find_too_few(row.n):
         return Check(row.model, subject, "cannot tell", f"{row.model}, {subject}: {few}")
     shortfall = (least - row.ci_high, least - row.accuracy, least - row.ci_low)
     measured = (
         f"{format_number(row.accuracy)} % [{format_number(row.ci_low)}, {format_number(row.ci_high)}], n = {row.n}"
     )
     message = f"{row.model}, {subject}: {measured}; at least {least:g} is asked for"
-    return Check(row.model, subject, _verdict(shortfall, 0.0, bound), message)
+    return Check(
+        row.model, subject, decide(shortfall, 0.0, bound), message,
+        measured=row.accuracy, low=row.ci_low, high=row.ci_high, limit=least, n=row.n,
+    )  # fmt: skip
 
 
-def _too_few(photos: int) -> str:
+def find_too_few(photos: int) -> str:
+    """Say why there are too few photos to judge; empty where there are enough."""
     if photos == 0:
         return "no photo was scored"
     return f"too few photos, {photos}, and {FEWEST_PHOTOS} are the least" if photos < FEWEST_PHOTOS else ""
 
 
-def _verdict(interval: tuple[float, float, float], limit: float, bound: Bound) -> Verdict:
+def decide(interval: tuple[float, float, float], limit: float, bound: Bound) -> Verdict:
     """`upper` requires proof that the limit holds, `lower` proof that it does not, `point` neither."""
     low, point, high = interval
     if bound == "point":

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
 from counterfoil.errors import UserError
-from counterfoil.statistics.answers import pool_by_attribute, pool_conditions
+from counterfoil.statistics.answers import REFERENCES, pool_by_attribute, pool_conditions
 from counterfoil.statistics.contrasts import Contrast, compare_accuracies, compare_drops, contrast_attribute_drops
+from counterfoil.study.judgements import Judgement
 from counterfoil.study.runs import Study, find_surrogates, open_runs
 
 
@@ -24,6 +25,8 @@ class RunComparison:
     levels: Sequence[Contrast]  # edit by edit and level by level
     kind: Literal["drops", "accuracies"] = "drops"  # accuracies where there are no originals
     surrogates: tuple[str, ...] = ()  # which of the two selected the pictures
+    edited: Contrast | None = None  # the accuracy on all edited pictures together; None where there are none
+    judgements: Mapping[str, Judgement] = field(default_factory=dict)  # whether either may be judged
 
 
 def compare_runs(
@@ -39,7 +42,8 @@ def compare_runs(
         )
     surrogates = tuple(model for model in find_surrogates(study.run) if model in models)
     compare = _compare_drops if any(row.n for row in study.drops) or not study.run.collection else _compare_accuracies
-    return replace(compare(study, *models), surrogates=surrogates)
+    judgements = {model: study.judgements[model] for model in models}
+    return replace(compare(study, *models), surrogates=surrogates, judgements=judgements)
 
 
 def _choose_model(study: Study, place: int, wanted: str | None, option: str) -> str:
@@ -70,10 +74,12 @@ def _compare_drops(study: Study, first: str, second: str) -> RunComparison:
     ]
     if not originals or originals[0].n == 0:
         raise UserError("the runs are empty: no unedited photo was answered by both models, so nothing can be compared")
+    has_edits = any(condition.attribute not in REFERENCES for condition in study.answers.conditions)
     return RunComparison(
         first=first,
         second=second,
         accuracy=originals[0],
+        edited=compare_accuracies(pool_conditions(study.answers), first, second)[0] if has_edits else None,
         attributes=contrast_attribute_drops(study.answers, [(first, second)]),
         levels=compare_drops(study.answers, first, second),
     )

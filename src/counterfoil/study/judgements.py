@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from counterfoil.statistics.answers import encode_labels
 from counterfoil.statistics.chance import ChanceTest, binomial_tail, compare_with_chance, match_answers, upper_bound
+from counterfoil.store.parquet import DictionaryColumn
 from counterfoil.types import SanityRecord, SetupTrial
 
 NOT_JUDGED = 4  # exit status of commands that would have had to judge such a model
@@ -50,15 +51,30 @@ class UneditedAnswers(NamedTuple):
 
     names: tuple[str, ...]
     labels: NDArray[np.intp]
-    answers: NDArray[np.intp]
+    answers: NDArray[np.intp]  # -1 for an answer without a name
+    known: bool = True  # whether the photos' classes are
 
     @classmethod
-    def of(cls, table: Mapping[str, NDArray[Any]]) -> UneditedAnswers:
-        """The rows of a table of predictions that count; needs `SETUP_COLUMNS`."""
-        kept = (table["attribute"] == "original") & (table["outcome"] == "scored")
-        labels, answers = (table[name][kept] for name in ("label", "rank_1"))
-        names, codes = encode_labels([*labels, *answers])
-        return cls(names, codes[: len(labels)], codes[len(labels) :])
+    def of(cls, table: Mapping[str, NDArray[Any] | DictionaryColumn]) -> UneditedAnswers:
+        """The rows of a table of predictions that count; needs `SETUP_COLUMNS`, and a class for each photo."""
+        kept = _equals(table["attribute"], "original") & _equals(table["outcome"], "scored")
+        nameless = _equals(table["label"], "")  # imported answers may not say the photos' classes
+        known, kept = not (kept & nameless).any(), kept & ~nameless
+        labels, answers = (_rows(table[name], kept) for name in ("label", "rank_1"))
+        names, codes = encode_labels([*labels, *answers], known=("",))
+        return cls(names[1:], codes[: len(labels)] - 1, codes[len(labels) :] - 1, known)
+
+
+def _equals(column: NDArray[Any] | DictionaryColumn, word: str) -> NDArray[np.bool_]:
+    if isinstance(column, DictionaryColumn):
+        return np.asarray(np.asarray(column.dictionary == word, bool)[column.indices], bool)
+    return np.asarray(column == word, bool)
+
+
+def _rows(column: NDArray[Any] | DictionaryColumn, kept: NDArray[np.bool_]) -> NDArray[Any]:
+    if isinstance(column, DictionaryColumn):
+        return np.asarray(column.dictionary[column.indices[kept]])
+    return column[kept]
 
 
 def judge_model(unedited: UneditedAnswers, record: SanityRecord, *, edited: bool = True) -> Judgement:
@@ -69,7 +85,9 @@ def judge_model(unedited: UneditedAnswers, record: SanityRecord, *, edited: bool
         record: What was tried at the start of the run; an empty record where nothing was.
         edited: Whether there are edited pictures, whose drops need some accuracy to drop from.
     """
-    names, labels, answers = unedited
+    if not unedited.known:
+        return Judgement()
+    names, labels, answers, _ = unedited
     test = compare_with_chance(labels, answers, record.classes or len(names))
     trial = find_better_setup(record)
     if trial is not None and trial.gap >= trial.far:
@@ -125,7 +143,7 @@ def find_better_setup(record: SanityRecord) -> SetupTrial | None:
 
 def _find_mixed_labels(unedited: UneditedAnswers, test: ChanceTest) -> Judgement | None:
     """Whether the answers fit another naming of the classes far better than the given one."""
-    names, labels, answers = unedited
+    names, labels, answers, _ = unedited
     if test.n == 0:
         return None
     right = labels == answers

@@ -222,7 +222,7 @@ class Study:
         edited = bool((~self.answers.conditions_of({"original"})).any())
         return {
             model: judge_model(
-                UneditedAnswers.of(table.columns(SETUP_COLUMNS)), sanity.get(model, SanityRecord()), edited=edited
+                UneditedAnswers.of(table.coded_columns(SETUP_COLUMNS)), sanity.get(model, SanityRecord()), edited=edited
             )
             for model, table in self.predictions.items()
         }
