@@ -30,7 +30,7 @@ SLOW_FILES = (
     "edits/test_background_colour.py", "edits/test_background_contract.py", "edits/test_geometry.py",
     "edits/test_complexity.py", "edits/test_corruptions.py", "edits/test_edit_contract.py", "edits/test_fill.py",
     "edits/test_shadow.py", "edits/test_texture.py", "evaluation/", "generation/test_generator.py",
-    "mask_review/", "runner/test_planted_pairs.py", "runner/test_setup_faults.py",
+    "mask_review/", "runner/test_planted_pairs.py", "runner/test_setup_faults.py", "report/test_workflow.py",
     "mining/test_miner.py", "models/test_gpu_batches.py", "models/test_model_commands.py",
     "models/test_torch_classifier.py", "published/test_scores.py", "study/test_runs.py",
     "painters/test_background_model.py", "painters/test_background_network.py", "painters/test_diffusers_painter.py",

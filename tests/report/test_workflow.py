@@ -1,0 +1,81 @@
+"""The steps of the example workflow, run as they are written, on a small repository with a model and photos."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from locations import ROOT
+from planted import write_colour_network, write_photos
+
+WORKFLOW = ROOT / "examples" / "github-actions" / "robustness.yaml"
+SCRIPTS = ("Run the model of the base branch", "Run the proposed model", "Hold it to the base branch",
+           "Comment on the pull request")  # fmt: skip
+RECIPE = "working_size: 96\nedits:\n  - edit: control\n  - edit: background-plain\n"
+
+
+def steps() -> dict[str, dict[str, Any]]:
+    (job,) = yaml.safe_load(WORKFLOW.read_text())["jobs"].values()
+    return {step.get("name", step.get("uses", "")): step for step in job["steps"]}
+
+
+def write_tool(folder: Path, name: str, line: str) -> None:
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text(f"#!/bin/sh\n{line}\n")
+    (folder / name).chmod(0o755)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """The checkout of a pull request whose model is that of the base branch; `gh` writes down what it is told."""
+    images, masks = write_photos(tmp_path / "benchmark", 48)
+    assert (images.name, masks.name) == ("images", "masks")
+    (tmp_path / "recipe.yaml").write_text(RECIPE)
+    (tmp_path / "base").mkdir()
+    for folder in (tmp_path, tmp_path / "base"):
+        write_colour_network(folder / "model.onnx", images)
+    write_tool(tmp_path / "bin", "counterfoil", f'exec "{sys.executable}" -m counterfoil "$@"')
+    write_tool(tmp_path / "bin", "gh", f'echo "$@" > "{tmp_path}/told"')
+    return tmp_path
+
+
+def run_script(repository: Path, name: str) -> int:
+    """Run one step in bash as GitHub does, with the workflow's own variables; its status."""
+    own = {**yaml.safe_load(WORKFLOW.read_text())["env"], "RECIPE": "recipe.yaml", "MARGIN": "20"}
+    given = {"GITHUB_STEP_SUMMARY": str(repository / "summary.md"), "GITHUB_REPOSITORY": "a/b", "NUMBER": "7"}
+    path = f"{repository / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, **own, **given, "PATH": path}
+    script = steps()[name]["run"]
+    return subprocess.run(["bash", "-e", "-o", "pipefail", "-c", script], cwd=repository, env=environment).returncode
+
+
+def test_an_unchanged_model_passes_and_the_table_is_commented(repository: Path) -> None:
+    assert [run_script(repository, name) for name in SCRIPTS] == [0, 0, 0, 0]
+    assert (repository / "told").read_text().startswith("pr comment 7 --repo a/b --body-file gate.md")
+    assert "every bound holds" in (repository / "summary.md").read_text()
+    kept = steps()["Keep the report"]["with"]["path"].split()
+    assert [name for name in kept if not (repository / name).is_file()] == []
+
+
+def test_a_proposed_model_that_is_set_up_wrongly_fails_with_a_comment(repository: Path) -> None:
+    write_colour_network(repository / "model.onnx", repository / "benchmark" / "images", colour_order="BGR")
+    assert [run_script(repository, name) for name in SCRIPTS] == [0, 0, 4, 0]
+    assert "not judged" in (repository / "summary.md").read_text()
+
+
+def test_it_installs_from_a_checkout_and_not_from_an_index() -> None:
+    assert steps()["Install"]["run"].split() == ["pip", "install", "./counterfoil-source"]
+
+
+@pytest.mark.skipif(shutil.which("shellcheck") is None, reason="shellcheck is not installed")
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_shellcheck_finds_nothing_in_the_scripts(name: str) -> None:
+    done = subprocess.run(["shellcheck", "--shell=bash", "-"], input=steps()[name]["run"], text=True)
+    assert done.returncode == 0
