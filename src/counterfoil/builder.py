@@ -13,7 +13,7 @@ import numpy as np
 
 from counterfoil.edits.registry import EDITS, edit_named
 from counterfoil.errors import UserError
-from counterfoil.report.csv_tables import skipped_to_csv
+from counterfoil.report.csv_tables import manifest_to_csv, skipped_to_csv
 from counterfoil.run_config import RunConfig, RunPlan, prepare
 from counterfoil.runner import PhotoWork, PictureWriter, process_photos
 from counterfoil.segmentation import DEFAULT_SEGMENTER, make_segmenter
@@ -38,6 +38,7 @@ def build_pictures(config: RunConfig, out: Path, on_prepared: Callable[[RunPlan]
 
     skipped = process_photos(PhotoWork(plan, write), out)
     _match_manifest(plan, out, write)
+    write_atomically(out / "variants.csv", manifest_to_csv(read_table(out / "variants.parquet")))
     write_atomically(out / "skipped.csv", skipped_to_csv(skipped))
     return len(skipped)
 

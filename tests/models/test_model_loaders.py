@@ -15,8 +15,10 @@ from colour_network import mean_colour_network
 from counterfoil.assets.onnx_session import read_graph
 from counterfoil.errors import UserError
 from counterfoil.models.model_loaders import load_model
+from counterfoil.models.model_names import split_name
 from counterfoil.models.onnx_classifier import OnnxClassifier
 from counterfoil.models.preprocessing import prepare_input, resize_and_crop
+from counterfoil.run_config import check_distinct
 from counterfoil.types import Preprocessing
 
 PHOTOS: list[NDArray[np.uint8]] = [data.chelsea(), data.coffee(), data.astronaut(), data.rocket()]
@@ -191,3 +193,32 @@ def test_a_label_that_stands_twice_is_refused(tmp_path: Path) -> None:
     path = described(mean_colour_network(tmp_path / "net.onnx"), labels=["crane", "tench", "crane"])
     with pytest.raises(UserError, match="'crane' more than once"):
         load_model(f"onnx:{path}")
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "address"),
+    [
+        ("onnx:v2.onnx", "", "onnx:v2.onnx"),
+        ("Our v2=onnx:v2.onnx", "Our v2", "onnx:v2.onnx"),
+        ("onnx:a=b.onnx", "", "onnx:a=b.onnx"),
+        ("A: new=onnx:a=b.onnx", "A: new", "onnx:a=b.onnx"),
+        ("a=b.onnx", "", "a=b.onnx"),  # no address after the sign: the loader says what is wrong with it
+    ],
+)
+def test_a_name_stands_before_an_address_and_an_address_may_hold_the_sign_itself(
+    text: str, name: str, address: str
+) -> None:
+    assert split_name(text, ["onnx", "timm"]) == (name, address)
+
+
+def test_a_named_model_answers_as_the_model_does_under_its_name() -> None:
+    plain, named = load_model("python:planted:honest"), load_model("Ours=python:planted:honest")
+    assert (plain.name, named.name) == ("python:planted:honest", "Ours")
+    assert named.labels == plain.labels
+    assert named.identity != plain.identity
+    photo = np.full((32, 32, 3), 90, np.uint8)
+    assert np.array_equal(named([photo]), plain([photo]))
+    with pytest.raises(UserError, match="expected a name before '='"):
+        load_model("=python:planted:honest")
+    with pytest.raises(UserError, match="expected each model once, got A, A"):
+        check_distinct(["A=python:planted:honest", "A=python:planted:blind_on_the_left"])

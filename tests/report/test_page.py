@@ -17,10 +17,12 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Dialog, Page, sync_playwright
 
+from counterfoil.object_mask import MaskVerdict
 from counterfoil.report.attribute_chart import build_losses_chart
 from counterfoil.report.attribute_sections import build_sections
 from counterfoil.report.chart_parts import assign_styles
 from counterfoil.report.content import ReportContent
+from counterfoil.report.headline import write_headline
 from counterfoil.report.page import render_page, write_page
 from counterfoil.report.title import write_title
 from counterfoil.statistics.accuracy import GroupAccuracy
@@ -30,8 +32,11 @@ from counterfoil.statistics.confusion import PositionMap
 from counterfoil.statistics.contrasts import Contrast
 from counterfoil.statistics.intervals import Estimate
 from counterfoil.study.confidence import Confidences, ModelPositionMap, Reliability
+from counterfoil.study.cut_outs import CutOut
 from counterfoil.study.examples import Example, ModelAnswer
+from counterfoil.study.judgements import Judgement
 from counterfoil.study.runs import OverallAccuracy
+from counterfoil.study.unused_photos import UnusedPhotos
 from counterfoil.types import Attribute, Drop, Preprocessing, Run, Skipped
 from verdict_rows import drop_row, judge_rows
 from verify_browser import PATIENCE
@@ -476,6 +481,47 @@ def test_models_are_set_side_by_side_with_paired_differences() -> None:
     assert 'id="side-by-side"' not in render_page(replace(content(), contrasts=[]))
 
 
+def not_judged() -> ReportContent:
+    judgement = Judgement(
+        verdict="not judged", reason="It is right on 1 of 60 unedited photos.", remedy="Check `labels` in v2.json."
+    )
+    return replace(content(), judgements={MODELS[0]: Judgement(), MODELS[1]: judgement})
+
+
+def test_a_model_that_is_not_judged_is_said_so_first_and_left_out_of_the_findings() -> None:
+    page = render_page(not_judged())
+    words = words_of(page)
+    assert write_title(not_judged()) == "One model was not judged; small objects cost Lite0 most"
+    assert "our v2 was not judged. It is right on 1 of 60 unedited photos. Check labels in v2.json." in words
+    assert "Then run again: counterfoil run --images photos" in words
+    assert "not judged : a model that is wrong already has nothing to lose." in words
+    assert "Compared: not possible until our v2 is judged." in words
+    assert words.index("was not judged.") < words.index("Lite0 is right on")
+    chart = page.split('<figure class="chart first')[1].split("</figure>")[0]
+    assert "our v2 loses" not in chart
+    (finding,) = [row for row in write_headline(not_judged()) if row.model == MODELS[1]]
+    assert finding.text.startswith("our v2 is right on 80.0 % of unedited photos and is not judged.")
+    both = replace(not_judged(), judgements=dict.fromkeys(MODELS, not_judged().judgements[MODELS[1]]))
+    assert write_title(both) == "Two models were not judged"
+    assert "There is nothing to draw" in render_page(both)
+
+
+def test_doubtful_masks_come_first_with_their_reasons_and_the_command_to_correct_them() -> None:
+    doubtful = MaskVerdict(sample="n01/1", origin="salience", verdict="doubtful", reasons=("touches three sides",))
+    masks = [CutOut("n01/1", jpeg(1), doubtful), CutOut("n01/2", jpeg(2), None)]
+    words = words_of(render_page(replace(content(), masks=masks, doubtful_masks=1)))
+    assert "One of 60 photos looks doubtful; it comes first." in words
+    assert "n01/1 . Doubtful: touches three sides n01/2" in words
+    assert "counterfoil masks review my run" in words
+    assert 'id="masks"' not in render_page(content())
+
+
+def test_photos_that_an_attribute_could_not_use_are_told_with_their_accuracy() -> None:
+    partly = replace(content(), unused=[UnusedPhotos("size", 6, 50.0, 66.7)])
+    section = next(row for row in build_sections(partly, [], assign_styles(MODELS)) if row.attribute == "size")
+    assert section.facts[1] == "The other 6 are right on 50 to 67 % unedited"
+
+
 def test_twenty_models_are_ranked_by_ranges_in_one_table() -> None:
     page = render_page(many_models(20))
     words = words_of(page)
@@ -675,7 +721,7 @@ def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.mark.browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("make", [content, lambda: many_models(20)])
+@pytest.mark.parametrize("make", [content, not_judged, lambda: many_models(20)])
 def test_an_accessibility_checker_finds_nothing(
     browser: Browser, tmp_path: Path, axe: str, make: object, scheme: str
 ) -> None:

@@ -74,6 +74,11 @@ PLACES = {
         "report",
         "Make the report of a finished run again, or one comparison of several runs over the same pictures.",
     ),
+    "show": Place(
+        "show_commands",
+        "show",
+        "Write pictures before and after an edit, with every model's answers, as one sheet at full resolution.",
+    ),
     "compare": Place(
         "report_commands",
         "compare",

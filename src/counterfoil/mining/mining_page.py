@@ -134,7 +134,7 @@ _MOST_CLASSES = 100  # in the table; all of them are in mining.json
 def render_mining(content: MiningContent) -> str:
     """Render the page; text from files, labels or models is escaped, and only our own script may run."""
     styles = assign_styles([model.name for model in content.models])
-    album = EmbeddedPictures()
+    pictures = EmbeddedPictures()
     filters = (
         words.format_count,
         words.format_number,
@@ -152,8 +152,8 @@ def render_mining(content: MiningContent) -> str:
             bars=_bars(content),
             transfer_marks=mark_transfers(content.transfers, styles),
             size_charts=draw_size_charts(content.curves, styles),
-            gallery=build_gallery(GallerySource(content.examples, content.names, styles), album),
-            album=list(album.addresses.values()),
+            gallery=build_gallery(GallerySource(content.examples, content.names, styles), pictures),
+            pictures=list(pictures.addresses.values()),
             classes=content.classes[:_MOST_CLASSES],
             **embed_script("tables.js", "report.js"),
         )

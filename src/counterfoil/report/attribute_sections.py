@@ -115,8 +115,18 @@ def _list_facts(content: ReportContent, main: Sequence[Drop]) -> list[str]:
     used = min(row.n for row in main)
     share = 100 * used / content.photos if content.photos else 0.0
     facts = [f"{used} of {pluralize(content.photos, 'photo')} could be used ({format_number(share, 0)} %)"]
+    facts += [
+        f"The other {row.photos} are right on {_span(row.lowest, row.highest)} unedited"
+        for row in content.unused
+        if row.attribute == main[0].attribute
+    ]
     facts.append(f"Compared with {describe_reference(main[0])}")
     tool = max((row.tool_uncertainty for row in main if row.tool_uncertainty == row.tool_uncertainty), default=0.0)
     if tool:
         facts.append(f"Tool uncertainty ±{format_number(tool)} points")
     return facts
+
+
+def _span(low: float, high: float) -> str:
+    texts = dict.fromkeys(format_number(value, 0) for value in (low, high))
+    return f"{' to '.join(texts)} %"

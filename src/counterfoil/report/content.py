@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -13,13 +13,17 @@ from counterfoil.statistics.accuracy import GroupAccuracy
 from counterfoil.statistics.attribute_verdicts import AttributeVerdict
 from counterfoil.statistics.contrasts import Contrast, rank_models
 from counterfoil.statistics.drops import mean_drops
+from counterfoil.statistics.interactions import Interaction
 from counterfoil.statistics.intervals import Estimate
 from counterfoil.study.confidence import Confidences, ModelPositionMap, measure_confidences, position_maps
+from counterfoil.study.cut_outs import CutOut, choose_cut_outs
 from counterfoil.study.examples import Example, choose_examples, choose_unpaired_examples
 from counterfoil.study.failure_modes import FailureModes, find_failure_modes
+from counterfoil.study.judgements import Judgement
 from counterfoil.study.predictions import DETAIL_COLUMNS, REPORT_COLUMNS
 from counterfoil.study.runs import DropKey, OverallAccuracy, Study
 from counterfoil.study.thumbnails import ThumbnailCache
+from counterfoil.study.unused_photos import UnusedPhotos, measure_unused
 from counterfoil.types import Drop, Run, Skipped
 
 
@@ -55,6 +59,12 @@ class ReportContent:
     drops: Sequence[Drop]
     photos: int  # that could be used
     variants: int  # pictures that every model saw, originals included
+    judgements: Mapping[str, Judgement] = field(default_factory=dict)  # whether a model's results may be read
+    unused: Sequence[UnusedPhotos] = ()  # by attribute
+    masks: Sequence[CutOut] = ()  # some of the objects that were cut out, doubtful ones first
+    doubtful_masks: int = 0
+    interactions: Sequence[Interaction] = ()  # what two edits at once cost beyond the sum
+    manifest: Mapping[str, Any] = field(default_factory=dict, repr=False)  # columns of variants.parquet
     folder: str = ""  # of the run, for commands that a reader may copy
     examples: Sequence[Example] = ()
     skipped: Sequence[Skipped] = ()
@@ -81,7 +91,7 @@ class ReportContent:
     @property
     def judged_models(self) -> tuple[str, ...]:
         """The models that findings are about, in the order of the command line."""
-        return tuple(self.run.models)
+        return tuple(model for model in self.run.models if self.judgements.get(model, Judgement()).is_judged)
 
     @property
     def is_mined(self) -> bool:
@@ -117,6 +127,12 @@ def build_content(
         drops=study.drops,
         photos=len(set(sample_ids)),
         variants=len(sample_ids),
+        judgements=study.judgements if len(sample_ids) else {},
+        unused=measure_unused(study) if len(sample_ids) else (),
+        doubtful_masks=len(study.doubtful_masks),
+        masks=choose_cut_outs(study, thumbnails.cut_out) if len(sample_ids) else (),
+        interactions=study.interactions,
+        manifest=study.manifest,
         folder=str(study.folders[0]),
         examples=list(choose(study, thumbnails.read)) if has_examples else [],
         skipped=study.skipped,

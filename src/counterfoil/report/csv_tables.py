@@ -6,9 +6,9 @@ import csv
 import io
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from counterfoil.report.content import ReportContent
 from counterfoil.statistics.accuracy import GroupAccuracy
@@ -40,6 +40,17 @@ def drops_to_csv(drops: Sequence[Drop]) -> str:
     """Return the table of drops; accuracies and shares in percent, drops in points, `nan` where there is no number."""
     lines = ([_cell(name, value) for name, value in asdict(row).items()] for row in drops)
     return to_csv([field.name for field in fields(Drop)], lines)
+
+
+def manifest_to_csv(manifest: Mapping[str, Any]) -> str:
+    """Return the manifest, one line per picture, with the columns of variants.parquet."""
+    return to_csv(list(manifest), zip(*manifest.values(), strict=True))
+
+
+def export_csv(content: ReportContent) -> dict[str, str]:
+    """Return results in timm's columns, and the manifest."""
+    manifest = {"variants.csv": manifest_to_csv(content.manifest)} if content.manifest else {}
+    return {**export_timm(content), **manifest}
 
 
 def skipped_to_csv(skipped: Sequence[Skipped]) -> str:

@@ -27,6 +27,7 @@ from counterfoil.statistics.contrasts import Contrast
 from counterfoil.statistics.drops import FEWEST_PHOTOS, is_significant
 from counterfoil.statistics.families import MAIN_FAMILY
 from counterfoil.statistics.intervals import Estimate
+from counterfoil.study.judgements import Judgement
 from counterfoil.study.runs import DropKey, OverallAccuracy
 from counterfoil.types import Drop
 
@@ -57,6 +58,7 @@ class DropTable:
     verdicts: Sequence[AttributeVerdict]
     accuracies: Sequence[OverallAccuracy] = ()  # on the unedited photos
     detectable_drops: Mapping[DropKey, float] = field(default_factory=dict)
+    judgements: Mapping[str, Judgement] = field(default_factory=dict)
 
     @property
     def enough(self) -> list[Drop]:
@@ -120,11 +122,16 @@ def find_ties(model: str, table: DropTable) -> list[AttributeVerdict]:
 
 
 def _describe_model(model: str, table: DropTable) -> list[Finding]:
+    judgement = table.judgements.get(model, Judgement())
+    if not judgement.is_judged:
+        text = f"{model} {describe_accuracy(model, table)} and is not judged. {judgement.sentence}"
+        return [Finding(model=model, kind="judgement", text=text)]
     rows = [row for row in table.enough if row.model == model]
     texts: list[tuple[Kind, str]] = [("weakest", describe_verdict(model, table))]
     texts += [(kind, text) for kind, text in _describe_rest(model, table) if text]
     texts += [("control", text) for row in rows if row.attribute == "control" and (text := _describe_control(row))]
     texts += [("presence", describe_presence(row)) for row in rows if row.attribute == "presence"]
+    texts += [("judgement", f"A doubt about {model}: {judgement.sentence}")] if judgement.reason else []
     return [Finding(model=model, kind=kind, text=text) for kind, text in texts]
 
 

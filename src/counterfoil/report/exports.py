@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from counterfoil.errors import UserError
 from counterfoil.report.content import ReportContent
-from counterfoil.report.csv_tables import export_timm
+from counterfoil.report.csv_tables import export_csv
 from counterfoil.report.drawing import load_matplotlib
 from counterfoil.report.figures import export_pdf, export_png, export_svg
 from counterfoil.report.integrations import export_hugging_face
@@ -18,7 +18,7 @@ from counterfoil.report.summary_json import export_json
 _Export: TypeAlias = Callable[[ReportContent], Mapping[str, "str | bytes"]]  # files by path in the folder of exports
 
 EXPORTS: dict[str, _Export] = {
-    "csv": export_timm,
+    "csv": export_csv,
     "json": export_json,
     "markdown": export_markdown,
     "latex": export_latex,

@@ -144,11 +144,14 @@ def _choose_fitting(examples: Sequence[Example]) -> list[Example]:
     for example in examples:
         groups.setdefault(example.attribute, []).append(example)
     chosen: set[int] = set()
+    embedded: set[bytes] = set()
     room = _MOST_BYTES
     for example in (member for turn in zip_longest(*groups.values()) for member in turn if member is not None):
-        room -= len(example.before or b"") + len(example.edited or b"")
+        new = {image for image in (example.before, example.edited) if image is not None} - embedded
+        room -= sum(map(len, new))
         if room < 0:
             break
+        embedded |= new
         chosen.add(id(example))
     return [example for example in examples if id(example) in chosen]
 
@@ -168,7 +171,7 @@ def _card(example: Example, source: GallerySource, pictures: EmbeddedPictures, n
         variant_id=example.variant_id,
         before=pictures.add(example.before),
         edited=pictures.add(example.edited),
-        before_words=_describe_before(example),
+        before_words=describe_before(example),
         answers=answers,
         lead=lead or next(iter(failed or answers), None),
         paired=example.paired,
@@ -177,7 +180,8 @@ def _card(example: Example, source: GallerySource, pictures: EmbeddedPictures, n
     )
 
 
-def _describe_before(example: Example) -> str:
+def describe_before(example: Example) -> str:
+    """Describe the picture that an edited one is compared with."""
     if example.reference == "original":
         return "the unedited photo"
     edit, _, level = example.reference.partition(" ")

@@ -18,6 +18,7 @@ from counterfoil.report.words import (
 )
 from counterfoil.statistics.accuracy import GroupAccuracy
 from counterfoil.statistics.answers import ALL, NO_ATTRIBUTE
+from counterfoil.statistics.contrasts import Contrast
 from counterfoil.statistics.drops import FEWEST_PHOTOS
 from counterfoil.statistics.intervals import Estimate
 from counterfoil.study.runs import Study, find_surrogates
@@ -154,7 +155,7 @@ def write_headline(study: Study | ReportContent) -> tuple[Finding, ...]:
         findings = describe_accuracies(study.accuracies, surrogates)
     else:
         findings = describe_drops(make_drop_table(study))
-        findings += [] if study.accuracies else compare_models(study.edited_accuracies, study.attribute_differences)
+        findings += [] if study.accuracies else compare_models(*_judged_only(study))
         findings = with_accuracies(findings, study.accuracies)
     return tuple(_with_surrogates(findings, surrogates))
 
@@ -166,7 +167,15 @@ def make_drop_table(study: Study | ReportContent) -> DropTable:
         verdicts=study.verdicts,
         accuracies=study.overall_accuracies,
         detectable_drops=study.detectable_drops,
+        judgements=study.judgements,
     )
+
+
+def _judged_only(study: Study | ReportContent) -> tuple[list[GroupAccuracy], list[Contrast]]:
+    """The accuracies on edited pictures and the differences of models that are judged."""
+    unjudged = {model for model, judgement in study.judgements.items() if not judgement.is_judged}
+    edited = [row for row in study.edited_accuracies if row.model not in unjudged]
+    return edited, [row for row in study.attribute_differences if unjudged.isdisjoint((row.first, row.second))]
 
 
 def _with_surrogates(findings: Sequence[Finding], surrogates: Sequence[str]) -> Iterator[Finding]:

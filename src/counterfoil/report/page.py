@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -40,6 +41,7 @@ _FILTERS = (
     title_card,
 )  # fmt: skip
 _MOST_CONTRASTS = 400  # rows of differences between models; all are in summary.json
+_MOST_WARNINGS = 3
 _MOST_NAMES = 200  # of skipped pictures per reason; the rest is in skipped.csv
 _MOST_SENTENCES = 6  # models with a sentence of their own
 _NUMBERS = re.compile(r"\d+\.\d\u00a0(?:%|points)|not judged")  # of a model's sentence
@@ -72,6 +74,8 @@ def render_page(content: ReportContent) -> str:
         content=content,
         words=words,
         title=write_title(content),
+        warnings=_list_warnings(content),
+        doubtful=content.doubtful_masks,
         findings=write_headline(content),
         contrasts=contrasts[:_MOST_CONTRASTS],
         skipped_groups=_group_by_reason(content),
@@ -105,8 +109,8 @@ def _globals(content: ReportContent, styles: Styles) -> dict[str, object]:
 
 def _evidence(content: ReportContent, styles: Styles) -> dict[str, object]:
     """The charts and pictures of the first screen, and the sections."""
-    album = EmbeddedPictures()
-    gallery = build_gallery(GallerySource(content.examples, content.names, styles, content.folder), album)
+    pictures = EmbeddedPictures()
+    gallery = build_gallery(GallerySource(content.examples, content.names, styles, content.folder), pictures)
     losses, kinds = build_losses_chart(content, styles), build_kinds_chart(content, styles)
     chart = (kinds or losses) if content.is_mined else (losses or kinds)
     sections = build_sections(content, gallery, styles) if content.has_drops else []
@@ -120,9 +124,28 @@ def _evidence(content: ReportContent, styles: Styles) -> dict[str, object]:
         "open_sections": sections[:MOST_OPEN],
         "folded_sections": sections[MOST_OPEN:],
         "other_pictures": [section for section in gallery if section.attribute not in shown],
+        "masks": [(pictures.add(mask.picture), mask) for mask in content.masks],
         "cards": [card for section in gallery for card in section.cards],
-        "album": list(album.addresses.values()),
+        "pictures": list(pictures.addresses.values()),
     }
+
+
+class _Warning(NamedTuple):
+    """A warning above the verdicts."""
+
+    text: str
+    model: str = ""
+    unjudged: bool = False
+    command: str = ""
+
+
+def _list_warnings(content: ReportContent) -> list[_Warning]:
+    """At most three warnings, worst first: models that are not judged, notes of the collection, doubts."""
+    told = [(model, own) for model, own in content.judgements.items() if own.reason]
+    unjudged = [_Warning(own.sentence, model, True, content.run.command) for model, own in told if not own.is_judged]
+    notes = [_Warning(words.complete_sentence(note)) for note in content.run.notes]
+    doubts = [_Warning(own.sentence, model) for model, own in told if own.verdict == "judged"]
+    return [*unjudged, *notes, *doubts][:_MOST_WARNINGS]
 
 
 def _details(content: ReportContent, styles: Styles) -> dict[str, object]:

@@ -6,7 +6,7 @@ import hashlib
 import itertools
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -83,6 +83,7 @@ class _Budget(NamedTuple):
 _WRONG, _RIGHT = _Budget(40, 4), _Budget(16, 2)
 _PAIRS = 4  # pictures of an attribute
 _HELD = 2  # of an attribute without a failure
+_MOST_PAIRS = 60  # pictures of one attribute that is asked for
 
 
 def choose_examples(study: Study, thumbnail: ThumbnailReader) -> Iterator[Example]:
@@ -100,14 +101,52 @@ def choose_examples(study: Study, thumbnail: ThumbnailReader) -> Iterator[Exampl
     for attribute in attributes:
         failures = _failures(answers, before, attribute)
         picked = _pick(failures, main.get(attribute), shown) or _held(answers, before, attribute)
-        chosen += [*picked, *_steps(answers, main.get(attribute), failures)]
-    places = {choice.key: before[answers.conditions.index(choice.key.condition)] for choice in chosen}
-    before_of = {key: PictureKey(key.sample_id, answers.conditions[place], 0) for key, place in places.items()}
-    variants = _read_variants(study.manifest, {*places, *before_of.values()})
+        chosen += [*picked[:2], *_steps(answers, main.get(attribute), failures), *picked[2:]]
+    for pair in _make_pairs(study, chosen, before):
+        yield replace(pair.example, before=thumbnail(*pair.before), edited=thumbnail(*pair.after))
+
+
+def choose_pairs(
+    study: Study, *, attribute: str | None = None, model: str | None = None, photo: str | None = None
+) -> Iterator[tuple[Example, Variant, Variant]]:
+    """Yield pictures without thumbnails, with the variants before and after: failures, or all of one photo."""
+    answers = study.answers
+    before = find_references(answers)
+    attributes = dict.fromkeys(row.attribute for row in answers.conditions if row.attribute != "original")
+    wanted = [name for name in attributes if attribute in (None, name)]
+    chosen: list[_Choice] = []
+    shown: Counter[str] = Counter()
+    for name in wanted:
+        if photo is not None:
+            rows = answers.conditions_of({name})[answers.condition] & (answers.sample == answers.samples.index(photo))
+            chosen += [_Choice(key, model or "") for key in dict.fromkeys(_keys(answers, rows))]
+        elif name not in _NOT_SHOWN or name == attribute:
+            failures = {own: keys for own, keys in _failures(answers, before, name).items() if model in (None, own)}
+            chosen += _pick(failures, study.main_edits.get(name), shown, most=_MOST_PAIRS if attribute else _PAIRS)
+    for pair in _make_pairs(study, chosen, before):
+        yield pair.example, pair.before[0], pair.after[0]
+
+
+class _Pair(NamedTuple):
+    """An example without its pictures, and the variants and hashes of these."""
+
+    example: Example
+    before: tuple[Variant, str]
+    after: tuple[Variant, str]
+
+
+def _make_pairs(study: Study, chosen: Sequence[_Choice], before: Sequence[int]) -> Iterator[_Pair]:
+    """The examples of chosen pictures, with every model's answers before and after."""
+    conditions = study.answers.conditions
+    before_of = {
+        key: PictureKey(key.sample_id, conditions[before[conditions.index(key.condition)]], 0) for key, *_ in chosen
+    }
+    variants = _read_variants(study.manifest, {*before_of, *before_of.values()})
     said = _first_answers(study, variants)
     for choice in chosen:
         if choice.key in variants and before_of[choice.key] in variants:
-            yield _example(choice, variants[before_of[choice.key]], variants[choice.key], said, thumbnail)
+            first, second = variants[before_of[choice.key]], variants[choice.key]
+            yield _Pair(_example(choice, first[0], second[0], said), first, second)
 
 
 class _Choice(NamedTuple):
@@ -143,14 +182,16 @@ def _failures(answers: Answers, before: Sequence[int], attribute: Attribute) -> 
     }
 
 
-def _pick(failures: Mapping[str, Sequence[PictureKey]], main: EditLevel | None, shown: Counter[str]) -> list[_Choice]:
+def _pick(
+    failures: Mapping[str, Sequence[PictureKey]], main: EditLevel | None, shown: Counter[str], most: int = _PAIRS
+) -> list[_Choice]:
     """A few failures: models in turn, the main edit and the edits not picked yet first, photos shown least first."""
     picked: list[_Choice] = []
     edits: Counter[EditLevel] = Counter()
-    for model in itertools.chain.from_iterable(itertools.repeat(list(failures), _PAIRS)):
+    for model in itertools.chain.from_iterable(itertools.repeat(list(failures), most)):
         taken = {choice.key for choice in picked}
         left = [key for key in failures[model] if key not in taken]
-        if left and len(picked) < _PAIRS:
+        if left and len(picked) < most:
             key = min(left, key=lambda key: (edits[_level(key)], _level(key) != main, shown[key.sample_id]))
             picked.append(_Choice(key, model))
             edits[_level(key)] += 1
@@ -184,27 +225,22 @@ def _level(key: PictureKey) -> EditLevel:
 
 
 def _example(
-    choice: _Choice,
-    before: tuple[Variant, str],
-    after: tuple[Variant, str],
-    said: Mapping[str, Mapping[str, tuple[str, float]]],
-    thumbnail: ThumbnailReader,
+    choice: _Choice, before: Variant, after: Variant, said: Mapping[str, Mapping[str, tuple[str, float]]]
 ) -> Example:
     replies = tuple(
-        ModelAnswer(model, *own[before[0].id], *own[after[0].id])
+        ModelAnswer(model, *own[before.id], *own[after.id])
         for model, own in said.items()
-        if before[0].id in own and after[0].id in own
+        if before.id in own and after.id in own
     )
-    first = before[0]
     return Example(
         **choice.key.condition._asdict(),
         sample_id=choice.key.sample_id,
-        label=after[0].label,
-        before=thumbnail(*before),
-        edited=thumbnail(*after),
+        label=after.label,
+        before=None,
+        edited=None,
         replies=replies,
-        reference="original" if first.attribute == "original" else str(EditLevel(first.edit, first.level)),
-        variant_id=after[0].id,
+        reference="original" if before.attribute == "original" else str(EditLevel(before.edit, before.level)),
+        variant_id=after.id,
         model=choice.model,
         step=choice.step,
     )
@@ -234,6 +270,12 @@ def choose_unpaired_examples(study: Study, thumbnail: ThumbnailReader) -> Iterat
             paired=False,
             variant_id=variant.id,
         )
+
+
+def read_originals(study: Study) -> list[Variant]:
+    """The unedited photos of a study."""
+    unedited = study.manifest["attribute"] == "original"
+    return read_variants({name: column[unedited] for name, column in study.manifest.items()})
 
 
 def picture_key(variant: Variant) -> PictureKey:

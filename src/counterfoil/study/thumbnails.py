@@ -32,9 +32,10 @@ from counterfoil.types import TOOL_CHECKS, EditLevel, Picture, Prediction, Varia
 PictureLoader: TypeAlias = Callable[[Variant], "Picture | None"]
 Image: TypeAlias = NDArray[np.uint8]  # (height, width, 3), RGB
 
-_SIDE = 360  # pixels of the longer side
-_QUALITY = 80
-_MOST_BYTES = 64 << 20  # of JPEGs; a thumbnail has about 16 KB
+_SIDE = 320  # pixels of the longer side
+_CUT_OUT_SIDE = 260
+_QUALITY = 78
+_MOST_BYTES = 64 << 20  # of JPEGs; a thumbnail has about 14 KB
 _PHOTOS_IN_MEMORY = 128  # whose originals and references are kept: those in progress, and some before
 _REFERENCE_EDITS = {"size", "painted-complexity"}  # whose pictures other edits are compared with
 
@@ -73,9 +74,23 @@ class ThumbnailCache:
             write_atomically(_path(self.keep, pixels), jpeg)
         return jpeg
 
+    def cut_out(self, variant: Variant) -> bytes | None:
+        """Return a JPEG of the object alone, on stripes; None where the photo is not at hand."""
+        picture = self.load(variant)
+        return None if picture is None else small_jpeg(_on_stripes(picture), _CUT_OUT_SIDE, _QUALITY)
+
     def _make(self, variant: Variant, pixels: str) -> bytes | None:
         picture = self.load(variant)
         return None if picture is None or hash_pixels(picture.image) != pixels else thumbnail_jpeg(picture.image)
+
+
+def _on_stripes(picture: Picture) -> Image:
+    """The object on oblique stripes of two greys, whose width follows the picture's."""
+    height, width = picture.alpha.shape
+    down, across = np.mgrid[:height, :width]
+    stripes = np.where((down + across) // max(1, max(height, width) // 40) % 2, 222, 205).astype(np.float32)
+    opaque = (picture.alpha.astype(np.float32) / 255)[..., None]
+    return np.asarray(np.rint(picture.image * opaque + stripes[..., None] * (1 - opaque)), np.uint8)
 
 
 class _Group(NamedTuple):
