@@ -14,7 +14,6 @@ from counterfoil.progress import (
     ProgressLines,
     ProgressMeter,
     ThreadCounter,
-    describe_progress,
     describe_seconds,
     open_meter,
     show_progress,
@@ -54,7 +53,20 @@ def test_a_stage_is_shown_before_its_first_item_is_finished() -> None:
 
 def test_the_time_left_counts_only_the_work_of_this_session() -> None:
     extent = Extent(stage="editing", unit="pictures", total=100, done=60)
-    assert describe_progress(extent, 70, 30) == "editing: 70 of 100 pictures (70 %), about 1 min 30 s left"
+    assert written(extent, (30, 10)) == ["editing: 70 of 100 pictures (70 %), about 1 min 30 s left"]
+
+
+def test_a_slow_start_does_not_count_for_ever() -> None:
+    extent = Extent(stage="editing", unit="pictures", total=1000)
+    looks = [(60.0, 1), *[(10.0, 20)] * 8]  # a minute for the first picture, then two pictures a second
+    first, *_, last = written(extent, *looks)
+    assert first == "editing: 1 of 1,000 pictures (0 %), 1 min so far"  # no guess from a single picture
+    assert last == "editing: 161 of 1,000 pictures (16 %), about 7 min left"
+
+
+def test_where_a_unit_takes_longer_than_a_minute_the_last_few_units_give_the_pace() -> None:
+    extent = Extent(stage="painting", unit="pictures", total=20)
+    assert written(extent, *[(100.0, 1)] * 10)[-1] == "painting: 10 of 20 pictures (50 %), about 16 min 40 s left"
 
 
 def test_finished_work_ends_in_a_line_and_interrupted_work_does_not() -> None:

@@ -11,6 +11,7 @@ import os
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,6 +24,8 @@ from counterfoil.types import Item
 FIRST_SIGN = 1.0  # seconds until a stage is shown; a stage that is over by then shows no sign
 BETWEEN_LINES = 10.0  # seconds
 _LOOK = 0.5  # seconds between two looks at the count
+_PACE_SECONDS, _PACE_UNITS = 60.0, 5  # the pace is that of the last minute, and of so many units at least
+_LEAST_SHARE = 0.01  # of the work that must be done before the time left is said
 _BAR = "{desc}: {percentage:3.0f}%|{bar}| {n:,.0f} of {total:,.0f} {unit}{postfix}"
 
 
@@ -104,20 +107,40 @@ def describe_seconds(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
-def estimate_seconds_left(extent: Extent, count: float, seconds: float) -> float | None:
-    """The time left at the pace of this session; None before anything is done."""
-    new = count - extent.done
-    return seconds * (extent.total - count) / new if new > 0 else None
+class Pace:
+    """The time left, from the pace of the last minute: models that load at the start do not count for ever.
+
+    Nothing is said before one hundredth of the work is done, and where a unit takes longer than a minute the pace is
+    that of the last few units.
+    """
+
+    def __init__(self, extent: Extent, start: float) -> None:
+        self.extent = extent
+        self._looks: deque[tuple[float, float]] = deque([(start, extent.done)])  # time and count, the oldest first
+
+    def estimate_left(self, count: float, now: float) -> float | None:
+        """The seconds left at this time and count; None where nothing can be said yet."""
+        looks = self._looks
+        looks.append((now, count))
+        while len(looks) > 2 and now - looks[1][0] >= _PACE_SECONDS and count - looks[1][1] >= _PACE_UNITS:
+            looks.popleft()
+        first, before = looks[0]
+        if count - self.extent.done < _LEAST_SHARE * self.extent.total or count <= before:
+            return None
+        return (now - first) * (self.extent.total - count) / (count - before)
 
 
-def describe_progress(extent: Extent, count: float, seconds: float) -> str:
-    """One line on a stage that has run for so many seconds."""
+def describe_time(seconds: float, left: float | None) -> str:
+    """The time left, or the time so far where nothing is known of what is left."""
+    return f"{describe_seconds(seconds)} so far" if left is None else f"about {describe_seconds(left)} left"
+
+
+def describe_progress(extent: Extent, count: float, time_words: str) -> str:
+    """One line on a stage."""
     if not extent.total:
-        return f"{extent.stage}: {describe_seconds(seconds)} so far"
-    left = estimate_seconds_left(extent, count, seconds)
-    pace = f"{describe_seconds(seconds)} so far" if left is None else f"about {describe_seconds(left)} left"
+        return f"{extent.stage}: {time_words}"
     share = f"{100 * count / extent.total:.0f} %"
-    return f"{extent.stage}: {int(count):,} of {extent.total:,} {extent.unit} ({share}), {pace}"
+    return f"{extent.stage}: {int(count):,} of {extent.total:,} {extent.unit} ({share}), {time_words}"
 
 
 def describe_end(extent: Extent, seconds: float) -> str:
@@ -135,18 +158,22 @@ class ProgressLines:
     stream: TextIO
     clock: Callable[[], float] = time.monotonic
     _start: float = field(init=False)
+    _pace: Pace = field(init=False)
     _last: float | None = None  # when the last line was written
 
     def __post_init__(self) -> None:
         self._start = self.clock()
+        self._pace = Pace(self.extent, self._start)
 
     def show(self, count: float) -> None:
         """Write a line where one is due."""
         now = self.clock()
+        left = self._pace.estimate_left(count, now)
         due = self._start + FIRST_SIGN if self._last is None else self._last + BETWEEN_LINES
         if now >= due:
             self._last = now
-            print(describe_progress(self.extent, count, now - self._start), file=self.stream, flush=True)
+            words = describe_time(now - self._start, left)
+            print(describe_progress(self.extent, count, words), file=self.stream, flush=True)
 
     def close(self, count: float) -> None:
         """Write the last line: of counted work that was finished, and of a stage that was shown before."""
@@ -160,6 +187,7 @@ class ProgressBar:
 
     def __init__(self, extent: Extent, clock: Callable[[], float] = time.monotonic) -> None:
         self.extent, self.clock, self._start = extent, clock, clock()
+        self._pace = Pace(extent, self._start)
         self._bar: tqdm[Any] | None = None if is_brief(extent) else self._open()
 
     def _open(self) -> tqdm[Any]:
@@ -171,14 +199,13 @@ class ProgressBar:
 
     def show(self, count: float) -> None:
         """Draw the bar with the count and the time left."""
-        seconds = self.clock() - self._start
-        if self._bar is None and seconds >= FIRST_SIGN:
+        now = self.clock()
+        left = self._pace.estimate_left(count, now)
+        if self._bar is None and now - self._start >= FIRST_SIGN:
             self._bar = self._open()
         if self._bar is not None:
-            left = estimate_seconds_left(self.extent, count, seconds) if self.extent.total else None
-            words = f"{describe_seconds(seconds)} so far" if left is None else f"about {describe_seconds(left)} left"
             self._bar.n = count
-            self._bar.set_postfix_str(words, refresh=True)
+            self._bar.set_postfix_str(describe_time(now - self._start, left), refresh=True)
 
     def close(self, count: float) -> None:
         """Draw the bar a last time."""
