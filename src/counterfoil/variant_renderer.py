@@ -134,10 +134,9 @@ class Renderer:
         if variant.donor_id is not None:
             donor = self.subject(variant.donor_id)
             filled = donor.with_second_fill if variant.attribute == SECOND_FILL else donor
+        fill, hole_share = _trace_fill(filled) if edit.shows_fill else ("", math.nan)
         return ToolTrace(
-            fill=filled.fill.name if edit.shows_fill else "",
-            hole_share=100 * float(filled.hole.mean()) if edit.shows_fill else math.nan,
-            anchor=name_sides(subject.cut_sides) if edit.moves_object else "",
+            fill=fill, hole_share=hole_share, anchor=name_sides(subject.cut_sides) if edit.moves_object else ""
         )
 
     def make(self, planned: Variant) -> tuple[Variant, Picture]:
@@ -258,6 +257,14 @@ def _change_tool(subject: Subject, attribute: Attribute) -> Subject:
     if attribute == GROWN_MASK:
         return subject.with_grown_mask
     return subject.with_shrunk_mask if attribute == SHRUNK_MASK else subject
+
+
+def _trace_fill(subject: Subject) -> tuple[str, float]:
+    """The fill of a picture and its hole in percent; none where the picture could be made without a fill."""
+    try:
+        return subject.fill.name, 100 * float(subject.hole.mean())
+    except Unusable:
+        return "", math.nan
 
 
 @lru_cache(maxsize=1024)

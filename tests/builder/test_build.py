@@ -108,3 +108,22 @@ def test_labels_that_a_model_does_not_know_are_all_named_before_anything_is_buil
     assert isinstance(refused.exception, cf.UserError)
     assert "'azur' (nearest 'azure'), 'crimsn' (nearest 'crimson')" in str(refused.exception)
     assert not (tmp_path / "out").exists()
+
+
+def test_a_picture_that_could_be_made_without_a_fill_is_built_where_no_fill_can_be_made(tmp_path: Path) -> None:
+    for kind, pixels in (
+        ("images", np.full((120, 160, 3), 90, np.uint8)),
+        ("masks", np.full((120, 160), 255, np.uint8)),
+    ):
+        (tmp_path / kind / "box").mkdir(parents=True)
+        pixels[:4, :4] = 0  # hardly any background: nothing to fill a hole from
+        for number in range(2):
+            pixels[60, 80] = 100 + number  # no duplicates
+            Image.fromarray(pixels).save(tmp_path / kind / "box" / f"{number}.png")
+    (tmp_path / "recipe.yaml").write_text("edits: [{edit: size, settings: {rate: 0.9999}}]")
+    arguments = ["build", "--images", str(tmp_path / "images"), "--masks", str(tmp_path / "masks")]
+    arguments += ["--recipe", str(tmp_path / "recipe.yaml"), "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(commands, arguments, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    table = read_table(tmp_path / "out" / "variants.parquet")
+    assert "size" in set(table["edit"])
