@@ -22,6 +22,7 @@ from counterfoil.statistics.contrasts import Contrast, contrast_accuracies, cont
 from counterfoil.statistics.drops import measure_attribute_drops, measure_drops
 from counterfoil.statistics.interactions import Interaction, measure_interactions
 from counterfoil.statistics.intervals import RATE, Estimate, estimate
+from counterfoil.statistics.photo_use import AttributeUse, NaturalGround, measure_natural_ground, measure_use
 from counterfoil.statistics.power import detectable_drops
 from counterfoil.store.mask_table import read_masks
 from counterfoil.store.parquet import TableColumns
@@ -118,6 +119,16 @@ class Study:
             return self.answers
         tables = {model: table.all_columns(ANSWER_COLUMNS) for model, table in self.predictions.items()}
         return replace(answers_from_tables(tables), references=dict(self.runs[0].references))
+
+    @cached_property
+    def photo_use(self) -> list[AttributeUse]:
+        """How many photos each attribute could use, and each model's accuracy on the unedited photos it could not."""
+        return measure_use(self.answers) if self.has_originals else []
+
+    @cached_property
+    def natural_ground(self) -> list[NaturalGround]:
+        """What edits cost on another photo's background, against that background alone."""
+        return measure_natural_ground(self.answers)
 
     @cached_property
     def details(self) -> Details:
