@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from counterfoil.edits.blur import GaussianBlur
 from counterfoil.edits.cutout import cover
 from counterfoil.edits.edit_protocol import Edit, Needs, Resolution, Supplied
+from counterfoil.edits.fill_quality import MOST
 from counterfoil.edits.scene import relight
 from counterfoil.edits.subject import Subject
 from counterfoil.edits.texture import RANDOM, check_texture, choose_texture, tile_texture
@@ -127,6 +128,11 @@ def _donor_background(subject: Subject, donor: Subject) -> Bytes:
 
 def check_donor_background(donor: Subject) -> None:
     """Raises `Unusable` where a donor's background is not filled well, or shows an object besides the removed one."""
+    covered = float(donor.hard_object.mean())
+    if donor.tools.fills.judged and covered > MOST.hole_share:  # known from the mask: nothing has to be filled
+        raise Unusable(
+            f"the donor's object covers {covered:.0%} of its photo, at most {MOST.hole_share:.0%} can be filled"
+        )
     _ = donor.visible_background
     share = donor.once(_measure_other_objects)
     if share > OTHER_OBJECTS:

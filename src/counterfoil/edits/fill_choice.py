@@ -74,11 +74,12 @@ class Fills:
 
     def first(self, image: Bytes, hole: Flags, avoid: Flags | None = None) -> Fill:
         """The fill with the fewest faults; nothing is copied from places to `avoid`, which stay as they are."""
+        share = float(hole.mean())
+        if self.judged and share > MOST.hole_share:  # refused in any case: not worth filling
+            return Fill(image, "exemplar", FillQuality(0.0, 0.0, 0.0, 0.0, 0.0, share))
         patches = self._judge(_Task(image, hole, avoid), "exemplar")
         if patches.quality is None or self.network is None or patches.quality.fault < GOOD:
             return patches
-        if patches.quality.hole_share > MOST.hole_share:
-            return patches  # refused in any case
         painted = self._judge(_Task(image, hole, avoid), "MI-GAN")
         return min(patches, painted, key=lambda fill: fill.quality.fault if fill.quality else 0.0)
 
