@@ -248,6 +248,11 @@ class Segmented(Edit):
     attribute: ClassVar[Attribute] = "background"
     ground: Literal["black", "white", "transparent"] = "black"
 
+    @property
+    def picture_version(self) -> int:
+        """One more where transparent, which was shown on black before."""
+        return self.version + (self.ground == "transparent")
+
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Fill everything but the object with the colour."""
         return subject.on_background(np.full(subject.picture.image.shape, _LEVELS_OF_GREY[self.ground], np.uint8))

@@ -39,6 +39,11 @@ class GaussianBlur(Edit):
         """Kernel and sigma: "15/3"."""
         return f"{self.kernel}/{self.sigma:g}"
 
+    @property
+    def picture_version(self) -> int:
+        """One more where `faithful`: pixels of a soft mask below one half no longer count as object."""
+        return self.version + self.faithful
+
     @classmethod
     def describe(cls, level: str) -> str:
         """The edit at this level, with kernel and sigma named."""
