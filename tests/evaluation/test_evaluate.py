@@ -452,3 +452,14 @@ def test_a_comparison_is_over_the_pictures_of_the_reports_overall(tmp_path: Path
     found = compare_runs((out, out), first=HONEST, second=BLIND).accuracy
     assert found.n == 12
     assert found.value_first == pytest.approx(float(accuracies(out)[HONEST, "all", "all", "all"]["top1"]))
+
+
+def test_an_evaluation_of_a_mislabelled_model_is_not_judged_and_ends_with_status_4(tmp_path: Path) -> None:
+    photos = [(number, LABELS[number % 4]) for number in range(48)]
+    shown = [Shown(label, label, "original", "original", "none", f"{label}/{number}") for number, label in photos]
+    folder = write_workspace(tmp_path / "pictures", shown)
+    done = counterfoil("evaluate", folder, "--model", "python:planted:mislabelled", "--out", tmp_path / "out")
+    assert done.returncode == 4
+    assert "not judged: python:planted:mislabelled" in done.stdout
+    assert "put the last label first in `labels` of python:planted:mislabelled" in done.stdout
+    assert counterfoil("evaluate", folder, "--model", HONEST, "--out", tmp_path / "honest").returncode == 0

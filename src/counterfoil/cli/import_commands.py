@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from counterfoil.cli.terminal_output import command_line, describe_skipped
+from counterfoil.cli.terminal_output import command_line, describe_skipped, end_unjudged
 from counterfoil.imported_answers import ImportConfig, import_answers
 from counterfoil.report.headline import write_headline
 from counterfoil.store.answer_table import AnswerColumns
@@ -65,3 +65,4 @@ def import_command(answers: tuple[Path, ...], out: Path, **options: Any) -> None
     for note in study.run.notes[1:]:
         click.echo(note)
     click.echo(f"report: {out / 'report.html'}")
+    end_unjudged(study.judgements)
