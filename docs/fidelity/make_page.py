@@ -27,8 +27,8 @@ INTRODUCTION = (
     "One row per sentence about method in the papers and their releases: edit definitions, rates, angles, tolerances,"
     " lambda, strength, templates, counts, rules of failure, wording of questions, scoring, formats.\n"
     "The page is made from [fidelity/fidelity.yaml](fidelity/fidelity.yaml) by `python docs/fidelity/make_page.py`. The"
-    " data also names the defaults behind each row, and a test compares them with the code: a changed default fails until"
-    " its row is looked at again.\n"
+    " data also names the defaults behind each row, and a test compares them with the code: a changed default fails"
+    " until its row is looked at again.\n"
 )
 
 
