@@ -110,7 +110,8 @@ def _globals(content: ReportContent, styles: Styles) -> dict[str, object]:
 def _evidence(content: ReportContent, styles: Styles) -> dict[str, object]:
     """The charts and pictures of the first screen, and the sections."""
     pictures = EmbeddedPictures()
-    gallery = build_gallery(GallerySource(content.examples, content.names, styles, content.folder), pictures)
+    judged = [row for row in content.examples if row.model in ("", *content.judged_models)]
+    gallery = build_gallery(GallerySource(judged, content.names, styles, content.folder), pictures)
     losses, kinds = build_losses_chart(content, styles), build_kinds_chart(content, styles)
     chart = (kinds or losses) if content.is_mined else (losses or kinds)
     sections = build_sections(content, gallery, styles) if content.has_drops else []

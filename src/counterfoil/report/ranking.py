@@ -71,7 +71,7 @@ def build_ranking(content: ReportContent) -> Ranking:
     attributes = [name for name in order_attributes(content) if family[name] == MAIN_FAMILY][:_MOST_ATTRIBUTES]
     main = {(row.model, row.attribute): row.main for row in content.verdicts if has_enough(row.main)}
     lost = [drop_lane(row, _PLAIN) for (_, name), row in main.items() if name in attributes]
-    points = Axis.linear([bound for lane in lost for bound in (lane.low, lane.high)] or [1.0], most_ticks=3)
+    points = Axis.linear([bound for lane in lost for bound in (lane.low, lane.high)] or [1.0], most_ticks=5)
     percent = Axis.tight([bound for row in order for bound in (row.top1.ci_low, row.top1.ci_high)], most_ticks=4)
     unedited = {row.model: row.accuracy for row in content.overall_accuracies}
     rows = []

@@ -185,14 +185,16 @@ def _failures(answers: Answers, before: Sequence[int], attribute: Attribute) -> 
 def _pick(
     failures: Mapping[str, Sequence[PictureKey]], main: EditLevel | None, shown: Counter[str], most: int = _PAIRS
 ) -> list[_Choice]:
-    """A few failures: models in turn, the main edit and the edits not picked yet first, photos shown least first."""
+    """A few failures, models in turn: first its main edit, then edits that were picked least; new photos first."""
     picked: list[_Choice] = []
     edits: Counter[EditLevel] = Counter()
     for model in itertools.chain.from_iterable(itertools.repeat(list(failures), most)):
         taken = {choice.key for choice in picked}
         left = [key for key in failures[model] if key not in taken]
         if left and len(picked) < most:
-            key = min(left, key=lambda key: (edits[_level(key)], _level(key) != main, shown[key.sample_id]))
+            again = any(choice.model == model for choice in picked)
+            times = edits if again else Counter[EditLevel]()
+            key = min(left, key=lambda key: (times[_level(key)], _level(key) != main, shown[key.sample_id]))
             picked.append(_Choice(key, model))
             edits[_level(key)] += 1
             shown[key.sample_id] += 1
