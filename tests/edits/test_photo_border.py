@@ -42,12 +42,18 @@ def test_a_corner_that_touches_the_border_is_not_cut() -> None:
     assert find_cut_sides(hard) == ()
 
 
-@pytest.mark.parametrize("side", ["bottom", "top", "left", "right"])
+@pytest.mark.parametrize("side", ["bottom", "left", "right"])
 def test_a_cut_object_shrinks_towards_its_border(side: str) -> None:
     placed = made(cut_at(side), "size", rate=0.03)
-    edge = {"bottom": placed[-1], "top": placed[0], "left": placed[:, 0], "right": placed[:, -1]}[side]
+    edge = {"bottom": placed[-1], "left": placed[:, 0], "right": placed[:, -1]}[side]
     assert edge.sum() >= 15
     assert abs(placed.mean() - 0.03) < 0.006
+
+
+def test_a_grounded_object_shrinks_to_its_foot_at_the_border() -> None:
+    placed = made(cut_at("left"), "size", rate=0.03, grounded=True)
+    assert placed[:, 0].any()
+    assert abs(int(np.flatnonzero(placed.any(axis=1))[-1]) - 79) <= 1
 
 
 def test_a_corner_stays_in_its_corner() -> None:
@@ -74,6 +80,7 @@ def test_a_cut_object_turns_with_its_cut_outside_or_not_at_all() -> None:
     ("sides", "edit", "settings"),
     [
         (("left", "right"), "size", {"rate": 0.03}),
+        (("top",), "size", {"rate": 0.03}),
         (("bottom", "left"), "position", {}),
         (("bottom",), "position-grid", {}),
         (("bottom",), "flip", {"axis": "upside-down"}),

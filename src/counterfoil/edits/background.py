@@ -30,6 +30,7 @@ class BackgroundSwap(Edit):
     """Put the object before the background of another photo, whose own object is removed and filled."""
 
     attribute: ClassVar[Attribute] = "background"
+    version: ClassVar[int] = 2  # 2: the fill is chosen and judged, the shadow leaves too
     words: ClassVar[str] = "swapping it"
     donors: DonorRule = "other"
     blend: bool = False  # adapt the object's light and colour, and cast its contact shadow; its pixels then change
@@ -73,6 +74,7 @@ class BackgroundWorst(Edit):
     """Put the object before the one of several photos' backgrounds that makes a surrogate doubt the truth most."""
 
     attribute: ClassVar[Attribute] = "background"
+    version: ClassVar[int] = 2  # 2: the fill is chosen and judged, the shadow leaves too
     donors: DonorRule = "other"
     candidates: int = 8
     surrogate: str = "embedded:efficientnet-lite0"  # address of the model
@@ -189,6 +191,7 @@ class BackgroundAdditive(Edit):
     """Add another photo's background to the object on black, as XImageNet-12 does: the object shines through."""
 
     attribute: ClassVar[Attribute] = "background"
+    version: ClassVar[int] = 2  # 2: the fill is chosen and judged, the shadow leaves too
     donors: DonorRule = "other"
 
     @property

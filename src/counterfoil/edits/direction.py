@@ -37,6 +37,7 @@ class Direction(Edit):
     """Turn the object by whole degrees drawn uniformly from `low` to `high`, anticlockwise, or by a given angle."""
 
     attribute: ClassVar[Attribute] = "direction"
+    version: ClassVar[int] = 2  # 2: the fill is chosen and judged, shadows leave too, cut objects stay at their border
     later: ClassVar[tuple[str, ...]] = ("grounded",)
     low: int = -45
     high: int = 45
@@ -99,7 +100,7 @@ class Direction(Edit):
         if len(sides) > 1:
             refuse_cut(sides, "turning it")
         angle = float(rng.integers(self.low, self.high + 1)) if self.angle is None else self.angle
-        about = anchor_point(cut.alpha, sides) if sides else None
+        about = anchor_point(cut.alpha, sides, self.grounded) if sides else None
         matrix = zoom((0, 0), 1) if self.rate is None else zoom_to_rate(cut.alpha, self.rate, self.faithful, about)
         if sides:
             turned = turn_about_border(cut.alpha, matrix, angle, sides[0])
@@ -119,6 +120,7 @@ class Flip(Edit):
     """Mirror the object about the middle of its own box."""
 
     attribute: ClassVar[Attribute] = "direction"
+    version: ClassVar[int] = 2  # 2: the fill is chosen and judged, shadows leave too, cut objects stay at their border
     axis: Literal["left-right", "upside-down"] = "left-right"
 
     @classmethod
@@ -163,6 +165,7 @@ class Tilt(Edit):
     """Turn the object about an upright axis (yaw) and a level one (pitch), seen in perspective as if it were flat."""
 
     attribute: ClassVar[Attribute] = "direction"
+    version: ClassVar[int] = 2  # 2: the fill is chosen and judged, shadows leave too, cut objects stay at their border
     yaw: float = 40.0  # degrees; above 0 the right side goes back
     pitch: float = 0.0  # degrees; above 0 the top goes back
 

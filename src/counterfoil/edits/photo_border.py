@@ -52,12 +52,18 @@ def refuse_cut(sides: Sequence[Side], doing: str) -> None:
         raise Unusable(f"the photo's border cuts the object ({name_sides(sides)}): {doing} would show the cut")
 
 
-def anchor_point(alpha: Bytes, sides: Sequence[Side]) -> tuple[float, float]:
-    """The point about which the object shrinks: its box's centre, on the border or in the corner that cuts it."""
-    if {"top", "bottom"} <= set(sides) or {"left", "right"} <= set(sides):
+def anchor_point(alpha: Bytes, sides: Sequence[Side], at_foot: bool = False) -> tuple[float, float]:
+    """The point about which the object shrinks: on the border or in the corner that cuts it.
+
+    Along the border it is the middle of the object's box, or its foot. Shrunk towards the upper border an object would
+    hang in the air: that is refused.
+    """
+    if "top" in sides or {"left", "right"} <= set(sides):
         refuse_cut(sides, "shrinking it")
     height, width = alpha.shape
-    across, down = object_box(alpha).centre
+    box = object_box(alpha)
+    across, down = box.centre
+    down = float(box.top + box.height - 1) if at_foot else down
     places: dict[Side, float] = {"left": -0.5, "right": width - 0.5, "top": -0.5, "bottom": height - 0.5}
     for side in sides:
         if side in ("left", "right"):

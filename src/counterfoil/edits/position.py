@@ -35,6 +35,7 @@ class Position(Edit):
     """Move the object to a place drawn uniformly from all where its box is inside the picture."""
 
     attribute: ClassVar[Attribute] = "position"
+    version: ClassVar[int] = 2  # 2: the fill is chosen and judged, shadows leave too, cut objects stay at their border
     later: ClassVar[tuple[str, ...]] = ("grounded", "faithful")
     words: ClassVar[str] = "moving the object"
     rate: float | None = None  # zoom to this rate first; ImageNet-E's release does so at 0.05
@@ -102,6 +103,7 @@ class PositionGrid(Edit):
     """Move the object to the middle of one cell of a grid: all cells together give a map of accuracy over places."""
 
     attribute: ClassVar[Attribute] = "position"
+    version: ClassVar[int] = 2  # 2: the fill is chosen and judged, shadows leave too, cut objects stay at their border
     later: ClassVar[tuple[str, ...]] = ("grounded",)
     row: int = 1  # from the top, the first is 1
     column: int = 1  # from the left
@@ -159,7 +161,7 @@ class PositionGrid(Edit):
         """Centre the object's box in the cell, as far as it fits into the picture."""
         refuse_cut(subject.cut_sides, "moving it to another place")
         cut = subject.cutout
-        matrix, box = _zoom_object(cut, self.rate, ())
+        matrix, box = _zoom_object(cut, self.rate, (), self.grounded)
         height, width = cut.alpha.shape
         _check_room(box.width < width or box.height < height, box)
         left = _clamp_start(width, box.width, (self.column - 0.5) / self.count)

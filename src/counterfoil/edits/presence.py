@@ -22,6 +22,7 @@ class ObjectRemoved(Edit):
     """Take the object away and fill what was behind it: a model that is still right reads the background."""
 
     attribute: ClassVar[Attribute] = "presence"
+    version: ClassVar[int] = 2  # 2: the fill is chosen and judged, the shadow leaves too
 
     @property
     def level(self) -> str:

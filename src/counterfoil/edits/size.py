@@ -23,6 +23,7 @@ class Size(Edit):
     """Zoom the object until it covers a given share of the picture, or crop the photo to it (full)."""
 
     attribute: ClassVar[Attribute] = "size"
+    version: ClassVar[int] = 2  # 2: the fill is chosen and judged, shadows leave too, cut objects stay at their border
     later: ClassVar[tuple[str, ...]] = ("grounded",)
     rate: float | Literal["full"] = "full"
     faithful: bool = False  # ImageNet-E's tolerance of 0.015, within which an object stays as it is
@@ -63,7 +64,7 @@ class Size(Edit):
         full_rate = object_rate(cut.alpha, self.faithful) * cut.alpha.size / (frame.width * frame.height)
         if self.rate == "full" or self.rate > full_rate:
             return _crop_to(subject.picture.image, cut.alpha, frame)
-        about = anchor_point(cut.alpha, subject.cut_sides) if subject.cut_sides else None
+        about = anchor_point(cut.alpha, subject.cut_sides, self.grounded) if subject.cut_sides else None
         matrix = zoom_to_rate(cut.alpha, self.rate, self.faithful, about)
         if self.grounded:
             return place_in_scene(subject, matrix if subject.cut_sides else zoom_about_foot(cut.alpha, matrix))
