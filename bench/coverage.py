@@ -2,9 +2,12 @@
 
     python bench/coverage.py [--trials 20000]
     python bench/coverage.py --null [--trials 2000]
+    python bench/coverage.py --tables [--trials 600]
 
 With `--null`: how often the tests of photo_tests.py reject where there is nothing to find, at 5 %, and at the corrected
 levels 0.42 % and 0.1 %; photos, pictures a photo, accuracies, and answers that are correlated within a photo.
+
+With `--tables`: how often a whole table of drops calls an attribute or an interaction costly where nothing is.
 
 A cell of the grid is a number of photos, an accuracy before, a drop and a correlation of right answers before and
 after. Photos are drawn from the four joint outcomes; every distinct draw's interval is computed once.
@@ -24,6 +27,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bootstraps import bca_interval, bootstrap_interval
+from counterfoil.statistics.answers import Answers, Condition
+from counterfoil.statistics.attribute_verdicts import judge_attributes
+from counterfoil.statistics.drops import measure_drops
+from counterfoil.statistics.interactions import measure_interactions
 from counterfoil.statistics.intervals import Interval, score_interval
 from counterfoil.statistics.photo_tests import p_of_mean
 
@@ -36,6 +43,13 @@ NULL_PHOTOS = (20, 50, 100, 480, 2_000)
 NULL_PICTURES = (1, 3, 10)
 NULL_ACCURACIES = (0.05, 0.3, 0.75, 0.95, 0.99)
 NULL_CORRELATIONS = (0.0, 0.3, 0.8)
+FAMILIES = ("main", "surface", "interactions")
+TABLE_EDITS = (
+    ("background", "background-swap"), ("background", "background-plain"), ("background", "background-blur"),
+    ("colour", "object-hue"), ("colour", "object-grayscale"), ("blur", "object-blur"), ("occlusion", "occlusion"),
+    ("text", "text"), ("second-object", "second-object"), ("light", "light"), ("corruption", "corruption-fog"),
+    ("texture", "texture"), ("material", "material"), ("shape", "silhouette"),
+)  # fmt: skip
 LEVELS = (0.05, 0.05 / 12, 0.001)
 ENOUGH = 10  # expected changes from which the default is to cover 94 to 96 %
 FIGURE = Path(__file__).parents[1] / "docs" / "figures" / "coverage.svg"
@@ -62,7 +76,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int)
     parser.add_argument("--null", action="store_true")
+    parser.add_argument("--tables", action="store_true")
     arguments = parser.parse_args()
+    if arguments.tables:
+        print_null_tables(arguments.trials or 600)
+        return
     if arguments.null:
         print_null_levels(arguments.trials or 2_000)
         return
@@ -87,6 +105,53 @@ def print_null_levels(trials: int) -> None:
         shares = [100 * (p_values < level).mean(axis=1) for level in LEVELS]
         columns = " | ".join(f"{share.mean():.2f}, {share.max():.2f}" for share in shares)
         print(f"| {kind} | {photos} | {pictures} | {columns} |", flush=True)
+
+
+def print_null_tables(trials: int) -> None:
+    """The share of tables without any true drop that call something costly, by family."""
+    for photos in (100, 480):
+        rng = np.random.default_rng(SEED)
+        found = np.array([costly_families(draw_null_table(photos, rng)) for _ in range(trials)])
+        shares = ", ".join(
+            f"{name} {100 * part:.1f} %" for name, part in zip(FAMILIES, found.mean(axis=0), strict=True)
+        )
+        print(f"{photos} photos, {trials} tables: any {100 * found.any(axis=1).mean():.1f} % ({shares})", flush=True)
+
+
+def draw_null_table(photos: int, rng: np.random.Generator) -> Answers:
+    """One model's answers under 36 conditions, all as often right as the original, correlated within a photo."""
+    edits = [Condition(attribute, edit, level) for attribute, edit in TABLE_EDITS for level in ("15/3", "other")]
+    crossed = [("size", ("full", "0.1", "0.05")), ("position", ("random", "random@0.05"))]
+    crossed += [("direction", ("-45..45", "-45..45@0.05"))]
+    conditions = [
+        Condition("original", "original", ""),
+        *edits,
+        *(Condition(name, name, level) for name, levels in crossed for level in levels),
+        Condition("combination", "combine", "background-blur 15/3 + size 0.05"),
+    ]
+    accuracy, size = rng.uniform(0.6, 0.98), 1 / rng.uniform(0.1, 0.8) - 1
+    chance = rng.beta(accuracy * size, (1 - accuracy) * size, photos)
+    rows = len(conditions) * photos
+    return Answers(
+        models=("net",),
+        conditions=tuple(conditions),
+        samples=tuple(map(str, range(photos))),
+        model=np.zeros(rows, np.intp),
+        condition=np.repeat(np.arange(len(conditions)), photos),
+        sample=np.tile(np.arange(photos), len(conditions)),
+        replicate=np.zeros(rows, np.intp),
+        correct=(rng.random((len(conditions), photos)) < chance).ravel(),
+        scored=np.ones(rows, bool),
+        object_share=np.full(rows, np.nan),
+    )
+
+
+def costly_families(answers: Answers) -> list[bool]:
+    """Whether a main attribute, a surface attribute or an interaction is called costly."""
+    interactions = measure_interactions(answers)
+    verdicts = judge_attributes(answers, measure_drops(answers), {}, interactions)
+    costly = {own.family for own in verdicts if own.costs}
+    return ["attributes" in costly, "surface" in costly, any(row.costs for row in interactions)]
 
 
 def null_p_values(

@@ -25,8 +25,10 @@ FAMILY_OF: dict[Attribute, str] = {
 MAIN_FAMILY = "attributes"  # of every other attribute
 # Attributes that the family is corrected for, whether or not the recipe has all of them. The first leaves room for one
 # more than the built-in attributes that are in no other family: background, size, position, direction, colour, blur,
-# occlusion, text, second-object, light, corruption.
-DIVISORS = {MAIN_FAMILY: 12, "surface": len(SURFACE), INTERACTIONS: 3}  # 1 for all others
+# occlusion, text, second-object, light, corruption. There are three attributes of the surface, and three kinds of
+# interactions (combined edits, position and direction with size); they have half the level, so that less than 5 % of
+# tables call anything costly by mistake, all families together.
+DIVISORS = {MAIN_FAMILY: 12, "surface": 6, INTERACTIONS: 6}  # 1 for all others
 
 
 class Correction(NamedTuple):
