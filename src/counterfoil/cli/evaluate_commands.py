@@ -46,7 +46,7 @@ def evaluate(collection: str, models: tuple[str, ...], out: Path, **options: Any
     )  # fmt: skip
     result = run_evaluation(evaluation, out, print_models, make_paper_tables)
     print_result(result)
-    end_unjudged(result.judgements)
+    end_unjudged(result.judgements, result.headline)
 
 
 _FORMS = {"text": render_text, "markdown": render_markdown, "json": render_json, "html": render_html}

@@ -58,11 +58,12 @@ def import_command(answers: tuple[Path, ...], out: Path, **options: Any) -> None
     )
     rows, photos = len(study.answers.correct), len(study.answers.samples)
     click.echo(f"{rows:,} answers of {len(study.predictions)} models to {photos:,} photos")
-    for finding in write_headline(study):
-        click.echo(finding.text)
+    lines = [finding.text for finding in write_headline(study)]
+    for line in lines:
+        click.echo(line)
     if study.skipped:
         click.echo(describe_skipped(len(study.skipped), out))
     for note in study.run.notes[1:]:
         click.echo(note)
     click.echo(f"report: {out / 'report.html'}")
-    end_unjudged(study.judgements)
+    end_unjudged(study.judgements, lines)

@@ -60,10 +60,11 @@ def report(runs: tuple[Path, ...], out: Path, names: tuple[str, ...], exports: s
     _write_exports(out, content, wanted)
     for tracker in trackers:
         TRACKERS[tracker](content, page)
-    for finding in write_headline(study):
-        click.echo(finding.text)
+    lines = [finding.text for finding in write_headline(study)]
+    for line in lines:
+        click.echo(line)
     click.echo(f"report: {page}")
-    end_unjudged(study.judgements)
+    end_unjudged(study.judgements, lines)
 
 
 def _write_exports(out: Path, content: ReportContent, wanted: list[str]) -> None:

@@ -64,7 +64,7 @@ def run(images: Path, masks: Path | None, models: tuple[str, ...], out: Path | N
     config = RunConfig(source=source, models=models, command=command_line(), options=how, **settings)
     result = execute(config, out or Path("out"), print_models)
     print_result(result)
-    end_unjudged(result.judgements)
+    end_unjudged(result.judgements, result.headline)
 
 
 MODELS = ("Lite0=embedded:efficientnet-lite0", "Lite2=embedded:efficientnet-lite2", "LCNetV2=embedded:pp-lcnetv2")

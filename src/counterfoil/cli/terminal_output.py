@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import click
@@ -33,11 +33,16 @@ def print_result(result: Result) -> None:
         raise UserError(f"expected at least one photo that can be used, got none; see {result.folder / 'skipped.csv'}")
 
 
-def end_unjudged(judgements: Mapping[str, Judgement]) -> None:
-    """Say of each model that is not judged why and what to do, and end with a status of its own."""
+def end_unjudged(judgements: Mapping[str, Judgement], printed: Iterable[str] = ()) -> None:
+    """Say of each model that is not judged why and what to do, and end with a status of its own.
+
+    The reason is left out where a line that was `printed` before has it.
+    """
+    lines = list(printed)
     for model, judgement in judgements.items():
         if not judgement.is_judged:
-            click.echo(f"not judged: {model}. {judgement.sentence}")
+            said = any(judgement.reason in line for line in lines)
+            click.echo(f"not judged: {model}" + ("" if said else f". {judgement.sentence}"))
     if not all(judgement.is_judged for judgement in judgements.values()):
         sys.exit(NOT_JUDGED)
 
