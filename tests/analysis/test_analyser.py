@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import pytest
 from scipy import stats
 
 from answer_files import write_csv, write_cue_conflicts, write_imagenet_x, write_plain_answers
+from archives import class_archives, edit_archives
 from command_line import counterfoil
 from counterfoil.analysis import analyser
 from counterfoil.analysis.analyser import QUESTIONS, Analysis, QuestionAnswer, analyse_runs, render_analysis_json
@@ -20,6 +21,7 @@ from counterfoil.analysis.analysis_page import render_analysis
 from counterfoil.analysis.evidence import AnalysisOptions, MeasuredNumber
 from counterfoil.errors import UserError
 from counterfoil.imported_answers import ImportConfig, import_answers
+from counterfoil.published.catalogue import evaluate_collection
 from counterfoil.published.imagenet_c.score import alexnet_errors
 from counterfoil.statistics.variance_score import ScoreDefinition, variance_score
 from counterfoil.store.answer_table import AnswerColumns
@@ -281,3 +283,25 @@ def test_a_folder_that_is_no_run_or_no_workspace_is_refused(whole: Path, tmp_pat
     assert counterfoil("analyse", tmp_path).returncode == 2
     with pytest.raises(UserError, match="expected a workspace"):
         analyse_runs([whole], AnalysisOptions(workspace=tmp_path))
+
+
+ARCHIVES: dict[str, tuple[Callable[[Path], Path], set[str]]] = {
+    "imagenet-e": (edit_archives.imagenet_e, {"failure-modes", "set-biases"}),
+    "imagenet-d": (class_archives.imagenet_d_archive, {"set-biases"}),
+    "ximagenet-12": (edit_archives.ximagenet_12, {"set-biases", "error-ratios"}),
+    "imagenet-9": (edit_archives.imagenet_9, {"background-gap", "set-biases"}),
+    "imagenet-c": (class_archives.imagenet_c, {"corruption-error", "set-biases"}),
+    "imagenet-sketch": (class_archives.imagenet_sketch, {"set-biases"}),
+}
+
+
+@pytest.mark.parametrize("name", ARCHIVES)
+def test_published_archives_are_asked_the_same_questions(name: str, tmp_path: Path) -> None:
+    make, answered = ARCHIVES[name]
+    models = [f"python:archives.class_colours:{which}" for which in ("tells", "tells_the_next")]
+    evaluate_collection(f"{name}:{make(tmp_path / 'archive')}", models, tmp_path / "run", workers=1)
+    analysis = analyse_runs([tmp_path / "run"])
+    assert answered <= {row.question.id for row in analysis.judged}
+    assert len(analysis.answers) == len(QUESTIONS)
+    assert render_analysis(analysis)
+    json.dumps(render_analysis_json(analysis), allow_nan=False)
