@@ -8,6 +8,10 @@ import pytest
 from numpy.typing import NDArray
 from scipy import optimize, stats
 
+from counterfoil.statistics.answers import Answers, Condition
+from counterfoil.statistics.confusion import error_consistency
+from counterfoil.statistics.dose import size_thresholds
+from counterfoil.statistics.drops import mean_drops
 from counterfoil.statistics.intervals import (
     Interval,
     RateBounds,
@@ -219,3 +223,21 @@ def test_a_product_with_counts_is_the_sum_over_drawn_photos() -> None:
     counts = resample_counts(300, np.random.default_rng(1), resamples=40)
     values = np.random.default_rng(2).normal(size=(300, 3))
     assert np.allclose(counts @ values, np.asarray(counts).astype(float) @ values)
+
+
+def test_measures_that_resample_work_with_more_photos_than_are_drawn_apart() -> None:
+    photos, levels = 8_300, ("none", "0.1", "0.05")
+    conditions = (Condition("original", "original", "none"), *(Condition("size", "size", x) for x in levels[1:]))
+    model, condition, sample = (part.ravel() for part in np.indices((2, 3, photos)))
+    correct = np.random.default_rng(0).random(len(sample)) < 0.9 - 0.2 * condition
+    answers = Answers(
+        models=("a", "b"), conditions=conditions, samples=tuple(map(str, range(photos))), model=model,
+        condition=condition, sample=sample, replicate=np.zeros_like(sample), correct=correct,
+        scored=np.ones(len(sample), bool), object_share=np.array([30.0, 10.0, 5.0])[condition],
+    )  # fmt: skip
+    (pair,) = error_consistency(answers, np.random.default_rng(0))
+    assert pair.kappa.ci_low < 0 < pair.kappa.ci_high
+    assert pair.kappa.n == photos
+    first, _ = size_thresholds(answers, np.random.default_rng(0), points=30)
+    assert 5 < first.ci_low < first.level < first.ci_high < 10
+    assert all(row.drop.ci_low < 30 < row.drop.ci_high for row in mean_drops(answers, np.random.default_rng(0)))

@@ -268,7 +268,7 @@ def _consistency(
     counts: NDArray[np.float64],
 ) -> ErrorConsistency:
     """The mean over conditions of the kappa of two tables (replicates, photos)."""
-    parts, resampled, answered = [], [], np.zeros(counts.shape[1], bool)
+    parts, resampled, answered = [], [], np.zeros(tables[0][0].shape[1] if tables else 0, bool)
     for first, second in tables:
         both = np.isfinite(first) & np.isfinite(second)
         sums = np.stack([np.where(both, value, 0.0).sum(axis=0) for value in (both, first == second, first, second)])

@@ -119,9 +119,9 @@ def _threshold(
             model=model, points=points, level=math.nan, ci_low=math.nan, ci_high=math.nan, reached="not reached", n=0
         )
     position = float(first_crossing(100 * losses[:, known].mean(axis=1)[None], points)[0])
-    chosen = counts[:, known]
-    chosen = chosen[chosen.sum(axis=1) > 0]
-    curves = 100 * (chosen @ losses[:, known].T) / chosen.sum(axis=1, keepdims=True)
+    drawn = counts @ known.astype(np.float64)
+    sums = counts @ np.where(known, losses, 0.0).T
+    curves = 100 * sums[drawn > 0] / drawn[drawn > 0, None]
     interval = percentile_interval(first_crossing(curves, points))
     weaker, stronger = (_dose(doses, bound) for bound in interval)
     low, high = (weaker, stronger) if doses[0] < doses[-1] else (stronger, weaker)
