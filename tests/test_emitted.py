@@ -9,7 +9,7 @@ import pytest
 
 SCRIPT = runpy.run_path(str(Path(__file__).parents[1] / "docs" / "emitted.py"))
 LONGEST = 40  # words of a sentence
-FORBIDDEN = ("count nowhere", "is told", "told by", "has no say", "laid", "wish", "whatever was said")
+FORBIDDEN = ("count nowhere", "counts nowhere", "is told", "told by", "has no say", "whatever was said")
 
 
 @pytest.fixture(scope="module")
@@ -49,4 +49,4 @@ def test_no_sentence_is_too_long_and_none_uses_words_that_were_dropped(
 ) -> None:
     long = [one for one in emitted if SCRIPT["count_longest"](one[3]) > LONGEST]
     assert not long, long
-    assert not [one for one in emitted for words in FORBIDDEN if f" {words} " in f" {one[3]} "]
+    assert not [one for one in emitted for words in FORBIDDEN if words in one[3]]

@@ -144,7 +144,7 @@ def test_too_few_pictures_are_not_spoken_about() -> None:
     texts = [
         finding.text for finding in write_headline(replace(content(), accuracies=rows)) if finding.kind != "surrogate"
     ]
-    assert texts == ["Too few pictures: at most 4 were scored, and 10 are the least."]
+    assert texts == ["Too few pictures: at most 4 were scored, and at least 10 are needed."]
 
 
 @pytest.mark.parametrize(

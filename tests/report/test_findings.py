@@ -116,7 +116,7 @@ def test_a_table_of_mostly_few_photos_is_never_a_sign_that_nothing_costs() -> No
 
 def test_too_few_photos_everywhere_is_all_that_is_said() -> None:
     assert texts([row("background", "background-swap", 60.0, n=4)], "data") == [
-        "Too few photos: at most 4 were scored before and after an edit, and 10 are the least."
+        "Too few photos: at most 4 were scored before and after an edit, and at least 10 are needed."
     ]
     nothing = Drop("net", "background", "background-swap", "", 0, *[math.nan] * 8)
     for drops in ([], [nothing]):

@@ -62,7 +62,7 @@ def test_accuracy_is_judged_from_the_other_side() -> None:
 def test_too_few_photos_cannot_tell_whatever_the_numbers() -> None:
     (check,) = judge_drops([row(0.0, 0.0, 0.0, n=9)], [parse_max_drop("any=5")], "point")
     assert check.verdict == "cannot tell"
-    assert "too few photos, 9" in check.message
+    assert "too few photos: 9" in check.message
 
 
 def test_a_rule_names_attribute_edit_or_level() -> None:

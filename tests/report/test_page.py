@@ -431,7 +431,7 @@ def test_one_of_a_thing_is_told_in_the_singular_and_notes_are_sentences() -> Non
     run = replace(content().run, notes=("the pictures were chosen",))
     words = words_of(render_page(replace(content(), photos=1, variants=1, unscored={MODELS[0]: 1}, run=run)))
     assert "1 photo · 1 picture · 2 models" in words
-    assert f"1 answer of {MODELS[0]} could not be scored and counts nowhere." in words
+    assert f"1 answer of {MODELS[0]} could not be scored and does not count." in words
     assert "The pictures were chosen." in words
 
 
@@ -439,7 +439,7 @@ def test_the_page_tells_reasons_preprocessing_and_command() -> None:
     words = words_of(render_page(replace(content(), unscored={MODELS[1]: 3})))
     assert "2 truncated source n01/9 n01/8" in words
     assert "shorter side to 256, centre crop 224 × 224 (bilinear)" in words
-    assert "done inside the model, not seen from here" in words
+    assert "done inside the model" in words
     assert "feed" * 16 in words
     assert "counterfoil run --images photos" in words
     assert "3 of 420 answers" in words

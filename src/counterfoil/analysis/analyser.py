@@ -109,7 +109,7 @@ QUESTIONS = (  # the papers' open questions first, then measures
     RunQuestion(
         "effective-robustness",
         "effective robustness",
-        "Which models are more robust than their accuracy on unedited photos lets expect?",
+        "Which models are more robust than their accuracy on unedited photos suggests?",
         ask_effective_robustness,
     ),
     RunQuestion("calibration", "calibration", "Do the models know when an edit makes them wrong?", ask_calibration),

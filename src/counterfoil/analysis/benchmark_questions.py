@@ -96,7 +96,7 @@ def ask_corruption_error(evidence: Evidence) -> Reply:
         notes=(
             "CE = error summed over five severities / AlexNet's published error; over the photos that have all"
             " pictures."
-            " AlexNet's errors are on ImageNet's validation set: on other photos they are a scale and no rival.",
+            " AlexNet's errors are on ImageNet's validation set: on other photos they only set the scale.",
             *(
                 [f"Not at five severities, so there is no mCE over all fifteen: {join_words(missing)}."]
                 if missing

@@ -214,7 +214,7 @@ def ask_regression(evidence: Evidence) -> Reply:
         notes=(
             "Ordinary least squares of the accuracy, in percent, of every model, scenario and class; sums of squares of"
             " type II and their share of the whole; coefficients against the first level of a factor.",
-            "Least squares takes the accuracies for independent, although the same photos are in every scenario; the p"
+            "Least squares treats the accuracies as independent, although the same photos are in every scenario; the p"
             f" clustered by photo does not. {note}",
         ),
     )

@@ -122,15 +122,17 @@ def _write_files(checks: Sequence[Check], options: dict[str, Any]) -> None:
               help="With --gate: deviation over photos, in points: `spread` in the JSON of a trial.")  # fmt: skip
 @click.option("--pictures", type=click.IntRange(1), default=4, show_default=True,
               help="With --gate: edited pictures of an attribute per photo.")  # fmt: skip
-@click.option("--power", type=_SHARE, default=0.8, show_default=True, help="With which probability it is to be seen.")
+@click.option(
+    "--power", type=_SHARE, default=0.8, show_default=True, help="Probability with which the drop is to be seen."
+)
 @click.option("--accuracy", type=click.FloatRange(0, 100), default=80.0, show_default=True,
               help="Accuracy on the originals, percent.")  # fmt: skip
 @click.option("--correlation", type=click.FloatRange(0, 1), default=0.5, show_default=True,
-              help="Of right answers before and after the edit; with --gate, of changes within a photo.")  # fmt: skip
+              help="Correlation of right answers before and after; with --gate, of changes in a photo.")  # fmt: skip
 @click.option("--discordance", type=_PERCENT,
               help="Percent of answers that change, from a trial run; with --gate, between versions [10].")  # fmt: skip
 @click.option("--comparisons", type=click.IntRange(1), default=1, show_default=True,
-              help="Rows of the table that Holm's adjustment is over.")  # fmt: skip
+              help="Number of comparisons that Holm's method corrects for.")  # fmt: skip
 def plan(drop: float | None, gating: bool, power: float, **options: Any) -> None:
     """Say how many photos are needed to see a drop, or to decide a gate."""
     if gating:

@@ -41,7 +41,7 @@ _MODEL_OPTIONS = (
     click.option("--runtime", type=click.Choice(["own", "onnx", "openvino"]), default="own", show_default=True,
                  help="onnx exports a torch model once and checks it."),
     click.option("--export", is_flag=True, hidden=True, help="Deprecated: say --runtime onnx."),
-    click.option("--template", help="What a zero-shot model is told, such as 'a sketch of a {c}', or a file of them."),
+    click.option("--template", help="Prompt of a zero-shot model, such as 'a sketch of a {c}', or a file of prompts."),
 )  # fmt: skip
 
 

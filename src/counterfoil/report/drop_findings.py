@@ -88,7 +88,7 @@ def differ_significantly(row: Contrast) -> bool:
 
 def report_too_few(most: int, picture: str, scored: str) -> Finding:
     """The finding where every row has too few pictures; `most` is the largest number in a row."""
-    text = f"Too few {picture}s: at most {most} were {scored}, and {FEWEST_PHOTOS} are the least."
+    text = f"Too few {picture}s: at most {most} were {scored}, and at least {FEWEST_PHOTOS} are needed."
     if most == 0:
         text = f"No data: no {picture} was {scored}, so nothing can be said."
     return Finding(model="", kind="data", text=text)

@@ -137,7 +137,7 @@ def find_too_few(photos: int) -> str:
     """Say why there are too few photos to judge; empty where there are enough."""
     if photos == 0:
         return "no photo was scored"
-    return f"too few photos, {photos}, and {FEWEST_PHOTOS} are the least" if photos < FEWEST_PHOTOS else ""
+    return f"too few photos: {photos}, and at least {FEWEST_PHOTOS} are needed" if photos < FEWEST_PHOTOS else ""
 
 
 def decide(interval: tuple[float, float, float], limit: float, bound: Bound) -> Verdict:

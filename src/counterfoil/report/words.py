@@ -138,7 +138,7 @@ def join_words(items: Sequence[str]) -> str:
 def describe_preprocessing(applied: Preprocessing | None) -> str:
     """Describe the preprocessing of a picture for the network."""
     if applied is None:
-        return "done inside the model, not seen from here"
+        return "done inside the model"
     height, width = applied.size
     fitted = (
         f"whole picture squeezed to {width} × {height}"

@@ -36,7 +36,7 @@ _SEED = 0
 _REGRESSION = "XImageNet-12, regression"
 _REGRESSION_RULE = (
     "Accuracy in percent of each model, scenario and class by ordinary least squares on the three as factors; sums of"
-    " squares of type II, and their share of the whole. Least squares takes the accuracies for independent, although"
+    " squares of type II, and their share of the whole. Least squares treats the accuracies as independent, although"
     " the same photos are in every scenario; the last column does not."
 )
 
