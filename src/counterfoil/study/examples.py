@@ -12,7 +12,6 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edits.registry import reference_of
 from counterfoil.statistics.answers import Answers, Condition
 from counterfoil.store.prediction_tables import read_variants
 from counterfoil.study.runs import Study
@@ -93,7 +92,7 @@ def choose_examples(study: Study, thumbnail: ThumbnailReader) -> Iterator[Exampl
     Of an edit with several levels, one photo is shown at each of them.
     """
     answers = study.answers
-    before = find_references(answers)
+    before = find_references(study)
     main = study.main_edits
     attributes = dict.fromkeys(row.attribute for row in answers.conditions if row.attribute not in _NOT_SHOWN)
     shown: Counter[str] = Counter()
@@ -111,7 +110,7 @@ def choose_pairs(
 ) -> Iterator[tuple[Example, Variant, Variant]]:
     """Yield pictures without thumbnails, with the variants before and after: failures, or all of one photo."""
     answers = study.answers
-    before = find_references(answers)
+    before = find_references(study)
     attributes = dict.fromkeys(row.attribute for row in answers.conditions if row.attribute != "original")
     wanted = [name for name in attributes if attribute in (None, name)]
     chosen: list[_Choice] = []
@@ -157,16 +156,13 @@ class _Choice(NamedTuple):
     step: bool = False
 
 
-def find_references(answers: Answers) -> list[int]:
-    """For each condition, the position of the one that it is compared with: its edit's reference, else the original."""
-    original = next(place for place, row in enumerate(answers.conditions) if row.attribute == "original")
-    place_of = {
-        EditLevel(row.edit, row.level): place
-        for place, row in reversed(list(enumerate(answers.conditions)))
-        if row.attribute not in TOOL_CHECKS
-    }
-    references = [reference_of(row.edit, row.level) for row in answers.conditions]
-    return [original if reference is None else place_of.get(reference, original) for reference in references]
+def find_references(study: Study) -> list[int]:
+    """For each condition, the position of the one that the table compares it with."""
+    conditions = study.answers.conditions
+    original = next(place for place, row in enumerate(conditions) if row.attribute == "original")
+    place_of = {str(EditLevel(row.edit, row.level)): place for place, row in reversed(list(enumerate(conditions)))}
+    reference = {(row.attribute, row.edit, row.level): row.reference for row in study.drops}
+    return [place_of.get(reference.get(row, "original"), original) for row in conditions]
 
 
 def _failures(answers: Answers, before: Sequence[int], attribute: Attribute) -> dict[str, list[PictureKey]]:
