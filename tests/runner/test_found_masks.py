@@ -13,6 +13,7 @@ import counterfoil as cf
 from counterfoil.errors import UserError
 from counterfoil.sources.demo_photos import DemoSource
 from counterfoil.study.runs import open_runs
+from planted import write_photos
 
 RECIPE = """
 name: two
@@ -61,3 +62,17 @@ def test_a_doubtful_mask_is_recorded_and_left_out_unless_it_is_to_be_kept(photos
 def test_a_segmenter_that_is_not_there_is_refused_in_one_line(photos: Path) -> None:
     with pytest.raises(UserError, match=r"expected a segmenter of u2netp, u2net, got 'sam'"):
         cf.run(photos / "photos", ["embedded:efficientnet-lite0"], segmenter="sam")
+
+
+def test_pixels_that_one_edit_makes_at_two_levels_count_once(tmp_path: Path) -> None:
+    images, masks = write_photos(tmp_path, 4)
+    recipe = tmp_path / "twice.yaml"
+    recipe.write_text(
+        "about: the same picture twice\nworking_size: 128\n"
+        "edits:\n  - {edit: segmented, levels: {ground: [white, transparent, black]}}\n",
+        encoding="utf-8",
+    )
+    result = cf.run(images, ["python:planted:honest"], masks=masks, recipe=str(recipe), out=tmp_path / "out")
+    assert {(row.level, row.n) for row in result.drops} == {("white", 4), ("black", 4)}
+    reasons = {row.reason for row in result.skipped}
+    assert reasons == {"level transparent has the same pixels as level white, and counts once"}
