@@ -35,6 +35,7 @@ SATURATION = 230  # of objects alone
 MODULE = "random_faults"
 RECIPE = """
 working_size: 96
+judge_fills: false
 edits:
   - edit: control
   - {edit: background-swap, main: true}
