@@ -19,7 +19,7 @@ from counterfoil.errors import Unusable
 from counterfoil.segmentation import SalienceNetwork
 
 FillName: TypeAlias = Literal["exemplar", "exemplar, other sources", "MI-GAN", "known"]
-GOOD = 0.4  # fault below which the patches are taken without asking the network, which takes a CPU second
+GOOD = 0.3  # fault below which the patches are taken without asking the network, which takes a CPU second
 
 Bytes = NDArray[np.uint8]
 Flags = NDArray[np.bool_]
