@@ -72,18 +72,21 @@ _WORDS = {
 
 
 def measure_fill(image: Bytes, hole: Flags, find_salience: SalienceFinder | None = None) -> FillQuality:
-    """The faults of a filled picture; without a network no appearance is found."""
+    """The faults of a filled picture; without a network, and where a fault is already too much, it is not asked."""
     small, inside = _reduce(image, hole)
     gray = np.asarray(cv2.cvtColor(small, cv2.COLOR_RGB2GRAY), np.float32)
     ring = _find_surroundings(inside)
-    return FillQuality(
+    quality = FillQuality(
         seam=measure_seam(small, inside),
         repetition=measure_repetition(gray, inside, ring),
         texture=measure_texture(gray, inside, ring),
         novelty=measure_novelty(small, inside),
-        appearance=0.0 if find_salience is None else measure_appearance(find_salience(image), hole),
+        appearance=0.0,
         hole_share=float(hole.mean()),
     )
+    if find_salience is None or quality.fault > 1:
+        return quality
+    return quality._replace(appearance=measure_appearance(find_salience(image), hole))
 
 
 def _reduce(image: Bytes, hole: Flags) -> tuple[Bytes, Flags]:
