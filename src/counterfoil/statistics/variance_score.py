@@ -15,6 +15,7 @@ from counterfoil.statistics.answers import Condition, Details
 from counterfoil.statistics.intervals import RESAMPLES, Interval, percentile_interval, resample_counts
 
 NO_SCENARIO = frozenset({"control", "presence"})  # the original is a scenario, the tool's own control is not
+_MOST_DRAWS, _FEWEST_RESAMPLES = 1 << 24, 400  # photos drawn in all resamples together: tens of thousands need fewer
 _AT_ONCE = 20  # resamples at once, to limit memory with thousands of photos in dozens of scenarios
 
 
@@ -84,7 +85,8 @@ def model_variance_score(
     """XImageNet-12's score of one model, with its bootstrap interval."""
     table = scenario_accuracies(details, model)
     score = variance_score(table.accuracies, definition)
-    return score, variance_score_interval(table.correct, table.label, rng, definition=definition)
+    resamples = max(_FEWEST_RESAMPLES, min(RESAMPLES, _MOST_DRAWS // len(table.label)))
+    return score, variance_score_interval(table.correct, table.label, rng, definition=definition, resamples=resamples)
 
 
 def variance_score(accuracies: NDArray[np.float64], definition: ScoreDefinition | None = None) -> VarianceScore:
