@@ -14,6 +14,7 @@ from counterfoil.statistics.accuracy import GroupAccuracy
 from counterfoil.statistics.answers import Condition
 from counterfoil.statistics.contrasts import Contrast
 from counterfoil.statistics.intervals import Estimate
+from counterfoil.study.background_answers import BackgroundAnswer
 from counterfoil.study.runs import open_runs
 from counterfoil.types import Attribute, Drop
 from run_folders import breaks_on, write_run
@@ -235,3 +236,18 @@ def test_another_model_changes_no_word_about_the_first(tmp_path: Path) -> None:
 )
 def test_levels_are_told_in_words(edit: str, level: str, words: str) -> None:
     assert describe_change(edit, level) == words
+
+
+@pytest.mark.parametrize(
+    ("low", "end"),
+    [
+        (4.0, "right on 10 % of 64 photos, from the background alone; guessing gives 2.5 %."),
+        (1.0, "right on 10 % of 64 photos, which is not shown to be more than guessing; guessing gives 2.5 %."),
+    ],
+)
+def test_right_from_the_background_alone_is_said_only_above_guessing(low: float, end: str) -> None:
+    drops = [row("presence", "object-removed", 70.0)]
+    answer = BackgroundAnswer("net", Condition("presence", "object-removed", ""), Estimate(10.0, low, 20.0, 64), 2.5)
+    table = DropTable(drops=drops, verdicts=judge_rows(drops), background_answers=[answer])
+    (text,) = [finding.text for finding in describe_drops(table) if finding.kind == "presence"]
+    assert text.endswith(end)

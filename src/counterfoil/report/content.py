@@ -15,6 +15,7 @@ from counterfoil.statistics.contrasts import Contrast, rank_models
 from counterfoil.statistics.drops import mean_drops
 from counterfoil.statistics.interactions import Interaction
 from counterfoil.statistics.intervals import Estimate
+from counterfoil.study.background_answers import BackgroundAnswer
 from counterfoil.study.confidence import Confidences, ModelPositionMap, measure_confidences, position_maps
 from counterfoil.study.cut_outs import CutOut, choose_cut_outs
 from counterfoil.study.examples import Example, choose_examples, choose_unpaired_examples
@@ -64,6 +65,7 @@ class ReportContent:
     masks: Sequence[CutOut] = ()  # some of the objects that were cut out, doubtful ones first
     doubtful_masks: int = 0
     interactions: Sequence[Interaction] = ()  # what two edits at once cost beyond the sum
+    background_answers: Sequence[BackgroundAnswer] = ()  # without the object, against guessing
     manifest: Mapping[str, Any] = field(default_factory=dict, repr=False)  # columns of variants.parquet
     folder: str = ""  # of the run, for commands that a reader may copy
     examples: Sequence[Example] = ()
@@ -132,6 +134,7 @@ def build_content(
         doubtful_masks=len(study.doubtful_masks),
         masks=choose_cut_outs(study, thumbnails.cut_out) if len(sample_ids) else (),
         interactions=study.interactions,
+        background_answers=study.background_answers,
         manifest=study.manifest,
         folder=str(study.folders[0]),
         examples=list(choose(study, thumbnails.read)) if has_examples else [],

@@ -27,6 +27,7 @@ from counterfoil.statistics.contrasts import Contrast
 from counterfoil.statistics.drops import FEWEST_PHOTOS, is_significant
 from counterfoil.statistics.families import MAIN_FAMILY
 from counterfoil.statistics.intervals import Estimate
+from counterfoil.study.background_answers import BackgroundAnswer
 from counterfoil.study.judgements import Judgement
 from counterfoil.study.runs import DropKey, OverallAccuracy
 from counterfoil.types import Drop
@@ -58,6 +59,7 @@ class DropTable:
     verdicts: Sequence[AttributeVerdict]
     accuracies: Sequence[OverallAccuracy] = ()  # on the unedited photos
     detectable_drops: Mapping[DropKey, float] = field(default_factory=dict)
+    background_answers: Sequence[BackgroundAnswer] = ()  # without the object, against guessing
     judgements: Mapping[str, Judgement] = field(default_factory=dict)
 
     @property
@@ -130,7 +132,7 @@ def _describe_model(model: str, table: DropTable) -> list[Finding]:
     texts: list[tuple[Kind, str]] = [("weakest", describe_verdict(model, table))]
     texts += [(kind, text) for kind, text in _describe_rest(model, table) if text]
     texts += [("control", text) for row in rows if row.attribute == "control" and (text := _describe_control(row))]
-    texts += [("presence", describe_presence(row)) for row in rows if row.attribute == "presence"]
+    texts += [("presence", describe_presence(row, table)) for row in rows if row.attribute == "presence"]
     texts += [("judgement", f"A doubt about {model}: {judgement.sentence}")] if judgement.reason else []
     return [Finding(model=model, kind=kind, text=text) for kind, text in texts]
 
@@ -225,11 +227,19 @@ def _describe_control(row: Drop) -> str:
     return f"{name} {effect} with nothing changed; read the other losses against it."
 
 
-def describe_presence(row: Drop) -> str:
-    """How often the model is right without the object."""
-    return (
-        f"Without the object {row.model} is right on {format_number(row.accuracy, 0)} % of {pluralize(row.n, 'photo')}."
+def describe_presence(row: Drop, table: DropTable) -> str:
+    """How often the model is right without the object, and whether that is more than guessing."""
+    sentence = (
+        f"Without the object {row.model} is right on {format_number(row.accuracy, 0)} % of {pluralize(row.n, 'photo')}"
     )
+    key = row.model, (row.attribute, row.edit, row.level)
+    answer = next((own for own in table.background_answers if (own.model, own.condition) == key), None)
+    if answer is None:
+        return f"{sentence}."
+    guessing = f"guessing gives {format_number(answer.chance)} %"
+    if answer.above_chance:
+        return f"{sentence}, from the background alone; {guessing}."
+    return f"{sentence}, which is not shown to be more than guessing; {guessing}."
 
 
 def summarize_attribute(rows: Sequence[Drop]) -> str:

@@ -167,6 +167,7 @@ def make_drop_table(study: Study | ReportContent) -> DropTable:
         verdicts=study.verdicts,
         accuracies=study.overall_accuracies,
         detectable_drops=study.detectable_drops,
+        background_answers=study.background_answers,
         judgements=study.judgements,
     )
 

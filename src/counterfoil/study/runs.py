@@ -221,6 +221,8 @@ class Study:
     @cached_property
     def background_answers(self) -> list[BackgroundAnswer]:
         """Per model, its accuracy without the object against guessing: right from the background alone or not."""
+        if not self.answers.conditions_of({"presence"}).any():
+            return []
         classes = {model: record.classes for model, record in self.run.sanity.items()}
         return measure_background_answers(self.details, classes)
 
