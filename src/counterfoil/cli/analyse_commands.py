@@ -13,6 +13,7 @@ from counterfoil.analysis.analysis_page import write_analysis, write_analysis_js
 from counterfoil.analysis.evidence import AnalysisOptions
 from counterfoil.cli.command_group import Commands
 from counterfoil.mining.prompt_study import compare_prompts, describe_outdated, render_prompt_json, render_prompt_table
+from counterfoil.progress import show_stage
 from counterfoil.statistics.variance_score import ScoreDefinition
 from counterfoil.store.files import write_atomically
 
@@ -51,7 +52,8 @@ def run_questions(runs: tuple[Path, ...], out: Path | None, document: Path | Non
     """Answer every question that a finished run, or several over the same pictures, can answer."""
     definition = ScoreDefinition(options["score_spread"], options["score_divisor"], options["score_classes"])
     chosen = AnalysisOptions(definition=definition, reference=options["reference"], workspace=options["workspace"])
-    analysis = analyse_runs(runs, chosen, options["names"])
+    with show_stage("answering the questions"):
+        analysis = analyse_runs(runs, chosen, options["names"])
     for row in analysis.answers:
         click.echo(f"{row.question.words}\n  {row.reply.answer}")
     if document is not None:

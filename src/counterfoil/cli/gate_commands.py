@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from counterfoil.errors import UserError
+from counterfoil.progress import show_stage
 from counterfoil.report.gate import (
     EXIT_STATUS,
     Bound,
@@ -56,9 +57,11 @@ def gate(run: Path, bound: Bound, **options: Any) -> None:
     pairs = [] if options["against"] is None else pair_with_baseline(
         run, options["against"], model=model, against_model=options["against_model"]
     )  # fmt: skip
-    checks = _judge_pairs(pairs, options["margins"], bound)
-    if options["drops"] or options["min_accuracy"] is not None:
-        checks += _judge_bounds(open_runs([run]).select_model(model), options["drops"], options["min_accuracy"], bound)
+    with show_stage("judging the run"):
+        checks = _judge_pairs(pairs, options["margins"], bound)
+        if options["drops"] or options["min_accuracy"] is not None:
+            study = open_runs([run]).select_model(model)
+            checks += _judge_bounds(study, options["drops"], options["min_accuracy"], bound)
     checks = list(dict.fromkeys(checks))  # a set-up that is wrong is said once
     _write_files(checks, options)
     for check in sort_checks(checks):

@@ -9,6 +9,7 @@ import click
 
 from counterfoil.cli.terminal_output import command_line, describe_skipped, end_unjudged
 from counterfoil.imported_answers import ImportConfig, import_answers
+from counterfoil.progress import show_stage
 from counterfoil.report.headline import write_headline
 from counterfoil.store.answer_table import AnswerColumns
 
@@ -50,12 +51,11 @@ def import_command(answers: tuple[Path, ...], out: Path, **options: Any) -> None
     """Make a run of a table of answers made elsewhere (CSV or Parquet): drops, statistics and report."""
     columns = AnswerColumns(**{role: options[f"{role}_column"] for role in _ROLES})
     chosen = {name: options[name] for name in ("original", "models", "attribute", "sample_pattern", "no_answer")}
-    study = import_answers(
-        ImportConfig(
-            answers=answers, columns=columns, annotations=options["annotations"], command=command_line(), **chosen
-        ),
-        out,
+    config = ImportConfig(
+        answers=answers, columns=columns, annotations=options["annotations"], command=command_line(), **chosen
     )
+    with show_stage("reading the answers"):
+        study = import_answers(config, out)
     rows, photos = len(study.answers.correct), len(study.answers.samples)
     click.echo(f"{rows:,} answers of {len(study.predictions)} models to {photos:,} photos")
     lines = [finding.text for finding in write_headline(study)]

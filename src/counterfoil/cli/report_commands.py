@@ -12,6 +12,7 @@ import click
 
 from counterfoil.cli.terminal_output import end_unjudged
 from counterfoil.errors import UserError
+from counterfoil.progress import show_stage
 from counterfoil.published.catalogue import make_paper_tables, picture_reader
 from counterfoil.report.comparison_tables import (
     comparison_to_csv,
@@ -53,8 +54,9 @@ def report(runs: tuple[Path, ...], out: Path, names: tuple[str, ...], exports: s
     """Make the report of a finished run again, or one comparison of several runs over the same pictures."""
     wanted = parse_export_names(exports) if exports else []
     study = open_runs(runs, names)
-    content = build_content(study, ThumbnailCache(study.folders, picture_reader(study)), make_paper_tables)
-    page = write_report(out, content)
+    with show_stage("making the report"):
+        content = build_content(study, ThumbnailCache(study.folders, picture_reader(study)), make_paper_tables)
+        page = write_report(out, content)
     if "csv" in wanted:
         content = replace(content, top5_drops=study.top5_drops)
     _write_exports(out, content, wanted)
@@ -90,7 +92,8 @@ def compare(runs: tuple[Path, ...], form: str | None, **options: Any) -> None:
             f"expected two runs, got {len(runs)}: `counterfoil compare FIRST_RUN SECOND_RUN`; of two models in one run,"
             " name it twice with --first MODEL --second MODEL"
         )
-    found = compare_runs(runs, **options)
+    with show_stage("comparing the models"):
+        found = compare_runs(runs, **options)
     judged = all(judgement.is_judged for judgement in found.judgements.values())
     sentence = conclude(found) if judged else ""
     if form == "json":

@@ -8,6 +8,7 @@ import click
 
 from counterfoil.errors import UserError
 from counterfoil.labels.label_space import match_label_space
+from counterfoil.progress import show_stage
 from counterfoil.published.catalogue import picture_reader
 from counterfoil.report.gallery import describe_before
 from counterfoil.report.sheets import SHEETS, SheetPair, lay_out_sheet
@@ -33,12 +34,13 @@ def show(run: Path, attribute: str | None, model: str | None, photo: str | None,
     _check_names(study, attribute, model, photo)
     load = picture_reader(study)
     pairs = []
-    for example, before, after in choose_pairs(study, attribute=attribute, model=model, photo=photo):
-        pictures = load(before), load(after)
-        if pictures[0] is not None and pictures[1] is not None:
-            pairs.append(SheetPair.of(example, pictures[0].image, pictures[1].image, describe_before(example)))
-        if len(pairs) == limit:
-            break
+    with show_stage("making the pictures again"):
+        for example, before, after in choose_pairs(study, attribute=attribute, model=model, photo=photo):
+            pictures = load(before), load(after)
+            if pictures[0] is not None and pictures[1] is not None:
+                pairs.append(SheetPair.of(example, pictures[0].image, pictures[1].image, describe_before(example)))
+            if len(pairs) == limit:
+                break
     if not pairs:
         raise UserError(
             f"expected a picture to show, got none: either nothing failed there, or the photos of '{run}' are gone;"
