@@ -20,7 +20,7 @@ from counterfoil.types import Sample
 
 SEGMENTERS: Mapping[str, str] = {
     "u2netp": "U2-Netp, 5 MB, about 0.3 s a photo",
-    "u2net": "U2-Net, 176 MB, about 1 s a photo, better masks",
+    "u2net": "U2-Net, 176 MB, about 1 s a photo, better on some photos",
 }
 DEFAULT_SEGMENTER = "u2netp"
 BORDER = 0.2  # by which a photo is extended for a second look, as a share of each side

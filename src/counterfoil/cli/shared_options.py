@@ -19,7 +19,7 @@ workers_option = click.option("--workers", type=int, help="Threads that work on 
 
 _MASK_OPTIONS = (
     click.option("--segmenter", type=click.Choice(list(SEGMENTERS)), default=DEFAULT_SEGMENTER, show_default=True,
-                 help="The network that finds objects where there are no masks; u2net is larger and better."),
+                 help="The network that finds objects where there are no masks; u2net is larger."),
     click.option("--doubtful-masks", type=click.Choice(["leave-out", "keep"]), default="leave-out", show_default=True,
                  help="Whether edits use a found mask that a test doubts."),
 )  # fmt: skip
