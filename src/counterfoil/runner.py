@@ -195,8 +195,8 @@ class PhotoWork(ResumableWork[Sample]):
             try:
                 pictures.append(self.plan.renderer.make(planned))
             except Unusable as error:
-                reason = f"{planned.attribute}: {error}" if planned.attribute in TOOL_CHECKS else str(error)
-                skipped.append(Skipped(sample.id, "edit", planned.edit, reason))
+                if planned.attribute not in TOOL_CHECKS:  # a double is no picture of its own
+                    skipped.append(Skipped(sample.id, "edit", planned.edit, str(error)))
             progress.add(self._share)
         return pictures
 

@@ -77,8 +77,6 @@ class Fills:
         share = float(hole.mean())
         if self.judged and share > MOST.hole_share:  # refused in any case: not worth filling
             return Fill(image, "exemplar", FillQuality(0.0, 0.0, 0.0, 0.0, 0.0, share))
-        if self.judged and (share := float(hole.mean())) > MOST.hole_share:
-            return Fill(image, "exemplar", FillQuality(0.0, 0.0, 0.0, 0.0, 0.0, share))  # refused: filled by nothing
         patches = self._judge(_Task(image, hole, avoid), "exemplar")
         if patches.quality is None or self.network is None or patches.quality.fault < GOOD:
             return patches
