@@ -50,6 +50,16 @@ def test_a_smear_has_not_the_texture_of_its_surroundings() -> None:
     assert "texture" in smear.reason
 
 
+def test_an_object_beside_the_hole_is_no_texture_of_its_surroundings() -> None:
+    image = np.full((192, 192, 3), 120, np.uint8)
+    noise = np.random.default_rng(0).integers(0, 256, (192, 40, 3), dtype=np.uint8)
+    image[:, :40] = image[:, 152:] = noise
+    hole, beside = hole_of((192, 192), 100), np.zeros((192, 192), bool)
+    beside[:, :40] = beside[:, 152:] = True
+    assert measure_fill(image, hole).texture > MOST.texture
+    assert measure_fill(image, hole, ignore=beside).texture < 0.5
+
+
 def test_tiles_are_repeated_details() -> None:
     rng = np.random.default_rng(0)
     image = rng.integers(60, 200, (192, 192, 3), dtype=np.uint8)

@@ -104,7 +104,9 @@ class Fills:
 
     def _judge(self, task: _Task, name: FillName) -> Fill:
         image = self._make(task, name)
-        return Fill(image, name, measure_fill(image, task.hole, self.find_salience) if self.judged else None)
+        return Fill(
+            image, name, measure_fill(image, task.hole, self.find_salience, task.avoid) if self.judged else None
+        )
 
     def _make(self, task: _Task, name: FillName) -> Bytes:
         everything = task.hole if task.avoid is None else task.hole | task.avoid

@@ -71,11 +71,18 @@ _WORDS = {
 }
 
 
-def measure_fill(image: Bytes, hole: Flags, find_salience: SalienceFinder | None = None) -> FillQuality:
-    """The faults of a filled picture; without a network, and where a fault is already too much, it is not asked."""
+def measure_fill(
+    image: Bytes, hole: Flags, find_salience: SalienceFinder | None = None, ignore: Flags | None = None
+) -> FillQuality:
+    """The faults of a filled picture; without a network, and where a fault is already too much, it is not asked.
+
+    Places to `ignore`, such as an object beside the hole, are no surroundings of it.
+    """
     small, inside = _reduce(image, hole)
     gray = np.asarray(cv2.cvtColor(small, cv2.COLOR_RGB2GRAY), np.float32)
     ring = _find_surroundings(inside)
+    if ignore is not None:
+        ring &= ~_reduce(image, ignore)[1]
     quality = FillQuality(
         seam=measure_seam(small, inside),
         repetition=measure_repetition(gray, inside, ring),
