@@ -35,7 +35,8 @@ SLOW_FILES = (
     "models/test_torch_classifier.py", "published/test_scores.py", "study/test_runs.py",
     "painters/test_background_model.py", "painters/test_background_network.py", "painters/test_diffusers_painter.py",
     "published/test_hostile_archives.py", "published/test_readers.py", "published/test_tar_zip.py",
-    "report/test_exports.py", "report/test_page.py", "runner/", "sources/test_annotations.py", "test_plugins.py",
+    "report/test_exports.py", "report/test_page.py", "report/test_show.py",
+    "runner/", "sources/test_annotations.py", "test_plugins.py",
     "verification/test_database.py", "verification/test_load.py", "verification/test_pages.py",
     "verification/test_security.py", "verification/test_service.py", "verification/test_verdict_files.py",
 )  # fmt: skip

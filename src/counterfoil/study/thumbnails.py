@@ -76,8 +76,16 @@ class ThumbnailCache:
 
     def cut_out(self, variant: Variant) -> bytes | None:
         """Return a JPEG of the object alone, on stripes; None where the photo is not at hand."""
+        for folder in self.folders:
+            if _cut_out_path(folder, variant).is_file():
+                return _cut_out_path(folder, variant).read_bytes()
         picture = self.load(variant)
-        return None if picture is None else small_jpeg(_on_stripes(picture), _CUT_OUT_SIDE, _QUALITY)
+        if picture is None:
+            return None
+        jpeg = small_jpeg(_on_stripes(picture), _CUT_OUT_SIDE, _QUALITY)
+        if self.keep is not None:
+            write_atomically(_cut_out_path(self.keep, variant), jpeg)
+        return jpeg
 
     def _make(self, variant: Variant, pixels: str) -> bytes | None:
         picture = self.load(variant)
@@ -208,6 +216,10 @@ class ThumbnailCandidates:
 def _path(folder: Path, pixels: str) -> Path:
     """The file of a thumbnail, named by the hash of the pixels, so that an older picture of the variant is not used."""
     return folder / "thumbnails" / f"{pixels[:20]}.jpg"
+
+
+def _cut_out_path(folder: Path, variant: Variant) -> Path:
+    return folder / "thumbnails" / f"cut-out-{variant.id}.jpg"
 
 
 def _size(kept: _Kept) -> int:
