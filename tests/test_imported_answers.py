@@ -229,3 +229,12 @@ def test_files_with_other_columns_are_not_mixed(tmp_path: Path) -> None:
     two = write_csv(tmp_path / "2.csv", (*HEADER, "level"), [(*row, "x") for row in GOOD])
     with pytest.raises(UserError, match="expected the same columns in all files"):
         import_answers(ImportConfig(answers=(one, two)), tmp_path / "run")
+
+
+def test_more_attributes_than_the_corrections_are_made_for_are_said(tmp_path: Path) -> None:
+    shares = {"original": 0.9, **{f"condition-{place}": 0.8 for place in range(13)}}
+    table = write_plain_answers(tmp_path / "answers.csv", {"m": shares}, photos=12)
+    many = import_answers(ImportConfig(answers=(table,)), tmp_path / "many")
+    one = import_answers(ImportConfig(answers=(table,), attribute="weather"), tmp_path / "one")
+    assert any("13 attributes" in note for note in many.run.notes)
+    assert not any("attributes" in note for note in one.run.notes)

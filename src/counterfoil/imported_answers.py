@@ -24,6 +24,7 @@ from counterfoil.report.csv_tables import skipped_to_csv
 from counterfoil.report.page import write_report
 from counterfoil.run_config import environment
 from counterfoil.statistics.answers import Condition
+from counterfoil.statistics.families import DIVISORS, MAIN_FAMILY
 from counterfoil.store.answer_table import AnswerColumns, AnswerTable, read_answer_table, read_factors
 from counterfoil.store.files import write_atomically
 from counterfoil.store.folder_lock import MAY_DIFFER, claim_folder
@@ -340,6 +341,12 @@ def _write_notes(
         notes.append(
             f"No photo of {', '.join(alone)} has an unedited picture under the same name, so there are accuracies and"
             " no drops; --sample-pattern selects the part of a name that pictures of one photo share."
+        )
+    attributes = {row.attribute for row in conditions} - {"original"}
+    if len(attributes) > DIVISORS[MAIN_FAMILY]:
+        notes.append(
+            f"The conditions are {len(attributes)} attributes, and the corrections for many tests are made for"
+            f" {DIVISORS[MAIN_FAMILY]}: some findings may be chance; --attribute NAME makes the conditions one family."
         )
     if table.correct is not None and "prediction" in table.texts:
         notes.append(f"Right or wrong is what the column '{config.columns.correct}' says.")
