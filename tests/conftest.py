@@ -29,7 +29,7 @@ SLOW_FILES = (
     "verification/test_class_guides.py", "verification/test_hostile_files.py",
     "edits/test_background_colour.py", "edits/test_background_contract.py", "edits/test_geometry.py",
     "edits/test_complexity.py", "edits/test_corruptions.py", "edits/test_edit_contract.py", "edits/test_fill.py",
-    "edits/test_shadow.py", "edits/test_texture.py", "evaluation/", "generation/test_generator.py",
+    "edits/test_fill_choice.py", "edits/test_tool_checks.py", "edits/test_shadow.py", "edits/test_texture.py", "evaluation/", "generation/test_generator.py",
     "mask_review/", "runner/test_planted_pairs.py", "runner/test_setup_faults.py", "report/test_workflow.py",
     "mining/test_miner.py", "models/test_gpu_batches.py", "models/test_model_commands.py",
     "models/test_torch_classifier.py", "published/test_scores.py", "study/test_runs.py",
