@@ -27,6 +27,7 @@ from planted import write_photos
 
 RECIPE = """
 about: Seven edited pictures of each photo.
+judge_fills: false
 edits:
   - edit: control
   - edit: background-blur
