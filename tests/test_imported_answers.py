@@ -170,6 +170,8 @@ REFUSED: dict[str, tuple[tuple[str, ...], list[tuple[object, ...]], tuple[str, .
     "a column twice": (("model", "sample", "sample", "correct"), GOOD, (), "got 'sample' twice"),
     "bad pattern": (HEADER, GOOD, ("--sample-pattern", "("), "expected a regular expression"),
     "pattern of nothing": (HEADER, GOOD, ("--sample-pattern", "x"), "to be found in every sample, got 'p1'"),
+    "a name of our own checks": (HEADER, [*GOOD, ("m", "p1", "grown-mask", 1)], (), "than 'grown-mask' for the cond"),
+    "an attribute of our own checks": (HEADER, GOOD, ("--attribute", "second-fill"), "than 'second-fill' for the cond"),
     "two names for one file": (HEADER, GOOD, ("--model", "a", "--model", "b"), "expected --model once per file"),
 }  # fmt: skip
 
@@ -216,6 +218,9 @@ def test_annotations_of_other_photos_are_refused(tmp_path: Path) -> None:
     no_factor = write_csv(tmp_path / "none.csv", ("sample", "remark"), [("photo-00001", "fine")])
     with pytest.raises(UserError, match="expected columns of 0 and 1"):
         import_answers(ImportConfig(answers=(table,), annotations=no_factor), tmp_path / "run")
+    no_row = write_csv(tmp_path / "header.csv", ("sample", "pose"), [])
+    with pytest.raises(UserError, match=r"expected a row per photo in .*header\.csv, got only a header"):
+        import_answers(ImportConfig(answers=(table,), annotations=no_row), tmp_path / "run")
 
 
 def test_class_numbers_written_as_floats_are_the_same_classes(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ from counterfoil.store.parquet import DictionaryColumn, Kind, TableWriter, relea
 from counterfoil.store.prediction_tables import MANIFEST_COLUMNS, PREDICTION_COLUMNS, RANKS, locate_predictions
 from counterfoil.study.runs import Study, open_runs
 from counterfoil.study.thumbnails import ThumbnailCache
-from counterfoil.types import Run, Skipped
+from counterfoil.types import TOOL_CHECKS, Run, Skipped
 
 FACTOR_COLUMNS: dict[str, Kind] = {"sample_id": "text", "factor": "text"}  # factors.parquet; "" for a photo without any
 _ORIGINAL = Condition("original", "original", "none")
@@ -311,6 +311,11 @@ def _name_condition(words: Mapping[str, str], config: ImportConfig) -> Condition
         raise UserError(
             f"expected another attribute than 'original' for the condition '{text}': only '{config.original}' is the"
             " unedited picture; say --original NAME"
+        )
+    if attribute in TOOL_CHECKS:
+        raise UserError(
+            f"expected another attribute than '{attribute}' for the condition '{text}': the program keeps that name for"
+            " its own checks and shows none of them; rename it"
         )
     return Condition(attribute, edit, level)
 

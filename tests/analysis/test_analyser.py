@@ -261,6 +261,22 @@ def test_answers_without_classes_say_which_column_is_missing(tmp_path: Path) -> 
     assert row.reply.answer == "not judged: needs the photos' classes; add a column `label` to the imported table"
 
 
+def test_a_model_without_a_photo_in_every_scenario_leaves_the_other_questions_answered(tmp_path: Path) -> None:
+    rows = [
+        (f"m{m}", f"p{p}", condition, f"c{(p + (p % 7 < m)) % 2}", f"c{p % 2}")
+        for m in range(5)
+        for p in range(40)
+        for condition in (("original", "fog", "rain") if m else ("original", "fog" if p % 4 < 2 else "rain"))
+    ]
+    table = write_csv(tmp_path / "t.csv", ("model", "sample", "condition", "prediction", "label"), rows)
+    import_answers(ImportConfig(answers=(table,)), tmp_path / "run")
+    analysis = analyse_runs([tmp_path / "run"])
+    row = answer_to(analysis, "score-and-other-measures")
+    assert row.reply.answer.startswith("not judged: needs photos that are answered in every scenario")
+    assert "got none of m0" in row.reply.answer
+    assert any(other.judged for other in analysis.answers)
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [

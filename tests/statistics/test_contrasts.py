@@ -5,14 +5,13 @@ import itertools
 import numpy as np
 import pytest
 
-from answer_rows import CONTROL, ORIGINAL, SMALL, SWAP, TURN, Answer, answers_of, collect
+from answer_rows import ORIGINAL, SMALL, SWAP, Answer, answers_of, collect
 from counterfoil.errors import UserError
 from counterfoil.statistics.answers import pool_conditions
 from counterfoil.statistics.contrasts import (
     compact_letters,
     compare_accuracies,
     compare_drops,
-    rank_attributes,
     rank_models,
     rank_rows,
 )
@@ -45,21 +44,6 @@ def test_models_that_cannot_be_told_apart_share_a_letter() -> None:
     ranked = rank_models(answers_of(correct), "background")
     assert [(row.name, row.letters) for row in ranked] == [("stronger", "a"), ("strong", "a"), ("weak", "b")]
     assert ranked[2].drop == pytest.approx(50, abs=8)
-
-
-def test_attributes_are_ranked_within_one_model_and_the_control_is_none() -> None:
-    answers = answers_of(
-        {
-            ("net", ORIGINAL): [1] * 60,
-            ("net", CONTROL): [1] * 60,
-            ("net", SWAP): [0] * 40 + [1] * 20,
-            ("net", SMALL): [0] * 6 + [1] * 54,
-            ("net", TURN): [1] * 57 + [0] * 3,
-        }
-    )
-    assert [(row.name, row.letters) for row in rank_attributes(answers, "net")] == [
-        ("direction", "a"), ("size", "a"), ("background", "b"),
-    ]  # fmt: skip
 
 
 def test_a_row_without_answers_is_not_ranked() -> None:
@@ -106,8 +90,6 @@ def test_a_model_that_is_not_there_is_named() -> None:
     answers = answers_of({("a", ORIGINAL): [1], ("a", SWAP): [1]})
     with pytest.raises(UserError, match="expected one of the models a, got c"):
         compare_drops(answers, "a", "c")
-    with pytest.raises(UserError, match="expected one of the models a, got c"):
-        rank_attributes(answers, "c")
 
 
 def test_models_are_compared_over_the_pictures_that_both_answered() -> None:

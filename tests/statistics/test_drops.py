@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from answer_rows import Answer, collect
 from counterfoil.statistics.answers import Condition
-from counterfoil.statistics.dose import dose_curve
 from counterfoil.statistics.drops import is_significant, measure_drops
 from counterfoil.statistics.families import DIVISORS, MAIN_FAMILY, family_of
 from counterfoil.statistics.intervals import score_test
@@ -268,26 +267,3 @@ def test_significant_needs_the_interval_and_the_adjusted_p() -> None:
     assert not is_significant(drop_row(2, 18, 0.06))
     assert not is_significant(drop_row(-1, 18, 0.01))
     assert not is_significant(drop_row(math.nan, math.nan, math.nan))
-
-
-def test_dose_curve_goes_from_small_to_large_and_carries_the_interval() -> None:
-    rows = [
-        *answers_to(ORIGINAL, [1] * 12),
-        *answers_to(LARGE, [1] * 12, share=40.0),
-        *answers_to(SMALL, [0] * 10 + [1] * 2, share=5.0),
-        *answers_to(SWAP, [0] * 12),
-    ]
-    table = measure_drops(collect(rows))
-    small, large = dose_curve(table)
-    assert (small.level, small.object_share, small.significant) == ("0.05", 5.0, True)
-    assert small.accuracy == pytest.approx(100 / 6)
-    assert small.low < small.accuracy < small.high
-    assert (large.level, large.accuracy, large.high, large.significant) == ("full", 100, 100, False)
-    assert large.low == pytest.approx(
-        100 - 100 * 3.8415 / (12 + 3.8415), abs=0.01
-    )  # no change in 12 photos is no proof
-
-
-def test_dose_curve_leaves_out_rows_without_share() -> None:
-    rows = [*answers_to(ORIGINAL, [1]), *answers_to(SMALL, [0], share=math.nan)]
-    assert dose_curve(measure_drops(collect(rows))) == []

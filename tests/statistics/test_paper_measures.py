@@ -14,7 +14,7 @@ from counterfoil.published.imagenet_9.score import background_gap, survive_all
 from counterfoil.published.imagenet_c.score import alexnet_errors, corruption_error
 from counterfoil.statistics.accuracy import fold_accuracy, stratified_folds
 from counterfoil.statistics.answers import Condition
-from counterfoil.statistics.dose import edit_thresholds, size_thresholds
+from counterfoil.statistics.dose import size_thresholds
 from counterfoil.statistics.drops import mean_drops
 from counterfoil.statistics.effective_robustness import effective_robustness, fit_baseline
 from counterfoil.statistics.variance_score import (
@@ -206,18 +206,3 @@ def test_level_of_a_fall_is_interpolated_between_levels() -> None:
     assert fall.level == pytest.approx(10 - 5 * (10 - 5) / (25 - 5))  # from 5 to 25 points between 10 % and 5 %
     assert fall.ci_low < fall.level < fall.ci_high
     assert size_thresholds(collect(rows), seeded(), points=60)[0].reached == "not reached"
-
-
-def test_level_of_a_fall_along_numbered_levels_may_lie_before_the_first() -> None:
-    def blurred(first: int, second: int) -> list[Answer]:
-        rows = {ORIGINAL: 0, Condition("blur", "blur", "1"): first, Condition("blur", "blur", "10"): second}
-        return [
-            Answer("net", f"cat/{photo}", condition, photo >= wrong)
-            for condition, wrong in rows.items()
-            for photo in range(50)
-        ]
-
-    assert edit_thresholds(collect(blurred(0, 10)), "blur", seeded())[0].level == pytest.approx(5.5)
-    before = edit_thresholds(collect(blurred(20, 30)), "blur", seeded())[0]
-    assert (before.reached, math.isnan(before.level)) == ("before the first level", True)
-    assert edit_thresholds(collect(blurred(0, 10)), "size", seeded()) == []

@@ -245,7 +245,10 @@ def ask_other_measures(evidence: Evidence) -> Reply:
     _require_scenarios(evidence)
     evidence.require_originals()
     rng = np.random.default_rng(SEED)
-    tables = [scenario_accuracies(evidence.details, model).accuracies for model in evidence.models]
+    try:
+        tables = [scenario_accuracies(evidence.details, model).accuracies for model in evidence.models]
+    except UserError as error:
+        raise NotJudged("photos that are answered in every scenario", str(error)) from error
     score = np.array([variance_score(table, evidence.options.definition).score for table in tables])
     numbers, words = [], []
     for name, values in _measures(evidence).items():

@@ -50,18 +50,18 @@ def check_background(share: float) -> None:
         raise Unusable(f"the object leaves {share:.1%} of the picture as background, {BACKGROUND_NEEDED:.0%} is needed")
 
 
-def fill_background(image: Bytes, alpha: Bytes, again: bool = False) -> Bytes:
-    """The picture without its object; pixels outside the hole stay as they are.
-
-    `again` copies from other places than the first fill does: what both agree on is not the fill's doing.
-    """
+def fill_background(image: Bytes, alpha: Bytes) -> Bytes:
+    """The picture without its object; pixels outside the hole stay as they are."""
     hole = find_hole(alpha)
     check_background(1 - np.count_nonzero(hole) / hole.size)
-    return fill_hole(image, hole, again)
+    return fill_hole(image, hole)
 
 
 def fill_hole(image: Bytes, hole: Flags, again: bool = False) -> Bytes:
-    """The picture with its hole filled by patches of the rest; `again` as in `fill_background`."""
+    """The picture with its hole filled by patches of the rest; pixels outside the hole stay as they are.
+
+    `again` copies from other places than the first fill does: what both agree on is not the fill's doing.
+    """
     if not hole.any():
         return image
     if hole.size > LARGEST:  # filled on a reduced copy to bound memory; other pixels stay

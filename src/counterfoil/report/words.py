@@ -154,8 +154,6 @@ def describe_threshold(fall: DropThreshold) -> str:
     lost = f"{format_number(fall.points, 0)} points"
     if fall.reached == "not reached":
         return f"{fall.model} does not lose {lost} at any of these sizes (n = {fall.n})."
-    if fall.reached == "before the first level":
-        return f"{fall.model} has lost {lost} before the first size (n = {fall.n})."
     low = "below the smallest size" if math.isnan(fall.ci_low) else f"{format_number(fall.ci_low)} %"
     high = "above the largest size" if math.isnan(fall.ci_high) else f"{format_number(fall.ci_high)} %"
     return (

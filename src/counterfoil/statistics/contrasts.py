@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.statistics.answers import ALL, NO_ATTRIBUTE, Answers, Condition
+from counterfoil.statistics.answers import ALL, Answers, Condition
 from counterfoil.statistics.families import Correction, correct_tests
 from counterfoil.statistics.intervals import exact_mean
 from counterfoil.statistics.photo_tests import AnswerCount, estimate_mean, mean_interval, p_of_mean
@@ -107,13 +107,6 @@ def _condition_rates(answers: Answers) -> dict[Condition, NDArray[np.float64]]:
 def rank_models(answers: Answers, attribute: Attribute) -> list[Rank]:
     """Rank the models by their drop under an attribute against its references, smallest first."""
     return rank_rows(answers.models, attribute_losses(answers, attribute)[attribute], 4)
-
-
-def rank_attributes(answers: Answers, model: str) -> list[Rank]:
-    """Rank the attributes by one model's drop against their references, smallest first."""
-    place = answers.model_index(model)
-    losses = {name: own[place] for name, own in attribute_losses(answers).items() if name not in NO_ATTRIBUTE}
-    return rank_rows(list(losses), np.array(list(losses.values())).reshape(len(losses), len(answers.samples)), 4)
 
 
 def rank_rows(names: Sequence[str], losses: NDArray[np.float64], count: AnswerCount = 2) -> list[Rank]:

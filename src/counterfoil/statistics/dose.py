@@ -1,55 +1,18 @@
-"""Accuracy against the strength of an edit, and the strength at which accuracy has dropped by a given amount."""
+"""The size of the object at which accuracy has dropped by a given amount."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.statistics.answers import Answers
-from counterfoil.statistics.drops import is_significant
 from counterfoil.statistics.intervals import percentile_interval, resample_counts
-from counterfoil.types import Drop
 
-
-class DosePoint(NamedTuple):
-    """Accuracy of one model at one level; the interval is derived from the drop's, within 0..100."""
-
-    model: str
-    level: str
-    object_share: float  # percent of the picture
-    n: int
-    accuracy: float
-    low: float
-    high: float
-    accuracy_original: float
-    significant: bool
-
-
-def dose_curve(drops: Iterable[Drop], edit: str = "size") -> list[DosePoint]:
-    """Return the points of one edit by model, small objects first; rows without an object share are left out."""
-    rows = [row for row in drops if row.edit == edit and row.n > 0 and not math.isnan(row.object_share)]
-    models = list(dict.fromkeys(row.model for row in rows))
-    return [
-        DosePoint(
-            model=row.model,
-            level=row.level,
-            object_share=row.object_share,
-            n=row.n,
-            accuracy=row.accuracy,
-            low=max(0.0, row.accuracy_original - row.ci_high),
-            high=min(100.0, row.accuracy_original - row.ci_low),
-            accuracy_original=row.accuracy_original,
-            significant=is_significant(row),
-        )
-        for row in sorted(rows, key=lambda row: (models.index(row.model), row.object_share))
-    ]
-
-
-Reached: TypeAlias = Literal["between levels", "before the first level", "not reached"]
+Reached: TypeAlias = Literal["between levels", "not reached"]
 
 
 class DropThreshold(NamedTuple):
@@ -74,15 +37,6 @@ def size_thresholds(answers: Answers, rng: np.random.Generator, *, points: float
     smaller = [c for c, condition in enumerate(answers.conditions) if condition.edit == "size" and share[c] < largest]
     doses = {c: float(share[c]) for c in (originals[0], *sorted(smaller, key=lambda c: -share[c]))}
     return _thresholds(answers, doses, rng, points)
-
-
-def edit_thresholds(
-    answers: Answers, edit: str, rng: np.random.Generator, *, points: float = 10.0
-) -> list[DropThreshold]:
-    """Return the level of an edit with numeric levels at which it costs `points`; levels ascending in strength."""
-    doses = {c: _number(condition.level) for c, condition in enumerate(answers.conditions) if condition.edit == edit}
-    order = sorted((c for c, dose in doses.items() if not math.isnan(dose)), key=doses.__getitem__)
-    return _thresholds(answers, {c: doses[c] for c in order}, rng, points)
 
 
 def first_crossing(losses: NDArray[np.float64], points: float) -> NDArray[np.float64]:
@@ -137,9 +91,7 @@ def _threshold(
 
 
 def _reached(position: float) -> Reached:
-    if math.isinf(position):
-        return "not reached" if position > 0 else "before the first level"
-    return "between levels"
+    return "not reached" if math.isinf(position) else "between levels"
 
 
 def _dose(doses: NDArray[np.float64], position: float) -> float:
@@ -153,10 +105,3 @@ def _mean_shares(answers: Answers) -> NDArray[np.float64]:
     with np.errstate(invalid="ignore"):  # 0 / 0 gives NaN: unknown
         means: NDArray[np.float64] = np.where(known, shares, 0.0).sum(axis=(0, 2)) / known.sum(axis=(0, 2))
     return means
-
-
-def _number(level: str) -> float:
-    try:
-        return float(level)
-    except ValueError:
-        return math.nan

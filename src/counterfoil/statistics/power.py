@@ -11,9 +11,7 @@ from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
 from counterfoil.statistics.answers import Answers, Condition
-from counterfoil.statistics.contrasts import Contrast
 from counterfoil.statistics.families import divisor_of
-from counterfoil.statistics.intervals import NORMAL_QUANTILE
 from counterfoil.statistics.references import group_conditions, reference_losses
 from counterfoil.statistics.significance import SIGNIFICANCE
 
@@ -114,15 +112,6 @@ def detectable_drops(answers: Answers) -> list[DetectableDrop]:
         for m, model in enumerate(answers.models)
         for place, own in sorted(losses.items())
     ]
-
-
-def detectable_difference(row: Contrast) -> float:
-    """The smallest difference of two models, in points, that these photos would have shown with power 0.8.
-
-    By the normal approximation from the interval at the corrected level; NaN where there is none.
-    """
-    error = (row.ci_high - row.ci_low) / (2.0 * NORMAL_QUANTILE)
-    return (row.adjusted_high - row.adjusted_low) / 2.0 + _NORMAL.inv_cdf(0.8) * error
 
 
 def _smallest_drop(losses: NDArray[np.float64], alpha: float) -> float:

@@ -159,6 +159,8 @@ def read_factors(path: Path, sample: str, label: str) -> tuple[DictionaryColumn,
     table = _read_whole(path)
     if sample not in table.column_names:
         raise _missing_column(path, table.column_names, sample, "--sample-column")
+    if not table.num_rows:
+        raise UserError(f"expected a row per photo in {path}, got only a header")
     coded = {}
     for name in (sample, label):
         if name in table.column_names:
