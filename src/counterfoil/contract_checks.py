@@ -113,7 +113,9 @@ def _settled(edit: Edit, subject: Subject, others: Sequence[Subject]) -> tuple[E
     supplied = Supplied(label=_BRIGHT, donors=donors, donor_labels=[_DARK] * len(donors), load_surrogate=load)
     resolution = edit.resolve(subject, supplied)
     _require(type(resolution.edit) is type(edit), "`resolve` gives an edit of the same class")
-    _require(resolution.edit.level.startswith(edit.level), "a choice may only add to the level, such as how it was made")
+    _require(
+        resolution.edit.level.startswith(edit.level), "a choice may only add to the level, such as how it was made"
+    )
     _require(0 <= resolution.donor < max(1, len(donors)), "`resolve` chooses one of the supplied donors")
     left = replace(
         supplied, donors=donors[resolution.donor : resolution.donor + 1], donor_labels=[_DARK][: len(donors)]

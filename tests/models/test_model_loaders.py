@@ -46,7 +46,9 @@ def test_a_fitted_photo_is_what_pillow_resizes_and_crops(interpolation: str, siz
 
 def test_the_graph_of_a_file_that_is_no_network_is_refused_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "net.onnx").write_bytes(mean_colour_network(tmp_path / "whole.onnx").read_bytes()[:-1])
-    with pytest.raises(UserError, match=r"^expected an ONNX network, got .*net\.onnx, which is damaged or something else$"):
+    with pytest.raises(
+        UserError, match=r"^expected an ONNX network, got .*net\.onnx, which is damaged or something else$"
+    ):
         read_graph(tmp_path / "net.onnx")
 
 
