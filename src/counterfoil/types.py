@@ -222,6 +222,7 @@ class Drop:
     object_share: float = float("nan")  # mean share of the picture that the object covers, in percent
     _: KW_ONLY
     reference: str = "original"  # what the edit is compared with: "original", or an edit and its level, "size 0.05"
+    n_reference: int = 0  # photos scored under the edit and under its reference: `drop_vs_reference` and p are of them
     accuracy_reference: float = float("nan")
     drop_vs_reference: float = float("nan")  # findings and verdicts are about this one
     reference_low: float = float("nan")  # its interval: 95 % for all rows of a family together, tool included

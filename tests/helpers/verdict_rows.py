@@ -39,6 +39,7 @@ def drop_row(
         p_value=p,
         object_share=20.0,
         reference=reference,
+        n_reference=n,
         accuracy_reference=80,
         drop_vs_reference=drop,
         reference_low=drop - half,

@@ -30,6 +30,7 @@ def row(low: float, drop: float, high: float, n: int = 60) -> Drop:
         ci_high=high,
         drop_vs_control=drop,
         p_value=0.01,
+        n_reference=n,
         p_adjusted=0.02,
     )
 

@@ -13,8 +13,8 @@ from counterfoil.types import Drop, Preprocessing, Run, Skipped
 
 HEADER = (
     "model,attribute,edit,level,n,accuracy_original,accuracy_control,accuracy,drop,ci_low,ci_high,drop_vs_control,"
-    "p_value,object_share,reference,accuracy_reference,drop_vs_reference,reference_low,reference_high,tool_uncertainty,"
-    "family,p_adjusted"
+    "p_value,object_share,reference,n_reference,accuracy_reference,drop_vs_reference,reference_low,reference_high,"
+    "tool_uncertainty,family,p_adjusted"
 )
 DROP = Drop(
     model="net",
@@ -31,6 +31,7 @@ DROP = Drop(
     drop_vs_control=-0.00001,
     p_value=3.25e-12,
     object_share=24.43,
+    n_reference=64,
     accuracy_reference=81.25,
     drop_vs_reference=31.25,
     reference_low=19.0,
@@ -62,14 +63,15 @@ def test_numbers_have_fixed_decimals_and_small_p_values_survive() -> None:
     line = drops_to_csv([DROP]).splitlines()[1]
     assert line == (
         "net,background,background-swap,other,64,81.2500,79.6875,50.0000,31.2500,20.0000,42.5000,0.0000,"
-        "3.25e-12,24.4300,original,81.2500,31.2500,19.0000,43.5000,nan,attributes,0.0312346"
+        "3.25e-12,24.4300,original,64,81.2500,31.2500,19.0000,43.5000,nan,attributes,0.0312346"
     )
 
 
 def test_no_data_is_nan_and_never_zero() -> None:
     (line,) = csv.DictReader(io.StringIO(drops_to_csv([NOTHING])))
-    assert line["n"] == "0"
-    assert all(math.isnan(float(line[name])) for name in HEADER.split(",")[5:] if name not in ("reference", "family"))
+    assert line["n"] == line["n_reference"] == "0"
+    others = set(HEADER.split(",")[5:]) - {"reference", "n_reference", "family"}
+    assert all(math.isnan(float(line[name])) for name in others)
 
 
 def test_skipped_pictures_survive_commas_quotes_and_line_breaks() -> None:
@@ -111,6 +113,7 @@ def test_markdown_keeps_its_columns_when_a_name_holds_a_bar() -> None:
                 ci_high=40,
                 drop_vs_control=30,
                 p_value=0.0001,
+                n_reference=64,
                 p_adjusted=0.001,
             )
         ]

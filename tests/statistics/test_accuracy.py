@@ -126,3 +126,23 @@ def test_models_share_a_letter_unless_their_pictures_tell_them_apart() -> None:
     assert not set(letters["bad"]) & set(letters["good"])
     (alone, *_) = group_accuracies(collect(rows[:40]), np.ones(40, bool))
     assert alone.letters == ""
+
+
+def test_a_model_that_leaves_hard_pictures_unanswered_shares_the_letter_of_one_that_answers_alike() -> None:
+    rows = [
+        answer(model, number, condition, condition == BRICKS, "scored" if keeps or condition == BRICKS else "refused")
+        for model, keeps in (("all", True), ("some", False))
+        for condition in (BRICKS, FELT)
+        for number in range(40)
+    ]
+    answers = collect(rows)
+    found = {row.model: row for row in group_accuracies(answers, answers.correct) if row.overall}
+    assert (found["all"].top1.value, found["some"].top1.value) == (50.0, 100.0)
+    assert found["all"].letters == found["some"].letters == "a"
+
+
+def test_models_without_a_common_picture_are_not_told_apart() -> None:
+    rows = [answer("a", number, BRICKS, True) for number in range(40)]
+    rows += [answer("b", number, FELT, False) for number in range(40)]
+    answers = collect(rows)
+    assert [row.letters for row in group_accuracies(answers, answers.correct) if row.overall] == ["a", "a"]

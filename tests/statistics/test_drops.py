@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from answer_rows import Answer, collect
 from counterfoil.statistics.answers import Condition
+from counterfoil.statistics.attribute_verdicts import costs
 from counterfoil.statistics.drops import is_significant, measure_drops
 from counterfoil.statistics.families import DIVISORS, MAIN_FAMILY, family_of
 from counterfoil.statistics.intervals import score_test
@@ -200,6 +201,23 @@ def test_an_edit_is_compared_with_its_reference_where_the_table_has_it() -> None
     assert alone.drop_vs_reference == pytest.approx(50.0)
 
 
+def test_nine_photos_that_have_the_reference_are_too_few_however_many_have_the_original() -> None:
+    moved = Condition("position", "position", "random@0.05")
+    rows = [*answers_to(ORIGINAL, [1] * 100), *answers_to(moved, [0] * 100)]
+    nine, ten = (
+        measure_drops(
+            collect([*rows, *answers_to(SMALL, [1] * photos)]),
+        )[0]
+        for photos in (9, 10)
+    )
+    assert [(row.n, row.n_reference, row.drop_vs_reference) for row in (nine, ten)] == [(100, 9, 100), (100, 10, 100)]
+    assert nine.p_adjusted < 0.05
+    assert not is_significant(nine)
+    assert not costs(nine)
+    assert is_significant(ten)
+    assert costs(ten)
+
+
 def test_a_drop_that_hangs_on_the_fill_is_no_finding() -> None:
     rows = [*answers_to(ORIGINAL, [1] * 40), *answers_to(SMALL, [0] * 16 + [1] * 24)]
     sure = measure_drops(collect(rows))[0]
@@ -257,7 +275,8 @@ def test_the_interval_and_the_adjusted_p_give_the_same_verdict(losses: list[floa
 
 def drop_row(low: float, high: float, p: float) -> Drop:
     return Drop(
-        "net", *SWAP, 60, 80, 80, 70, 10, 1, 19, 10, p, reference_low=low, reference_high=high, p_adjusted=p
+        "net", *SWAP, 60, 80, 80, 70, 10, 1, 19, 10, p, n_reference=60, reference_low=low, reference_high=high,
+        p_adjusted=p,
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from answer_rows import ORIGINAL, SMALL, SWAP, answers_of
+from answer_rows import ORIGINAL, SAME, SMALL, SWAP, answers_of
 from counterfoil.errors import UserError
 from counterfoil.report.gate_margins import Margins, judge_growth, parse_margins
 from counterfoil.statistics.answers import Condition
@@ -38,6 +38,23 @@ def test_growth_is_the_difference_of_drops_over_photos_that_both_answered() -> N
     assert (rows["background"].before, rows["background"].after, rows["background"].growth) == (25, 50, 25)
     assert rows["size"].n == 3
     assert rows["size"].growth == pytest.approx(-100 / 3)
+
+
+def test_a_model_that_leaves_hard_pictures_unanswered_gains_nothing() -> None:
+    """Both answer alike; the new one leaves out one of the two pictures of each photo, where the old one is wrong."""
+    old: dict[tuple[str, Condition], list[float]] = {
+        ("old", ORIGINAL): [1] * 20,
+        ("old", SWAP): [1] * 20,
+        ("old", SAME): [0] * 20,
+    }
+    new: dict[tuple[str, Condition], list[float]] = {
+        ("new", ORIGINAL): [1] * 20,
+        ("new", SWAP): [1] * 20,
+        ("new", SAME): [np.nan] * 20,
+    }
+    for pair in (("old", "new"), ("new", "old")):
+        row = measure_growth(answers_of({**old, **new}), *pair)[1]
+        assert (row.attribute, row.n, row.before, row.after, row.growth) == ("background", 20, 0, 0, 0)
 
 
 def changes(rng: np.random.Generator, photos: int, pictures: int, changed: float) -> NDArray[np.float64]:

@@ -112,7 +112,7 @@ def _describe_briefly(main: Sequence[Drop]) -> str:
 
 
 def _list_facts(content: ReportContent, main: Sequence[Drop]) -> list[str]:
-    used = min(row.n for row in main)
+    used = min(row.n_reference for row in main)
     share = 100 * used / content.photos if content.photos else 0.0
     facts = [f"{used} of {pluralize(content.photos, 'photo')} could be used ({format_number(share, 0)} %)"]
     facts += [

@@ -74,8 +74,8 @@ class DropTable:
 
 
 def has_enough(row: Drop) -> bool:
-    """Whether a row has enough photos for a conclusion."""
-    return row.n >= FEWEST_PHOTOS and not math.isnan(row.drop_vs_reference)
+    """Whether a row has enough photos, with the reference and edited, for a conclusion."""
+    return row.n_reference >= FEWEST_PHOTOS and not math.isnan(row.drop_vs_reference)
 
 
 def excludes_zero(row: Contrast | Estimate) -> bool:
@@ -99,7 +99,7 @@ def report_too_few(most: int, picture: str, scored: str) -> Finding:
 def describe_drops(table: DropTable) -> list[Finding]:
     """Return the findings of each model in the order of the table; a model's words depend on its own rows alone."""
     if not table.enough:
-        most = max((row.n for row in table.drops), default=0)
+        most = max((row.n_reference for row in table.drops), default=0)
         return [report_too_few(most, "photo", "scored before and after an edit")]
     findings = [
         finding
@@ -208,7 +208,7 @@ def describe_unclear(rows: Sequence[Drop], table: DropTable) -> str:
     text = f"{capitalize_first(join_words([name_attribute(row.attribute) for row in rows]))} may cost nothing"
     keys = [(row.model, row.edit, row.level) for row in rows]
     missed = [table.detectable_drops[key] for key in keys if key in table.detectable_drops]
-    photos = pluralize(min(row.n for row in rows), "photo")
+    photos = pluralize(min(row.n_reference for row in rows), "photo")
     return f"{text}; {photos} can miss a loss of {format_number(max(missed), 0)} points." if missed else f"{text}."
 
 

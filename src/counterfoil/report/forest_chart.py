@@ -97,7 +97,7 @@ def drop_lane(row: Drop, style: Style) -> Lane:
         low=row.reference_low,
         high=row.reference_high,
         tool=0.0 if math.isnan(row.tool_uncertainty) else row.tool_uncertainty,
-        has_enough=row.n >= FEWEST_PHOTOS and not math.isnan(row.drop_vs_reference),
+        has_enough=row.n_reference >= FEWEST_PHOTOS and not math.isnan(row.drop_vs_reference),
         filled=is_significant(row),
     )
 

@@ -49,7 +49,7 @@ def drops_to_markdown(drops: Sequence[Drop], surrogates: tuple[str, ...] = ()) -
                 format_number(row.accuracy_original),
                 format_number(row.accuracy),
                 drop,
-                format_p_value(row.p_adjusted),
+                format_p_value(row.p_adjusted) if row.n_reference >= FEWEST_PHOTOS else ABSENT,
             ]
         lines.append(_line([*_row_names(row, surrogates), str(row.n), *numbers]))
     return "\n".join(lines) + "\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
 from counterfoil.statistics.answers import ALL, REFERENCES, Answers
-from counterfoil.statistics.contrasts import rank_rows
+from counterfoil.statistics.contrasts import keep_common_pictures, rank_rows
 from counterfoil.statistics.intervals import Estimate
 from counterfoil.statistics.photo_shares import PhotoShare, wilson_interval
 
@@ -94,10 +95,17 @@ def _groups(answers: Answers) -> Iterator[tuple[Group, NDArray[np.bool_]]]:
 
 
 def _letters(answers: Answers, inside: NDArray[np.bool_]) -> dict[str, str]:
-    """Letters shared by models that do not differ significantly, compared on the photos that both answered."""
+    """Letters shared by models that do not differ significantly, over the pictures that all of them answered.
+
+    A model without any answer is left out. Without a common picture nothing tells the models apart.
+    """
     shape = (len(answers.models), len(answers.samples))
     if shape[0] < 2:
         return {}
+    compared = [answers.models[place] for place in np.unique(answers.model[inside])]
+    inside = keep_common_pictures(replace(answers, scored=inside), compared).scored
+    if not inside.any():
+        return dict.fromkeys(compared, "a")
     cell = np.ravel_multi_index((answers.model[inside], answers.sample[inside]), shape)
     asked, wrong = (
         np.bincount(cell, weights, minlength=shape[0] * shape[1]).reshape(shape)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.statistics.answers import NO_ATTRIBUTE, Answers, Condition
-from counterfoil.statistics.drops import FEWEST_PHOTOS, is_significant, widen
+from counterfoil.statistics.drops import is_significant, widen
 from counterfoil.statistics.families import MAIN_FAMILY, family_of
 from counterfoil.statistics.interactions import Interaction
 from counterfoil.statistics.intervals import Interval
@@ -61,7 +61,7 @@ def judge_attributes(
 
 def costs(row: Drop) -> bool:
     """Whether a row shows a drop against its reference: enough photos, significant, and accuracy falls."""
-    return row.n >= FEWEST_PHOTOS and is_significant(row) and row.drop_vs_reference > 0
+    return is_significant(row) and row.drop_vs_reference > 0
 
 
 def _judge(

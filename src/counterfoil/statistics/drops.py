@@ -66,7 +66,12 @@ def measure_attribute_drops(answers: Answers) -> list[Drop]:
 
 
 def is_significant(drop: Drop) -> bool:
-    """Whether the interval of the drop against its reference excludes zero; the adjusted p is then below 0.05."""
+    """Whether the interval of the drop against its reference excludes zero, with enough photos that have both.
+
+    The adjusted p is then below 0.05.
+    """
+    if drop.n_reference < FEWEST_PHOTOS:
+        return False
     return (drop.reference_low > 0 or drop.reference_high < 0) and drop.p_adjusted < SIGNIFICANCE
 
 
@@ -160,6 +165,7 @@ def _measure_drop(row: _Row, pairs: _Pairs, model: int) -> Drop:
         drop_vs_control=100 * exact_mean(pairs.control[controlled] - pairs.edited[controlled]),
         p_value=p_of_mean(known, pairs.answers),
         object_share=_mean_share(row, model, paired),
+        n_reference=len(known),
         accuracy_reference=100 * exact_mean(pairs.losses + pairs.edited),
         drop_vs_reference=100 * exact_mean(known),
         family=family_of(row.condition.attribute),

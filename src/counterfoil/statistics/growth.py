@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
 from counterfoil.statistics.answers import NO_ATTRIBUTE, Answers
+from counterfoil.statistics.contrasts import keep_common_pictures
 from counterfoil.statistics.families import DIVISORS, family_of
 from counterfoil.statistics.intervals import exact_mean
 from counterfoil.statistics.photo_tests import AnswerCount, mean_interval
@@ -43,8 +44,9 @@ class Growth(NamedTuple):
 def measure_growth(answers: Answers, baseline: str, model: str) -> list[Growth]:
     """The growth of the loss on unedited photos, then of each attribute's drops against their references.
 
-    All pictures of an attribute count together, every photo once; only photos that both models answered count.
+    All pictures of an attribute count together, every photo once; only pictures that both models answered count.
     """
+    answers = keep_common_pictures(answers, (baseline, model))
     old, new = answers.model_index(baseline), answers.model_index(model)
     errors = 1.0 - answers.original_rates
     rows = [compare_losses(ACCURACY, errors[old], errors[new], 2)]
