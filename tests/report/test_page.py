@@ -279,7 +279,7 @@ def test_the_title_is_the_finding() -> None:
     differ = [row if row.model == MODELS[0] else other for row, other in zip(content().drops, second, strict=True)]
     assert write_title(with_drops(differ)) == "Small objects cost Lite0 most, another background costs our v2"
     both = replace(with_drops(differ), verdicts=judge_rows(differ, ["background", "size"]))
-    assert write_title(both) == "Size and background may cost both models most"
+    assert write_title(both) == "Size and background clearly cost both models"
     nothing = with_drops([row for row in content().drops if row.attribute in ("shape", "position", "presence")])
     assert write_title(nothing) == "No attribute clearly costs these models points"
 
@@ -287,7 +287,7 @@ def test_the_title_is_the_finding() -> None:
 def test_the_first_screen_tells_every_model_the_comparison_and_how_many_photos() -> None:
     words = words_of(render_page(content()))
     assert "60 photos · 420 pictures · 2 models" in words
-    assert "Lite0 is right on 80.0 % of unedited photos and loses most, 40.0 points [33.0, 47.0], when the" in words
+    assert "Lite0 is right on 80.0 % of unedited photos. Its largest clear loss is 40.0 points [33.0, 47.0], when the" in words
     assert "Compared: on edited photos Lite0 (60.0 % right) and our v2 (55.0 %) cannot be told apart" in words
     assert words.index("Compared:") < words.index("Points lost to one edit") < words.index("Real failures")
 
@@ -298,7 +298,7 @@ def test_the_first_chart_has_the_same_edit_for_every_model_the_costliest_attribu
     assert [(row.what.name, row.what.note) for row in chart.rows] == [
         ("Size", "the object at 5 % of the picture"),
         ("Background", "swapping it"),
-        ("Position", "moved, against not moved: the object at 5 % of the picture"),
+        ("Position", "the object at 5 % of the picture: moved against not moved"),
     ]
     assert [value.text for value in chart.rows[0].values] == ["40.0 [33.0, 47.0]", "42.0 [35.0, 49.0]"]
     assert [mark.filled for mark in chart.rows[2].marks] == [False, False]

@@ -146,7 +146,7 @@ def describe_verdict(model: str, table: DropTable) -> str:
     row = first.representative
     edit = "" if row == first.main else f" ({describe_row(row)})"
     when = describe_attribute(first.attribute).when
-    return f"{start} and loses most, {format_drop(row)}, {when}{edit}.{describe_ties(model, table)}"
+    return f"{start}. Its largest clear loss is {format_drop(row)}, {when}{edit}.{describe_ties(model, table)}"
 
 
 def describe_accuracy(model: str, table: DropTable) -> str:
@@ -162,8 +162,8 @@ def describe_ties(model: str, table: DropTable) -> str:
     if not names:
         return ""
     if len(names) <= _MOST_NAMED:
-        return f" {capitalize_first(join_words(names))} may cost as much."
-    return f" {capitalize_first(count_words(len(names)))} other attributes may cost as much."
+        return f" {capitalize_first(join_words(names))}, also clear, may cost as much."
+    return f" {capitalize_first(count_words(len(names)))} other clear losses may be as large."
 
 
 def _describe_no_loss(model: str, table: DropTable) -> str:

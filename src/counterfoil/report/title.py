@@ -54,12 +54,12 @@ def _title_of_losses(content: ReportContent) -> str:
 def _title_of_different(
     models: Sequence[str], leads: Mapping[str, Attribute], ties: Mapping[str, Sequence[Attribute]]
 ) -> str:
-    """Models whose costliest attributes differ: what may cost all of them most, else each of two, else most of them."""
+    """Models whose costliest attributes differ: what clearly costs all of them, else each of two, else most of them."""
     if len(leads) == len(models):
         common = [name for name in dict.fromkeys(leads.values()) if all(_may_lead(name, m, leads, ties) for m in leads)]
         if common:
             names = join_words([name_attribute(name) for name in common[:_MOST_NAMED]])
-            return f"{capitalize_first(names)} may cost {_name_all(models)} most"
+            return f"{capitalize_first(names)} clearly {'costs' if len(common) == 1 else 'cost'} {_name_all(models)}"
     if len(models) == 2 and len(leads) == 2 and not any(ties.values()) and (both := _title_of_two(leads)):
         return both
     attribute, count = Counter(leads.values()).most_common(1)[0]
