@@ -287,7 +287,7 @@ def test_the_title_is_the_finding() -> None:
 def test_the_first_screen_tells_every_model_the_comparison_and_how_many_photos() -> None:
     words = words_of(render_page(content()))
     assert "60 photos · 420 pictures · 2 models" in words
-    assert "Lite0 is right on 80.0 % of unedited photos. Its largest clear loss is 40.0 points [33.0, 47.0], when the" in words
+    assert "Lite0 is right on 80.0 % of unedited photos. Its largest clear loss is 40.0 points [33.0, 47.0]" in words
     assert "Compared: on edited photos Lite0 (60.0 % right) and our v2 (55.0 %) cannot be told apart" in words
     assert words.index("Compared:") < words.index("Points lost to one edit") < words.index("Real failures")
 
