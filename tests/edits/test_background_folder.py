@@ -109,5 +109,5 @@ def test_an_additive_background_is_a_saturating_sum() -> None:
     made = BackgroundAdditive()(picture, RNG(0), donor)
     cut = Subject(picture).cutout
     alone = np.rint(cut.image * (cut.alpha[..., None] / 255))
-    lent = cover(Subject(donor).background, (150, 225)).astype(float)
+    lent = cover(Subject(donor).visible_background, (150, 225)).astype(float)
     assert np.abs(made.image - np.minimum(alone + lent, 255)).max() <= 1

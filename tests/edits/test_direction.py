@@ -123,6 +123,17 @@ def test_a_cell_of_the_grid_holds_the_objects_middle_as_far_as_it_fits(cell: tup
         assert abs(middle - min(max(aim, half), length - half)) <= 1.5
 
 
+def test_a_grounded_cell_centres_all_pieces_of_the_object_as_an_ungrounded_one_does() -> None:
+    alpha = np.zeros((160, 200), np.uint8)
+    alpha[60:90, 80:100] = alpha[60:90, 104:116] = 255  # two pieces, the second as tall and more than a speck
+    picture = Picture(texture("grass", 200)[:160], alpha)
+    settings = {"row": 3, "column": 1}
+    plain, grounded = (made("position-grid", {**settings, "grounded": on}, picture) for on in (False, True))
+    assert extent(plain.alpha) == extent(grounded.alpha)
+    versions = [edit_named("position-grid", {"grounded": on}).picture_version for on in (False, True)]
+    assert versions == [2, 3]  # the pictures of grounded cells changed
+
+
 def test_all_cells_have_a_level_of_their_own() -> None:
     cells = [(row, column) for row in (1, 2, 3) for column in (1, 2, 3)]
     levels = {edit_named("position-grid", {"row": row, "column": column}).level for row, column in cells}

@@ -119,6 +119,11 @@ class PositionGrid(Edit):
             )
 
     @property
+    def picture_version(self) -> int:
+        """Grounded pictures are newer: before, they took ImageNet-E's tolerance and the box of one piece."""
+        return self.version + self.grounded
+
+    @property
     def level(self) -> str:
         """Row and column of the cell: "1/3,2/3", with the rate where there is one: "1/3,2/3@0.05"."""
         cell = f"{self.row}/{self.count},{self.column}/{self.count}"
@@ -161,7 +166,7 @@ class PositionGrid(Edit):
         """Centre the object's box in the cell, as far as it fits into the picture."""
         refuse_cut(subject.cut_sides, "moving it to another place")
         cut = subject.cutout
-        matrix, box = _zoom_object(cut, self.rate, (), self.grounded)
+        matrix, box = _zoom_object(cut, self.rate, ())
         height, width = cut.alpha.shape
         _check_room(box.width < width or box.height < height, box)
         left = _clamp_start(width, box.width, (self.column - 0.5) / self.count)
