@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -64,7 +63,7 @@ class Renderer:
     surrogates: dict[str, Model] = field(default_factory=dict)  # by address; others are loaded when asked for
     _subjects: OrderedDict[str, Subject] = field(default_factory=OrderedDict, repr=False, compare=False)
     _verdicts: dict[str, MaskVerdict] = field(default_factory=dict, repr=False, compare=False)  # by sample
-    _refused: dict[tuple[str, type[Edit]], str] = field(default_factory=dict, repr=False, compare=False)  # donors
+    _refused: dict[tuple[str, type[Edit], str], str] = field(default_factory=dict, repr=False, compare=False)  # donors
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
     _load_lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
@@ -116,10 +115,7 @@ class Renderer:
         if variant.attribute == "original":
             return subject.photo
         edit = _load_edit(variant.edit, variant.settings)
-        donors = [] if variant.donor_id is None else [self.samples[variant.donor_id]]
-        supplied, rng = self._supply(variant, edit.needs, donors), np.random.default_rng(variant.seed)
-        if variant.attribute == SECOND_FILL:
-            supplied = replace(supplied, donors=[donor.with_second_fill for donor in supplied.donors])
+        supplied, rng = self._supply_chosen(variant, edit), np.random.default_rng(variant.seed)
         if edit.needs.photo:
             return resize_to_working_size(edit.apply(subject.at_full_size, rng, supplied), self.working_size)
         return edit.apply(subject, rng, supplied)
@@ -130,14 +126,23 @@ class Renderer:
             return ToolTrace()
         edit = _load_edit(variant.edit, variant.settings)
         subject = _change_tool(self.subject(str(variant.sample_id)), variant.attribute)
-        filled = subject
-        if variant.donor_id is not None:
-            donor = self.subject(variant.donor_id)
-            filled = donor.with_second_fill if variant.attribute == SECOND_FILL else donor
-        fill, hole_share = _trace_fill(filled) if edit.shows_fill else ("", math.nan)
-        return ToolTrace(
-            fill=fill, hole_share=hole_share, anchor=name_sides(subject.cut_sides) if edit.moves_object else ""
-        )
+        anchor = name_sides(subject.cut_sides) if edit.moves_object else ""
+        try:
+            rng = np.random.default_rng(variant.seed)
+            shown = edit.find_shown_fill(subject, rng, self._supply_chosen(variant, edit))
+        except Unusable:  # the picture could be made without a fill
+            shown = None
+        if shown is None:
+            return ToolTrace(anchor=anchor)
+        return ToolTrace(fill=shown.name, hole_share=100 * shown.hole_share, anchor=anchor)
+
+    def _supply_chosen(self, variant: Variant, edit: Edit) -> Supplied:
+        """What the edit of a variant whose choices are made gets; a donor is filled again where the variant says so."""
+        donors = [] if variant.donor_id is None else [self.samples[variant.donor_id]]
+        supplied = self._supply(variant, edit.needs, donors)
+        if variant.attribute != SECOND_FILL:
+            return supplied
+        return replace(supplied, donors=[donor.with_second_fill for donor in supplied.donors])
 
     def make(self, planned: Variant) -> tuple[Variant, Picture]:
         """A planned variant with its choices made, and its pixels; raises `Unusable` where nothing visibly changes."""
@@ -216,7 +221,7 @@ class Renderer:
 
     def _check_donor(self, donor: Sample, edit: Edit) -> None:
         """Raises `Unusable` where the photo cannot be read or does not suit the edit."""
-        key = donor.id, type(edit)
+        key = donor.id, type(edit), json.dumps(settings_of(edit), sort_keys=True)  # the parts of a combination differ
         if key in self._refused:  # judging it again would fill it again
             raise Unusable(self._refused[key])
         subject = self._read_donor(donor.id)
@@ -257,14 +262,6 @@ def _change_tool(subject: Subject, attribute: Attribute) -> Subject:
     if attribute == GROWN_MASK:
         return subject.with_grown_mask
     return subject.with_shrunk_mask if attribute == SHRUNK_MASK else subject
-
-
-def _trace_fill(subject: Subject) -> tuple[str, float]:
-    """The fill of a picture and its hole in percent; none where the picture could be made without a fill."""
-    try:
-        return subject.fill.name, 100 * float(subject.hole.mean())
-    except Unusable:
-        return "", math.nan
 
 
 @lru_cache(maxsize=1024)

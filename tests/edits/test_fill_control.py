@@ -51,6 +51,16 @@ def test_an_object_that_leaves_no_room_is_refused() -> None:
         find_room(shape, RNG(0))
 
 
+def test_the_fill_that_is_told_is_that_of_the_hole_beside_the_object() -> None:
+    subject, edit = Subject(blob_on_grass()), edit_named("fill-control", {})
+    room = find_room(find_hole(subject.cutout.alpha), RNG(1))
+    told = edit.find_shown_fill(subject, RNG(1), Supplied())
+    assert told == ("exemplar", room.mean())
+    assert room.mean() != subject.hole.mean()
+    again = edit.find_shown_fill(subject.with_second_fill, RNG(1), Supplied())
+    assert again == ("exemplar, other sources", room.mean())
+
+
 def test_the_control_of_a_run_is_the_control_alone() -> None:
     conditions = (Condition("control", "control", "none"), Condition("control", "fill-control", "beside"))
     rows = np.arange(2)

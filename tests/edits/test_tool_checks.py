@@ -12,8 +12,10 @@ import pytest
 import counterfoil as cf
 from counterfoil.builder import build_pictures
 from counterfoil.edits.donors import Donors
+from counterfoil.edits.edit_protocol import Supplied
+from counterfoil.edits.fill_choice import Fills
 from counterfoil.edits.registry import EDITS, edit_named
-from counterfoil.edits.subject import Subject, change_mask
+from counterfoil.edits.subject import Subject, Tools, change_mask
 from counterfoil.edits.variant_plan import PlannedEdit, ToolChecks, VariantPlans, choose_checked_photos
 from counterfoil.errors import Unusable
 from counterfoil.recipes.edit_recipe import Recipe, Step
@@ -84,6 +86,49 @@ def test_the_second_fill_differs_inside_the_hole_alone_and_keeps_the_object() ->
     assert changed[30:60, 34:66].mean() > 0.5
     assert not changed[:20].any()
     assert (subject.cutout.image == subject.with_second_fill.cutout.image).all()
+
+
+def large_object(side: int = 96) -> Picture:
+    """A ring over more of the picture than can be filled; inside it a donor's hole is seen."""
+    alpha = np.zeros((side, side), np.uint8)
+    alpha[6:90, 6:90] = 255
+    alpha[26:64, 30:70] = 0
+    return Picture(speckled(side).image, alpha)
+
+
+def test_a_swapped_background_is_filled_again_though_the_objects_own_hole_cannot_be() -> None:
+    tools = Tools(fills=Fills(judged=True))
+    subject, donor = Subject(large_object(), tools=tools), Subject(speckled())
+    with pytest.raises(Unusable):
+        _ = subject.visible_background
+    edit, rng = edit_named("background-swap", {}), np.random.default_rng(0)
+    first = edit.apply(subject, rng, Supplied(donors=[donor]))
+    again = Supplied(donors=[donor.with_second_fill])
+    assert (edit.apply(subject.with_second_fill, rng, again).image != first.image).any()
+    assert edit.find_shown_fill(subject.with_second_fill, rng, again) == ("exemplar, other sources", donor.hole.mean())
+
+
+def test_a_hole_that_cannot_be_filled_once_is_not_filled_twice() -> None:
+    subject = Subject(large_object(), tools=Tools(fills=Fills(judged=True)))
+    with pytest.raises(Unusable):
+        _ = subject.with_second_fill.visible_background
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "told"),
+    [
+        ("background-swap", "position", "of the donor"),
+        ("position", "background-swap", "of the donor"),
+        ("position", "second-object", "of the photo"),
+        ("second-object", "position", "nothing"),
+    ],
+)
+def test_a_combination_tells_the_fill_that_is_seen_where_it_is_known(first: str, second: str, told: str) -> None:
+    subject, donor = Subject(speckled()), Subject(speckled(128))
+    edit = edit_named("combine-donor", {"edits": [{"edit": first}, {"edit": second}]})
+    shares = {"of the donor": donor.hole.mean(), "of the photo": subject.hole.mean()}
+    shown = edit.find_shown_fill(subject, np.random.default_rng(0), Supplied(donors=[donor]))
+    assert (None if shown is None else shown.hole_share) == shares.get(told)
 
 
 def test_a_mask_grows_and_shrinks_by_two_percent_of_the_objects_side() -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from counterfoil.edits.blur import GaussianBlur
 from counterfoil.edits.cutout import cover
-from counterfoil.edits.edit_protocol import Edit, Needs, Resolution, Supplied
+from counterfoil.edits.edit_protocol import Edit, Needs, Resolution, ShownFill, Supplied
 from counterfoil.edits.fill_quality import MOST
 from counterfoil.edits.scene import relight
 from counterfoil.edits.subject import Subject
@@ -59,6 +59,10 @@ class BackgroundSwap(Edit):
         """The donor's background is filled where its own object was."""
         return True
 
+    def find_shown_fill(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> ShownFill | None:
+        """The donor's: the object's own hole is not seen."""
+        return ShownFill.of(supplied.donor)
+
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Take the donor's background, scaled to cover."""
         background = _donor_background(subject, supplied.donor)
@@ -101,6 +105,10 @@ class BackgroundWorst(Edit):
     def shows_fill(self) -> bool:
         """The donor's background is filled where its own object was."""
         return True
+
+    def find_shown_fill(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> ShownFill | None:
+        """The donor's: the object's own hole is not seen."""
+        return ShownFill.of(supplied.donor)
 
     def resolve(self, subject: Subject, supplied: Supplied) -> Resolution:
         """Choose the donor whose background leaves the true label the least probability."""
@@ -207,6 +215,10 @@ class BackgroundAdditive(Edit):
     def shows_fill(self) -> bool:
         """The donor's background is filled where its own object was."""
         return True
+
+    def find_shown_fill(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> ShownFill | None:
+        """The donor's: the object's own hole is not seen."""
+        return ShownFill.of(supplied.donor)
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Sum the levels, clipped at white."""

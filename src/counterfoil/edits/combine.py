@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from counterfoil.edits.edit_protocol import Edit, Needs, RecipeEdit, Resolution, Supplied
+from counterfoil.edits.edit_protocol import Edit, Needs, RecipeEdit, Resolution, ShownFill, Supplied
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import UserError
 from counterfoil.types import Attribute, Classifier, EditLevel, Picture
@@ -86,6 +86,15 @@ class Combine(Edit):
     def shows_fill(self) -> bool:
         """Whether a part shows one."""
         return any(edit.shows_fill for edit in _make_parts(self.edits))
+
+    def find_shown_fill(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> ShownFill | None:
+        """That of the part which shows one; None where it fills what the other part made, which is not kept."""
+        first, second = _make_parts(self.edits)
+        if second.shows_fill and second.needs.donor is not None:
+            return second.find_shown_fill(subject, rng, supplied)
+        if second.shows_fill and first.behind(subject, supplied) is None:
+            return None
+        return first.find_shown_fill(subject, rng, supplied)
 
     @property
     def moves_object(self) -> bool:

@@ -74,6 +74,18 @@ class Resolution(NamedTuple):
     donor: int = 0  # index among the supplied donors
 
 
+class ShownFill(NamedTuple):
+    """The fill that a picture shows, and the share of the filled picture that was its hole."""
+
+    name: str
+    hole_share: float
+
+    @classmethod
+    def of(cls, subject: Subject) -> ShownFill:
+        """The fill of a subject's own hole; raises `Unusable` without enough background."""
+        return cls(subject.fill.name, float(subject.hole.mean()))
+
+
 class RecipeEdit(NamedTuple):
     """An edit as a recipe names it."""
 
@@ -172,6 +184,10 @@ class Edit(ABC):
     def behind(self, subject: Subject, supplied: Supplied) -> NDArray[np.uint8] | None:
         """What the object hides in the picture that `apply` makes, where that is known without a fill of its hole."""
         return None
+
+    def find_shown_fill(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> ShownFill | None:
+        """The fill in the picture that `apply` makes of the same; None where it shows none, or it is not known."""
+        return ShownFill.of(subject) if self.shows_fill else None
 
     @classmethod
     def describe(cls, level: str) -> str:

@@ -13,8 +13,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edits.edit_protocol import Edit, Supplied
+from counterfoil.edits.edit_protocol import Edit, ShownFill, Supplied
 from counterfoil.edits.fill import find_hole
+from counterfoil.edits.fill_choice import Fill
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import Unusable
 from counterfoil.types import Attribute, Picture
@@ -49,13 +50,22 @@ class FillControl(Edit):
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Fill the hole as the hole behind the object would be filled; nothing is copied from the object."""
-        alpha = subject.cutout.alpha
-        object_hole = find_hole(alpha)
-        hole = find_room(object_hole, rng)
-        fill = subject.fill_elsewhere(hole, object_hole)
+        fill, _ = _fill_elsewhere(subject, rng)
         if fill.reason:
             raise Unusable(fill.reason)
-        return Picture(fill.image.copy(), alpha.copy())
+        return Picture(fill.image.copy(), subject.cutout.alpha.copy())
+
+    def find_shown_fill(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> ShownFill | None:
+        """That of the hole beside the object."""
+        fill, hole = _fill_elsewhere(subject, rng)
+        return ShownFill(fill.name, float(hole.mean()))
+
+
+def _fill_elsewhere(subject: Subject, rng: np.random.Generator) -> tuple[Fill, Flags]:
+    """The fill of a hole beside the object, and the hole."""
+    object_hole = find_hole(subject.cutout.alpha)
+    hole = find_room(object_hole, rng)
+    return subject.fill_elsewhere(hole, object_hole), hole
 
 
 def find_room(shape: Flags, rng: np.random.Generator) -> Flags:

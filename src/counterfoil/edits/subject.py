@@ -31,7 +31,7 @@ class Tools:
     """How holes are filled, and what is refused."""
 
     fills: Fills = field(default_factory=Fills)
-    second_of: FillName | None = None  # the first fill, where a second one is made as a check of it
+    second_of: Callable[[], FillName] | None = None  # the first fill, where a second one is made as a check of it
     same_as: Callable[[], FillName] | None = None  # the fill of the unchanged mask, where this mask was grown or shrunk
     allow_cut: bool = False  # move objects that the photo's border cuts, as the papers do: the cut becomes visible
 
@@ -126,9 +126,7 @@ class Subject:
 
     def fill_elsewhere(self, hole: Flags, avoid: Flags) -> Fill:
         """The fill of another hole of the picture, chosen as for the object's; nothing is copied from `avoid`."""
-        fills, image = self.tools.fills, self.picture.image
-        first = fills.first(image, hole, avoid)
-        return first if self.tools.second_of is None else fills.second(image, hole, first.name, avoid)
+        return self.once(_OtherHole(hole.tobytes(), avoid.tobytes()))
 
     @property
     def cut_sides(self) -> tuple[Side, ...]:
@@ -231,12 +229,29 @@ def _choose_fill(subject: Subject) -> Fill:
     tools, image, hole = subject.tools, subject.picture.image, subject.hole
     check_background(1 - np.count_nonzero(hole) / hole.size)
     if tools.second_of is not None:
-        fill = tools.fills.second(image, hole, tools.second_of)
+        fill = tools.fills.second(image, hole, tools.second_of())
     elif tools.same_as is not None:
         fill = tools.fills.again(image, hole, tools.same_as())
     else:
         fill = tools.fills.first(image, hole)
     return fill._replace(image=copy_read_only(fill.image))
+
+
+@dataclass(frozen=True)
+class _OtherHole:
+    """The fill of a hole that is not the object's; a subject keeps it by the pixels of the hole."""
+
+    hole: bytes
+    avoid: bytes
+
+    def __call__(self, subject: Subject) -> Fill:
+        """Choose the fill, or another one where the subject is filled again."""
+        fills, image = subject.tools.fills, subject.picture.image
+        hole, avoid = (np.frombuffer(plane, np.bool_).reshape(image.shape[:2]) for plane in (self.hole, self.avoid))
+        fill = fills.first(image, hole, avoid)
+        if subject.tools.second_of is not None:
+            fill = fills.second(image, hole, fill.name, avoid)
+        return fill._replace(image=copy_read_only(fill.image))
 
 
 def _find_cut_sides(subject: Subject) -> tuple[Side, ...]:
@@ -253,8 +268,9 @@ def _derive(subject: Subject, photo: Picture, picture: Picture | None = None, to
 
 
 def _fill_again(subject: Subject) -> Subject:
-    _ = subject.visible_background  # where the first fill is refused there is nothing to double
-    again = _derive(subject, subject.photo, subject.picture, replace(subject.tools, second_of=subject.fill.name))
+    # The first fill is asked for with the second: an edit that does not show this hole needs neither.
+    tools = replace(subject.tools, second_of=lambda: _name_fill(subject))
+    again = _derive(subject, subject.photo, subject.picture, tools)
     with subject._lock:  # alpha, cutout and hole are the same
         again._results = {work: subject._results[work] for work in _WITHOUT_FILL if work in subject._results}
     return again
