@@ -10,14 +10,19 @@ from answer_rows import ORIGINAL, SAME, SMALL, SWAP, answers_of
 from counterfoil.errors import UserError
 from counterfoil.report.gate_margins import Margins, judge_growth, parse_margins
 from counterfoil.statistics.answers import Condition
+from counterfoil.statistics.families import DIVISORS, MAIN_FAMILY, SURFACE, family_of
 from counterfoil.statistics.growth import (
     ACCURACY,
+    LEVEL,
     Growth,
     compare_losses,
+    divide_level,
     measure_growth,
     photos_to_hold,
     spread_of_changes,
 )
+from counterfoil.statistics.photo_tests import mean_interval
+from counterfoil.types import ATTRIBUTES
 
 RIGHT: dict[tuple[str, Condition], list[float]] = {
     ("old", ORIGINAL): [1, 1, 1, 1],
@@ -93,6 +98,20 @@ def test_a_gate_says_holds_wrongly_in_at_most_one_case_of_twenty(photos: int) ->
     rng = np.random.default_rng(photos)
     held = [growth_of(np.clip(gaps(rng, photos) + (rng.random(photos) < 0.06), -2, 2)).high <= 5.9 for _ in range(500)]
     assert np.mean(held) <= 0.08  # 5 % and what 500 simulations may add
+
+
+def test_all_rows_of_a_gate_together_spend_the_level_once() -> None:
+    main = [name for name in ATTRIBUTES if family_of(name) == MAIN_FAMILY]
+    assert len(main) <= DIVISORS[MAIN_FAMILY]
+    spent = divide_level(ACCURACY) + DIVISORS[MAIN_FAMILY] * divide_level("size")
+    assert spent + sum(map(divide_level, SURFACE)) == pytest.approx(LEVEL)
+
+
+@pytest.mark.parametrize("name", [ACCURACY, "size", "texture"])
+def test_the_lower_bound_has_the_level_of_its_row(name: str) -> None:
+    values = gaps(np.random.default_rng(3), 200)
+    row = compare_losses(name, np.zeros(200), values)
+    assert row.low == pytest.approx(100 * mean_interval(values, 4, confidence=1 - 2 * divide_level(name)).low)
 
 
 def test_one_margin_holds_for_everything_and_a_named_one_instead_for_its_attribute() -> None:
