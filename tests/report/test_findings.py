@@ -91,7 +91,8 @@ def test_the_tools_own_cost_is_told_only_where_it_is_clear() -> None:
         f"Editing alone (control) costs 6.0 points [4.0, 8.0] {rest}"
     ]
     assert texts([row("control", "fill-control", -6.0, 2.0)], "control") == [
-        f"Editing alone (fill-control) adds 6.0 points [4.0, 8.0] {rest}"
+        "A hole of the object's shape, filled elsewhere in the background (fill-control), adds 6.0 points [4.0, 8.0]"
+        " with the object untouched; read the losses under edits that show the fill against it."
     ]
     (theirs,) = texts([row("control", "control", 6.0, 2.0, level="rec")], "control")
     assert theirs.startswith("The collection's own control (rec) costs 6.0 points")

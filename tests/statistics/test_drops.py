@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from answer_rows import Answer, collect
 from counterfoil.statistics.answers import Condition
 from counterfoil.statistics.attribute_verdicts import costs
-from counterfoil.statistics.drops import is_significant, measure_drops
+from counterfoil.statistics.drops import is_significant, measure_attribute_drops, measure_drops
 from counterfoil.statistics.families import DIVISORS, MAIN_FAMILY, family_of
 from counterfoil.statistics.intervals import score_test
 from counterfoil.types import ATTRIBUTES, GROWN_MASK, SECOND_FILL, Drop, PredictionOutcome
@@ -201,6 +201,14 @@ def test_an_edit_is_compared_with_its_reference_where_the_table_has_it() -> None
     assert alone.drop_vs_reference == pytest.approx(50.0)
 
 
+def test_a_filled_hole_is_no_replicate_of_the_control() -> None:
+    hole = Condition("control", "fill-control", "beside")
+    rows = [*answers_to(ORIGINAL, [1] * 20), *answers_to(CONTROL, [1] * 20), *answers_to(hole, [0] * 20)]
+    assert [(row.attribute, row.drop) for row in measure_attribute_drops(collect(rows))] == [("control", 0)]
+    assert [(row.edit, row.drop) for row in measure_drops(collect(rows))] == [("control", 0), ("fill-control", 100)]
+    assert measure_attribute_drops(collect([row for row in rows if row.condition != CONTROL])) == []
+
+
 def test_nine_photos_that_have_the_reference_are_too_few_however_many_have_the_original() -> None:
     moved = Condition("position", "position", "random@0.05")
     rows = [*answers_to(ORIGINAL, [1] * 100), *answers_to(moved, [0] * 100)]
@@ -250,6 +258,15 @@ def test_answers_that_change_at_random_between_two_fills_are_no_uncertainty_of_t
     rows = [*answers_to(ORIGINAL, [1] * 40), *answers_to(SMALL, [1, 0] * 20)]
     rows += answers_to(Condition(SECOND_FILL, *SMALL[1:]), [0, 1] * 19 + [1, 1])
     assert measure_drops(collect(rows))[0].tool_uncertainty == 0.0
+
+
+def test_where_few_photos_are_checked_only_the_noise_of_all_photos_is_taken_out() -> None:
+    """All 480 photos have the row, 100 of them a second fill, under which 10 lost answers come back."""
+    rows = [*answers_to(ORIGINAL, [1] * 480), *answers_to(SMALL, [0] * 48 + [1] * 432)]
+    second = answers_to(Condition(SECOND_FILL, *SMALL[1:]), [1] * 10 + [0] * 38 + [1] * 52)
+    variance = 100 / 99 * 0.1 * 0.9
+    (row,) = measure_drops(collect([*rows, *second]))
+    assert row.tool_uncertainty == pytest.approx(100 * math.sqrt(0.1**2 - variance / 480))
 
 
 def test_tool_uncertainty_is_zero_where_nothing_of_the_tool_shows_and_unknown_where_nothing_was_measured() -> None:

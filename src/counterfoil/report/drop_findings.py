@@ -21,7 +21,7 @@ from counterfoil.report.words import (
     name_attribute,
     pluralize,
 )
-from counterfoil.statistics.answers import NO_ATTRIBUTE
+from counterfoil.statistics.answers import FILL_CONTROL, NO_ATTRIBUTE
 from counterfoil.statistics.attribute_verdicts import AttributeVerdict, costs
 from counterfoil.statistics.contrasts import Contrast
 from counterfoil.statistics.drops import FEWEST_PHOTOS, is_significant
@@ -217,13 +217,18 @@ def _bounds(row: Drop) -> str:
 
 
 def _describe_control(row: Drop) -> str:
-    """What the editing alone changes; empty where that is not clear."""
+    """What the editing alone or a visible fill changes; empty where that is not clear."""
     if not is_significant(row):
         return ""
+    effect = f"costs {format_drop(row)}" if row.drop_vs_reference >= 0 else f"adds {format_gain(row)}"
+    if row.edit == FILL_CONTROL:
+        return (
+            f"A hole of the object's shape, filled elsewhere in the background ({row.edit}), {effect} with the object"
+            " untouched; read the losses under edits that show the fill against it."
+        )
     name = f"Editing alone ({row.edit})"
     if row.edit == "control" and row.level not in _OWN_CONTROL:
         name = f"The collection's own control ({row.level})"
-    effect = f"costs {format_drop(row)}" if row.drop_vs_reference >= 0 else f"adds {format_gain(row)}"
     return f"{name} {effect} with nothing changed; read the other losses against it."
 
 

@@ -30,8 +30,8 @@ from counterfoil.statistics.references import (
     OWN_REFERENCES,
     ReferenceRates,
     find_reference,
-    group_conditions,
     list_conditions,
+    pool_attributes,
     pool_pictures,
     tool_uncertainty,
 )
@@ -59,8 +59,11 @@ def measure_drops(answers: Answers) -> list[Drop]:
 
 
 def measure_attribute_drops(answers: Answers) -> list[Drop]:
-    """Return one row per model and attribute, all pictures of its edits and levels together, as replicates."""
-    groups = group_conditions(answers)
+    """Return one row per model and attribute, all pictures of its edits and levels together, as replicates.
+
+    The row of the control is without `fill-control`, which has its row in `measure_drops`.
+    """
+    groups = pool_attributes(answers)
     rows = [_Row(answers, Condition(name, ALL, ""), tuple(places)) for name, places in groups.items()]
     return _measure(rows, answers)
 
@@ -116,10 +119,10 @@ def _measure(rows: Sequence[_Row], answers: Answers) -> list[Drop]:
         references, edits = row.references, [answers.conditions[place].edit for place in row.places]
         for model in range(len(answers.models)):
             pairs = _pair(row, references, model)
-            uncertainty = tool_uncertainty([own.shifts for own in references], model, edits)
-            drop = replace(
-                _measure_drop(row, pairs, model), reference=_name(references), tool_uncertainty=100 * uncertainty
-            )
+            plain = _measure_drop(row, pairs, model)
+            shifts = [own.shifts for own in references]
+            uncertainty = tool_uncertainty(shifts, model, edits, photos=plain.n_reference)
+            drop = replace(plain, reference=_name(references), tool_uncertainty=100 * uncertainty)
             measured.append((drop, pairs))
     by_model = sorted(measured, key=lambda entry: answers.models.index(entry[0].model))
     corrections = correct_tests([(drop.model, drop.attribute, drop.p_value) for drop, _ in by_model])

@@ -97,7 +97,8 @@ def _measure(
         excess=100 * exact_mean(excess),
         p_value=p_of_mean(excess[known], 4),
     )
-    return row, excess[known], 100 * tool_uncertainty([tool_shifts(answers, condition, parts)], model, [condition.edit])
+    spread = tool_uncertainty([tool_shifts(answers, condition, parts)], model, [condition.edit], photos=row.n)
+    return row, excess[known], 100 * spread
 
 
 def _judge(row: Interaction, excess: NDArray[np.float64], spread: float, correction: Correction) -> Interaction:

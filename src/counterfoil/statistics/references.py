@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.edits.registry import crossed_by, reference_of, shows_tool
-from counterfoil.statistics.answers import Answers, Condition
+from counterfoil.statistics.answers import FILL_CONTROL, Answers, Condition
 from counterfoil.statistics.intervals import exact_mean
 from counterfoil.statistics.photo_tests import AnswerCount
 from counterfoil.types import GROWN_MASK, SECOND_FILL, SHRUNK_MASK, TOOL_CHECKS, EditLevel
@@ -95,9 +95,21 @@ def group_conditions(answers: Answers) -> dict[str, list[int]]:
     return groups
 
 
+def pool_attributes(answers: Answers) -> dict[str, list[int]]:
+    """By attribute, the positions of the conditions that are one row where all pictures of an attribute count together.
+
+    A filled hole beside the object is no replicate of the control, in which nothing changes: it is left out.
+    """
+    pooled = {
+        name: [place for place in places if answers.conditions[place].edit != FILL_CONTROL]
+        for name, places in group_conditions(answers).items()
+    }
+    return {name: places for name, places in pooled.items() if places}
+
+
 def attribute_losses(answers: Answers, only: str | None = None) -> dict[str, Rates]:
     """By attribute, the loss of each photo against the references, all pictures of the attribute together."""
-    groups = {name: places for name, places in group_conditions(answers).items() if only in (None, name)}
+    groups = {name: places for name, places in pool_attributes(answers).items() if only in (None, name)}
     return {
         attribute: pool_pictures(
             np.stack([reference_losses(answers, place) for place in places]),
@@ -133,15 +145,16 @@ def _shift(answers: Answers, check: str, place: EditLevel, missing: float) -> Ra
     return np.asarray(rates[:, answers.conditions.index(double)] - rates[:, _places(answers)[place]])
 
 
-def tool_uncertainty(shifts: Sequence[Mapping[str, Rates]], model: int, edits: Sequence[str]) -> float:
+def tool_uncertainty(shifts: Sequence[Mapping[str, Rates]], model: int, edits: Sequence[str], *, photos: int) -> float:
     """The spread of a drop between the tools, as a share; of several conditions, of their mean.
 
-    The difference between the two fills, and the larger of those between the masks, in quadrature. The part that is
-    the noise of so many photos is taken out, since the interval of the drop holds it already. Without doubled pictures
-    it is 0 where nothing of the tool shows in the pictures of these edits, else NaN.
+    The difference between the two fills, and the larger of those between the masks, in quadrature. The noise of the
+    row's photos is taken out, since the interval of the drop holds it already; that only some of them have doubled
+    pictures stays in. Without doubled pictures it is 0 where nothing of the tool shows in the pictures of these edits,
+    else NaN. `photos` counts those of the row.
     """
     spreads = {
-        check: _spread(np.stack([own[check][model] for own in shifts if check in own]))
+        check: _spread(np.stack([own[check][model] for own in shifts if check in own]), photos)
         for check in reduce(set.union, map(set, shifts), set[str]())
     }
     known = {check: value for check, value in spreads.items() if not math.isnan(value)}
@@ -151,11 +164,11 @@ def tool_uncertainty(shifts: Sequence[Mapping[str, Rates]], model: int, edits: S
     return math.hypot(known.get(SECOND_FILL, 0.0), mask)
 
 
-def _spread(shifts: NDArray[np.float64]) -> float:
-    """The mean shift over photos (conditions, photos) beyond what its standard error explains; NaN without photos."""
+def _spread(shifts: NDArray[np.float64], photos: int) -> float:
+    """The mean shift over photos (conditions, photos) beyond the standard error of the row's; NaN without photos."""
     known = np.isfinite(shifts).any(axis=0)
     by_photo = np.nanmean(shifts[:, known], axis=0)
     if len(by_photo) < 2:
         return math.nan
-    noise = float(np.sort(by_photo).var(ddof=1)) / len(by_photo)
+    noise = float(np.sort(by_photo).var(ddof=1)) / max(photos, len(by_photo))
     return math.sqrt(max(0.0, exact_mean(by_photo) ** 2 - noise))
