@@ -298,14 +298,14 @@ def test_the_first_chart_has_the_same_edit_for_every_model_the_costliest_attribu
     assert [(row.what.name, row.what.note) for row in chart.rows] == [
         ("Size", "the object at 5 % of the picture"),
         ("Background", "swapping it"),
-        ("Position", "the object at 5 % of the picture: moved against not moved"),
+        ("Position", "moved against not moved, at 5 % of the picture"),
     ]
     assert [value.text for value in chart.rows[0].values] == ["40.0 [33.0, 47.0]", "42.0 [35.0, 49.0]"]
     assert [mark.filled for mark in chart.rows[2].marks] == [False, False]
     assert chart.rows[2].label == (
         "Position: Lite0 loses 4.0 points [−3.0, 11.0], not clear; our v2 loses 6.0 points [−1.0, 13.0], not clear"
     )
-    few = [replace(row, n=9) for row in content().drops]
+    few = [replace(row, n=9, n_reference=9) for row in content().drops]
     assert build_losses_chart(with_drops(few), assign_styles(MODELS)) is None
 
 
@@ -368,7 +368,7 @@ def test_failures_on_the_first_screen_are_of_the_costliest_attributes_and_of_dif
 
 
 def test_rows_of_too_few_photos_have_no_numbers_in_the_table() -> None:
-    few = [replace(row, n=7) if row.edit == "background-swap" else row for row in content().drops]
+    few = [replace(row, n=7, n_reference=7) if row.edit == "background-swap" else row for row in content().drops]
     page = render_page(with_drops(few))
     rows = re.findall(r'<tr class="few">(.*?)</tr>', page.split('id="all-numbers"')[1], re.S)
     texts = [" ".join(re.sub(r"<[^>]*>", " ", row).split()) for row in rows]

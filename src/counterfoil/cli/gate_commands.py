@@ -24,6 +24,7 @@ from counterfoil.report.gate import (
 )
 from counterfoil.report.gate_margins import judge_growth, parse_margins
 from counterfoil.report.gate_outputs import sort_checks, to_json, to_junit, to_markdown
+from counterfoil.statistics.families import DIVISORS, MAIN_FAMILY
 from counterfoil.statistics.growth import photos_to_fail, photos_to_hold, spread_of_changes
 from counterfoil.statistics.power import Discordance, discordance_from_accuracy, discordance_from_total, photos_needed
 from counterfoil.store.files import write_atomically
@@ -134,8 +135,8 @@ def _write_files(checks: Sequence[Check], options: dict[str, Any]) -> None:
               help="Correlation of right answers before and after; with --gate, of changes in a photo.")  # fmt: skip
 @click.option("--discordance", type=_PERCENT,
               help="Percent of answers that change, from a trial run; with --gate, between versions [10].")  # fmt: skip
-@click.option("--comparisons", type=click.IntRange(1), default=1, show_default=True,
-              help="Number of comparisons that Holm's method corrects for.")  # fmt: skip
+@click.option("--comparisons", type=click.IntRange(1), default=DIVISORS[MAIN_FAMILY], show_default=True,
+              help="Tests that it is corrected for; times its edits and levels, 1: none.")  # fmt: skip
 def plan(drop: float | None, gating: bool, power: float, **options: Any) -> None:
     """Say how many photos are needed to see a drop, or to decide a gate."""
     if gating:

@@ -80,7 +80,7 @@ def describe_against(row: Drop) -> str:
     changed = CHANGED.get(row.attribute)
     if changed is None:
         return f"{describe_row(row)}, against {describe_reference(row)}"
-    return f"{describe_reference(row)}: {changed} against not {changed}"
+    return f"{changed} against not {changed}, {describe_reference(row).removeprefix('the object ')}"
 
 
 def describe_reference(row: Drop) -> str:
