@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -172,6 +173,7 @@ REFUSED: dict[str, tuple[tuple[str, ...], list[tuple[object, ...]], tuple[str, .
     "pattern of nothing": (HEADER, GOOD, ("--sample-pattern", "x"), "to be found in every sample, got 'p1'"),
     "a name of our own checks": (HEADER, [*GOOD, ("m", "p1", "grown-mask", 1)], (), "than 'grown-mask' for the cond"),
     "an attribute of our own checks": (HEADER, GOOD, ("--attribute", "second-fill"), "than 'second-fill' for the cond"),
+    "an optional column": (HEADER, GOOD, ("--level-column", "strength"), "expected a column 'strength'"),
     "two names for one file": (HEADER, GOOD, ("--model", "a", "--model", "b"), "expected --model once per file"),
 }  # fmt: skip
 
@@ -208,6 +210,38 @@ def test_a_file_that_is_no_table_is_refused(content: bytes, tmp_path: Path) -> N
         import_answers(ImportConfig(answers=(path,)), tmp_path / "run")
     with pytest.raises(UserError, match="which is no file"):
         import_answers(ImportConfig(answers=(tmp_path / "nothing.csv",)), tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("t.csv", "model;sample;condition;correct\nm;p1;original;1\n", "expected cells separated by commas in"),
+        ("t.csv", "model\tsample\tcondition\tcorrect\nm\tp1\toriginal\t1\n", "by tabs in a .tsv"),
+        (
+            "t.jsonl",
+            '{"model": "m", "sample": "p1", "condition": "original", "correct": 1}\n',
+            "as CSV or Parquet, got",
+        ),
+    ],
+)
+def test_a_table_in_another_format_is_named_as_such(name: str, content: str, words: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    with pytest.raises(UserError, match=re.escape(words)):
+        import_answers(ImportConfig(answers=(tmp_path / name,)), tmp_path / "run")
+
+
+def test_a_file_that_is_named_twice_is_refused(tmp_path: Path) -> None:
+    table = write_csv(tmp_path / "t.csv", HEADER, GOOD)
+    with pytest.raises(UserError, match=r"expected every file of answers once, got .*t\.csv twice"):
+        import_answers(ImportConfig(answers=(table, table)), tmp_path / "run")
+
+
+def test_what_needs_pictures_says_that_an_import_has_none(tmp_path: Path) -> None:
+    import_answers(ImportConfig(answers=(write_csv(tmp_path / "t.csv", HEADER, GOOD),)), tmp_path / "run")
+    for command in (("show", "--out", tmp_path / "sheet.png"), ("masks", "review", "--no-browser", "--port", "0")):
+        done = counterfoil(*command, tmp_path / "run")
+        assert done.returncode == 2
+        assert "its answers were imported from a table" in one_line(done.stderr.strip())
 
 
 def test_annotations_of_other_photos_are_refused(tmp_path: Path) -> None:

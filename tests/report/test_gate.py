@@ -99,6 +99,8 @@ def run(tmp_path: Path) -> Path:
         (["--max-drop", "background=22", "--bound", "lower"], 0, "at most 22 is allowed"),
         (["--min-accuracy", "70"], 0, "accuracy on the unedited photos: 100.0 % [96.3, 100.0]"),
         (["--min-accuracy", "99"], 3, "at least 99 is asked for"),
+        (["--min-accuracy", "120"], 2, "expected --min-accuracy from 0 to 100, in percent, got 120"),
+        (["--min-accuracy", "nan"], 2, "expected --min-accuracy from 0 to 100, in percent, got nan"),
         (["--max-drop", "texture=5"], 2, "expected an attribute or edit of this run, got 'texture'"),
         (["--max-drop", "any=50", "--model", "other"], 2, "expected one of the models net, got 'other'"),
         ([], 2, "expected a bound, got none"),

@@ -16,6 +16,7 @@ from counterfoil.report.gallery import EmbeddedPictures, GallerySource, build_ga
 from counterfoil.study.examples import choose_examples
 from counterfoil.study.runs import open_runs
 from planted import write_photos
+from run_folders import write_run
 
 RECIPE = "working_size: 64\nedits:\n - edit: background-plain\n - {edit: size, settings: {rate: 0.05}}\n"
 
@@ -76,6 +77,17 @@ def test_what_is_not_there_is_refused_in_one_line(
     assert told in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert "ends in .png, .svg, .pdf" in counterfoil("show", run, "--out", tmp_path / "sheet.gif").stderr
+
+
+def test_a_run_without_unedited_photos_is_refused_in_one_line(tmp_path: Path) -> None:
+    empty = write_run(tmp_path / "empty", {"net": lambda photo, edit, level: True}, photos=0)
+    done = counterfoil("show", empty, "--out", tmp_path / "sheet.svg")
+    assert done.returncode == 2
+    assert done.stderr.startswith("counterfoil: expected unedited photos to show pictures beside, got none in")
+    (empty / "run.json").write_text("[1]")
+    done = counterfoil("show", empty, "--out", tmp_path / "sheet.svg")
+    assert done.returncode == 2
+    assert "which is no JSON object" in done.stderr
 
 
 def test_the_command_on_a_card_makes_the_file(run: Path, tmp_path: Path) -> None:

@@ -76,6 +76,9 @@ def _check_options(options: dict[str, Any]) -> None:
             "expected a bound, got none; give --against BASELINE --margin 2, --max-drop background=5 or"
             " --min-accuracy 70"
         )
+    least = options["min_accuracy"]
+    if least is not None and not 0 <= least <= 100:
+        raise UserError(f"expected --min-accuracy from 0 to 100, in percent, got {least:g}")
     if options["against"] is not None and not options["margins"]:
         raise UserError("expected a margin for --against, got none; give --margin 2, in points")
     if options["against"] is None and (options["margins"] or options["against_model"]):

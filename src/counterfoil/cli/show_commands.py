@@ -31,6 +31,10 @@ def show(run: Path, attribute: str | None, model: str | None, photo: str | None,
     if out.suffix.lower() not in SHEETS:
         raise UserError(f"expected a file that ends in {', '.join(SHEETS)}, got '{out}'")
     study = open_runs([run])
+    if study.run.scoring == "imported":
+        raise UserError(f"expected a run with pictures, got '{run}': its answers were imported from a table")
+    if not study.answers.conditions_of({"original"}).any():
+        raise UserError(f"expected unedited photos to show pictures beside, got none in '{run}'; see skipped.csv there")
     _check_names(study, attribute, model, photo)
     load = picture_reader(study)
     pairs = []

@@ -208,6 +208,8 @@ def open_review(target: Path, out: Path | None = None, start: Path | None = None
 
 def _open_run_source(target: Path, about: Mapping[str, str]) -> FolderSource:
     images = about["images"]
+    if about.get("scoring") == "imported":
+        raise UserError(f"expected a run with photos, got '{target}': its answers were imported from a table")
     if not Path(images).is_dir():
         raise UserError(
             f"expected a run over a folder of class folders, got '{target}', which is over {images};"

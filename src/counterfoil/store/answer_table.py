@@ -115,6 +115,9 @@ def read_answer_table(
     """
     if models and len(models) != len(paths):
         raise UserError(f"expected --model once per file, got {len(models)} for {len(paths)} files")
+    repeated = next((path for path in paths if paths.count(path) > 1), None)
+    if repeated is not None:
+        raise UserError(f"expected every file of answers once, got {repeated} twice; leave one out")
     headers = [_read_header(path) for path in paths]
     for path, header in zip(paths, headers, strict=True):
         _check_header(path, header, columns, bool(models), needs_condition)
@@ -190,6 +193,10 @@ def _check_header(
             more = ", or --model NAME where the file holds one model" if role == "model" else ""
             more = ", or --annotations FILE where all pictures are unedited" if role == "condition" else more
             raise _missing_column(path, header, name, f"--{role}-column NAME{more}")
+    for role, name in columns.names().items():
+        elsewhere = (role == "model" and named) or (role == "label" and not needs_condition)  # --model, --annotations
+        if name != AnswerColumns().names()[role] and name not in header and not elsewhere:
+            raise _missing_column(path, header, name, f"--{role}-column NAME, or leave the option out")
     if columns.correct not in header and columns.prediction not in header:
         raise UserError(
             f"expected a column '{columns.correct}', or '{columns.prediction}' and '{columns.label}', in {path}, got"
@@ -226,6 +233,8 @@ def _read_header(path: Path) -> list[str]:
     if path.suffix.lower() in _PARQUET:
         with open_parquet(path) as file:
             return list(file.schema_arrow.names)
+    if path.suffix.lower() in _JSON_LINES:
+        raise UserError(f"expected a table of answers as CSV or Parquet, got {path}; write it as one of them")
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             header = next(csv.reader(file, delimiter=_delimiter(path)), [])
@@ -233,6 +242,10 @@ def _read_header(path: Path) -> list[str]:
         raise UserError(f"expected a table as CSV in UTF-8, or .parquet, got {path}: {error}") from error
     if not any(header):
         raise UserError(f"expected a header line and rows in {path}, got an empty file")
+    if len(header) == 1 and (";" in header[0] or "\t" in header[0]):
+        raise UserError(
+            f"expected cells separated by commas in {path} (by tabs in a .tsv), got '{header[0]}'; write it so"
+        )
     repeated = next((name for name in header if header.count(name) > 1), None)
     if repeated is not None:
         raise UserError(f"expected every column once in {path}, got '{repeated}' twice; rename one")
@@ -278,6 +291,8 @@ def _read_whole(path: Path) -> Any:
     import pyarrow as pa
     from pyarrow import json as arrow_json
 
+    if not path.is_file():
+        raise UserError(f"expected annotations (CSV, Parquet or JSON lines), got '{path}', which is no file")
     if path.suffix.lower() in _PARQUET:
         with open_parquet(path) as file:
             return file.read()
@@ -286,8 +301,6 @@ def _read_whole(path: Path) -> Any:
         blocks = list(_read_blocks(path, {name: name for name in header}))
         columns = {name: pa.chunked_array([_as_text(block[name]) for block in blocks], pa.string()) for name in header}
         return pa.table(columns)
-    if not path.is_file():
-        raise UserError(f"expected annotations (CSV, Parquet or JSON lines), got '{path}', which is no file")
     try:
         return arrow_json.read_json(path)
     except (pa.ArrowException, OSError) as error:

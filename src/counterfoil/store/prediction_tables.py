@@ -265,6 +265,8 @@ def _read_record(path: Path) -> dict[str, Any]:
         content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, OSError) as error:
         raise UserError(f"expected a run's record, got {path}, which cannot be read: {error}") from error
+    if not isinstance(content, dict):
+        raise UserError(f"expected a run's record, got {path}, which is no JSON object; run it again")
     return content
 
 
