@@ -95,6 +95,14 @@ def test_an_edit_that_would_show_the_cut_is_refused(
         made(cut_at(*sides), edit, **settings)
 
 
+@pytest.mark.parametrize(("settings", "doing"), [({}, "turning it"), ({"rate": 0.03}, "shrinking it")])
+def test_an_object_that_hangs_from_the_upper_border_is_refused_for_what_is_done(
+    settings: dict[str, object], doing: str
+) -> None:
+    with pytest.raises(Unusable, match=rf"\(top\): {doing} would show the cut"):
+        made(cut_at("top"), "direction", angle=10.0, **settings)
+
+
 def test_a_mirror_that_leaves_the_cut_at_its_border_is_made() -> None:
     assert made(cut_at("bottom"), "flip", axis="left-right")[-1].sum() == 40
 

@@ -97,7 +97,7 @@ class Direction(Edit):
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Draw an angle and turn the object."""
         cut, sides = subject.cutout, subject.cut_sides
-        if len(sides) > 1:
+        if len(sides) > 1 or (self.rate is None and "top" in sides):
             refuse_cut(sides, "turning it")
         angle = float(rng.integers(self.low, self.high + 1)) if self.angle is None else self.angle
         about = anchor_point(cut.alpha, sides, self.grounded) if sides else None
