@@ -42,6 +42,7 @@ SLOW_FILES = (
     "verification/test_security.py", "verification/test_service.py", "verification/test_verdict_files.py",
 )  # fmt: skip
 SLOW_TESTS = {
+    "test_pictures_with_other_pixels_than_the_models_saw_are_left_out_and_counted",
     "test_the_object_passes_and_a_piece_of_the_background_does_not",
     "test_after_an_answer_that_did_not_come_the_next_one_counts",
     "test_the_old_name_of_runtime_onnx_works_unseen_and_says_so",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ from PIL import Image
 import counterfoil as cf
 from command_line import counterfoil
 from counterfoil.report.gallery import EmbeddedPictures, GallerySource, build_gallery
+from counterfoil.store.parquet import read_table, write_table
+from counterfoil.store.prediction_tables import MANIFEST_COLUMNS
 from counterfoil.study.examples import choose_examples
 from counterfoil.study.runs import open_runs
 from planted import write_photos
@@ -88,6 +91,21 @@ def test_a_run_without_unedited_photos_is_refused_in_one_line(tmp_path: Path) ->
     done = counterfoil("show", empty, "--out", tmp_path / "sheet.svg")
     assert done.returncode == 2
     assert "which is no JSON object" in done.stderr
+
+
+def test_pictures_with_other_pixels_than_the_models_saw_are_left_out_and_counted(run: Path, tmp_path: Path) -> None:
+    table = read_table(run / "variants.parquet")
+    photo = str(table["sample_id"][0])
+    changed = shutil.copytree(run, tmp_path / "changed")
+    for edits, said in (({"size"}, "left out 1"), ({"size", "background-plain"}, "got others for all 2")):
+        hashes = [
+            "0" * 64 if edit in edits else pixels for edit, pixels in zip(table["edit"], table["sha256"], strict=True)
+        ]
+        write_table(changed / "variants.parquet", MANIFEST_COLUMNS, {**table, "sha256": hashes})
+        done = counterfoil("show", changed, "--photo", photo, "--out", tmp_path / "sheet.svg")
+        assert said in done.stderr
+        assert done.returncode == (0 if len(edits) == 1 else 2)
+    assert (tmp_path / "sheet.svg").read_text().count("<image") == 2
 
 
 def test_the_command_on_a_card_makes_the_file(run: Path, tmp_path: Path) -> None:

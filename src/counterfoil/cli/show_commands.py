@@ -12,11 +12,13 @@ from counterfoil.progress import show_stage
 from counterfoil.published.catalogue import picture_reader
 from counterfoil.report.gallery import describe_before
 from counterfoil.report.sheets import SHEETS, SheetPair, lay_out_sheet
+from counterfoil.sources.pixels import hash_pixels
 from counterfoil.store.files import write_atomically
 from counterfoil.study.examples import choose_pairs
 from counterfoil.study.runs import Study, open_runs
 
 _MOST = 12  # pairs on a sheet
+_CHANGED = "a photo, a mask, an edit or the networks that fill holes have changed since the run"
 
 
 @click.command()
@@ -37,14 +39,26 @@ def show(run: Path, attribute: str | None, model: str | None, photo: str | None,
         raise UserError(f"expected unedited photos to show pictures beside, got none in '{run}'; see skipped.csv there")
     _check_names(study, attribute, model, photo)
     load = picture_reader(study)
-    pairs = []
+    pairs: list[SheetPair] = []
+    changed = 0  # pairs of which a picture has other pixels now
     with show_stage("making the pictures again"):
-        for example, before, after in choose_pairs(study, attribute=attribute, model=model, photo=photo):
-            pictures = load(before), load(after)
-            if pictures[0] is not None and pictures[1] is not None:
-                pairs.append(SheetPair.of(example, pictures[0].image, pictures[1].image, describe_before(example)))
+        for pair in choose_pairs(study, attribute=attribute, model=model, photo=photo):
+            before, after = load(pair.before[0]), load(pair.after[0])
+            if before is None or after is None:
+                continue
+            if [hash_pixels(before.image), hash_pixels(after.image)] != [pair.before[1], pair.after[1]]:
+                changed += 1
+                continue
+            pairs.append(SheetPair.of(pair.example, before.image, after.image, describe_before(pair.example)))
             if len(pairs) == limit:
                 break
+    if changed and not pairs:
+        raise UserError(
+            f"expected pictures with the pixels that the models saw, got others for all {changed}: {_CHANGED};"
+            " `counterfoil rebuild RUN VARIANT` names the reason for one picture"
+        )
+    if changed:
+        click.echo(f"left out {changed}, which have other pixels than the models saw: {_CHANGED}", err=True)
     if not pairs:
         raise UserError(
             f"expected a picture to show, got none: either nothing failed there, or the photos of '{run}' are gone;"

@@ -107,7 +107,7 @@ def choose_examples(study: Study, thumbnail: ThumbnailReader) -> Iterator[Exampl
 
 def choose_pairs(
     study: Study, *, attribute: str | None = None, model: str | None = None, photo: str | None = None
-) -> Iterator[tuple[Example, Variant, Variant]]:
+) -> Iterator[ExamplePair]:
     """Yield pictures without thumbnails, with the variants before and after: failures, or all of one photo."""
     answers = study.answers
     before = find_references(study)
@@ -122,11 +122,10 @@ def choose_pairs(
         elif name not in _NOT_SHOWN or name == attribute:
             failures = {own: keys for own, keys in _failures(answers, before, name).items() if model in (None, own)}
             chosen += _pick(failures, study.main_edits.get(name), shown, most=_MOST_PAIRS if attribute else _PAIRS)
-    for pair in _make_pairs(study, chosen, before):
-        yield pair.example, pair.before[0], pair.after[0]
+    yield from _make_pairs(study, chosen, before)
 
 
-class _Pair(NamedTuple):
+class ExamplePair(NamedTuple):
     """An example without its pictures, and the variants and hashes of these."""
 
     example: Example
@@ -134,7 +133,7 @@ class _Pair(NamedTuple):
     after: tuple[Variant, str]
 
 
-def _make_pairs(study: Study, chosen: Sequence[_Choice], before: Sequence[int]) -> Iterator[_Pair]:
+def _make_pairs(study: Study, chosen: Sequence[_Choice], before: Sequence[int]) -> Iterator[ExamplePair]:
     """The examples of chosen pictures, with every model's answers before and after."""
     conditions = study.answers.conditions
     before_of = {
@@ -145,7 +144,7 @@ def _make_pairs(study: Study, chosen: Sequence[_Choice], before: Sequence[int]) 
     for choice in chosen:
         if choice.key in variants and before_of[choice.key] in variants:
             first, second = variants[before_of[choice.key]], variants[choice.key]
-            yield _Pair(_example(choice, first[0], second[0], said), first, second)
+            yield ExamplePair(_example(choice, first[0], second[0], said), first, second)
 
 
 class _Choice(NamedTuple):
