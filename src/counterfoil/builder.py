@@ -12,7 +12,8 @@ import cv2
 import numpy as np
 
 from counterfoil.edits.registry import EDITS, edit_named
-from counterfoil.errors import UserError
+from counterfoil.edits.subject import Tools
+from counterfoil.errors import Unusable, UserError
 from counterfoil.report.csv_tables import manifest_to_csv, skipped_to_csv
 from counterfoil.run_config import RunConfig, RunPlan, prepare
 from counterfoil.runner import PhotoWork, PictureWriter, process_photos
@@ -20,10 +21,11 @@ from counterfoil.segmentation import DEFAULT_SEGMENTER, make_segmenter
 from counterfoil.sources.pixels import hash_pixels
 from counterfoil.sources.source_loaders import open_source
 from counterfoil.store.files import write_atomically
+from counterfoil.store.folder_lock import MIGAN_REMEDY
 from counterfoil.store.parquet import read_table
 from counterfoil.store.prediction_tables import read_run, read_run_record, read_variants
 from counterfoil.store.workspace import locate_picture
-from counterfoil.types import Picture, Sample, Variant
+from counterfoil.types import Picture, Run, Sample, Variant
 from counterfoil.variant_renderer import Renderer, load_same_tools
 
 
@@ -85,29 +87,37 @@ def rebuild(folder: str | Path, variant_id: str) -> Picture:
     there = {sample.id: sample for sample in source.samples()[0]}
     wanted = [str(variant.sample_id), *([variant.donor_id] if variant.donor_id else [])]
     samples = {name: _unchanged(there, _sample(table, name)) for name in wanted}
+    run = read_run(path)
+    tools = load_same_tools(run)
     renderer = Renderer(
         source=source,
         samples=samples,
         working_size=int(table["working_size"][row]) or None,
         segmenter=make_segmenter(list(samples.values()), about.get("segmenter") or DEFAULT_SEGMENTER),
-        tools=load_same_tools(read_run(path)),
+        tools=tools,
     )
-    picture = renderer.render(variant)
+    try:
+        picture = renderer.render(variant)
+    except Unusable as error:
+        reason = f"{error}; {_explain_difference(variant, run, tools)}"
+        raise UserError(f"expected a picture for {variant_id}, as the run made one, got none: {reason}") from error
     if hash_pixels(picture.image) != table["sha256"][row]:
-        raise UserError(
-            f"expected the pixels that the manifest names for {variant_id}, got others: {_explain_difference(variant)}"
-        )
+        reason = _explain_difference(variant, run, tools)
+        raise UserError(f"expected the pixels that the manifest names for {variant_id}, got others: {reason}")
     return picture
 
 
-def _explain_difference(variant: Variant) -> str:
-    """Why a variant may have other pixels than when it was made."""
-    version = edit_named(variant.edit, json.loads(variant.settings)).picture_version if variant.edit in EDITS else 1
+def _explain_difference(variant: Variant, run: Run, tools: Tools) -> str:
+    """Why a variant may have other pixels than when it was made, or none."""
+    edit = edit_named(variant.edit, json.loads(variant.settings)) if variant.edit in EDITS else None
+    version = 1 if edit is None else edit.picture_version
     if version != variant.version:
         return (
             f"they were made by version {variant.version} of the edit '{variant.edit}', and this Counterfoil has"
             f" version {version}, whose pictures differ; `counterfoil build` makes them all again"
         )
+    if edit is not None and edit.shows_fill and "MI-GAN" in run.fills and tools.fills.network is None:
+        return f"the run filled holes with the network MI-GAN where it did best, which is not there now; {MIGAN_REMEDY}"
     return "a file that the edit reads has changed, or another version of OpenCV or Counterfoil is at work"
 
 

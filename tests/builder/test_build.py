@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import shutil
 from pathlib import Path
 
@@ -86,6 +87,40 @@ def test_rebuild_says_that_another_version_of_the_edit_made_the_picture(workspac
     write_table(tmp_path / "variants.parquet", MANIFEST_COLUMNS, old)
     with pytest.raises(cf.UserError, match="made by version 0 of the edit 'size', and this Counterfoil has version"):
         cf.rebuild(tmp_path, table["id"][row])
+
+
+def change_row(workspace: Path, folder: Path, row_of: str, **values: object) -> str:
+    """A copy of a workspace's tables with other values in the first row of an edit; its variant's id."""
+    table = read_table(workspace / "variants.parquet")
+    row = list(table["edit"]).index(row_of)
+    changed = {name: list(column) for name, column in table.items()}
+    for name, value in values.items():
+        changed[name][row] = value
+    shutil.copy(workspace / "run.json", folder)
+    write_table(folder / "variants.parquet", MANIFEST_COLUMNS, changed)
+    return str(table["id"][row])
+
+
+def test_rebuild_says_in_one_line_why_a_picture_cannot_be_made_any_more(workspace: Path, tmp_path: Path) -> None:
+    (tmp_path / "scenes").mkdir()
+    Image.new("RGB", (8, 8)).save(tmp_path / "scenes" / "other.png")
+    gone = {"folder": str(tmp_path / "scenes"), "file": "gone.png", "sha256": "0" * 64}
+    variant = change_row(workspace, tmp_path, "control", edit="background-folder", settings=json.dumps(gone))
+    with pytest.raises(cf.UserError, match=f"expected a picture for {variant}, .*got none: .*cannot be read"):
+        cf.rebuild(tmp_path, variant)
+
+
+def test_rebuild_says_that_the_network_of_the_run_is_not_there(workspace: Path, tmp_path: Path) -> None:
+    for edit, said in (
+        ("size", "MI-GAN where it did best.*npm.*COUNTERFOIL_MIGAN"),
+        ("control", "a file that the edit"),
+    ):
+        levels = {"level": "0.05", "settings": '{"rate": 0.05}'} if edit == "size" else {}
+        variant = change_row(workspace, tmp_path, edit, sha256="0" * 64, **levels)
+        record = json.loads((tmp_path / "run.json").read_text())
+        (tmp_path / "run.json").write_text(json.dumps({**record, "fills": "exemplar or MI-GAN, judged"}))
+        with pytest.raises(cf.UserError, match=said):
+            cf.rebuild(tmp_path, variant)
 
 
 def test_replicates_with_the_same_pixels_count_once_and_the_others_say_so(tmp_path: Path) -> None:

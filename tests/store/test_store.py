@@ -13,7 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from counterfoil.assets.inpainting_weights import VARIABLE
 from counterfoil.errors import UserError
+from counterfoil.store.folder_lock import claim_folder
 from counterfoil.store.journal import Journal
 from counterfoil.store.parquet import (
     DictionaryColumn,
@@ -195,3 +197,11 @@ def test_a_measure_that_is_undefined_is_null_in_the_file_and_not_a_number_again_
     assert again is not None
     assert math.isnan(again.agreement["q"]["kappa"])
     assert again.agreement["q"]["percent"] == 100.0
+
+
+def test_a_run_that_lost_its_inpainting_network_is_told_how_to_get_it_back(tmp_path: Path) -> None:
+    claim_folder(tmp_path, {"seed": 0, "fills": "exemplar or MI-GAN, judged"})
+    with pytest.raises(UserError, match=f"with another fill of holes .*npm.*{VARIABLE}"):
+        claim_folder(tmp_path, {"seed": 0, "fills": "exemplar, judged"})
+    with pytest.raises(UserError, match="with another seed;"):
+        claim_folder(tmp_path, {"seed": 1, "fills": "exemplar or MI-GAN, judged"})

@@ -79,6 +79,10 @@ def test_two_models_of_one_run_are_compared(tmp_path: Path) -> None:
         ({"seed": 3}, "another seed, 0 against 3"),
         ({"benchmark_digest": "beef"}, "another benchmark, none against beef"),
         ({"scoring": "any-of"}, "another label scoring, none against any-of"),
+        ({"segmenter": "isnet"}, "another network that finds objects, none against isnet"),
+        ({"allow_cut": True}, "another treatment of cut objects, kept at their border against moved like others"),
+        ({"fills": "exemplar, judged"}, "another fill of holes, exemplar against exemplar, judged$"),
+        ({"fills": "exemplar or MI-GAN, judged"}, "another fill of holes, .*MI-GAN.*npm.*COUNTERFOIL_MIGAN"),
         ({"photos": 38}, "other photos, 2 only in the first"),
         ({"label": lambda photo: LABELS[0]}, "another label scoring for 20 of 40 photos .*n01443537 against"),
     ],
@@ -90,6 +94,16 @@ def test_runs_over_other_pictures_are_refused_with_the_difference(
     second = write_run(tmp_path / "b", {"strong": STRONG}, **change)  # type: ignore[arg-type]
     with pytest.raises(UserError, match=said):
         open_runs([first, second])
+
+
+def test_doubtful_masks_matter_where_a_network_found_masks(tmp_path: Path) -> None:
+    first, same = (write_run(tmp_path / name, {name: WEAK}, segmenter="isnet") for name in ("a", "b"))
+    kept = write_run(tmp_path / "kept", {"kept": STRONG}, segmenter="isnet", doubtful_masks="keep")
+    assert open_runs([first, same]).predictions.keys() == {"a", "b"}
+    with pytest.raises(UserError, match="another treatment of doubtful masks, leave-out against keep"):
+        open_runs([first, kept])
+    by_hand = [write_run(tmp_path / name, {name: WEAK}, doubtful_masks=name) for name in ("keep", "leave-out")]
+    assert open_runs(by_hand).predictions.keys() == {"keep", "leave-out"}
 
 
 def test_other_pixels_behind_the_same_settings_are_refused(runs: tuple[Path, Path], tmp_path: Path) -> None:

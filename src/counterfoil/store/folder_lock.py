@@ -22,9 +22,14 @@ else:
 MAY_DIFFER = frozenset({"command", "environment", "samples", "sanity"})
 _FIELD_NAMES = {  # fields of the record with another name for users
     "images": "source of photos", "masks": "folder of masks", "recipe_digest": "recipe",
-    "collection_digest": "collection",
+    "collection_digest": "collection", "fills": "fill of holes", "allow_cut": "treatment of cut objects",
+    "doubtful_masks": "treatment of doubtful masks",
     "models": "model", "model_digests": "model", "identities": "model",
 }  # fmt: skip
+MIGAN_REMEDY = (
+    "MI-GAN comes through the npm client or from a file that COUNTERFOIL_MIGAN names, COUNTERFOIL_MIGAN=none does"
+    " without it"
+)
 
 
 class FolderClaimedError(UserError):
@@ -57,8 +62,14 @@ def claim_folder(folder: Path, requested: Mapping[str, object], may_differ: froz
         ]
         if different:
             names = dict.fromkeys(_FIELD_NAMES.get(name, name.replace("_", " ")) for name in different)
-            raise FolderClaimedError(folder, " and ".join(names))
+            raise FolderClaimedError(folder, " and ".join(names) + explain_fills(earlier, record))
     write_atomically(path, json.dumps(record, indent=1))
+
+
+def explain_fills(first: Mapping[str, Any], second: Mapping[str, Any]) -> str:
+    """What to do, in brackets, where one of two recorded runs had the network MI-GAN and the other had not."""
+    has = ["MI-GAN" in str(record.get("fills")) for record in (first, second)]
+    return "" if has[0] == has[1] else f" ({MIGAN_REMEDY})"
 
 
 def refuse_benchmark(folder: Path) -> None:

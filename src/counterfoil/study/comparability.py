@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from counterfoil.errors import UserError
+from counterfoil.store.folder_lock import explain_fills
 from counterfoil.store.parquet import read_table
 from counterfoil.store.prediction_tables import read_run_record
 from counterfoil.types import Run
@@ -21,7 +22,12 @@ _COMPARED_FIELDS = {
     "recipe_digest": "recipe",
     "seed": "seed",
     "scoring": "label scoring",
+    "segmenter": "network that finds objects",
+    "doubtful_masks": "treatment of doubtful masks",
+    "allow_cut": "treatment of cut objects",
+    "fills": "fill of holes",
 }  # fields of the records that must agree, with readable names
+_UNRECORDED = {"doubtful_masks": "leave-out", "fills": "exemplar"}  # of older runs
 
 
 def check_comparable(runs: Sequence[_NamedRun]) -> None:
@@ -39,18 +45,28 @@ def check_comparable(runs: Sequence[_NamedRun]) -> None:
 def _differences(first: _NamedRun, second: _NamedRun, manifest_of: Callable[[str], _Pictures]) -> Iterator[str]:
     records = read_run_record(Path(first[0])), read_run_record(Path(second[0]))
     for key, name in _COMPARED_FIELDS.items():
-        if (records[0].get(key) or None) != (records[1].get(key) or None):
-            yield f"another {name}, {_describe_field(key, records[0])} against {_describe_field(key, records[1])}"
+        if _read_field(key, records[0]) != _read_field(key, records[1]):
+            values = " against ".join(_describe_field(key, record) for record in records)
+            yield f"another {name}, {values}{explain_fills(*records) if key == 'fills' else ''}"
     yield from _picture_differences(manifest_of(first[0]), manifest_of(second[0]))
 
 
+def _read_field(key: str, record: Mapping[str, Any]) -> Any:
+    """The field, or what its absence stands for; doubtful masks matter only where a network found masks."""
+    if key == "doubtful_masks" and not record.get("segmenter"):
+        return None
+    return record.get(key) or _UNRECORDED.get(key)
+
+
 def _describe_field(key: str, record: Mapping[str, Any]) -> str:
-    value = record.get(key)
+    value = _read_field(key, record) if key in _UNRECORDED else record.get(key)
+    if key == "allow_cut":
+        return "moved like others" if value else "kept at their border"
     if key == "recipe_digest":
         return f"'{record.get('recipe')}' ({str(value)[:8]})"
     if key == "collection_digest":
         return f"'{record.get('collection')}' ({str(value)[:8]})" if value else "none"
-    return "none" if value is None else str(value)[:40]
+    return "none" if value in (None, "") else str(value)[:40]
 
 
 def _manifest(folder: str) -> _Pictures:
