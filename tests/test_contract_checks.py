@@ -147,7 +147,7 @@ def test_an_edit_that_chooses_gets_donors_and_a_surrogate_and_then_the_chosen_do
         ("places", "`places` names settings"),
         ("rule", "a donor is of the 'other', 'same' or 'next' class"),
         ("class", "names their class"),
-        ("level", "leaves the level"),
+        ("level", "may only add to the level"),
         ("donor", "one of the supplied donors"),
         ("again", "nothing left to choose"),
     ],
