@@ -252,6 +252,10 @@ def test_annotations_of_other_photos_are_refused(tmp_path: Path) -> None:
     no_factor = write_csv(tmp_path / "none.csv", ("sample", "remark"), [("photo-00001", "fine")])
     with pytest.raises(UserError, match="expected columns of 0 and 1"):
         import_answers(ImportConfig(answers=(table,), annotations=no_factor), tmp_path / "run")
+    twice = write_csv(tmp_path / "twice.csv", ("sample", "pose"), [(GOOD[0][1], 1), (GOOD[0][1], 0)])
+    few = write_csv(tmp_path / "few.csv", HEADER, GOOD)
+    with pytest.raises(UserError, match=r"expected one row per photo in .*twice\.csv, got 2 for 'p1'"):
+        import_answers(ImportConfig(answers=(few,), annotations=twice), tmp_path / "run")
     no_row = write_csv(tmp_path / "header.csv", ("sample", "pose"), [])
     with pytest.raises(UserError, match=r"expected a row per photo in .*header\.csv, got only a header"):
         import_answers(ImportConfig(answers=(table,), annotations=no_row), tmp_path / "run")

@@ -378,6 +378,12 @@ class _Factors(NamedTuple):
                 f"expected annotations of the photos of {config.answers[0]}, got none in {config.annotations}: the"
                 f" first is '{names[photo.indices[0]]}', the first answer is to '{samples[0]}'"
             )
+        photos, times = np.unique(own[known], return_counts=True)
+        if (times > 1).any():
+            raise UserError(
+                f"expected one row per photo in {config.annotations}, got {times.max()} for"
+                f" '{samples[photos[times.argmax()]]}'; leave one"
+            )
         words = np.array(["", *flags], object)
         plain = known & ~np.logical_or.reduce(list(flags.values()))
         parts = [(own[plain], 0)] + [(own[known & flag], place) for place, flag in enumerate(flags.values(), 1)]

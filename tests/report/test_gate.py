@@ -10,6 +10,7 @@ import pytest
 from command_line import counterfoil
 from counterfoil.errors import UserError
 from counterfoil.report.gate import Bound, combine_verdicts, judge_accuracies, judge_drops, parse_max_drop
+from counterfoil.report.gate_margins import parse_margins
 from counterfoil.study.runs import OverallAccuracy
 from counterfoil.types import Drop
 from run_folders import breaks_on, write_run
@@ -110,6 +111,12 @@ def test_the_exit_status_says_it_all(run: Path, arguments: list[str], status: in
     done = counterfoil("gate", run, *arguments)
     assert done.returncode == status, done.stdout + done.stderr
     assert said in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("texts", [("background=2", "size=1", "background=3"), ("2", "size=1", "3")])
+def test_a_second_margin_for_the_same_is_refused(texts: tuple[str, ...]) -> None:
+    with pytest.raises(UserError, match=r"expected one --margin for (background|everything), got two, the second"):
+        parse_margins(texts)
 
 
 def test_an_empty_run_cannot_tell_and_says_so(tmp_path: Path) -> None:

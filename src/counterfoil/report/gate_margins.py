@@ -38,6 +38,8 @@ def parse_margins(texts: Sequence[str]) -> Margins:
             value = math.nan
         if not 0 <= value <= 100 or (equals and not name):
             raise UserError(f"expected --margin POINTS or ATTRIBUTE=POINTS such as 2 or background=2, got '{text}'")
+        if name in named or (not equals and everything is not None):
+            raise UserError(f"expected one --margin for {name or 'everything'}, got two, the second '{text}'")
         if equals:
             named[name] = value
         else:
