@@ -27,7 +27,7 @@ WORSE = [f"python:planted:worse_on_small_{seed}" for seed in range(PAIRS)]
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("pairs")
-    images, masks = write_photos(place, 48)
+    images, masks = write_photos(place, 60)
     cf.run(images, [*GOOD, *WORSE], masks=masks, recipe=str(DATA / "pairs.yaml"), out=place / "out", workers=2)
     return place / "out"
 
@@ -75,7 +75,7 @@ def verdicts(study: Study, baseline: str, model: str, margin: float) -> dict[str
 
 def test_the_gate_fails_the_worse_model_by_that_attribute_alone(study: Study) -> None:
     outcomes = [verdicts(study, good, worse, 5) for good, worse in zip(GOOD, WORSE, strict=True)]
-    assert sum(outcome["size"] == "violated" for outcome in outcomes) >= PAIRS - 2  # 48 photos cannot tell in two
+    assert sum(outcome["size"] == "violated" for outcome in outcomes) >= PAIRS - 1
     others = [verdict for outcome in outcomes for name, verdict in outcome.items() if name != "size"]
     assert others.count("violated") <= 1
     assert "holds" not in {outcome["size"] for outcome in outcomes}
