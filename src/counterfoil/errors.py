@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from pathlib import Path
 
 _CLOSE = 0.6  # of difflib's ratio: below it a suggestion is a guess
 
@@ -14,6 +15,27 @@ class UserError(Exception):
 
 class Unusable(Exception):
     """One picture that cannot be read, masked or edited; it is counted and listed with this reason."""
+
+
+def expect_path(given: object, what: str) -> Path:
+    """A path that Python was given; raises `UserError` for anything else, and for an empty text, which is no place."""
+    if not isinstance(given, str | Path) or not str(given).strip():
+        shown = "an empty text" if isinstance(given, str) else type(given).__name__
+        raise UserError(f"expected {what} as a path, got {shown}")
+    return Path(given)
+
+
+def expect_kind(given: object, kinds: type | tuple[type, ...], what: str) -> None:
+    """Raises `UserError` where Python was given a thing of another kind."""
+    if not isinstance(given, kinds):
+        raise UserError(f"expected {what}, got {type(given).__name__}")
+
+
+def expect_members(given: object, names: Iterable[str], what: str) -> None:
+    """Raises `UserError` where a thing lacks what the frame asks of it."""
+    missing = [name for name in names if not hasattr(given, name)]
+    if missing:
+        raise UserError(f"expected {what}, got {type(given).__name__}, which has no {' and no '.join(missing)}")
 
 
 def did_you_mean(word: str, known: Iterable[str], before: str = "") -> str:

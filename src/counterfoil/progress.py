@@ -6,6 +6,7 @@ forked processes may count parts of an item. COUNTERFOIL_PROGRESS=off shows noth
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import os
 import sys
@@ -21,6 +22,7 @@ from tqdm import tqdm
 
 from counterfoil.types import Item
 
+_log = logging.getLogger(__name__)
 FIRST_SIGN = 1.0  # seconds until a stage is shown; a stage that is over by then shows no sign
 BETWEEN_LINES = 10.0  # seconds
 _LOOK = 0.5  # seconds between two looks at the count
@@ -221,6 +223,7 @@ class ProgressMeter:
 
     counter: UnitCounter
     display: Display | None  # None shows nothing
+    stage: str = ""  # for the log
 
     def add(self, number: float = 1) -> None:
         """Count so many more units."""
@@ -244,6 +247,8 @@ def open_meter(meter: ProgressMeter, look: float | None = _LOOK) -> Iterator[Pro
         while not over.wait(look):
             meter.refresh()
 
+    start = time.monotonic()
+    _log.debug("%s: begun", meter.stage)
     _OPEN.append(meter)
     watcher = threading.Thread(target=watch, name="counterfoil-progress", daemon=True)
     if look is not None and meter.display is not None:
@@ -257,16 +262,30 @@ def open_meter(meter: ProgressMeter, look: float | None = _LOOK) -> Iterator[Pro
         _OPEN.remove(meter)
         if meter.display is not None:
             meter.display.close(meter.counter.read())
+        _log.debug("%s: over after %.2f s", meter.stage, time.monotonic() - start)
 
 
 def count_progress(extent: Extent, forked: bool = False) -> ProgressMeter:
     """A meter for `open_meter`; `forked` where worker processes add to it."""
     counter: UnitCounter = ForkedCounter(extent.done) if forked else ThreadCounter(extent.done)
-    return ProgressMeter(counter, _choose_display(extent))
+    return ProgressMeter(counter, _choose_display(extent), extent.stage)
+
+
+_HIDDEN: list[bool] = []  # a member for each caller that shows nothing
+
+
+@contextmanager
+def hide_progress() -> Iterator[None]:
+    """Show no progress meanwhile, as `-q` and COUNTERFOIL_PROGRESS=off say."""
+    _HIDDEN.append(True)
+    try:
+        yield
+    finally:
+        _HIDDEN.pop()
 
 
 def _choose_display(extent: Extent) -> Display | None:
-    if os.environ.get("COUNTERFOIL_PROGRESS", "").lower() in ("off", "0"):
+    if _HIDDEN or os.environ.get("COUNTERFOIL_PROGRESS", "").lower() in ("off", "0"):
         return None
     return ProgressBar(extent) if sys.stderr.isatty() else ProgressLines(extent, sys.stderr)
 

@@ -202,6 +202,13 @@ class Preprocessing:
     layout: Literal["NCHW", "NHWC"] = "NCHW"
 
 
+@dataclass(frozen=True, kw_only=True)
+class PhotoInput(Preprocessing):
+    """Preprocessing inside the network, which takes the photo in levels 0..255; the rest describes its first view."""
+
+    takes: str = "the photo at its own size"
+
+
 @dataclass(frozen=True)
 class Drop:
     """How much accuracy one edit at one level costs one model; accuracies in percent, drops in points."""
@@ -230,6 +237,8 @@ class Drop:
     tool_uncertainty: float = float("nan")  # points by which two fills or masks differ; 0 where neither shows
     family: str = ""  # the tests that are corrected together, see statistics/families.py
     p_adjusted: float = float("nan")  # `p_value` corrected within its family
+    controls: str = ""  # that the interval allows for: "control", "control + fill-control", empty where none applies
+    drop_vs_fill_control: float = float("nan")  # counted from `fill-control`, which fills a hole beside the object
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Tables, journal and whole files."""
+"""Tables and whole files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ import pytest
 from counterfoil.assets.inpainting_weights import VARIABLE
 from counterfoil.errors import UserError
 from counterfoil.store.folder_lock import claim_folder
-from counterfoil.store.journal import Journal
 from counterfoil.store.parquet import (
     DictionaryColumn,
     Kind,
@@ -142,22 +141,6 @@ def test_each_write_is_a_row_group_with_dictionary_encoded_text_and_compression(
             "id": "ZSTD", "count": "ZSTD", "seed": "ZSTD", "score": "UNCOMPRESSED", "mean": "UNCOMPRESSED",
             "right": "ZSTD",
         }  # fmt: skip
-
-
-def test_a_journal_remembers_and_forgets_only_the_line_that_was_cut(tmp_path: Path) -> None:
-    path = tmp_path / "journal.jsonl"
-    with Journal(path) as journal:
-        journal.add("a", {"value": 1})
-        journal.add("b", {"value": [0.1, 2]})
-    path.write_bytes(path.read_bytes()[:-9])  # as kill -9 in the middle of a write leaves it
-    with Journal(path) as journal:
-        assert "a" in journal
-        assert "b" not in journal
-        journal.add("c", {"value": 3})
-    with Journal(path) as journal:
-        assert journal.entry("c") == {"value": 3}
-        assert journal.entry("a") == {"value": 1}
-        assert "b" not in journal
 
 
 def test_dictionary_columns_are_written_like_texts_and_read_as_dictionary_and_indices(tmp_path: Path) -> None:

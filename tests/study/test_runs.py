@@ -19,6 +19,7 @@ from command_line import counterfoil
 from counterfoil.report.content import build_content
 from counterfoil.report.headline import write_headline
 from counterfoil.store.parquet import read_table
+from counterfoil.store.run_checksums import record_checksums
 from counterfoil.study.runs import open_runs
 from counterfoil.study.thumbnails import ThumbnailCache
 from planted import write_photos
@@ -51,6 +52,7 @@ def test_a_remade_report_is_the_same_page_and_needs_neither_model_nor_photo(fini
     about = json.loads((alone / "summary.json").read_text())
     about["run"] |= {"images": str(tmp_path / "gone"), "masks": str(tmp_path / "gone")}
     (alone / "summary.json").write_text(json.dumps(about))
+    record_checksums(alone)
     done = counterfoil("report", alone, "--out", tmp_path / "again")
     assert done.returncode == 0, done.stderr
     before, after = ((folder / "report.html").read_text() for folder in (finished / "background", tmp_path / "again"))
@@ -84,6 +86,7 @@ def test_pictures_are_made_again_from_the_photos_and_only_if_they_are_the_same(f
     elsewhere, masks = write_photos(tmp_path / "other", 4)
     about["run"] |= {"images": str(elsewhere), "masks": str(masks)}
     (bare / "summary.json").write_text(json.dumps(about))
+    record_checksums(bare)
     counterfoil("report", bare, "--out", tmp_path / "without")
     assert "not available" in (tmp_path / "without" / "report.html").read_text()
 

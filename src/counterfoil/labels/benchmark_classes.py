@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -56,6 +57,12 @@ def imagenet_r() -> LabelSpace:
 
 
 @cache
+def entry_classes() -> LabelSpace:
+    """The 16 entry-level classes of Geirhos et al., each the mean of 1 to 109 ImageNet columns."""
+    return replace(_read_label_space("cue-conflict", "entry_classes.csv"), pooling="mean")
+
+
+@cache
 def imagenet_s_ids() -> dict[str, int]:
     """The number of each class in the masks of ImageNet-S-919, by WordNet id."""
     ids = {row["wnid"]: int(row["id"]) for row in read_label_table("imagenet_s919.csv")}
@@ -69,6 +76,7 @@ SPACES: dict[str, Callable[[], LabelSpace]] = {
     "ximagenet-12": ximagenet12,
     "imagenet-a": imagenet_a,
     "imagenet-r": imagenet_r,
+    "cue-conflict": entry_classes,
 }
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import resources
+from typing import Literal
 
 from counterfoil.errors import UserError
 from counterfoil.types import Sample
@@ -26,6 +27,7 @@ class LabelSpace:
     labels: tuple[str, ...]
     names: tuple[str, ...]  # English name of each label
     accepted: tuple[tuple[str, ...], ...] = ()  # the model labels that count as each label; () for itself only
+    pooling: Literal["best", "mean"] = "best"  # a class's score: that of its best model label, or their mean
 
     def __post_init__(self) -> None:
         used: dict[str, str] = {}

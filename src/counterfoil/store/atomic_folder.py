@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from counterfoil.errors import UserError
-from counterfoil.store.files import DISK_FULL
+from counterfoil.store.files import DISK_FULL, sync_disk, sync_folder
 from counterfoil.store.folder_lock import refuse_benchmark, try_lock
 
 
@@ -28,7 +28,9 @@ def write_folder_atomically(out: Path, bytes_needed: int) -> Iterator[Path]:
             yield partial
             if target.is_dir():
                 target.rmdir()  # checked to be empty
+            sync_disk()
             os.rename(partial, target)
+            sync_folder(target.parent)
     except (OSError, UserError) as error:
         cause = error if isinstance(error, OSError) else error.__cause__  # the store raises `UserError` for a full disk
         if not isinstance(cause, OSError) or cause.errno not in DISK_FULL:

@@ -20,14 +20,22 @@ _NAME_BYTES = 200  # that every file system allows, with room for a suffix
 
 
 @contextlib.contextmanager
-def open_atomically(path: Path) -> Iterator[BinaryIO]:
-    """A file that gets its name only when the block succeeds; a failure leaves nothing behind."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+def open_atomically(path: Path, durable: bool = True) -> Iterator[BinaryIO]:
+    """A file that gets its name only when the block succeeds; a failure leaves nothing behind.
+
+    A `durable` file is on the disk, with its name, when the block is left, also where the machine then loses power.
+    """
+    make_durable_folder(path.parent)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         with temporary.open("wb") as file:
             yield file
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
         os.replace(temporary, path)
+        if durable:
+            sync_folder(path.parent)
     except OSError as error:
         if error.errno == errno.ENOSPC:
             raise UserError(
@@ -38,9 +46,35 @@ def open_atomically(path: Path) -> Iterator[BinaryIO]:
         temporary.unlink(missing_ok=True)
 
 
-def write_atomically(path: Path, content: str | bytes) -> Path:
+def make_durable_folder(folder: Path) -> None:
+    """Make a folder with those above it, each with its name on the disk."""
+    if folder.is_dir():
+        return
+    make_durable_folder(folder.parent)
+    folder.mkdir(exist_ok=True)
+    sync_folder(folder.parent)
+
+
+def sync_disk() -> None:
+    """Bring all that was written to the disk: at the end of many files, where one by one would take longer."""
+    if os.name != "nt":  # Windows has no such call
+        os.sync()
+
+
+def sync_folder(folder: Path) -> None:
+    """Bring the names of a folder to the disk."""
+    if os.name == "nt":  # Windows cannot open a folder
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_atomically(path: Path, content: str | bytes, durable: bool = True) -> Path:
     """Write a small file under a temporary name and rename it."""
-    with open_atomically(path) as file:
+    with open_atomically(path, durable) as file:
         file.write(content.encode() if isinstance(content, str) else content)
     return path
 

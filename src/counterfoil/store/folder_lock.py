@@ -6,12 +6,13 @@ import contextlib
 import errno
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from counterfoil.errors import UserError
-from counterfoil.store.files import MANIFEST, RECORD, write_atomically
+from counterfoil.store.files import MANIFEST, RECORD, make_durable_folder, write_atomically
+from counterfoil.store.run_checksums import forget_checksums
 
 if sys.platform == "win32":
     import msvcrt
@@ -19,7 +20,10 @@ else:
     import fcntl
 
 # fields that may differ between sessions of one run
-MAY_DIFFER = frozenset({"command", "environment", "samples", "sanity"})
+MAY_DIFFER = frozenset({"command", "environment", "samples", "sanity", "notes"})
+# fields that may hold more than in the session before: models that are added to a run
+MAY_GROW = frozenset({"models", "model_digests", "identities", "preprocessing"})
+_OLD_JOURNAL = "work/journal.jsonl"
 _FIELD_NAMES = {  # fields of the record with another name for users
     "images": "source of photos", "masks": "folder of masks", "recipe_digest": "recipe",
     "collection_digest": "collection", "fills": "fill of holes", "allow_cut": "treatment of cut objects",
@@ -43,27 +47,44 @@ class FolderClaimedError(UserError):
         self.different = different
 
 
-def claim_folder(folder: Path, requested: Mapping[str, object], may_differ: frozenset[str] = MAY_DIFFER) -> None:
-    """Record the run in its folder; raises `UserError` where that holds another run's results or a benchmark."""
-    refuse_benchmark(folder)
-    try:
-        (folder / "work").mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(
-            f"expected a folder to write into, got '{folder}': {error.strerror}; choose another --out"
-        ) from error
+def claim_folder(
+    folder: Path,
+    requested: Mapping[str, object],
+    may_differ: Collection[str] = MAY_DIFFER,
+    may_grow: Collection[str] = frozenset(),
+    keep: bool = False,
+) -> None:
+    """Record the run in its folder; raises `UserError` where that holds another run's results or a benchmark.
+
+    With `keep` a record that is there already stays as it is.
+    """
+    _make_work_folder(folder)
     record = json.loads(json.dumps(requested))
     path = folder / "run.json"
     if path.is_file():
         earlier = _read_record(path)
         # fields that an older version did not record count as empty
         different = [
-            name for name in record if name not in may_differ and (earlier.get(name) or None) != (record[name] or None)
+            name
+            for name in record
+            if name not in may_differ
+            and (earlier.get(name) or None) != (record[name] or None)
+            and not (name in may_grow and _holds_all(record[name], earlier.get(name)))
         ]
         if different:
             names = dict.fromkeys(_FIELD_NAMES.get(name, name.replace("_", " ")) for name in different)
             raise FolderClaimedError(folder, " and ".join(names) + explain_fills(earlier, record))
+        if keep:
+            return
+    forget_checksums(folder)  # the tables may change from now on
     write_atomically(path, json.dumps(record, indent=1))
+
+
+def _holds_all(now: Any, earlier: Any) -> bool:
+    """Whether a list or mapping holds everything that it held earlier."""
+    if isinstance(now, dict) and isinstance(earlier, dict):
+        return earlier.items() <= now.items()
+    return isinstance(now, list) and isinstance(earlier, list) and set(earlier) <= set(now)
 
 
 def explain_fills(first: Mapping[str, Any], second: Mapping[str, Any]) -> str:
@@ -91,18 +112,40 @@ def _read_record(path: Path) -> dict[str, object]:
     return record
 
 
-def lock_file(file: Any, path: Path) -> None:
-    """Raises `UserError` where another process writes the same journal."""
-    if not try_lock(file):
-        raise UserError(f"another run is writing into {path.parent.parent}: wait for it, or choose another --out")
+@contextlib.contextmanager
+def hold_folder(folder: Path, shared: bool = False) -> Iterator[None]:
+    """Hold a run's folder for this process; raises `UserError` where another holds it, or where it cannot be used.
+
+    Processes that hold it `shared`, the shards of a run, may hold it at the same time.
+    """
+    if (folder / _OLD_JOURNAL).is_file():
+        raise UserError(
+            f"expected an empty folder or a run of this version in {folder}, got one of an earlier version: its tables"
+            " can be read, but it cannot be continued; choose another --out"
+        )
+    _make_work_folder(folder)
+    with (folder / "work" / "lock").open("ab") as file:
+        if not try_lock(file, shared):
+            raise UserError(f"another run is writing into {folder}: wait for it, or choose another --out")
+        yield
 
 
-def try_lock(file: Any) -> bool:
+def _make_work_folder(folder: Path) -> None:
+    refuse_benchmark(folder)
+    try:
+        make_durable_folder(folder / "work")
+    except OSError as error:
+        raise UserError(
+            f"expected a folder to write into, got '{folder}': {error.strerror}; choose another --out"
+        ) from error
+
+
+def try_lock(file: Any, shared: bool = False) -> bool:
     """Lock a file or a descriptor until this process ends; False where another process holds the lock."""
     if sys.platform == "win32":  # Windows has no such locks: a second run in one folder is not noticed
         return True
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     except OSError:  # a file system without locks, such as some kinds of NFS

@@ -55,31 +55,23 @@ class TableWriter:
     """A table that grows by row groups and gets its name when closed."""
 
     def __init__(self, path: Path, columns: Mapping[str, Kind]) -> None:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
         self._columns = dict(columns)
-        types = {kind: pa.from_numpy_dtype(dtype) for kind, dtype in _DTYPES.items()}
-        types["text"] = pa.dictionary(pa.int32(), pa.string())
-        self._schema = pa.schema([pa.field(name, types[kind], nullable=False) for name, kind in columns.items()])
+        self._schema = arrow_schema(columns)
         self._stack = ExitStack()
         file = self._stack.enter_context(open_atomically(path))
-        writer = pq.ParquetWriter(
-            file, self._schema, use_dictionary=[name for name, kind in columns.items() if kind == "text"],
-            compression={name: "NONE" if kind in _UNCOMPRESSED else "ZSTD" for name, kind in columns.items()},
-            dictionary_pagesize_limit=_DICTIONARY_BYTES, write_statistics=False, write_page_checksum=True,
-            store_schema=False,  # other programs see plain text columns
-        )  # fmt: skip
-        self._writer = self._stack.enter_context(writer)
+        self._writer = self._stack.enter_context(_open_writer(file, columns, self._schema))
 
     def write(self, rows: Mapping[str, Column]) -> None:
         """Append rows, given as columns of equal length, as one row group."""
+        self.write_arrays([_array(rows[name], kind) for name, kind in self._columns.items()])
+
+    def write_arrays(self, arrays: Sequence[Any]) -> None:
+        """Append rows, given as Arrow arrays in the order of the columns, as one row group."""
         import pyarrow as pa
 
-        arrays = [_array(rows[name], kind) for name, kind in self._columns.items()]
         (count,) = {len(array) for array in arrays}
         if count:
-            self._writer.write_table(pa.Table.from_arrays(arrays, schema=self._schema), row_group_size=count)
+            self._writer.write_table(pa.Table.from_arrays(list(arrays), schema=self._schema), row_group_size=count)
 
     def __enter__(self) -> TableWriter:
         return self
@@ -88,6 +80,38 @@ class TableWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stack.__exit__(kind, error, trace)
+
+
+def arrow_schema(columns: Mapping[str, Kind]) -> Any:
+    """The Arrow schema of columns; texts are dictionary-coded, nothing is missing."""
+    import pyarrow as pa
+
+    types = {kind: pa.from_numpy_dtype(dtype) for kind, dtype in _DTYPES.items()}
+    types["text"] = pa.dictionary(pa.int32(), pa.string())
+    return pa.schema([pa.field(name, types[kind], nullable=False) for name, kind in columns.items()])
+
+
+def _open_writer(file: Any, columns: Mapping[str, Kind], schema: Any) -> Any:
+    import pyarrow.parquet as pq
+
+    return pq.ParquetWriter(
+        file, schema, use_dictionary=[name for name, kind in columns.items() if kind == "text"],
+        compression={name: "NONE" if kind in _UNCOMPRESSED else "ZSTD" for name, kind in columns.items()},
+        dictionary_pagesize_limit=_DICTIONARY_BYTES, write_statistics=False, write_page_checksum=True,
+        store_schema=schema.metadata is not None,  # without it other programs see plain text columns
+    )  # fmt: skip
+
+
+def write_parquet(file: Any, columns: Mapping[str, Kind], table: Any) -> None:
+    """Write an Arrow table, with the metadata of its schema, into an open file as one row group."""
+    with _open_writer(file, columns, table.schema) as writer:
+        writer.write_table(table, row_group_size=max(1, table.num_rows))
+
+
+def columns_of_rows(columns: Mapping[str, Kind], rows: Sequence[Sequence[Any]]) -> list[Any]:
+    """Rows as Arrow arrays, one per column."""
+    values = zip(*rows, strict=True) if rows else ([] for _ in columns)
+    return [_array(list(column), kind) for kind, column in zip(columns.values(), values, strict=True)]
 
 
 def write_table(path: Path, columns: Mapping[str, Kind], rows: Mapping[str, Column]) -> Path:

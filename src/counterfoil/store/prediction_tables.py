@@ -18,8 +18,10 @@ import numpy as np
 
 from counterfoil.errors import UserError
 from counterfoil.store.parquet import Kind, TableWriter
+from counterfoil.store.run_checksums import refuse_changed
 from counterfoil.types import (
     EditLevel,
+    PhotoInput,
     Prediction,
     Preprocessing,
     Provenance,
@@ -32,7 +34,7 @@ from counterfoil.types import (
 )
 
 RANKS = 5
-_ROWS_IN_MEMORY = 20_000
+ROWS_IN_MEMORY = 20_000
 VARIANT_COLUMNS: dict[str, Kind] = {
     "id": "text", "sample_id": "text", "label": "text", "image": "text", "mask": "text", "sample_digest": "text",
     "attribute": "text", "edit": "text", "level": "text", "settings": "text", "seed": "unsigned", "donor_id": "text",
@@ -93,13 +95,39 @@ class _Table:
 
     def add(self, row: Sequence[Any]) -> None:
         self.rows.append(row)
-        if len(self.rows) >= _ROWS_IN_MEMORY:
+        if len(self.rows) >= ROWS_IN_MEMORY:
             self.flush()
 
     def flush(self) -> None:
         values = zip(*self.rows, strict=True) if self.rows else ([] for _ in self.columns)
         self.writer.write({name: list(column) for name, column in zip(self.columns, values, strict=True)})
         self.rows = []
+
+
+def manifest_row(
+    sample: Sample, rendered: RenderedVariant, donor: Provenance, working_size: int | None
+) -> tuple[Any, ...]:
+    """A row of the manifest; `donor` is the provenance of the donor photo, where there is one."""
+    variant = rendered.variant
+    return (
+        variant.id, sample.id, variant.label, sample.image, sample.mask or "", sample.digest, variant.attribute,
+        variant.edit, variant.level, variant.settings, variant.seed, variant.donor_id or "", variant.replicate,
+        working_size or 0, rendered.sha256, rendered.object_share, rendered.centre_x, rendered.centre_y,
+        *sample.provenance, *donor, variant.version, *rendered.tool,
+    )  # fmt: skip
+
+
+def prediction_row(rendered: RenderedVariant, prediction: Prediction) -> tuple[Any, ...]:
+    """A row of a model's answers."""
+    variant = rendered.variant
+    missing = RANKS - len(prediction.ranked)
+    ranked, scores = (*prediction.ranked, *[""] * missing), (*prediction.scores, *[float("nan")] * missing)
+    correct = bool(prediction.ranked) and prediction.ranked[0] == variant.label
+    return (
+        variant.id, variant.sample_id, variant.label, variant.attribute, variant.edit, variant.level,
+        variant.replicate, rendered.object_share, prediction.outcome, correct, prediction.true_score,
+        *ranked, *scores, prediction.text,
+    )  # fmt: skip
 
 
 class ResultTables:
@@ -117,25 +145,11 @@ class ResultTables:
 
     def add_variant(self, sample: Sample, rendered: RenderedVariant, donor: Provenance = _NO_DONOR) -> None:
         """Add a row to the manifest; `donor` is the provenance of the donor photo, where there is one."""
-        variant = rendered.variant
-        self._variants.add((
-            variant.id, sample.id, variant.label, sample.image, sample.mask or "", sample.digest, variant.attribute,
-            variant.edit, variant.level, variant.settings, variant.seed, variant.donor_id or "", variant.replicate,
-            self._working_size, rendered.sha256, rendered.object_share, rendered.centre_x, rendered.centre_y,
-            *sample.provenance, *donor, variant.version, *rendered.tool,
-        ))  # fmt: skip
+        self._variants.add(manifest_row(sample, rendered, donor, self._working_size))
 
     def add_prediction(self, model: str, rendered: RenderedVariant, prediction: Prediction) -> None:
         """Add one model's answer to one variant."""
-        variant = rendered.variant
-        missing = RANKS - len(prediction.ranked)
-        ranked, scores = (*prediction.ranked, *[""] * missing), (*prediction.scores, *[float("nan")] * missing)
-        correct = bool(prediction.ranked) and prediction.ranked[0] == variant.label
-        self._predictions[model].add((
-            variant.id, variant.sample_id, variant.label, variant.attribute, variant.edit, variant.level,
-            variant.replicate, rendered.object_share, prediction.outcome, correct, prediction.true_score,
-            *ranked, *scores, prediction.text,
-        ))  # fmt: skip
+        self._predictions[model].add(prediction_row(rendered, prediction))
 
     def __enter__(self) -> ResultTables:
         return self
@@ -212,6 +226,7 @@ def read_run_record(folder: Path) -> dict[str, Any]:
             f"expected the folder of a finished run, got '{folder}', which holds no variants.parquet;"
             " `counterfoil run --out FOLDER` makes one"
         )
+    refuse_changed(folder)
     record: dict[str, Any] = {}
     for name in ("run.json", "summary.json"):
         if (folder / name).is_file():
@@ -224,7 +239,17 @@ def read_run_record(folder: Path) -> dict[str, Any]:
 
 def read_run(folder: Path) -> Run:
     """The record of the run in a folder; fields that an older run lacks are empty."""
-    record = {"command": "", "environment": {}, "samples": 0, "masks": None, **read_run_record(folder)}
+    record = read_run_record(folder)
+    try:
+        return _parse_run(record)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise UserError(
+            f"expected the record of a run in '{folder}', which is damaged: {error}; run it again"
+        ) from error
+
+
+def _parse_run(content: Mapping[str, Any]) -> Run:
+    record = {"command": "", "environment": {}, "samples": 0, "masks": None, **content}
     known = {item.name: record[item.name] for item in fields(Run) if item.name in record}
     applied = {
         model: _parse_preprocessing(record_entry) for model, record_entry in known.get("preprocessing", {}).items()
@@ -263,7 +288,7 @@ def read_skipped(folder: Path) -> list[Skipped]:
 def _read_record(path: Path) -> dict[str, Any]:
     try:
         content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, RecursionError) as error:
         raise UserError(f"expected a run's record, got {path}, which cannot be read: {error}") from error
     if not isinstance(content, dict):
         raise UserError(f"expected a run's record, got {path}, which is no JSON object; run it again")
@@ -273,5 +298,7 @@ def _read_record(path: Path) -> dict[str, Any]:
 def _parse_preprocessing(entry: Mapping[str, Any] | None) -> Preprocessing | None:
     if entry is None:
         return None
+    kind = PhotoInput if "takes" in entry else Preprocessing
+    known = {field.name for field in fields(kind)}  # the name of a library's own transform is for the reader alone
     values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()}
-    return Preprocessing(**values)
+    return kind(**{name: value for name, value in values.items() if name in known})

@@ -16,10 +16,12 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.errors import Unusable, UserError
+from counterfoil.errors import Unusable, UserError, expect_path
 from counterfoil.store.files import make_folder_name, write_atomically
+from counterfoil.store.folder_mirror import fetch_file
 from counterfoil.store.parquet import read_table
 from counterfoil.store.prediction_tables import read_provenance, read_run_record, read_variants
+from counterfoil.store.run_checksums import refuse_changed, renew_checksums
 from counterfoil.types import AnnotatorRecord, Decision, MiningResult, StoredVariant, Variant, VerificationResult
 
 
@@ -36,13 +38,17 @@ class Workspace:
     """The folder that `build` or `paint` filled; `mine` and `verify` write their results into it."""
 
     folder: Path
+    may_have_changed: bool = False  # True to get answers out of a workspace whose files are not as they were written
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "folder", expect_path(self.folder, "the folder of a workspace"))
         if not (self.folder / "variants.parquet").is_file() or not (self.folder / "pictures").is_dir():
             raise UserError(
                 f"expected a workspace with pictures, got '{self.folder}';"
                 " `counterfoil build --out FOLDER` or `counterfoil paint --out FOLDER` makes one"
             )
+        if not self.may_have_changed:
+            refuse_changed(self.folder)
 
     @cached_property
     def record(self) -> dict[str, Any]:
@@ -69,6 +75,7 @@ class Workspace:
 
     def read(self, stored: StoredVariant) -> NDArray[np.uint8]:
         """The pixels of one picture, (height, width, 3), RGB; raises `Unusable` where that fails."""
+        fetch_file(self.folder / stored.file)
         try:
             encoded = np.fromfile(self.folder / stored.file, np.uint8)
         except OSError as error:
@@ -80,7 +87,9 @@ class Workspace:
 
     def keep_mined(self, mined: MiningResult) -> Path:
         """Write the result of mining."""
-        return write_atomically(self.folder / "mined.json", json.dumps(asdict(mined), indent=1))
+        path = write_atomically(self.folder / "mined.json", json.dumps(asdict(mined), indent=1))
+        renew_checksums(self.folder)
+        return path
 
     @property
     def mined(self) -> MiningResult | None:
@@ -95,7 +104,9 @@ class Workspace:
             question: {measure: None if math.isnan(value) else value for measure, value in measures.items()}
             for question, measures in verified.agreement.items()
         }
-        return write_atomically(self.folder / "verified.json", json.dumps(content, indent=1, allow_nan=False))
+        path = write_atomically(self.folder / "verified.json", json.dumps(content, indent=1, allow_nan=False))
+        renew_checksums(self.folder)
+        return path
 
     @property
     def verified(self) -> VerificationResult | None:

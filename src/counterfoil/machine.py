@@ -1,0 +1,39 @@
+"""The kind of machine that makes a part: probabilities may differ in their last bits between kinds."""
+
+from __future__ import annotations
+
+import platform
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+_RUNTIMES = ("numpy", "onnxruntime", "opencv-python-headless", "torch")
+# the instructions that kernels of numerical libraries are chosen by
+_FEATURES = ("avx", "avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_tile", "fma", "asimd", "sve", "bf16")
+
+
+@cache
+def describe_machine() -> dict[str, str]:
+    """Processor, its vector instructions and the versions of the numerical libraries."""
+    runtimes = [f"{package} {found}" for package in _RUNTIMES if (found := _find_version(package))]
+    return {"processor": platform.machine(), "features": " ".join(_list_features()), "runtimes": ", ".join(runtimes)}
+
+
+def _find_version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
+
+
+def _list_features() -> list[str]:
+    """The processor's vector instructions, as Linux names them; empty where they are not known."""
+    path = Path("/proc/cpuinfo")
+    if not path.is_file():
+        return []
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+        name, _, value = line.partition(":")
+        if name.strip() in ("flags", "Features"):
+            there = set(value.split())
+            return [feature for feature in _FEATURES if feature in there]
+    return []
