@@ -42,8 +42,8 @@ def block(benchmark: str) -> str:
         return table
     rows = f"{len(shown.rows)} of {len(board.rows)} rows" if len(board.rows) > MANY else "Some columns"
     return (
-        f"{rows}; everything: `counterfoil leaderboard {benchmark} --all`, or with `--format html` a page that"
-        f" sorts and filters.\n\n{table}"
+        f"{rows}; everything: `counterfoil benchmark leaderboard {benchmark} --all`, or with `--format html` a page"
+        f" that sorts and filters.\n\n{table}"
     )
 
 

@@ -13,9 +13,15 @@ import onnx
 import onnxruntime
 import pytest
 from numpy.typing import NDArray
-from reference.make_reference import PHOTOS, photo_picture, synthetic_pictures
+from reference.make_reference import PHOTOS, photo_picture
 
-from counterfoil.assets.embedded_networks import NETWORKS, build_onnx_file, normalise_picture
+from counterfoil.assets.embedded_networks import (
+    NETWORKS,
+    build_onnx_file,
+    check_known_answers,
+    make_fixed_pictures,
+    normalise_picture,
+)
 from counterfoil.assets.onnx_graph import Graph
 from counterfoil.assets.pplcnet import convert_pplcnet, read_program
 from counterfoil.assets.torch_weights import read_torch_stream
@@ -55,7 +61,7 @@ def assert_same_answers(answers: NDArray[Any], reference: NDArray[Any]) -> None:
 def test_networks_answer_synthetic_pictures_as_their_original_frameworks_do(
     name: str, assets: AssetPath, cache: Path
 ) -> None:
-    pictures = synthetic_pictures(NETWORKS[name].preprocessing.size)
+    pictures = make_fixed_pictures(NETWORKS[name].preprocessing.size)
     answers = log_probabilities(name, build_onnx_file(name, assets, cache), pictures)
     assert_same_answers(answers, np.load(DATA / f"reference-{name}.npz")["synthetic"])
 
@@ -96,6 +102,32 @@ def test_a_cached_network_is_not_converted_again(assets: AssetPath, cache: Path)
 
     assert build_onnx_file("efficientnet-lite0", no_asset, cache) == first
     assert not list(cache.rglob("*.part"))
+
+
+def test_a_flipped_bit_in_a_cached_network_is_noticed_and_the_network_made_again(
+    assets: AssetPath, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = build_onnx_file("efficientnet-lite0", assets, tmp_path)
+    whole = file.read_bytes()
+    content = bytearray(whole)
+    content[len(content) // 2 | 3] ^= 0x40  # the highest byte of a weight holds its exponent
+    file.write_bytes(content)
+    assert build_onnx_file("efficientnet-lite0", assets, tmp_path) == file
+    assert file.read_bytes() == whole
+    assert "has not the hash recorded when it was made; it is made again" in caplog.text
+
+
+def test_a_network_with_one_weight_far_off_does_not_have_its_known_answers(
+    assets: AssetPath, cache: Path, tmp_path: Path
+) -> None:
+    model = onnx.load(build_onnx_file("efficientnet-lite0", assets, cache))
+    largest = max(model.graph.initializer, key=lambda tensor: len(tensor.raw_data))
+    weights = np.frombuffer(largest.raw_data, np.float32).copy()
+    weights[len(weights) // 2] = 1e30
+    largest.raw_data = weights.tobytes()
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    with pytest.raises(UserError, match="expected its known answers"):
+        check_known_answers(NETWORKS["efficientnet-lite0"], session)
 
 
 def test_converting_twice_gives_the_same_bytes(assets: AssetPath, cache: Path, tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ import pytest
 
 from archives import edit_archives
 from counterfoil.labels.label_space import imagenet1k
-from counterfoil.published.archive_index import ArchiveFile, build_index
 from counterfoil.published.catalogue import open_archive
+from counterfoil.sources.archive_index import ArchiveFile, build_index
 from counterfoil.store.picture_collection import LabelledPictures, PicturesById
 
 NAMES = ("a.jpg", "b.png", "Ä.jpg", os.fsdecode(b"\xff.jpg"), "z", "a", "-")

@@ -18,9 +18,10 @@ from archives.class_colours import save
 from archives.tar_files import as_tar
 from counterfoil.errors import Unusable, UserError
 from counterfoil.labels.benchmark_classes import imagenet_r
+from counterfoil.published import file_tree
 from counterfoil.published.archive import Archive
 from counterfoil.published.catalogue import open_archive, recognise
-from counterfoil.published.file_tree import MOST_BYTES
+from counterfoil.sources.bounded_reads import MOST_BYTES
 
 NAMED = "n01440764/sketch_1.JPEG"
 
@@ -110,6 +111,19 @@ def test_a_zip_is_never_unpacked_past_what_a_picture_can_have(tmp_path: Path) ->
     bomb = open_archive("imagenet-sketch", path)
     with pytest.raises(Unusable, match="more than 268,435,456 allowed"):
         bomb.read(bomb.pictures[0])
+
+
+def test_a_compressed_tar_is_not_unpacked_far_past_its_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COUNTERFOIL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(file_tree, "_MOST_UNPACKED", 1 << 20)  # the shipped bound would make the test slow
+    path = tmp_path / "bomb.tar.gz"
+    with tarfile.open(path, "w:gz") as archive:
+        member = tarfile.TarInfo(NAMED)
+        member.size = 64 << 20
+        archive.addfile(member, io.BytesIO(bytes(member.size)))
+    with pytest.raises(UserError, match=r"unpacks to more than 0\.0 GB, 20 times its size"):
+        open_archive("imagenet-sketch", path)
+    assert not list((tmp_path / "cache" / "archives").iterdir())
 
 
 def test_a_zip_that_says_too_small_a_size_is_damaged(tmp_path: Path) -> None:

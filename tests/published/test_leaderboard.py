@@ -162,7 +162,7 @@ def test_the_page_of_a_benchmark_shows_rows_that_are_shipped_and_says_how_many_t
     assert {row.source for row in whole.rows} <= whole_sources(shown)
     if len(whole.rows) > MANY:
         assert f"{len(rows)} of {len(shipped)} rows" in shown
-        assert f"counterfoil leaderboard {benchmark} --all" in shown
+        assert f"counterfoil benchmark leaderboard {benchmark} --all" in shown
     else:
         assert len(rows) == len(shipped)
 
@@ -203,7 +203,7 @@ def test_a_run_stands_above_rows_of_ones_own_file_and_what_was_published(tmp_pat
     assert len(rows) == 2 + len(read_published_numbers("imagenet-sketch"))
     beside = make_paper_tables(open_runs([run]))[-1]
     assert len(beside.rows) == 1 + 20
-    assert "161 more published rows: counterfoil leaderboard imagenet-sketch RUN --all" in beside.rule
+    assert "161 more published rows: counterfoil benchmark leaderboard imagenet-sketch RUN --all" in beside.rule
     values = [row[1] for row in beside.rows[1:] if isinstance(row[1], float)]
     others = [row.values["top-1"] for row in rows[2:] if "top-1" in row.values]
     assert sorted(values) == sorted(sorted(others, key=lambda value: abs(value - 75))[: len(values)])

@@ -32,6 +32,7 @@ MAKERS = {
     "imagenet-sketch": class_archives.imagenet_sketch,
     "imagenet-v2": class_archives.imagenet_v2,
     "objectnet": class_archives.objectnet,
+    "cue-conflict": class_archives.cue_conflict,
 }
 
 
@@ -209,6 +210,27 @@ def test_a_glimpse_of_many_files_still_sees_the_small_folders(tmp_path: Path) ->
 def test_every_archive_is_in_the_documentation() -> None:
     text = (ROOT / "docs" / "published.md").read_text(encoding="utf-8")
     assert [name for name in BENCHMARK_OF if f"`{name}`" not in text] == []
+
+
+def test_cue_conflicts_are_labelled_by_their_shape_and_keep_the_texture_in_their_name(tmp_path: Path) -> None:
+    archive = open_archive("cue-conflict", class_archives.cue_conflict(tmp_path))
+    samples = {str(stored.variant.sample_id): stored.variant.label for stored in archive.pictures}
+    assert samples["bear/bear2-cat2"] == "bear"
+    assert len(samples) == 9
+    assert set(conditions(archive)) == {("texture", "cue-conflict", "another class")}
+    assert [(row.sample_id, row.reason) for row in archive.skipped] == [
+        ("cue-conflict/cat/dog7-bear1.png", "lies in the folder of another shape than dog")
+    ]
+    assert archive.space is not None
+    assert len(archive.space.labels) == 16
+    assert any("1,280" in note for note in archive.notes)
+
+
+def test_cue_conflicts_of_model_vs_human_lie_in_sessions(tmp_path: Path) -> None:
+    name = "0001_cl_dnn_00_airplane_00_airplane1-bicycle2.png"
+    save(tmp_path / "cue-conflict" / "dnn" / "session-1" / name, 404)
+    (stored,) = open_archive("cue-conflict", tmp_path).pictures
+    assert (stored.variant.label, str(stored.variant.sample_id)) == ("airplane", "airplane/airplane1-bicycle2")
 
 
 def test_objectnet_loses_its_border_and_the_classes_that_imagenet_has_not(tmp_path: Path) -> None:

@@ -285,6 +285,14 @@ def test_sets_of_pictures_have_one_accuracy(name: str, maker: object, share: flo
     assert row(table)["top-1"] == pytest.approx(100 * share)
 
 
+def test_cue_conflicts_have_a_shape_bias(tmp_path: Path) -> None:
+    # Of six conflicts bears are taken for their shape, cats for the texture, dogs for an airplane.
+    (table,) = results("cue-conflict", class_archives.cue_conflict(tmp_path / "conflicts"))
+    (cells,) = (dict(zip(table.columns, cells, strict=True)) for cells in table.rows)
+    assert (cells["shape bias"], cells["shape or texture"], cells["neither"]) == (50.0, 4.0, 2.0)
+    assert "mean over its ImageNet columns" in table.rule
+
+
 def test_two_models_stand_in_one_table_with_their_paired_statistics(tmp_path: Path) -> None:
     accuracies, _ = results("imagenet-e", edit_archives.imagenet_e(tmp_path / "e"), [TELLS, NEXT])
     assert [cells[0] for cells in accuracies.rows] == [TELLS, NEXT]

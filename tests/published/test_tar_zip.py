@@ -100,7 +100,7 @@ def test_a_member_that_leads_back_or_beyond_is_refused(size: int, kind: bytes, t
     with pytest.raises(UserError, match=r"expected a whole tar.*damaged"):
         open_archive("imagenet-sketch", file)
     if size < 0:
-        with pytest.raises(UserError, match="a size below zero"):
+        with pytest.raises(UserError, match="does not lie within it"):
             open_webdataset(file)
 
 
@@ -166,7 +166,7 @@ def test_a_link_to_itself_is_one_picture_that_cannot_be_read(tmp_path: Path) -> 
     loop.symlink_to(loop)
     found = told(open_archive("imagenet-sketch", tmp_path / "set"))
     assert len(found) == 4
-    assert "cannot be read" in str(found["sketch_9.JPEG"])
+    assert "the link leads in a circle" in str(found["sketch_9.JPEG"])
 
 
 def test_a_zip_with_an_empty_name_and_an_unheard_of_packing_is_counted(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from skimage import data
 from counterfoil.errors import Unusable, UserError
 from counterfoil.sources.folder import FolderSource
 from counterfoil.sources.pixels import read_mask, read_photo
+from counterfoil.sources.source_loaders import open_source
 
 CAT = data.chelsea()  # (300, 451, 3)
 
@@ -162,3 +163,9 @@ def test_a_folder_without_class_folders_says_what_was_expected(tmp_path: Path, m
         saved(folder / "a.jpg", CAT)
     with pytest.raises(UserError, match="expected"):
         FolderSource(folder).samples()
+
+
+@pytest.mark.parametrize("images", ["demo:", "imagenet-s:photos"])
+def test_masks_beside_photos_that_bring_their_own_are_refused(images: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"expected no masks beside .*, which brings its own, got '.*'; leave them out"):
+        open_source(images, tmp_path)

@@ -31,6 +31,11 @@ def fetch_asset(name: str) -> Path:
     return wanted.place(cache_folder())
 
 
+def is_cached(name: str) -> bool:
+    """Whether an asset can be used without fetching anything."""
+    return not _list_missing([_find_shipped(name)], cache_folder())
+
+
 def cache_folder() -> Path:
     """The folder of fetched and derived files: COUNTERFOIL_CACHE, or the platform's cache folder."""
     return Path(os.environ.get("COUNTERFOIL_CACHE") or user_cache_dir("counterfoil")).expanduser()

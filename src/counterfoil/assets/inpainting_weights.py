@@ -6,10 +6,10 @@ run says so.
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +22,7 @@ from counterfoil.errors import UserError
 from counterfoil.store.files import hash_file
 from counterfoil.store.folder_lock import wait_for_lock
 
+_log = logging.getLogger(__name__)
 VARIABLE = "COUNTERFOIL_MIGAN"  # a file, or "none" to do without
 NONE = "none"
 HUB = "https://huggingface.co"  # HF_ENDPOINT names another, as for the hub's own client
@@ -124,5 +125,5 @@ def _fetch_from_hub(asset: Asset, target: Path) -> None:
 
 @contextmanager
 def _say(asset: Asset) -> Iterator[None]:
-    print(f"fetching {asset.name} ({asset.size / 1e6:.1f} MB)", file=sys.stderr, flush=True)
+    _log.info("fetching %s (%.1f MB)", asset.name, asset.size / 1e6)
     yield

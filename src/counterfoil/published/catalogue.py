@@ -11,16 +11,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from counterfoil.benchmark.frozen_benchmark import open_benchmark
-from counterfoil.errors import Unusable, UserError, did_you_mean
+from counterfoil.benchmark.frozen_benchmark import Benchmark, open_benchmark
+from counterfoil.errors import Unusable, UserError, did_you_mean, expect_members
 from counterfoil.evaluation import EvaluationConfig, run_evaluation
 from counterfoil.models.inference import Scoring
+from counterfoil.models.model_loaders import name_models
+from counterfoil.models.model_objects import ModelHints, Transform, as_models
 from counterfoil.models.model_options import ModelOptions
-from counterfoil.published import imagenet_v2, imagenet_validation, objectnet
+from counterfoil.published import cue_conflict, imagenet_v2, imagenet_validation, objectnet
 from counterfoil.published.archive import Archive
 from counterfoil.published.class_folders import IMAGENET_A, IMAGENET_R, IMAGENET_SKETCH, ClassFolders
 from counterfoil.published.condition_scores import accuracy_tables
@@ -40,6 +42,8 @@ from counterfoil.published.ximagenet_12 import reader as ximagenet_12_reader
 from counterfoil.published.ximagenet_12 import score as ximagenet_12_score
 from counterfoil.report.content import PaperTable
 from counterfoil.run_result import Result
+from counterfoil.store.folder_mirror import open_folder, push_folder
+from counterfoil.store.object_storage import is_address
 from counterfoil.store.picture_collection import Collection, PicturesById, WorkspaceCollection
 from counterfoil.store.workspace import Workspace
 from counterfoil.study.runs import Study
@@ -98,6 +102,7 @@ BENCHMARKS = (  # in the order in which they are recognised: those with the most
         imagenet_9_composite.read_every, same_files=_CHALLENGE_FILES,
     ),
     _benchmark(imagenet_c_reader, imagenet_c_score.tables),
+    _benchmark(cue_conflict, cue_conflict.tables),
     _class_folders(IMAGENET_SKETCH, accuracy_tables("ImageNet-Sketch", 1000)),
     _class_folders(IMAGENET_A, accuracy_tables("ImageNet-A", 200, both=True)),
     _class_folders(IMAGENET_R, accuracy_tables("ImageNet-R", 200, both=True)),
@@ -142,7 +147,7 @@ _EXPECTED = "a frozen benchmark, a workspace with pictures, or NAME:PATH of a pu
 
 def open_collection(text: str) -> Collection:
     """Open a frozen benchmark's folder, a workspace, or a published archive (NAME:PATH, or recognised by its files)."""
-    folder = Path(text)
+    folder = open_folder(text)
     if (folder / "benchmark.json").is_file():
         return open_benchmark(folder)
     if (folder / "variants.parquet").is_file():
@@ -186,6 +191,8 @@ def _advise_run(folder: Path) -> str:
 
 def full_address(text: str) -> str:
     """Return the address with an absolute path, so that it works from any folder."""
+    if is_address(text):
+        return text
     name, colon, path = text.partition(":")
     if Path(text).exists() or not colon:
         return str(Path(text).absolute())
@@ -198,11 +205,13 @@ def describe_collection(text: str, collection: Collection) -> list[str]:
     return [*([f"recognised as {collection.name}"] if unnamed else []), *collection.notes]
 
 
-def evaluate_collection(
-    collection: Collection | str | Path,
-    models: Sequence[str],
+def evaluate(
+    collection: Collection | Benchmark | Workspace | str | Path,
+    models: Any,
     out: str | Path | None = None,
     *,
+    labels: Sequence[str] | None = None,
+    transform: Transform | None = None,
     limit: int | None = None,
     workers: int | None = None,
     batch_size: int = 16,
@@ -210,12 +219,49 @@ def evaluate_collection(
     classes: str | None = None,
     options: ModelOptions | None = None,
 ) -> Result:
-    """Show every picture of a collection to every model; resumes an interrupted evaluation in `out`."""
+    """Show every picture of a collection to every model; resumes an interrupted evaluation in `out`.
+
+    Args:
+        collection: A frozen benchmark, a workspace or NAME:PATH of a published archive, as an address or an object.
+        models: Models as `run` takes them: addresses or objects, in a list or by name in a dict.
+        out: Folder for the tables, or an address such as "s3://bucket/run"; without it they are temporary.
+        labels: The name of each column of models given as objects.
+        transform: What prepares a Pillow picture for a torch module or function given without `wrap_model`.
+        limit: Use at most this many photos with all their pictures, taken from the classes in turn.
+        workers: Threads that read pictures; one per core where not given.
+        batch_size: Pictures per call of a model.
+        scoring: Whether columns of other classes compete; as the collection says where not given.
+        classes: Other classes than the collection's: a benchmark's by name, or a classes.json.
+        options: How models are loaded.
+
+    Returns:
+        The result, as that of `run`.
+
+    Raises:
+        UserError: The collection or a model cannot be used.
+
+    Examples:
+        >>> import numpy as np, tempfile
+        >>> image, mask = np.full((64, 64, 3), 90, np.uint8), np.zeros((64, 64), np.uint8)
+        >>> image[20:40, 20:44], mask[20:40, 20:44] = (200, 40, 40), 255
+        >>> from counterfoil import build
+        >>> workspace = build([(image, "red", mask)], tempfile.mkdtemp(), edits=["object-grayscale"])
+        >>> reddest = lambda images: ["red" if each[..., 0].max() > 150 else "grey" for each in images]
+        >>> result = evaluate(workspace.folder, {"reddest": reddest}, labels=["red", "grey"])
+        >>> {drop.edit: drop.accuracy for drop in result.drops}
+        {'control': 100.0, 'object-grayscale': 0.0}
+    """
+    if isinstance(collection, Workspace):
+        collection = collection.folder
     named = isinstance(collection, str | Path)
     opened = open_collection(str(collection)) if isinstance(collection, str | Path) else collection
+    expect_members(opened, ("pictures", "name"), "a benchmark, a workspace or NAME:PATH of an archive")
+    photo_labels = tuple(dict.fromkeys(stored.variant.label for stored in opened.pictures))
+    hints = ModelHints(labels=labels, transform=transform, photo_labels=photo_labels, options=options)
+    chosen = as_models(models, hints)
     asked = EvaluationConfig(
         collection=opened,
-        models=tuple(models),
+        models=chosen,
         limit=limit,
         workers=workers,
         batch_size=batch_size,
@@ -223,9 +269,14 @@ def evaluate_collection(
         classes=classes,
         options=options or ModelOptions(),
         address=full_address(str(collection)) if named else "",
-        command=f"counterfoil.evaluate_collection({str(collection) if named else opened.name!r}, {list(models)!r})",
+        command=f"counterfoil.evaluate({str(collection) if named else opened.name!r}, {name_models(chosen)!r})",
     )
-    return run_evaluation(asked, Path(out) if out is not None else None, papers=make_paper_tables)
+    result = run_evaluation(asked, None if out is None else open_folder(out), papers=make_paper_tables)
+    push_folder(result.folder)
+    return result
+
+
+evaluate_collection = evaluate  # its name in version 0.1, kept for one release
 
 
 def find_paper_rule(study: Study) -> PaperRule | None:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import bz2
 import gzip
 import hashlib
+import logging
 import lzma
 import os
 import shutil
-import sys
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -22,7 +22,7 @@ from typing import Protocol
 
 from counterfoil.assets.cache import cache_folder
 from counterfoil.errors import Unusable, UserError
-from counterfoil.published.archive_index import (
+from counterfoil.sources.archive_index import (
     IN_TAR,
     NO_BYTES,
     ArchiveFile,
@@ -31,9 +31,12 @@ from counterfoil.published.archive_index import (
     build_index,
     list_packed_files,
 )
+from counterfoil.sources.bounded_reads import read_span, read_user_file, refuse_oversized
+from counterfoil.sources.folder_entries import is_link_to_parent
 from counterfoil.store.files import open_atomically
 from counterfoil.store.folder_lock import wait_for_lock
 
+_log = logging.getLogger(__name__)
 _OPENERS: dict[bytes, Callable[[Path], gzip.GzipFile | bz2.BZ2File | lzma.LZMAFile]] = {
     b"\x1f\x8b": gzip.GzipFile,
     b"BZh": bz2.BZ2File,
@@ -41,6 +44,8 @@ _OPENERS: dict[bytes, Callable[[Path], gzip.GzipFile | bz2.BZ2File | lzma.LZMAFi
 }
 _BLOCK = 1 << 22
 _KEPT_FREE = 1 << 30  # bytes of disk that unpacking leaves
+_MOST_RATIO = 20  # unpacked bytes per packed byte; JPEGs and PNGs hardly compress
+_MOST_UNPACKED = 1 << 28  # bytes that any compressed tar may unpack to
 _KNOWN_BY = 1 << 16  # bytes at both ends that identify a file, also after it was moved
 _MARK = slice(257, 262)  # position of the magic bytes in the first header of a tar
 
@@ -60,7 +65,7 @@ def unpack_tar(where: Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
     with wait_for_lock(lock):
         if not place.is_file():  # another process may have unpacked it while we waited
-            print(f"unpacking {where.name} once into {place}", file=sys.stderr, flush=True)
+            _log.info("unpacking %s once into %s", where.name, place)
             _remove_halves(place)
             _unpack(where, place)
     return place
@@ -79,6 +84,7 @@ def _unpack(where: Path, place: Path) -> None:
             if block[_MARK] != b"ustar":
                 raise UserError(f"expected a tar within '{where}', found something else; unpack it and give the folder")
             while block:
+                _refuse_bomb(where, written.tell() + len(block))
                 _refuse_full(where, place, len(block) + where.stat().st_size - written.tell())
                 written.write(block)
                 block = plain.read(_BLOCK)
@@ -88,6 +94,16 @@ def _unpack(where: Path, place: Path) -> None:
         if error.errno is None:  # bzip2 reports damaged data without an errno
             raise broken_archive(where, "packed tar", str(error)) from error
         raise UserError(f"expected to write {place}, got: {error}; set COUNTERFOIL_CACHE to another folder") from error
+
+
+def _refuse_bomb(where: Path, unpacked: int) -> None:
+    """Raise `UserError` where a compressed tar unpacks to far more than pictures would."""
+    most = _MOST_UNPACKED + _MOST_RATIO * where.stat().st_size
+    if unpacked > most:
+        raise UserError(
+            f"expected pictures in '{where}', which unpacks to more than {most / 1e9:.1f} GB, {_MOST_RATIO} times its"
+            " size: pictures do not compress so well; if it is what you want, unpack it and give the folder"
+        )
 
 
 def _refuse_full(where: Path, place: Path, wanted: int) -> None:
@@ -118,13 +134,6 @@ def _magic(where: Path) -> bytes:
 
 _STREAMED = 0x8  # zip flag: the checksum follows the data
 _DESCRIPTOR = b"PK\x07\x08"  # may precede that checksum
-MOST_BYTES = 1 << 28  # per file; anything larger is treated as a decompression bomb
-
-
-def refuse_oversized(size: int) -> None:
-    """Raise `Unusable` where the listed size of a file is larger than any picture."""
-    if size > MOST_BYTES:
-        raise Unusable(f"{size:,} bytes are more than {MOST_BYTES:,} allowed")
 
 
 def decompress(data: bytes, packing: int, size: int) -> bytes:
@@ -185,11 +194,11 @@ class FileTree:
         source = self.sources[entry.source]
         refuse_oversized(max(entry.size, entry.stored))
         if entry.packing == LOOSE:
-            return _read_bytes(source / path, path, 0, None)
+            return _read_loose(source / path, path)
         if entry.packing == NO_BYTES:
             raise Unusable("the tar holds a link or a file with holes in its place; unpack it and give the folder")
         if entry.packing == IN_TAR:
-            return _read_bytes(source, source.name, entry.start, entry.size)
+            return read_span(source, entry.start, entry.size, source.name)
         return _read_zipped(source, entry)
 
 
@@ -238,7 +247,7 @@ def _set_source(files: Iterable[tuple[str, ArchiveFile]], source: int) -> Iterat
 
 def _list_loose_files(where: Path) -> Iterator[tuple[str, ArchiveFile]]:
     for folder, folders, names in os.walk(where, followlinks=True, onerror=_refuse):
-        folders[:] = [name for name in folders if not _is_link_to_parent(Path(folder) / name)]
+        folders[:] = [name for name in folders if not is_link_to_parent(Path(folder) / name)]
         inside = PurePosixPath(Path(folder).relative_to(where).as_posix())
         for name in names:
             yield str(inside / name), ArchiveFile(_size(os.path.join(folder, name)), packing=LOOSE)
@@ -251,36 +260,22 @@ def _size(path: str) -> int:
         return -1
 
 
-def _is_link_to_parent(folder: Path) -> bool:
-    """Whether a folder is a link to one of its parents, which would be followed for ever."""
-    if not folder.is_symlink():
-        return False
-    real = folder.resolve()
-    return any(real == above.resolve() for above in folder.parents)
-
-
 def _refuse(error: OSError) -> None:
     """Raise the error: os.walk would otherwise skip an unreadable folder without a message."""
     raise error
 
 
+def _read_loose(file: Path, called: str) -> bytes:
+    try:
+        return read_user_file(file)
+    except Unusable as error:
+        raise Unusable(f"{called}: {error}") from error
+
+
 def _read_zipped(source: Path, entry: ArchiveFile) -> bytes:
-    header = _read_bytes(source, source.name, entry.start, _LOCAL_HEADER)
+    header = read_span(source, entry.start, _LOCAL_HEADER, source.name)
     names = int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little")
-    data = _read_bytes(source, source.name, entry.start + _LOCAL_HEADER + names, entry.stored + _BEHIND)
+    data = read_span(source, entry.start + _LOCAL_HEADER + names, entry.stored + _BEHIND, source.name)
     content = decompress(data[: entry.stored], entry.packing, entry.size)
     verify_checksum(content, header, data[entry.stored :])
     return content
-
-
-def _read_bytes(file: Path, called: str, start: int, length: int | None) -> bytes:
-    """Read this many bytes of a file, or all of it."""
-    try:
-        with file.open("rb") as opened:
-            opened.seek(start)
-            data = opened.read() if length is None else opened.read(length)
-    except OSError as error:
-        raise Unusable(f"{called} cannot be read: {error.strerror}") from error
-    if length is not None and len(data) < length:
-        raise Unusable(f"{called} ends within a picture")
-    return data

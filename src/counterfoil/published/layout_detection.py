@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import Unusable, UserError
-from counterfoil.published.archive_index import FileIndex
 from counterfoil.published.file_tree import Tree
+from counterfoil.sources.archive_index import FileIndex
 from counterfoil.types import Skipped
 
 PICTURE = r"[^/.][^/]*\.(?i:jpe?g|png|webp|bmp)"  # a file name; excludes hidden files such as ._x.JPEG

@@ -253,7 +253,7 @@ def _describe_left_out(board: Leaderboard, shown: Leaderboard) -> str:
     left = len(board.rows) - len(shown.rows)
     return (
         f" Shown are rows of your models and the nearest to yours by {board.leading}; {left} more published rows:"
-        f" counterfoil leaderboard {board.benchmark} RUN --all."
+        f" counterfoil benchmark leaderboard {board.benchmark} RUN --all."
         if left
         else ""
     )

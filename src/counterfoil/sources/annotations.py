@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from counterfoil.errors import Unusable, UserError
 from counterfoil.progress import Extent, show_progress
+from counterfoil.sources.bounded_reads import read_user_file
 from counterfoil.sources.coco_masks import Mask
 from counterfoil.sources.pixels import check_mask_size, decode_photo
 from counterfoil.types import Sample, Skipped, SourceBase
@@ -92,12 +93,23 @@ class AnnotationSource(SourceBase):
     def read(self, sample: Sample) -> tuple[NDArray[np.uint8], Mask | None]:
         """The photo, upright, and its mask where one is listed."""
         entry = self._entries[sample.id]
-        image = decode_photo(entry.photo())
+        photo = entry.photo()
+        check_digest(sample, photo, f"mask {entry.annotation}".encode())
+        image = decode_photo(photo)
         if entry.mask is None:
             return image, None
         mask = _draw_mask(entry.mask, (image.shape[0], image.shape[1]))
         check_mask_size(mask, image)
         return image, mask
+
+
+def check_digest(sample: Sample, *contents: bytes) -> None:
+    """Raises `UserError` where photo and mask are not those that were listed: every worker reads the same."""
+    if sample.digest and hashlib.sha256(b"".join(contents)).hexdigest() != sample.digest:
+        raise UserError(
+            f"expected the photo {sample.id} as it was listed, but photo or mask has changed since; make a new run of"
+            " the photos as they are now"
+        )
 
 
 def skip_duplicates(samples: Sequence[Sample | Skipped]) -> list[Sample | Skipped]:
@@ -129,9 +141,9 @@ def make_file_reader(path: Path) -> Callable[[], bytes]:
 
     def read() -> bytes:
         try:
-            return path.read_bytes()
-        except OSError as error:
-            raise Unusable(f"the file {path.name} cannot be read: {error.strerror}") from error
+            return read_user_file(path)
+        except Unusable as error:
+            raise Unusable(f"{path.name}: {error}") from error
 
     return read
 

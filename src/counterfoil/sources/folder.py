@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 
 from counterfoil.errors import Unusable, UserError
 from counterfoil.progress import Extent, show_progress
-from counterfoil.sources.annotations import make_readable, skip_duplicates
-from counterfoil.sources.pixels import check_mask_size, read_mask, read_photo
+from counterfoil.sources.annotations import check_digest, make_readable, skip_duplicates
+from counterfoil.sources.bounded_reads import read_user_file
+from counterfoil.sources.folder_entries import FolderEntry, list_entries
+from counterfoil.sources.pixels import check_mask_size, decode_mask, decode_photo
 from counterfoil.types import Sample, Skipped
 
 LICENCES = "licences.csv"
@@ -58,7 +60,23 @@ def read_review(masks: Path) -> dict[str, str]:
         raise UserError(f"expected the verdicts of a review in {path}, which cannot be read: {error}") from error
 
 
-_PICTURES = {".jpg", ".jpeg", ".png", ".webp"}
+PICTURES = {".jpg", ".jpeg", ".png", ".webp"}
+
+
+def _is_picture(entry: FolderEntry) -> bool:
+    return not entry.fault and entry.path.suffix.lower() in PICTURES and entry.path.is_file()
+
+
+def _list_class_folders(top: Sequence[FolderEntry]) -> list[FolderEntry]:
+    """All that the class folders hold."""
+    folders = [entry.path for entry in top if not entry.fault and entry.path.is_dir()]
+    return [entry for folder in folders for entry in list_entries(folder)]
+
+
+def _describe_other(path: Path) -> str:
+    if path.is_dir():
+        return "it is a folder inside a class folder, which is not read"
+    return "the file is not a JPEG, PNG or WebP picture"
 
 
 @dataclass(frozen=True)
@@ -69,52 +87,53 @@ class FolderSource:
     masks: Path | None = None
 
     def samples(self) -> tuple[Sequence[Sample], Sequence[Skipped]]:
-        """Every sample in the order of its path, and what was skipped."""
-        files = list(self._files())
+        """Every sample in the order of its path, and what was skipped: together all that the folders list."""
+        top = self._list_top()
+        entries = _list_class_folders(top)
+        strays = self._list_strays(top, entries)
+        files = [entry.path for entry in entries if _is_picture(entry)]
         if not files:
+            first = f"; {strays[0].sample_id} was left out because {strays[0].reason}" if strays else ""
             raise UserError(
-                f"expected pictures as <label>/<name>.jpg (.png, .webp) under {self.images}, found none;"
+                f"expected pictures as <label>/<name>.jpg (.png, .webp) under {self.images}, found none{first};"
                 f" give the folder that holds the class folders"
             )
         with ThreadPoolExecutor(8) as pool:
             extent = Extent(stage="reading the photos", unit="photos", total=len(files), brief=True)
             checked = skip_duplicates(list(show_progress(pool.map(self._sample, files), extent)))
         samples = [item for item in checked if isinstance(item, Sample)]
-        return samples, [*self._list_strays(), *(item for item in checked if isinstance(item, Skipped))]
+        return samples, [*strays, *(item for item in checked if isinstance(item, Skipped))]
 
     @property
     def labels(self) -> Sequence[str]:
         """The class folders that hold pictures, whether or not these can be used."""
-        return sorted(
-            {path.parent.name for path in self._files() if make_readable(path.parent.name) == path.parent.name}
-        )
+        folders = {entry.path.parent.name for entry in _list_class_folders(self._list_top()) if _is_picture(entry)}
+        return sorted(name for name in folders if make_readable(name) == name)
 
-    def _files(self) -> Iterator[Path]:
-        for folder in self._folders():
-            for path in sorted(folder.iterdir()):
-                if path.suffix.lower() in _PICTURES and path.is_file() and not path.name.startswith("."):
-                    yield path
-
-    def _folders(self) -> list[Path]:
+    def _list_top(self) -> list[FolderEntry]:
+        """The class folders and what lies beside them."""
         for folder in (self.images, self.masks):
             if folder is not None and not folder.is_dir():
                 what = "is a file" if folder.exists() else "is not there"
                 raise UserError(f"expected a folder, got '{folder}', which {what}; check the path")
-        return sorted(path for path in self.images.iterdir() if path.is_dir() and not path.name.startswith("."))
+        return list_entries(self.images)
 
-    def _list_strays(self) -> list[Skipped]:
-        """Pictures outside the class folders, and files that are not pictures."""
-        loose = [path for path in sorted(self.images.iterdir()) if path.suffix.lower() in _PICTURES and path.is_file()]
+    def _list_strays(self, top: Sequence[FolderEntry], inside: Sequence[FolderEntry]) -> list[Skipped]:
+        """What the folders list besides the pictures: loose pictures, other files, dangling links, FIFOs."""
+        loose = [
+            Skipped(make_readable(entry.path.name), "source", "", entry.fault or "the picture is in no class folder")
+            for entry in top
+            if entry.fault or _is_picture(entry)
+        ]
         others = [
-            path
-            for folder in self._folders()
-            for path in sorted(folder.iterdir())
-            if not path.name.startswith(".") and (path.is_dir() or path.suffix.lower() not in _PICTURES)
+            Skipped(make_readable(self._name(entry.path)), "source", "", entry.fault or _describe_other(entry.path))
+            for entry in inside
+            if not _is_picture(entry)
         ]
-        return [Skipped(path.name, "source", "", "the picture is in no class folder") for path in loose] + [
-            Skipped(f"{path.parent.name}/{path.name}", "source", "", "the file is not a JPEG, PNG or WebP picture")
-            for path in others
-        ]
+        return [*loose, *others]
+
+    def _name(self, path: Path) -> str:
+        return path.relative_to(self.images).as_posix()
 
     def _sample(self, path: Path) -> Sample | Skipped:
         label = path.parent.name
@@ -127,10 +146,10 @@ class FolderSource:
         if mask and not mask.is_file():
             return Skipped(name, "source", "", f"there is no mask {label}/{path.stem}.png")
         try:
-            digest = hashlib.sha256(path.read_bytes())
-            digest.update(b"mask" + mask.read_bytes() if mask else b"")
-        except OSError as error:
-            return Skipped(name, "source", "", f"the file cannot be read: {error.strerror}")
+            digest = hashlib.sha256(read_user_file(path))
+            digest.update(b"mask" + read_user_file(mask) if mask else b"")
+        except Unusable as error:
+            return Skipped(name, "source", "", str(error))
         inside = None if mask is None else f"{label}/{mask.name}"
         origin, licence = self._licences.get(name, ("", ""))
         return Sample(
@@ -147,12 +166,26 @@ class FolderSource:
 
     def read(self, sample: Sample) -> tuple[NDArray[np.uint8], NDArray[np.uint8] | None]:
         """The photo's pixels, upright, and its mask where there is one."""
-        image = read_photo(self.images / sample.image)
+        photo = read_user_file(self.images / sample.image)
         if sample.mask is None or self.masks is None:
-            return image, None
+            check_digest(sample, photo)
+            return decode_with_mask(photo, None)
         try:
-            mask = read_mask(self.masks / sample.mask)
+            encoded = read_user_file(self.masks / sample.mask)
         except Unusable as error:
             raise Unusable(f"the mask cannot be used: {error}") from error
-        check_mask_size(mask, image)
-        return image, mask
+        check_digest(sample, photo, b"mask", encoded)
+        return decode_with_mask(photo, encoded)
+
+
+def decode_with_mask(photo: bytes, encoded: bytes | None) -> tuple[NDArray[np.uint8], NDArray[np.uint8] | None]:
+    """The pixels of a photo, upright, and of its mask where there is one; raises `Unusable` with the reason."""
+    image = decode_photo(photo)
+    if encoded is None:
+        return image, None
+    try:
+        mask = decode_mask(encoded)
+    except Unusable as error:
+        raise Unusable(f"the mask cannot be used: {error}") from error
+    check_mask_size(mask, image)
+    return image, mask

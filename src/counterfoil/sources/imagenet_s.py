@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from counterfoil.errors import Unusable, UserError
 from counterfoil.labels.benchmark_classes import imagenet_s_ids
 from counterfoil.sources.annotations import make_readable
+from counterfoil.sources.bounded_reads import read_user_file
+from counterfoil.sources.folder_entries import FolderEntry, list_entries
 from counterfoil.sources.pixels import check_mask_size, read_as_stored
 from counterfoil.types import Sample, Skipped, SourceBase
 
@@ -70,17 +72,29 @@ class ImageNetSSource(SourceBase):
     def samples(self) -> tuple[Sequence[Sample], Sequence[Skipped]]:
         """Every photo that has a mask, in the order of its path, and what was skipped."""
         with ThreadPoolExecutor(8) as pool:
-            checked = list(pool.map(self._sample, self._files()))
+            checked = [*self._list_faulty_folders(), *pool.map(self._sample, self._files())]
         samples = [item for item in checked if isinstance(item, Sample)]
         if not samples:
             raise UserError(f"expected photos as <wnid>/<name>.JPEG with masks in '{self._split}', found none")
         return samples, [item for item in checked if isinstance(item, Skipped)]
 
-    def _files(self) -> Iterator[Path]:
-        for folder in sorted(path for path in self._split.iterdir() if path.is_dir()):
-            yield from sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    def _list_faulty_folders(self) -> list[Skipped]:
+        """Class folders that are dangling links, or something else that is neither file nor folder."""
+        return [
+            Skipped(make_readable(entry.path.name), "source", "", entry.fault)
+            for entry in list_entries(self._split)
+            if entry.fault
+        ]
 
-    def _sample(self, path: Path) -> Sample | Skipped:
+    def _files(self) -> Iterator[FolderEntry]:
+        for folder in list_entries(self._split):
+            if not folder.fault and folder.path.is_dir():
+                yield from list_entries(folder.path)
+
+    def _sample(self, entry: FolderEntry) -> Sample | Skipped:
+        path = entry.path
+        if entry.fault:
+            return Skipped(make_readable(path.relative_to(self._split).as_posix()), "source", "", entry.fault)
         name = f"{path.parent.name}/{path.name}"
         if name != (readable := make_readable(name)):
             return Skipped(readable, "source", "", "the file's name is not UTF-8 text")
@@ -90,9 +104,9 @@ class ImageNetSSource(SourceBase):
         if not mask.is_file():
             return Skipped(name, "source", "", f"there is no mask {path.parent.name}/{mask.name}")
         try:
-            digest = hashlib.sha256(path.read_bytes() + b"mask" + mask.read_bytes()).hexdigest()
-        except OSError as error:
-            return Skipped(name, "source", "", f"the file cannot be read: {error.strerror}")
+            digest = hashlib.sha256(read_user_file(path) + b"mask" + read_user_file(mask)).hexdigest()
+        except Unusable as error:
+            return Skipped(name, "source", "", str(error))
         return Sample(
             id=name,
             label=path.parent.name,
@@ -120,9 +134,9 @@ def _mask_folder(split: Path) -> Path:
 def _read_class_numbers(path: Path) -> NDArray[np.int64]:
     """The class number of every pixel."""
     try:
-        encoded = np.fromfile(path, np.uint8)
+        encoded = np.frombuffer(read_user_file(path), np.uint8)
         picture = cv2.imdecode(encoded, cv2.IMREAD_COLOR_RGB) if encoded.size else None
-    except (OSError, cv2.error):  # missing, or too large for OpenCV
+    except (Unusable, cv2.error):  # missing, or too large for OpenCV
         picture = None
     if picture is None:
         raise Unusable("the mask is broken")

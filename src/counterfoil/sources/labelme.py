@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
-from PIL import Image, UnidentifiedImageError
+from PIL import Image
 
 from counterfoil.errors import Unusable, UserError
 from counterfoil.object_mask import hard_object
@@ -27,6 +27,8 @@ from counterfoil.sources.annotations import (
     read_json_file,
 )
 from counterfoil.sources.coco_masks import Mask, check_photo_size, draw_polygons, find_bounding_box, measure_area
+from counterfoil.sources.folder_entries import FolderEntry, walk_files
+from counterfoil.sources.pixels import open_bounded_picture
 from counterfoil.types import Skipped
 
 _CIRCLE_POINTS = 128
@@ -36,12 +38,14 @@ def open_labelme(path: Path) -> AnnotationSource:
     """Photos of a folder of LabelMe files, including subfolders."""
     if not path.is_dir():
         raise UserError(f"expected a folder of LabelMe's JSON files, got '{path}', which is no folder; check the path")
-    listed = [_list_photo(path, file) for file in sorted(path.rglob("*.json"))]
+    listed = [_list_photo(path, entry) for entry in walk_files(path, [".json"])]
     return AnnotationSource(f"labelme:{path}", tuple(listed))
 
 
-def _list_photo(folder: Path, file: Path) -> AnnotatedPhoto | Skipped:
-    name = file.relative_to(folder).as_posix()
+def _list_photo(folder: Path, entry: FolderEntry) -> AnnotatedPhoto | Skipped:
+    file, name = entry.path, entry.path.relative_to(folder).as_posix()
+    if entry.fault:
+        return Skipped(name, "source", "", entry.fault)
     try:
         return _read_annotation(folder, name, read_json_file(file, "LabelMe's annotations"))
     except (UserError, Unusable) as error:
@@ -114,9 +118,9 @@ def _measure_area(shape: Mapping[str, Any]) -> float:
 def _decode_stamp(shape: Mapping[str, Any]) -> Mask:
     """The small mask picture of a shape of kind "mask"."""
     try:
-        with Image.open(io.BytesIO(_decode_base64(shape["mask"])), formats=("PNG",)) as picture:
+        with open_bounded_picture(_decode_base64(shape["mask"]), ("PNG",), "it is no PNG") as picture:
             return np.where(np.array(picture.convert("L")) > 0, 255, 0).astype(np.uint8)
-    except (UnidentifiedImageError, OSError, SyntaxError, KeyError, Image.DecompressionBombError) as error:
+    except (Unusable, OSError, SyntaxError, KeyError) as error:
         raise Unusable(f"a shape of kind mask cannot be read: {error}") from error
 
 

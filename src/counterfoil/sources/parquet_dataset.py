@@ -11,6 +11,7 @@ from typing import Any
 
 from counterfoil.errors import Unusable, UserError
 from counterfoil.sources.annotations import AnnotatedPhoto, AnnotationSource, find_photo, make_file_reader
+from counterfoil.sources.folder_entries import FolderEntry, walk_files
 from counterfoil.sources.pixels import decode_mask
 from counterfoil.store.parquet import open_parquet
 from counterfoil.types import Skipped
@@ -22,9 +23,13 @@ _MASKS = ("mask", "annotation", "segmentation")
 
 def open_parquet_dataset(path: Path) -> AnnotationSource:
     """The photos of a .parquet file or of a folder of .parquet or .arrow files; pictures are decoded on demand."""
-    files = [path] if path.is_file() else sorted([*path.rglob("*.parquet"), *path.rglob("*.arrow")])
-    if not files:
+    entries = [FolderEntry(path)] if path.is_file() else walk_files(path, [".parquet", ".arrow"])
+    if not entries:
         raise UserError(f"expected a .parquet file or a folder with .parquet or .arrow files, got '{path}'")
+    faulty = next((entry for entry in entries if entry.fault), None)
+    if faulty is not None:  # how many photos it holds is not known
+        raise UserError(f"expected files of photos in '{path}', but {faulty.path} cannot be used: {faulty.fault}")
+    files = [entry.path for entry in entries]
     folder = path if path.is_dir() else path.parent
     listed = [entry for file in files for entry in _list_photos(file, folder)]
     return AnnotationSource(f"parquet:{path}", tuple(listed))

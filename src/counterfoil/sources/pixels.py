@@ -15,12 +15,18 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 
 from counterfoil.errors import Unusable
 from counterfoil.object_mask import as_mask, object_trace
+from counterfoil.sources.bounded_reads import read_user_file
 
 
 def decode_picture(encoded: bytes, name: str) -> NDArray[np.uint8]:
     """The pixels of a picture, (height, width, 3), RGB."""
     try:
-        image = cv2.imdecode(np.frombuffer(encoded, np.uint8), cv2.IMREAD_COLOR) if encoded else None
+        with open_bounded_picture(
+            encoded, _ARCHIVE_FORMATS, "the file is no picture"
+        ):  # OpenCV's own bound is a thousand million
+            image = cv2.imdecode(np.frombuffer(encoded, np.uint8), cv2.IMREAD_COLOR)
+    except Unusable as error:
+        raise Unusable(f"{name} is no picture that can be used: {error}") from error
     except cv2.error:  # too large for OpenCV
         image = None
     if image is None:
@@ -40,17 +46,13 @@ _ARCHIVE_FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF")  # the formats that Ima
 def decode_archive_picture(encoded: bytes) -> NDArray[np.uint8]:
     """The picture, (height, width, 3), RGB; transparent places become white."""
     try:
-        with Image.open(io.BytesIO(encoded), formats=_ARCHIVE_FORMATS) as picture:
+        with open_bounded_picture(encoded, _ARCHIVE_FORMATS, "the file is no picture") as picture:
             return _decode_plain(picture, encoded)
-    except UnidentifiedImageError:
-        raise Unusable("the file is no picture") from None
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         raise Unusable(f"the picture is broken: {' '.join(str(error).split()) or type(error).__name__}") from error
 
 
 def _decode_plain(picture: Image.Image, encoded: bytes) -> NDArray[np.uint8]:
-    if picture.width * picture.height > MAX_PIXELS:
-        raise Unusable(f"{picture.width} x {picture.height} pixels are more than {MAX_PIXELS:,} allowed")
     if picture.format == "JPEG" and picture.mode == "RGB" and _is_whole_jpeg(encoded):
         flags = cv2.IMREAD_COLOR_RGB | cv2.IMREAD_IGNORE_ORIENTATION  # twice as fast as Pillow, with the same pixels
         fast = cv2.imdecode(np.frombuffer(encoded, np.uint8), flags)
@@ -70,12 +72,12 @@ warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)
 
 def read_photo(path: Path) -> NDArray[np.uint8]:
     """The photo, upright, (height, width, 3), RGB."""
-    return decode_photo(_read_bytes(path))
+    return decode_photo(read_user_file(path))
 
 
 def read_as_stored(path: Path) -> NDArray[np.uint8]:
     """The photo without EXIF rotation, for masks drawn on the pixels as stored."""
-    with _open_picture(_read_bytes(path)) as picture:
+    with _open_picture(read_user_file(path)) as picture:
         _load_picture(picture)
         return _convert_to_rgb(picture)
 
@@ -85,7 +87,7 @@ def decode_photo(encoded: bytes) -> NDArray[np.uint8]:
     with _open_picture(encoded) as picture:
         plain = picture.format == "JPEG" and picture.mode == "RGB" and picture.getexif().get(0x0112, 1) == 1
         if not plain:
-            return _turn_upright(picture)
+            return turn_upright(picture)
     # decodes a plain JPEG twice as fast as Pillow, with the same pixels
     fast = cv2.imdecode(np.frombuffer(encoded, np.uint8), cv2.IMREAD_COLOR_RGB | cv2.IMREAD_IGNORE_ORIENTATION)
     return _check_whole(fast, encoded)
@@ -93,18 +95,22 @@ def decode_photo(encoded: bytes) -> NDArray[np.uint8]:
 
 def read_mask(path: Path) -> NDArray[np.uint8]:
     """The mask, (height, width): 255 on the object, 0 off it, graded at soft edges; 128 is "unknown" in a trimap."""
-    return decode_mask(_read_bytes(path))
+    return decode_mask(read_user_file(path))
 
 
 def decode_mask(encoded: bytes) -> NDArray[np.uint8]:
     """The same from the bytes of a file."""
     with _open_picture(encoded) as picture:
-        try:
-            picture.load()
-        except (OSError, SyntaxError, ValueError) as error:
-            raise Unusable(f"the mask is broken: {_describe_error(error)}") from error
-        values = _choose_channel(picture)
-    return _grade_mask(values)
+        return mask_from_picture(picture)
+
+
+def mask_from_picture(picture: Image.Image) -> NDArray[np.uint8]:
+    """The same from an opened picture."""
+    try:
+        picture.load()
+    except (OSError, SyntaxError, ValueError) as error:
+        raise Unusable(f"the mask is broken: {_describe_error(error)}") from error
+    return grade_mask(_choose_channel(picture))
 
 
 def check_mask_size(mask: NDArray[Any], image: NDArray[np.uint8]) -> None:
@@ -114,18 +120,12 @@ def check_mask_size(mask: NDArray[Any], image: NDArray[np.uint8]) -> None:
         raise Unusable(f"the mask is {columns} x {rows} pixels, the photo {width} x {height}")
 
 
-def _read_bytes(path: Path) -> bytes:
+def open_bounded_picture(encoded: bytes, formats: tuple[str, ...], otherwise: str) -> Image.Image:
+    """The picture, not decoded yet; raises `Unusable`, `otherwise` where it has none of the formats."""
     try:
-        return path.read_bytes()
-    except OSError as error:
-        raise Unusable(f"the file cannot be read: {error.strerror}") from error
-
-
-def _open_picture(encoded: bytes) -> Image.Image:
-    try:
-        picture = Image.open(io.BytesIO(encoded), formats=_FORMATS)
+        picture = Image.open(io.BytesIO(encoded), formats=formats)
     except UnidentifiedImageError:
-        raise Unusable("the file is not a JPEG, PNG or WebP picture") from None
+        raise Unusable(otherwise) from None
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         raise Unusable(f"the picture cannot be opened: {_describe_error(error)}") from error
     if picture.width * picture.height > MAX_PIXELS:
@@ -133,7 +133,12 @@ def _open_picture(encoded: bytes) -> Image.Image:
     return picture
 
 
-def _turn_upright(picture: Image.Image) -> NDArray[np.uint8]:
+def _open_picture(encoded: bytes) -> Image.Image:
+    return open_bounded_picture(encoded, _FORMATS, "the file is not a JPEG, PNG or WebP picture")
+
+
+def turn_upright(picture: Image.Image) -> NDArray[np.uint8]:
+    """The pixels of an opened picture, rotated by its EXIF data, (height, width, 3), RGB."""
     _load_picture(picture)
     try:
         upright = ImageOps.exif_transpose(picture)
@@ -172,7 +177,7 @@ def _check_whole(image: Any, encoded: bytes) -> NDArray[np.uint8]:
     if image is not None and _is_whole_jpeg(encoded):
         return np.asarray(image, np.uint8)
     with _open_picture(encoded) as picture:
-        return _turn_upright(picture)
+        return turn_upright(picture)
 
 
 def _is_whole_jpeg(encoded: bytes) -> bool:
@@ -198,7 +203,7 @@ def _sixteen_bit_mask(values: NDArray[np.generic]) -> NDArray[np.uint8]:
     return _convert_to_8_bits(levels) if levels.max() > 255 else levels.clip(0, 255).astype(np.uint8)
 
 
-def _grade_mask(values: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def grade_mask(values: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Keep a graded alpha and a trimap as they are; for labels and flat colours any nonzero value is object."""
     used = np.unique(values)
     graded = len(used) > 8 and used[-1] >= 250

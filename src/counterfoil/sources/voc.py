@@ -12,7 +12,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, UnidentifiedImageError
+from PIL import Image
 
 from counterfoil.errors import Unusable, UserError
 from counterfoil.object_mask import UNKNOWN, hard_object, object_trace
@@ -23,7 +23,10 @@ from counterfoil.sources.annotations import (
     make_file_reader,
     read_lines,
 )
+from counterfoil.sources.bounded_reads import read_user_file
 from counterfoil.sources.coco_masks import Mask
+from counterfoil.sources.folder_entries import list_entries
+from counterfoil.sources.pixels import open_bounded_picture
 from counterfoil.types import Skipped
 
 CLASSES = (
@@ -43,7 +46,11 @@ def open_voc(path: Path) -> AnnotationSource:
             f"expected JPEGImages/ and SegmentationClass/ in '{path}', as PASCAL VOC has them; check the path"
         )
     classes = _read_classes(path)
-    listed = [_list_photo(photos, file, classes) for file in sorted(masks.glob("*.png"))]
+    listed = [
+        Skipped(entry.path.name, "source", "", entry.fault) if entry.fault else _list_photo(photos, entry.path, classes)
+        for entry in list_entries(masks)
+        if entry.fault or entry.path.suffix == ".png"
+    ]
     return AnnotationSource(f"voc:{path}", tuple(listed))
 
 
@@ -95,9 +102,9 @@ def _list_photo(photos: Path, file: Path, classes: _Classes) -> AnnotatedPhoto |
     if photo is None:
         return Skipped(file.name, "source", "", f"there is no photo {file.stem}.jpg in JPEGImages")
     try:
-        encoded = file.read_bytes()
+        encoded = read_user_file(file)
         values, counts = np.unique(_decode_indices(encoded, classes), return_counts=True)
-    except (OSError, Unusable) as error:
+    except Unusable as error:
         return Skipped(file.name, "source", "", f"the mask cannot be used: {error}")
     nothing = (classes.background, _VOID)
     areas = {int(value): int(count) for value, count in zip(values, counts, strict=True) if value not in nothing}
@@ -116,15 +123,13 @@ def _list_photo(photos: Path, file: Path, classes: _Classes) -> AnnotatedPhoto |
 def _decode_indices(encoded: bytes, classes: _Classes) -> Mask:
     """The class indices: those of a palette (its colours are ignored), or those of true colours."""
     try:
-        with Image.open(io.BytesIO(encoded), formats=("PNG",)) as picture:
+        with open_bounded_picture(encoded, ("PNG",), "it is no PNG") as picture:
             if picture.mode == "RGB":
                 return _match_colours(np.array(picture, np.int64), classes)
             if picture.mode not in ("P", "L"):
                 raise Unusable(f"it is a PNG of mode {picture.mode}, where a palette, gray or colours were expected")
             return np.array(picture, np.uint8)
-    except UnidentifiedImageError:
-        raise Unusable("it is no PNG") from None
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+    except (OSError, SyntaxError, ValueError) as error:
         raise Unusable(f"it is no PNG that can be read: {error}") from error
 
 

@@ -6,12 +6,15 @@ import hashlib
 import io
 import json
 import tarfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from counterfoil.errors import Unusable, UserError
 from counterfoil.sources.annotations import AnnotatedPhoto, AnnotationSource, read_lines
+from counterfoil.sources.archive_index import NO_BYTES, ArchiveFile, list_packed_files
+from counterfoil.sources.bounded_reads import MOST_BYTES, MOST_LABEL_BYTES, read_span, refuse_oversized
+from counterfoil.sources.folder_entries import list_entries
 from counterfoil.sources.pixels import decode_mask
 from counterfoil.store.files import open_atomically
 from counterfoil.types import Skipped
@@ -19,6 +22,7 @@ from counterfoil.types import Skipped
 _PHOTOS = ("jpg", "jpeg", "png", "webp")
 _MASKS = ("mask.png", "seg.png", "mask")
 _LABELS = ("cls", "cls.txt", "txt", "label", "json")
+_COMPRESSED = (".tar.gz", ".tgz", ".tar.zst", ".tar.bz2", ".tar.xz")
 _DIGITS = 9  # most digits of a class number
 
 
@@ -27,53 +31,52 @@ class _Part:
     """The position of one file of a sample in its shard."""
 
     shard: Path
-    start: int
-    size: int
+    entry: ArchiveFile
 
-    def read(self) -> bytes:
-        with self.shard.open("rb") as file:
-            file.seek(self.start)
-            content = file.read(self.size)
-        if len(content) < self.size:
-            raise Unusable(f"the shard {self.shard.name} ends in the middle of the file")
-        return content
+    def read(self, most: int = MOST_BYTES) -> bytes:
+        if self.entry.packing == NO_BYTES:
+            raise Unusable("the shard holds a link or a file with holes in its place")
+        refuse_oversized(self.entry.size, most)
+        return read_span(self.shard, self.entry.start, self.entry.size, f"the shard {self.shard.name}")
 
 
 def open_webdataset(path: Path) -> AnnotationSource:
     """The photos of one shard or of all shards of a folder, read without unpacking."""
-    shards = sorted(path.glob("*.tar")) if path.is_dir() else [path]
+    shards = _list_shards(path) if path.is_dir() else [path]
     if not shards or not all(shard.is_file() for shard in shards):
         raise UserError(f"expected a .tar shard or a folder of them, got '{path}'; check the path")
     names = _read_class_names(path if path.is_dir() else path.parent)
-    listed = [_list_sample(name, parts, names) for shard in shards for name, parts in _index_shard(shard).items()]
+    listed = [entry for shard in shards for entry in _list_shard(shard, names)]
     return AnnotationSource(f"webdataset:{path}", tuple(listed))
 
 
-def _index_shard(shard: Path) -> dict[str, dict[str, _Part]]:
-    """The files of each sample of a shard, by suffix; nothing is unpacked."""
+def _list_shards(folder: Path) -> list[Path]:
+    """The shards of a folder; raises `UserError` for one that cannot be read, since its photos would be missing."""
+    entries = [entry for entry in list_entries(folder) if entry.path.name.lower().endswith((".tar", *_COMPRESSED))]
+    for entry in entries:
+        if entry.fault or entry.path.suffix.lower() != ".tar":
+            reason = entry.fault or "it is compressed: unpack it to a plain .tar"
+            raise UserError(f"expected plain tar shards in '{folder}', got {entry.path.name}: {reason}")
+    return [entry.path for entry in entries]
+
+
+def _list_shard(shard: Path, names: list[str]) -> Iterator[AnnotatedPhoto | Skipped]:
+    """The samples of a shard, then files that stand twice under one name; nothing is unpacked."""
     samples: dict[str, dict[str, _Part]] = {}
+    again: list[Skipped] = []
     try:
-        with tarfile.open(shard, "r:") as archive:
-            for member in archive:
-                if member.size < 0:  # it would be an endless loop
-                    raise tarfile.ReadError(f"a size below zero at byte {member.offset:,}")
-                name = PurePosixPath(member.name)
-                stem, _, ending = name.name.partition(".")
-                if member.isfile() and stem:
-                    part = _Part(shard, member.offset_data, member.size)
-                    samples.setdefault(f"{name.parent}/{stem}".removeprefix("./"), {})[ending.lower()] = part
-            _refuse_early_end(shard, archive.offset)
-    except (tarfile.TarError, OSError) as error:
-        raise UserError(f"expected an uncompressed tar shard, got '{shard}': {error}; is it whole?") from error
-    return samples
-
-
-def _refuse_early_end(shard: Path, end: int) -> None:
-    """Raises where a broken header ends the shard early, which tarfile takes for its end."""
-    with shard.open("rb") as file:
-        file.seek(end)
-        if file.read(tarfile.BLOCKSIZE).strip(b"\0"):
-            raise tarfile.ReadError(f"no header at byte {end:,}")
+        for path, entry in list_packed_files(shard):
+            name = PurePosixPath(path)
+            stem, _, ending = name.name.partition(".")
+            sample = f"{name.parent}/{stem}".removeprefix("./")
+            parts = samples.setdefault(sample, {}) if stem else {}
+            if ending.lower() in parts:
+                again.append(Skipped(path, "source", "", f"the shard {shard.name} has two files of this name"))
+            parts.setdefault(ending.lower(), _Part(shard, entry))
+    except OSError as error:
+        raise UserError(f"expected an uncompressed tar shard, got '{shard}': {error}") from error
+    yield from (_list_sample(name, parts, names) for name, parts in samples.items())
+    yield from again
 
 
 def _read_class_names(folder: Path) -> list[str]:
@@ -94,14 +97,16 @@ def _list_sample(name: str, parts: Mapping[str, _Part], names: list[str]) -> Ann
     entry = AnnotatedPhoto(f"{label}/{PurePosixPath(name).name}", label, f"{photo.shard.name}:{name}", photo.read, None)
     if drawn is None:
         return entry
-    return replace(
-        entry, mask=lambda size: decode_mask(drawn.read()), annotation=hashlib.sha256(drawn.read()).hexdigest()
-    )
+    try:
+        annotation = hashlib.sha256(drawn.read()).hexdigest()
+    except Unusable as error:
+        return Skipped(name, "source", "", f"the mask cannot be used: {error}")
+    return replace(entry, mask=lambda size: decode_mask(drawn.read()), annotation=annotation)
 
 
 def _read_label(parts: Mapping[str, _Part], names: list[str]) -> str:
     """The class name: the first label that is a name, or a number listed in classes.txt."""
-    labels = (_parse_label(parts[ending].read(), ending) for ending in _LABELS if ending in parts)
+    labels = (_parse_label(parts[ending].read(MOST_LABEL_BYTES), ending) for ending in _LABELS if ending in parts)
     last: str | int | None = None
     for last in labels:
         if isinstance(last, str):

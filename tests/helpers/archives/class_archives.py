@@ -71,6 +71,17 @@ def imagenet_v2(folder: Path) -> Path:
     return folder
 
 
+def cue_conflict(folder: Path) -> Path:
+    """Three shapes with each other's textures: bears follow their shape, cats the texture, dogs neither."""
+    index = {"bear": 294, "cat": 281, "dog": 152}
+    for shape in index:
+        for number, texture in enumerate(index, 1):
+            said = {"bear": index["bear"], "cat": index[texture], "dog": 404}[shape]
+            save(folder / "cue-conflict" / shape / f"{shape}{number}-{texture}{number}.png", said)
+    save(folder / "cue-conflict" / "cat" / "dog7-bear1.png", 152)
+    return folder
+
+
 def imagenet_c(folder: Path) -> Path:
     """Ten photos under nineteen corruptions; at severity s the first s are wrong, in snow all of them."""
     for group, names in CORRUPTIONS.items():
