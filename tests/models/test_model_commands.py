@@ -42,6 +42,7 @@ def test_a_model_is_described_asked_and_checked() -> None:
     assert "resize 256, centre crop (224, 224), bicubic" in about["preprocessing"]
     assert int(about["parameters"].replace(",", "")) > 4_000_000
     assert about["contract"].startswith("kept")
+    assert about["known answers"].startswith("kept on 4 fixed pictures")
     assert len(about["weights"].removeprefix("sha256 ")) == 64
     photos = [line for line in told if line.startswith("photo of")]
     assert len(photos) == 3

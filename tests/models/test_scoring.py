@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 import counterfoil as cf
 from counterfoil.contract_checks import check_classifier
 from counterfoil.errors import UserError
-from counterfoil.labels.benchmark_classes import imagenet9, imagenet_d, ximagenet12
+from counterfoil.labels.benchmark_classes import entry_classes, imagenet9, imagenet_d, ximagenet12
 from counterfoil.labels.label_space import LabelSpace, custom_label_space, imagenet1k
 from counterfoil.models.inference import regroup_columns
 from counterfoil.models.model_protocol import ModelBase
@@ -123,3 +123,16 @@ def test_a_class_that_hides_a_column_of_its_own_name_is_refused() -> None:
     assert best(regroup_columns(model, space, ["cat", "dog"], "subset")) == "cat"
     with pytest.raises(UserError, match="expected the class 'cat' to accept the column of that name"):
         regroup_columns(model, space, ["cat", "dog"], "all")
+
+
+def test_an_entry_class_is_the_mean_of_its_columns_so_that_many_columns_are_no_advantage() -> None:
+    space = entry_classes()
+    assert len(space.labels) == 16
+    terrier, tabby = space.ids_of("dog")[0], space.ids_of("cat")[0]
+    # A best column of a dog, but a dog has 109 columns and a cat 6: their means are 0.5 / 109 and 0.3 / 6.
+    model = thousand(**{terrier: 0.5, tabby: 0.3})
+    assert best(regroup_columns(model, space, space.labels, "subset")) == "cat"
+    every = regroup_columns(model, space, space.labels, "all")
+    assert every.name.endswith("(all 1000 columns, mean of columns)")
+    assert len(every.labels) == 16 + 1000 - 207
+    assert regroup_columns(model, space, space.labels, "subset").identity != every.identity

@@ -145,6 +145,53 @@ class ScoredClassifier(ModelWrapper):
             return np.asarray(scores / scores.sum(axis=1, keepdims=True), np.float32)
 
 
+@dataclass(frozen=True)
+class PooledClassifier(ModelWrapper):
+    """A classifier whose columns are the classes of a benchmark, each the mean over the columns of its ids.
+
+    A class of many ids has no advantage over one of few (Geirhos et al.).
+    """
+
+    model: Model
+    groups: tuple[tuple[str, tuple[int, ...]], ...]  # class, and the columns that count as it
+    others: tuple[int, ...]  # columns of no class, where they compete
+    described: str
+
+    @property
+    def name(self) -> str:
+        """The address, with the scoring."""
+        return f"{self.model.name} ({self.described})"
+
+    @property
+    def scoring(self) -> str:
+        """How the columns compete, in words."""
+        return self.described
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """The classes, then the columns of no class."""
+        return (*(label for label, _ in self.groups), *(self.model.labels[column] for column in self.others))
+
+    @property
+    def identity(self) -> str:
+        """Hash of the model's own parts and of which columns are pooled."""
+        return identity_hash(self, ["mean", self.groups, self.others, self.model.labels, *self.model.details])
+
+    def __call__(self, images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
+        """Scores that sum to 1, (len(images), len(labels))."""
+        return self._pool(self.model(images))
+
+    def regroup(self, scores: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The scores of the classes, (n, labels), from the columns of the `base`."""
+        return self._pool(self.model.regroup(scores))
+
+    def _pool(self, columns: NDArray[np.float32]) -> NDArray[np.float32]:
+        means = [columns[:, list(ids)].mean(axis=1, dtype=np.float64) for _, ids in self.groups]
+        scores = np.column_stack([*means, columns[:, list(self.others)]])
+        with np.errstate(invalid="ignore"):  # no probability on any class: NaN, counted as an error
+            return np.asarray(scores / scores.sum(axis=1, keepdims=True), np.float32)
+
+
 def regroup_columns(model: Model, space: LabelSpace, labels: Sequence[str], scoring: Scoring) -> Model:
     """The model over a benchmark's labels; a model without scores per column is unchanged."""
     if not model.gives_scores:
@@ -152,12 +199,13 @@ def regroup_columns(model: Model, space: LabelSpace, labels: Sequence[str], scor
     column_of = {label: column for column, label in enumerate(model.labels)}
     wanted = list(dict.fromkeys(labels))
     groups = tuple((label, _columns(model, space, column_of, label)) for label in wanted)
+    kind, how = (PooledClassifier, ", mean of columns") if space.pooling == "mean" else (ScoredClassifier, "")
     if scoring == "subset":
-        return ScoredClassifier(model, groups, (), f"subset: {len(wanted)} classes")
+        return kind(model, groups, (), f"subset: {len(wanted)} classes{how}")
     used = {column for _, columns in groups for column in columns}
     others = tuple(column for column in range(len(model.labels)) if column not in used)
     _check_names(model, groups, others)
-    return ScoredClassifier(model, groups, others, f"all {len(model.labels)} columns")
+    return kind(model, groups, others, f"all {len(model.labels)} columns{how}")
 
 
 def _columns(model: Model, space: LabelSpace, column_of: dict[str, int], label: str) -> tuple[int, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from counterfoil.assets.cache import cache_folder, fetch_asset
 from counterfoil.assets.embedded_networks import NETWORKS, build_onnx_file
-from counterfoil.errors import UserError, did_you_mean
+from counterfoil.errors import UserError, did_you_mean, expect_kind
 from counterfoil.labels.label_space import imagenet1k
 from counterfoil.models.huggingface import load_huggingface
+from counterfoil.models.model_identity import hash_model_object
 from counterfoil.models.model_names import NamedModel, split_name
 from counterfoil.models.model_options import ModelOptions, Request, read_description, read_labels
 from counterfoil.models.model_protocol import ModelBase
@@ -34,7 +35,6 @@ from counterfoil.plugins import (
     load_factory,
     read_optional,
     reporting_errors,
-    source_digest,
 )
 from counterfoil.types import Classifier, Model, Preprocessing
 
@@ -103,8 +103,9 @@ def _as_model(address: str, model: Any, module: ModuleType) -> Model:
         raise UserError(f"expected {address} to return a callable with `labels`, got {type(model).__name__}")
     if isinstance(model, ModelBase):
         return _check_model(address, model)
-    digest = read_optional(model, "digest", None) or source_digest(module)
-    return PythonClassifier(address, labels, read_optional(model, "preprocessing", None), str(digest), model)
+    classifier = PythonClassifier(address, labels, read_optional(model, "preprocessing", None), "", model)
+    digest = read_optional(model, "digest", None) or hash_model_object(model, module, classifier)
+    return replace(classifier, digest=str(digest))
 
 
 def _load_embedded(request: Request) -> Model:
@@ -182,14 +183,44 @@ def list_model_schemes() -> dict[str, str]:
     return {**{scheme: about for scheme, (_, about) in ADDRESSES.items()}, **others}
 
 
-def name_models(addresses: Sequence[str]) -> list[str]:
-    """The names that models of these addresses will have in tables, as far as the addresses tell."""
+def name_models(models: Sequence[str | Model]) -> list[str]:
+    """The names that these models will have in tables, as far as the addresses tell."""
     schemes = list_model_schemes()
-    return [name or address for name, address in (split_name(text, schemes) for text in addresses)]
+    return [_name_model(model, schemes) for model in models]
+
+
+def _name_model(model: str | Model, schemes: Collection[str]) -> str:
+    if not isinstance(model, str):
+        return model.name
+    name, address = split_name(model, schemes)
+    return name or address
+
+
+def load_models(models: Sequence[str | Model], options: ModelOptions) -> tuple[Model, ...]:
+    """The models at these addresses; those given as objects are taken as they are."""
+    return tuple(load_model(model, options=options) if isinstance(model, str) else model for model in models)
 
 
 def load_model(address: str, describe: str | None = None, options: ModelOptions | None = None) -> Model:
-    """The model at this address, or under the name before it: `Our v2=onnx:v2.onnx`."""
+    """The model at this address, or under the name before it: `Our v2=onnx:v2.onnx`.
+
+    Args:
+        address: SCHEME:PLACE, as `counterfoil list models` lists them.
+        describe: Labels and preprocessing of a file that does not say them: JSON, or a JSON file.
+        options: Device, precision, runtime and prompts.
+
+    Returns:
+        The model.
+
+    Raises:
+        UserError: There is no such model, or something that it needs is missing.
+
+    Examples:
+        >>> load_model("embedded:efficientnet-lite0").labels[0]  # doctest: +SKIP
+        'n01440764'
+    """
+    expect_kind(address, str, "a model address such as embedded:efficientnet-lite0")
+    expect_kind(options, (ModelOptions, type(None)), "options as counterfoil.ModelOptions")
     name, place = split_name(address, list_model_schemes())
     if name:
         return NamedModel(load_model(place, describe, options), name)

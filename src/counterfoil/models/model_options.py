@@ -6,18 +6,19 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, ValidationError
 
-from counterfoil.errors import UserError
+from counterfoil.errors import UserError, expect_kind
 from counterfoil.labels.label_space import BACKGROUND, LabelSpace, imagenet1k
-from counterfoil.types import Preprocessing
+from counterfoil.types import PhotoInput, Preprocessing
 
 Precision: TypeAlias = Literal["f32", "bf16", "fp16"]
 Runtime: TypeAlias = Literal["own", "onnx", "openvino"]  # own: torch for torch models, ONNX Runtime for ONNX files
 
 WITH_BACKGROUND = "imagenet1k+background"  # 1001 columns, as many networks of TensorFlow have them
+NO_PREPROCESSING = {"labels", "scores", "input", "note"}  # keys of a description that say nothing about it
 DEFAULT_TEMPLATES = ("A photo of a {c}",)
 
 
@@ -34,6 +35,9 @@ class ModelOptions:
     templates: tuple[str, ...] = DEFAULT_TEMPLATES  # prompts of a zero-shot model; {c} is the class
 
     def __post_init__(self) -> None:
+        expect_kind(self.device, str, "device as auto, cpu, cuda or cuda:NUMBER")
+        expect_kind(self.describe, (str, type(None)), "describe as JSON, or as the name of a file")
+        expect_kind(self.templates, tuple, "templates as a tuple of prompts")
         for template in self.templates:
             if "{c}" not in template:
                 raise UserError(f"expected {{c}} for the class in every prompt template, got '{template}'")
@@ -71,29 +75,35 @@ def read_templates(text: str) -> tuple[str, ...]:
     return tuple(line.strip() for line in Path(text).read_text(encoding="utf-8").splitlines() if line.strip())
 
 
+_Side = Annotated[int, Field(gt=0, le=8192)]  # pixels
+
+
 class Description(BaseModel):
     """`network.json` beside `network.onnx`."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     labels: (
         str | tuple[str, ...]
     )  # "imagenet1k", "imagenet1k+background", a text file with one label per line, or the labels themselves
-    size: tuple[int, int] = (224, 224)
-    resize: int | None = 256
+    size: tuple[_Side, _Side] = (224, 224)
+    resize: _Side | None = 256
     interpolation: Literal["bilinear", "bicubic", "lanczos"] = "bilinear"
     mean: tuple[float, float, float] = (123.675, 116.28, 103.53)
-    std: tuple[float, float, float] = (58.395, 57.12, 57.375)
+    std: tuple[PositiveFloat, PositiveFloat, PositiveFloat] = (58.395, 57.12, 57.375)
     colour_order: Literal["RGB", "BGR"] = "RGB"
     layout: Literal["NCHW", "NHWC"] = "NCHW"
     scores: Literal["logits", "probabilities", "detect"] = Field(default="detect")
+    input: Literal["prepared", "photo"] = "prepared"  # photo: the network prepares it, (1, 3, height, width), 0..255
+    note: str = ""  # about the network, for its owner
 
     @property
     def preprocessing(self) -> Preprocessing:
         """The preprocessing in the description."""
         if self.resize is not None and self.resize < max(self.size):
             raise UserError(f"expected resize of at least the crop {max(self.size)}, got {self.resize}")
-        return Preprocessing(**self.model_dump(exclude={"labels", "scores"}))
+        known = self.model_dump(exclude=NO_PREPROCESSING)
+        return PhotoInput(**known) if self.input == "photo" else Preprocessing(**known)
 
 
 def read_description(network: Path, flags: str | None) -> Description:
@@ -110,7 +120,7 @@ def read_description(network: Path, flags: str | None) -> Description:
         )
     try:
         return Description.model_validate(json.loads(text))
-    except json.JSONDecodeError as error:
+    except (json.JSONDecodeError, RecursionError) as error:
         raise UserError(f"expected JSON, got {where}: {error}") from error
     except ValidationError as error:
         fault = error.errors()[0]
@@ -121,7 +131,7 @@ def read_description(network: Path, flags: str | None) -> Description:
 
 def override_preprocessing(description: Description, known: Preprocessing) -> Preprocessing:
     """The known preprocessing, with the keys that the description gives replaced."""
-    given = description.model_fields_set - {"labels", "scores"}
+    given = description.model_fields_set - NO_PREPROCESSING
     return replace(known, **{name: getattr(description, name) for name in given})
 
 

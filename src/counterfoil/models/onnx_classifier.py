@@ -27,7 +27,7 @@ from counterfoil.models.preprocessing import Preparation, prepare_input
 from counterfoil.models.weight_files import check_file
 from counterfoil.plugins import import_extra
 from counterfoil.store.files import hash_file
-from counterfoil.types import Model, Preprocessing
+from counterfoil.types import Model, PhotoInput, Preprocessing
 
 COMPARED = 256  # pictures that are run twice; enough to see one percent of changed answers
 
@@ -116,7 +116,7 @@ def open_session(path: Path) -> Any:
     check_file(path, "an ONNX network")
     try:
         return open_onnx_session(path)
-    except _FAULTS as error:
+    except (*_FAULTS, UnicodeDecodeError) as error:  # its message quotes the damaged file's bytes
         line = " ".join(str(error).split())
         raise UserError(f"expected an ONNX network, got {path}, which ONNX Runtime refuses: {line[:200]}") from error
 
@@ -206,7 +206,8 @@ class OnnxClassifier(ModelBase):
         return sum(math.prod(tensor.dims) for tensor in read_graph(self.path).initializer)
 
     @cached_property
-    def _gives_logits(self) -> bool:
+    def gives_logits(self) -> bool:
+        """Whether its scores are logits, as said or else as seen on a grey picture."""
         if self.scores != "detect":
             return self.scores == "logits"
         return bool(self._probe.min() < 0 or abs(float(self._probe.sum()) - 1) > 1e-3)
@@ -217,7 +218,9 @@ class OnnxClassifier(ModelBase):
     def try_preprocessing(
         self, images: Sequence[NDArray[np.uint8]], preprocessing: Preprocessing
     ) -> NDArray[np.float32] | None:
-        """The probabilities with another preprocessing; None where the library's own transform prepares."""
+        """The probabilities with another preprocessing; None where a library or the network itself prepares."""
+        if isinstance(self.preprocessing, PhotoInput):
+            return None
         if self.original is not None and self.original.preparation.transform is not None:
             return None
         return self._probabilities(self._run_prepared([prepare_input(image, preprocessing) for image in images]))
@@ -231,7 +234,7 @@ class OnnxClassifier(ModelBase):
         return np.concatenate(answers).astype(np.float32, copy=False)
 
     def _probabilities(self, scores: NDArray[np.float32]) -> NDArray[np.float32]:
-        return softmax(scores) if self._gives_logits else scores
+        return softmax(scores) if self.gives_logits else scores
 
     def __call__(self, images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
         """Probabilities, (len(images), len(labels))."""

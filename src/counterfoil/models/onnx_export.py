@@ -20,7 +20,7 @@ from counterfoil.models.model_options import Request
 from counterfoil.models.onnx_classifier import ComparedClassifier, OnnxClassifier, OnnxRun, Original
 from counterfoil.models.torch_network import TorchNetwork
 from counterfoil.plugins import import_extra
-from counterfoil.store.files import hash_file
+from counterfoil.store.files import hash_file, write_atomically
 from counterfoil.types import Model
 
 _ALLOWED = 1e-3  # of probability; float rounding stays a hundred times below
@@ -57,13 +57,33 @@ def export_to_onnx(address: str, network: TorchNetwork) -> Path:
     about = f"{network.digest} {network.module!r} {network.preparation.preprocessing.size} {torch.__version__}"
     path = cache_folder() / "exported" / f"{hashlib.sha256(about.encode()).hexdigest()[:32]}.onnx"
     proof = path.with_suffix(".json")
-    if path.is_file() and proof.is_file() and json.loads(proof.read_text())["sha256"] == hash_file(path):
+    if path.is_file() and _read_proof(proof) == hash_file(path):
         return path
-    fresh = _export_file(torch, network, path)
-    difference = _compare_with_original(address, fresh, network)
-    os.replace(fresh, path)
-    proof.write_text(json.dumps({"address": address, "sha256": hash_file(path), "largest_difference": difference}))
+    difference = export_to_file(address, network, path)
+    content = {"address": address, "sha256": hash_file(path), "largest_difference": difference}
+    write_atomically(proof, json.dumps(content))
     return path
+
+
+def export_to_file(address: str, network: TorchNetwork, path: Path) -> float:
+    """Write the network as ONNX; returns the largest difference in probability between the file and the original.
+
+    Raises:
+        UserError: The file answers otherwise than the original.
+    """
+    fresh = _export_file(import_extra("torch", "torch"), network, path)
+    difference = compare_with_original(address, fresh, network)
+    os.replace(fresh, path)
+    return difference
+
+
+def _read_proof(proof: Path) -> str | None:
+    """The hash that the export had when it was compared; None where that is not recorded or the record is damaged."""
+    try:
+        content = json.loads(proof.read_bytes())
+    except (OSError, ValueError):
+        return None
+    return str(content.get("sha256")) if isinstance(content, dict) else None
 
 
 def _export_file(torch: Any, network: TorchNetwork, path: Path) -> Path:
@@ -78,8 +98,8 @@ def _export_file(torch: Any, network: TorchNetwork, path: Path) -> Path:
     return fresh
 
 
-def _compare_with_original(address: str, path: Path, network: TorchNetwork) -> float:
-    """The largest difference in probability between file and original, over photos."""
+def compare_with_original(address: str, path: Path, network: TorchNetwork) -> float:
+    """The largest difference in probability between file and original, over photos; raises `UserError` for too much."""
     torch = import_extra("torch", "torch")
     ours = _classifier(address, path, network, OnnxRun())
     differences = []

@@ -7,7 +7,9 @@ faster one used; otherwise the library's transform runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 
@@ -17,7 +19,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from counterfoil.plugins import import_extra
-from counterfoil.types import Preprocessing
+from counterfoil.types import PhotoInput, Preprocessing
 
 _FILTERS = {
     "bilinear": Image.Resampling.BILINEAR,
@@ -52,8 +54,39 @@ def _normalised_levels(mean: float, std: float) -> NDArray[np.float32]:
     return np.asarray(scaled - np.float32(mean) / np.float32(std), np.float32)
 
 
+class _SharedInputs(threading.local):
+    """The inputs that this thread prepared of the pictures of one batch, by picture and preprocessing."""
+
+    pictures: frozenset[int] = frozenset()  # ids of arrays that live as long as the batch
+    inputs: dict[tuple[int, str], NDArray[np.float32]]
+
+
+_SHARED = _SharedInputs()
+
+
+@contextmanager
+def share_inputs(images: Sequence[NDArray[np.uint8]]) -> Iterator[None]:
+    """Inside the block, a picture that several models of this thread take alike is prepared once."""
+    _SHARED.pictures, _SHARED.inputs = frozenset(map(id, images)), {}
+    try:
+        yield
+    finally:
+        _SHARED.pictures, _SHARED.inputs = frozenset(), {}
+
+
 def prepare_input(image: NDArray[np.uint8], wanted: Preprocessing) -> NDArray[np.float32]:
-    """The network's input: (3, height, width) or (height, width, 3), normalised."""
+    """The network's input, normalised: (3, height, width) or (height, width, 3); or the photo, where it takes that."""
+    if id(image) not in _SHARED.pictures:
+        return _prepare(image, wanted)
+    key = id(image), repr(wanted)
+    if key not in _SHARED.inputs:
+        _SHARED.inputs[key] = _prepare(image, wanted)
+    return _SHARED.inputs[key]
+
+
+def _prepare(image: NDArray[np.uint8], wanted: Preprocessing) -> NDArray[np.float32]:
+    if isinstance(wanted, PhotoInput):
+        return np.ascontiguousarray(image.transpose(2, 0, 1), np.float32)
     levels = resize_and_crop(image, wanted)
     if wanted.colour_order == "BGR":
         levels = levels[:, :, ::-1]
