@@ -19,8 +19,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edits.fill import fill_background, fill_smoothly, find_hole
+from counterfoil.edits.fill import fill_background, find_hole
 from counterfoil.edits.matting import estimate_alpha
+from counterfoil.edits.smooth_fill import fill_smoothly
 from counterfoil.errors import Unusable
 from counterfoil.painters.background_painter import ObjectRemover, remove_object
 from counterfoil.sources.pixels import read_mask, read_photo

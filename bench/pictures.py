@@ -22,7 +22,7 @@ from counterfoil.edits.edit_protocol import Edit, Supplied
 from counterfoil.edits.fill import find_hole
 from counterfoil.edits.fill_choice import Fills, load_fills
 from counterfoil.edits.fill_control import find_room
-from counterfoil.edits.fill_quality import MOST, measure_fill, measure_texture
+from counterfoil.edits.fill_quality import MOST, FilledHole, measure_fill, measure_texture
 from counterfoil.edits.photo_border import find_cut_sides
 from counterfoil.edits.registry import edit_named
 from counterfoil.edits.subject import Subject, Tools
@@ -104,7 +104,7 @@ def try_edit(edit: Edit, subjects: Sequence[Subject], place: int, tally: Tally) 
         return
     tally.made.append(picture.image)
     filled, hole = _visible_fill(edit, subject, donor, picture)
-    quality = measure_fill(filled, hole, load_fills().find_salience)
+    quality = measure_fill(FilledHole(filled, hole), load_fills().find_salience)
     tally.seam.append(quality.seam)
     tally.repetition.append(quality.repetition)
     tally.texture.append(quality.texture)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import get_args
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from counterfoil.edits.edit_protocol import Edit, Needs, Supplied, adapt_old_edit
 from counterfoil.edits.subject import Subject
 from counterfoil.edits.visible_change import measure_change
-from counterfoil.errors import Unusable
+from counterfoil.errors import Unusable, UserError, expect_kind, expect_members
 from counterfoil.painters.painter_protocol import Painted, Painter, PaintRefused, PaintRequest
 from counterfoil.types import Classifier, DonorRule, Model, Picture, Sample, Source, Variant
 
@@ -46,15 +46,36 @@ def check_edit(edit: Edit, pictures: Iterable[Picture | Subject]) -> int:
 
     Raises:
         ContractError: The first promise that is broken, in one sentence.
+
+    Examples:
+        >>> from counterfoil import edits
+        >>> image, mask = np.full((64, 64, 3), 90, np.uint8), np.zeros((64, 64), np.uint8)
+        >>> image[20:40, 20:44], mask[20:40, 20:44] = (200, 40, 40), 255
+        >>> check_edit(edits.ObjectGrayscale(), [Picture(image, mask)])
+        1
     """
     edit = _as_edit(edit)
+    expect_kind(pictures, Iterable, "pictures as a list")
     _check_declaration(edit)
-    given = [each if isinstance(each, Subject) else Subject(each) for each in pictures]
+    given = [each if isinstance(each, Subject) else Subject(each) for each in _expect_pictures(pictures)]
     others = [given[i + 1 :] + given[:i] or [subject] for i, subject in enumerate(given)]
     changes = [_check_subject(edit, subject, beside) for subject, beside in zip(given, others, strict=True)]
     applied = [change for change in changes if change is not None]
     _require(not applied or max(applied) >= edit.least_change, _CHANGES)
     return sum(change >= edit.least_change for change in applied)
+
+
+def _expect_pictures(pictures: Iterable[Picture | Subject]) -> Iterator[Picture | Subject]:
+    for each in pictures:
+        expect_kind(each, (Picture, Subject), "pictures as counterfoil.Picture or counterfoil.Subject")
+        yield each
+
+
+def _expect_images(images: object) -> None:
+    expect_kind(images, (Sequence, np.ndarray), "images as a list of arrays (height, width, 3)")
+    assert isinstance(images, Sequence | np.ndarray)
+    if isinstance(images, str | bytes) or not len(images) or not all(np.ndim(image) == 3 for image in images):
+        raise UserError("expected images as a list of arrays (height, width, 3), got none, or arrays of another shape")
 
 
 def _as_edit(edit: object) -> Edit:
@@ -143,7 +164,25 @@ def _same(first: Picture, second: Picture) -> bool:
 
 
 def check_classifier(classifier: Classifier, images: Sequence[NDArray[np.uint8]]) -> None:
-    """Run a classifier on images together, alone and in reverse, and check what every classifier promises."""
+    """Run a classifier on images together, alone and in reverse, and check what every classifier promises.
+
+    Args:
+        classifier: A callable with `labels`.
+        images: RGB arrays to show it.
+
+    Returns:
+        Nothing, where every promise is kept.
+
+    Raises:
+        ContractError: The first promise that is broken, in one sentence.
+
+    Examples:
+        >>> from counterfoil import wrap_model
+        >>> shade = wrap_model(lambda images: [[0.3, 0.7]] * len(images), labels=["dark", "bright"])
+        >>> check_classifier(shade, [np.zeros((8, 8, 3), np.uint8)] * 2)
+    """
+    expect_members(classifier, ("labels", "__call__"), "a classifier with labels")
+    _expect_images(images)
     labels = list(classifier.labels)
     _require(len(labels) == len(set(labels)) > 1, "a classifier names each column, and no two alike")
     together = np.asarray(classifier(images))
@@ -158,7 +197,25 @@ def check_classifier(classifier: Classifier, images: Sequence[NDArray[np.uint8]]
 
 
 def check_model(model: Model, images: Sequence[NDArray[np.uint8]]) -> None:
-    """Check what a run needs of a model: scores, predictions and attributes."""
+    """Check what a run needs of a model: scores, predictions and attributes.
+
+    Args:
+        model: The model, as `load_model` or `wrap_model` gives it.
+        images: RGB arrays to show it.
+
+    Returns:
+        Nothing, where every promise is kept.
+
+    Raises:
+        ContractError: The first promise that is broken, in one sentence.
+
+    Examples:
+        >>> from counterfoil import wrap_model
+        >>> shade = wrap_model(lambda images: [[0.3, 0.7]] * len(images), labels=["dark", "bright"])
+        >>> check_model(shade, [np.zeros((8, 8, 3), np.uint8)] * 2)
+    """
+    expect_members(model, ("gives_scores", "predict", "labels", "identity"), "a model, as wrap_model makes one")
+    _expect_images(images)
     if model.gives_scores:
         check_classifier(model, images)
     said = (model.name, model.digest, model.identity, model.device, model.scoring)
@@ -187,7 +244,23 @@ def _original(number: int, label: str) -> Variant:
 
 
 def check_source(source: Source) -> int:
-    """List a source, read its first photos and check what every source promises; returns how many could be read."""
+    """List a source, read its first photos and check what every source promises.
+
+    Args:
+        source: The source.
+
+    Returns:
+        How many of its first photos could be read.
+
+    Raises:
+        ContractError: The first promise that is broken, in one sentence.
+
+    Examples:
+        >>> from counterfoil.sources.source_loaders import as_source
+        >>> check_source(as_source([(np.zeros((8, 8, 3), np.uint8), "dark")]))
+        1
+    """
+    expect_members(source, ("images", "samples", "read"), "a source")
     _require(bool(str(source.images)), "a source names the address of its photos")
     samples, skipped = source.samples()
     _require((list(samples), list(skipped)) == tuple(map(list, source.samples())), "samples come in a fixed order")
@@ -218,7 +291,25 @@ def _check_sample(source: Source, sample: Sample) -> bool:
 
 
 def check_painter(painter: Painter, requests: Sequence[PaintRequest]) -> int:
-    """Paint requests together and alone, and check what every painter promises; returns how many were painted."""
+    """Paint requests together and alone, and check what every painter promises.
+
+    Args:
+        painter: The painter.
+        requests: Requests to try it on.
+
+    Returns:
+        How many were painted; the others were refused with a reason.
+
+    Raises:
+        ContractError: The first promise that is broken, in one sentence.
+
+    Examples:
+        >>> from counterfoil.painters.painter_loaders import load_painter
+        >>> check_painter(load_painter("python:my_package:make_painter"), [])  # doctest: +SKIP
+        0
+    """
+    expect_members(painter, ("name", "settings", "environment", "paint"), "a painter")
+    expect_kind(requests, Sequence, "requests as a list")
     _require(bool(painter.name), "a painter has a name")
     try:
         json.dumps([dict(painter.settings), dict(painter.environment)], allow_nan=False)

@@ -131,7 +131,7 @@ def test_a_grounded_cell_centres_all_pieces_of_the_object_as_an_ungrounded_one_d
     plain, grounded = (made("position-grid", {**settings, "grounded": on}, picture) for on in (False, True))
     assert extent(plain.alpha) == extent(grounded.alpha)
     versions = [edit_named("position-grid", {"grounded": on}).picture_version for on in (False, True)]
-    assert versions == [2, 3]  # the pictures of grounded cells changed
+    assert versions == [3, 4]  # the pictures of grounded cells changed
 
 
 def test_all_cells_have_a_level_of_their_own() -> None:
@@ -161,3 +161,24 @@ def test_an_object_as_large_as_the_picture_fits_no_cell() -> None:
 def test_turns_and_cells_that_do_not_exist_are_refused(name: str, settings: dict[str, object]) -> None:
     with pytest.raises(UserError, match=r"expected|Input should be"):
         edit_named(name, settings)
+
+
+def plank(turned: bool) -> Picture:
+    """A long object on gravel, lying or upright."""
+    alpha = np.zeros((160, 160), np.uint8)
+    if turned:
+        alpha[40:120, 72:88] = 255
+    else:
+        alpha[84:100, 30:130] = 255
+    return Picture(texture("gravel", 160), alpha)
+
+
+def test_a_grounded_object_turns_only_as_far_as_it_stands_and_keeps_its_foot() -> None:
+    for seed in range(3):
+        lying, upright = (made("direction", {"grounded": True}, plank(turned), seed) for turned in (False, True))
+        assert extent(lying.alpha)[2] == pytest.approx(100, abs=1)
+        assert extent(upright.alpha)[2] == pytest.approx(120, abs=1)
+        assert extent(lying.alpha)[2] - extent(lying.alpha)[0] < 40  # a long foot: a small turn lifts it
+    with pytest.raises(Unusable, match="turned by 40 degrees the object would hang in the air"):
+        made("direction", {"grounded": True, "angle": 40}, plank(False))
+    assert extent(made("direction", {"angle": 40}, plank(False)).alpha)[0] < 70  # the papers' turn is free

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from counterfoil.edits.registry import EDITS, edit_named, name_of, settings_of
+from counterfoil.edits.registry import OURS, edit_named, name_of, settings_of
 from counterfoil.errors import UserError
 
 PLUGIN = """
@@ -31,7 +31,7 @@ class Mirror:
 """
 
 
-@pytest.mark.parametrize("name", EDITS)
+@pytest.mark.parametrize("name", OURS)
 def test_name_and_settings_rebuild_the_edit(name: str) -> None:
     edit = edit_named(name, {})
     assert name_of(edit) == name
@@ -95,7 +95,7 @@ def _asked(environment: dict[str, str], code: str) -> subprocess.CompletedProces
 def test_another_packages_edit_comes_in_by_its_entry_point(tmp_path: Path) -> None:
     code = "edit = edit_named('mirror', {'times': 2}); print(name_of(edit), edit.level, len(EDITS))"
     answer = _asked(_installed(tmp_path, "mirror"), code)
-    assert answer.stdout.split() == ["mirror", "2", str(len(EDITS) + 1)], answer.stderr
+    assert answer.stdout.split() == ["mirror", "2", str(len(OURS) + 1)], answer.stderr
 
 
 def test_two_edits_of_one_name_are_refused(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def plan(*edits: tuple[str, dict[str, object]], main: tuple[EditLevel, ...] = ()
 
 def test_rows_that_show_a_fill_are_doubled_and_the_main_edits_get_other_masks() -> None:
     plans = plan(("size", {"rate": 0.1}), ("size", {"rate": 0.05}), ("jpeg", {}), main=(EditLevel("size", "0.05"),))
-    doubles = [v for v in plans.of(sample(1)).variants if v.attribute in TOOL_CHECKS]
+    doubles = [v for v in plans.plan(sample(1)).variants if v.attribute in TOOL_CHECKS]
     assert [(v.attribute, v.edit, v.level) for v in doubles] == [
         ("second-fill", "size", "0.1"),
         ("second-fill", "size", "0.05"),
@@ -49,7 +49,7 @@ def test_rows_that_show_a_fill_are_doubled_and_the_main_edits_get_other_masks() 
 
 
 def test_a_double_differs_from_its_picture_in_id_and_attribute_alone() -> None:
-    variants = plan(("object-removed", {})).of(sample(1)).variants
+    variants = plan(("object-removed", {})).plan(sample(1)).variants
     (double,) = [v for v in variants if v.attribute == "second-fill"]
     (picture,) = [v for v in variants if v.attribute == "presence"]
     assert double.id != picture.id
@@ -57,7 +57,7 @@ def test_a_double_differs_from_its_picture_in_id_and_attribute_alone() -> None:
 
 
 def test_photos_that_are_not_chosen_have_no_doubles() -> None:
-    assert not [v for v in plan(("object-removed", {})).of(sample(2)).variants if v.attribute in TOOL_CHECKS]
+    assert not [v for v in plan(("object-removed", {})).plan(sample(2)).variants if v.attribute in TOOL_CHECKS]
 
 
 def test_the_chosen_photos_do_not_depend_on_the_order() -> None:

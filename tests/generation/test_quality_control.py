@@ -264,7 +264,7 @@ def test_a_broken_picture_is_told_and_has_no_nearest(workspace: Path, tmp_path: 
     said = quality(str(workspace), "--keep-all", "--reference", str(tmp_path / "reference"))
     assert "1 unreadable" in said.output
     assert broken not in (workspace / "quality" / "nearest.json").read_text()
-    with pytest.raises(UserError, match=r"is no picture; `counterfoil quality .*` takes such pictures out"):
+    with pytest.raises(UserError, match=r"is no picture; `counterfoil pictures quality .*` takes such pictures out"):
         CliRunner().invoke(commands, ["analyse", "prompts", str(workspace)], catch_exceptions=False)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import cv2
@@ -11,17 +11,25 @@ from numpy.typing import NDArray
 
 from counterfoil.edits.blur import GaussianBlur
 from counterfoil.edits.cutout import cover
+from counterfoil.edits.donor_scene import (
+    OTHER_OBJECTS,
+    SALIENT,
+    SceneFit,
+    SceneWindow,
+    check_scene,
+    classify_support,
+    fit_scene,
+    show_scene,
+)
 from counterfoil.edits.edit_protocol import Edit, Needs, Resolution, ShownFill, Supplied
 from counterfoil.edits.fill_quality import MOST
-from counterfoil.edits.scene import relight
+from counterfoil.edits.scene import USUAL, relight
 from counterfoil.edits.subject import Subject
 from counterfoil.edits.texture import RANDOM, check_texture, choose_texture, tile_texture
 from counterfoil.errors import Unusable, UserError
 from counterfoil.types import Attribute, DonorRule, Picture
 
 Bytes = NDArray[np.uint8]
-OTHER_OBJECTS = 0.01  # share of a donor's background that may be salient: a sign, not a bottle or a bow
-SALIENT = 0.5
 _LEVELS_OF_GREY = {"black": 0, "white": 255, "transparent": 255}
 
 
@@ -30,10 +38,13 @@ class BackgroundSwap(Edit):
     """Put the object before the background of another photo, whose own object is removed and filled."""
 
     attribute: ClassVar[Attribute] = "background"
-    version: ClassVar[int] = 2  # 2: the fill is chosen and judged, the shadow leaves too
+    version: ClassVar[int] = 3  # 3: another fill; 2: the fill is judged, the shadow leaves too
+    later: ClassVar[tuple[str, ...]] = ("grounded", "window")
     words: ClassVar[str] = "swapping it"
     donors: DonorRule = "other"
     blend: bool = False  # adapt the object's light and colour, and cast its contact shadow; its pixels then change
+    grounded: bool = False  # blended, before the part of the photo where it stands on ground and hides the fill
+    window: tuple[float, float, float, float] | None = None  # that part: left, top, width, height as shares; chosen
 
     @property
     def needs(self) -> Needs:
@@ -52,7 +63,13 @@ class BackgroundSwap(Edit):
 
     def check_donor(self, donor: Subject) -> None:
         """Raises `Unusable` where the donor's background is not filled well or shows another object."""
-        check_donor_background(donor)
+        if not self.grounded:  # else both depend on what the object hides, see `check_fit`
+            check_donor_background(donor)
+
+    def check_fit(self, subject: Subject, donor: Subject, exposed: bool = False) -> None:
+        """Raises `Unusable` where the object would not stand on the donor's ground, or what is seen is not good."""
+        if self.grounded:
+            check_scene(subject, donor, exposed)
 
     @property
     def shows_fill(self) -> bool:
@@ -61,16 +78,35 @@ class BackgroundSwap(Edit):
 
     def find_shown_fill(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> ShownFill | None:
         """The donor's: the object's own hole is not seen."""
-        return ShownFill.of(supplied.donor)
+        if not self.grounded:
+            return ShownFill.of(supplied.donor)
+        scene = self._find_scene(subject, supplied.donor)
+        return ShownFill(supplied.donor.fill.name, scene.visible) if scene.visible > 0 else None
+
+    def resolve(self, subject: Subject, supplied: Supplied) -> Resolution:
+        """Choose the window of the donor's photo, so that the settings alone reproduce the variant."""
+        if not self.grounded or self.window is not None:
+            return Resolution(self)
+        left, top, width, height = fit_scene(subject, supplied.donor).window
+        return Resolution(replace(self, window=(left, top, width, height)))
+
+    def _find_scene(self, subject: Subject, donor: Subject) -> SceneFit:
+        if self.window is None:
+            return fit_scene(subject, donor)
+        return SceneFit.of(subject, donor, SceneWindow(*self.window))
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
-        """Take the donor's background, scaled to cover."""
-        background = _donor_background(subject, supplied.donor)
-        return relight(subject, background) if self.blend else subject.on_background(background)
+        """Take the donor's background, scaled to cover, or the window of it that was chosen."""
+        background = self.behind(subject, supplied)
+        if not self.grounded:
+            return relight(subject, background) if self.blend else subject.on_background(background)
+        return relight(subject, background, USUAL if classify_support(subject) == "ground" else 0.0)
 
-    def behind(self, subject: Subject, supplied: Supplied) -> Bytes | None:
+    def behind(self, subject: Subject, supplied: Supplied) -> Bytes:
         """The donor's background."""
-        return _donor_background(subject, supplied.donor)
+        if not self.grounded:
+            return _donor_background(subject, supplied.donor)
+        return show_scene(subject, supplied.donor, self._find_scene(subject, supplied.donor))
 
 
 @dataclass(frozen=True)
@@ -78,7 +114,7 @@ class BackgroundWorst(Edit):
     """Put the object before the one of several photos' backgrounds that makes a surrogate doubt the truth most."""
 
     attribute: ClassVar[Attribute] = "background"
-    version: ClassVar[int] = 2  # 2: the fill is chosen and judged, the shadow leaves too
+    version: ClassVar[int] = 3  # 3: another fill; 2: the fill is judged, the shadow leaves too
     donors: DonorRule = "other"
     candidates: int = 8
     surrogate: str = "embedded:efficientnet-lite0"  # address of the model
@@ -199,7 +235,7 @@ class BackgroundAdditive(Edit):
     """Add another photo's background to the object on black, as XImageNet-12 does: the object shines through."""
 
     attribute: ClassVar[Attribute] = "background"
-    version: ClassVar[int] = 2  # 2: the fill is chosen and judged, the shadow leaves too
+    version: ClassVar[int] = 3  # 3: another fill; 2: the fill is judged, the shadow leaves too
     donors: DonorRule = "other"
 
     @property

@@ -113,6 +113,14 @@ class Combine(Edit):
             if edit.needs.donor is not None:
                 edit.check_donor(donor)
 
+    def check_fit(self, subject: Subject, donor: Subject, exposed: bool = False) -> None:
+        """Raises `Unusable` where the part that takes the donor refuses it for this photo."""
+        parts = _make_parts(self.edits)
+        exposed = exposed or any(edit.moves_object for edit in parts)
+        for edit in parts:
+            if edit.needs.donor is not None:
+                edit.check_fit(subject, donor, exposed)
+
     def resolve(self, subject: Subject, supplied: Supplied) -> Resolution:
         """Let each part choose on the unedited photo, as it would alone."""
         from counterfoil.edits.registry import settings_of

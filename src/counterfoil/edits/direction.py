@@ -22,13 +22,15 @@ from counterfoil.edits.edit_protocol import (
 )
 from counterfoil.edits.geometry import BoundingBox, check_rate, object_box, zoom, zoom_to_rate
 from counterfoil.edits.photo_border import anchor_point, refuse_cut, turn_about_border
-from counterfoil.edits.scene import place_in_scene, zoom_about_foot
+from counterfoil.edits.scene import find_lowest, measure_lift, place_in_scene, zoom_about_foot
 from counterfoil.edits.subject import Subject
-from counterfoil.errors import UserError
+from counterfoil.errors import Unusable, UserError
 from counterfoil.types import Attribute, EditLevel, Picture
 
 _SYMMETRIC_RANGE = re.compile(r"-([\d.]+)\.\.\1")
 _ANGLE = re.compile(r"-?[\d.]+")
+LEAST_ANGLE = 5  # degrees that a grounded object turns at least, where the range allows it
+MOST_LIFTED = 0.12  # of the side of a square as large as the object's box: mean way of what it rests on
 _FLIPPED = {"upside-down": "turning the object upside down", "left-right": "mirroring the object"}
 
 
@@ -37,14 +39,16 @@ class Direction(Edit):
     """Turn the object by whole degrees drawn uniformly from `low` to `high`, anticlockwise, or by a given angle."""
 
     attribute: ClassVar[Attribute] = "direction"
-    version: ClassVar[int] = 2  # 2: the fill is chosen and judged, shadows leave too, cut objects stay at their border
+    version: ClassVar[int] = (
+        3  # 3: another fill; 2: the fill is judged, shadows leave, cut objects stay at their border
+    )
     later: ClassVar[tuple[str, ...]] = ("grounded",)
     low: int = -45
     high: int = 45
     angle: float | None = None
     rate: float | None = None  # zoom to this rate first; ImageNet-E's release does so at 0.05
     faithful: bool = False  # turn about the picture's centre, as the release does, not the object's
-    grounded: bool = False  # zoom about the foot, as `size` does then, with a contact shadow
+    grounded: bool = False  # zoom about the foot, turn only as far as the object still stands, with a contact shadow
 
     def __post_init__(self) -> None:
         check_rate(self.rate)
@@ -99,20 +103,54 @@ class Direction(Edit):
         cut, sides = subject.cutout, subject.cut_sides
         if len(sides) > 1 or (self.rate is None and "top" in sides):
             refuse_cut(sides, "turning it")
-        angle = float(rng.integers(self.low, self.high + 1)) if self.angle is None else self.angle
         about = anchor_point(cut.alpha, sides, self.grounded) if sides else None
         matrix = zoom((0, 0), 1) if self.rate is None else zoom_to_rate(cut.alpha, self.rate, self.faithful, about)
-        if sides:
-            turned = turn_about_border(cut.alpha, matrix, angle, sides[0])
-            return place_in_scene(subject, turned) if self.grounded else place(cut, turned, subject.visible_background)
-        if self.grounded and self.rate is not None:
+        if self.grounded and self.rate is not None and not sides:
             matrix = zoom_about_foot(cut.alpha, matrix)
-        height, width = cut.alpha.shape
+        if self.grounded:
+            return place_in_scene(subject, self._turn_on_ground(subject, matrix, rng))
+        return place(cut, self._turn(subject, matrix, self._draw(rng)), subject.visible_background)
+
+    def _draw(self, rng: np.random.Generator) -> float:
+        return float(rng.integers(self.low, self.high + 1)) if self.angle is None else self.angle
+
+    def _turn(self, subject: Subject, matrix: Matrix, angle: float) -> Matrix:
+        """The zoomed object turned about the border that cuts it, its own middle or the picture's."""
+        alpha = subject.cutout.alpha
+        if subject.cut_sides:
+            return turn_about_border(alpha, matrix, angle, subject.cut_sides[0])
+        height, width = alpha.shape
         centre = ((width - 1) / 2, (height - 1) / 2)
         if not self.faithful:  # the middle of the object's box, where the zoom takes it
-            centre = cast("tuple[float, float]", tuple(matrix @ (*object_box(cut.alpha).centre, 1)))
-        turned = _compose(matrix, np.asarray(cv2.getRotationMatrix2D(centre, angle, 1.0), np.float64))
-        return place_in_scene(subject, turned) if self.grounded else place(cut, turned, subject.visible_background)
+            centre = cast("tuple[float, float]", tuple(matrix @ (*object_box(alpha).centre, 1)))
+        return _compose(matrix, np.asarray(cv2.getRotationMatrix2D(centre, angle, 1.0), np.float64))
+
+    def _turn_on_ground(self, subject: Subject, matrix: Matrix, rng: np.random.Generator) -> Matrix:
+        """The object turned by an angle at which it still stands; raises `Unusable` where there is none."""
+        angles = [self.angle] if self.angle is not None else [float(angle) for angle in range(self.low, self.high + 1)]
+        visible = [angle for angle in angles if abs(angle) >= LEAST_ANGLE] or angles
+        reason = Unusable(f"turned by {visible[0]:g} degrees the object would hang in the air")
+        if len(visible) > 1:
+            reason = Unusable(f"turned by {LEAST_ANGLE} degrees or more the object would hang in the air")
+        for place_of_angle in rng.permutation(len(visible)):
+            try:
+                turned = self._stand(subject, matrix, visible[place_of_angle])
+            except Unusable as error:  # too little of an object at the border would be left: another angle may do
+                reason = error
+                continue
+            if turned is not None:
+                return turned
+        raise reason
+
+    def _stand(self, subject: Subject, matrix: Matrix, angle: float) -> Matrix | None:
+        """The object turned and set down where its foot was; None where what it rests on would be in the air."""
+        alpha = subject.cutout.alpha
+        turned = np.array(self._turn(subject, matrix, angle), np.float64)
+        if "bottom" in subject.cut_sides:  # what it stands on is not in the picture
+            return turned
+        if not subject.cut_sides:
+            turned[1, 2] += find_lowest(alpha, matrix) - find_lowest(alpha, turned)
+        return turned if measure_lift(alpha, matrix, turned) <= MOST_LIFTED else None
 
 
 @dataclass(frozen=True)
@@ -120,7 +158,9 @@ class Flip(Edit):
     """Mirror the object about the middle of its own box."""
 
     attribute: ClassVar[Attribute] = "direction"
-    version: ClassVar[int] = 2  # 2: the fill is chosen and judged, shadows leave too, cut objects stay at their border
+    version: ClassVar[int] = (
+        3  # 3: another fill; 2: the fill is judged, shadows leave, cut objects stay at their border
+    )
     axis: Literal["left-right", "upside-down"] = "left-right"
 
     @classmethod
@@ -165,7 +205,9 @@ class Tilt(Edit):
     """Turn the object about an upright axis (yaw) and a level one (pitch), seen in perspective as if it were flat."""
 
     attribute: ClassVar[Attribute] = "direction"
-    version: ClassVar[int] = 2  # 2: the fill is chosen and judged, shadows leave too, cut objects stay at their border
+    version: ClassVar[int] = (
+        3  # 3: another fill; 2: the fill is judged, shadows leave, cut objects stay at their border
+    )
     yaw: float = 40.0  # degrees; above 0 the right side goes back
     pitch: float = 0.0  # degrees; above 0 the top goes back
 

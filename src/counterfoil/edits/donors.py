@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 from functools import cached_property
 
-from counterfoil.edits.seeds import content_hash
 from counterfoil.types import DonorRule, Sample
 
 
@@ -19,31 +20,80 @@ class Donors:
 
     def __init__(self, samples: Iterable[Sample]) -> None:
         self._of_label: dict[str, list[Sample]] = defaultdict(list)
+        self._label_of: dict[str, str] = {}
+        self._encoded_of_label: dict[str, list[tuple[Sample, bytes]]] = {}  # filled on demand
         for sample in samples:
             self._of_label[sample.label].append(sample)
+            self._label_of[sample.id] = sample.label
 
     @cached_property
     def _labels(self) -> list[str]:
         return sorted(self._of_label)
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {label: place for place, label in enumerate(self._labels)}
+
+    @cached_property
+    def _encoded(self) -> dict[str, bytes]:
+        """Each label as it ends the JSON that is hashed."""
+        return {label: _encode(label) for label in self._labels}
 
     def choose(
         self, sample: Sample, rule: DonorRule, seed: int, excluded: Collection[str] = frozenset()
     ) -> Sample | None:
         """The donor for this sample, none of the excluded ids, or None where no candidate exists."""
         left_out = {sample.id, *excluded}
-        labels = self._candidates(sample.label, rule)
-        if excluded:
-            labels = [label for label in labels if any(other.id not in left_out for other in self._of_label[label])]
-        if not labels:
+        exhausted = self._find_exhausted(left_out) if excluded else set()
+        label = self._choose_label(sample.label, rule, seed, exhausted)
+        if label is None:
             return None
-        label = max(labels, key=lambda label: content_hash(seed, label))
-        others = [other for other in self._of_label[label] if other.id not in left_out]
-        return max(others, key=lambda other: content_hash(seed, other.digest), default=None)
+        begun = _begin_hash(seed)
+        best, chosen = b"", None
+        for other, ending in self._candidates(label):
+            value = _end_hash(begun, ending)
+            if value > best and other.id not in left_out:
+                best, chosen = value, other
+        return chosen
 
-    def _candidates(self, label: str, rule: DonorRule) -> list[str]:
+    def _candidates(self, label: str) -> list[tuple[Sample, bytes]]:
+        """The samples of a label, each with its digest as it ends the JSON that is hashed."""
+        if label not in self._encoded_of_label:
+            rows = [(sample, _encode(sample.digest)) for sample in self._of_label[label]]
+            self._encoded_of_label[label] = rows
+        return self._encoded_of_label[label]
+
+    def _find_exhausted(self, left_out: set[str]) -> set[str]:
+        """The labels all of whose samples are left out."""
+        touched = {self._label_of[name] for name in left_out if name in self._label_of}
+        return {label for label in touched if all(other.id in left_out for other in self._of_label[label])}
+
+    def _choose_label(self, label: str, rule: DonorRule, seed: int, exhausted: set[str]) -> str | None:
+        """The candidate label whose hash with the seed is highest, none of the exhausted; None where there is none."""
         if rule == "same":
-            return [label]
+            return None if label in exhausted else label
         if rule == "next":
-            following = self._labels[(self._labels.index(label) + 1) % len(self._labels)]
-            return [following] if following != label else []
-        return [other for other in self._labels if other != label]
+            following = self._labels[(self._places[label] + 1) % len(self._labels)]
+            return None if following == label or following in exhausted else following
+        begun = _begin_hash(seed)
+        best, chosen = b"", None
+        for other, ending in self._encoded.items():
+            value = _end_hash(begun, ending)
+            if value > best and other != label and other not in exhausted:
+                best, chosen = value, other
+        return chosen
+
+
+def _begin_hash(seed: int) -> hashlib._Hash:
+    """The hash of `content_hash(seed, value)`, begun once for all values."""
+    return hashlib.sha256(f"[{seed}, ".encode())
+
+
+def _encode(value: str) -> bytes:
+    return f"{json.dumps(value)}]".encode()
+
+
+def _end_hash(begun: hashlib._Hash, ending: bytes) -> bytes:
+    digest = begun.copy()
+    digest.update(ending)
+    return digest.digest()

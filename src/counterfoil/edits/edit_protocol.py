@@ -6,6 +6,7 @@ Edits of the old form, with `__call__` instead of `apply`, are adapted for one r
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 import warnings
 from abc import ABC, abstractmethod
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.edits.subject import Subject
+from counterfoil.errors import UserError
 from counterfoil.types import Attribute, Classifier, DonorRule, EditLevel, Picture
 
 _SELF_EXPLAINING = {"", "random", "other", "gray"}  # levels that add nothing to the edit's name
@@ -105,6 +107,13 @@ class Edit(ABC):
     later: ClassVar[tuple[str, ...]] = ()  # settings of newer releases: no part of seeds and ids at their defaults
     words: ClassVar[str] = ""  # what is done, as the subject of "costs 12 points"; the class's name unless given
 
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        """Let a setting of the wrong type be refused in one line where the class checks its settings."""
+        super().__init_subclass__(**arguments)
+        check = vars(cls).get("__post_init__")
+        if check is not None:
+            cls.__post_init__ = _refuse_wrong_types(check)  # type: ignore[attr-defined]
+
     @property
     def level(self) -> str:
         """The strength or kind of the change, as in the tables; the first setting unless overridden."""
@@ -162,10 +171,21 @@ class Edit(ABC):
     def check_donor(self, donor: Subject) -> None:  # noqa: B027 - most edits take any donor
         """Raise `Unusable` where this donor does not suit the edit; other donors are then tried."""
 
+    def check_fit(self, subject: Subject, donor: Subject, exposed: bool = False) -> None:  # noqa: B027 - as above
+        """Raise `Unusable` where this donor does not suit this photo; other donors are then tried.
+
+        `exposed`: another edit follows that shows what the object hides now.
+        """
+
     @classmethod
     def reference(cls, level: str) -> EditLevel | None:
         """What the edit at this level is compared with, so that the difference is its attribute; None: the original."""
         return None
+
+    @classmethod
+    def shows_fill_at(cls, level: str) -> bool:
+        """Whether filled pixels are visible at this level; as with the default settings unless overridden."""
+        return cls().shows_fill
 
     @classmethod
     def crossed(cls, name: str, level: str) -> tuple[EditLevel, EditLevel] | None:
@@ -194,10 +214,30 @@ class Edit(ABC):
         """The edit at this level, as the subject of a sentence; old runs may hold levels of any form."""
         return describe_level(cls.words or to_kebab(cls.__name__), level)
 
+    def _repr_html_(self) -> str:
+        """Photos before and after the edit, as a notebook shows them."""
+        from counterfoil.edits.edit_strip import render_edit  # it imports this module
+
+        return render_edit(self)
+
     def __call__(self, picture: Picture, rng: np.random.Generator, donor: Picture | None = None) -> Picture:
         """Edit one picture without a run, for tests and notebooks."""
         donors = () if donor is None else (Subject(donor),)
         return self.apply(Subject(picture), rng, Supplied(donors=donors))
+
+
+def _refuse_wrong_types(check: Callable[[Any], None]) -> Callable[[Any], None]:
+    """The check of a class's settings, in which a comparison of a text with a number becomes a `UserError`."""
+
+    @functools.wraps(check)
+    def checked(edit: Any) -> None:
+        try:
+            check(edit)
+        except (TypeError, ValueError) as error:
+            values = ", ".join(f"{field.name}={getattr(edit, field.name)!r}" for field in dataclasses.fields(edit))
+            raise UserError(f"edit {type(edit).__name__}: expected settings of other types, got {values}") from error
+
+    return checked
 
 
 def describe_level(words: str, level: str) -> str:

@@ -13,13 +13,22 @@ from numpy.typing import NDArray
 from counterfoil.assets.cache import fetch_asset
 from counterfoil.assets.inpainting_weights import find_inpainting_weights
 from counterfoil.assets.onnx_session import open_onnx_session
-from counterfoil.edits.fill import fill_hole, fill_smoothly
-from counterfoil.edits.fill_quality import MOST, FillQuality, SalienceFinder, measure_fill
+from counterfoil.edits.fill import fill_visible_hole
+from counterfoil.edits.fill_quality import (
+    MOST,
+    FilledHole,
+    FillQuality,
+    SalienceFinder,
+    measure_appearance,
+    measure_fill,
+)
+from counterfoil.edits.patch_match import OpenPicture
+from counterfoil.edits.smooth_fill import fill_smoothly
 from counterfoil.errors import Unusable
 from counterfoil.segmentation import SalienceNetwork
 
-FillName: TypeAlias = Literal["exemplar", "exemplar, other sources", "MI-GAN", "known"]
-GOOD = 0.3  # fault below which the patches are taken without asking the network, which takes a CPU second
+FillName: TypeAlias = Literal["exemplar", "exemplar, other sources", "exemplar after MI-GAN", "MI-GAN", "known"]
+GOOD = 0.7  # fault below which no further fill is made
 
 Bytes = NDArray[np.uint8]
 Flags = NDArray[np.bool_]
@@ -77,21 +86,36 @@ class Fills:
         share = float(hole.mean())
         if self.judged and share > MOST.hole_share:  # refused in any case: not worth filling
             return Fill(image, "exemplar", FillQuality(0.0, 0.0, 0.0, 0.0, 0.0, share))
-        patches = self._judge(_Task(image, hole, avoid), "exemplar")
-        if patches.quality is None or self.network is None or patches.quality.fault < GOOD:
-            return patches
-        painted = self._judge(_Task(image, hole, avoid), "MI-GAN")
-        return min(patches, painted, key=lambda fill: fill.quality.fault if fill.quality else 0.0)
+        task = _Task(image, hole, avoid)
+        patches = self._make(task, "exemplar")
+        if not self.judged or self.network is None:
+            return self._judge(task, "exemplar", patches)
+        guide = self.network.fill(image, task.everything)
+        painted = task.keep_rest(guide)
+        fills = [self._measure(task, "exemplar", patches, painted), self._measure(task, "MI-GAN", painted, patches)]
+        if min(map(_fault_of, fills)) >= GOOD:  # patches of the photo that follow what the network painted
+            guided = task.keep_rest(fill_visible_hole(OpenPicture(image, task.everything, guide)))
+            fills.append(self._measure(task, "exemplar after MI-GAN", guided, patches, painted))
+        return self._choose(task, fills)
+
+    def _choose(self, task: _Task, fills: list[Fill]) -> Fill:
+        """The fill with the fewest faults; the network that looks for objects is asked about as few as possible."""
+        left = sorted(fills, key=_fault_of)
+        best = self._look_for_objects(task, left[0])
+        for fill in left[1:]:
+            if _fault_of(fill) < _fault_of(best):
+                best = min(best, self._look_for_objects(task, fill), key=_fault_of)
+        return best
 
     def second(self, image: Bytes, hole: Flags, first: FillName, avoid: Flags | None = None) -> Fill:
         """Another good fill of the same hole; raises `Unusable` where there is none."""
         reason = ""
-        other: FillName = "exemplar" if first == "MI-GAN" else "MI-GAN"
-        candidates: list[FillName] = ["exemplar, other sources"]
-        if other == "exemplar" or self.network is not None:
-            candidates.insert(0, other)
+        candidates: tuple[FillName, ...] = ("MI-GAN", "exemplar", "exemplar, other sources")
         for name in candidates:
-            fill = self._judge(_Task(image, hole, avoid), name)
+            if name == first or (name == "MI-GAN" and self.network is None):
+                continue
+            task = _Task(image, hole, avoid)
+            fill = self._judge(task, name, self._make(task, name))
             if not fill.reason:
                 return fill
             reason = reason or fill.reason
@@ -99,28 +123,49 @@ class Fills:
 
     def again(self, image: Bytes, hole: Flags, name: FillName) -> Fill:
         """The fill of a hole that differs a little from one whose fill was chosen, in the same way, not judged."""
-        same: FillName = "MI-GAN" if name == "MI-GAN" and self.network is not None else "exemplar"
+        same: FillName = name if "MI-GAN" in name and self.network is not None else "exemplar"
         return Fill(self._make(_Task(image, hole), same), same)
 
-    def _judge(self, task: _Task, name: FillName) -> Fill:
-        image = self._make(task, name)
+    def _judge(self, task: _Task, name: FillName, image: Bytes) -> Fill:
+        return self._look_for_objects(task, self._measure(task, name, image))
+
+    def _measure(self, task: _Task, name: FillName, image: Bytes, *others: Bytes) -> Fill:
+        """The fill with its faults, but for objects that appeared."""
         return Fill(
-            image, name, measure_fill(image, task.hole, self.find_salience, task.avoid) if self.judged else None
+            image, name, measure_fill(FilledHole(image, task.hole, task.avoid, others)) if self.judged else None
         )
 
+    def _look_for_objects(self, task: _Task, fill: Fill) -> Fill:
+        if fill.quality is None or self.find_salience is None or fill.quality.fault > 1:
+            return fill
+        appearance = measure_appearance(self.find_salience(fill.image), task.hole)
+        return fill._replace(quality=fill.quality._replace(appearance=appearance))
+
     def _make(self, task: _Task, name: FillName) -> Bytes:
-        everything = task.hole if task.avoid is None else task.hole | task.avoid
-        if name == "MI-GAN" and self.network is not None:
-            filled = self.network.fill(task.image, everything)
-        else:
-            filled = fill_hole(task.image, everything, again=name == "exemplar, other sources")
-        return filled if task.avoid is None else np.where(task.hole[..., None], filled, task.image)
+        picture = OpenPicture(task.image, task.everything)
+        if self.network is None or "MI-GAN" not in name:
+            return task.keep_rest(fill_visible_hole(picture, again=name == "exemplar, other sources"))
+        painted = self.network.fill(*picture[:2])
+        return task.keep_rest(painted if name == "MI-GAN" else fill_visible_hole(picture._replace(guide=painted)))
+
+
+def _fault_of(fill: Fill) -> float:
+    return fill.quality.fault if fill.quality else 0.0
 
 
 class _Task(NamedTuple):
     image: Bytes
     hole: Flags
     avoid: Flags | None = None
+
+    @property
+    def everything(self) -> Flags:
+        """All that nothing may be copied from."""
+        return self.hole if self.avoid is None else np.asarray(self.hole | self.avoid)
+
+    def keep_rest(self, filled: Bytes) -> Bytes:
+        """The picture filled in the hole alone."""
+        return filled if self.avoid is None else np.where(self.hole[..., None], filled, self.image)
 
 
 @lru_cache(maxsize=2)

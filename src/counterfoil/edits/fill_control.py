@@ -32,6 +32,7 @@ class FillControl(Edit):
     """Cut a hole of the object's shape, the largest that fits, out of the background beside it, and fill it."""
 
     attribute: ClassVar[Attribute] = "control"
+    version: ClassVar[int] = 2  # 2: another fill
 
     @property
     def level(self) -> str:

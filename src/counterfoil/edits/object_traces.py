@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.edits.cutout import object_window
-from counterfoil.edits.fill import fill_unknown
 from counterfoil.edits.geometry import object_box
 from counterfoil.edits.matting import distance_to, repeat_channels
+from counterfoil.edits.smooth_fill import fill_unknown
 from counterfoil.object_mask import hard_object, object_trace
 
 SOFTNESS = 0.02  # of a shadow's edge, as a share of the picture's shorter side

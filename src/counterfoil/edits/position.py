@@ -35,7 +35,9 @@ class Position(Edit):
     """Move the object to a place drawn uniformly from all where its box is inside the picture."""
 
     attribute: ClassVar[Attribute] = "position"
-    version: ClassVar[int] = 2  # 2: the fill is chosen and judged, shadows leave too, cut objects stay at their border
+    version: ClassVar[int] = (
+        3  # 3: another fill; 2: the fill is judged, shadows leave, cut objects stay at their border
+    )
     later: ClassVar[tuple[str, ...]] = ("grounded", "faithful")
     words: ClassVar[str] = "moving the object"
     rate: float | None = None  # zoom to this rate first; ImageNet-E's release does so at 0.05
@@ -103,7 +105,9 @@ class PositionGrid(Edit):
     """Move the object to the middle of one cell of a grid: all cells together give a map of accuracy over places."""
 
     attribute: ClassVar[Attribute] = "position"
-    version: ClassVar[int] = 2  # 2: the fill is chosen and judged, shadows leave too, cut objects stay at their border
+    version: ClassVar[int] = (
+        3  # 3: another fill; 2: the fill is judged, shadows leave, cut objects stay at their border
+    )
     later: ClassVar[tuple[str, ...]] = ("grounded",)
     row: int = 1  # from the top, the first is 1
     column: int = 1  # from the left

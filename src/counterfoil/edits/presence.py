@@ -22,7 +22,7 @@ class ObjectRemoved(Edit):
     """Take the object away and fill what was behind it: a model that is still right reads the background."""
 
     attribute: ClassVar[Attribute] = "presence"
-    version: ClassVar[int] = 2  # 2: the fill is chosen and judged, the shadow leaves too
+    version: ClassVar[int] = 3  # 3: another fill; 2: the fill is judged, the shadow leaves too
 
     @property
     def level(self) -> str:
@@ -37,7 +37,7 @@ class ObjectRemoved(Edit):
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Return the filled background without the object."""
         subject.check_object()
-        return Picture(subject.visible_background.copy(), np.zeros_like(subject.picture.alpha))
+        return Picture(subject.bare_background.copy(), np.zeros_like(subject.picture.alpha))
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ from counterfoil.edits import (
 )
 from counterfoil.edits.corruptions import CORRUPTIONS
 from counterfoil.edits.edit_protocol import Edit, adapt_old_edit, describe_level
-from counterfoil.errors import UserError
+from counterfoil.errors import UserError, expect_kind
 from counterfoil.types import EditLevel
 
 ENTRY_POINTS = "counterfoil.edits"  # the group in which another package names its edits
@@ -114,6 +114,17 @@ class _Registry(Mapping[str, type[Edit]]):
             classes[entry.name] = _load_class(entry)
         return classes
 
+    def add(self, name: str, kind: type[Edit]) -> None:
+        """Add an edit of this process; one that was added before under the name is replaced, as in a notebook."""
+        if name in self._classes and name not in self._added:
+            raise UserError(f"expected a new name for an edit, got {name!r}, which is taken; give name=...")
+        self._added.add(name)
+        self._classes[name] = kind
+
+    @cached_property
+    def _added(self) -> set[str]:
+        return set()
+
     def __getitem__(self, name: str) -> type[Edit]:
         return self._classes[name]
 
@@ -135,11 +146,34 @@ def _load_class(entry: EntryPoint) -> type[Edit]:
     return adapt_old_edit(kind)
 
 
-EDITS: Mapping[str, type[Edit]] = _Registry()
+_REGISTRY = _Registry()
+EDITS: Mapping[str, type[Edit]] = _REGISTRY
+
+
+def register_edit(name: str, kind: type[Edit]) -> None:
+    """Make an edit known by its name in this process; other packages use an entry point instead."""
+    _REGISTRY.add(name, kind)
 
 
 def edit_named(name: str, settings: Mapping[str, object]) -> Edit:
-    """The edit registered under `name`, with these settings."""
+    """The edit registered under `name`, with these settings.
+
+    Args:
+        name: A name of `counterfoil list edits`.
+        settings: Values of its settings, as a recipe has them; the others keep their defaults.
+
+    Returns:
+        The edit.
+
+    Raises:
+        UserError: There is no such edit or setting, or a value is of the wrong type.
+
+    Examples:
+        >>> edit_named("size", {"rate": 0.1}).level
+        '0.1'
+    """
+    expect_kind(name, str, "the name of an edit")
+    expect_kind(settings, Mapping, "settings by name")
     if name not in EDITS:
         near = difflib.get_close_matches(name, EDITS, n=3, cutoff=0.4) or sorted(EDITS)
         raise UserError(f"no edit is named {name!r}; did you mean {' or '.join(near)}?")
@@ -182,6 +216,14 @@ def shows_tool(name: str) -> bool:
     except (KeyError, TypeError, UserError):  # unknown, or it has no default settings
         return True
     return edit.shows_fill or edit.uses_mask
+
+
+def shows_fill(name: str, level: str) -> bool:
+    """Whether a fill may show in the pictures of an edit at a level; True for edits that are not registered."""
+    try:
+        return EDITS[name].shows_fill_at(level)
+    except (KeyError, TypeError, UserError):  # unknown, or it has no default settings
+        return True
 
 
 def crossed_by(name: str, level: str) -> tuple[EditLevel, EditLevel] | None:

@@ -55,13 +55,16 @@ def place_in_scene(subject: Subject, matrix: Matrix) -> Picture:
     return place(change_light(cut, old, new), matrix, background)
 
 
-def relight(subject: Subject, background: Bytes) -> Picture:
-    """The object before another background: in part of its light and colour, with its contact shadow if it had one."""
+def relight(subject: Subject, background: Bytes, least_shadow: float = 0.0) -> Picture:
+    """The object before another background: in part of its light and colour, with its contact shadow if it had one.
+
+    `least_shadow` is the strength of the shadow where it had a fainter one, or none.
+    """
     subject.check_background()
     cut = subject.cutout
     clear = (~object_trace(cut.alpha)).astype(np.uint8)
     old, new = (np.array(cv2.mean(image, clear)[:3], np.float32) for image in (subject.picture.image, background))
-    strength = subject.once(measure_contact_shadow)
+    strength = max(least_shadow, subject.once(measure_contact_shadow))
     if strength > 0:
         background = darken_foot(background, cut.alpha, strength)
     return Picture(paste(change_light(cut, old, new), background), cut.alpha.copy())
@@ -75,6 +78,34 @@ def zoom_about_foot(alpha: Bytes, matrix: Matrix) -> Matrix:
     result = matrix.copy()
     result[:, 2] += np.array(foot) - moved
     return np.asarray(result, np.float64)
+
+
+def find_support(alpha: Bytes) -> Matrix:
+    """The two points, across and down, that the object rests on: the ends of its hull's edge below its middle."""
+    hull = _trace_hull(alpha)
+    middle = float(np.nonzero(hard_object(alpha))[1].mean())
+    edges = zip(hull, np.roll(hull, -1, axis=0), strict=True)
+    below = [pair for pair in edges if min(pair[0][0], pair[1][0]) <= middle <= max(pair[0][0], pair[1][0])]
+    return np.array(max(below, key=lambda pair: float(pair[0][1] + pair[1][1])), np.float64)
+
+
+def _trace_hull(alpha: Bytes) -> Matrix:
+    """The corners of the object's convex hull, (corners, 2) across and down."""
+    points = np.argwhere(hard_object(alpha))[:, ::-1].astype(np.int32)
+    return np.asarray(cv2.convexHull(np.ascontiguousarray(points)), np.float64).reshape(-1, 2)
+
+
+def find_lowest(alpha: Bytes, matrix: Matrix) -> float:
+    """The row of the object's lowest point under an affine map."""
+    return float((_trace_hull(alpha) @ matrix[1, :2] + matrix[1, 2]).max())
+
+
+def measure_lift(alpha: Bytes, before: Matrix, after: Matrix) -> float:
+    """How far the points that the object rests on go up or down between two maps, as a share of the object's size."""
+    support, box = find_support(alpha), object_box(alpha)
+    rows = [support @ matrix[1, :2] + matrix[1, 2] for matrix in (before, after)]
+    scale = float(np.sqrt(abs(np.linalg.det(before[:, :2])) * box.width * box.height))
+    return float(np.abs(rows[1] - rows[0]).mean()) / scale
 
 
 def find_ground_line(subject: Subject) -> float | None:

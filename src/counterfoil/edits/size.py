@@ -23,7 +23,9 @@ class Size(Edit):
     """Zoom the object until it covers a given share of the picture, or crop the photo to it (full)."""
 
     attribute: ClassVar[Attribute] = "size"
-    version: ClassVar[int] = 2  # 2: the fill is chosen and judged, shadows leave too, cut objects stay at their border
+    version: ClassVar[int] = (
+        3  # 3: another fill; 2: the fill is judged, shadows leave, cut objects stay at their border
+    )
     later: ClassVar[tuple[str, ...]] = ("grounded",)
     rate: float | Literal["full"] = "full"
     faithful: bool = False  # ImageNet-E's tolerance of 0.015, within which an object stays as it is
@@ -50,6 +52,11 @@ class Size(Edit):
     def shows_fill(self) -> bool:
         """Where the object shrinks; a crop shows the photo."""
         return self.rate != "full"
+
+    @classmethod
+    def shows_fill_at(cls, level: str) -> bool:
+        """At every level but the crop."""
+        return level != "full"
 
     @property
     def moves_object(self) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.edits.cutout import Cutout, copy_read_only, cut_out, paste, repaint
-from counterfoil.edits.fill import MARGIN, check_background, fill_background, find_hole, grow
+from counterfoil.edits.fill import MARGIN, check_background, close_islands, fill_background, find_hole, grow
 from counterfoil.edits.fill_choice import Fill, FillName, Fills
 from counterfoil.edits.matting import soft_alpha
 from counterfoil.edits.object_traces import find_traces
@@ -124,6 +124,14 @@ class Subject:
             raise Unusable(fill.reason)
         return fill.image
 
+    @property
+    def bare_background(self) -> Bytes:
+        """The filled background for pictures in which nothing stands before it; raises `Unusable` more often."""
+        quality = self.fill.quality
+        if quality is not None and quality.bare_reason:
+            raise Unusable(quality.bare_reason)
+        return self.visible_background
+
     def fill_elsewhere(self, hole: Flags, avoid: Flags) -> Fill:
         """The fill of another hole of the picture, chosen as for the object's; nothing is copied from `avoid`."""
         return self.once(_OtherHole(hole.tobytes(), avoid.tobytes()))
@@ -222,7 +230,9 @@ def _fill_background(subject: Subject) -> Bytes:
 def _find_hole(subject: Subject) -> Flags:
     """The object with its margin, and the shadow and reflection that would stay behind."""
     hole, traces = find_hole(subject.alpha), find_traces(subject.picture.image, subject.alpha)
-    return np.asarray(hole | grow(traces, max(1, round(MARGIN * min(hole.shape) / 2)))) if traces.any() else hole
+    if traces.any():
+        hole = np.asarray(hole | grow(traces, max(1, round(MARGIN * min(hole.shape) / 2))))
+    return close_islands(hole)
 
 
 def _choose_fill(subject: Subject) -> Fill:

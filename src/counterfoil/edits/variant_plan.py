@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import NamedTuple
 
 from counterfoil.edits.donors import Donors
@@ -13,8 +14,6 @@ from counterfoil.edits.edit_protocol import Edit
 from counterfoil.edits.registry import name_of, settings_of
 from counterfoil.edits.seeds import content_hash, id_from, id_of_choice, seed_from
 from counterfoil.types import GROWN_MASK, SECOND_FILL, SHRUNK_MASK, Attribute, EditLevel, Sample, Skipped, Variant
-
-MOST_HELD = 200_000  # variants held for photos not yet processed, about 0.4 kB each
 
 
 @dataclass(frozen=True)
@@ -56,39 +55,38 @@ class VariantPlan(NamedTuple):
     skipped: list[Skipped]  # edits that cannot be planned
 
 
+@dataclass(frozen=True)
 class VariantPlans:
-    """The plan of each sample of a run, kept from its first use (the work's id) to its second (the work).
+    """Plans the variants of each sample of a run."""
 
-    Plans beyond a limit are made again when needed, so that memory does not grow with the photos.
-    """
+    steps: Sequence[PlannedEdit]
+    donors: Donors
+    checks: ToolChecks = field(default_factory=ToolChecks)
 
-    def __init__(self, steps: Sequence[PlannedEdit], donors: Donors, checks: ToolChecks | None = None) -> None:
-        self._steps, self._donors, self._checks = steps, donors, checks or ToolChecks()
-        self._plans: dict[str, VariantPlan] = {}
-        self._held = 0  # variants
-
-    def of(self, sample: Sample) -> VariantPlan:
-        """The sample's plan, kept for `take`."""
-        if sample.id in self._plans:
-            return self._plans[sample.id]
-        plan = self._plan(sample)
-        if self._held + len(plan.variants) <= MOST_HELD:
-            self._plans[sample.id] = plan
-            self._held += len(plan.variants)
-        return plan
-
-    def take(self, sample: Sample) -> VariantPlan:
-        """The sample's plan, which is then no longer kept."""
-        plan = self._plans.pop(sample.id, None)
-        if plan is None:
-            return self._plan(sample)
-        self._held -= len(plan.variants)
-        return plan
-
-    def _plan(self, sample: Sample) -> VariantPlan:
-        plan = plan_variants(sample, self._steps, self._donors)
-        doubles = plan_tool_checks(plan.variants, self._steps, self._checks) if sample.id in self._checks.photos else ()
+    def plan(self, sample: Sample) -> VariantPlan:
+        """The sample's variants, and the edits that cannot be planned."""
+        plan = plan_variants(sample, self.steps, self.donors)
+        doubles = plan_tool_checks(plan.variants, self.steps, self.checks) if sample.id in self.checks.photos else ()
         return plan._replace(variants=[*plan.variants, *doubles])
+
+    def count(self, sample: Sample) -> int:
+        """How many variants a sample has where every edit can be planned."""
+        return self._most + (self._doubles if sample.id in self.checks.photos else 0)
+
+    @cached_property
+    def _most(self) -> int:
+        return 1 + sum(step.replicates for step in self.steps)
+
+    @cached_property
+    def _doubles(self) -> int:
+        return sum(
+            step.replicates * (step.edit.shows_fill + 2 * (step.edit.uses_mask and _place(step) in self.checks.main))
+            for step in self.steps
+        )
+
+
+def _place(step: PlannedEdit) -> EditLevel:
+    return EditLevel(name_of(step.edit), step.edit.level)
 
 
 def plan_variants(sample: Sample, steps: Sequence[PlannedEdit], donors: Donors) -> VariantPlan:

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.builder import encode_png
 from counterfoil.errors import Unusable, UserError
+from counterfoil.execution import WorkShard
 from counterfoil.generation.prompt_plan import PlannedPrompt, PromptPlan, Selection
 from counterfoil.generation.quality_control import read_removals
 from counterfoil.labels.benchmark_classes import load_label_space
 from counterfoil.labels.label_space import LabelSpace
+from counterfoil.machine import describe_machine
 from counterfoil.object_mask import object_share
 from counterfoil.painters.painter_loaders import load_painter
 from counterfoil.painters.painter_protocol import Painted, Painter, PaintOptions, PaintRefused, PaintRequest
@@ -30,11 +31,13 @@ from counterfoil.segmentation import make_segmenter
 from counterfoil.sources.pixels import hash_pixels
 from counterfoil.sources.source_loaders import open_source
 from counterfoil.store.files import write_atomically
-from counterfoil.store.folder_lock import MAY_DIFFER, claim_folder
-from counterfoil.store.journal import Journal
-from counterfoil.store.prediction_tables import RenderedVariant, ResultTables
+from counterfoil.store.folder_lock import MAY_DIFFER, claim_folder, hold_folder
+from counterfoil.store.merged_tables import RowGroups
+from counterfoil.store.parts import PartStore
+from counterfoil.store.prediction_tables import MANIFEST_COLUMNS, RenderedVariant, manifest_row
+from counterfoil.store.run_checksums import record_checksums
 from counterfoil.store.workspace import locate_picture
-from counterfoil.types import Picture, Run, Sample, Skipped, Variant
+from counterfoil.types import Picture, Provenance, Run, Sample, Skipped, Variant
 from counterfoil.variant_renderer import Renderer
 
 
@@ -51,6 +54,7 @@ class GenerationConfig:
     images: Path | None = None
     masks: Path | None = None
     command: str = ""
+    shard: WorkShard | None = None  # paint only this part of the batches
 
 
 @dataclass(frozen=True)
@@ -151,20 +155,31 @@ class GenerationResult:
 
 
 def generate_pictures(config: GenerationConfig, out: Path) -> GenerationResult:
-    """Paint the missing pictures, and write the manifest of all that were requested."""
+    """Paint the missing pictures, and write the manifest of all that were requested; of a shard no manifest."""
     plan = prepare_generation(config)
-    _claim_folder(plan, out)
-    with Journal(out / "work" / "journal.jsonl") as journal:
-        missing = [planned for planned in plan.prompts if not _is_done(planned, journal, out)]
+    with hold_folder(out, shared=config.shard is not None):
+        _claim_folder(plan, out)
+        store = PartStore(out / "work" / "parts")
+        there = store.names()
+        own = _take_own(plan.prompts, config)
+        missing = [planned for planned in own if not _is_done(planned, store, there, out)]
         _check_time(plan, missing)
-        done, total = len(plan.prompts) - len(missing), len(plan.prompts)
-        extent = Extent(stage="painting", unit="pictures", total=total, done=done)
-        for name, entry in show_progress(_paint_missing(plan, missing, out), extent):
-            journal.add(name, entry)
-        entries = {planned.variant.id: journal.entry(planned.variant.id) for planned in plan.prompts}
-    skipped = _write_tables(plan, entries, out)
+        total = len(own)
+        extent = Extent(stage="painting", unit="pictures", total=total, done=total - len(missing))
+        for _ in show_progress(_paint_missing(plan, missing, store, out), extent):
+            pass
+        if config.shard is not None:
+            return GenerationResult(total, ())
+        skipped = _write_tables(plan, store, out)
     write_atomically(out / "skipped.csv", skipped_to_csv([*plan.skipped, *skipped]))
+    record_checksums(out)
     return GenerationResult(total - len(skipped), (*plan.skipped, *skipped))
+
+
+def _take_own(prompts: Sequence[PlannedPrompt], config: GenerationConfig) -> list[PlannedPrompt]:
+    """The prompts of this shard, in whole batches; all of them without one."""
+    size, shard = config.options.batch_size, config.shard
+    return [planned for place, planned in enumerate(prompts) if shard is None or shard.takes(place // size)]
 
 
 def _claim_folder(plan: GenerationPlan, out: Path) -> None:
@@ -187,10 +202,10 @@ def _claim_folder(plan: GenerationPlan, out: Path) -> None:
     claim_folder(out, {**identity, "selection": asdict(config.selection)}, MAY_DIFFER | {"selection"})
 
 
-def _is_done(planned: PlannedPrompt, journal: Journal, out: Path) -> bool:
-    if planned.variant.id not in journal:
-        return False
-    return "refused" in journal.entry(planned.variant.id) or _file(planned.variant, out).is_file()
+def _is_done(planned: PlannedPrompt, store: PartStore, there: set[str], out: Path) -> bool:
+    """Whether a picture was painted or refused: its part is there, and its file."""
+    name = planned.variant.id
+    return name in there and (_file(planned.variant, out).is_file() or "refused" in store.about(name))
 
 
 def _check_time(plan: GenerationPlan, missing: Sequence[PlannedPrompt]) -> None:
@@ -202,56 +217,59 @@ def _check_time(plan: GenerationPlan, missing: Sequence[PlannedPrompt]) -> None:
 
 
 def _paint_missing(
-    plan: GenerationPlan, prompts: Sequence[PlannedPrompt], out: Path
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Paint batch by batch; a picture is written before its journal entry."""
+    plan: GenerationPlan, prompts: Sequence[PlannedPrompt], store: PartStore, out: Path
+) -> Iterator[None]:
+    """Paint batch by batch; a picture is written before its part."""
     size = plan.config.options.batch_size
     with ThreadPoolExecutor() as writers:
         for start in range(0, len(prompts), size):
             batch = prompts[start : start + size]
-            entries = writers.map(partial(_write_picture, plan, out), batch, plan.paint(batch))
-            yield from zip((planned.variant.id for planned in batch), entries, strict=True)
+            yield from writers.map(partial(_write_picture, plan, (store, out)), batch, plan.paint(batch))
 
 
-def _write_picture(plan: GenerationPlan, out: Path, planned: PlannedPrompt, image: Painted) -> dict[str, Any]:
-    """Write a picture and return its journal entry."""
-    if isinstance(image, PaintRefused):
-        return {"refused": image.reason}
+def _write_picture(
+    plan: GenerationPlan, places: tuple[PartStore, Path], planned: PlannedPrompt, image: Painted
+) -> None:
+    """Write a picture, and the part with its row of the manifest."""
+    store, out = places
     try:
+        if isinstance(image, PaintRefused):
+            raise Unusable(image.reason)
         picture = plan.with_object(planned, image)
     except Unusable as error:
-        return {"refused": str(error)}
+        store.write(planned.variant.id, MANIFEST_COLUMNS, [], {"refused": str(error)})
+        return
     made_with = plan.painter.environment if planned.prompt is not None else {}
     settings = json.dumps({**json.loads(planned.variant.settings), **made_with}, sort_keys=True)
     variant = replace(planned.variant, settings=settings)
     write_atomically(_file(variant, out), encode_png(picture))
     share = float("nan") if plan.renderer is None else 100 * object_share(picture.alpha)
-    return {"variant": asdict(variant), "sha256": hash_pixels(picture.image), "object_share": share}
+    rendered = RenderedVariant(variant, hash_pixels(picture.image), share)
+    row = manifest_row(planned.sample, rendered, Provenance(), plan.recipe.working_size)
+    store.write(planned.variant.id, MANIFEST_COLUMNS, [row], {"machine": describe_machine()})
 
 
 def _file(variant: Variant, out: Path) -> Path:
     return out / "pictures" / locate_picture(variant)
 
 
-def _write_tables(plan: GenerationPlan, entries: Mapping[str, dict[str, Any]], out: Path) -> list[Skipped]:
+def _write_tables(plan: GenerationPlan, store: PartStore, out: Path) -> list[Skipped]:
     """Write the manifest and return what it leaves out: refused, without counterpart, removed by quality control."""
     skipped: list[Skipped] = []
-    removed, lost = read_removals(out), _find_orphans(plan.prompts, entries)
-    with ResultTables(out, (), plan.recipe.working_size) as tables:
+    removed, lost = read_removals(out), _find_orphans(plan.prompts, store)
+    with RowGroups(out / "variants.parquet", MANIFEST_COLUMNS) as manifest:
         for planned in plan.prompts:
-            entry = entries[planned.variant.id]
-            reason = entry.get("refused") or lost.get(planned.sample.id) or removed.get(planned.variant.id)
+            part = store.read(planned.variant.id)
+            reason = part.about.get("refused") or lost.get(planned.sample.id) or removed.get(planned.variant.id)
             if reason:
                 skipped.append(Skipped(planned.sample.id, "edit", planned.variant.edit, reason))
-                continue
-            tables.add_variant(
-                planned.sample, RenderedVariant(Variant(**entry["variant"]), entry["sha256"], entry["object_share"])
-            )
+            else:
+                manifest.add(part.table)
     return skipped
 
 
-def _find_orphans(prompts: Sequence[PlannedPrompt], entries: Mapping[str, dict[str, Any]]) -> dict[str, str]:
+def _find_orphans(prompts: Sequence[PlannedPrompt], store: PartStore) -> dict[str, str]:
     """The samples whose original is missing, with the reason: their pictures have no counterpart."""
     originals = (planned for planned in prompts if planned.variant.attribute == "original")
-    refused = {planned.sample.id: entries[planned.variant.id].get("refused") for planned in originals}
+    refused = {planned.sample.id: store.about(planned.variant.id).get("refused") for planned in originals}
     return {name: f"its counterpart is missing: {reason}" for name, reason in refused.items() if reason}

@@ -23,6 +23,7 @@ from counterfoil.report.csv_tables import skipped_to_csv
 from counterfoil.store.files import write_atomically
 from counterfoil.store.parquet import Kind, read_table, write_table
 from counterfoil.store.prediction_tables import MANIFEST_COLUMNS, read_skipped
+from counterfoil.store.run_checksums import forget_checksums, record_checksums
 from counterfoil.store.workspace import Workspace
 from counterfoil.types import Skipped, StoredVariant
 from counterfoil.worker_pool import cores
@@ -111,6 +112,7 @@ def _restore_removed(folder: Path) -> Workspace:
         back = ~np.isin(removed["id"].astype(str), manifest["id"].astype(str))
         columns = _columns(manifest.keys() & removed.keys())
         rows = {name: np.concatenate([manifest[name], removed[name][back]]) for name in columns}
+        forget_checksums(folder)
         write_table(folder / "variants.parquet", columns, rows)
     return Workspace(folder)
 
@@ -174,6 +176,7 @@ def _write_decision(folder: Path, result: QualityResult, bounds: QualityBounds) 
         "bounds": asdict(bounds), "looked_at": len(result.pictures), "counts": result.counts,
         "removed": [asdict(removal) for removal in result.removals],
     }  # fmt: skip
+    forget_checksums(folder)  # a control that is stopped half way can be made again
     write_atomically(folder / _RECORD, json.dumps(record, indent=1))
     removed = read_removals(folder)
     table = read_table(folder / "variants.parquet")
@@ -187,3 +190,4 @@ def _write_decision(folder: Path, result: QualityResult, bounds: QualityBounds) 
         Skipped(str(variants[name].sample_id), "edit", variants[name].edit, reason) for name, reason in removed.items()
     ]
     write_atomically(folder / "skipped.csv", skipped_to_csv([*kept, *reasons]))
+    record_checksums(folder)

@@ -94,7 +94,7 @@ def _read_text(path: Path) -> str:
 def _parse_recipe(text: str, where: str) -> Recipe:
     try:
         content = yaml.safe_load(text)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: an invalid date
         raise UserError(f"expected a recipe in YAML, got {where}: {' '.join(str(error).split())}") from error
     if not isinstance(content, dict):
         raise UserError(f"expected a recipe with the keys {_list_keys(Recipe)}, got {where}, which holds no keys")

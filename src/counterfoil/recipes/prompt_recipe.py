@@ -132,7 +132,7 @@ def find_shipped_recipes(folder: str = "") -> dict[str, Path]:
 def _read_yaml(path: Any, where: str) -> Any:
     try:
         return yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, OSError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, OSError, ValueError, RecursionError) as error:  # ValueError: no text, an invalid date
         raise UserError(
             f"expected a painting recipe in YAML, got {where}: {' '.join(str(error).split())[:200]}"
         ) from error

@@ -1,0 +1,289 @@
+"""The part of a donor's photo that an object is put before: ground under its foot, the donor's own object not shown.
+
+The object keeps its size and place. The window of the donor's photo is moved and enlarged until the object hides the
+donor's hole, or the hole lies outside, and until the object's foot comes to where the donor's photo has ground.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal, NamedTuple, TypeAlias
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.edits.fill_quality import MOST
+from counterfoil.edits.geometry import object_box
+from counterfoil.edits.photo_border import find_cut_sides
+from counterfoil.edits.scene import find_ground_line, find_support, measure_contact_shadow
+from counterfoil.edits.subject import Subject
+from counterfoil.errors import Unusable
+from counterfoil.object_mask import object_trace
+
+ZOOMS = (1.0, 1.12, 1.25, 1.4)  # of the donor's photo, beyond what covers the picture; more would look soft
+STEPS = 9  # places of a window along each side
+GRAIN = 48  # shorter side in pixels at which holes and objects are compared
+ZOOM_COST = 0.03  # share of visible hole that a doubled size is worth
+FOOT_COST = 0.05  # and a foot that is a whole height of the photo away from where the donor's own object stood
+HIDDEN = 0.004  # share of the picture: so little of the hole may show whatever its fill is like
+SEEN = 0.1  # of a small pixel that is hole from which the pixel counts
+OTHER_OBJECTS = 0.01  # share of the picture that may be salient beside the object: a sign, not a bottle or a bow
+SALIENT = 0.5
+AT_BORDER = 0.97  # of the height: an object whose foot is lower stands below the picture
+CLEAR_SHADOW = 0.12  # of the light: a contact shadow of this strength shows that something stands on smooth ground
+TILE = 16  # pixels of a square of background
+ROUGH_TILE = 3.0  # levels by which the pixels of rough ground differ from their mean around
+MOSTLY, SELDOM = 0.6, 0.3  # shares of rough squares: of rough ground at least, of open air at most
+EVEN, EVEN_AIR = 9.0, 15.0  # levels of CIE Lab by which the squares of smooth ground and of open air differ
+DARKEST_AIR = 12.0  # L* of CIE Lab: a black studio is no air
+BLUE = -6.0  # b* of CIE Lab below which ground is water
+FLAT, FRAME_STEP = 5.0, 12.0  # levels: deviation along a line of a frame around the photo, and step at its edge
+WIDEST_FRAME, ALONG = 0.2, 0.7  # shares of the photo that a frame takes on one side, and of its edge with that step
+
+Bytes = NDArray[np.uint8]
+Floats = NDArray[np.float32]
+Flags = NDArray[np.bool_]
+Support: TypeAlias = Literal["ground", "below", "air"]  # what holds an object: ground that is seen, or not, or nothing
+
+
+class SceneWindow(NamedTuple):
+    """A rectangle of a donor's photo, as shares of its width and height."""
+
+    left: float
+    top: float
+    width: float
+    height: float
+
+    def crop(self, image: NDArray[np.generic], shape: tuple[int, int]) -> NDArray[np.generic]:
+        """What the window shows of a plane or picture, scaled to this shape (height, width)."""
+        rows, columns = image.shape[:2]
+        left, top = round(self.left * columns), round(self.top * rows)
+        right = max(left + 1, round((self.left + self.width) * columns))
+        bottom = max(top + 1, round((self.top + self.height) * rows))
+        part = image[top:bottom, left:right]
+        method = cv2.INTER_AREA if shape[0] < part.shape[0] else cv2.INTER_CUBIC
+        return np.asarray(cv2.resize(np.ascontiguousarray(part), shape[::-1], interpolation=method))
+
+
+class _Tiles(NamedTuple):
+    """Squares of a photo's background: one row of values per square that is clear of the object."""
+
+    middle: Floats  # row of the square's middle, as a share of the height
+    fine: Floats  # levels by which its pixels differ from their mean around
+    colour: Floats  # (squares, 3), CIE Lab
+
+
+def classify_support(subject: Subject) -> Support:
+    """What the object of a photo stands on, as far as its foot and the ground beside it tell."""
+    return subject.once(_classify_support)
+
+
+def _classify_support(subject: Subject) -> Support:
+    foot = _find_foot(subject)
+    if foot >= AT_BORDER or "bottom" in find_cut_sides(subject.hard_object):
+        return "below"
+    if subject.once(measure_contact_shadow) > 0 or subject.once(find_ground_line) is not None:
+        return "ground"
+    tiles = subject.once(_measure_tiles)
+    return "air" if len(tiles.fine) and float((tiles.fine > ROUGH_TILE).mean()) <= SELDOM else "ground"
+
+
+def _find_foot(subject: Subject) -> float:
+    """The row below the object, as a share of the height."""
+    box = object_box(subject.cutout.alpha)
+    return float(box.top + box.height) / float(subject.cutout.alpha.shape[0])
+
+
+def _find_rest(subject: Subject) -> float:
+    """The row of the higher of the two points that the object rests on, as a share of the height."""
+    alpha = subject.cutout.alpha
+    return float(find_support(alpha)[:, 1].min() + 1) / float(alpha.shape[0])
+
+
+def find_ground(donor: Subject) -> float | None:
+    """The row, as a share of the height, from which on an object can stand in a photo; None where nothing tells."""
+    return donor.once(_find_ground)
+
+
+def _find_ground(donor: Subject) -> float | None:
+    line = donor.once(find_ground_line)
+    if line is not None:
+        return float(line) / float(donor.cutout.alpha.shape[0])
+    foot = _find_foot(donor)
+    if _classify_support(donor) != "ground":
+        return None
+    tiles = donor.once(_measure_tiles)
+    below = tiles.middle > foot
+    if not below.any():
+        return None
+    if float(np.median(tiles.colour[below, 2])) < BLUE:
+        return None
+    rough = float((tiles.fine[below] > ROUGH_TILE).mean()) >= MOSTLY
+    even = float(np.linalg.norm(tiles.colour[below].std(axis=0))) <= EVEN
+    stands = even and donor.once(measure_contact_shadow) >= CLEAR_SHADOW
+    return _find_rest(donor) if rough or stands else None
+
+
+def _is_open_air(donor: Subject) -> bool:
+    """Whether a photo shows nothing but an even, smooth background: sky, or what is far out of focus."""
+    tiles = donor.once(_measure_tiles)
+    if classify_support(donor) == "ground" or donor.once(_find_ground) is not None or not len(tiles.fine):
+        return False
+    smooth = float((tiles.fine > ROUGH_TILE).mean()) <= SELDOM
+    lit = float(np.median(tiles.colour[:, 0])) >= DARKEST_AIR
+    return smooth and lit and float(np.linalg.norm(tiles.colour.std(axis=0))) <= EVEN_AIR
+
+
+def _measure_tiles(subject: Subject) -> _Tiles:
+    image, clear = subject.picture.image, (~object_trace(subject.cutout.alpha)).astype(np.float32)
+    size = (max(1, image.shape[1] // TILE), max(1, image.shape[0] // TILE))
+    gray = np.asarray(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), np.float32)
+    fine = np.abs(gray - cv2.GaussianBlur(gray, (0, 0), 2))
+    lab = cv2.cvtColor(np.asarray(image, np.float32) / np.float32(255), cv2.COLOR_RGB2LAB)
+    small, colours, share = (
+        np.asarray(cv2.resize(plane, size, interpolation=cv2.INTER_AREA), np.float32) for plane in (fine, lab, clear)
+    )
+    rows, columns = np.nonzero(share > 0.9)
+    return _Tiles(((rows + 0.5) / size[1]).astype(np.float32), small[rows, columns], colours[rows, columns])
+
+
+class SceneFit(NamedTuple):
+    """A window of a donor's photo for one subject."""
+
+    window: SceneWindow
+    visible: float  # share of the picture in which the donor's hole shows beside the object
+
+    @classmethod
+    def of(cls, subject: Subject, donor: Subject, window: SceneWindow) -> SceneFit:
+        """A window that was chosen before."""
+        hidden = _reduce(subject.hard_object, _small_shape(subject))
+        return cls(window, float((_show_hole(window, donor, hidden) > SEEN).mean()))
+
+
+def check_scene(subject: Subject, donor: Subject, exposed: bool = False) -> None:
+    """Raises `Unusable` where no window of the donor's photo suits, or what it shows is not good.
+
+    `exposed`: all of the window will be seen, also what the object hides now.
+    """
+    fit = fit_scene(subject, donor)
+    if fit.visible > HIDDEN or exposed:
+        _ = donor.bare_background
+    share = _measure_other_objects(subject, donor, fit)
+    if share > OTHER_OBJECTS:
+        raise Unusable(f"the donor's background shows another object, on {share:.1%} of the picture")
+
+
+def _measure_other_objects(subject: Subject, donor: Subject, fit: SceneFit) -> float:
+    """The share of the picture, but for its object, that a network finds salient; 0 where fills are not judged."""
+    find_salience = donor.tools.fills.find_salience
+    if find_salience is None:
+        return 0.0
+    salience = find_salience(show_scene(subject, donor, fit))
+    clear = 1 - _reduce(subject.hard_object, salience.shape)
+    return float(((salience > SALIENT) * clear).mean())
+
+
+def show_scene(subject: Subject, donor: Subject, fit: SceneFit) -> Bytes:
+    """What the window shows of the donor's photo without its object, at the size of the subject's picture."""
+    try:
+        shown = fit.window.crop(_take_background(donor, fit.window), subject.picture.alpha.shape)
+    except Unusable as error:
+        raise Unusable(f"the donor has no background to lend: {error}") from error
+    return np.asarray(shown, np.uint8)
+
+
+def _take_background(donor: Subject, window: SceneWindow) -> Bytes:
+    """The donor's photo filled as well as it can be; unfilled where the window shows nothing of the hole."""
+    if not window.crop(donor.hole.astype(np.float32), donor.hole.shape).any():
+        return donor.picture.image
+    fill = donor.fill
+    too_large = fill.quality is not None and fill.quality.hole_share > MOST.hole_share  # not filled at all
+    return donor.background if too_large else fill.image
+
+
+def fit_scene(subject: Subject, donor: Subject) -> SceneFit:
+    """The window of the donor's photo that suits the subject best; raises `Unusable` where none does."""
+    support, ground = classify_support(subject), find_ground(donor)
+    if support == "ground" and ground is None:
+        raise Unusable("the donor's photo shows no ground that the object could stand on")
+    if support == "air" and not donor.once(_is_open_air):
+        raise Unusable("the object is in the air, the donor's photo shows more than that")
+    hidden = _reduce(subject.hard_object, _small_shape(subject))
+    stood, feet = min(1.0, _find_foot(donor)), (_find_foot(subject), _find_rest(subject))
+    best: SceneFit | None = None
+    least = np.inf
+    for window, zoom in _list_windows(donor, subject.picture.alpha.shape):
+        foot, rests = (window.top + window.height * row for row in feet)
+        if support == "ground" and ground is not None and rests < ground:
+            continue
+        seen = _show_hole(window, donor, hidden)
+        away = abs(foot - stood) if support == "ground" else 0.0
+        cost = float(seen.mean()) + ZOOM_COST * float(np.log2(zoom)) + FOOT_COST * away
+        if cost < least:
+            least, best = cost, SceneFit(window, float((seen > SEEN).mean()))
+    if best is None:
+        raise Unusable("the object's foot would not come to the donor's ground")
+    return best
+
+
+def _small_shape(subject: Subject) -> tuple[int, int]:
+    """The shape at which holes and objects are compared."""
+    height, width = subject.picture.alpha.shape
+    scale = GRAIN / min(height, width)
+    return max(1, round(height * scale)), max(1, round(width * scale))
+
+
+def _show_hole(window: SceneWindow, donor: Subject, hidden: Floats) -> Floats:
+    """How much of each small pixel is the donor's hole, seen in a window beside an object that hides part of it."""
+    shown = np.clip(window.crop(donor.once(_reduce_hole), hidden.shape), 0, 1)
+    return np.asarray(shown * (1 - hidden), np.float32)
+
+
+def _reduce_hole(donor: Subject) -> Floats:
+    height, width = donor.hole.shape
+    scale = 2 * GRAIN / min(height, width)
+    return _reduce(donor.hole, (max(1, round(height * scale)), max(1, round(width * scale))))
+
+
+def _list_windows(donor: Subject, shape: tuple[int, ...]) -> Iterator[tuple[SceneWindow, float]]:
+    """Windows of a photo in the aspect of a picture, with how much they enlarge beyond what covers it."""
+    height, width = donor.picture.alpha.shape
+    inside = donor.once(_find_frame)
+    cover = max(shape[0] / (inside.height * height), shape[1] / (inside.width * width))
+    for zoom in ZOOMS:
+        wide = min(inside.width, shape[1] / (cover * zoom * width))
+        high = min(inside.height, shape[0] / (cover * zoom * height))
+        for top in _spread(inside.height - high):
+            for left in _spread(inside.width - wide):
+                corner = (inside.left + left, inside.top + top)
+                yield SceneWindow(*(round(value, 4) for value in (*corner, wide, high))), zoom
+
+
+def _find_frame(donor: Subject) -> SceneWindow:
+    """The photo without a frame of one colour around it."""
+    image = donor.picture.image.astype(np.float32)
+    top, bottom = (_count_framed(lines) / len(image) for lines in (image, image[::-1]))
+    across = image.transpose(1, 0, 2)
+    left, right = (_count_framed(lines) / len(across) for lines in (across, across[::-1]))
+    return SceneWindow(left, top, 1 - left - right, 1 - top - bottom)
+
+
+def _count_framed(lines: Floats) -> int:
+    """How many lines from the first on belong to a frame: all of one colour, and then a step along the whole line."""
+    lively = np.flatnonzero(lines.std(axis=1).max(axis=1) > FLAT)
+    flat = int(lively[0]) if len(lively) else 0
+    if not 0 < flat <= WIDEST_FRAME * len(lines):
+        return 0
+    inside = min(flat + 1, len(lines) - 1)  # the line beside a frame is mixed with it
+    step = np.abs(lines[inside] - lines[0].mean(axis=0)).max(axis=1) > FRAME_STEP
+    return inside if float(step.mean()) > ALONG else 0
+
+
+def _spread(free: float) -> list[float]:
+    """Starts from 0 to what is free, the middle among them; one where nothing is."""
+    return [0.0] if free < 1e-3 else [free * step / (STEPS - 1) for step in range(STEPS)]
+
+
+def _reduce(flags: Flags, shape: tuple[int, ...]) -> Floats:
+    return np.asarray(cv2.resize(flags.astype(np.float32), shape[::-1], interpolation=cv2.INTER_AREA), np.float32)
