@@ -3,8 +3,8 @@
     python bench/faults.py [--sets 3] [--classifiers 120] [--photos 200] [--tool-checks 60]
 
 Each set has photos of its own and classifiers of its own (tests/helpers/random_faults.py): a fault in size, position,
-direction or background, in two of them at once, or none, with random thresholds, strength, noise and correlation of
-errors within a photo. A table is all that the run says about one classifier.
+direction, background, colour, light or noise, in two of them at once, or none, with random thresholds, strength, noise
+and correlation of errors within a photo. A table is all that the run says about one classifier.
 """
 
 from __future__ import annotations

@@ -89,8 +89,27 @@ def test_every_question_that_the_papers_leave_open_is_put_to_a_run() -> None:
 
 def test_a_run_with_models_classes_and_edits_answers_all_but_what_it_lacks(analysis: Analysis) -> None:
     open_ones = {row.question.id for row in analysis.answers if not row.judged}
-    assert open_ones == {"verification", "annotator-agreement", "shape-bias"}
+    assert open_ones == {"verification", "annotator-agreement", "shape-bias", "controls", "natural-ground"}
     assert all(row.reply.answer.startswith("not judged: needs ") for row in analysis.answers if not row.judged)
+
+
+def test_controls_and_the_loss_on_another_photos_background_are_answered(tmp_path: Path) -> None:
+    wrong = {
+        "original": 2, "control": 2, "fill-control": 10, "background-swap other": 8, "size 0.05": 20,
+        "flip upside-down": 17, "combine-donor background-swap other + size 0.05": 24,
+    }  # fmt: skip
+    rows = [("net", f"p{p}", condition, int(p >= n)) for condition, n in wrong.items() for p in range(40)]
+    answers = write_csv(tmp_path / "answers.csv", ("model", "sample", "condition", "correct"), rows)
+    import_answers(ImportConfig(answers=(answers,)), tmp_path / "run")
+    analysis = analyse_runs([tmp_path / "run"])
+    ground = answer_to(analysis, "natural-ground")
+    assert number(ground, "loss on background-swap other, size 0.05", "net").value == 40
+    assert number(ground, "loss on its own background, filled, size 0.05", "net").value == 45
+    assert (tmp_path / "run" / "natural_ground.csv").read_text().splitlines()[1].startswith("net,size 0.05,")
+    controls = answer_to(analysis, "controls")
+    assert number(controls, "cost of fill-control", "net").value == 20
+    assert number(controls, "loss counted from fill-control, size 0.05", "net").value == 25
+    assert "not beyond what controls and tool explain: net under flip upside-down." in controls.reply.answer
 
 
 def accuracies(model: str) -> Any:

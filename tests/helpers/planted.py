@@ -26,7 +26,7 @@ from counterfoil.types import Preprocessing
 
 LABELS = ("crimson", "emerald", "azure", "violet")
 HUES = {"crimson": 0, "emerald": 60, "azure": 105, "violet": 140}  # OpenCV's scale, 0..179
-HALT_AT_LINES = 2  # of the journal that HALT_AT_JOURNAL names
+HALT_AT_PARTS = 4  # in the folder that HALT_AT_FOLDER names: of two items, pictures and answers
 SATURATION = 230  # of objects alone: no background and hardly a random colour has it together with a label's hue
 
 
@@ -99,12 +99,16 @@ class ReadsTheBackground(Planted):
         return np.asarray(right * (1 - doubt) + doubt / len(LABELS), np.float32)
 
 
+def count_parts(folder: Path) -> int:
+    """The finished parts in a run's folder of parts."""
+    return len(list(folder.glob("[!.]*.parquet")))
+
+
 class Halting(Planted):
     """Stops answering after a given amount of work, so that a kill comes in the middle on any machine."""
 
     def __call__(self, images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
-        journal = Path(os.environ.get("HALT_AT_JOURNAL", "nowhere"))
-        while journal.is_file() and journal.read_bytes().count(b"\n") >= HALT_AT_LINES:
+        while count_parts(Path(os.environ.get("HALT_AT_FOLDER", "nowhere"))) >= HALT_AT_PARTS:
             time.sleep(0.1)
         return super().__call__(images)
 

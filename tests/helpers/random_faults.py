@@ -1,9 +1,9 @@
 """Classifiers with random planted faults, small photos for them, and what a run should say about each.
 
 A classifier looks at the picture alone for its fault: how much of it the object covers, where it stands, how it is
-turned, and the tint, colour and sharpness of the background. Where the fault applies it is wrong with the planted
-strength; elsewhere it is right as often as its noise lets it, and its errors are correlated within a photo. The chance
-of every answer is kept, so that what was planted under each edit is known exactly.
+turned, the tint, colour and sharpness of the background, and the light. Where the fault applies it is wrong with the
+planted strength; elsewhere it is right as often as its noise lets it, and its errors are correlated within a photo. The
+chance of every answer is kept, so that what was planted under each edit is known exactly.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ working_size: 96
 judge_fills: false
 edits:
   - edit: control
+  - edit: fill-control
   - {edit: background-swap, main: true}
   - edit: background-plain
   - edit: background-grayscale
@@ -47,6 +48,10 @@ edits:
   - {edit: direction, levels: {rate: [null, 0.05]}}
   - {edit: flip, settings: {axis: upside-down}}
   - {edit: combine, settings: {edits: [{edit: background-blur}, {edit: size, settings: {rate: 0.05}}]}}
+  - edit: object-hue
+  - {edit: occlusion, settings: {share: 0.5}}
+  - edit: exposure
+  - {edit: corruption-gaussian-noise, settings: {severity: 3}}
 """
 _NORMAL = NormalDist()
 _NOTHING = 0.5  # points; a drop below it was not planted
@@ -62,6 +67,7 @@ class Features(NamedTuple):
     strange: float  # how far the background's hue is from that of the photo's class
     pale: float  # saturation of the background
     sharp: float  # of the background
+    light: float  # of the picture, 0..255
 
 
 class Part(NamedTuple):
@@ -80,10 +86,14 @@ PARTS = {
     "strange background": Part("strange", (12.0, 20.0), False),
     "gray background": Part("pale", (12.0, 25.0), True),
     "blurred background": Part("sharp", (4.0, 6.0), True),
+    "recoloured": Part("share", (0.001, 0.01), True),  # no object of the class's colour is found
+    "dark": Part("light", (95.0, 125.0), True),
+    "noisy": Part("sharp", (115.0, 125.0), False),
 }
 KINDS = (
     (), (), ("small",), ("left",), ("top",), ("turned",), ("strange background",), ("gray background",),
-    ("blurred background",), ("small", "left"), ("small", "turned"), ("small", "blurred background"),
+    ("blurred background",), ("recoloured",), ("dark",), ("noisy",), ("small", "left"), ("small", "turned"),
+    ("small", "blurred background"),
 )  # fmt: skip
 
 
@@ -178,11 +188,12 @@ def look(pixels: bytes, shape: tuple[int, int, int], truth: int) -> Features:
     """The features of a picture; many classifiers see the same one."""
     image = np.frombuffer(pixels, np.uint8).reshape(shape)
     hsv = cv2.cvtColor(image, cv2.COLOR_RGB2HSV).astype(np.int64)
+    light = float(np.median(hsv[:, :, 2]))
     distance = np.abs((hsv[:, :, 0] - HUES[truth] + 90) % 180 - 90)
     found = ((hsv[:, :, 1] > 190) & (distance <= 8)).astype(np.uint8)
     count, parts, sizes, centres = cv2.connectedComponentsWithStats(found)
     if count < 2:
-        return Features(0.0, 0.5, 0.5, 0.0, 0.0, 60.0, 99.0)
+        return Features(0.0, 0.5, 0.5, 0.0, 0.0, 60.0, 99.0, light)
     largest = 1 + int(np.argmax(sizes[1:, cv2.CC_STAT_AREA]))
     rows, columns = np.nonzero(parts == largest)
     tilt = 0.0
@@ -201,6 +212,7 @@ def look(pixels: bytes, shape: tuple[int, int, int], truth: int) -> Features:
         strange=float(np.median(distance[ground])) if pale > 15 else 0.0,
         pale=pale,
         sharp=float(np.abs(cv2.Laplacian(gray, cv2.CV_64F))[ground].mean()),
+        light=light,
     )
 
 

@@ -86,13 +86,13 @@ def test_an_edit_that_helps_is_told_as_a_gain_and_never_as_a_cost() -> None:
 
 def test_the_tools_own_cost_is_told_only_where_it_is_clear() -> None:
     assert texts([row("control", "control", 1.5, 2.5)], "control") == []
-    rest = "with nothing changed; read the other losses against it."
+    rest = "with nothing changed; a loss under an edit that cuts the object out is clear only beyond it."
     assert texts([row("control", "control", 6.0, 2.0)], "control") == [
         f"Editing alone (control) costs 6.0 points [4.0, 8.0] {rest}"
     ]
     assert texts([row("control", "fill-control", -6.0, 2.0)], "control") == [
         "A hole of the object's shape, filled elsewhere in the background (fill-control), adds 6.0 points [4.0, 8.0]"
-        " with the object untouched; read the losses under edits that show the fill against it."
+        " with the object untouched; a loss under an edit that shows the fill is clear only beyond it."
     ]
     (theirs,) = texts([row("control", "control", 6.0, 2.0, level="rec")], "control")
     assert theirs.startswith("The collection's own control (rec) costs 6.0 points")

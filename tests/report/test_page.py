@@ -156,7 +156,7 @@ def many_models(count: int) -> ReportContent:
     """As many models, each a little worse than the one before, neighbours not told apart."""
     names = tuple(f"model {place}" for place in range(count))
     drops = [drop(name, edit, float(place)) for place, name in enumerate(names) for edit in EDITS]
-    letters = "abcdefghijklmnopqrstuvwxyz"
+    letters = [chr(0x4E00 + place) for place in range(count)]
     return replace(
         content(),
         run=replace(content().run, models=names, preprocessing=dict.fromkeys(names)),
@@ -358,7 +358,7 @@ def test_every_picture_opens_large_with_all_answers_its_id_and_the_command_that_
     assert "Before: the unedited photo After: swapping it" in words
     assert "Lite0 right: tench 91 % wrong: goldfish 40 %" in words
     assert "Photo n01/2 , picture 00000000000000000002" in words
-    assert "counterfoil rebuild &#39;my run&#39; 00000000000000000002 --out 00000000000000000002.png" in words
+    assert "counterfoil pictures rebuild &#39;my run&#39; 00000000000000000002 --out 00000000000000000002.png" in words
     assert all(f'href="#p{place}"' in page for place in (1, 2, 3, 4))
 
 
@@ -512,7 +512,7 @@ def test_doubtful_masks_come_first_with_their_reasons_and_the_command_to_correct
     words = words_of(render_page(replace(content(), masks=masks, doubtful_masks=1)))
     assert "One of 60 photos looks doubtful; it comes first." in words
     assert "n01/1 . Doubtful: touches three sides n01/2" in words
-    assert "counterfoil masks review my run" in words
+    assert "counterfoil photos review my run" in words
     assert 'id="masks"' not in render_page(content())
 
 
@@ -678,6 +678,21 @@ def test_many_models_can_be_searched_and_ties_are_shaded(browser: Browser, tmp_p
     page.locator("#best").uncheck()
     page.get_by_label("Choose model 5").check()
     assert page.locator("table.rank tr.tied th").all_inner_texts() == ["model 4", "model 5", "model 6"]
+    page.close()
+    assert complaints == []
+
+
+@pytest.mark.browser
+def test_of_a_hundred_models_the_middle_is_folded_until_it_is_asked_for(browser: Browser, tmp_path: Path) -> None:
+    page, complaints = opened(browser, write_page(tmp_path, many_models(100)))
+    rows = page.locator("table.rank tbody tr:visible")
+    assert rows.locator("th").all_inner_texts() == [f"model {place}" for place in (*range(10), 97, 98, 99)]
+    assert page.locator("#count").inner_text() == "13 of 100 models"
+    page.locator("#find").fill("model 5")
+    assert rows.count() == 11
+    page.locator("#find").fill("")
+    page.locator("#every").check()
+    assert rows.count() == 100
     page.close()
     assert complaints == []
 

@@ -16,6 +16,7 @@ from command_line import counterfoil
 from counterfoil.report.gallery import EmbeddedPictures, GallerySource, build_gallery
 from counterfoil.store.parquet import read_table, write_table
 from counterfoil.store.prediction_tables import MANIFEST_COLUMNS
+from counterfoil.store.run_checksums import record_checksums
 from counterfoil.study.examples import choose_examples
 from counterfoil.study.runs import open_runs
 from planted import write_photos
@@ -102,6 +103,7 @@ def test_pictures_with_other_pixels_than_the_models_saw_are_left_out_and_counted
             "0" * 64 if edit in edits else pixels for edit, pixels in zip(table["edit"], table["sha256"], strict=True)
         ]
         write_table(changed / "variants.parquet", MANIFEST_COLUMNS, {**table, "sha256": hashes})
+        record_checksums(changed)
         done = counterfoil("show", changed, "--photo", photo, "--out", tmp_path / "sheet.svg")
         assert said in done.stderr
         assert done.returncode == (0 if len(edits) == 1 else 2)

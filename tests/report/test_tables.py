@@ -14,7 +14,7 @@ from counterfoil.types import Drop, Preprocessing, Run, Skipped
 HEADER = (
     "model,attribute,edit,level,n,accuracy_original,accuracy_control,accuracy,drop,ci_low,ci_high,drop_vs_control,"
     "p_value,object_share,reference,n_reference,accuracy_reference,drop_vs_reference,reference_low,reference_high,"
-    "tool_uncertainty,family,p_adjusted"
+    "tool_uncertainty,family,p_adjusted,controls,drop_vs_fill_control"
 )
 DROP = Drop(
     model="net",
@@ -63,14 +63,14 @@ def test_numbers_have_fixed_decimals_and_small_p_values_survive() -> None:
     line = drops_to_csv([DROP]).splitlines()[1]
     assert line == (
         "net,background,background-swap,other,64,81.2500,79.6875,50.0000,31.2500,20.0000,42.5000,0.0000,"
-        "3.25e-12,24.4300,original,64,81.2500,31.2500,19.0000,43.5000,nan,attributes,0.0312346"
+        "3.25e-12,24.4300,original,64,81.2500,31.2500,19.0000,43.5000,nan,attributes,0.0312346,,nan"
     )
 
 
 def test_no_data_is_nan_and_never_zero() -> None:
     (line,) = csv.DictReader(io.StringIO(drops_to_csv([NOTHING])))
     assert line["n"] == line["n_reference"] == "0"
-    others = set(HEADER.split(",")[5:]) - {"reference", "n_reference", "family"}
+    others = set(HEADER.split(",")[5:]) - {"reference", "n_reference", "family", "controls"}
     assert all(math.isnan(float(line[name])) for name in others)
 
 

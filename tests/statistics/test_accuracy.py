@@ -10,7 +10,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from answer_rows import Answer, collect
 from counterfoil.statistics.accuracy import clustered_wilson, group_accuracies
-from counterfoil.statistics.answers import Condition
+from counterfoil.statistics.answers import Condition, pool_by_attribute
 
 BRICKS, FELT = Condition("texture", "painted", "bricks"), Condition("texture", "painted", "felt")
 BEACH, ORIGINAL = Condition("background", "scene", "beach"), Condition("original", "original", "none")
@@ -103,6 +103,22 @@ def test_groups_go_from_all_to_single_levels_and_leave_references_apart() -> Non
     ]
     assert {row.top1.value for row in found} == {75.0}
     assert {row.top5.value for row in found} == {100.0}
+
+
+def test_a_filled_hole_is_not_pooled_with_the_control() -> None:
+    control, hole = Condition("control", "control", "none"), Condition("control", "fill-control", "beside")
+    rows = [answer("a", number, kind, kind == control) for kind in (ORIGINAL, control, hole) for number in range(4)]
+    answers = collect(rows)
+    table = group_accuracies(answers, np.ones(len(rows), bool))
+    assert [(row.edit, row.top1.value) for row in table if row.attribute == "control"] == [
+        ("control", 100.0),
+        ("fill-control", 0.0),
+    ]
+    pooled = pool_by_attribute(answers)
+    assert [row for row in pooled.conditions if row.attribute == "control"] == [
+        Condition("control", "all", ""),
+        Condition("control", "fill-control", ""),
+    ]
 
 
 def test_where_there_are_only_originals_they_are_the_whole() -> None:

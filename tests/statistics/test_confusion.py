@@ -83,6 +83,16 @@ def test_confusions_are_ranked_by_fishers_exact_test_against_chance() -> None:
     assert sum(row.photos for row in rows) == 23
 
 
+def test_confusions_of_thousands_of_photos_are_those_of_fishers_exact_test() -> None:
+    truth = ["cat"] * 1500 + ["dog"] * 1500
+    after = ["hat"] * 790 + ["cup"] * 710 + ["hat"] * 730 + ["cup"] * 770
+    details = details_of({("net", ORIGINAL): truth, ("net", SWAP): after}, truth)
+    first, second, *_ = find_confusions(details, "net", "background")
+    reference = stats.fisher_exact([[790, 730], [710, 770]], alternative="greater").pvalue
+    assert {(first.label, first.answer), (second.label, second.answer)} == {("cat", "hat"), ("dog", "cup")}
+    assert [first.p_value, second.p_value] == pytest.approx([reference, reference], rel=1e-6)
+
+
 def test_a_confusion_that_the_original_had_already_is_not_created() -> None:
     truth = ["cat", "cat"]
     details = details_of({("net", ORIGINAL): ["hat", "cat"], ("net", SWAP): ["hat", "hat"]}, truth)

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from answer_rows import ORIGINAL, SMALL, SWAP, Answer, answers_of, collect
+from answer_rows import ORIGINAL, SAME, SMALL, SWAP, Answer, answers_of, collect
 from counterfoil.errors import UserError
 from counterfoil.statistics.answers import pool_conditions
 from counterfoil.statistics.contrasts import (
@@ -33,6 +33,12 @@ def test_two_share_a_letter_exactly_where_they_do_not_differ(seed: int) -> None:
     different = {pair for pair in pairs if rng.random() < 0.5}
     letters = compact_letters(7, different)
     assert {pair for pair in pairs if not set(letters[pair[0]]) & set(letters[pair[1]])} == different
+
+
+def test_every_group_has_one_character_however_many_there_are() -> None:
+    letters = compact_letters(80, set(itertools.combinations(range(80), 2)))
+    assert len(set(letters)) == 80
+    assert all(len(letter) == 1 for letter in letters)
 
 
 def test_models_that_cannot_be_told_apart_share_a_letter() -> None:
@@ -99,3 +105,14 @@ def test_models_are_compared_over_the_pictures_that_both_answered() -> None:
     rows += [Answer("b", str(photo), hard, False, outcome="refused") for photo in range(20)]
     (row,) = compare_accuracies(pool_conditions(collect(rows)), "a", "b")
     assert (row.value_first, row.value_second, row.difference) == (100, 100, 0)
+
+
+def test_models_are_ranked_over_the_pictures_that_both_answered() -> None:
+    # Every photo has an easy and a hard picture of its background; "silent" leaves the hard one unanswered.
+    rows = []
+    for model in ("plain", "silent"):
+        for photo in map(str, range(40)):
+            rows += [Answer(model, photo, ORIGINAL, True), Answer(model, photo, SAME, True)]
+            rows.append(Answer(model, photo, SWAP, False, "refused" if model == "silent" else "scored"))
+    ranked = rank_models(collect(rows), "background")
+    assert [(row.name, row.drop, row.letters) for row in ranked] == [("silent", 0, "a"), ("plain", 50, "a")]

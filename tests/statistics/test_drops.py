@@ -148,7 +148,6 @@ OTHERS = {
     "a level of another attribute": [(LARGE, "net")],
     "an attribute of another package": [(Condition("stripes", "stripes", "8"), "net")],
     "a surface edit": [(Condition("texture", "texture", "fur"), "net")],
-    "a control": [(CONTROL, "net")],
 }
 
 

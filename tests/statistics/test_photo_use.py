@@ -1,4 +1,4 @@
-"""Which photos an attribute used, and drops on another photo's ground, against counts by hand."""
+"""Which photos an attribute used, against counts by hand."""
 
 from __future__ import annotations
 
@@ -6,16 +6,13 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import pytest
 
 from counterfoil.statistics.answers import Answers, Condition
-from counterfoil.statistics.photo_use import measure_natural_ground, measure_use
-from counterfoil.types import EditLevel
+from counterfoil.statistics.photo_use import measure_use
 
 ORIGINAL = Condition("original", "original", "none")
 SIZE = Condition("size", "size", "0.05")
 SWAP = Condition("background", "background-swap", "other")
-BOTH = Condition("combination", "combine-donor", "background-swap other + size 0.05")
 Row = tuple[Condition, int, bool]
 
 
@@ -50,17 +47,3 @@ def test_an_attribute_that_used_every_photo_leaves_none() -> None:
 def test_doubles_of_the_tool_are_no_attribute() -> None:
     rows = [(ORIGINAL, 0, True), (SIZE, 0, True), (Condition("second-fill", "size", "0.05"), 0, True)]
     assert [use.attribute for use in measure_use(answers_of(rows))] == ["size"]
-
-
-def test_a_drop_on_another_ground_is_against_that_ground_alone() -> None:
-    rows = [(ORIGINAL, photo, True) for photo in range(4)]
-    rows += [(SWAP, photo, photo != 0) for photo in range(4)]
-    rows += [(BOTH, photo, photo == 3) for photo in range(4)]
-    (ground,) = measure_natural_ground(answers_of(rows))
-    assert ground.edit == EditLevel("size", "0.05")
-    assert ground.drop.value == pytest.approx(50)
-    assert ground.drop.n == 4
-
-
-def test_without_the_ground_alone_nothing_is_said() -> None:
-    assert measure_natural_ground(answers_of([(ORIGINAL, 0, True), (BOTH, 0, True)])) == []

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 from scipy import stats
 
-from answer_rows import ORIGINAL, SMALL, SWAP, answers_of
+from answer_rows import CONTROL, ORIGINAL, SMALL, SWAP, answers_of
 from counterfoil.cli import commands
 from counterfoil.errors import UserError
 from counterfoil.statistics.power import (
@@ -81,6 +81,15 @@ def test_every_row_says_what_its_photos_could_have_shown() -> None:
     )
     assert rows[0].drop == pytest.approx(100 * minimum_detectable_drop(100, 21 / 102, alpha=0.05 / 12), abs=0.01)
     assert math.isnan(rows[1].drop)
+
+
+def test_a_control_that_costs_or_varies_raises_what_a_row_can_show() -> None:
+    given = {("net", ORIGINAL): [1] * 100, ("net", SMALL): [0] * 30 + [1] * 70}
+    plain, harmless, costly = (
+        next(row.drop for row in detectable_drops(answers_of({**given, **control})) if row.condition == SMALL)
+        for control in ({}, {("net", CONTROL): [1] * 100}, {("net", CONTROL): [1] * 90 + [0] * 10})
+    )
+    assert plain <= harmless < costly - 8  # the control costs 10 points
 
 
 def test_plan_says_how_many_photos() -> None:

@@ -33,6 +33,7 @@ from counterfoil.analysis.score_questions import (
     ask_variance_score,
 )
 from counterfoil.analysis.shared_failures import ask_surrogates, ask_transfer
+from counterfoil.analysis.tool_questions import ask_controls, ask_natural_ground
 from counterfoil.analysis.verification_questions import ask_agreement, ask_verification
 from counterfoil.errors import UserError
 from counterfoil.study.runs import Study, open_runs
@@ -86,6 +87,13 @@ QUESTIONS = (  # the papers' open questions first, then measures
     ),
     RunQuestion(
         "cross-validation", "XImageNet-12", f"How much do accuracies vary over {FOLDS} folds of the photos?", ask_folds
+    ),
+    RunQuestion("controls", "controls", "What do the controls cost, and which losses do they explain?", ask_controls),
+    RunQuestion(
+        "natural-ground",
+        "controls",
+        "Does an edit cost as much on another photo's background, without a fill of its own?",
+        ask_natural_ground,
     ),
     RunQuestion(
         "background-gap",

@@ -24,7 +24,7 @@ from counterfoil.statistics.answers import REFERENCES, Condition
 from counterfoil.statistics.effective_robustness import FEWEST_REFERENCES, estimate_effective_robustness
 from counterfoil.statistics.error_ratio import error_ratio
 from counterfoil.statistics.intervals import estimate
-from counterfoil.statistics.shape_bias import parse_cue_conflict, shape_bias
+from counterfoil.study.cue_conflicts import measure_shape_decisions
 from counterfoil.types import TOOL_CHECKS
 
 _SWAPS = {  # the pictures of the gap, by the names of ImageNet-9's archive and of this program's edits
@@ -171,52 +171,31 @@ def _attribute_ratios(evidence: Evidence) -> list[MeasuredNumber]:
 
 def ask_shape_bias(evidence: Evidence) -> Reply:
     """Shape decisions among shape and texture decisions on cue conflicts."""
-    details = evidence.details
-    texture = _texture_classes(evidence)
-    rows = evidence.answers.scored & (texture >= 0) & (details.answer >= 0) & (texture != details.label)
-    if not rows.any():
+    rows = measure_shape_decisions(evidence.details)
+    if not rows:
         raise NotJudged(
             "pictures whose texture is of another class than their shape",
-            "evaluate or import cue conflicts named as airplane1-bicycle2.png, shape first",
+            "`counterfoil evaluate cue-conflict:PATH` reads the published ones; others are named as"
+            " airplane1-bicycle2.png, shape first",
         )
     numbers, words = [], []
-    for m, model in enumerate(evidence.models):
-        own = rows & (evidence.answers.model == m)
-        row = shape_bias(details.answer[own], details.label[own], texture[own])
-        numbers.append(measured("shape bias", model, row, "percent", of="decisions"))
-        undecided = int(own.sum()) - row.n
-        numbers.append(
+    for row in rows:
+        numbers += [
+            measured("shape bias", row.model, row.bias, "percent", of="decisions"),
             MeasuredNumber(
-                "neither shape nor texture", model, float(undecided), n=int(own.sum()), of="pictures", decimals=0
-            )
-        )
+                "neither shape nor texture", row.model, float(row.neither), n=row.pictures, of="pictures", decimals=0
+            ),
+        ]
         words.append(
-            f"{model} {numbers[-2].text} (n = {row.n} decisions)"
-            if row.n >= FEWEST_PHOTOS
-            else f"{model} not judged: {row.n} decisions, {FEWEST_PHOTOS} would do"
+            f"{row.model} {numbers[-2].text} (n = {row.bias.n} decisions)"
+            if row.bias.n >= FEWEST_PHOTOS
+            else f"{row.model} not judged: {row.bias.n} decisions, {FEWEST_PHOTOS} would do"
         )
     return Reply(
         answer=f"Shape bias: {'; '.join(words)}; 100 % follows the shape alone, 0 % the texture alone.",
         numbers=tuple(numbers),
         notes=("Shape decisions / (shape + texture decisions); answers that name neither are left out and counted.",),
     )
-
-
-def _texture_classes(evidence: Evidence) -> NDArray[np.intp]:
-    """The class of the texture in each row, -1 where it is none: by the picture's name, or of a texture's donor."""
-    details, answers = evidence.details, evidence.answers
-    places = {label.lower(): place for place, label in enumerate(details.labels)}
-    by_photo = np.full(len(answers.samples), -1, np.intp)
-    for photo, name in enumerate(answers.samples):
-        cues = parse_cue_conflict(name)
-        if cues is not None and places.get(cues[0]) is not None:
-            by_photo[photo] = places.get(cues[1], -1)
-    shape = details.photo_labels
-    named = np.array([parse_cue_conflict(name) is not None for name in answers.samples], bool)
-    own = np.array([places.get((parse_cue_conflict(n) or ("", ""))[0], -2) for n in answers.samples], np.intp)
-    texture = np.where(named & (own == shape), by_photo, -1)[answers.sample]
-    donated = answers.conditions_of({"texture"})[answers.condition] & (details.donor >= 0)
-    return np.where(donated, details.donor, texture)
 
 
 def ask_effective_robustness(evidence: Evidence) -> Reply:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
 from counterfoil.labels.label_space import match_label_space
-from counterfoil.report.words import ABSENT, format_number
+from counterfoil.report.words import ABSENT, capitalize_first, format_number
 from counterfoil.statistics.answers import NO_ATTRIBUTE, Answers, Condition, Details
 from counterfoil.statistics.effective_robustness import Baseline, fit_baseline
 from counterfoil.statistics.intervals import Estimate
@@ -65,6 +65,17 @@ def measured(
 ) -> MeasuredNumber:
     """A number from an estimate."""
     return MeasuredNumber(measure, model, *row, of=of, unit=unit, decimals=decimals)
+
+
+def replace_value(number: MeasuredNumber, measure: str, value: float) -> MeasuredNumber:
+    """Another measure of the same model, photos and unit, without an interval."""
+    return number._replace(measure=measure, value=value, low=math.nan, high=math.nan)
+
+
+def join_clauses(*clauses: str, otherwise: str = "") -> str:
+    """Return one sentence of the clauses that are not empty; `otherwise` where all are."""
+    text = "; ".join(clause for clause in clauses if clause) or otherwise
+    return f"{capitalize_first(text)}."
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,13 +17,17 @@ from counterfoil.analysis.evidence import (
     MeasuredNumber,
     NotJudged,
     Reply,
+    join_clauses,
     measured,
     name_condition,
+    replace_value,
 )
 from counterfoil.mining.estimates import measure_spread
 from counterfoil.report.words import format_number, join_words
+from counterfoil.statistics.calibration import ConfidenceChange
 from counterfoil.statistics.class_variation import FEWEST_CLASSES, predict_new_class
-from counterfoil.statistics.confusion import donor_confusion, error_consistency, find_confusions
+from counterfoil.statistics.confusion import Confusion, donor_confusion, error_consistency, find_confusions
+from counterfoil.statistics.intervals import Estimate
 from counterfoil.statistics.significance import SIGNIFICANCE
 from counterfoil.study.confidence import measure_confidences
 
@@ -33,51 +39,12 @@ def ask_failure_modes(evidence: Evidence) -> Reply:
     """Confusions with the background's, texture's or material's class, and pairs of classes."""
     evidence.require_originals()
     evidence.require_classes(2)
-    details, models, names = evidence.details, evidence.models, evidence.class_names
     evidence.require_attributes()
-    if not (details.answer[evidence.answers.scored & ~evidence.answers.correct] >= 0).any():
+    wrong = evidence.answers.scored & ~evidence.answers.correct
+    if not (evidence.details.answer[wrong] >= 0).any():
         raise NotJudged("what wrong answers say", "add a column `prediction` to the imported table")
-    numbers: list[MeasuredNumber] = []
-    donors, pairs = [], []
-    for model in models:
-        for attribute in evidence.attributes:
-            row = donor_confusion(details, model, attribute)
-            if row.share.n >= FEWEST_PHOTOS:
-                numbers += [
-                    measured(
-                        f"wrong answers that name the {attribute}'s donor class",
-                        model,
-                        row.share,
-                        "percent",
-                        of="wrong answers",
-                    ),
-                    MeasuredNumber(
-                        f"the same by chance, {attribute}",
-                        model,
-                        row.chance,
-                        n=row.share.n,
-                        of="wrong answers",
-                        unit="percent",
-                    ),
-                ]
-                if row.p_value < SIGNIFICANCE:
-                    donors.append(
-                        f"{model} under {attribute} ({numbers[-2].text}, by chance {format_number(row.chance)} %)"
-                    )
-            found = [c for c in find_confusions(details, model, attribute) if c.photos > 1 and c.p_bh < SIGNIFICANCE]
-            pairs += [(model, attribute, c) for c in found]
-    pairs.sort(key=lambda item: item[2].p_value)
-    numbers += [
-        MeasuredNumber(
-            f"{names[c.label]} taken for {names[c.answer]}, {attribute}", model, float(c.photos), n=c.photos, decimals=0
-        )
-        for model, attribute, c in pairs[:_MOST_CONFUSIONS]
-    ]
-    worst = "; ".join(
-        f"{names[c.label]} for {names[c.answer]} ({model}, {attribute}: {c.photos} photos,"
-        f" {format_number(c.expected)} by chance)"
-        for model, attribute, c in pairs[:3]
-    )
+    donor_numbers, donors = _name_donors(evidence)
+    pairs = _find_pairs(evidence)
     return Reply(
         answer=(
             f"Wrong answers name the donor's class more often than by chance: {join_words(donors)}. "
@@ -85,17 +52,69 @@ def ask_failure_modes(evidence: Evidence) -> Reply:
             else "No model was shown to name the donor's class more often than by chance. "
         )
         + (
-            f"{len(pairs)} confusions of classes are beyond chance; the clearest: {worst}."
+            f"{len(pairs)} confusions of classes are beyond chance; the clearest: "
+            f"{'; '.join(pair.describe(evidence.class_names) for pair in pairs[:3])}."
             if pairs
             else "No confusion of two classes is beyond chance."
         ),
-        numbers=tuple(numbers),
+        numbers=(*donor_numbers, *(pair.number(evidence.class_names) for pair in pairs[:_MOST_CONFUSIONS])),
         notes=(
             "Donor: the photo that lends its background or texture; by chance: donors shuffled among the same wrong"
             " answers. A confusion counts photos taken for a wrong class that the original was not taken for; Fisher's"
             " test, Benjamini and Hochberg over an attribute's pairs.",
         ),
     )
+
+
+def _name_donors(evidence: Evidence) -> tuple[list[MeasuredNumber], list[str]]:
+    """How often wrong answers name the donor's class, and where that is more often than by chance."""
+    numbers: list[MeasuredNumber] = []
+    clear = []
+    for model, attribute in itertools.product(evidence.models, evidence.attributes):
+        row = donor_confusion(evidence.details, model, attribute)
+        if row.share.n < FEWEST_PHOTOS:
+            continue
+        named = measured(
+            f"wrong answers that name the {attribute}'s donor class", model, row.share, "percent", of="wrong answers"
+        )
+        chance = replace_value(named, f"the same by chance, {attribute}", row.chance)
+        numbers += [named, chance]
+        if row.p_value < SIGNIFICANCE:
+            clear.append(f"{model} under {attribute} ({named.text}, by chance {format_number(row.chance)} %)")
+    return numbers, clear
+
+
+class _ConfusedPair(NamedTuple):
+    """Two classes that a model confuses under an attribute."""
+
+    model: str
+    attribute: str
+    confusion: Confusion
+
+    def describe(self, names: Mapping[str, str]) -> str:
+        """The confusion with the number of photos, and that by chance."""
+        own = self.confusion
+        return (
+            f"{names[own.label]} for {names[own.answer]} ({self.model}, {self.attribute}: {own.photos} photos,"
+            f" {format_number(own.expected)} by chance)"
+        )
+
+    def number(self, names: Mapping[str, str]) -> MeasuredNumber:
+        """The photos that are confused."""
+        own = self.confusion
+        measure = f"{names[own.label]} taken for {names[own.answer]}, {self.attribute}"
+        return MeasuredNumber(measure, self.model, float(own.photos), n=own.photos, decimals=0)
+
+
+def _find_pairs(evidence: Evidence) -> list[_ConfusedPair]:
+    """The confusions beyond chance, the clearest first."""
+    pairs = [
+        _ConfusedPair(model, attribute, own)
+        for model, attribute in itertools.product(evidence.models, evidence.attributes)
+        for own in find_confusions(evidence.details, model, attribute)
+        if own.photos > 1 and own.p_bh < SIGNIFICANCE
+    ]
+    return sorted(pairs, key=lambda pair: pair.confusion.p_value)
 
 
 def ask_set_biases(evidence: Evidence) -> Reply:
@@ -168,41 +187,35 @@ def ask_calibration(evidence: Evidence) -> Reply:
         raise NotJudged(
             "edited pictures with their originals", "add an edit to the recipe, or a condition to the table"
         )
-    numbers, words = [], []
-    for row in confidences.changes:
-        numbers += [
-            MeasuredNumber(
-                f"calibration error before, {row.attribute}",
-                row.model,
-                row.before.error,
-                n=row.excess_rise.n,
-                unit="points",
-            ),
-            MeasuredNumber(
-                f"calibration error after, {row.attribute}",
-                row.model,
-                row.after.error,
-                n=row.excess_rise.n,
-                unit="points",
-            ),
-            measured(f"rise of overconfidence, {row.attribute}", row.model, row.excess_rise, "points"),
-            measured(f"rise of the calibration error, {row.attribute}", row.model, row.error_rise, "points"),
-        ]
-        if row.excess_rise.ci_low > 0:
-            words.append(f"{row.model} under {row.attribute} by {numbers[-2].text}")
+    by_row = [_measure_confidence(row) for row in confidences.changes]
+    words = [
+        f"{row.model} under {row.attribute} by {numbers[0].text}"
+        for row, numbers in zip(confidences.changes, by_row, strict=True)
+        if row.excess_rise.ci_low > 0
+    ]
     return Reply(
         answer=(
             f"Confidence falls less than accuracy: {'; '.join(words)}."
             if words
             else "No attribute was shown to make a model more overconfident."
         ),
-        numbers=tuple(numbers),
+        numbers=tuple(number for numbers in by_row for number in numbers),
         notes=(
             "Overconfidence: mean confidence minus accuracy. Calibration error: mean distance of confidence and"
-            " accuracy"
-            " over bins of equal count; with few photos it looks large even for a calibrated model.",
+            " accuracy over bins of equal count; with few photos it looks large even for a calibrated model.",
         ),
     )
+
+
+def _measure_confidence(row: ConfidenceChange) -> list[MeasuredNumber]:
+    """The rise of overconfidence, then the calibration error: its rise, before and after."""
+    rise = measured(f"rise of overconfidence, {row.attribute}", row.model, row.excess_rise, "points")
+    return [
+        rise,
+        measured(f"rise of the calibration error, {row.attribute}", row.model, row.error_rise, "points"),
+        replace_value(rise, f"calibration error before, {row.attribute}", row.before.error),
+        replace_value(rise, f"calibration error after, {row.attribute}", row.after.error),
+    ]
 
 
 def ask_error_consistency(evidence: Evidence) -> Reply:
@@ -241,22 +254,14 @@ def ask_other_classes(evidence: Evidence) -> Reply:
     not_carried: dict[str, list[str]] = {}
     for attribute in evidence.attributes:
         losses = answers.mean_losses(answers.conditions_of({attribute}))
-        for m, model in enumerate(answers.models):
-            row = predict_new_class(100 * losses[m], label)
+        for model, own in zip(answers.models, losses, strict=True):
+            row = predict_new_class(100 * own, label)
             if row is None:
                 continue
+            new = Estimate(row.mean.value, row.low, row.high, row.mean.n)
             numbers += [
                 measured(f"drop, mean over classes, {attribute}", model, row.mean, "points", of="classes"),
-                MeasuredNumber(
-                    f"drop of a new class, {attribute}",
-                    model,
-                    row.mean.value,
-                    row.low,
-                    row.high,
-                    row.mean.n,
-                    "classes",
-                    "points",
-                ),
+                measured(f"drop of a new class, {attribute}", model, new, "points", of="classes"),
             ]
             if row.mean.ci_low > 0:
                 (carried if row.low > 0 else not_carried).setdefault(attribute, []).append(model)
@@ -265,15 +270,14 @@ def ask_other_classes(evidence: Evidence) -> Reply:
             f"{FEWEST_CLASSES} classes with two photos each",
             f"add photos: {2 * FEWEST_CLASSES} of {FEWEST_CLASSES} classes",
         )
-    parts = [
-        f"A new class is expected to lose accuracy too: {_list_models(carried)}" if carried else "",
-        f"the drop is there on average and may be absent in a new class: {_list_models(not_carried)}"
-        if not_carried
-        else "",
-    ]
-    text = "; ".join(part for part in parts if part) or "no attribute costs accuracy over the classes on average"
     return Reply(
-        answer=f"{text[:1].upper()}{text[1:]}.",
+        answer=join_clauses(
+            f"a new class is expected to lose accuracy too: {_list_models(carried)}" if carried else "",
+            f"the drop is there on average and may be absent in a new class: {_list_models(not_carried)}"
+            if not_carried
+            else "",
+            otherwise="no attribute costs accuracy over the classes on average",
+        ),
         numbers=tuple(numbers),
         notes=(
             "Every class counts once. The range of a new class is Student's prediction interval for one more class with"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +14,10 @@ from counterfoil.analysis.evidence import (
     MeasuredNumber,
     NotJudged,
     Reply,
+    join_clauses,
     measured,
     name_condition,
+    replace_value,
 )
 from counterfoil.errors import UserError
 from counterfoil.report.words import format_number, format_p_value, join_words
@@ -52,54 +55,51 @@ def ask_variance_score(evidence: Evidence) -> Reply:
     """The score S of every model."""
     _require_scenarios(evidence)
     definition = evidence.options.definition
-    numbers: list[MeasuredNumber] = []
-    scores: dict[str, Estimate] = {}
-    for model in evidence.models:
-        try:
-            score, interval = model_variance_score(
-                evidence.details, model, np.random.default_rng(SEED), definition=definition
-            )
-        except UserError as error:
-            raise NotJudged("photos that are answered in every scenario", str(error)) from error
-        table = scenario_accuracies(evidence.details, model)
-        readings = [variance_score(table.accuracies, reading).score for reading in SCORE_DEFINITIONS]
-        n = len(table.label)
-        scores[model] = Estimate(score.score, interval.low, interval.high, n)
-        numbers += [
-            measured("S", model, scores[model], "", decimals=4),
-            MeasuredNumber("sigma over classes", model, score.sigma_classes, n=n, decimals=4),
-            MeasuredNumber("sigma over scenarios", model, score.sigma_scenarios, n=n, decimals=4),
-            MeasuredNumber("S, lowest reading", model, float(np.nanmin(readings)), n=n, decimals=4),
-            MeasuredNumber("S, highest reading", model, float(np.nanmax(readings)), n=n, decimals=4),
-        ]
-    best = max(scores, key=lambda model: scores[model].value)
-    ties = [m for m in scores if m != best and scores[m].ci_high >= scores[best].ci_low]
-    order = (
-        ""
-        if len(scores) == 1
-        else (
-            f" {best} has the highest; the intervals of {join_words(ties)} overlap with its own."
-            if ties
-            else f" {best} has the highest, beyond the intervals of the others."
-        )
-    )
-    listed = "; ".join(
-        f"{model} {format_number(row.value, 4)} [{format_number(row.ci_low, 4)}, {format_number(row.ci_high, 4)}]"
-        for model, row in scores.items()
-    )
+    by_model = {model: _score_model(evidence, model) for model in evidence.models}
+    scores = {model: numbers[0] for model, numbers in by_model.items()}
+    listed = "; ".join(f"{model} {score.text}" for model, score in scores.items())
     return Reply(
-        answer=f"S is {listed} (at most 1; {_scenarios(evidence)} scenarios, {evidence.classes} classes).{order}",
-        numbers=tuple(numbers),
+        answer=f"S is {listed} (at most 1; {_scenarios(evidence)} scenarios, {evidence.classes} classes)."
+        f"{_describe_order(scores)}",
+        numbers=tuple(number for numbers in by_model.values() for number in numbers),
         notes=(
             f"{definition.name}; accuracies as shares, over the photos that are in every scenario. The paper leaves"
-            f" open"
-            " which spread it means: lowest and highest reading are over all eight combinations of variance or"
-            " deviation,"
-            " population or sample, spread within scenarios or of means.",
+            " open which spread it means: lowest and highest reading are over all eight combinations of variance or"
+            " deviation, population or sample, spread within scenarios or of means.",
             "S does not look at accuracy: a model that is always wrong has S = 1. Read it beside the accuracies. The"
             " interval resamples photos within their class and is biased low in small sets.",
         ),
     )
+
+
+def _score_model(evidence: Evidence, model: str) -> list[MeasuredNumber]:
+    """S of one model, its two parts, and the lowest and highest of its readings."""
+    rng = np.random.default_rng(SEED)
+    try:
+        score, interval = model_variance_score(evidence.details, model, rng, definition=evidence.options.definition)
+    except UserError as error:
+        raise NotJudged("photos that are answered in every scenario", str(error)) from error
+    table = scenario_accuracies(evidence.details, model)
+    readings = [variance_score(table.accuracies, reading).score for reading in SCORE_DEFINITIONS]
+    own = measured("S", model, Estimate(score.score, *interval, len(table.label)), "", decimals=4)
+    others = {
+        "sigma over classes": score.sigma_classes,
+        "sigma over scenarios": score.sigma_scenarios,
+        "S, lowest reading": float(np.nanmin(readings)),
+        "S, highest reading": float(np.nanmax(readings)),
+    }
+    return [own, *(replace_value(own, name, value) for name, value in others.items())]
+
+
+def _describe_order(scores: Mapping[str, MeasuredNumber]) -> str:
+    """Which model has the highest score, and which intervals overlap with its own."""
+    if len(scores) == 1:
+        return ""
+    best = max(scores, key=lambda model: scores[model].value)
+    ties = [model for model in scores if model != best and scores[model].high >= scores[best].low]
+    if ties:
+        return f" {best} has the highest; the intervals of {join_words(ties)} overlap with its own."
+    return f" {best} has the highest, beyond the intervals of the others."
 
 
 def ask_normality(evidence: Evidence) -> Reply:
@@ -119,15 +119,14 @@ def ask_normality(evidence: Evidence) -> Reply:
         rejected += [model] if test.p_value < SIGNIFICANCE else []
     cells = numbers[0].n
     others = [model for model in evidence.models if model not in rejected]
-    parts = [
-        f"Not for {join_words(rejected)}: Shapiro and Wilk's test rejects normality (p < {SIGNIFICANCE:g})"
+    clauses = [
+        f"not for {join_words(rejected)}: Shapiro and Wilk's test rejects normality (p < {SIGNIFICANCE:g})"
         if rejected
         else "",
         f"nothing speaks against it for {join_words(others)}" if others else "",
     ]
-    text = "; ".join(part for part in parts if part)
     return Reply(
-        answer=f"{text[:1].upper()}{text[1:]}, over {cells} accuracies by scenario and class.",
+        answer=f"{join_clauses(*clauses)[:-1]}, over {cells} accuracies by scenario and class.",
         numbers=tuple(numbers),
         notes=(
             "Shapiro and Wilk's test. The accuracies share photos between scenarios and are not independent, so that"
@@ -186,28 +185,7 @@ def ask_regression(evidence: Evidence) -> Reply:
     except UserError as error:
         raise NotJudged("accuracies that vary with two factors at least", str(error)) from error
     clustered, note = _cluster(evidence)
-    numbers = [
-        MeasuredNumber("R2", "", fit.r_squared, n=fit.n, of="accuracies", decimals=3),
-        MeasuredNumber("F of all factors", "", fit.statistic, n=fit.n, of="accuracies"),
-        MeasuredNumber("p of all factors", "", fit.p_value, n=fit.n, of="accuracies", unit="p"),
-    ]
-    for factor in fit.factors:
-        numbers += [
-            MeasuredNumber(
-                f"share of variance, {factor.name}", "", 100 * factor.share, n=fit.n, of="accuracies", unit="percent"
-            ),
-            MeasuredNumber(f"F, {factor.name}", "", factor.statistic, n=fit.n, of="accuracies"),
-            MeasuredNumber(f"p, {factor.name}", "", factor.p_value, n=fit.n, of="accuracies", unit="p"),
-        ]
-        if factor.name in clustered:
-            numbers.append(MeasuredNumber(f"p clustered by photo, {factor.name}", "", clustered[factor.name], unit="p"))
-    numbers += [
-        MeasuredNumber(
-            f"{row.factor} {row.level}", "", row.value, row.ci_low, row.ci_high, fit.n, "accuracies", "points"
-        )
-        for row in fit.coefficients
-        if row.factor != "class"
-    ]
+    numbers = _list_factors(fit, clustered)
     return Reply(
         answer=_describe_shares(fit),
         numbers=tuple(numbers),
@@ -218,6 +196,33 @@ def ask_regression(evidence: Evidence) -> Reply:
             f" clustered by photo does not. {note}",
         ),
     )
+
+
+def _list_factors(fit: Regression, clustered: Mapping[str, float]) -> list[MeasuredNumber]:
+    """R2 and F of the whole, then each factor's share, F and p, then the coefficients of model and scenario."""
+    whole = MeasuredNumber("R2", "", fit.r_squared, n=fit.n, of="accuracies", decimals=3)
+    numbers = [
+        whole,
+        MeasuredNumber("F of all factors", "", fit.statistic, n=fit.n, of="accuracies"),
+        MeasuredNumber("p of all factors", "", fit.p_value, n=fit.n, of="accuracies", unit="p"),
+    ]
+    for factor in fit.factors:
+        share = f"share of variance, {factor.name}"
+        numbers += [
+            MeasuredNumber(share, "", 100 * factor.share, n=fit.n, of="accuracies", unit="percent"),
+            MeasuredNumber(f"F, {factor.name}", "", factor.statistic, n=fit.n, of="accuracies"),
+            MeasuredNumber(f"p, {factor.name}", "", factor.p_value, n=fit.n, of="accuracies", unit="p"),
+        ]
+        if factor.name in clustered:
+            numbers.append(MeasuredNumber(f"p clustered by photo, {factor.name}", "", clustered[factor.name], unit="p"))
+    coefficients = [row for row in fit.coefficients if row.factor != "class"]
+    return numbers + [
+        measured(
+            f"{row.factor} {row.level}", "", Estimate(row.value, row.ci_low, row.ci_high, fit.n), "points",
+            of="accuracies",
+        )
+        for row in coefficients
+    ]  # fmt: skip
 
 
 def _cluster(evidence: Evidence) -> tuple[dict[str, float], str]:

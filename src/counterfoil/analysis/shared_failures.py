@@ -13,6 +13,7 @@ from counterfoil.analysis.evidence import (
     MeasuredNumber,
     NotJudged,
     Reply,
+    join_clauses,
     measured,
 )
 from counterfoil.mining.estimates import contrast_kept
@@ -71,16 +72,14 @@ def ask_transfer(evidence: Evidence) -> Reply:
             f"{FEWEST_PHOTOS} pictures on which all but one model fail, got {max(row.n for row in numbers)} at most",
             _ADD_PHOTOS,
         )
-    parts = [
-        f"Yes for {join_words(transferred)}: each fails more often where all others fail than on all pictures"
-        if transferred
-        else "",
-        f"not shown for {join_words(unclear)}" if unclear else "",
-        f"not judged for {join_words(few)}: fewer than {FEWEST_PHOTOS} such pictures" if few else "",
-    ]
-    text = "; ".join(part for part in parts if part)
     return Reply(
-        answer=f"{text[:1].upper()}{text[1:]}.",
+        answer=join_clauses(
+            f"yes for {join_words(transferred)}: each fails more often where all others fail than on all pictures"
+            if transferred
+            else "",
+            f"not shown for {join_words(unclear)}" if unclear else "",
+            f"not judged for {join_words(few)}: fewer than {FEWEST_PHOTOS} such pictures" if few else "",
+        ),
         numbers=tuple(numbers),
         notes=(
             (

@@ -29,6 +29,7 @@ from counterfoil.report.words import (
     pluralize,
 )
 from counterfoil.statistics.attribute_verdicts import costs
+from counterfoil.statistics.drops import FEWEST_PHOTOS
 from counterfoil.types import Attribute, Drop
 
 MOST_OPEN = 3  # sections; the others are folded
@@ -121,10 +122,26 @@ def _list_facts(content: ReportContent, main: Sequence[Drop]) -> list[str]:
         if row.attribute == main[0].attribute
     ]
     facts.append(f"Compared with {describe_reference(main[0])}")
+    facts += _describe_natural_ground(content, main[0])
     tool = max((row.tool_uncertainty for row in main if row.tool_uncertainty == row.tool_uncertainty), default=0.0)
     if tool:
         facts.append(f"Tool uncertainty ±{format_number(tool)} points")
     return facts
+
+
+def _describe_natural_ground(content: ReportContent, main: Drop) -> list[str]:
+    """What the main edit costs on another photo's background, where no fill of its own hole shows."""
+    rows = [
+        row
+        for row in content.natural_ground
+        if row.edit == (main.edit, main.level) and row.model in content.judged_models and row.drop.n >= FEWEST_PHOTOS
+    ]
+    if not rows:
+        return []
+    losses = dict.fromkeys(format_number(pick(row.drop.value for row in rows)) for pick in (min, max))
+    unclear = sum(not row.is_clear for row in rows)
+    doubt = f", not clear for {unclear} of {pluralize(len(rows), 'model')}" if unclear else ""
+    return [f"On another photo's background it costs {' to '.join(losses)} points{doubt}"]
 
 
 def _span(low: float, high: float) -> str:

@@ -11,10 +11,11 @@ import numpy as np
 from counterfoil.labels.label_space import match_label_space
 from counterfoil.statistics.accuracy import GroupAccuracy
 from counterfoil.statistics.attribute_verdicts import AttributeVerdict
-from counterfoil.statistics.contrasts import Contrast, rank_models
+from counterfoil.statistics.contrasts import Contrast, rank_by_attribute
 from counterfoil.statistics.drops import mean_drops
 from counterfoil.statistics.interactions import Interaction
 from counterfoil.statistics.intervals import Estimate
+from counterfoil.statistics.natural_ground import NaturalGround
 from counterfoil.study.background_answers import BackgroundAnswer
 from counterfoil.study.confidence import Confidences, ModelPositionMap, measure_confidences, position_maps
 from counterfoil.study.cut_outs import CutOut, choose_cut_outs
@@ -65,6 +66,7 @@ class ReportContent:
     masks: Sequence[CutOut] = ()  # some of the objects that were cut out, doubtful ones first
     doubtful_masks: int = 0
     interactions: Sequence[Interaction] = ()  # what two edits at once cost beyond the sum
+    natural_ground: Sequence[NaturalGround] = ()  # what an edit costs on another photo's background
     background_answers: Sequence[BackgroundAnswer] = ()  # without the object, against guessing
     manifest: Mapping[str, Any] = field(default_factory=dict, repr=False)  # columns of variants.parquet
     folder: str = ""  # of the run, for commands that a reader may copy
@@ -118,9 +120,11 @@ def build_content(
     study: Study, thumbnails: ThumbnailCache, score_papers: PaperScorer = score_no_paper
 ) -> ReportContent:
     """Build the content; `score_papers` gives the tables by the rules of the pictures' paper."""
-    for table in study.predictions.values():  # all columns that the page needs, in one read of the file
-        table.coded_columns(REPORT_COLUMNS if study.run.collection else DETAIL_COLUMNS)
+    if not study.has_many_models:
+        for table in study.predictions.values():  # all columns that the page needs, in one read of the file
+            table.coded_columns(REPORT_COLUMNS if study.run.collection else DETAIL_COLUMNS)
     sample_ids = study.manifest["sample_id"]
+    first = next(study.detail_groups)  # curves and maps are drawn of the first few models only
     without_originals = bool(study.accuracies) and not any(row.n for row in study.drops)
     choose = choose_unpaired_examples if without_originals else choose_examples
     has_examples = len(sample_ids) and study.has_pictures and (without_originals or study.has_originals)
@@ -134,6 +138,7 @@ def build_content(
         doubtful_masks=len(study.doubtful_masks),
         masks=choose_cut_outs(study, thumbnails.cut_out) if len(sample_ids) else (),
         interactions=study.interactions,
+        natural_ground=study.natural_ground,
         background_answers=study.background_answers,
         manifest=study.manifest,
         folder=str(study.folders[0]),
@@ -152,8 +157,8 @@ def build_content(
         attribute_differences=study.attribute_differences,
         contrasts=study.contrasts,
         failures=find_failure_modes(study) if study.has_originals else FailureModes(),
-        confidences=measure_confidences(study.details),
-        places=position_maps(study.details),
+        confidences=measure_confidences(first),
+        places=position_maps(first),
         runs=study.runs if len(study.runs) > 1 else (),
         accuracies=study.accuracies,
         papers=score_papers(study) if len(sample_ids) else (),
@@ -176,9 +181,8 @@ def _tied_groups(study: Study) -> dict[tuple[str, str], str]:
     """Letters shared by models whose drops under an attribute do not differ."""
     if len(study.files) < 2:
         return {}
-    attributes = dict.fromkeys(row.attribute for row in study.attribute_drops)
     return {
-        (attribute, ranked.name): ranked.letters
-        for attribute in attributes
-        for ranked in rank_models(study.answers, attribute)
+        (attribute, row.name): row.letters
+        for attribute, ranked in rank_by_attribute(study.answers).items()
+        for row in ranked
     }

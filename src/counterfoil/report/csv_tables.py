@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from counterfoil.report.content import ReportContent
 from counterfoil.statistics.accuracy import GroupAccuracy
 from counterfoil.statistics.answers import ALL
+from counterfoil.statistics.natural_ground import NaturalGround
 from counterfoil.types import Drop, Preprocessing, Skipped
 
 _PROBABILITIES = {"p_value", "p_adjusted"}
@@ -40,6 +41,24 @@ def drops_to_csv(drops: Sequence[Drop]) -> str:
     """Return the table of drops; accuracies and shares in percent, drops in points, `nan` where there is no number."""
     lines = ([_cell(name, value) for name, value in asdict(row).items()] for row in drops)
     return to_csv([field.name for field in fields(Drop)], lines)
+
+
+def natural_ground_to_csv(rows: Sequence[NaturalGround]) -> str:
+    """Return what edits cost on another photo's background, beside what they cost on the photo's own; in points."""
+    records = [natural_ground_values(row) for row in rows]
+    return to_csv(list(records[0]), ([_cell(name, value) for name, value in own.items()] for own in records))
+
+
+def natural_ground_values(row: NaturalGround) -> dict[str, object]:
+    """Return the columns of one row of natural_ground.csv."""
+    values: dict[str, object] = {"model": row.model, "edit": str(row.edit), "ground": str(row.ground), "n": row.drop.n}
+    for name, bounds, own in (
+        ("drop", "ci", row.drop),
+        ("own_drop", "own", row.own_drop),
+        ("difference", "difference", row.difference),
+    ):
+        values |= {name: own.value, f"{bounds}_low": own.ci_low, f"{bounds}_high": own.ci_high}
+    return values
 
 
 def manifest_to_csv(manifest: Mapping[str, Any]) -> str:

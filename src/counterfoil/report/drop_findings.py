@@ -224,12 +224,14 @@ def _describe_control(row: Drop) -> str:
     if row.edit == FILL_CONTROL:
         return (
             f"A hole of the object's shape, filled elsewhere in the background ({row.edit}), {effect} with the object"
-            " untouched; read the losses under edits that show the fill against it."
+            " untouched; a loss under an edit that shows the fill is clear only beyond it."
         )
     name = f"Editing alone ({row.edit})"
     if row.edit == "control" and row.level not in _OWN_CONTROL:
         name = f"The collection's own control ({row.level})"
-    return f"{name} {effect} with nothing changed; read the other losses against it."
+    return (
+        f"{name} {effect} with nothing changed; a loss under an edit that cuts the object out is clear only beyond it."
+    )
 
 
 def describe_presence(row: Drop, table: DropTable) -> str:

@@ -160,7 +160,15 @@ def _card(example: Example, source: GallerySource, pictures: EmbeddedPictures, n
     answers = list(_answers(example, source))
     lead = next((answer for answer in answers if answer.style.model == example.model), None)
     failed = [answer for answer in answers if not answer.is_right]
-    command = ["counterfoil", "rebuild", source.folder, example.variant_id, "--out", f"{example.variant_id}.png"]
+    command = [
+        "counterfoil",
+        "pictures",
+        "rebuild",
+        source.folder,
+        example.variant_id,
+        "--out",
+        f"{example.variant_id}.png",
+    ]
     return Card(
         name=name,
         attribute=example.attribute,

@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 from counterfoil.errors import UserError
+from counterfoil.plugins import reporting_errors
 from counterfoil.report.content import ReportContent
 from counterfoil.report.words import SURROGATE_MEANING, format_interval, format_number
 from counterfoil.statistics.accuracy import GroupAccuracy
@@ -138,6 +139,12 @@ def log_to_wandb(content: ReportContent, report: Path) -> None:
         artifact.add_file(str(report))
         run.log_artifact(artifact)
         run.finish()
+
+
+def log_to_tracker(name: str, content: ReportContent, report: Path) -> None:
+    """Send the results to a tracker; raises `UserError` where it refuses them."""
+    with reporting_errors(f"expected {name} to take the results, but it refuses", "; the report is complete"):
+        TRACKERS[name](content, report)
 
 
 TRACKERS: dict[str, Callable[[ReportContent, Path], None]] = {"mlflow": log_to_mlflow, "wandb": log_to_wandb}

@@ -18,7 +18,7 @@ from counterfoil.report.attribute_chart import Styles, build_kinds_chart, build_
 from counterfoil.report.attribute_sections import MOST_OPEN, build_sections
 from counterfoil.report.chart_parts import assign_styles
 from counterfoil.report.content import ReportContent
-from counterfoil.report.csv_tables import accuracies_to_csv, drops_to_csv, skipped_to_csv
+from counterfoil.report.csv_tables import accuracies_to_csv, drops_to_csv, natural_ground_to_csv, skipped_to_csv
 from counterfoil.report.drop_findings import differ_significantly, excludes_zero
 from counterfoil.report.gallery import EmbeddedPictures, GallerySource, build_gallery, choose_failures, title_card
 from counterfoil.report.headline import write_headline
@@ -31,6 +31,7 @@ from counterfoil.report.title import MANY_MODELS, write_title
 from counterfoil.statistics.drops import FEWEST_PHOTOS, is_significant
 from counterfoil.statistics.intervals import INTERVAL_NAME
 from counterfoil.store.files import write_atomically
+from counterfoil.store.run_checksums import renew_checksums
 from counterfoil.study.runs import MOST_PHOTOS_FOR_POWER, find_surrogates
 from counterfoil.types import Skipped
 
@@ -48,14 +49,17 @@ _NUMBERS = re.compile(r"\d+\.\d\u00a0(?:%|points)|not judged")  # of a model's s
 
 
 def write_report(folder: Path, content: ReportContent) -> Path:
-    """Write report.html, drops.csv, accuracies.csv, skipped.csv and summary.json; returns the page's path."""
+    """Write report.html, its tables as CSV and summary.json; returns the page's path."""
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(folder / "drops.csv", drops_to_csv(content.drops))
+    if content.natural_ground:
+        write_atomically(folder / "natural_ground.csv", natural_ground_to_csv(content.natural_ground))
     if content.accuracies:
         accuracies = accuracies_to_csv(content.accuracies, find_surrogates(content.run))
         write_atomically(folder / "accuracies.csv", accuracies)
     write_atomically(folder / "skipped.csv", skipped_to_csv(content.skipped))
     write_atomically(folder / "summary.json", json.dumps(summarize(content), indent=1, allow_nan=False))
+    renew_checksums(folder)
     return write_page(folder, content)
 
 

@@ -19,6 +19,9 @@ from counterfoil.statistics.families import MAIN_FAMILY
 
 _MOST_ATTRIBUTES = 8  # columns
 _MOST_NAMED = 4
+_MOST_LANES = 12  # of lines that join ties
+_MOST_OPEN = 30  # models; of more, only the first and the last are open
+_FIRST_OPEN, _LAST_OPEN = 10, 3
 _PLAIN = Style("", 0, 4, "")
 
 
@@ -49,8 +52,9 @@ class RankRow(NamedTuple):
     edited: str
     cells: list[RankCell | None]  # accuracy on edited pictures, then points lost by attribute
     ties: list[int]  # places of the models that cannot be told apart from it, itself included
-    lines: list[str]  # for each line of ties: "first", "on", or empty
+    lines: list[str]  # of each lane, what it shows of a line that joins ties: "first", "on", "last", or empty
     may_be_best: bool
+    folded: bool  # in the middle of a long table: hidden by the page's script until it is asked for
 
 
 class Ranking(NamedTuple):
@@ -74,7 +78,7 @@ def build_ranking(content: ReportContent) -> Ranking:
     points = Axis.linear([bound for lane in lost for bound in (lane.low, lane.high)] or [1.0], most_ticks=5)
     percent = Axis.tight([bound for row in order for bound in (row.top1.ci_low, row.top1.ci_high)], most_ticks=4)
     unedited = {row.model: row.accuracy for row in content.overall_accuracies}
-    rows = []
+    rows, lines = [], _draw_lines(order)
     for place, row in enumerate(order):
         ties = [other for other, there in enumerate(order) if _share(row, there)]
         drops = [main.get((row.model, name)) for name in attributes]
@@ -89,8 +93,9 @@ def build_ranking(content: ReportContent) -> Ranking:
                     *(None if drop is None else _cell(drop_lane(drop, _PLAIN), points) for drop in drops),
                 ],
                 ties=ties,
-                lines=_lines(order, place),
+                lines=lines[place],
                 may_be_best=_share(row, order[0]),
+                folded=len(order) > _MOST_OPEN and _FIRST_OPEN <= place < len(order) - _LAST_OPEN,
             )
         )
     names = [capitalize_first(name_attribute(name)) for name in attributes]
@@ -111,14 +116,29 @@ def _range(ties: Sequence[int], place: int, order: Sequence[GroupAccuracy]) -> s
     return str(first) if first == last else f"{first} to {last}"
 
 
-def _lines(order: Sequence[GroupAccuracy], place: int) -> list[str]:
-    """For each group of ties, whether its line passes a row; a group of one has no line."""
+def _draw_lines(order: Sequence[GroupAccuracy]) -> list[list[str]]:
+    """For each row, what each lane shows of the lines that join ties; a group of one has no line.
+
+    Lines that do not overlap share a lane. Where that needs too many lanes there are none: ranks tell the same.
+    """
     sizes = Counter(letter for row in order for letter in row.letters)
-    letters = sorted((letter for letter, size in sizes.items() if size > 1), key=lambda letter: _span(order, letter))
-    return [
-        "" if not first <= place <= last else "first" if place == first else "last" if place == last else "on"
-        for first, last in (_span(order, letter) for letter in letters)
-    ]
+    lanes: list[list[tuple[int, int]]] = []
+    for first, last in sorted(_span(order, letter) for letter, size in sizes.items() if size > 1):
+        free = next((lane for lane in lanes if lane[-1][1] < first), None)
+        if free is None:
+            lanes.append([(first, last)])
+        else:
+            free.append((first, last))
+    if len(lanes) > _MOST_LANES:
+        return [[] for _ in order]
+    return [[_draw_lane(lane, place) for lane in lanes] for place in range(len(order))]
+
+
+def _draw_lane(lane: Sequence[tuple[int, int]], place: int) -> str:
+    for first, last in lane:
+        if first <= place <= last:
+            return "first" if place == first else "last" if place == last else "on"
+    return ""
 
 
 def _span(order: Sequence[GroupAccuracy], letter: str) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from importlib import resources
 
 from counterfoil.report.content import PaperTable, ReportContent
-from counterfoil.report.csv_tables import accuracy_values, round_value
+from counterfoil.report.csv_tables import accuracy_values, natural_ground_values, round_value
 from counterfoil.report.headline import write_headline
 from counterfoil.report.reliability import ConfidenceRow, list_confidence_rows
 from counterfoil.report.title import write_title
@@ -42,6 +42,7 @@ def summarize(content: ReportContent) -> dict[str, object]:
             {**_plain(asdict(row)), "tied_group": content.letters.get((row.attribute, row.model), "")}
             for row in content.attribute_drops
         ],
+        "natural_ground": [_plain(natural_ground_values(row)) for row in content.natural_ground],
         "means": [
             _plain({"model": model, "drop": row.value, "ci_low": row.ci_low, "ci_high": row.ci_high, "n": row.n})
             for model, row in content.means.items()

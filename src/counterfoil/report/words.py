@@ -13,7 +13,7 @@ from counterfoil.statistics.confusion import DonorConfusion
 from counterfoil.statistics.contrasts import Contrast
 from counterfoil.statistics.dose import DropThreshold
 from counterfoil.statistics.intervals import Estimate
-from counterfoil.types import Drop, Preprocessing
+from counterfoil.types import Drop, PhotoInput, Preprocessing
 
 _CORRUPTION = "corruption-"  # ImageNet-C's archive has corruptions that this tool does not have
 _LAST_BRACKETS = re.compile(r" \((.*)\)$")
@@ -146,6 +146,7 @@ def describe_preprocessing(applied: Preprocessing | None) -> str:
         else f"shorter side to {applied.resize}, centre crop {width} × {height}"
     )
     mean, std = (", ".join(f"{value:g}" for value in values) for values in (applied.mean, applied.std))
+    fitted = f"takes the photo and prepares it: {fitted}" if isinstance(applied, PhotoInput) else fitted
     return f"{fitted} ({applied.interpolation}); {applied.colour_order}, minus ({mean}), divided by ({std})"
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
-from counterfoil.statistics.answers import ALL, REFERENCES, Answers
+from counterfoil.statistics.answers import ALL, FILL_CONTROL, REFERENCES, Answers
 from counterfoil.statistics.contrasts import keep_common_pictures, rank_rows
 from counterfoil.statistics.intervals import Estimate
 from counterfoil.statistics.photo_shares import PhotoShare, wilson_interval
@@ -77,17 +77,20 @@ def _measure_group(
 
 
 def _groups(answers: Answers) -> Iterator[tuple[Group, NDArray[np.bool_]]]:
-    """Yield the groups from coarse to fine with their conditions; a group of one condition appears once."""
+    """Yield the groups from coarse to fine with their conditions; a group of one condition appears once.
+
+    `fill-control` has rows of its own only: a filled hole beside the object is no replicate of the control.
+    """
     conditions = answers.conditions
     edited = ~answers.conditions_of(REFERENCES)
     yield (ALL, ALL, ALL), edited if edited.any() else np.ones(len(conditions), bool)
     for attribute in dict.fromkeys(condition.attribute for condition in conditions):
         inside = answers.conditions_of({attribute})
         edits = dict.fromkeys(condition.edit for condition in conditions if condition.attribute == attribute)
-        if len(edits) > 1:
-            yield (attribute, ALL, ALL), inside
+        if len(edits.keys() - {FILL_CONTROL}) > 1:
+            yield (attribute, ALL, ALL), inside & ~answers.edits_named(FILL_CONTROL)
         for edit in edits:
-            levels = inside & np.array([condition.edit == edit for condition in conditions], bool)
+            levels = inside & answers.edits_named(edit)
             if levels.sum() > 1:
                 yield (attribute, edit, ALL), levels
             for place in np.flatnonzero(levels):

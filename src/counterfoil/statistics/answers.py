@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from counterfoil.errors import UserError
 from counterfoil.types import Attribute, EditLevel
 
 Key = TypeVar("Key")
+Codes: TypeAlias = "NDArray[np.signedinteger[Any]]"  # positions in a tuple of names
 
 ALL = "all"  # in place of an attribute, edit or level: all together
 NO_LABEL = -1
@@ -35,22 +36,25 @@ class Condition(NamedTuple):
 class Tally(NamedTuple):
     """Answers counted by model, condition and photo."""
 
-    right: NDArray[np.int64]  # (models, conditions, samples)
-    scored: NDArray[np.int64]  # (models, conditions, samples)
+    right: NDArray[np.int32]  # (models, conditions, samples)
+    scored: NDArray[np.int32]  # (models, conditions, samples)
     object_share: NDArray[np.float64]  # (models, conditions, samples), mean over replicates, NaN where unknown
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answers:
-    """Answers in columns of equal length; the first three columns are positions in the tuples of names."""
+    """Answers in columns of equal length; the first three columns are positions in the tuples of names.
+
+    Positions may be of any integer type; tables of millions of rows use the shortest.
+    """
 
     models: tuple[str, ...]  # in the order of the table
     conditions: tuple[Condition, ...]  # in the order of the table
     samples: tuple[str, ...]
-    model: NDArray[np.intp]
-    condition: NDArray[np.intp]
-    sample: NDArray[np.intp]
-    replicate: NDArray[np.intp]
+    model: Codes
+    condition: Codes
+    sample: Codes
+    replicate: Codes
     correct: NDArray[np.bool_]
     scored: NDArray[np.bool_]
     object_share: NDArray[np.float64]  # percent, NaN where unknown
@@ -66,21 +70,26 @@ class Answers:
         """Mask of the conditions that belong to these attributes, (conditions,)."""
         return np.array([condition.attribute in attributes for condition in self.conditions], bool)
 
+    def edits_named(self, edit: str) -> NDArray[np.bool_]:
+        """Mask of the conditions of an edit, (conditions,)."""
+        return np.array([condition.edit == edit for condition in self.conditions], bool)
+
     def scored_rows(self, model: str, attributes: Collection[str]) -> NDArray[np.bool_]:
         """Mask of the rows that are scored answers of a model under these attributes, (rows,)."""
         rows: NDArray[np.bool_] = self.scored & (self.model == self.model_index(model))
-        return rows & self.conditions_of(attributes)[self.condition]
+        rows &= self.conditions_of(attributes)[self.condition]
+        return rows
 
     @cached_property
-    def picture(self) -> NDArray[np.intp]:
+    def picture(self) -> Codes:
         """A number for the picture of each row, the same for every model, (rows,)."""
         shape = (len(self.conditions), len(self.samples), int(self.replicate.max(initial=0)) + 1)
-        return np.ravel_multi_index((self.condition, self.sample, self.replicate), shape)
+        return shorten_codes(np.ravel_multi_index((self.condition, self.sample, self.replicate), shape))
 
     @cached_property
-    def cell(self) -> NDArray[np.intp]:
+    def cell(self) -> Codes:
         """The position of each row in a flattened array (models, conditions, samples), (rows,)."""
-        return np.ravel_multi_index((self.model, self.condition, self.sample), self.shape)
+        return shorten_codes(np.ravel_multi_index((self.model, self.condition, self.sample), self.shape))
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -97,8 +106,8 @@ class Answers:
         with np.errstate(invalid="ignore"):  # 0 / 0 gives NaN: unknown
             share = self._sum(cell[known], units) / _SHARE_UNITS / self._sum(cell[known])
         return Tally(
-            right=self._sum(cell[scored & self.correct]).astype(np.int64),
-            scored=self._sum(cell[scored]).astype(np.int64),
+            right=self._sum(cell[scored & self.correct]).astype(np.int32),
+            scored=self._sum(cell[scored]).astype(np.int32),
             object_share=share,
         )
 
@@ -116,12 +125,17 @@ class Answers:
     @cached_property
     def control_rates(self) -> NDArray[np.float64]:
         """The share of right answers to the control, (models, samples); NaN where there is none."""
-        return self._rates_of(self.conditions_of({"control"}) & ~self._edits_named(FILL_CONTROL))
+        return self._rates_of(self.conditions_of({"control"}) & ~self.edits_named(FILL_CONTROL))
 
     @cached_property
+    def fill_control_rates(self) -> NDArray[np.float64]:
+        """The share of right answers to the filled hole beside the object, (models, samples); NaN without one."""
+        return self._rates_of(self.conditions_of({"control"}) & self.edits_named(FILL_CONTROL))
+
+    @property
     def losses(self) -> NDArray[np.float64]:
         """The loss of each photo under each condition, (models, conditions, samples); NaN where one is unanswered."""
-        return self.original_rates[:, None, :] - self.rates
+        return self.original_rates[:, None, :] - self.rates  # not kept: as large as all other tables of rates
 
     def mean_losses(self, conditions: NDArray[np.bool_]) -> NDArray[np.float64]:
         """The loss of each photo, mean over those of the conditions that were answered, (models, samples)."""
@@ -138,17 +152,14 @@ class Answers:
     def _attribute_rates(self, attribute: Attribute) -> NDArray[np.float64]:
         return self._rates_of(self.conditions_of({attribute}))
 
-    def _edits_named(self, edit: str) -> NDArray[np.bool_]:
-        return np.array([condition.edit == edit for condition in self.conditions], bool)
-
     def _rates_of(self, chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
         right, scored = (counts[:, chosen].sum(axis=1) for counts in self.tally[:2])
         with np.errstate(invalid="ignore"):  # 0 / 0 gives NaN: unanswered
             return np.asarray(right / scored, np.float64)
 
-    def _sum(self, cell: NDArray[np.intp], weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+    def _sum(self, cell: Codes, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         sums = np.bincount(cell, weights, minlength=int(np.prod(self.shape)))
-        return sums.reshape(self.shape).astype(np.float64)
+        return sums.reshape(self.shape).astype(np.float64, copy=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,9 +191,22 @@ def encode_labels(values: Iterable[Key], known: Sequence[Key] = ()) -> tuple[tup
     return tuple(codes), np.fromiter(map(codes.__getitem__, kept), np.intp, len(kept))
 
 
+def shorten_codes(codes: Codes) -> Codes:
+    """Return codes of 0 or more in as few bytes as the largest allows: a table may have millions of rows."""
+    most = int(codes.max(initial=0))
+    kind = next(kind for kind in (np.int8, np.int16, np.int32, np.int64) if most <= np.iinfo(kind).max)
+    return codes.astype(kind, copy=False)
+
+
 def pool_by_attribute(answers: Answers) -> Answers:
-    """Return the answers with all edits and levels of an attribute as replicates of one condition."""
-    return _pool(answers, [Condition(row.attribute, ALL, "") for row in answers.conditions])
+    """Return the answers with all edits and levels of an attribute as replicates of one condition.
+
+    `fill-control` stays a condition of its own: its filled hole is no replicate of the control.
+    """
+    return _pool(
+        answers,
+        [Condition(row.attribute, FILL_CONTROL if row.edit == FILL_CONTROL else ALL, "") for row in answers.conditions],
+    )
 
 
 def pool_conditions(answers: Answers) -> Answers:
@@ -199,13 +223,13 @@ def _pool(answers: Answers, pooled: Sequence[Condition]) -> Answers:
         answers,
         conditions=conditions,
         condition=position[answers.condition],
-        replicate=answers.condition * replicates + answers.replicate,
+        replicate=answers.condition.astype(np.intp) * replicates + answers.replicate,
     )
 
 
 def _refuse_doubles(answers: Answers) -> None:
     replicates = int(answers.replicate.max(initial=0)) + 1
-    variant = answers.cell * replicates + answers.replicate
+    variant = answers.cell.astype(np.int64) * replicates + answers.replicate
     times = np.bincount(variant)
     if times.max(initial=0) > 1:
         row = int(np.argmax(times[variant]))

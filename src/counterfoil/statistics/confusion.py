@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Collection, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +23,8 @@ from counterfoil.statistics.intervals import (
 )
 from counterfoil.statistics.significance import benjamini_hochberg
 from counterfoil.types import Attribute
+
+_MOST_EXACT = 2000  # photos up to which a tail is summed in integers
 
 _LOSS = RateBounds(-1.0, 1.0)  # given, since a class may have too few photos to show the possible range
 
@@ -177,9 +180,28 @@ def _confusion(details: Details, pair: tuple[int, int], photos: int, margins: tu
 
 def _hypergeometric_tail(least: int, total: int, marked: int, drawn: int) -> float:
     """P(at least `least` marked among `drawn` of `total` without replacement)."""
+    if total > _MOST_EXACT:
+        return _approximate_tail(least, total, marked, drawn)
     hits = range(least, min(marked, drawn) + 1)
     draws = sum(math.comb(marked, k) * math.comb(total - marked, drawn - k) for k in hits)
     return draws / math.comb(total, drawn)  # integers of any size, so exact
+
+
+def _approximate_tail(least: int, total: int, marked: int, drawn: int) -> float:
+    """The same in logarithms, to about eight digits: exact integers of thousands of digits take seconds."""
+    logs = _log_factorials(total)
+    unmarked = total - marked
+    hits = np.arange(max(least, drawn - unmarked), min(marked, drawn) + 1)
+    chosen = logs[marked] - logs[hits] - logs[marked - hits]
+    others = logs[unmarked] - logs[drawn - hits] - logs[unmarked - drawn + hits]
+    every = logs[total] - logs[drawn] - logs[total - drawn]
+    return float(min(1.0, np.exp(chosen + others - every).sum()))
+
+
+@lru_cache(maxsize=4)
+def _log_factorials(most: int) -> NDArray[np.float64]:
+    """The logarithms of 0!, 1!, ..., most!."""
+    return np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, most + 1)))])
 
 
 def _donor_chances(label: NDArray[np.intp], answer: NDArray[np.intp], donor: NDArray[np.intp]) -> NDArray[np.float64]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from string import ascii_lowercase
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from string import ascii_letters
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -49,6 +50,7 @@ class Rank(NamedTuple):
 
 
 Pair: TypeAlias = tuple[str, str]
+PairLosses: TypeAlias = Callable[[int, int], NDArray[np.float64]]  # of two rows, (2, photos)
 Measure: TypeAlias = Callable[[Answers], Mapping[Condition, NDArray[np.float64]]]
 
 
@@ -91,12 +93,29 @@ def keep_common_pictures(answers: Answers, models: Sequence[str]) -> Answers:
     return replace(answers, scored=inside & (times[answers.picture] == len(set(places))))
 
 
+def select_models(answers: Answers, places: Sequence[int]) -> Answers:
+    """Return the rows of these models alone, in this order."""
+    rows = np.concatenate([np.flatnonzero(answers.model == place) for place in places])
+    counts = [int((answers.model == place).sum()) for place in places]
+    return replace(
+        answers,
+        models=tuple(answers.models[place] for place in places),
+        model=np.repeat(np.arange(len(places)), counts),
+        condition=answers.condition[rows],
+        sample=answers.sample[rows],
+        replicate=answers.replicate[rows],
+        correct=answers.correct[rows],
+        scored=answers.scored[rows],
+        object_share=answers.object_share[rows],
+    )
+
+
 def _condition_losses(answers: Answers) -> dict[Condition, NDArray[np.float64]]:
     return {answers.conditions[place]: reference_losses(answers, place) for place in list_conditions(answers)}
 
 
-def _attribute_losses(answers: Answers) -> dict[Condition, NDArray[np.float64]]:
-    return {Condition(attribute, ALL, ""): losses for attribute, losses in attribute_losses(answers).items()}
+def _attribute_losses(answers: Answers, only: str | None = None) -> dict[Condition, NDArray[np.float64]]:
+    return {Condition(attribute, ALL, ""): losses for attribute, losses in attribute_losses(answers, only).items()}
 
 
 def _condition_rates(answers: Answers) -> dict[Condition, NDArray[np.float64]]:
@@ -105,8 +124,31 @@ def _condition_rates(answers: Answers) -> dict[Condition, NDArray[np.float64]]:
 
 
 def rank_models(answers: Answers, attribute: Attribute) -> list[Rank]:
-    """Rank the models by their drop under an attribute against its references, smallest first."""
-    return rank_rows(answers.models, attribute_losses(answers, attribute)[attribute], 4)
+    """Rank the models by their drop under an attribute against its references, smallest first.
+
+    Two models are compared over the pictures that both answered: a model that leaves hard pictures of a photo
+    unanswered does not look better for it.
+    """
+    return rank_by_attribute(answers, attribute)[attribute]
+
+
+def rank_by_attribute(answers: Answers, only: Attribute | None = None) -> dict[Attribute, list[Rank]]:
+    """Rank the models under every attribute, or under one; see `rank_models`."""
+    both = _CommonPictures(answers, lambda own: _attribute_losses(own, only))
+    pairs: dict[tuple[int, int], Mapping[Condition, NDArray[np.float64]]] = {}
+
+    def measure(condition: Condition, first: int, second: int) -> NDArray[np.float64]:
+        if both.same_pictures(first, second):
+            return both.everywhere[condition][[first, second]]
+        key = min(first, second), max(first, second)
+        if key not in pairs:
+            pairs[key] = both.measure_pair(*key)
+        return pairs[key][condition][[key.index(first), key.index(second)]]
+
+    return {
+        condition.attribute: _rank(answers.models, losses, partial(measure, condition), 4)
+        for condition, losses in both.everywhere.items()
+    }
 
 
 def rank_rows(names: Sequence[str], losses: NDArray[np.float64], count: AnswerCount = 2) -> list[Rank]:
@@ -115,12 +157,24 @@ def rank_rows(names: Sequence[str], losses: NDArray[np.float64], count: AnswerCo
     Every pair is compared on the photos that both have (photo_tests.py); Holm's adjustment is over all pairs.
     Rows without any answer are left out.
     """
-    answered = {name: row[np.isfinite(row)] for name, row in zip(names, losses, strict=True)}
-    means = {name: 100 * float(row.mean()) for name, row in answered.items() if len(row)}
-    order = sorted(means, key=means.__getitem__)
-    ranked = losses[[list(names).index(name) for name in order]]
-    letters = compact_letters(len(order), _differing_pairs(ranked, count))
-    return [Rank(name, len(answered[name]), means[name], marks) for name, marks in zip(order, letters, strict=True)]
+    return _rank(names, losses, lambda *pair: losses[list(pair)], count)
+
+
+def _rank(names: Sequence[str], losses: NDArray[np.float64], pair: PairLosses, count: AnswerCount) -> list[Rank]:
+    """Rank rows of losses; `pair` gives the losses (2, photos) that two of them are compared by."""
+    photos = np.isfinite(losses).sum(axis=1)
+    means = [
+        100 * float(row[np.isfinite(row)].mean()) if n else math.nan for row, n in zip(losses, photos, strict=True)
+    ]
+    order = sorted(np.flatnonzero(photos).tolist(), key=means.__getitem__)
+    pairs = list(itertools.combinations(range(len(order)), 2))
+    gaps = [np.subtract(*pair(order[first], order[second])) for first, second in pairs]
+    p_values = holm([p_of_mean(gap[np.isfinite(gap)], count) for gap in gaps])
+    different = {places for places, p in zip(pairs, p_values, strict=True) if p < SIGNIFICANCE}
+    letters = compact_letters(len(order), different)
+    return [
+        Rank(names[place], int(photos[place]), means[place], marks) for place, marks in zip(order, letters, strict=True)
+    ]
 
 
 def compact_letters(count: int, different: set[tuple[int, int]]) -> list[str]:
@@ -130,24 +184,53 @@ def compact_letters(count: int, different: set[tuple[int, int]]) -> list[str]:
     """
     groups: list[frozenset[int]] = [frozenset(range(count))]
     for first, second in sorted(different):
+        if not any({first, second} <= group for group in groups):
+            continue
         split = [part for group in groups for part in _without_pair(group, first, second)]
         groups = [group for group in dict.fromkeys(split) if not any(group < other for other in split)]
     groups.sort(key=lambda group: sorted(group))
     return ["".join(_letter(place) for place, group in enumerate(groups) if thing in group) for thing in range(count)]
 
 
+@dataclass(frozen=True)
+class _CommonPictures:
+    """What is measured of two models over the pictures that both answered."""
+
+    answers: Answers
+    measure: Measure
+
+    @cached_property
+    def everywhere(self) -> Mapping[Condition, NDArray[np.float64]]:
+        """The measure over all pictures, (models, photos) by condition."""
+        return self.measure(self.answers)
+
+    @cached_property
+    def _answered(self) -> NDArray[np.bool_]:
+        """Whether a model answered a picture, (models, pictures)."""
+        answers = self.answers
+        answered = np.zeros((len(answers.models), int(answers.picture.max(initial=0)) + 1), bool)
+        answered[answers.model[answers.scored], answers.picture[answers.scored]] = True
+        return answered
+
+    def measure_pair(self, first: int, second: int) -> dict[Condition, NDArray[np.float64]]:
+        """By condition, what is measured of two models, (2, photos)."""
+        if self.same_pictures(first, second):
+            return {condition: own[[first, second]] for condition, own in self.everywhere.items()}
+        pair = select_models(self.answers, [first, second])
+        return dict(self.measure(keep_common_pictures(pair, pair.models)))
+
+    def same_pictures(self, first: int, second: int) -> bool:
+        """Whether two models answered the same pictures."""
+        return bool((self._answered[first] == self._answered[second]).all())
+
+
 def _contrasts(answers: Answers, pairs: Sequence[Pair], measure: Measure, count: AnswerCount) -> list[Contrast]:
     """The contrasts of what is measured (models, photos) by condition, corrected within each pair."""
     rows, gaps = [], []
-    everywhere = measure(answers) if pairs else {}
-    answered = np.zeros((len(answers.models), int(answers.picture.max(initial=0)) + 1), bool)
-    answered[answers.model[answers.scored], answers.picture[answers.scored]] = True
+    common = _CommonPictures(answers, measure)
     for pair in pairs:
-        places = [answers.model_index(model) for model in pair]
-        same = (answered[places[0]] == answered[places[1]]).all()
-        values = everywhere if same else measure(keep_common_pictures(answers, pair))
-        for condition, own in values.items():
-            first, second = own[places]
+        values = common.measure_pair(*map(answers.model_index, pair))
+        for condition, (first, second) in values.items():
             both = np.isfinite(first) & np.isfinite(second)
             gaps.append(first[both] - second[both])
             difference = estimate_mean(gaps[-1], count).scaled(100)
@@ -180,11 +263,5 @@ def _without_pair(group: frozenset[int], first: int, second: int) -> list[frozen
 
 
 def _letter(place: int) -> str:
-    return ascii_lowercase[place] if place < len(ascii_lowercase) else f"({place + 1})"
-
-
-def _differing_pairs(losses: NDArray[np.float64], count: AnswerCount) -> set[tuple[int, int]]:
-    pairs = list(itertools.combinations(range(len(losses)), 2))
-    gaps = [losses[first] - losses[second] for first, second in pairs]
-    p_values = holm([p_of_mean(gap[np.isfinite(gap)], count) for gap in gaps])
-    return {pair for pair, p in zip(pairs, p_values, strict=True) if p < SIGNIFICANCE}
+    """One character for each group, so that a text of letters is a set of groups: a to z, A to Z, then accented."""
+    return ascii_letters[place] if place < len(ascii_letters) else chr(0x100 + place - len(ascii_letters))

@@ -1,8 +1,9 @@
 """The table of drops: the drop of each model under each edit, paired by photo; and the mean of a model's drops.
 
 A verdict is about `drop_vs_reference`: against what the edit declares as its reference, by the score test over photos,
-corrected within its family (families.py). The interval that is printed with it has the same level, and the spread
-between the tools is part of it.
+corrected within its family (families.py). The interval that is printed with it has the same level, the spread between
+the tools is part of it, and it holds whether the drop is counted from the reference or from a control that applies to
+the edit (control_losses.py): a loss that a control explains is not clear.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.statistics.answers import ALL, NO_ATTRIBUTE, Answers, Condition
+from counterfoil.statistics.answers import ALL, FILL_CONTROL, NO_ATTRIBUTE, Answers, Condition
+from counterfoil.statistics.control_losses import ControlLosses, losses_from_controls
 from counterfoil.statistics.families import Correction, correct_tests, family_of
 from counterfoil.statistics.intervals import (
     Estimate,
@@ -111,6 +113,7 @@ class _Pairs:
     edited: NDArray[np.float64]
     losses: NDArray[np.float64]  # against the reference
     answers: AnswerCount  # in a loss
+    from_controls: Sequence[ControlLosses]  # the losses counted from each control that applies
 
 
 def _measure(rows: Sequence[_Row], answers: Answers) -> list[Drop]:
@@ -146,6 +149,7 @@ def _pair(row: _Row, references: Sequence[ReferenceRates], model: int) -> _Pairs
         edited=edited,
         losses=pool_pictures(losses, scored),
         answers=4 if any(own.answers == 4 for own in references) else 2,
+        from_controls=losses_from_controls(answers, places, references, model),
     )
 
 
@@ -172,7 +176,14 @@ def _measure_drop(row: _Row, pairs: _Pairs, model: int) -> Drop:
         accuracy_reference=100 * exact_mean(pairs.losses + pairs.edited),
         drop_vs_reference=100 * exact_mean(known),
         family=family_of(row.condition.attribute),
+        controls=" + ".join(own.control for own in pairs.from_controls),
+        drop_vs_fill_control=_mean_of(pairs.from_controls, FILL_CONTROL),
     )
+
+
+def _mean_of(counted: Sequence[ControlLosses], control: str) -> float:
+    """The drop in points counted from a control; NaN where that control does not apply."""
+    return next((100 * exact_mean(own.values) for own in counted if own.control == control), math.nan)
 
 
 def _mean_share(row: _Row, model: int, paired: NDArray[np.bool_]) -> float:
@@ -186,10 +197,18 @@ def _judge(drop: Drop, pairs: _Pairs, correction: Correction) -> Drop:
     """The row with its corrected p and the interval of the same level."""
     if math.isnan(correction.confidence):
         return drop
-    losses = pairs.losses[np.isfinite(pairs.losses)]
-    interval = mean_interval(losses, pairs.answers, confidence=correction.confidence)
-    low, high = widen(drop.drop_vs_reference, Interval(100 * interval.low, 100 * interval.high), drop.tool_uncertainty)
-    return replace(drop, p_adjusted=correction.p_adjusted, reference_low=low, reference_high=high)
+    sides = [(pairs.losses[np.isfinite(pairs.losses)], pairs.answers)]
+    sides += [(own.values, own.answers) for own in pairs.from_controls]
+    intervals = []
+    for losses, count in sides:
+        interval = mean_interval(losses, count, confidence=correction.confidence).scaled(100)
+        intervals.append(widen(100 * exact_mean(losses), interval, drop.tool_uncertainty))
+    return replace(
+        drop,
+        p_adjusted=correction.p_adjusted,
+        reference_low=min(own.low for own in intervals),
+        reference_high=max(own.high for own in intervals),
+    )
 
 
 def widen(value: float, interval: Interval, uncertainty: float) -> Interval:

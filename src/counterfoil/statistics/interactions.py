@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from counterfoil.statistics.answers import Answers, Condition
 from counterfoil.statistics.drops import FEWEST_PHOTOS, widen
 from counterfoil.statistics.families import INTERACTIONS, Correction, correct_tests
-from counterfoil.statistics.intervals import Interval, exact_mean
+from counterfoil.statistics.intervals import exact_mean
 from counterfoil.statistics.photo_tests import mean_interval, p_of_mean
 from counterfoil.statistics.references import (
     add_losses,
@@ -102,6 +102,6 @@ def _measure(
 
 
 def _judge(row: Interaction, excess: NDArray[np.float64], spread: float, correction: Correction) -> Interaction:
-    interval = mean_interval(excess, 4, confidence=correction.confidence)
-    low, high = widen(row.excess, Interval(100 * interval.low, 100 * interval.high), spread)
+    interval = mean_interval(excess, 4, confidence=correction.confidence).scaled(100)
+    low, high = widen(row.excess, interval, spread)
     return row._replace(low=low, high=high, p_adjusted=correction.p_adjusted)

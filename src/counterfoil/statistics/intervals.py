@@ -28,6 +28,10 @@ class Interval(NamedTuple):
     low: float
     high: float
 
+    def scaled(self, factor: float) -> Interval:
+        """Both bounds times a factor: 100 for shares to points."""
+        return Interval(factor * self.low, factor * self.high)
+
 
 class Estimate(NamedTuple):
     """A number with its 95 % interval and the number of photos."""

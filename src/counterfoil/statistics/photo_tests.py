@@ -9,6 +9,7 @@ tests/statistics/test_photo_tests.py and bench/coverage.py.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -51,6 +52,7 @@ def student_p(t: float, freedom: float) -> float:
     return _incomplete_beta(freedom / (freedom + t * t), freedom / 2.0, 0.5)
 
 
+@lru_cache(maxsize=4_096)
 def student_two_sided_quantile(p: float, freedom: float) -> float:
     """The value that Student's distribution exceeds on either side with probability p."""
     low, high = 0.0, 2.0

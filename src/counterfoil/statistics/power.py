@@ -11,12 +11,16 @@ from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
 from counterfoil.statistics.answers import Answers, Condition
+from counterfoil.statistics.control_losses import losses_from_controls
 from counterfoil.statistics.families import divisor_of
-from counterfoil.statistics.references import group_conditions, reference_losses
+from counterfoil.statistics.intervals import exact_mean
+from counterfoil.statistics.photo_tests import mean_interval
+from counterfoil.statistics.references import ReferenceRates, find_reference, group_conditions, tool_uncertainty
 from counterfoil.statistics.significance import SIGNIFICANCE
 
 _NORMAL = NormalDist()
 _EXACT_UP_TO = 200  # changed photos; above, the normal approximation is within 0.01
+_POWER = 0.8  # of a detectable drop
 _MOST_PHOTOS = 100_000_000
 _FINEST_DROP = 1e-5  # precision of the search for a drop, as a share: a thousandth of a point
 
@@ -97,26 +101,50 @@ def minimum_detectable_drop(n: int, discordance: float, *, power: float = 0.8, a
 
 
 def detectable_drops(answers: Answers) -> list[DetectableDrop]:
-    """For every model and condition, the smallest drop against its reference that would likely have been significant.
+    """For every model and condition, the smallest drop against its reference that would likely have been called clear.
 
     With power 0.8, at the level that the row is tested at: 5 % over its family and the rows of its attribute. The
-    tool's uncertainty is not part of it.
+    tool's uncertainty and the controls, which the interval of the row allows for, are part of it.
     """
-    groups = group_conditions(answers)
-    levels = {name: SIGNIFICANCE / (divisor_of(name) * len(places)) for name, places in groups.items()}
-    losses = {place: reference_losses(answers, place) for places in groups.values() for place in places}
+    levels = {
+        place: SIGNIFICANCE / (divisor_of(name) * len(places))
+        for name, places in group_conditions(answers).items()
+        for place in places
+    }
+    references = {place: find_reference(answers, place) for place in levels}
     return [
         DetectableDrop(
-            model, answers.conditions[place], 100 * _smallest_drop(own[m], levels[answers.conditions[place].attribute])
+            model, answers.conditions[place], 100 * _detectable_drop(answers, place, own, (m, levels[place]))
         )
         for m, model in enumerate(answers.models)
-        for place, own in sorted(losses.items())
+        for place, own in sorted(references.items())
     ]
 
 
-def _smallest_drop(losses: NDArray[np.float64], alpha: float) -> float:
+def _detectable_drop(answers: Answers, place: int, reference: ReferenceRates, tested: tuple[int, float]) -> float:
+    """What the row of one model, tested at a level, detects: the most that its reference or a control asks for."""
+    model, alpha = tested
+    losses = reference.rates[model] - answers.rates[model, place]
     known = losses[np.isfinite(losses)]
-    changed, n = int((np.abs(known) > _FINEST_DROP).sum()), len(known)
+    spread = tool_uncertainty([reference.shifts], model, [answers.conditions[place].edit], photos=len(known))
+    level, power = _NORMAL.inv_cdf(1.0 - alpha / 2.0), _NORMAL.inv_cdf(_POWER)
+    half = _smallest_drop(known, alpha) * level / (level + power)
+    asked = [_raise_by_tool(half, level, spread)]
+    for own in losses_from_controls(answers, [place], [reference], model):
+        mean = exact_mean(own.values)
+        half = mean - mean_interval(own.values, own.answers, confidence=1.0 - alpha).low
+        asked.append(_raise_by_tool(half, level, spread) + exact_mean(known) - mean)  # the control's cost comes on top
+    return min(1.0, max(asked)) if not math.isnan(asked[0]) else math.nan
+
+
+def _raise_by_tool(half: float, level: float, spread: float) -> float:
+    """The drop of which the interval, half as wide as given and widened by the tool, excludes zero with the power."""
+    widened = math.hypot(half, spread) if spread > 0.0 else half
+    return widened + _NORMAL.inv_cdf(_POWER) * half / level
+
+
+def _smallest_drop(losses: NDArray[np.float64], alpha: float) -> float:
+    changed, n = int((np.abs(losses) > _FINEST_DROP).sum()), len(losses)
     # one photo more on either side: the share of changes is uncertain even where none changed
     return minimum_detectable_drop(n, (changed + 1) / (n + 2), alpha=alpha)
 

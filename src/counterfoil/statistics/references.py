@@ -43,7 +43,7 @@ def find_reference(answers: Answers, condition: int) -> ReferenceRates:
 
     Two combined edits are compared with what each costs alone: the drop is their interaction.
     """
-    places = _places(answers)
+    places = locate_edits(answers)
     own = answers.conditions[condition]
     if own.attribute == COMBINATION and (parts := find_parts(answers, condition)) is not None:
         return ReferenceRates(
@@ -57,9 +57,14 @@ def find_reference(answers: Answers, condition: int) -> ReferenceRates:
 
 def find_parts(answers: Answers, condition: int) -> tuple[EditLevel, EditLevel] | None:
     """The two edits that a condition makes at once, where the table contains both alone."""
-    own, places = answers.conditions[condition], _places(answers)
-    parts = crossed_by(own.edit, own.level)
+    parts, places = find_crossed(answers, condition), locate_edits(answers)
     return parts if parts is not None and all(part in places for part in parts) else None
+
+
+def find_crossed(answers: Answers, condition: int) -> tuple[EditLevel, EditLevel] | None:
+    """The two edits that a condition makes at once, whether or not the table contains them alone."""
+    own = answers.conditions[condition]
+    return None if own.attribute in TOOL_CHECKS else crossed_by(own.edit, own.level)
 
 
 def add_losses(answers: Answers, parts: Sequence[EditLevel]) -> Rates:
@@ -70,10 +75,10 @@ def add_losses(answers: Answers, parts: Sequence[EditLevel]) -> Rates:
 
 def part_rates(answers: Answers, part: EditLevel) -> Rates:
     """The rates under an edit at a level that the table contains."""
-    return np.asarray(answers.rates[:, _places(answers)[part]])
+    return np.asarray(answers.rates[:, locate_edits(answers)[part]])
 
 
-def pool_pictures(values: NDArray[np.float64], pictures: NDArray[np.int64]) -> NDArray[np.float64]:
+def pool_pictures(values: NDArray[np.float64], pictures: NDArray[np.int32]) -> NDArray[np.float64]:
     """The mean of each photo over conditions (conditions, ..., samples), every scored picture counting once."""
     if len(values) == 1:
         return np.asarray(values[0])
@@ -119,7 +124,8 @@ def attribute_losses(answers: Answers, only: str | None = None) -> dict[str, Rat
     }
 
 
-def _places(answers: Answers) -> dict[EditLevel, int]:
+def locate_edits(answers: Answers) -> dict[EditLevel, int]:
+    """The position of the condition of each edit and level; doubled pictures are left out."""
     return {
         EditLevel(condition.edit, condition.level): place
         for place, condition in enumerate(answers.conditions)
@@ -142,7 +148,7 @@ def _shift(answers: Answers, check: str, place: EditLevel, missing: float) -> Ra
     if double not in answers.conditions:
         return np.full((len(answers.models), len(answers.samples)), missing)
     rates = answers.rates
-    return np.asarray(rates[:, answers.conditions.index(double)] - rates[:, _places(answers)[place]])
+    return np.asarray(rates[:, answers.conditions.index(double)] - rates[:, locate_edits(answers)[place]])
 
 
 def tool_uncertainty(shifts: Sequence[Mapping[str, Rates]], model: int, edits: Sequence[str], *, photos: int) -> float:

@@ -62,24 +62,30 @@ _MOST_CONFUSIONS = 20
 _MOST_CLASSES = 5  # per model
 _FEWEST_IN_CLASS = 5  # photos; benchmarks of 1,000 classes rarely have more
 _MOST_PHOTOS = 12
-_MOST_MODELS = 12  # whose failures are compared in pairs
 _SEED = 0  # of the resampled intervals: the same answers give the same page
 
 
 def find_failure_modes(study: Study) -> FailureModes:
     """Find confusions, classes and photos that fail most, failures that models share, and object-size thresholds."""
-    details, models = study.details, list(study.predictions)
-    if not len(details.answers.samples):
+    answers = study.answers
+    if not len(answers.samples):
         return FailureModes()
-    several = 1 < len(models) <= _MOST_MODELS
-    donors = [donor_confusion(details, model, "background") for model in models]
+    confusions: list[ModelConfusion] = []
+    donors: list[DonorConfusion] = []
+    classes: list[ModelClass] = []
+    for details in study.detail_groups:
+        confusions += _confusions(details)
+        for model in details.answers.models:
+            donors.append(donor_confusion(details, model, "background"))
+            classes += [ModelClass(model, row) for row in _classes(details, model)]
+    several = len(answers.models) > 1 and not study.has_many_models
     return FailureModes(
-        confusions=sorted(_confusions(details), key=lambda row: row.confusion.p_value)[:_MOST_CONFUSIONS],
+        confusions=sorted(confusions, key=lambda row: row.confusion.p_value)[:_MOST_CONFUSIONS],
         donors=[row for row in donors if row.share.n >= FEWEST_PHOTOS],
-        classes=[ModelClass(model, row) for model in models for row in _classes(details, model)],
-        photos=[row for row in worst_photos(details.answers, limit=_MOST_PHOTOS) if row.wrong > 0],
-        consistency=error_consistency(details.answers, np.random.default_rng(_SEED)) if several else (),
-        size_thresholds=size_thresholds(details.answers, np.random.default_rng(_SEED)),
+        classes=classes,
+        photos=[row for row in worst_photos(answers, limit=_MOST_PHOTOS) if row.wrong > 0],
+        consistency=error_consistency(answers, np.random.default_rng(_SEED)) if several else (),
+        size_thresholds=size_thresholds(answers, np.random.default_rng(_SEED)),
     )
 
 

@@ -5,19 +5,18 @@ A text column is an array of texts, or a pair (words, codes) as in a dictionary-
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
-from counterfoil.statistics.answers import NO_LABEL, Answers, Condition, Details, encode_labels
+from counterfoil.statistics.answers import NO_LABEL, Answers, Codes, Condition, Details, encode_labels, shorten_codes
 from counterfoil.store.parquet import DictionaryColumn, read_dictionary_table
 from counterfoil.store.prediction_tables import RANKS
 from counterfoil.types import TOOL_CHECKS
@@ -25,6 +24,9 @@ from counterfoil.types import TOOL_CHECKS
 _RANK_COLUMNS = tuple(f"rank_{place + 1}" for place in range(RANKS))
 ANSWER_COLUMNS = ("sample_id", "attribute", "edit", "level", "replicate", "object_share", "outcome", "correct")
 DETAIL_COLUMNS = (*ANSWER_COLUMNS, "variant_id", "label", "true_score", "rank_1", "score_1", "score_2")
+# With more models, tables are read a few at a time, and there are too many pairs to show: the letters of ties remain.
+MOST_MODELS_AT_ONCE = 12
+_ANSWER_FIELDS = ("model", "condition", "sample", "replicate", "correct", "scored", "object_share")
 REPORT_COLUMNS = (*DETAIL_COLUMNS, *_RANK_COLUMNS[1:])
 
 Tables: TypeAlias = Mapping[str, Mapping[str, Any]]  # by model, then by column
@@ -35,6 +37,7 @@ class Predictions:
     """One model's table of answers; a column is read on first use, and kept."""
 
     path: Path
+    keep: bool = True  # False reads columns anew on every use: the tables of a hundred models fill the memory
     _columns: dict[str, NDArray[Any] | DictionaryColumn] = field(default_factory=dict, repr=False, compare=False)
 
     def columns(self, names: Sequence[str]) -> dict[str, NDArray[Any]]:
@@ -66,10 +69,12 @@ class Predictions:
     def _read(self, names: Sequence[str]) -> dict[str, NDArray[Any] | DictionaryColumn]:
         """The columns as they are stored; those not read yet are read together."""
         missing = [name for name in names if name not in self._columns]
+        read = {}
         if missing:
             table = read_dictionary_table(self.path, missing)
-            self._columns.update({name: _shorten_codes(column) for name, column in table.items()})
-        return {name: self._columns[name] for name in names}
+            read = {name: _shorten(column) for name, column in table.items()}
+            self._columns.update(read if self.keep else {})
+        return {name: read[name] if name in read else self._columns[name] for name in names}
 
     @cached_property
     def top5_correct(self) -> NDArray[np.bool_]:
@@ -105,6 +110,12 @@ class Predictions:
         }
 
 
+def open_predictions(files: Mapping[str, Path]) -> dict[str, Predictions]:
+    """The tables of these models; their columns are kept only where there are few."""
+    keep = len(files) <= MOST_MODELS_AT_ONCE
+    return {model: Predictions(path, keep) for model, path in files.items()}
+
+
 def _expand(column: NDArray[Any] | DictionaryColumn) -> NDArray[Any]:
     return column.dictionary[column.indices] if isinstance(column, DictionaryColumn) else column
 
@@ -115,35 +126,62 @@ def _select(column: NDArray[Any] | DictionaryColumn, rows: NDArray[np.bool_]) ->
     return column[rows]
 
 
-def _shorten_codes(column: NDArray[Any] | DictionaryColumn) -> NDArray[Any] | DictionaryColumn:
-    """Codes in as few bytes as their number allows: a table may have millions of rows."""
+def _shorten(column: NDArray[Any] | DictionaryColumn) -> NDArray[Any] | DictionaryColumn:
     if not isinstance(column, DictionaryColumn):
         return column
-    kind = next(
-        kind for kind in (np.int8, np.int16, np.int32, np.int64) if len(column.dictionary) <= np.iinfo(kind).max
-    )
-    return DictionaryColumn(column.dictionary, column.indices.astype(kind))
+    return DictionaryColumn(column.dictionary, shorten_codes(column.indices))
 
 
 def answers_from_tables(tables: Tables) -> Answers:
     """Convert prediction tables, by model, to answers; conditions are in the order of first appearance."""
-    if not tables:
+    return collect_answers(tables.items())
+
+
+def collect_answers(tables: Iterable[tuple[str, Mapping[str, Any]]]) -> Answers:
+    """Convert prediction tables to answers one after the other, so that only one has to be in memory."""
+    models: list[str] = []
+    samples: dict[str, int] = {}
+    conditions: dict[Condition, int] = {}
+    columns: dict[str, list[NDArray[Any]]] = {name: [] for name in _ANSWER_FIELDS}
+    for model, table in tables:
+        columns["model"].append(np.full(len(table["correct"]), len(models), np.int16))
+        models.append(model)
+        columns["sample"].append(_encode(table["sample_id"], samples))
+        columns["condition"].append(_encode_conditions(table, conditions))
+        columns["replicate"].append(shorten_codes(table["replicate"].astype(np.int64, copy=False)))
+        columns["correct"].append(table["correct"].astype(bool, copy=False))
+        words, codes = _words_and_codes(table["outcome"])
+        columns["scored"].append(np.array([word == "scored" for word in words], dtype=bool)[codes])
+        columns["object_share"].append(table["object_share"].astype(np.float64, copy=False))
+    if not models:
         raise UserError("expected the predictions of one model at least, got none")
-    conditions, condition = _conditions(tables)
-    samples, sample = _text(tables, "sample_id")
-    outcomes, outcome = _text(tables, "outcome")
-    return Answers(
-        models=tuple(tables),
-        conditions=conditions,
-        samples=samples,
-        model=np.repeat(np.arange(len(tables)), [len(table["correct"]) for table in tables.values()]),
-        condition=condition,
-        sample=sample,
-        replicate=_numbers(tables, "replicate").astype(np.intp),
-        correct=_numbers(tables, "correct").astype(bool),
-        scored=np.array([word == "scored" for word in outcomes], dtype=bool)[outcome],
-        object_share=_numbers(tables, "object_share").astype(np.float64),
-    )
+    joined = {name: np.concatenate(columns.pop(name)) for name in _ANSWER_FIELDS}
+    return Answers(models=tuple(models), conditions=tuple(conditions), samples=tuple(samples), **cast(Any, joined))
+
+
+def _words_and_codes(column: Any) -> tuple[Sequence[str], NDArray[Any]]:
+    """The distinct words of a text column, and the position of each row's word among them."""
+    return column if isinstance(column, tuple) else encode_labels(column)
+
+
+def _encode(column: Any, places: dict[str, int]) -> Codes:
+    """The place of each row's word among all that occurred so far; new words are added."""
+    words, codes = _words_and_codes(column)
+    own = np.array([places.setdefault(word, len(places)) for word in words], dtype=np.intp)
+    return shorten_codes(own)[codes] if len(own) else np.zeros(0, np.int8)
+
+
+def _encode_conditions(table: Mapping[str, Any], places: dict[Condition, int]) -> Codes:
+    """The place of each row's condition; only distinct triples become Python objects, in order of first appearance."""
+    parts = [_words_and_codes(table[name]) for name in Condition._fields]
+    triple = np.ravel_multi_index([codes for _, codes in parts], [max(1, len(words)) for words, _ in parts])
+    distinct, first, code = np.unique(triple, return_index=True, return_inverse=True)
+    place_of = np.zeros(len(distinct), np.intp)
+    for number in np.argsort(first, kind="stable"):
+        row = first[number]
+        condition = Condition(*(str(words[codes[row]]) for words, codes in parts))
+        place_of[number] = places.setdefault(condition, len(places))
+    return shorten_codes(place_of)[code]
 
 
 def details_from_tables(
@@ -199,7 +237,7 @@ def _text(tables: Tables, name: str) -> _Text:
     parts = []
     for table in tables.values():
         column = table[name]
-        words, codes = column if isinstance(column, tuple) else encode_labels(column)
+        words, codes = _words_and_codes(column)
         own = np.array([places.setdefault(word, len(places)) for word in words], dtype=np.intp)
         parts.append(own[codes] if len(own) else np.zeros(0, np.intp))
     return _Text(tuple(places), np.concatenate(parts))
@@ -212,17 +250,3 @@ def _labels(columns: Sequence[_Text]) -> tuple[tuple[str, ...], list[NDArray[np.
     return tuple(known), [
         np.array([places[word] for word in column.words], dtype=np.intp)[column.codes] for column in columns
     ]
-
-
-def _conditions(tables: Tables) -> tuple[tuple[Condition, ...], NDArray[np.intp]]:
-    """Conditions from their three columns; only distinct triples become Python objects."""
-    parts = [_text(tables, name) for name in Condition._fields]
-    shape = [max(1, len(part.words)) for part in parts]
-    triple = np.ravel_multi_index([part.codes for part in parts], shape)
-    first = np.full(math.prod(shape), len(triple), np.intp)
-    np.minimum.at(first, triple, np.arange(len(triple)))
-    present = np.argsort(first, kind="stable")[: int((first < len(triple)).sum())]
-    conditions = [Condition(*(part.words[part.codes[first[place]]] for part in parts)) for place in present]
-    lookup = np.zeros(math.prod(shape), np.intp)
-    lookup[present] = np.arange(len(present))
-    return tuple(conditions), lookup[triple]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -22,7 +22,8 @@ from counterfoil.statistics.contrasts import Contrast, contrast_accuracies, cont
 from counterfoil.statistics.drops import measure_attribute_drops, measure_drops
 from counterfoil.statistics.interactions import Interaction, measure_interactions
 from counterfoil.statistics.intervals import RATE, Estimate, estimate
-from counterfoil.statistics.photo_use import AttributeUse, NaturalGround, measure_natural_ground, measure_use
+from counterfoil.statistics.natural_ground import NaturalGround, measure_natural_ground
+from counterfoil.statistics.photo_use import AttributeUse, measure_use
 from counterfoil.statistics.power import detectable_drops
 from counterfoil.store.mask_table import read_masks
 from counterfoil.store.parquet import TableColumns
@@ -33,9 +34,11 @@ from counterfoil.study.judgements import SETUP_COLUMNS, Judgement, UneditedAnswe
 from counterfoil.study.predictions import (
     ANSWER_COLUMNS,
     DETAIL_COLUMNS,
+    MOST_MODELS_AT_ONCE,
     Predictions,
-    answers_from_tables,
+    collect_answers,
     details_from_tables,
+    open_predictions,
 )
 from counterfoil.types import TOOL_CHECKS, Attribute, Drop, EditLevel, Run, SanityRecord, Skipped
 
@@ -44,7 +47,6 @@ Value = TypeVar("Value")
 
 MOST_PHOTOS_FOR_POWER = 500  # with more, exact power is slow, and the intervals tell as much
 MAPPED_ATTRIBUTES: frozenset[Attribute] = frozenset({"position", "original"})  # whose object centres are read
-_MOST_MODELS_IN_PAIRS = 12  # with more, there are too many pairs to read; the letters of ties remain
 _UNKNOWN = Estimate(math.nan, math.nan, math.nan, 0)
 _SHARED_DIGEST = "python:"  # the digest is of the whole file, which may hold several models
 
@@ -109,16 +111,16 @@ class Study:
     @cached_property
     def answers(self) -> Answers:
         """Every answer of every model, in columns; those to doubled pictures, which measure the tool, are left out."""
-        tables = {model: table.coded_columns(ANSWER_COLUMNS) for model, table in self.predictions.items()}
-        return replace(answers_from_tables(tables), references=dict(self.runs[0].references))
+        tables = ((model, table.coded_columns(ANSWER_COLUMNS)) for model, table in self.predictions.items())
+        return replace(collect_answers(tables), references=dict(self.runs[0].references))
 
     @cached_property
     def checked_answers(self) -> Answers:
         """The answers with those to tool checks: `Condition("second-fill", "size", "0.05")` doubles the row of size."""
         if not any(table.has_checks for table in self.predictions.values()):
             return self.answers
-        tables = {model: table.all_columns(ANSWER_COLUMNS) for model, table in self.predictions.items()}
-        return replace(answers_from_tables(tables), references=dict(self.runs[0].references))
+        tables = ((model, table.all_columns(ANSWER_COLUMNS)) for model, table in self.predictions.items())
+        return replace(collect_answers(tables), references=dict(self.runs[0].references))
 
     @cached_property
     def photo_use(self) -> list[AttributeUse]:
@@ -128,17 +130,38 @@ class Study:
     @cached_property
     def natural_ground(self) -> list[NaturalGround]:
         """What edits cost on another photo's background, against that background alone."""
-        return measure_natural_ground(self.answers)
+        return measure_natural_ground(self.answers) if self.has_originals else []
 
     @cached_property
     def details(self) -> Details:
-        """The answers with their labels and confidences, the donors' classes, and the objects' centres."""
+        """The answers with their labels and confidences, the donors' classes, and the objects' centres.
+
+        They take several times the memory of `answers`: where there are many models, use `detail_groups`.
+        """
         return details_from_tables(
             {model: table.coded_columns(DETAIL_COLUMNS) for model, table in self.predictions.items()},
             answers=self.answers,
             donors=self._donor_classes(),
             centres=read_centres(self.manifest, MAPPED_ATTRIBUTES),
         )
+
+    @property
+    def detail_groups(self) -> Iterator[Details]:
+        """The details of a few models at a time, in the order of the table; of few models, all at once."""
+        if not self.has_many_models:
+            yield self.details
+            return
+        models = list(self.predictions)
+        for start in range(0, len(models), MOST_MODELS_AT_ONCE):
+            own = {model: self.predictions[model] for model in models[start : start + MOST_MODELS_AT_ONCE]}
+            group = replace(self, predictions=own)
+            vars(group)["manifest"] = self.manifest  # read once
+            yield group.details
+
+    @property
+    def has_many_models(self) -> bool:
+        """Whether there are more models than are read at once."""
+        return len(self.predictions) > MOST_MODELS_AT_ONCE
 
     @cached_property
     def top5_correct(self) -> NDArray[np.bool_]:
@@ -224,7 +247,7 @@ class Study:
         if not self.answers.conditions_of({"presence"}).any():
             return []
         classes = {model: record.classes for model, record in self.run.sanity.items()}
-        return measure_background_answers(self.details, classes)
+        return [row for details in self.detail_groups for row in measure_background_answers(details, classes)]
 
     @cached_property
     def judgements(self) -> dict[str, Judgement]:
@@ -270,8 +293,7 @@ class Study:
 
     @property
     def _pairs(self) -> list[tuple[str, str]]:
-        few = len(self.predictions) <= _MOST_MODELS_IN_PAIRS
-        return list(itertools.combinations(self.predictions, 2)) if few else []
+        return [] if self.has_many_models else list(itertools.combinations(self.predictions, 2))
 
     def select_model(self, model: str | None) -> Study:
         """Return the study with one model, or with all where none is named."""
@@ -298,7 +320,8 @@ def open_runs(folders: Sequence[str | Path], names: Sequence[str] = ()) -> Study
     paths = tuple(Path(folder) for folder in folders)
     records = [_read(path, name) for path, name in zip(paths, names or [""] * len(paths), strict=True)]
     check_comparable([(str(path), run) for path, (run, _) in zip(paths, records, strict=True)])
-    predictions = {model: Predictions(path) for model, path in _first_of_each([files for _, files in records]).items()}
+    files = _first_of_each([own for _, own in records])
+    predictions = open_predictions(files)
     skipped = dict.fromkeys(row for path in paths for row in read_skipped(path))
     return Study(paths, tuple(run for run, _ in records), predictions, tuple(skipped))
 

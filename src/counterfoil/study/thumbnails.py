@@ -71,7 +71,7 @@ class ThumbnailCache:
                 return path.read_bytes()
         jpeg = self.ready.get(pixels) or self._make(variant, pixels)
         if jpeg is not None and self.keep is not None:
-            write_atomically(_path(self.keep, pixels), jpeg)
+            write_atomically(_path(self.keep, pixels), jpeg, durable=False)
         return jpeg
 
     def cut_out(self, variant: Variant) -> bytes | None:
@@ -84,7 +84,7 @@ class ThumbnailCache:
             return None
         jpeg = small_jpeg(_on_stripes(picture), _CUT_OUT_SIDE, _QUALITY)
         if self.keep is not None:
-            write_atomically(_cut_out_path(self.keep, variant), jpeg)
+            write_atomically(_cut_out_path(self.keep, variant), jpeg, durable=False)
         return jpeg
 
     def _make(self, variant: Variant, pixels: str) -> bytes | None:

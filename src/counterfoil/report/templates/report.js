@@ -28,20 +28,25 @@ function unfold() {
 window.addEventListener("hashchange", unfold);
 unfold();
 
-// Many models: find one by name, show only the best, shade those that cannot be told apart from a chosen one.
+// Many models: find one by name, show only the best, fold the middle of a long table, shade those that cannot be told apart from a chosen one.
 const rankRows = all("table.rank tbody tr");
 if (rankRows.length) {
   all(".tools, .script, .pick").forEach((part) => { part.hidden = false; });
+  const every = byId("every"); // there only where the middle of the table is folded
   const show = () => {
     const wanted = byId("find").value.trim().toLowerCase();
+    const folds = every && !every.checked && !wanted && !byId("best").checked;
     rankRows.forEach((row) => {
-      row.hidden = !row.dataset.name.includes(wanted) || (byId("best").checked && row.dataset.best === "0");
+      row.hidden = !row.dataset.name.includes(wanted) || (byId("best").checked && row.dataset.best === "0")
+        || (folds && "folded" in row.dataset);
     });
     const shown = rankRows.filter((row) => !row.hidden).length;
     byId("count").textContent = shown < rankRows.length ? `${shown} of ${rankRows.length} models` : "";
   };
   byId("find").addEventListener("input", show);
   byId("best").addEventListener("change", show);
+  if (every) every.addEventListener("change", show);
+  show();
   rankRows.forEach((row) => row.querySelector("input").addEventListener("change", () => {
     const ties = new Set(row.dataset.ties.split(" ").map(Number));
     rankRows.forEach((other, place) => other.classList.toggle("tied", ties.has(place)));
