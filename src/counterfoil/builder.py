@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Container
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +15,24 @@ import numpy as np
 
 from counterfoil.edits.registry import EDITS, edit_named
 from counterfoil.edits.subject import Tools
-from counterfoil.errors import Unusable, UserError
+from counterfoil.errors import Unusable, UserError, expect_path
 from counterfoil.report.csv_tables import manifest_to_csv, skipped_to_csv
 from counterfoil.run_config import RunConfig, RunPlan, prepare
-from counterfoil.runner import PhotoWork, PictureWriter, process_photos
+from counterfoil.runner import PhotoWork, PictureWriter, process_photos, process_shard
 from counterfoil.segmentation import DEFAULT_SEGMENTER, make_segmenter
 from counterfoil.sources.pixels import hash_pixels
 from counterfoil.sources.source_loaders import open_source
-from counterfoil.store.files import write_atomically
+from counterfoil.store.files import sync_disk, write_atomically
 from counterfoil.store.folder_lock import MIGAN_REMEDY
+from counterfoil.store.folder_mirror import is_mirrored, list_folder, put_file, remove_file
 from counterfoil.store.parquet import read_table
 from counterfoil.store.prediction_tables import read_run, read_run_record, read_variants
+from counterfoil.store.run_checksums import record_checksums
 from counterfoil.store.workspace import locate_picture
 from counterfoil.types import Picture, Run, Sample, Variant
 from counterfoil.variant_renderer import Renderer, load_same_tools
+
+_PNG_END = b"IEND\xaeB`\x82"
 
 
 def build_pictures(config: RunConfig, out: Path, on_prepared: Callable[[RunPlan], None] | None = None) -> int:
@@ -35,14 +41,41 @@ def build_pictures(config: RunConfig, out: Path, on_prepared: Callable[[RunPlan]
     if on_prepared is not None:
         on_prepared(plan)
 
-    def write(variant: Variant, picture: Picture) -> None:
-        write_atomically(out / "pictures" / locate_picture(variant), encode_png(picture))
-
-    skipped = process_photos(PhotoWork(plan, write), out)
+    write = partial(write_picture, out)
+    skipped = process_photos(PhotoWork(plan, write), out).skipped
     _match_manifest(plan, out, write)
-    write_atomically(out / "variants.csv", manifest_to_csv(read_table(out / "variants.parquet")))
+    sync_disk()  # the pictures, of which power loss before this may leave empty ones
+    _write_manifest_csv(out)
     write_atomically(out / "skipped.csv", skipped_to_csv(skipped))
+    record_checksums(out)
     return len(skipped)
+
+
+def write_picture(out: Path, variant: Variant, picture: Picture) -> None:
+    """Write a picture into a workspace; not synced, since a sync would take as long as the picture."""
+    put_file(write_atomically(out / "pictures" / locate_picture(variant), encode_png(picture), durable=False))
+
+
+def complete_workspace(out: Path) -> None:
+    """Finish a workspace whose shards are done: no picture more or less than its manifest names."""
+    named = {out / "pictures" / locate_picture(row) for row in read_variants(read_table(out / "variants.parquet"))}
+    missing = sorted(named - _remove_others(out, named))
+    if missing:
+        raise UserError(
+            f"expected every picture of the manifest, {len(missing)} are missing, the first {missing[0]}; build the"
+            " workspace again with the same command without --shard"
+        )
+    _write_manifest_csv(out)
+
+
+def _write_manifest_csv(out: Path) -> None:
+    write_atomically(out / "variants.csv", manifest_to_csv(read_table(out / "variants.parquet")))
+
+
+def build_shard(config: RunConfig, out: Path) -> None:
+    """Write the pictures of one shard; `counterfoil shards merge` writes the manifest when all shards are done."""
+    process_shard(config, out, lambda plan: PhotoWork(plan, partial(write_picture, out)))
+    sync_disk()
 
 
 def _match_manifest(plan: RunPlan, out: Path, write: PictureWriter) -> None:
@@ -50,12 +83,29 @@ def _match_manifest(plan: RunPlan, out: Path, write: PictureWriter) -> None:
     variants = {
         out / "pictures" / locate_picture(row): row for row in read_variants(read_table(out / "variants.parquet"))
     }
-    for path in (out / "pictures").rglob("*.png"):
-        if path not in variants:
-            path.unlink()
+    there, is_put_whole = _remove_others(out, variants), is_mirrored(out)
     for path, variant in variants.items():
-        if not path.is_file():
+        if path not in there or not (is_put_whole or _is_whole(path)):
             write(variant, plan.renderer.render(variant))
+
+
+def _remove_others(out: Path, named: Container[Path]) -> set[Path]:
+    """Remove the pictures of a workspace that are not named; returns the others."""
+    there = {out / "pictures" / name for name in list_folder(out / "pictures") if name.endswith(".png")}
+    others = {path for path in there if path not in named}
+    for path in others:
+        remove_file(path)
+    return there - others
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether a picture is there to its end; after a loss of power a file may be empty."""
+    try:
+        with path.open("rb") as file:
+            file.seek(-len(_PNG_END), os.SEEK_END)
+            return file.read() == _PNG_END
+    except OSError:
+        return False
 
 
 def encode_png(picture: Picture) -> bytes:
@@ -66,8 +116,23 @@ def encode_png(picture: Picture) -> bytes:
 
 
 def rebuild(folder: str | Path, variant_id: str) -> Picture:
-    """Render a variant of the run in `folder` again from its photo; raises where the photo has changed."""
-    path = Path(folder)
+    """Render a variant of a run again from its photo, to the bit.
+
+    Args:
+        folder: Folder of a finished run or of a workspace.
+        variant_id: The variant's id, as variants.parquet lists it.
+
+    Returns:
+        The picture that the models saw.
+
+    Raises:
+        UserError: There is no such variant, or its photo, mask or edit has changed since.
+
+    Examples:
+        >>> rebuild("out", "0a1b2c3d").image.shape  # doctest: +SKIP
+        (384, 512, 3)
+    """
+    path = expect_path(folder, "the folder of a run or workspace")
     if not (path / "variants.parquet").is_file():
         raise UserError(f"expected the folder of a finished run, got '{folder}', which holds no variants.parquet")
     table = read_table(path / "variants.parquet")

@@ -2,10 +2,10 @@
 
     collection -> models -> (tables) -> statistics -> report
 
-`run_evaluation` takes a configuration from start to end: prepare, claim the folder, process every chunk of pictures
-that the journal lacks, write the tables, return the result. Chunks go through `CollectionWork.process` on the
-engine's threads: read, shown to every model, the pixels dropped. The tables are written from the journal in the order
-of the collection, independent of the order of work.
+`run_evaluation` takes a configuration from start to end: prepare, claim the folder, make every part that is missing,
+write the tables, return the result. Chunks of pictures go through `CollectionWork.process` on the engine's workers:
+read, shown to every model, the pixels dropped. The tables are written from the parts in the order of the collection,
+independent of the order of work.
 """
 
 from __future__ import annotations
@@ -13,39 +13,54 @@ from __future__ import annotations
 import hashlib
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 
 from counterfoil import __version__
 from counterfoil.errors import Unusable, UserError
+from counterfoil.execution import Execution
 from counterfoil.labels.benchmark_classes import load_label_space
 from counterfoil.labels.label_space import LabelSpace, imagenet1k, match_label_space
 from counterfoil.models.inference import Scoring, predict
-from counterfoil.models.model_loaders import load_model
+from counterfoil.models.model_loaders import load_models
 from counterfoil.models.model_options import ModelOptions
+from counterfoil.models.preprocessing import share_inputs
 from counterfoil.models.setup_trials import STAGES, TrialPhoto, check_setups
 from counterfoil.models.vlm import record_usage
-from counterfoil.progress import ItemProgress, show_stage
+from counterfoil.pieces import (
+    Image,
+    ItemRequest,
+    Observer,
+    Outcome,
+    PictureOrigin,
+    PieceWork,
+    finish_work,
+    refuse_missing,
+)
+from counterfoil.progress import show_stage
 from counterfoil.report.content import PaperScorer, score_no_paper
-from counterfoil.resumable_work import Image, Observer, Outcome, ResumableWork, finish_work, work_key
 from counterfoil.run_config import (
-    bind_models,
+    Binding,
     check_counts,
     check_distinct,
     environment,
+    group_bound_models,
     join_addresses,
     limit_per_class,
+    load_bound_models,
     take_classes_in_turn,
 )
 from counterfoil.run_result import Result
-from counterfoil.store.folder_lock import MAY_DIFFER, claim_folder
-from counterfoil.store.journal import Journal
+from counterfoil.store.folder_lock import MAY_DIFFER, MAY_GROW, claim_folder, hold_folder, wait_for_lock
+from counterfoil.store.merged_tables import MergedTables, write_merged_tables
+from counterfoil.store.parts import PartStore, part_name
 from counterfoil.store.picture_collection import Collection, LabelledPictures, ensure_sample
-from counterfoil.store.prediction_tables import RenderedVariant, ResultTables, read_sanity
+from counterfoil.store.piece_plan import PiecePlan, check_same_plan, choose_size, publish_plan, read_plan
+from counterfoil.store.prediction_tables import RenderedVariant, read_sanity
 from counterfoil.study.thumbnails import ThumbnailCandidates
 from counterfoil.types import Model, Picture, Provenance, Run, Sample, SanityRecord, Skipped, StoredVariant, Variant
 
@@ -55,7 +70,7 @@ class EvaluationConfig:
     """The whole configuration of an evaluation."""
 
     collection: Collection
-    models: tuple[str, ...]
+    models: tuple[str | Model, ...]  # addresses, or models themselves
     limit: int | None = None  # number of samples, each with all of its pictures
     workers: int | None = None
     batch_size: int = 16
@@ -63,6 +78,7 @@ class EvaluationConfig:
     classes: str | None = None  # other classes than the collection's: a benchmark's by name, or a classes.json
     options: ModelOptions = field(default_factory=ModelOptions)
     address: str = ""  # where the collection was found
+    execution: Execution = field(default_factory=Execution)  # who works on the pieces
     command: str = ""
 
     def __post_init__(self) -> None:
@@ -77,7 +93,7 @@ class EvaluationConfig:
         return self.scoring or self.collection.scoring
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class EvaluationPlan:
     """An evaluation whose models were loaded and whose labels were checked."""
 
@@ -87,6 +103,10 @@ class EvaluationPlan:
     skipped: tuple[Skipped, ...]
     empty_classes: tuple[str, ...] = ()  # a collection names no classes besides those of its pictures
     sanity: Mapping[str, SanityRecord] = field(default_factory=dict)  # by model: other set-ups that were tried
+    mixed: tuple[str, ...] = ()  # a note where machines of several kinds made the parts
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {item.name: vars(self)[item.name] for item in fields(self)}  # what was loaded on demand does not travel
 
     @property
     def model_names(self) -> tuple[str, ...]:
@@ -112,7 +132,7 @@ class EvaluationPlan:
             environment=environment(),
             scoring=scoring if self.config.classes is None else f"{scoring}, classes of {self.config.classes}",
             collection=collection.name, collection_digest=collection.digest,
-            surrogates=dict(collection.surrogates), notes=tuple(collection.notes),
+            surrogates=dict(collection.surrogates), notes=(*collection.notes, *self.mixed),
             references=tuple(collection.references.items()),
             sanity=self.sanity,
         )  # fmt: skip
@@ -135,14 +155,21 @@ def prepare_evaluation(config: EvaluationConfig) -> EvaluationPlan:
     given = load_label_space(config.classes) if config.classes else collection.space
     options = replace(config.options, classes=given)
     with show_stage(f"loading {join_addresses(config.models)}"):
-        loaded = tuple(load_model(address, options=options) for address in config.models)
-    space = given or match_label_space(loaded[0].labels)
+        first = load_models(config.models[:1], options)
+    space = given or match_label_space(first[0].labels)
     label_of = space.resolve_all(stored.variant.label for stored in stored_variants)
     labels = _competing(given, sorted(set(label_of.values())))
-    bound = bind_models(loaded, space, labels, config.chosen_scoring)
-    models = tuple(collection.adapt(model) for model in bound)
+    binding = Binding(
+        space=space, labels=tuple(labels), scoring=config.chosen_scoring, adapt=partial(_adapt, collection)
+    )
+    with show_stage(f"loading {join_addresses(config.models)}"):
+        models = load_bound_models(config.models, first, options, binding)
     labelled = LabelledPictures(stored_variants, _chosen(stored_variants, config.limit), label_of)
-    return EvaluationPlan(config, models, labelled, tuple(collection.skipped))
+    return EvaluationPlan(config=config, models=models, pictures=labelled, skipped=tuple(collection.skipped))
+
+
+def _adapt(collection: Collection, model: Model) -> Model:
+    return collection.adapt(model)
 
 
 def _competing(space: LabelSpace | None, present: Sequence[str]) -> Sequence[str]:
@@ -199,8 +226,8 @@ def run_evaluation(
     folder = out if out is not None else Path(temporary.name)  # type: ignore[union-attr]
     candidates = ThumbnailCandidates(plan.model_names) if thumbnails else None
     work = CollectionWork(plan, observe=candidates.add if candidates is not None else None)
-    skipped = _process_pictures(work, folder)
-    return Result(plan, folder, tuple(skipped), temporary, papers, candidates)
+    merged = _process_pictures(work, folder)
+    return Result(replace(plan, mixed=merged.notes), folder, merged.skipped, temporary, papers, candidates)
 
 
 def try_other_setups(plan: EvaluationPlan, folder: Path | None) -> EvaluationPlan:
@@ -215,31 +242,32 @@ def try_other_setups(plan: EvaluationPlan, folder: Path | None) -> EvaluationPla
         return replace(plan, sanity={**earlier, **check_setups(models, photos)})
 
 
-class CollectionWork(ResumableWork[Chunk]):
+class CollectionWork(PieceWork[Chunk]):
     """The pictures of a collection in chunks; `observe` is called with pictures and their answers."""
 
     stage, unit = "asking models", "pictures"
 
     def __init__(self, plan: EvaluationPlan, observe: Observer | None = None) -> None:
         self.plan, self.models, self._observe = plan, plan.models, observe
-        chunks = (plan.pictures[start : start + _CHUNK] for start in range(0, len(plan.pictures), _CHUNK))
-        self.items = {self._key(chunk): chunk for chunk in chunks}
+        self.items = PictureChunks(plan.pictures)
+        self.pieces = plan_pieces(plan)
 
-    def _key(self, chunk: Chunk) -> str:
-        pictures = [[stored.variant.id, stored.variant.label] for stored in chunk]
-        return work_key(__version__, self.plan.run.collection_digest, self.plan.identities, pictures)
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_observe": None}  # thumbnails are kept in this process alone
 
-    def process(self, item: Chunk, progress: ItemProgress) -> Outcome:
-        """Read the pictures and run every model, batch by batch; unreadable pictures are listed as skipped."""
-        outcome = Outcome([], {model.name: [] for model in self.models}, [])
+    def process(self, item: Chunk, request: ItemRequest) -> Outcome:
+        """Read the pictures and run the models, batch by batch; unreadable pictures are listed as skipped."""
+        outcome = Outcome(predictions={model.name: [] for model in request.models})
         batch_size = self.plan.config.batch_size
         for start in range(0, len(item), batch_size):  # the pixels of one batch at a time
             pictures = self._read(item[start : start + batch_size], outcome.skipped)
             variants, images = [stored.variant for stored, _ in pictures], [image for _, image in pictures]
             outcome.rendered.extend(_measure(stored, image) for stored, image in pictures)
-            for model in self.models:
-                outcome.predictions[model.name] += predict(model, variants, images, batch_size) if images else []
-                progress.add(len(images) / len(self.models))
+            outcome.origins.extend(_origin_of(stored) for stored, _ in pictures)
+            with share_inputs(images):
+                for model in request.models:
+                    outcome.predictions[model.name] += predict(model, variants, images, batch_size) if images else []
+                    request.progress.add(len(images) / len(request.models))
             if self._observe is not None:
                 outcome.show_last(images, self._observe)
         return outcome
@@ -268,40 +296,90 @@ class CollectionWork(ResumableWork[Chunk]):
         """The number of pictures in a chunk."""
         return len(item)
 
-    def is_outdated(self, item: Chunk, outcome: Outcome) -> bool:
+    def is_outdated(self, items: Sequence[Chunk], answered: set[str]) -> bool:
         """Whether a picture that could not be read can be read now, as after a disk was missing."""
-        answered = {rendered.variant.id for rendered in outcome.rendered}
-        return bool(self._read([stored for stored in item if stored.variant.id not in answered], []))
+        missing = [stored for chunk in items for stored in chunk if stored.variant.id not in answered]
+        return bool(self._read(missing, []))
 
 
-def _process_pictures(work: CollectionWork, folder: Path) -> list[Skipped]:
-    """Claim the folder, process what is missing there, write the tables; returns what was skipped."""
-    plan = work.plan
-    record = {"limit": plan.config.limit, "identities": plan.identities, **asdict(plan.run)}
-    claim_folder(folder, record, MAY_DIFFER | _LATER)
-    with Journal(folder / "work" / "journal.jsonl") as journal:
-        try:
-            finish_work(work, journal, plan.config.workers)
-        finally:
-            record_usage(folder, plan.models)  # recorded however the run ends: questions to an endpoint cost money
+@dataclass(frozen=True, eq=False)
+class PictureChunks(Sequence[Chunk]):
+    """Pictures in chunks, each made on access, since a collection may hold millions."""
+
+    pictures: LabelledPictures
+
+    def __len__(self) -> int:
+        return -(-len(self.pictures) // _CHUNK)
+
+    @overload
+    def __getitem__(self, which: int) -> Chunk: ...
+    @overload
+    def __getitem__(self, which: slice) -> list[Chunk]: ...
+    def __getitem__(self, which: int | slice) -> Chunk | list[Chunk]:
+        if isinstance(which, slice):
+            return [self[place] for place in range(len(self))[which]]
+        if not 0 <= which < len(self):
+            raise IndexError(which)
+        return self.pictures[which * _CHUNK : (which + 1) * _CHUNK]
+
+
+def plan_pieces(plan: EvaluationPlan) -> PiecePlan:
+    """The pieces of an evaluation and the names of their parts."""
+    shown = hashlib.sha256()
+    for stored in plan.pictures:
+        shown.update(f"{stored.variant.id} {stored.variant.label}\n".encode())
+    chunks = len(PictureChunks(plan.pictures))
+    return PiecePlan(
+        command="evaluate", digest=part_name(__version__, plan.run.collection_digest, shown.hexdigest()), items=chunks,
+        size=choose_size(chunks, any(model.usage is not None for model in plan.models)), models=plan.identities,
+        groups=group_bound_models(plan.models), skipped=plan.skipped,
+    )  # fmt: skip
+
+
+def _process_pictures(work: CollectionWork, folder: Path) -> MergedTables:
+    """Claim the folder, make what is missing there, write the tables."""
+    with hold_folder(folder):
+        _claim(work, folder)
+        store = PartStore(folder / "work" / "parts")
+        _make_parts(work, store, folder)
+        refuse_missing(work.pieces, store, "run the same command to make them")
         with show_stage("writing the tables"):
-            return _write_tables(work, journal, folder)
+            return write_merged_tables(folder, work.pieces, store)
 
 
-def _write_tables(work: CollectionWork, journal: Journal, folder: Path) -> list[Skipped]:
-    """Write the tables in the order of the collection; returns everything that was skipped."""
-    skipped = list(work.plan.skipped)
-    with ResultTables(folder, work.plan.model_names, None) as tables:
-        for key, chunk in work.items.items():
-            outcome = Outcome.from_entry(journal.entry(key))
-            skipped += outcome.skipped
-            by_id = {stored.variant.id: stored for stored in chunk}
-            for place, rendered in enumerate(outcome.rendered):
-                stored = by_id[rendered.variant.id]
-                tables.add_variant(sample_of(stored), rendered, *stored.photos[1:])
-                for model, predictions in outcome.predictions.items():
-                    tables.add_prediction(model, rendered, predictions[place])
-    return skipped
+def _claim(work: CollectionWork, folder: Path, keep: bool = False) -> None:
+    """Record the evaluation and its plan in the folder; with `keep`, what is there stays and must be the same."""
+    plan, earlier = work.plan, read_plan(folder)
+    record = {"limit": plan.config.limit, "identities": plan.identities, **asdict(plan.run)}
+    claim_folder(folder, record, MAY_DIFFER | _LATER, MAY_GROW, keep)
+    if not keep or earlier is None:
+        work.pieces.write(folder)
+    else:
+        check_same_plan(work.pieces, earlier, folder)
+    publish_plan(work.pieces, folder, keep)
+
+
+def _make_parts(work: CollectionWork, store: PartStore, folder: Path) -> None:
+    config = work.plan.config
+    try:
+        finish_work(work, store, config.execution, config.workers)
+    finally:  # recorded however the run ends: questions to an endpoint cost money
+        with wait_for_lock(folder / "work" / "usage.lock"):
+            record_usage(folder, work.models)
+
+
+def evaluate_shard(config: EvaluationConfig, folder: Path) -> None:
+    """Make the parts of one shard of an evaluation; the first shard writes the plan."""
+    with hold_folder(folder, shared=True):
+        with wait_for_lock(folder / "work" / "plan.lock"):
+            work = CollectionWork(try_other_setups(prepare_evaluation(config), folder))
+            _claim(work, folder, keep=True)
+        _make_parts(work, PartStore(folder / "work" / "parts"), folder)
+
+
+def _origin_of(stored: StoredVariant) -> PictureOrigin:
+    """The photo of a picture, and the provenance of its donor where the collection says it."""
+    return PictureOrigin(sample_of(stored), stored.photos[1] if len(stored.photos) > 1 else Provenance())
 
 
 def _measure(stored: StoredVariant, image: Image) -> RenderedVariant:

@@ -30,6 +30,7 @@ from counterfoil.store.files import write_atomically
 from counterfoil.store.folder_lock import MAY_DIFFER, claim_folder
 from counterfoil.store.parquet import DictionaryColumn, Kind, TableWriter, release_memory, write_table
 from counterfoil.store.prediction_tables import MANIFEST_COLUMNS, PREDICTION_COLUMNS, RANKS, locate_predictions
+from counterfoil.store.run_checksums import record_checksums
 from counterfoil.study.runs import Study, open_runs
 from counterfoil.study.thumbnails import ThumbnailCache
 from counterfoil.types import TOOL_CHECKS, Run, Skipped
@@ -87,6 +88,7 @@ def _write_tables(config: ImportConfig, out: Path) -> None:
     if rows.factors is not None:
         write_table(out / "factors.parquet", FACTOR_COLUMNS, rows.factors)
     write_atomically(out / "skipped.csv", skipped_to_csv(rows.skipped))
+    record_checksums(out)
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ import json
 import platform
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property, partial
 from importlib.metadata import version
 from typing import Any, Literal, TypeAlias
 
@@ -18,16 +18,19 @@ from counterfoil.edits.fill_choice import Fills, load_fills
 from counterfoil.edits.registry import edit_named, name_of
 from counterfoil.edits.subject import Tools
 from counterfoil.edits.variant_plan import PlannedEdit, ToolChecks, VariantPlans, choose_checked_photos
-from counterfoil.errors import UserError
+from counterfoil.errors import UserError, expect_kind
+from counterfoil.execution import Execution
 from counterfoil.labels.benchmark_classes import load_label_space
 from counterfoil.labels.label_space import LabelSpace, infer_label_space, match_label_space
 from counterfoil.mask_quality import make_mask_judge
 from counterfoil.models.inference import Scoring, bind_labels, regroup_columns
-from counterfoil.models.model_loaders import load_model, name_models
+from counterfoil.models.model_loaders import load_model, load_models, name_models
 from counterfoil.models.model_options import ModelOptions
+from counterfoil.models.reloadable_model import ReloadableModel
 from counterfoil.progress import show_stage
 from counterfoil.recipes.edit_recipe import Recipe, Step, load_recipe
 from counterfoil.segmentation import DEFAULT_SEGMENTER, check_segmenter, make_segmenter
+from counterfoil.store.piece_plan import MOST_PARAMETERS, UNKNOWN_PARAMETERS, group_models
 from counterfoil.types import EditLevel, Model, Picture, Run, Sample, SanityRecord, Skipped, Source, Variant
 from counterfoil.variant_renderer import Renderer
 from counterfoil.worker_pool import cores
@@ -43,8 +46,8 @@ class RunConfig:
     """The whole configuration of a run."""
 
     source: Source
-    models: tuple[str, ...]
-    recipe: str = "attributes"
+    models: tuple[str | Model, ...]  # addresses, or models themselves
+    recipe: str | Recipe = "attributes"  # by name, a YAML file, or itself
     limit: int | None = None
     workers: int | None = None
     batch_size: int = 16
@@ -55,7 +58,8 @@ class RunConfig:
     segmenter: str = DEFAULT_SEGMENTER  # finds the object where a photo has no mask
     doubtful_masks: DoubtfulMasks = "leave-out"  # whether edits use masks that a network found and a test doubts
     command: str = ""
-    label_models: tuple[str, ...] = ()  # models that must know the photos' labels, and are not asked
+    execution: Execution = field(default_factory=Execution)  # who works on the pieces
+    label_models: tuple[str | Model, ...] = ()  # models that must know the photos' labels, and are not asked
 
     def __post_init__(self) -> None:
         check_segmenter(self.segmenter)
@@ -64,15 +68,21 @@ class RunConfig:
         check_counts(limit=self.limit, workers=self.workers, batch_size=self.batch_size)
         check_distinct(self.models)
 
+    @property
+    def recipe_name(self) -> str:
+        """The recipe's name or file, as the record has it."""
+        return self.recipe if isinstance(self.recipe, str) else self.recipe.name
+
 
 def check_counts(**counts: int | None) -> None:
     """Raises `UserError` for a count below one; None means the default."""
     for name, count in counts.items():
+        expect_kind(count, (int, type(None)), f"{name.replace('_', ' ')} as a whole number")
         if count is not None and count < 1:
             raise UserError(f"expected {name.replace('_', ' ')} of at least 1, got {count}")
 
 
-def check_distinct(models: Sequence[str]) -> None:
+def check_distinct(models: Sequence[str | Model]) -> None:
     """Refuse a model that is named twice, since its rows could not be told apart."""
     names = name_models(models)
     if len(set(names)) < len(names):
@@ -93,6 +103,10 @@ class RunPlan:
     surrogates: Mapping[str, Model] = field(default_factory=dict)  # by address: models that choose for edits
     empty_classes: tuple[str, ...] = ()  # class folders all of whose photos were skipped
     sanity: Mapping[str, SanityRecord] = field(default_factory=dict)  # by model: other set-ups that were tried
+    notes: tuple[str, ...] = ()  # what every report must say
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {item.name: vars(self)[item.name] for item in fields(self)}  # what was loaded on demand does not travel
 
     @cached_property
     def variant_plans(self) -> VariantPlans:
@@ -133,6 +147,11 @@ class RunPlan:
         """Whether an edit makes its pictures on a GPU."""
         return any(step.edit.needs.gpu for step in self.steps)
 
+    @cached_property
+    def takes_donors(self) -> bool:
+        """Whether an edit takes something from another photo."""
+        return any(step.edit.needs.donor is not None for step in self.steps)
+
     def picture(self, variant: Variant) -> Picture:
         """A variant, rendered again."""
         return self.renderer.render(variant)
@@ -143,13 +162,13 @@ class RunPlan:
         config, source = self.config, self.config.source
         return Run(
             command=config.command, images=str(source.images), masks=str(source.masks) if source.masks else None,
-            recipe=config.recipe, recipe_digest=self.recipe.digest, seed=config.seed, samples=len(self.samples),
+            recipe=config.recipe_name, recipe_digest=self.recipe.digest, seed=config.seed, samples=len(self.samples),
             models=self.model_names, model_digests={model.name: model.digest for model in self.models},
             preprocessing={model.name: model.preprocessing for model in self.models}, environment=environment(),
             scoring=config.scoring if config.classes is None else f"{config.scoring}, classes of {config.classes}",
             main_edits=find_main_edits(self.recipe), segmenter=self._segmenter, doubtful_masks=config.doubtful_masks,
             tool_checks=len(self.tool_checks.photos), sanity=self.sanity,
-            fills=self.tools.fills.record, allow_cut=self.recipe.allow_cut,
+            fills=self.tools.fills.record, allow_cut=self.recipe.allow_cut, notes=self.notes,
         )  # fmt: skip
 
     @property
@@ -163,29 +182,34 @@ class RunPlan:
         return tuple(model.name for model in self.models)
 
 
-def prepare(config: RunConfig) -> RunPlan:
-    """Load recipe, models and samples; raises `UserError` for wrong input."""
-    recipe = load_recipe(config.recipe)
+def prepare(config: RunConfig, planned: tuple[Sequence[Sample], Sequence[Skipped]] | None = None) -> RunPlan:
+    """Load recipe, models and samples; raises `UserError` for wrong input.
+
+    Samples that were `planned` before, with what was skipped, are neither listed nor hashed again.
+    """
+    recipe = load_recipe(config.recipe) if isinstance(config.recipe, str) else config.recipe
     steps = _steps(recipe, config.seed)
     with show_stage("listing the photos"):
-        samples, skipped = config.source.samples()
-    empty = find_empty_classes(config.source, samples, skipped)
+        samples, skipped = config.source.samples() if planned is None else planned
+    empty = find_empty_classes(config.source, samples, skipped) if planned is None else ()
     given = load_label_space(config.classes) if config.classes else None
     options = replace(config.options, classes=given)
     addresses = (*config.models, *config.label_models)
     with show_stage(f"loading {join_addresses(addresses)}"):
-        loaded = tuple(load_model(address, options=options) for address in addresses)
-    space = given or (match_label_space(loaded[0].labels) if loaded else infer_label_space(samples, empty))
+        first = load_models(addresses[:1], options)
+    space = given or (match_label_space(first[0].labels) if first else infer_label_space(samples, empty))
     chosen = limit_per_class(samples, config.limit)
     # a misspelt class is reported before the work begins, whether or not its masks are there
     known = space.resolve_all([*empty, *(sample.label for sample in chosen)])
     label_of = {sample.label: known[sample.label] for sample in chosen}
     labels = sorted(set(label_of.values()))
-    models = bind_models(loaded, space, labels, config.scoring)[: len(config.models)]
+    binding = Binding(space=space, labels=tuple(labels), scoring=config.scoring)
+    with show_stage(f"loading {join_addresses(addresses)}"):
+        models = load_bound_models(addresses, first, options, binding)[: len(config.models)]
     without_surrogate = _without_surrogate(recipe, labels)
     steps = tuple(step for step in steps if step.edit not in [edit for edit, _ in without_surrogate])
     if config.models:  # pictures that are only built need no table of drops
-        check_references(config.recipe, [step.edit for step in steps])
+        check_references(config.recipe_name, [step.edit for step in steps])
     return RunPlan(
         config=config, recipe=recipe, steps=steps, models=models, space=space,
         samples=tuple(replace(sample, label=label_of[sample.label]) for sample in chosen),
@@ -194,8 +218,9 @@ def prepare(config: RunConfig) -> RunPlan:
     )  # fmt: skip
 
 
-def join_addresses(addresses: Sequence[str]) -> str:
-    """Models by their addresses, as far as a line holds them."""
+def join_addresses(models: Sequence[str | Model]) -> str:
+    """Models by their addresses or names, as far as a line holds them."""
+    addresses = [model if isinstance(model, str) else model.name for model in models]
     return ", ".join(addresses) if len(addresses) <= 3 else f"{addresses[0]} and {len(addresses) - 1} more models"
 
 
@@ -249,23 +274,71 @@ def _surrogates(steps: Sequence[PlannedEdit], labels: Sequence[str]) -> dict[str
     """The models that choose for edits."""
     asking = [(step.edit, address) for step in steps if (address := step.edit.needs.surrogate) is not None]
     addresses = sorted({address for _, address in asking})
-    surrogates = {address: bind_labels(load_model(address), labels) for address in addresses}
+    binding = Binding(space=None, labels=tuple(labels), scoring="all")
+    load = {address: partial(load_bound, address, ModelOptions(), binding) for address in addresses}
+    surrogates = {address: ReloadableModel(load[address], load[address]()) for address in addresses}
     for edit, address in asking:
         edit.check_surrogate(surrogates[address])
-    return surrogates
+    return dict(surrogates)
 
 
-def bind_models(
-    models: Sequence[Model], space: LabelSpace, labels: Sequence[str], scoring: Scoring
+@dataclass(frozen=True, kw_only=True)
+class Binding:
+    """What a loaded model becomes in a run: over which labels, and how its columns compete."""
+
+    space: LabelSpace | None
+    labels: tuple[str, ...]
+    scoring: Scoring
+    adapt: Callable[[Model], Model] | None = None  # to a collection
+
+    def bind(self, model: Model) -> Model:
+        """The model over these labels; raises `UserError` where it lacks one.
+
+        Where each class is one column and all columns compete, a model is unchanged.
+        """
+        space = self.space
+        plain = space is None or (
+            self.scoring == "all" and all(space.ids_of(label) == (label,) for label in self.labels)
+        )
+        if not plain and space is not None:
+            model = regroup_columns(model, space, self.labels, self.scoring)
+        bound = bind_labels(model, self.labels)
+        return bound if self.adapt is None else self.adapt(bound)
+
+
+def load_bound(address: str, options: ModelOptions, binding: Binding) -> Model:
+    """The model at an address as a run uses it."""
+    return binding.bind(load_model(address, options=options))
+
+
+def load_bound_models(
+    models: Sequence[str | Model], first: Sequence[Model], options: ModelOptions, binding: Binding
 ) -> tuple[Model, ...]:
-    """The models over these labels; raises `UserError` where one lacks a label.
+    """The models as a run uses them, one loaded after the other; the `first` are loaded already.
 
-    Where each class is one column and all columns compete, a model is unchanged.
+    Of more models than one group holds, only the facts are kept until a piece needs them.
     """
-    plain = scoring == "all" and all(space.ids_of(label) == (label,) for label in labels)
-    return tuple(
-        bind_labels(model if plain else regroup_columns(model, space, labels, scoring), labels) for model in models
-    )
+    bound: list[Model] = []
+    held = 0
+    for place, model in enumerate(models):
+        if not isinstance(model, str):  # an object, which cannot be loaded again
+            bound.append(binding.bind(model))
+            continue
+        loaded = first[place] if place < len(first) else load_model(model, options=options)
+        reloadable = ReloadableModel(partial(load_bound, model, options, binding), binding.bind(loaded))
+        bound.append(reloadable)
+        held += reloadable.parameters or UNKNOWN_PARAMETERS
+        if held > MOST_PARAMETERS:
+            for own in bound:
+                if isinstance(own, ReloadableModel):
+                    own.release()
+    return tuple(bound)
+
+
+def group_bound_models(models: Sequence[Model]) -> tuple[tuple[str, ...], ...]:
+    """The names of the models that a worker holds at once, group by group."""
+    kinds = {model.name: model.preprocessing for model in models}
+    return group_models(kinds, {model.name: model.parameters for model in models})
 
 
 def _without_need(recipe: Recipe) -> list[Skipped]:

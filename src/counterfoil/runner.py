@@ -2,10 +2,10 @@
 
     sources -> segmentation -> edits -> models -> (tables) -> statistics -> report
 
-`run` makes a `RunConfig` and `execute` takes it from start to end: prepare, claim the folder, process every photo that
-the journal lacks, write the tables, return the result. Each photo goes through `PhotoWork.process` on one of the
-engine's threads: decoded once, masked, every variant rendered once, every model run, the pixels dropped. Finished
-photos are in the journal, so a run that was killed can be resumed. The tables are written from the journal in
+`run` makes a `RunConfig` and `execute` takes it from start to end: prepare, claim the folder, make every part that is
+missing, write the tables, return the result. Each photo goes through `PhotoWork.process` on one of the engine's
+workers: decoded once, masked, every variant rendered once, every model run, the pixels dropped. Finished pieces of
+some photos are parts in the folder, so a run that was killed can be resumed. The tables are written from the parts in
 the order of the photos, so their bytes do not depend on the order of the work.
 """
 
@@ -17,45 +17,73 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil import __version__
+from counterfoil.edits.registry import name_of, settings_of
 from counterfoil.errors import Unusable, UserError
 from counterfoil.models.inference import Scoring, predict
+from counterfoil.models.model_objects import Transform
 from counterfoil.models.model_options import ModelOptions
+from counterfoil.models.preprocessing import share_inputs
 from counterfoil.models.setup_trials import STAGES, TrialPhoto, check_setups
 from counterfoil.models.vlm import record_usage
 from counterfoil.object_mask import hard_object
 from counterfoil.painters.background_batches import ROWS, check_gpu
-from counterfoil.progress import ItemProgress, show_stage
-from counterfoil.resumable_work import Image, Observer, Outcome, ResumableWork, finish_work, work_key
-from counterfoil.run_config import DoubtfulMasks, RunConfig, RunPlan, prepare, take_classes_in_turn
+from counterfoil.pieces import (
+    Image,
+    ItemRequest,
+    Observer,
+    Outcome,
+    PictureOrigin,
+    PieceWork,
+    finish_work,
+    refuse_missing,
+)
+from counterfoil.progress import show_stage
+from counterfoil.recipes.edit_recipe import Recipe
+from counterfoil.run_config import DoubtfulMasks, RunConfig, RunPlan, group_bound_models, prepare, take_classes_in_turn
+from counterfoil.run_request import make_run_config
 from counterfoil.run_result import Result
 from counterfoil.segmentation import DEFAULT_SEGMENTER
 from counterfoil.sources.pixels import hash_pixels
-from counterfoil.sources.source_loaders import open_source
-from counterfoil.store.folder_lock import claim_folder
-from counterfoil.store.journal import Journal
-from counterfoil.store.mask_table import write_masks
-from counterfoil.store.prediction_tables import RenderedVariant, ResultTables, ToolTrace, read_sanity
+from counterfoil.store.folder_lock import MAY_DIFFER, MAY_GROW, claim_folder, hold_folder, wait_for_lock
+from counterfoil.store.folder_mirror import open_folder, push_folder
+from counterfoil.store.merged_tables import MergedTables, write_merged_tables
+from counterfoil.store.parts import PartStore, part_name
+from counterfoil.store.piece_plan import (
+    Layer,
+    PiecePlan,
+    check_same_plan,
+    choose_size,
+    hash_samples,
+    publish_plan,
+    read_plan,
+    read_samples,
+)
+from counterfoil.store.prediction_tables import RenderedVariant, ToolTrace, read_sanity
 from counterfoil.study.thumbnails import ThumbnailCandidates
 from counterfoil.types import TOOL_CHECKS, Engine, Picture, Provenance, Sample, Skipped, Source, Variant
 from counterfoil.worker_pool import LocalEngine, cores
 
 _NO_TRACE = ToolTrace()
+_WITH_EDITS = {"recipe", "recipe_digest", "main_edits"}  # fields that differ where edits are added to a run
 _MAY_REPEAT = frozenset({"original", "control", "size"}) | TOOL_CHECKS  # attributes
 PictureWriter: TypeAlias = Callable[[Variant, Picture], None]
 
 
 def run(
-    images: str | Path,
-    models: Sequence[str],
+    images: Any,
+    models: Any,
     *,
     masks: str | Path | None = None,
-    recipe: str = "attributes",
+    edits: Any = None,
+    recipe: str | Recipe | None = None,
+    labels: Sequence[str] | None = None,
+    transform: Transform | None = None,
     out: str | Path | None = None,
     limit: int | None = None,
     workers: int | None = None,
@@ -70,11 +98,20 @@ def run(
     """Edit every photo, run every model, and measure the drop in accuracy for each attribute.
 
     Args:
-        images: Folder of class folders with photos, or FORMAT:PATH (`counterfoil list sources`).
-        models: Addresses of models, such as "embedded:efficientnet-lite0" or "onnx:mine.onnx".
-        masks: Parallel folder of masks; without it a small network finds the objects.
-        recipe: A recipe by name, or a YAML file.
-        out: Folder for the tables. A run that was killed is resumed; without a folder the tables are temporary.
+        images: A folder of class folders; FORMAT:PATH (`counterfoil list sources`); a `Source`; a data set of torch,
+            torchvision or Hugging Face; a list of (image, label) or (image, label, mask) with arrays, tensors, Pillow
+            pictures or paths; or a data frame with the columns image, label and, if there are masks, mask.
+        models: One model or several, in a list or by name in a dict: an address such as "onnx:mine.onnx", a torch
+            module, a function from a list of RGB arrays to scores or labels, an object with `predict_proba`, or what
+            `wrap_model` made.
+        masks: Parallel folder of masks, beside a folder of photos; without masks a small network finds the objects.
+        edits: Names of edits or attributes, edits such as `cf.edits.Size(0.1)`, or functions (image, mask, rng) ->
+            image. The control and what an edit is compared with are added.
+        recipe: A recipe by name, or a YAML file, instead of edits; "attributes" where neither is given.
+        labels: Class names, in the order of the columns of models given as objects and of the numbers in a data set.
+        transform: What prepares a Pillow picture for a torch module or function given without `wrap_model`.
+        out: Folder for the tables, or an address such as "s3://bucket/run". A run that was killed is resumed; without
+            a folder the tables are temporary.
         limit: Use at most this many photos, taken from the classes in turn.
         workers: Threads that work on photos; one per core where not given.
         batch_size: Pictures per call of a model.
@@ -86,22 +123,30 @@ def run(
         doubtful_masks: "leave-out" refuses edits that need a doubtful mask, "keep" makes them all the same.
 
     Returns:
-        The result: drops with intervals, findings in sentences, and `report(folder)`.
+        The result: drops with intervals, findings in sentences, tables, and `report(folder)`.
 
     Raises:
         UserError: The input cannot be used; one line says what was expected, what was given and what to do.
 
-    Example:
-        >>> result = run("demo:", ["embedded:efficientnet-lite0"], limit=12)  # doctest: +SKIP
-        >>> result.report("out")  # doctest: +SKIP
+    Examples:
+        >>> import numpy as np
+        >>> from counterfoil import edits
+        >>> image, mask = np.full((64, 64, 3), 90, np.uint8), np.zeros((64, 64), np.uint8)
+        >>> image[20:40, 20:44], mask[20:40, 20:44] = (200, 40, 40), 255
+        >>> reddest = lambda images: ["red" if each[..., 0].max() > 150 else "grey" for each in images]
+        >>> result = run([(image, "red", mask)], {"reddest": reddest}, edits=[edits.ObjectGrayscale()])
+        >>> {drop.edit: drop.accuracy for drop in result.drops}
+        {'control': 100.0, 'object-grayscale': 0.0}
     """
-    config = RunConfig(
-        source=open_source(images, masks), models=tuple(models), recipe=recipe, limit=limit, workers=workers,
-        batch_size=batch_size, seed=seed, options=options or ModelOptions(), classes=classes, scoring=scoring,
-        segmenter=segmenter, doubtful_masks=doubtful_masks,
-        command=f"counterfoil.run(images={str(images)!r}, models={list(models)!r}, recipe={recipe!r})",
+    config = make_run_config(
+        images, models, masks=masks, edits=edits, recipe=recipe, labels=labels, transform=transform, limit=limit,
+        workers=workers, batch_size=batch_size, seed=seed, options=options or ModelOptions(), classes=classes,
+        scoring=scoring, segmenter=segmenter, doubtful_masks=doubtful_masks,
     )  # fmt: skip
-    return execute(config, Path(out) if out is not None else None)
+    folder = None if out is None else open_folder(out)
+    result = execute(config, folder)
+    push_folder(result.folder)
+    return result
 
 
 def execute(config: RunConfig, out: Path | None, on_prepared: Callable[[RunPlan], None] | None = None) -> Result:
@@ -114,8 +159,8 @@ def execute(config: RunConfig, out: Path | None, on_prepared: Callable[[RunPlan]
     temporary = tempfile.TemporaryDirectory(prefix="counterfoil-") if out is None else None
     folder = out if out is not None else Path(temporary.name)  # type: ignore[union-attr]
     thumbnails = ThumbnailCandidates(plan.model_names)
-    skipped = process_photos(PhotoWork(plan, observe=thumbnails.add), folder)
-    return Result(plan, folder, tuple(skipped), temporary, thumbnails=thumbnails)
+    merged = process_photos(PhotoWork(plan, observe=thumbnails.add), folder)
+    return Result(replace(plan, notes=merged.notes), folder, merged.skipped, temporary, thumbnails=thumbnails)
 
 
 def try_other_setups(plan: RunPlan, folder: Path | None) -> RunPlan:
@@ -134,71 +179,95 @@ def _read_image(source: Source, sample: Sample) -> Image:
     return source.read(sample)[0]
 
 
-class PhotoWork(ResumableWork[Sample]):
+class PhotoWork(PieceWork[Sample]):
     """The photos of a plan; `write` is called with every picture, `observe` with pictures and their answers."""
 
     unit = "pictures"
 
     def __init__(self, plan: RunPlan, write: PictureWriter | None = None, observe: Observer | None = None) -> None:
-        self.plan, self.models = plan, plan.models
+        self.plan, self.models, self.items = plan, plan.models, plan.samples
         self.stage = "editing photos and asking models" if plan.models else "editing photos"
-        with show_stage("planning the pictures"):
-            self.items = {self._key(sample): sample for sample in plan.samples}
+        self.pieces = plan_pieces(plan)
         self._write, self._observe = write, observe
 
-    def _key(self, sample: Sample) -> str:
-        variants = self.plan.variant_plans.of(sample).variants
-        donors = [[donor.digest for donor in self.plan.renderer.candidates(variant)] for variant in variants]
-        config, identities = self.plan.config, self.plan.identities
-        found = [] if sample.mask is not None else [config.segmenter, config.doubtful_masks]
-        return work_key(__version__, sample.id, [variant.id for variant in variants], donors, identities, *found)
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_observe": None}  # thumbnails are kept in this process alone
 
     def size_of(self, item: Sample) -> int:
         """The number of pictures planned of a photo."""
-        return len(self.plan.variant_plans.of(item).variants)
+        return self.plan.variant_plans.count(item)
 
-    def process(self, item: Sample, progress: ItemProgress) -> Outcome:
-        """Render a photo's variants and run every model, batch by batch; failed variants are listed as skipped."""
-        variants, unplanned = self.plan.variant_plans.take(item)
+    def process(self, item: Sample, request: ItemRequest) -> Outcome:
+        """Render a photo's variants and run the models, batch by batch; failed variants are listed as skipped."""
+        planned, unplanned = self._planned(item, request.layer)
         try:
             self.plan.renderer.subject(item.id)
         except Unusable as error:
-            return Outcome([], {}, [Skipped(item.id, "source", "", str(error))])
+            return Outcome(predictions={model.name: [] for model in request.models},
+                           skipped=[Skipped(item.id, "source", "", str(error))])  # fmt: skip
         verdict = self.plan.renderer.mask_verdict(item.id)
-        outcome = Outcome([], {model.name: [] for model in self.models}, list(unplanned), verdict)
-        batch_size = self.plan.config.batch_size
-        for start in range(0, len(variants), batch_size):  # the pixels of one batch at a time
-            pictures = self._render(item, variants[start : start + batch_size], outcome.skipped, progress)
-            pictures = _add_measured(pictures, outcome, self.plan.renderer.trace)
+        outcome = Outcome(predictions={model.name: [] for model in request.models}, skipped=unplanned, mask=verdict)
+        refused: list[tuple[int, Skipped]] = []  # with the place of the picture in the plan
+        batch_size, share = self.plan.config.batch_size, 1 / (1 + len(request.models))
+        for start in range(0, len(planned), batch_size):  # the pixels of one batch at a time
+            batch = list(enumerate(planned))[start : start + batch_size]
+            pictures = self._add_measured(item, self._render(item, batch, refused, request, share), outcome, refused)
             if self._write is not None:
                 for variant, picture in pictures:
                     self._write(variant, picture)
             rendered, images = [variant for variant, _ in pictures], [picture.image for _, picture in pictures]
-            for model in self.models:
-                outcome.predictions[model.name] += predict(model, rendered, images, batch_size)
-                progress.add(len(images) * self._share)
+            with share_inputs(images):
+                for model in request.models:
+                    outcome.predictions[model.name] += predict(model, rendered, images, batch_size)
+                    request.progress.add(len(images) * share)
             if self._observe is not None:
                 outcome.show_last(images, self._observe)
+        _check_conservation(item, planned, outcome, refused)
+        outcome.skipped += [row for _, row in sorted(refused, key=lambda pair: pair[0])]
+        if not self.plan.takes_donors:
+            self.plan.renderer.release(item.id)
         return outcome
 
-    @property
-    def _share(self) -> float:
-        """What making a picture, and each model's answer to it, count for: together one picture."""
-        return 1 / (1 + len(self.models))
+    def _planned(self, sample: Sample, layer: int) -> tuple[list[Variant], list[Skipped]]:
+        """The variants of one layer of edits, and those of them that cannot be planned."""
+        edits = set(self.pieces.layers[layer].edits)
+        variants, unplanned = self.plan.variant_plans.plan(sample)
+        return [row for row in variants if row.edit in edits], [row for row in unplanned if row.edit in edits]
 
     def _render(
-        self, sample: Sample, variants: Sequence[Variant], skipped: list[Skipped], progress: ItemProgress
-    ) -> list[tuple[Variant, Picture]]:
-        """The variants that can be rendered, with the choices made for them; the others are added to `skipped`."""
+        self, sample: Sample, batch: Sequence[tuple[int, Variant]], refused: list[tuple[int, Skipped]],
+        request: ItemRequest, share: float,
+    ) -> list[tuple[int, Variant, Variant, Picture]]:  # fmt: skip
+        """The variants that can be rendered, with the choices made for them; the others are added to `refused`."""
         pictures = []
-        for planned in variants:
+        for place, planned in batch:
             try:
-                pictures.append(self.plan.renderer.make(planned))
+                pictures.append((place, planned, *self.plan.renderer.make(planned)))
             except Unusable as error:
                 if planned.attribute not in TOOL_CHECKS:  # a double is no picture of its own
-                    skipped.append(Skipped(sample.id, "edit", planned.edit, str(error)))
-            progress.add(self._share)
+                    refused.append((place, Skipped(sample.id, "edit", planned.edit, str(error))))
+            request.progress.add(share)
         return pictures
+
+    def _add_measured(
+        self, sample: Sample, pictures: Sequence[tuple[int, Variant, Variant, Picture]], outcome: Outcome,
+        refused: list[tuple[int, Skipped]],
+    ) -> list[tuple[Variant, Picture]]:  # fmt: skip
+        """Add pictures to the outcome; those whose pixels the same edit made before are skipped, and not returned."""
+        kept = []
+        for place, planned, variant, picture in pictures:
+            made = measure(variant, picture, self.plan.renderer.trace(variant))
+            reason = _find_repetition(
+                variant, [other.variant for other in outcome.rendered if made.sha256 == other.sha256]
+            )
+            if reason:
+                refused.append((place, Skipped(sample.id, "edit", variant.edit, reason)))
+                continue
+            donor = self.plan.renderer.samples[variant.donor_id].provenance if variant.donor_id else Provenance()
+            outcome.rendered.append(made)
+            outcome.origins.append(PictureOrigin(sample, donor, planned.level))
+            kept.append((variant, picture))
+        return kept
 
     def image_of(self, variant: Variant) -> Image:
         """The variant rendered again."""
@@ -211,25 +280,23 @@ class PhotoWork(ResumableWork[Sample]):
         return super().engine(workers)
 
 
-def _add_measured(
-    pictures: list[tuple[Variant, Picture]], outcome: Outcome, trace: Callable[[Variant], ToolTrace]
-) -> list[tuple[Variant, Picture]]:
-    """Add the pictures to the outcome; those whose pixels the same edit made before are skipped, and not returned."""
-    kept = []
-    for variant, picture in pictures:
-        made = measure(variant, picture, trace(variant))
-        same = [other.variant for other in outcome.rendered if made.sha256 == other.sha256]
-        if any(_repeats(variant, other) for other in same):
-            reason = f"replicate {variant.replicate + 1} has the same pixels as another, and counts once"
-            outcome.skipped.append(Skipped(str(variant.sample_id), "edit", variant.edit, reason))
-            continue
-        if levels := [other.level for other in same if _is_same_edit(variant, other)]:
-            reason = f"level {variant.level} has the same pixels as level {levels[0]}, and counts once"
-            outcome.skipped.append(Skipped(str(variant.sample_id), "edit", variant.edit, reason))
-            continue
-        outcome.rendered.append(made)
-        kept.append((variant, picture))
-    return kept
+def _check_conservation(
+    sample: Sample, planned: Sequence[Variant], outcome: Outcome, refused: Sequence[tuple[int, Skipped]]
+) -> None:
+    """Raises where a planned picture was neither made nor skipped with a reason; doubles may fail without one."""
+    doubles = sum(variant.attribute in TOOL_CHECKS for variant in planned)
+    lost = len(planned) - len(outcome.rendered) - len(refused)
+    answered = {len(rows) for rows in outcome.predictions.values()} | {len(outcome.rendered)}
+    if not 0 <= lost <= doubles or len(answered) > 1:
+        raise RuntimeError(f"{sample.id}: {lost} of {len(planned)} planned pictures are lost, answers: {answered}")
+
+
+def _find_repetition(variant: Variant, same: Sequence[Variant]) -> str:
+    """Why a picture with the pixels of these earlier ones is skipped; empty where it counts."""
+    if any(_repeats(variant, other) for other in same):
+        return f"replicate {variant.replicate + 1} has the same pixels as another, and counts once"
+    levels = [other.level for other in same if _is_same_edit(variant, other)]
+    return f"level {variant.level} has the same pixels as level {levels[0]}, and counts once" if levels else ""
 
 
 def _repeats(variant: Variant, other: Variant) -> bool:
@@ -245,37 +312,108 @@ def _is_same_edit(variant: Variant, other: Variant) -> bool:
     return not may_repeat and (variant.attribute, variant.edit) == (other.attribute, other.edit)
 
 
-def process_photos(work: PhotoWork, folder: Path) -> list[Skipped]:
-    """Claim the folder, process what is missing there, write the tables; returns what was skipped."""
+def plan_pieces(plan: RunPlan) -> PiecePlan:
+    """The pieces of a run and the names of their parts."""
+    config, recipe = plan.config, plan.recipe
+    masked = all(sample.mask is not None for sample in plan.samples)
+    digest = part_name(
+        __version__, hash_samples(plan.samples), config.seed, recipe.working_size, recipe.judge_fills,
+        plan.tools.fills.record, plan.tools.allow_cut, [] if masked else [config.segmenter, config.doubtful_masks],
+    )  # fmt: skip
+    names = tuple(dict.fromkeys(name_of(step.edit) for step in plan.steps))
+    return PiecePlan(
+        command="run" if plan.models else "build", digest=digest, items=len(plan.samples),
+        size=choose_size(len(plan.samples), any(model.usage is not None for model in plan.models)),
+        models={model.name: model.identity for model in plan.models},
+        groups=group_bound_models(plan.models),
+        layers=(_plan_layer(plan, ("original", *names)),),
+        steps=tuple((name_of(step.edit), step.edit.level) for step in plan.steps),
+        working_size=recipe.working_size, skipped=plan.skipped,
+    )  # fmt: skip
+
+
+def _plan_layer(plan: RunPlan, edits: Sequence[str]) -> Layer:
+    """A layer of these edits, with the hash of all that their pictures depend on."""
+    steps = [step for step in plan.steps if name_of(step.edit) in edits]
+    settings = [
+        [name_of(step.edit), settings_of(step.edit), step.replicates, step.edit.picture_version] for step in steps
+    ]
+    chosen_by = sorted({step.edit.needs.surrogate for step in steps if step.edit.needs.surrogate is not None})
+    checked = sorted(place for place in plan.tool_checks.main if place.edit in edits)
+    about = [settings, [plan.surrogates[address].identity for address in chosen_by], checked]
+    return Layer(edits=tuple(edits), digest=part_name(*about, sorted(plan.tool_checks.photos)))
+
+
+def continue_plan(plan: RunPlan, pieces: PiecePlan, earlier: PiecePlan | None) -> PiecePlan:
+    """The pieces in the layers of an earlier plan, with the edits that it lacks as a further layer.
+
+    A plan without the earlier one's edits, or with other settings of them, stays as it is.
+    """
+    if earlier is None:
+        return pieces
+    (whole,) = pieces.layers
+    there = [edit for layer in earlier.layers for edit in layer.edits]
+    kept = tuple(_plan_layer(plan, layer.edits) for layer in earlier.layers)
+    if not set(there) <= set(whole.edits) or kept != earlier.layers:
+        return pieces
+    added = [edit for edit in whole.edits if edit not in there]
+    return replace(pieces, layers=(*kept, _plan_layer(plan, added)) if added else kept)
+
+
+def process_photos(work: PhotoWork, folder: Path) -> MergedTables:
+    """Claim the folder, make what is missing there, write the tables."""
     plan = work.plan
     if plan.paints_on_gpu:
         check_gpu()
-    claim_folder(folder, {"limit": plan.config.limit, "identities": plan.identities, **asdict(plan.run)})
-    with Journal(folder / "work" / "journal.jsonl") as journal:
-        try:
-            finish_work(work, journal, plan.config.workers)
-        finally:
-            record_usage(folder, plan.models)  # recorded however the run ends: questions to an endpoint cost money
+    with hold_folder(folder):
+        _claim(work, folder)
+        store = PartStore(folder / "work" / "parts")
+        _make_parts(work, store, folder)
+        refuse_missing(work.pieces, store, "run the same command to make them")
         with show_stage("writing the tables"):
-            return _write_tables(work, journal, folder)
+            return write_merged_tables(folder, work.pieces, store)
 
 
-def _write_tables(work: PhotoWork, journal: Journal, folder: Path) -> list[Skipped]:
-    """Write the tables in the order of the photos; returns everything that was skipped."""
-    plan, skipped, verdicts = work.plan, list(work.plan.skipped), []
-    with ResultTables(folder, plan.model_names, plan.recipe.working_size) as tables:
-        for key, sample in work.items.items():
-            outcome = Outcome.from_entry(journal.entry(key))
-            skipped += outcome.skipped
-            verdicts += [outcome.mask] if outcome.mask is not None else []
-            for place, rendered in enumerate(outcome.rendered):
-                donor_id = rendered.variant.donor_id
-                donor = plan.renderer.samples[donor_id].provenance if donor_id else Provenance()
-                tables.add_variant(sample, rendered, donor)
-                for model, predictions in outcome.predictions.items():
-                    tables.add_prediction(model, rendered, predictions[place])
-    write_masks(folder, verdicts)
-    return skipped
+def _claim(work: PhotoWork, folder: Path, keep: bool = False) -> None:
+    """Record the run and its plan in the folder; with `keep`, what is there stays and must be the same."""
+    plan, earlier = work.plan, read_plan(folder)
+    work.pieces = continue_plan(plan, work.pieces, earlier)
+    grown = earlier is not None and len(work.pieces.layers) > 1
+    record = {"limit": plan.config.limit, "identities": plan.identities, **asdict(plan.run)}
+    claim_folder(folder, record, MAY_DIFFER | (_WITH_EDITS if grown else set()), MAY_GROW, keep)
+    if not keep or earlier is None:
+        work.pieces.write(folder, plan.samples)
+    else:
+        check_same_plan(work.pieces, earlier, folder)
+    publish_plan(work.pieces, folder, keep)
+
+
+def _make_parts(work: PhotoWork, store: PartStore, folder: Path) -> None:
+    config = work.plan.config
+    try:
+        finish_work(work, store, config.execution, config.workers)
+    finally:  # recorded however the run ends: questions to an endpoint cost money
+        with wait_for_lock(folder / "work" / "usage.lock"):
+            record_usage(folder, work.models)
+
+
+def process_shard(config: RunConfig, folder: Path, make_work: Callable[[RunPlan], PhotoWork] | None = None) -> None:
+    """Make the parts of one shard of a run; the first shard writes the plan, the others read it.
+
+    Args:
+        config: The run, with the shard in its `execution`.
+        folder: The run's folder, which all shards share.
+        make_work: Makes the work of the plan, where it also writes pictures.
+    """
+    with hold_folder(folder, shared=True):
+        with wait_for_lock(folder / "work" / "plan.lock"):
+            earlier = read_plan(folder)
+            listed = None if earlier is None else (read_samples(folder), earlier.listed_skipped)
+            plan = prepare(config, listed)
+            plan = try_other_setups(plan, folder) if plan.models else plan
+            work = PhotoWork(plan) if make_work is None else make_work(plan)
+            _claim(work, folder, keep=True)
+        _make_parts(work, PartStore(folder / "work" / "parts"), folder)
 
 
 def measure(variant: Variant, picture: Picture, tool: ToolTrace = _NO_TRACE) -> RenderedVariant:

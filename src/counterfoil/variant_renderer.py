@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, lru_cache, partial
+from itertools import islice
 from typing import Any
 
 import cv2
@@ -18,7 +19,7 @@ from counterfoil.edits.donors import Donors
 from counterfoil.edits.edit_protocol import Edit, Needs, Supplied
 from counterfoil.edits.fill_choice import load_same_fills
 from counterfoil.edits.photo_border import name_sides
-from counterfoil.edits.registry import edit_named, settings_of
+from counterfoil.edits.registry import EDITS, edit_named, settings_of
 from counterfoil.edits.seeds import id_of_choice, seed_of_attempt
 from counterfoil.edits.subject import PLAIN_TOOLS, Subject, Tools
 from counterfoil.edits.visible_change import check_change
@@ -46,7 +47,53 @@ from counterfoil.types import (
 )
 
 _BYTES_IN_MEMORY = 768 * 2**20  # of photos with their cutouts, to bound memory
+_MEASURED_AGAIN = 8  # photos used last, which may have grown
 _ATTEMPTS = 16  # other donors tried where the planned one cannot be used
+
+
+class SubjectCache:
+    """The photos that were used last, within a bound of memory; for several threads.
+
+    Photos grow while they are edited, so those used last are measured again when one is added. The sum is kept, since
+    a sum over all photos for every photo would make the time quadratic.
+    """
+
+    def __init__(self, most_bytes: int = _BYTES_IN_MEMORY) -> None:
+        self._subjects: OrderedDict[str, Subject] = OrderedDict()
+        self._sizes: dict[str, int] = {}
+        self._held, self._most, self._lock = 0, most_bytes, threading.Lock()
+
+    def get(self, name: str) -> Subject | None:
+        """The photo of this name; None where it is not here."""
+        with self._lock:
+            if name in self._subjects:
+                self._subjects.move_to_end(name)
+            return self._subjects.get(name)
+
+    def add(self, name: str, read: Subject) -> Subject:
+        """Add a photo and return it, or the one that another thread added meanwhile."""
+        with self._lock:
+            subject = self._subjects.setdefault(name, read)
+            for used in islice(reversed(self._subjects), _MEASURED_AGAIN):
+                size = self._subjects[used].nbytes
+                self._held += size - self._sizes.get(used, 0)
+                self._sizes[used] = size
+            while self._held > self._most and len(self._subjects) > 1:
+                oldest, _ = self._subjects.popitem(last=False)
+                self._held -= self._sizes.pop(oldest, 0)
+        return subject
+
+    def drop(self, name: str) -> None:
+        """Let go of a photo."""
+        with self._lock:
+            self._subjects.pop(name, None)
+            self._held -= self._sizes.pop(name, 0)
+
+    def __getstate__(self) -> dict[str, int]:
+        return {"most_bytes": self._most}  # a copy in another process begins empty
+
+    def __setstate__(self, state: dict[str, int]) -> None:
+        self.__init__(**state)  # type: ignore[misc]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,10 +108,9 @@ class Renderer:
     keeps_doubtful: bool = False  # use doubtful masks as if they were not
     tools: Tools = PLAIN_TOOLS
     surrogates: dict[str, Model] = field(default_factory=dict)  # by address; others are loaded when asked for
-    _subjects: OrderedDict[str, Subject] = field(default_factory=OrderedDict, repr=False, compare=False)
+    _subjects: SubjectCache = field(default_factory=SubjectCache, repr=False, compare=False)
     _verdicts: dict[str, MaskVerdict] = field(default_factory=dict, repr=False, compare=False)  # by sample
     _refused: dict[tuple[str, type[Edit], str], str] = field(default_factory=dict, repr=False, compare=False)  # donors
-    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
     _load_lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     @cached_property
@@ -74,17 +120,12 @@ class Renderer:
 
     def subject(self, sample_id: str) -> Subject:
         """The sample ready to edit, cached if used recently; raises `Unusable` with the reason."""
-        with self._lock:
-            if sample_id in self._subjects:
-                self._subjects.move_to_end(sample_id)
-                return self._subjects[sample_id]
-        read = self._read(self.samples[sample_id])
-        with self._lock:
-            subject = self._subjects.setdefault(sample_id, read)  # another thread may have read it meanwhile
-            held = sum(each.nbytes for each in self._subjects.values())
-            while held > _BYTES_IN_MEMORY and len(self._subjects) > 1:
-                held -= self._subjects.popitem(last=False)[1].nbytes
-        return subject
+        subject = self._subjects.get(sample_id)
+        return self._subjects.add(sample_id, self._read(self.samples[sample_id])) if subject is None else subject
+
+    def release(self, sample_id: str) -> None:
+        """Let go of a photo that is no donor of another's pictures, so that memory does not grow with the photos."""
+        self._subjects.drop(sample_id)
 
     def _read(self, sample: Sample) -> Subject:
         image, given = self.source.read(sample)
@@ -192,10 +233,11 @@ class Renderer:
         needs = edit.needs
         if variant.donor_id is None or needs.donor is None:
             return []
+        subject = self.subject(str(variant.sample_id))
         if needs.candidates > 1:
-            return [donor for donor in self.candidates(variant) if self._is_usable(donor, edit)]
+            return [donor for donor in self.candidates(variant) if self._is_usable(donor, edit, subject)]
         planned = self.samples[variant.donor_id]
-        if self._is_usable(planned, edit):
+        if self._is_usable(planned, edit, subject):
             return [planned]
         # Where a donor's photo is broken or does not suit the edit, the next donors are tried.
         tried = {planned.id}
@@ -203,35 +245,36 @@ class Renderer:
             donor = self._draw_donor(variant, needs.donor, attempt)
             if donor is not None and donor.id not in tried:
                 tried.add(donor.id)
-                if self._is_usable(donor, edit):
+                if self._is_usable(donor, edit, subject):
                     return [donor]
-        self._check_donor(planned, edit)  # raises with the reason why it cannot be used
+        self._check_donor(planned, edit, subject)  # raises with the reason why it cannot be used
         return [planned]
 
     def _draw_donor(self, variant: Variant, rule: DonorRule, attempt: int) -> Sample | None:
         sample = self.samples[str(variant.sample_id)]
         return self.donors.choose(sample, rule, seed_of_attempt(variant.seed, attempt))
 
-    def _is_usable(self, donor: Sample, edit: Edit) -> bool:
+    def _is_usable(self, donor: Sample, edit: Edit, subject: Subject) -> bool:
         try:
-            self._check_donor(donor, edit)
+            self._check_donor(donor, edit, subject)
         except Unusable:
             return False
         return True
 
-    def _check_donor(self, donor: Sample, edit: Edit) -> None:
-        """Raises `Unusable` where the photo cannot be read or does not suit the edit."""
+    def _check_donor(self, donor: Sample, edit: Edit, subject: Subject) -> None:
+        """Raises `Unusable` where the donor cannot be read or does not suit the edit of this photo."""
         key = donor.id, type(edit), json.dumps(settings_of(edit), sort_keys=True)  # the parts of a combination differ
         if key in self._refused:  # judging it again would fill it again
             raise Unusable(self._refused[key])
-        subject = self._read_donor(donor.id)
-        if subject.doubt:
-            raise Unusable(f"the donor {donor.id} cannot be used: its mask is doubtful: {subject.doubt}")
+        lender = self._read_donor(donor.id)
+        if lender.doubt:
+            raise Unusable(f"the donor {donor.id} cannot be used: its mask is doubtful: {lender.doubt}")
         try:
-            edit.check_donor(subject)
+            edit.check_donor(lender)
         except Unusable as error:
             self._refused[key] = str(error)
             raise
+        edit.check_fit(subject, lender)
 
     def _read_donor(self, sample_id: str) -> Subject:
         try:
@@ -264,8 +307,13 @@ def _change_tool(subject: Subject, attribute: Attribute) -> Subject:
     return subject.with_shrunk_mask if attribute == SHRUNK_MASK else subject
 
 
-@lru_cache(maxsize=1024)
 def _load_edit(name: str, settings: str) -> Edit:
+    return _make_edit(name, settings, EDITS.get(name))
+
+
+@lru_cache(maxsize=1024)
+def _make_edit(name: str, settings: str, _kind: type[Edit] | None) -> Edit:
+    """Kept by the class too: in a notebook, a function may be given again under its name."""
     return edit_named(name, json.loads(settings))
 
 

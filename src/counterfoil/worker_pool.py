@@ -12,11 +12,21 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from threadpoolctl import threadpool_limits
 
 from counterfoil.types import Item, Output
+
+ATTEMPTS = 3  # after which an item is set aside
+
+
+class ItemFailure(NamedTuple):
+    """An item that failed as often as is tried, and why."""
+
+    item: Any
+    reason: str
+    attempts: int
 
 
 def iterate_ready(

@@ -53,7 +53,7 @@ def benchmark(whole: Path, tmp_path: Path) -> Path:
 
 def checked(folder: Path, *options: str) -> tuple[int, list[str]]:
     done = CliRunner().invoke(commands, ["check", str(folder), *options], catch_exceptions=False)
-    return done.exit_code, done.output.splitlines()
+    return done.exit_code, done.stdout.splitlines()
 
 
 def refused(folder: Path) -> str:
@@ -378,3 +378,9 @@ def test_a_picture_that_changes_after_opening_is_not_shown_to_a_model(benchmark:
     (benchmark / first.file).unlink()
     with pytest.raises(Unusable, match="cannot be read"):
         opened.read(first)
+
+
+def test_a_benchmark_prints_one_line(benchmark: Path) -> None:
+    line = repr(open_benchmark(benchmark))
+    assert line.startswith("Benchmark(")
+    assert len(line) < 300

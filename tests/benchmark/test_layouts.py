@@ -15,7 +15,7 @@ from PIL import Image
 
 from counterfoil.benchmark.frozen_benchmark import open_benchmark
 from counterfoil.benchmark.layouts import LAYOUTS, LayoutName
-from counterfoil.benchmark.release import FreezeConfig, freeze
+from counterfoil.benchmark.release import FreezeConfig, freeze_workspace
 from counterfoil.benchmark.writer import Title
 from freeze_workspaces import write_workspace
 from torch_setup import library
@@ -28,7 +28,7 @@ def sets(tmp_path_factory: pytest.TempPathFactory) -> Path:
     workspace = write_workspace(folder)
     title = Title("planted", "1.0.0", "Ovals on textures.", "https://example.org/planted", "2027-01-31")
     for layout in LAYOUTS:
-        freeze(workspace, FreezeConfig(title=title, layout=layout, shard_bytes=60_000), folder / layout)
+        freeze_workspace(workspace, FreezeConfig(title=title, layout=layout, shard_bytes=60_000), folder / layout)
     return folder
 
 
@@ -53,9 +53,19 @@ def test_hugging_face_datasets_loads_every_layout(
         assert {about["id"] for about, _ in rows} == set(expected)
         for about, image in rows:
             np.testing.assert_array_equal(np.asarray(image), expected[about["id"]])
-            assert about["sample_id"].startswith(about["label"])
+            assert about["sample_id"].startswith(about.get("label_name", about["label"]))
         streamed = datasets.load_dataset(str(sets / layout), split=split, streaming=True)
         assert [row.get("id") or row["json"]["id"] for row in streamed] == [about["id"] for about, _ in rows]
+
+
+def test_the_label_of_parquet_shards_is_a_class_label_with_its_names(sets: Path, tmp_path: Path) -> None:
+    import datasets
+
+    rows = datasets.load_dataset(str(sets / "parquet"), cache_dir=str(tmp_path), split="test")
+    label = rows.features["label"]
+    assert isinstance(label, datasets.ClassLabel)
+    assert label.names == ["azure", "crimson", "emerald", "violet"]
+    assert [label.int2str(number) for number in rows["label"]] == list(rows["label_name"])
 
 
 @pytest.mark.torch

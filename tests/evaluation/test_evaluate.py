@@ -27,12 +27,13 @@ from command_line import counterfoil
 from counterfoil.labels.label_space import LabelSpace
 from counterfoil.store.parquet import read_table
 from counterfoil.store.picture_collection import CollectionBase
+from counterfoil.store.run_checksums import record_checksums
 from counterfoil.store.workspace import Workspace
 from counterfoil.study.comparison import compare_runs
 from counterfoil.types import MiningResult, Skipped, StoredVariant
 from locations import HELPERS
 from opened_files import opened_files
-from planted import HALT_AT_LINES, LABELS
+from planted import HALT_AT_PARTS, LABELS, count_parts
 
 HONEST, BLIND = "python:planted:honest", "python:planted:blind_on_the_left"
 MEANING = "surrogate: chose pictures by failing on them; its accuracy on those is low by construction"
@@ -145,33 +146,38 @@ def test_a_report_opens_no_picture_a_second_time(tmp_path: Path, with_originals:
 def test_a_killed_evaluation_goes_on_and_ends_in_the_same_bytes(tmp_path: Path) -> None:
     workspace = write_workspace(tmp_path / "many", pictures(32 * 6, 100, "texture", "painted", "bricks"))
     arguments = ["evaluate", workspace, "--model", "python:planted:halting", "--workers", 1]
-    journal = tmp_path / "killed" / "work" / "journal.jsonl"
+    parts = tmp_path / "killed" / "work" / "parts"
     process = subprocess.Popen(
         [sys.executable, "-c", "from counterfoil.cli import main; main()", *map(str, arguments),
          "--out", str(tmp_path / "killed")],
-        env={**os.environ, "PYTHONPATH": str(HELPERS), "HALT_AT_JOURNAL": str(journal)},
+        env={**os.environ, "PYTHONPATH": str(HELPERS), "HALT_AT_FOLDER": str(parts)},
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
-    while not (journal.is_file() and journal.read_bytes().count(b"\n") >= HALT_AT_LINES):
+    while count_parts(parts) < HALT_AT_PARTS:
         assert process.poll() is None
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    assert HALT_AT_LINES <= journal.read_bytes().count(b"\n") < 6
+    finished = {path.name: path.stat().st_mtime_ns for path in parts.glob("[!.]*")}
+    assert HALT_AT_PARTS <= len(finished) < 2 * 6
     for name in ("killed", "whole"):
         done = counterfoil(*arguments, "--out", tmp_path / name)
         assert done.returncode == 0, done.stderr
-    assert journal.read_bytes().count(b"\n") <= 6 + 1  # what was finished was not done again
+    assert finished.items() <= {path.name: path.stat().st_mtime_ns for path in parts.iterdir()}.items()  # not again
     assert tables(tmp_path / "killed") == tables(tmp_path / "whole")
 
 
-def test_half_a_line_at_the_end_of_the_journal_is_asked_again(painted: Path, evaluated: Path, tmp_path: Path) -> None:
+def test_a_part_that_was_cut_off_is_said_and_made_again_once_removed(
+    painted: Path, evaluated: Path, tmp_path: Path
+) -> None:
     out = tmp_path / "out"
     cf.evaluate_collection(painted, [HONEST, BLIND], out, workers=1)
-    journal = out / "work" / "journal.jsonl"
-    whole = journal.read_bytes()
-    journal.write_bytes(whole[: -len(whole.splitlines()[-1]) // 2])
-    (out / "variants.parquet").unlink()
+    part = sorted((out / "work" / "parts").iterdir())[0]
+    whole = part.read_bytes()
+    part.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(cf.UserError, match="is damaged"):
+        cf.evaluate_collection(painted, [HONEST, BLIND], out)
+    part.unlink()
     cf.evaluate_collection(painted, [HONEST, BLIND], out).report(out)
     assert tables(out) == tables(evaluated)
 
@@ -200,11 +206,11 @@ def test_a_folder_of_another_evaluation_is_refused(painted: Path, tmp_path: Path
 def test_a_collection_that_moved_is_the_same_collection(painted: Path, tmp_path: Path) -> None:
     workspace = write_workspace(tmp_path / "here" / "set", pictures(8, 8, "texture", "painted", "bricks"))
     cf.evaluate_collection(workspace, [HONEST], tmp_path / "out")
-    journal = (tmp_path / "out" / "work" / "journal.jsonl").read_bytes()
+    parts = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "out" / "work" / "parts").iterdir()}
     (tmp_path / "there").mkdir()
     moved = workspace.rename(tmp_path / "there" / "under-another-name")
     cf.evaluate_collection(moved, [HONEST], tmp_path / "out")
-    assert (tmp_path / "out" / "work" / "journal.jsonl").read_bytes() == journal
+    assert parts == {path.name: path.stat().st_mtime_ns for path in (tmp_path / "out" / "work" / "parts").iterdir()}
     assert json.loads((tmp_path / "out" / "run.json").read_text())["collection"] == "under-another-name"
 
 
@@ -341,6 +347,7 @@ def test_a_report_made_again_knows_a_surrogate_by_its_weights(chosen: tuple[Path
         (copy / name).write_text(json.dumps(record))
     (table,) = (copy / "predictions").glob("*blind*")
     table.rename(table.with_name("onnx-other.onnx.parquet"))
+    record_checksums(copy)
     done = counterfoil("report", copy, "--out", tmp_path / "again", "--export", "markdown,latex,csv")
     assert done.returncode == 0, done.stderr
     assert f"onnx:other.onnx – {MEANING}." in done.stdout

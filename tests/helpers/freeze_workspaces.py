@@ -7,13 +7,14 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from counterfoil.benchmark.release import FreezeConfig, freeze
+from counterfoil.benchmark.release import FreezeConfig, freeze_workspace
 from counterfoil.benchmark.writer import FreezeResult, Title
 from counterfoil.builder import build_pictures
 from counterfoil.run_config import RunConfig
 from counterfoil.sources.source_loaders import open_source
 from counterfoil.store.parquet import read_table, write_table
 from counterfoil.store.prediction_tables import CENTRE_COLUMNS, VARIANT_COLUMNS
+from counterfoil.store.run_checksums import forget_checksums
 from counterfoil.store.workspace import Workspace
 from counterfoil.types import Decision, MiningResult, VerificationResult
 from planted import write_photos
@@ -54,10 +55,11 @@ def build_workspace(folder: Path) -> Workspace:
 
 
 def without_provenance(workspace: Workspace) -> Workspace:
-    """The workspace as an older version wrote it: its manifest has no licences."""
+    """The workspace as an older version wrote it: its manifest has no licences, its folder no checksums."""
     path = workspace.folder / "variants.parquet"
     table, older = read_table(path), {**VARIANT_COLUMNS, **CENTRE_COLUMNS}
     write_table(path, older, {name: table[name] for name in older})
+    forget_checksums(workspace.folder)
     return Workspace(workspace.folder)
 
 
@@ -103,7 +105,7 @@ def keep_verdicts(
 
 def frozen(workspace: Workspace, out: Path, version: str = "1.0.0", **options: Any) -> FreezeResult:
     """The workspace as a benchmark, by the function behind `counterfoil freeze`."""
-    return freeze(workspace, FreezeConfig(title=Title("planted", version), **options), out)
+    return freeze_workspace(workspace, FreezeConfig(title=Title("planted", version), **options), out)
 
 
 def contents(folder: Path) -> dict[str, bytes]:

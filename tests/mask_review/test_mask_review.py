@@ -26,6 +26,7 @@ from counterfoil.segmentation import Segmentation
 from counterfoil.sources.folder import FolderSource
 from counterfoil.sources.pixels import read_mask
 from counterfoil.store.mask_table import read_masks, write_masks
+from counterfoil.store.run_checksums import renew_checksums
 from planted import write_photos
 
 
@@ -182,6 +183,7 @@ def test_the_doubtful_masks_of_a_run_come_first_with_their_reasons(photos: tuple
         replace(row, verdict="doubtful", reasons=("it is torn",)) for row in read_masks(run) if row.sample == last
     ]
     write_masks(run, verdicts)
+    renew_checksums(run)
     review = open_review(run, tmp_path / "reviewed")
     assert review.photos[0].id == last
     assert review.read_mask(review.photos[0]).note == "it is torn"

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.browser
 
 @dataclass
 class ReviewServer:
-    """`counterfoil masks review` as a process."""
+    """`counterfoil photos review` as a process."""
 
     images: Path
     start: Path

@@ -169,6 +169,31 @@ def test_a_target_that_is_added_later_is_the_only_one_asked(planted: tuple[Works
     assert {row["role"] for row in found(workspace)["models"]} == {"surrogate", "target"}
 
 
+def test_mining_that_was_stopped_and_goes_on_writes_the_same_files(tmp_path: Path) -> None:
+    workspace = write_workspace(tmp_path / "workspace")
+    models = [saved_answers(tmp_path / f"{name}.csv", workspace, wrong_on("size", [name])) for name in (0, 1)]
+    asked = ["--at-least", "1", *(argument for model in models for argument in ("--surrogate", model))]
+    mine(workspace, *asked)
+    before = written_files(workspace.folder)
+    runs = sorted((workspace.folder / "mining" / "run").iterdir())
+    shutil.rmtree(runs[1])  # as a kill leaves it: one surrogate not begun, the other half way, no result
+    for path in (*sorted((runs[0] / "work" / "parts").iterdir())[::2], runs[0] / "variants.parquet"):
+        path.unlink()
+    for name in ("mined.json", "mining/mining.json", "mining/mining.csv", "mining/mining.html", "checksums.json"):
+        (workspace.folder / name).unlink(missing_ok=True)
+    mine(workspace, *asked)
+    assert written_files(workspace.folder) == before
+
+
+def written_files(folder: Path) -> dict[str, bytes]:
+    """All files but the parts, which say when they were made, and checksums of records that name the session."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and "work" not in path.parts and path.name not in ("run.json", "checksums.json")
+    }
+
+
 def test_a_model_that_changed_since_is_refused_with_the_folder_to_remove(tmp_path: Path) -> None:
     workspace = write_workspace(tmp_path / "workspace")
     model = saved_answers(tmp_path / "a.csv", workspace, wrong_on("size", [0]))

@@ -80,7 +80,7 @@ def test_the_interval_of_diversity_covers_the_truth() -> None:
 
 
 def test_before_mining_and_verification_nothing_is_claimed(workspace: Path) -> None:
-    rows = json.loads(analyse(str(workspace), "--json", "--compared", "0").output)
+    rows = json.loads(analyse(str(workspace), "--json", "--compared", "0").stdout)["templates"]
     assert [row["template"] for row in rows] == ["in-the", "photo-of"]
     assert all(row["pictures"] == 8 for row in rows)
     for name in ("shared_failures_percent", "verified_percent", "diversity"):
@@ -105,7 +105,7 @@ def test_templates_are_compared_by_failures_verified_pictures_and_diversity(work
             workspace_digest=found.digest,
         )
     )
-    rows = json.loads(analyse(str(workspace), "--json", "--out", str(tmp_path / "study.json")).output)
+    rows = json.loads(analyse(str(workspace), "--json", "--out", str(tmp_path / "study.json")).stdout)["templates"]
     assert json.loads((tmp_path / "study.json").read_text()) == rows
     first, second = rows
     low, high = proportion_confint(6, 8, method="wilson")
@@ -132,7 +132,7 @@ def test_of_mining_and_decisions_on_other_pictures_the_step_is_named_and_diversi
     )
     done = analyse(str(workspace), "--json")
     (workspace / "verified.json").unlink()
-    first, *_ = json.loads(done.stdout)
+    first, *_ = json.loads(done.stdout)["templates"]
     assert first["shared_failures_percent"]["value"] is first["verified_percent"]["value"] is None
     assert first["diversity"]["value"] > 0
     mining, deciding = done.stderr.splitlines()

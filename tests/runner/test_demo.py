@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import csv
+import json
 from collections import Counter
 from importlib import resources
 from pathlib import Path, PurePosixPath
 
 import numpy as np
+import pytest
 from PIL import Image
 
-from counterfoil.cli.run_commands import CAPTION_HEIGHT, PAINTED, demo_config, paint_demo
+from counterfoil.cli.demo_commands import CAPTION_HEIGHT, PAINTED, demo_config, paint_demo, print_repair_demo
 from counterfoil.labels.label_space import imagenet1k
 from counterfoil.models.model_loaders import load_model
 from counterfoil.runner import execute
@@ -88,6 +90,23 @@ def test_the_demo_shows_a_photo_beside_its_plainer_and_its_more_complex_backgrou
     parts = np.hsplit(sheet[CAPTION_HEIGHT:], 3)
     photo, plainer, richer = (np.abs(np.fft.fft2(part)).mean() for part in parts)
     assert plainer < photo < richer
+
+
+def test_the_demo_ends_with_a_verdict_on_a_repair_and_a_picture(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_repair_demo(tmp_path, 30, None)
+    record = json.loads((tmp_path / "repair" / "repair.json").read_text())
+    assert f"by zoom: {record['verdict']}; drop of small objects" in capsys.readouterr().out
+    assert Image.open(tmp_path / "repair" / "before_after.png").width >= 256
+    model = load_model(f"onnx:{tmp_path / 'repair' / 'model.onnx'}")
+    assert model.labels == load_model("embedded:efficientnet-lite0").labels
+
+
+def test_a_demo_of_few_photos_says_that_it_repairs_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    print_repair_demo(tmp_path, 2, None)
+    assert capsys.readouterr().out == "no repair: it takes at least 30 photos, and --limit is 2\n"
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_segmenter_finds_the_objects_that_we_masked_by_hand(assets: object) -> None:

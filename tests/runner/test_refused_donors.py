@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import cv2
@@ -14,9 +15,10 @@ from PIL import Image
 from counterfoil.errors import Unusable
 from counterfoil.segmentation import make_segmenter
 from counterfoil.sources.source_loaders import open_source
-from counterfoil.types import Variant
+from counterfoil.types import GROWN_MASK, Variant
 from counterfoil.variant_renderer import Renderer
 
+GROUNDED = {"grounded": True}
 FILLED = {"edits": [{"edit": "background-swap"}, {"edit": "jpeg"}]}
 PLACED = {"edits": [{"edit": "second-object"}, {"edit": "jpeg"}]}
 
@@ -62,3 +64,41 @@ def test_a_donor_that_one_combination_refuses_is_there_for_another_in_any_order(
     assert found == make_donors(photos, [FILLED, PLACED])
     assert found[json.dumps(FILLED, sort_keys=True)].startswith("cut")
     assert "is cut by the left of its photo" in found[json.dumps(PLACED, sort_keys=True)]
+
+
+@pytest.fixture
+def scenes(tmp_path: Path) -> Path:
+    """Three photos: objects on two kinds of rough ground, and one before an even sky."""
+    for number, label in enumerate(("grass", "gravel", "sky")):
+        mask = np.zeros((120, 160), np.uint8)
+        cv2.ellipse(mask, (80, 60), (24, 30), 0, 0, 360, 255, -1)
+        image = np.random.default_rng(number).integers(60, 160, (120, 160, 3), np.uint8)
+        if label == "sky":
+            image[:] = (150, 180, 220)
+        image[mask > 0] = (200, 40, 40)
+        for kind, pixels in (("images", image), ("masks", mask)):
+            (tmp_path / kind / label).mkdir(parents=True)
+            Image.fromarray(pixels).save(tmp_path / kind / label / "0.png")
+    return tmp_path
+
+
+def test_a_donor_that_does_not_suit_the_photo_is_passed_over_and_the_window_is_recorded(scenes: Path) -> None:
+    source = open_source(str(scenes / "images"), str(scenes / "masks"))
+    samples = {sample.id: sample for sample in source.samples()[0]}
+    renderer = Renderer(
+        source=source, samples=samples, working_size=None, segmenter=make_segmenter(list(samples.values()))
+    )
+    grass, gravel, sky = sorted(samples)
+    planned = Variant(
+        id="v", sample_id=grass, label="grass", attribute="background", edit="background-swap", level="other",
+        settings=json.dumps(GROUNDED), seed=1, donor_id=sky, replicate=0,
+    )  # fmt: skip
+    variant, picture = renderer.make(planned)
+    assert variant.donor_id == gravel
+    assert variant.id != planned.id
+    assert len(json.loads(variant.settings)["window"]) == 4
+    np.testing.assert_array_equal(renderer.render(variant).image, picture.image)
+    doubled = renderer.resolve(replace(planned, attribute=GROWN_MASK))  # the window is that of the unchanged mask
+    assert doubled.settings == variant.settings
+    with pytest.raises(Unusable, match="in the air"):
+        renderer.resolve(replace(planned, sample_id=sky, label="sky", donor_id=grass))

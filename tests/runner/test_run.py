@@ -25,7 +25,7 @@ from command_line import counterfoil
 from counterfoil.report.content import build_content
 from counterfoil.study.thumbnails import ThumbnailCache
 from locations import DATA, HELPERS
-from planted import HALT_AT_LINES, LABELS, write_photos
+from planted import HALT_AT_PARTS, LABELS, count_parts, write_photos
 
 MODEL = "python:planted:honest"
 RECIPE = str(DATA / "geometry.yaml")
@@ -145,20 +145,24 @@ def test_a_killed_run_goes_on_and_ends_in_the_same_bytes(photos: tuple[Path, Pat
         "--recipe",
         RECIPE,
     ]
-    journal = tmp_path / "killed" / "work" / "journal.jsonl"
-    process = _halted(arguments, journal)
+    parts = tmp_path / "killed" / "work" / "parts"
+    process = _halted(arguments, parts)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    assert HALT_AT_LINES <= journal.read_bytes().count(b"\n") < 12
+    finished = {path.name: path.stat().st_mtime_ns for path in parts.glob("[!.]*")}
+    assert HALT_AT_PARTS <= len(finished) < 2 * 12
     for name in ("killed", "whole"):
         done = counterfoil(*arguments, "--out", tmp_path / name)
         assert done.returncode == 0, done.stderr
-    assert journal.read_bytes().count(b"\n") <= 12 + 1  # what was finished was not done again
+    assert finished.items() <= {path.name: path.stat().st_mtime_ns for path in parts.iterdir()}.items()  # not again
     assert tables(tmp_path / "killed") == tables(tmp_path / "whole")
 
 
-def test_ctrl_c_stops_a_run_whose_threads_are_busy(photos: tuple[Path, Path], tmp_path: Path) -> None:
-    journal = tmp_path / "out" / "work" / "journal.jsonl"
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_stops_a_run_whose_threads_are_busy(
+    photos: tuple[Path, Path], tmp_path: Path, number: signal.Signals
+) -> None:
+    parts = tmp_path / "out" / "work" / "parts"
     arguments = [
         "run",
         "--images",
@@ -170,22 +174,29 @@ def test_ctrl_c_stops_a_run_whose_threads_are_busy(photos: tuple[Path, Path], tm
         "--workers",
         1,
     ]
-    process = _halted([*arguments, "--recipe", RECIPE], journal)
-    process.send_signal(signal.SIGINT)
+    process = _halted([*arguments, "--recipe", RECIPE], parts)
+    process.send_signal(number)
     _, told = process.communicate(timeout=120)
-    assert process.returncode == 130
-    assert told.endswith("counterfoil: stopped; what is finished is kept, run the same command to go on\n")
-    assert journal.read_bytes().count(b"\n") >= HALT_AT_LINES
+    assert process.returncode == 128 + number
+    by = "" if number == signal.SIGINT else f" by {number.name}"
+    assert told.endswith(f"counterfoil: stopped{by}; what is finished is kept, run the same command to go on\n")
+    assert count_parts(parts) >= HALT_AT_PARTS
 
 
-def _halted(arguments: Sequence[object], journal: Path) -> subprocess.Popen[str]:
-    """A run that has written some lines and whose model answers no more."""
+def _take_signals() -> None:
+    """As in the foreground of a terminal: a shell in the background makes its children ignore SIGINT, nohup SIGHUP."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
+def _halted(arguments: Sequence[object], parts: Path) -> subprocess.Popen[str]:
+    """A run that has written some parts and whose model answers no more."""
     command = [sys.executable, "-c", "from counterfoil.cli import main; main()", *map(str, arguments)]
     process = subprocess.Popen(
-        [*command, "--out", str(journal.parents[1])], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-        env={**_environment(), "HALT_AT_JOURNAL": str(journal)},
+        [*command, "--out", str(parts.parents[1])], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        env={**_environment(), "HALT_AT_FOLDER": str(parts)}, preexec_fn=_take_signals,
     )  # fmt: skip
-    while not (journal.is_file() and journal.read_bytes().count(b"\n") >= HALT_AT_LINES):
+    while count_parts(parts) < HALT_AT_PARTS:
         assert process.poll() is None
         time.sleep(0.02)
     return process
@@ -313,8 +324,8 @@ def test_the_result_in_python_has_drops_and_writes_a_report(photos: tuple[Path, 
     report = result.report(tmp_path / "out")
     assert report == tmp_path / "out" / "report.html"
     assert sorted(path.name for path in report.parent.iterdir()) == [
-        "drops.csv", "masks.csv", "predictions", "report.html", "run.json", "skipped.csv", "summary.json",
-        "variants.parquet",
+        "checksums.json", "drops.csv", "masks.csv", "predictions", "report.html", "run.json", "skipped.csv",
+        "summary.json", "variants.parquet",
     ]  # fmt: skip
 
 
@@ -341,6 +352,23 @@ def test_a_model_whose_labels_changed_is_not_the_same_run(photos: tuple[Path, Pa
     assert "another model;" in done.stderr
 
 
+def test_a_python_model_whose_weights_changed_is_not_the_same_run(
+    photos: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    images, masks = photos
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "weighted.py").write_text(
+        "import numpy as np\nfrom planted import Planted\n"
+        "class Net(Planted):\n    def __init__(self): self.weights = np.load('weights.npy')\n"
+    )
+    for number in (1, 2):
+        np.save(tmp_path / "weights.npy", np.full(3, number))
+        arguments = ["run", "--images", images, "--masks", masks, "--model", "python:weighted:Net", "--recipe", RECIPE]
+        done = process(*arguments, "--limit", 2, "--out", tmp_path / "out")
+        assert done.returncode == (0 if number == 1 else 2), done.stderr
+    assert "another model;" in done.stderr
+
+
 @pytest.mark.parametrize("bad", ["file", "record", "doubles"])
 def test_folders_and_recipes_that_cannot_work_are_refused_before_the_work(
     photos: tuple[Path, Path], tmp_path: Path, bad: str
@@ -358,13 +386,23 @@ def test_folders_and_recipes_that_cannot_work_are_refused_before_the_work(
 
 
 def test_two_runs_cannot_write_into_one_folder(tmp_path: Path) -> None:
-    from counterfoil.store.journal import Journal
+    from counterfoil.store.folder_lock import hold_folder
 
     with (
-        Journal(tmp_path / "out" / "work" / "journal.jsonl"),
+        hold_folder(tmp_path / "out"),
         pytest.raises(cf.UserError, match="another run is writing"),
+        hold_folder(tmp_path / "out"),
     ):
-        Journal(tmp_path / "out" / "work" / "journal.jsonl")
+        pass
+
+
+def test_a_run_of_an_earlier_version_is_refused_in_one_line(photos: tuple[Path, Path], tmp_path: Path) -> None:
+    (tmp_path / "out" / "work").mkdir(parents=True)
+    (tmp_path / "out" / "work" / "journal.jsonl").write_text("{}\n")
+    done = counterfoil("run", "--images", photos[0], "--masks", photos[1], "--model", MODEL, "--out", tmp_path / "out")
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "one of an earlier version" in done.stderr
 
 
 def test_a_name_that_is_no_text_is_a_counted_row(tmp_path: Path) -> None:

@@ -14,20 +14,28 @@ from numpy.typing import NDArray
 from counterfoil.benchmark.benchmark_json import BenchmarkRecord, read_benchmark_record
 from counterfoil.benchmark.integrity import find_differences, read_bytes
 from counterfoil.benchmark.manifest import FileLocation, Manifest, read_manifest
-from counterfoil.errors import Unusable, UserError
+from counterfoil.errors import Unusable, UserError, expect_path
 from counterfoil.labels.label_space import LabelSpace
+from counterfoil.picture_strip import render_strip
 from counterfoil.sources.pixels import decode_picture, hash_pixels
 from counterfoil.store.picture_collection import CollectionBase
 from counterfoil.types import Skipped, StoredVariant
 
+_SHOWN = 6  # pictures in a notebook
+_NOT_SHOWN = frozenset({"original", "control"})  # attributes
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Benchmark(CollectionBase):
     """The pictures of a benchmark's folder, read from its files or shards; a `Collection`."""
 
     folder: Path
     record: BenchmarkRecord
     manifest: Manifest
+
+    def __repr__(self) -> str:
+        """Name, size and digest in a line."""
+        return f"Benchmark({self.name}, {self.record.counts.test} pictures, digest {self.digest[:12]}) in {self.folder}"
 
     @property
     def name(self) -> str:
@@ -84,10 +92,38 @@ class Benchmark(CollectionBase):
             raise Unusable(f"{stored.file} has other pixels than were frozen")
         return image
 
+    def _repr_html_(self) -> str:
+        """Name, counts, digest and a few pictures, as a notebook shows them."""
+        counts = self.record.counts
+        sentences = [
+            f"{counts.test} pictures of {len(self.record.labels.classes)} classes, and {counts.reference} originals"
+            " and controls to compare with.",
+            f"Digest {self.digest}.",
+            *self.notes,
+        ]
+        edited = [stored for stored in self.pictures if stored.variant.attribute not in _NOT_SHOWN]
+        step = max(1, len(edited) // _SHOWN)
+        shown = [(f"{row.variant.label}: {row.variant.edit} {row.variant.level}", row) for row in edited[::step]]
+        return render_strip(self.name, [(words, self.read(row)) for words, row in shown[:_SHOWN]], sentences)
+
 
 def open_benchmark(folder: str | Path) -> Benchmark:
-    """Open the benchmark in a folder and verify every hash; raises `UserError` where one differs."""
-    path = Path(folder)
+    """Open the benchmark in a folder and verify every hash.
+
+    Args:
+        folder: What `freeze` wrote.
+
+    Returns:
+        The benchmark, a collection that `evaluate` takes.
+
+    Raises:
+        UserError: A file differs from what was frozen, or the folder is no benchmark.
+
+    Examples:
+        >>> open_benchmark("reds-1.0.0").name  # doctest: +SKIP
+        'Reds 1.0.0'
+    """
+    path = expect_path(folder, "the folder of a benchmark")
     differences = find_differences(path)
     if differences:
         more = f", and {len(differences) - 1} more" if len(differences) > 1 else ""

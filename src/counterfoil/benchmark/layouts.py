@@ -137,12 +137,13 @@ _GROUP_ROWS, _GROUP_BYTES = 100, 32 << 20  # readers hold a row group in memory
 class ParquetShard:
     """One Parquet file, written row group by row group."""
 
-    def __init__(self, path: Path, name: str) -> None:
+    def __init__(self, path: Path, name: str, labels: Sequence[str]) -> None:
         import pyarrow.parquet as pq
 
         self._file = path.open("w+b")
+        self._schema, self._numbers = _schema(labels), {label: number for number, label in enumerate(labels)}
         self._writer = pq.ParquetWriter(
-            self._file, _schema(), compression="NONE", use_dictionary=False, write_statistics=False
+            self._file, self._schema, compression="NONE", use_dictionary=False, write_statistics=False
         )
         self._name = name
         self._waiting: list[tuple[ManifestRow, bytes]] = []
@@ -162,8 +163,16 @@ class ParquetShard:
         import pyarrow as pa
 
         start = self._file.tell()
-        rows = [{"image": {"bytes": data, "path": entry.stored.file}, **entry.shown} for entry, data in self._waiting]
-        self._writer.write_table(pa.Table.from_pylist(rows, _schema()))
+        rows = [
+            {
+                "image": {"bytes": data, "path": entry.stored.file},
+                **entry.shown,
+                "label": self._numbers[entry.variant.label],
+                LABEL_NAME: entry.variant.label,
+            }
+            for entry, data in self._waiting
+        ]
+        self._writer.write_table(pa.Table.from_pylist(rows, self._schema))
         self._locate(start)
         self._waiting, self._waiting_bytes = [], 0
 
@@ -186,23 +195,28 @@ class ParquetShard:
         return self._places
 
 
-def _schema() -> Any:
-    """The columns, with the metadata that tells `datasets` that the struct is a picture.
+LABEL_NAME = "label_name"  # beside the number, for readers that know no `ClassLabel`
+
+
+def _schema(labels: Sequence[str]) -> Any:
+    """The columns, with the metadata that tells `datasets` what is a picture and what the label's numbers mean.
 
     No value is missing, yet all are optional: `datasets` accepts a struct as a picture only then.
     """
     import pyarrow as pa
 
-    texts = {name: {"dtype": "string", "_type": "Value"} for name in SHOWN_COLUMNS}
+    names = [*SHOWN_COLUMNS, LABEL_NAME]
+    texts: dict[str, object] = {name: {"dtype": "string", "_type": "Value"} for name in names}
+    texts["label"] = {"names": list(labels), "_type": "ClassLabel"}
     features = {"info": {"features": {"image": {"_type": "Image"}, **texts}}}
     picture = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
-    columns = [("image", picture), *((name, pa.string()) for name in SHOWN_COLUMNS)]
+    columns = [("image", picture), *((name, pa.int64() if name == "label" else pa.string()) for name in names)]
     return pa.schema(columns, metadata={"huggingface": json.dumps(features)})
 
 
 def parquet_layout(site: LayoutFolder) -> ShardedLayout:
     """Parquet shards."""
-    return ShardedLayout(site, "parquet", ParquetShard)
+    return ShardedLayout(site, "parquet", lambda path, name: ParquetShard(path, name, site.labels))
 
 
 _BLOCK = 512

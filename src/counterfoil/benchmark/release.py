@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from counterfoil import __version__
+from counterfoil.benchmark.frozen_benchmark import Benchmark, open_benchmark
 from counterfoil.benchmark.layouts import LayoutName
 from counterfoil.benchmark.licences import JOINED, PATH_SETTINGS, PhotoLicences, has_path, is_redistributable
 from counterfoil.benchmark.manifest import ManifestRow
 from counterfoil.benchmark.picture_selection import BenchmarkSelection
 from counterfoil.benchmark.writer import BenchmarkDraft, FreezeResult, Title, write_benchmark
-from counterfoil.errors import UserError
+from counterfoil.errors import UserError, expect_path
 from counterfoil.labels.benchmark_classes import SPACES, load_label_space
 from counterfoil.labels.label_space import LabelSpace, custom_label_space
 from counterfoil.store.workspace import Workspace
@@ -62,7 +63,7 @@ class _Pictures:
         return self.path(entry).read_bytes()
 
 
-def freeze(workspace: Workspace, job: FreezeConfig, out: Path) -> FreezeResult:
+def freeze_workspace(workspace: Workspace, job: FreezeConfig, out: Path) -> FreezeResult:
     """Write the benchmark of a workspace."""
     choice = BenchmarkSelection(workspace, job.mined, job.verified, job.originals)
     kept, left_out = choice.kept()
@@ -162,3 +163,64 @@ def _describe_origin(workspace: Workspace) -> dict[str, Any]:
     record = workspace.record
     pictures = {name: record[name] for name in wanted if name in record}
     return {"counterfoil": __version__, "recipe": Path(str(record.get("recipe", ""))).name, "pictures": pictures}
+
+
+def freeze(
+    workspace: Workspace | str | Path,
+    out: str | Path,
+    *,
+    name: str,
+    version: str,
+    description: str = "",
+    layout: LayoutName = "folder",
+    mined: bool | None = None,
+    verified: bool | None = None,
+    originals: bool = True,
+    redistributable_only: bool = False,
+    licence: str = "",
+    classes: str | None = None,
+    scoring: Literal["all", "subset"] = "all",
+    previous: str | Path | None = None,
+) -> Benchmark:
+    """Write a workspace as a benchmark that nobody can change unnoticed.
+
+    Args:
+        workspace: What `build` returned, or its folder.
+        out: New folder for the benchmark.
+        name: Name of the benchmark.
+        version: Its version, such as "1.0.0".
+        description: What the benchmark is, for the card.
+        layout: Pictures as files ("folder"), in "parquet" or in "webdataset" shards.
+        mined: Only what mining kept; if there was mining, where not given.
+        verified: Only what people confirmed; if there are verdicts, where not given.
+        originals: Whether originals and controls are in it, to compare with.
+        redistributable_only: Leave out pictures that may not be redistributed.
+        licence: Licence of photos whose source names none.
+        classes: The classes of the labels: a benchmark's by name, or a classes.json.
+        scoring: Whether columns of other classes compete.
+        previous: The previous version, for the changelog.
+
+    Returns:
+        The benchmark, opened and verified; `evaluate` takes its folder.
+
+    Raises:
+        UserError: The workspace holds no picture to freeze, or the folder is there already.
+
+    Examples:
+        >>> import numpy as np, tempfile
+        >>> image, mask = np.full((64, 64, 3), 90, np.uint8), np.zeros((64, 64), np.uint8)
+        >>> image[20:40, 20:44], mask[20:40, 20:44] = (200, 40, 40), 255
+        >>> from counterfoil import build
+        >>> workspace = build([(image, "red", mask)], tempfile.mkdtemp(), edits=["object-grayscale"])
+        >>> freeze(workspace, tempfile.mkdtemp() + "/bench", name="Reds", version="1.0.0").name
+        'Reds 1.0.0'
+    """
+    title = Title(name, version, description)
+    job = FreezeConfig(
+        title=title, layout=layout, mined=mined, verified=verified, originals=originals,
+        redistributable_only=redistributable_only, licence=licence, classes=classes, scoring=scoring,
+        previous=None if previous is None else expect_path(previous, "the previous version"),
+    )  # fmt: skip
+    opened = workspace if isinstance(workspace, Workspace) else Workspace(expect_path(workspace, "a workspace"))
+    freeze_workspace(opened, job, expect_path(out, "the folder to write"))
+    return open_benchmark(out)

@@ -213,7 +213,7 @@ def _open_run_source(target: Path, about: Mapping[str, str]) -> FolderSource:
     if not Path(images).is_dir():
         raise UserError(
             f"expected a run over a folder of class folders, got '{target}', which is over {images};"
-            f" write its photos as one first: counterfoil convert --images {images} --to folder --out PHOTOS"
+            f" write its photos as one first: counterfoil photos convert --images {images} --to folder --out PHOTOS"
         )
     return FolderSource(Path(images).absolute())
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.errors import Unusable
+from counterfoil.errors import Unusable, UserError, expect_path
 from counterfoil.labels.label_space import match_label_space
 from counterfoil.mining.balanced_selection import MinedAnswers, select_pictures
 from counterfoil.mining.estimates import (
@@ -28,11 +28,11 @@ from counterfoil.mining.estimates import (
     estimate_wrong_answers,
     estimate_yields,
 )
-from counterfoil.mining.mining_config import MiningConfig
+from counterfoil.mining.mining_config import Balance, MiningConfig
 from counterfoil.mining.mining_page import render_mining
 from counterfoil.mining.mining_results import Candidate, MiningContent, render_mining_csv, render_mining_json
 from counterfoil.mining.mining_words import describe_mining
-from counterfoil.mining.rules import count_per_setting
+from counterfoil.mining.rules import OriginalRule, Rule, RuleKind, count_per_setting
 from counterfoil.mining.surrogate_answers import AskedModel, SurrogateAnswers, ask_models
 from counterfoil.mining.surrogate_groups import (
     MOST_SURROGATES_FOR_ALL,
@@ -41,13 +41,17 @@ from counterfoil.mining.surrogate_groups import (
     estimate_size_yields,
     list_groups,
 )
+from counterfoil.models.model_objects import ModelHints, Transform, as_models
+from counterfoil.models.model_options import ModelOptions
 from counterfoil.progress import show_stage
+from counterfoil.report.notebook_cell import render_sentences
 from counterfoil.report.words import join_words, pluralize
 from counterfoil.run_result import ExecutionPlan
 from counterfoil.statistics.answers import Details
 from counterfoil.statistics.confusion import donor_confusion, find_confusions
 from counterfoil.statistics.drops import FEWEST_PHOTOS
 from counterfoil.store.files import write_atomically
+from counterfoil.store.workspace import Workspace
 from counterfoil.study.examples import Example, ModelAnswer
 from counterfoil.study.failure_modes import FailureModes, ModelConfusion
 from counterfoil.study.predictions import DETAIL_COLUMNS, details_from_tables
@@ -165,7 +169,7 @@ def _donor_classes(picked: MinedAnswers) -> Mapping[str, str]:
 _FEWEST_PHOTOS = 6  # with fewer, intervals are too wide to be useful
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MiningOutcome:
     """The results of mining."""
 
@@ -173,10 +177,18 @@ class MiningOutcome:
     content: MiningContent
     page: Path
 
+    def __repr__(self) -> str:
+        """How much was kept, and where the page is, in a line."""
+        return f"MiningOutcome(kept {pluralize(len(self.mined.kept), 'picture')}, report {self.page})"
+
     @property
     def lines(self) -> list[str]:
         """The findings as sentences."""
         return describe_mining(self.content)
+
+    def _repr_html_(self) -> str:
+        """The findings, as a notebook shows them."""
+        return render_sentences(f"Kept {pluralize(len(self.mined.kept), 'picture')}", self.lines)
 
 
 def run_mining(job: MiningConfig, before: Callable[[ExecutionPlan], None] | None = None) -> MiningOutcome:
@@ -192,6 +204,80 @@ def run_mining(job: MiningConfig, before: Callable[[ExecutionPlan], None] | None
     mined = MiningResult(kept, choice.words, surrogates, asked.workspace.digest)
     asked.workspace.keep_mined(mined)  # written last, so that the report exists whenever this file does
     return MiningOutcome(mined, content, page)
+
+
+def mine(
+    workspace: Workspace | str | Path,
+    surrogates: Any,
+    targets: Any = (),
+    *,
+    at_least: int | None = None,
+    below: float | None = None,
+    original: OriginalRule = "failing",
+    balance: Balance | None = None,
+    most_per_group: int | None = None,
+    labels: Sequence[str] | None = None,
+    transform: Transform | None = None,
+    classes: str | None = None,
+    workers: int | None = None,
+    batch_size: int = 16,
+    options: ModelOptions | None = None,
+) -> MiningOutcome:
+    """Keep the pictures that several surrogates get wrong, and see whether held-out models fail on them too.
+
+    Args:
+        workspace: What `build` returned, or its folder.
+        surrogates: Models that choose pictures, as `run` takes models.
+        targets: Held-out models that take no part in the choice.
+        at_least: Keep pictures that at least this many surrogates get wrong; all of them where not given.
+        below: Instead, keep pictures whose true class has a mean probability below this.
+        original: Who must be right on the original: "failing" each surrogate that is wrong, "all", or "none".
+        balance: Keep equally many of each "class", "attribute" or "both".
+        most_per_group: Most pictures of a group with `balance`.
+        labels: The name of each column of models given as objects.
+        transform: What prepares a Pillow picture for a torch module or function given without `wrap_model`.
+        classes: The classes of the pictures: a benchmark's by name, or a classes.json.
+        workers: Threads that read pictures; one per core where not given.
+        batch_size: Pictures per call of a model.
+        options: How models are loaded.
+
+    Returns:
+        What was kept, sentences on how far it carries over, and the page; `freeze` then takes what was kept.
+
+    Raises:
+        UserError: The workspace or a model cannot be used.
+
+    Examples:
+        >>> import numpy as np, tempfile
+        >>> image, mask = np.full((64, 64, 3), 90, np.uint8), np.zeros((64, 64), np.uint8)
+        >>> image[20:40, 20:44], mask[20:40, 20:44] = (200, 40, 40), 255
+        >>> from counterfoil import build
+        >>> workspace = build([(image, "red", mask)], tempfile.mkdtemp(), edits=["object-grayscale"])
+        >>> reddest = lambda images: ["red" if each[..., 0].max() > 150 else "grey" for each in images]
+        >>> len(mine(workspace, {"reddest": reddest}, labels=["red", "grey"]).mined.kept)
+        1
+    """
+    if at_least is not None and below is not None:
+        raise UserError("expected at_least= or below=, got both; give one of them")
+    kind: RuleKind = "mean-probability" if below is not None else "all" if at_least is None else "at-least"
+    opened = workspace if isinstance(workspace, Workspace) else Workspace(expect_path(workspace, "a workspace"))
+    photo_labels = tuple(dict.fromkeys(stored.variant.label for stored in opened.pictures))
+    hints = ModelHints(labels=labels, transform=transform, photo_labels=photo_labels, options=options)
+    return run_mining(
+        MiningConfig(
+            workspace=opened.folder,
+            surrogates=as_models(surrogates, hints),
+            targets=as_models(targets, hints),
+            rule=Rule(kind, at_least or 1, 1.0 if below is None else below, original),
+            balance=balance,
+            most_per_group=most_per_group,
+            classes=classes,
+            workers=workers,
+            batch_size=batch_size,
+            options=options or ModelOptions(),
+            command="counterfoil.mine(...)",
+        )
+    )
 
 
 def collect_content(picked: MinedAnswers) -> MiningContent:

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from counterfoil.errors import UserError
+from counterfoil.execution import Execution
 from counterfoil.mining.rules import Rule
 from counterfoil.models.model_options import ModelOptions
+from counterfoil.types import Model
 
 Balance: TypeAlias = Literal["class", "attribute", "both"]
 
@@ -20,8 +22,8 @@ class MiningConfig:
     """The whole configuration of mining."""
 
     workspace: Path
-    surrogates: tuple[str, ...]  # model addresses
-    targets: tuple[str, ...] = ()
+    surrogates: tuple[str | Model, ...]  # addresses, or models themselves
+    targets: tuple[str | Model, ...] = ()
     rule: Rule = field(default_factory=Rule)
     balance: Balance | None = None
     most_per_group: int | None = None  # pictures of a group when balanced; None for the smallest group's number
@@ -31,19 +33,21 @@ class MiningConfig:
     workers: int | None = None
     batch_size: int = 16
     command: str = ""
+    execution: Execution = field(default_factory=Execution)  # who asks the models
 
     def __post_init__(self) -> None:
         self.rule.check(len(self.surrogates))
-        for role, names in (("surrogate", self.surrogates), ("target", self.targets)):
+        surrogates, targets = (list(map(address_of, models)) for models in (self.surrogates, self.targets))
+        for role, names in (("surrogate", surrogates), ("target", targets)):
             if len(set(names)) < len(names):
                 raise UserError(f"expected each {role} once, got {', '.join(names)}")
-        both = sorted(set(self.surrogates) & set(self.targets))
+        both = sorted(set(surrogates) & set(targets))
         if both:
             raise UserError(
                 f"expected targets that take no part in the choice, but {both[0]} is a surrogate too; drop it from one"
             )
         self._check_balance()
-        strangers = sorted(set(self.families) - {*self.surrogates, *self.targets})
+        strangers = sorted(set(self.families) - {*surrogates, *targets})
         if strangers:
             raise UserError(f"expected --family NAME=ADDRESS with the address of a model, got '{strangers[0]}'")
 
@@ -56,6 +60,11 @@ class MiningConfig:
     def family(self, address: str) -> str:
         """The family of a model: as configured, else as its address says."""
         return self.families.get(address) or guess_family(address)
+
+
+def address_of(model: str | Model) -> str:
+    """The address of a model, or the name of one given as an object."""
+    return model if isinstance(model, str) else model.name
 
 
 _FAMILIES = (

@@ -159,4 +159,6 @@ def _diversity(workspace: Workspace, members: Sequence[StoredVariant], embedding
     try:
         return diversity(embedding.embed_all(chosen, workspace.read), labels)
     except Unusable as error:
-        raise UserError(f"{error}; `counterfoil quality {workspace.folder}` takes such pictures out") from error
+        raise UserError(
+            f"{error}; `counterfoil pictures quality {workspace.folder}` takes such pictures out"
+        ) from error

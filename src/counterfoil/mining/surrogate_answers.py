@@ -10,14 +10,15 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
-from counterfoil.evaluation import EvaluationConfig, run_evaluation
-from counterfoil.mining.mining_config import MiningConfig
+from counterfoil.evaluation import EvaluationConfig, evaluate_shard, run_evaluation
+from counterfoil.mining.mining_config import MiningConfig, address_of
 from counterfoil.mining.rules import AnswerMatrix
 from counterfoil.run_result import ExecutionPlan, Result
 from counterfoil.statistics.answers import encode_labels
@@ -26,7 +27,7 @@ from counterfoil.store.picture_collection import WorkspaceCollection
 from counterfoil.store.prediction_tables import make_table_name
 from counterfoil.store.workspace import Workspace
 from counterfoil.study.predictions import DETAIL_COLUMNS, Predictions
-from counterfoil.types import Skipped, StoredVariant
+from counterfoil.types import Model, Skipped, StoredVariant
 
 EXCLUDED_ATTRIBUTES = frozenset({"original", "control", "presence"})  # nothing was edited, or the object is absent
 
@@ -121,24 +122,19 @@ def ask_models(job: MiningConfig, before: Callable[[ExecutionPlan], None] | None
         raise UserError(f"expected edited pictures in '{workspace.folder}', got originals and controls alone")
     models: list[AskedModel] = []
     skipped: dict[Skipped, None] = {}
-    for address in (*job.surrogates, *job.targets):
-        result = _evaluate(job, workspace, address, before)
-        models.append(_model(address, result))
+    for given in (*job.surrogates, *job.targets):
+        result = _evaluate(job, workspace, given, before)
+        models.append(_model(address_of(given), result))
         skipped |= dict.fromkeys(result.skipped)
     _refuse_the_same_weights(models[: len(job.surrogates)], models[len(job.surrogates) :])
     return SurrogateAnswers(workspace, tuple(models), len(job.surrogates), tuple(skipped))
 
 
 def _evaluate(
-    job: MiningConfig, workspace: Workspace, address: str, before: Callable[[ExecutionPlan], None] | None
+    job: MiningConfig, workspace: Workspace, model: str | Model, before: Callable[[ExecutionPlan], None] | None
 ) -> Result:
-    asked = EvaluationConfig(
-        collection=_Pictures(workspace), models=(address,), workers=job.workers, batch_size=job.batch_size,
-        classes=job.classes, options=job.options, address=str(workspace.folder.absolute()), command=job.command,
-    )  # fmt: skip
-    about = repr((workspace.digest, address, job.classes, job.options))
-    name = f"{make_table_name(address)}-{hashlib.sha256(about.encode()).hexdigest()[:8]}"
-    folder = workspace.folder / "mining" / "run" / name
+    address = address_of(model)
+    asked, folder = _locate_evaluation(job, workspace, model)
     try:
         return run_evaluation(asked, folder, before, thumbnails=False)
     except FolderClaimedError as error:
@@ -146,6 +142,27 @@ def _evaluate(
             f"expected {address} as it was when it was asked before, got another {error.different}; remove the folder"
             f" {folder} to ask it anew"
         ) from error
+
+
+def _locate_evaluation(job: MiningConfig, workspace: Workspace, model: str | Model) -> tuple[EvaluationConfig, Path]:
+    """How one model is asked, and the folder of its answers."""
+    address = address_of(model)
+    asked = EvaluationConfig(
+        collection=_Pictures(workspace), models=(model,), workers=job.workers, batch_size=job.batch_size,
+        classes=job.classes, options=job.options, address=str(workspace.folder.absolute()), command=job.command,
+        execution=job.execution,
+    )  # fmt: skip
+    known = address if isinstance(model, str) else model.identity
+    about = repr((workspace.digest, known, job.classes, job.options))
+    name = f"{make_table_name(address)}-{hashlib.sha256(about.encode()).hexdigest()[:8]}"
+    return asked, workspace.folder / "mining" / "run" / name
+
+
+def ask_shard(job: MiningConfig) -> None:
+    """Make one shard of every model's answers."""
+    workspace = Workspace(job.workspace)
+    for model in (*job.surrogates, *job.targets):
+        evaluate_shard(*_locate_evaluation(job, workspace, model))
 
 
 def _model(address: str, result: Result) -> AskedModel:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,10 @@ from starlette.types import ASGIApp
 
 from counterfoil.verification import admin_routes, annotator_routes
 from counterfoil.verification.accounts import SESSION_SECONDS
+from counterfoil.verification.connection_bounds import ConnectionBounds, LogLimit, make_bounded_protocol
 from counterfoil.verification.middleware import SecurityMiddleware
 from counterfoil.verification.rate_limit import RateLimit
-from counterfoil.verification.server_address import Address
+from counterfoil.verification.server_address import LOOPBACK, Address
 from counterfoil.verification.service import VerificationService
 from counterfoil.verification.session_csrf import (
     CurrentAdministrator,
@@ -50,12 +52,18 @@ def create_app(service: VerificationService) -> ASGIApp:
     return SecurityMiddleware(app, service.address)
 
 
-def create_server(app: ASGIApp, address: Address) -> uvicorn.Server:
+def create_server(app: ASGIApp, address: Address, bounds: ConnectionBounds | None = None) -> uvicorn.Server:
     """Create the HTTP server of an app, to be run on a listening socket."""
+    bounds = bounds or ConnectionBounds(trusted=frozenset(LOOPBACK if address.is_behind_proxy else ()))
     config = uvicorn.Config(
         app, log_level="warning", access_log=False,  # the log would hold invitation links
         proxy_headers=address.is_behind_proxy, server_header=False, timeout_keep_alive=30, lifespan="off",
+        http=make_bounded_protocol(bounds), ws="none", timeout_graceful_shutdown=10,
     )  # fmt: skip
+    for name in ("uvicorn.error", "asyncio"):
+        logger = logging.getLogger(name)
+        if not any(isinstance(other, LogLimit) for other in logger.filters):
+            logger.addFilter(LogLimit())
     return uvicorn.Server(config)
 
 
@@ -64,7 +72,7 @@ def join(request: Request, service: CurrentService, token: str) -> Response:
     """Let somebody in by their invitation link."""
     rate_limit: RateLimit = request.app.state.rate_limit
     client = request.client.host if request.client else ""
-    if rate_limit.is_reached(client):
+    if rate_limit.is_reached(client) and service.verification.signer.read_invitation(token) is None:
         raise HTTPException(429, "too many links that are not valid; wait a minute", {"Retry-After": "60"})
     joined = service.join(token, request.cookies.get(cookie_name(service)))
     if joined is None:

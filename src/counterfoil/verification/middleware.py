@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from contextlib import suppress
 from dataclasses import dataclass
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -12,6 +14,8 @@ from counterfoil.verification.server_address import Address
 
 _LARGEST_BODY = 64 * 1024
 _LARGEST_READ = 1024 * 1024  # bytes read of a body that is refused
+_BODY_SECONDS = 20.0  # for the whole body of a request, 64 KiB at most
+_REPLY_SECONDS = 300.0  # for the work on a request and the sending of its reply
 
 _HEADERS = {
     "Content-Security-Policy": (
@@ -34,6 +38,8 @@ class SecurityMiddleware:
     app: ASGIApp
     address: Address
     largest_body: int = _LARGEST_BODY
+    body_seconds: float = _BODY_SECONDS
+    reply_seconds: float = _REPLY_SECONDS
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse requests that cannot be the page's own, and pass the rest on."""
@@ -41,14 +47,19 @@ class SecurityMiddleware:
             await self.app(scope, receive, send)
             return
         fault = self._find_fault(scope["method"], Headers(scope=scope))
-        body = await _read_body(receive, self.largest_body)
         send = self._add_headers(send)
+        try:
+            body = await asyncio.wait_for(_read_body(receive, self.largest_body), self.body_seconds)
+        except asyncio.TimeoutError:
+            await _refuse(send, 408, "the request took too long to arrive")
+            return
         if fault is not None:
             await _refuse(send, *fault)
         elif body is None:
             await _refuse(send, 413, "the request is too large")
         else:
-            await self.app(scope, _replay_body(body, receive), send)
+            with suppress(asyncio.TimeoutError):  # a client that does not read its reply: the connection is closed
+                await asyncio.wait_for(self.app(scope, _replay_body(body, receive), send), self.reply_seconds)
 
     def _find_fault(self, method: str, headers: Headers) -> tuple[int, str] | None:
         if headers.get("host", "") not in self.address.hosts:

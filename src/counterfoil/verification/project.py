@@ -219,12 +219,12 @@ def begin_verification(folder: Path, url: str | None, questions: Path | None) ->
 
 def open_verification(folder: Path, url: str | None) -> Verification:
     """Open a verification that has begun; raises `UserError` where its pictures changed."""
-    return _check_unchanged(*_find_database(folder, url))
+    return _check_unchanged(*_find_database(Workspace(folder), url))
 
 
 def open_verification_unchecked(folder: Path, url: str | None) -> Verification:
     """Open a verification even where its pictures have changed, so that answers can still be exported."""
-    workspace, database = _find_database(folder, url)
+    workspace, database = _find_database(Workspace(folder, may_have_changed=True), url)
     return Verification(workspace, database, _require_project(database))
 
 
@@ -304,12 +304,11 @@ def _choose_variants(workspace: Workspace) -> tuple[str, ...]:
     return tuple(row.variant.id for row in workspace.pictures if row.variant.attribute not in _UNCHANGED)
 
 
-def _find_database(folder: Path, url: str | None) -> tuple[Workspace, Database]:
-    workspace = Workspace(folder)
+def _find_database(workspace: Workspace, url: str | None) -> tuple[Workspace, Database]:
     if url is None and not _sqlite_path(workspace).is_file():
         raise UserError(
-            f"expected a verification that has begun in {folder}, got none; start it with"
-            f" `counterfoil verify serve {folder}`, or give its --database"
+            f"expected a verification that has begun in {workspace.folder}, got none; start it with"
+            f" `counterfoil verify serve {workspace.folder}`, or give its --database"
         )
     return workspace, _open_database(workspace, url)
 

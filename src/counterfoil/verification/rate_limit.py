@@ -10,7 +10,10 @@ from dataclasses import dataclass, field
 
 @dataclass
 class RateLimit:
-    """Failed attempts of one address within a minute; above the limit even a valid link has to wait."""
+    """Failed attempts of one address within a minute; above the limit, links without a valid signature have to wait.
+
+    A valid link is let in at any time, since many people may share one address.
+    """
 
     clock: Callable[[], float]
     limit: int = 10

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from counterfoil.errors import UserError
 
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -24,7 +24,7 @@ class Address:
     @property
     def is_public(self) -> bool:
         """Whether other machines can reach the socket."""
-        return self.host not in _LOOPBACK
+        return self.host not in LOOPBACK
 
     @property
     def is_encrypted(self) -> bool:
@@ -39,7 +39,7 @@ class Address:
     @property
     def hosts(self) -> frozenset[str]:
         """The accepted Host headers; any other means that another site poses as this one."""
-        return frozenset({*(_format_netloc(name, self.port) for name in _LOOPBACK), urlsplit(self.url).netloc})
+        return frozenset({*(_format_netloc(name, self.port) for name in LOOPBACK), urlsplit(self.url).netloc})
 
     @property
     def origins(self) -> frozenset[str]:
@@ -51,7 +51,7 @@ class Address:
 def resolve_address(host: str, port: int, url: str | None) -> Address:
     """Return the address of a server; raises `UserError` where other machines reach it and no URL is given."""
     if url is None:
-        if host not in _LOOPBACK:
+        if host not in LOOPBACK:
             raise UserError(
                 f"expected --url with --host {host}: the address that annotators type, such as"
                 f" https://verify.example.org behind a TLS proxy, or http://this-machine:{port} in a network you trust"

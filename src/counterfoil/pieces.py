@@ -1,0 +1,367 @@
+"""Work in pieces: a range of items times a group of models, a pure function of the plan that writes parts.
+
+A `PieceWork` holds the plan of a run and says how one item (a photo, or a chunk of finished pictures) is processed.
+`list_pieces` finds what is missing, an engine runs `process_piece` on it in any order and as often as it likes, and
+the tables are written from the parts in the order of the plan.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Generic, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.errors import UserError
+from counterfoil.execution import Execution, WorkShard
+from counterfoil.machine import describe_machine
+from counterfoil.models.inference import predict_again
+from counterfoil.models.reloadable_model import ReloadableModel
+from counterfoil.object_mask import MaskVerdict
+from counterfoil.progress import Extent, ItemProgress, ProgressMeter, ThreadCounter, count_progress, open_meter
+from counterfoil.ray_engine import RayEngine
+from counterfoil.store.failures import FailureStore
+from counterfoil.store.folder_mirror import join_mirrors, list_addresses
+from counterfoil.store.merged_tables import PICTURE_COLUMNS, find_missing
+from counterfoil.store.parts import PartStore, TablePart, part_name
+from counterfoil.store.piece_plan import PiecePlan
+from counterfoil.store.prediction_tables import (
+    PREDICTION_COLUMNS,
+    RenderedVariant,
+    manifest_row,
+    prediction_row,
+    read_variants,
+)
+from counterfoil.types import Engine, Item, Model, Prediction, Provenance, Sample, Skipped, Variant
+from counterfoil.worker_pool import ATTEMPTS, ForkedEngine, ItemFailure, LocalEngine, cores
+
+_log = logging.getLogger(__name__)
+Image: TypeAlias = NDArray[np.uint8]  # (height, width, 3), RGB
+Observer: TypeAlias = Callable[[Sequence[RenderedVariant], Sequence[Image], Mapping[str, Sequence[Prediction]]], None]
+
+
+class Piece(NamedTuple):
+    """What is missing of one range of items."""
+
+    start: int
+    stop: int
+    layer: int
+    models: tuple[str, ...]  # to be asked, by name
+    again: tuple[str, ...] = ()  # models whose answers are there, and those that ended in an error are asked for again
+
+
+class PictureOrigin(NamedTuple):
+    """The photo of a picture and where its donor comes from, for the manifest."""
+
+    sample: Sample
+    donor: Provenance = Provenance()
+    planned_level: str = ""
+
+
+@dataclass
+class Outcome:
+    """The outcome of one item: pictures, the models' answers, and what was skipped."""
+
+    rendered: list[RenderedVariant] = field(default_factory=list)
+    origins: list[PictureOrigin] = field(default_factory=list)  # in the order of `rendered`
+    predictions: dict[str, list[Prediction]] = field(default_factory=dict)  # by model, in the order of `rendered`
+    skipped: list[Skipped] = field(default_factory=list)
+    mask: MaskVerdict | None = None  # the verdict on the photo's mask
+
+    def show_last(self, images: Sequence[Image], observe: Observer) -> None:
+        """Call an observer with the pictures that were added last and their answers."""
+        first = len(self.rendered) - len(images)
+        observe(self.rendered[first:], images, {model: rows[first:] for model, rows in self.predictions.items()})
+
+
+class ItemRequest(NamedTuple):
+    """What is asked of one item: the models, and the layer of edits."""
+
+    models: Sequence[Model]
+    layer: int
+    progress: ItemProgress
+
+
+class PieceWork(ABC, Generic[Item]):
+    """The items of a run and how each is processed; a subclass holds the plan of the run."""
+
+    stage = "working"  # what is done, for the display of progress
+    unit = "items"  # of progress
+    models: Sequence[Model]
+    items: Sequence[Item]  # in the order of the tables
+    pieces: PiecePlan
+
+    @abstractmethod
+    def process(self, item: Item, request: ItemRequest) -> Outcome:
+        """Make or read the pictures of an item and ask the models; called in worker threads or processes.
+
+        Units that are finished are added to the request's progress; what was not added counts when the item is
+        finished.
+        """
+
+    @abstractmethod
+    def image_of(self, variant: Variant) -> Image:
+        """One picture again, where its answer ended in an error."""
+
+    def size_of(self, item: Item) -> int:
+        """How many units an item holds."""
+        return 1
+
+    def is_outdated(self, items: Sequence[Item], answered: set[str]) -> bool:
+        """Whether pictures that were skipped could be used now; called where some were, with the ids of the others."""
+        return False
+
+    def engine(self, workers: int | None) -> Engine:
+        """Threads; processes where a GPU runs the networks, since many decoding threads wait for the GIL."""
+        on_gpu = [model.device.startswith("cuda") for model in self.models]
+        if on_gpu and all(on_gpu):
+            return ForkedEngine(workers or 2 * cores())
+        return LocalEngine(workers or cores())
+
+    def model(self, name: str) -> Model:
+        """The model of this name."""
+        return next(model for model in self.models if model.name == name)
+
+
+def list_pieces(work: PieceWork[Item], store: PartStore) -> Iterator[Piece]:
+    """The pieces that are missing; parts that would now be different are removed first."""
+    plan, there = work.pieces, store.names()
+    retryable = [model.name for model in work.models if model.retryable]
+    for start, stop in plan.ranges():
+        for layer in range(len(plan.layers)):
+            pictures = plan.part(start, layer)
+            names = {model: plan.part(start, layer, model) for model in plan.models}
+            if pictures in there and _is_outdated(work, store, (start, stop), pictures):
+                for name in (*names.values(), pictures):  # the pictures last: what is there must fit together
+                    store.remove(name)
+                there -= {*names.values(), pictures}
+            missing = [model for model, name in names.items() if name not in there]
+            failed = [model for model in retryable if names[model] in there and store.about(names[model])["errors"]]
+            yield from _split_groups(plan, Piece(start, stop, layer, tuple(missing), tuple(failed)), pictures in there)
+
+
+def _is_outdated(work: PieceWork[Item], store: PartStore, place: tuple[int, int], pictures: str) -> bool:
+    if type(work).is_outdated is PieceWork.is_outdated or not store.about(pictures)["skipped"]:
+        return False
+    return work.is_outdated(work.items[slice(*place)], set(store.read(pictures).texts("id")))
+
+
+def _split_groups(plan: PiecePlan, missing: Piece, has_pictures: bool) -> Iterator[Piece]:
+    """A piece for each group of models that lacks something; one without models where only pictures are missing."""
+    any_group = False
+    for group in plan.groups:
+        models = tuple(model for model in missing.models if model in group)
+        again = tuple(model for model in missing.again if model in group)
+        if models or again:
+            any_group = True
+            yield missing._replace(models=models, again=again)
+    if not has_pictures and not any_group:
+        yield missing
+
+
+def process_piece(work: PieceWork[Item], piece: Piece, store: PartStore, meter: ProgressMeter) -> None:
+    """Make the parts of a piece: of its pictures, where they are not there, and of each model that is asked."""
+    for name in piece.again:
+        _ask_again(work, piece, work.model(name), store)
+    pictures = work.pieces.part(piece.start, piece.layer)
+    if piece.models or pictures not in store:
+        _make_parts(work, piece, store, meter)
+
+
+def _make_parts(work: PieceWork[Item], piece: Piece, store: PartStore, meter: ProgressMeter) -> None:
+    began, plan = time.monotonic(), work.pieces
+    models = [work.model(name) for name in piece.models]
+    rows: list[tuple[Any, ...]] = []
+    answers: dict[str, list[tuple[Any, ...]]] = {model.name: [] for model in models}
+    skipped: list[tuple[int, dict[str, Any]]] = []
+    verdicts: list[dict[str, Any]] = []
+    for place in range(piece.start, piece.stop):
+        item = work.items[place]
+        progress = ItemProgress(meter, work.size_of(item) * _share(plan, piece))
+        outcome = work.process(item, ItemRequest(models, piece.layer, progress))
+        progress.finish()
+        for rendered, origin in zip(outcome.rendered, outcome.origins, strict=True):
+            row = manifest_row(origin.sample, rendered, origin.donor, plan.working_size)
+            rows.append((*row, origin.planned_level or rendered.variant.level))
+        for name, predictions in outcome.predictions.items():
+            answers[name] += map(prediction_row, outcome.rendered, predictions)
+        skipped += [(place, asdict(row)) for row in outcome.skipped]
+        verdicts += [asdict(outcome.mask)] if outcome.mask is not None else []
+    about = {"machine": describe_machine(), "seconds": round(time.monotonic() - began, 3), "ended": time.time()}
+    about |= {"start": piece.start, "stop": piece.stop}
+    pictures = plan.part(piece.start, piece.layer)
+    if pictures not in store:
+        store.write(pictures, PICTURE_COLUMNS, rows, {**about, "skipped": skipped, "masks": verdicts})
+    for model in models:
+        _write_answers(store, plan.part(piece.start, piece.layer, model.name), answers[model.name], about, model)
+
+
+def _share(plan: PiecePlan, piece: Piece) -> float:
+    """The share of an item's units that a piece makes: of the models, and of the layers."""
+    of_models = len(piece.models) / len(plan.models) if plan.models else 1.0
+    return of_models / len(plan.layers)
+
+
+def _write_answers(
+    store: PartStore, name: str, rows: Sequence[tuple[Any, ...]], about: Mapping[str, Any], model: Model
+) -> None:
+    errors = sum(row[_OUTCOME] == "error" for row in rows)
+    store.write(
+        name, PREDICTION_COLUMNS, rows, {**about, "model": model.name, "device": model.device, "errors": errors}
+    )
+
+
+_OUTCOME = list(PREDICTION_COLUMNS).index("outcome")
+
+
+def _ask_again(work: PieceWork[Item], piece: Piece, model: Model, store: PartStore) -> None:
+    """Replace a model's part by one in which the answers that ended in an error were asked for again."""
+    plan = work.pieces
+    pictures, name = store.read(plan.part(piece.start, piece.layer)), plan.part(piece.start, piece.layer, model.name)
+    earlier = store.read(name)
+    rendered = _read_rendered(pictures)
+    rows = list(zip(*(earlier.table[column].to_pylist() for column in PREDICTION_COLUMNS), strict=True))
+    answers = [
+        Prediction(row.variant.id, (), (), float("nan"), old[_OUTCOME]) for row, old in zip(rendered, rows, strict=True)
+    ]
+    fresh = predict_again(model, [row.variant for row in rendered], answers, work.image_of)
+    rows = [
+        prediction_row(row, new) if old[_OUTCOME] == "error" else old
+        for row, old, new in zip(rendered, rows, fresh, strict=True)
+    ]
+    about = {key: earlier.about[key] for key in ("machine", "seconds", "start", "stop")}
+    store.allow_replacement(name)
+    _write_answers(store, name, rows, {**about, "ended": time.time()}, model)
+
+
+def _read_rendered(pictures: TablePart) -> list[RenderedVariant]:
+    table = {name: np.asarray(pictures.table[name].to_pylist()) for name in pictures.table.column_names}
+    variants = read_variants({**table, "seed": pictures.table["seed"].to_pylist()})
+    measured = zip(variants, pictures.texts("sha256"), pictures.table["object_share"].to_pylist(), strict=True)
+    return [RenderedVariant(variant, sha256, share) for variant, sha256, share in measured]
+
+
+@dataclass
+class PieceRunner(Generic[Item]):
+    """Processes one piece after another, here or, pickled, in another process; holds one group of models at a time."""
+
+    work: PieceWork[Item]
+    store: PartStore
+    meter: ProgressMeter | None = None  # does not travel
+    _group: tuple[str, ...] = ()
+    _lock: Any = field(default_factory=threading.Lock, repr=False)
+
+    def __call__(self, piece: Piece) -> Piece:
+        """Make the parts of the piece, which is returned."""
+        self._release_others(piece)
+        process_piece(self.work, piece, self.store, self.meter or ProgressMeter(ThreadCounter(0), None))
+        return piece
+
+    def _release_others(self, piece: Piece) -> None:
+        group = (*piece.models, *piece.again)
+        with self._lock:
+            if len(self.work.pieces.groups) < 2 or set(group) <= set(self._group):
+                return
+            self._group = group
+            for model in self.work.models:
+                if model.name not in group and isinstance(model, ReloadableModel):
+                    model.release()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "meter": None, "_lock": None, "mirrors": list_addresses()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        join_mirrors(state.pop("mirrors"))
+        vars(self).update({**state, "_lock": threading.Lock()})
+
+    def attempt(self, piece: Piece) -> Piece | ItemFailure:
+        """The piece, or why it failed each time: a shard goes on with the others."""
+        reason = ""
+        for _ in range(ATTEMPTS):
+            try:
+                return self(piece)
+            except (UserError, OSError) as error:
+                reason = f"{type(error).__name__}: {' '.join(str(error).split())}"[:500]
+        return ItemFailure(piece, reason, ATTEMPTS)
+
+
+def finish_work(work: PieceWork[Item], store: PartStore, execution: Execution, workers: int | None) -> None:
+    """Make every part that is missing and is this process's; pieces that fail are set aside where others can go on."""
+    pieces = [piece for piece in list_pieces(work, store) if _is_own(work, piece, execution.shard)]
+    sizes = [work.size_of(item) for item in work.items]
+    left = sum(sum(sizes[piece.start : piece.stop]) * _share(work.pieces, piece) for piece in pieces)
+    total = sum(sizes)
+    extent = Extent(stage=work.stage, unit=work.unit, total=total, done=max(0, total - round(left)))
+    engine = _choose_engine(work, execution, workers)
+    failures = FailureStore(store.folder.parent / "failed")
+    done, failed, reason = 0, 0, ""
+    with open_meter(count_progress(extent, forked=isinstance(engine, ForkedEngine))) as meter:
+        runner = PieceRunner(work, store, meter)
+        process = runner.attempt if execution.shard is not None else runner
+        for group in (*work.pieces.groups, ()):
+            own = [piece for piece in pieces if _belongs(piece, group)]
+            for outcome in engine.map(process, own):
+                if isinstance(outcome, ItemFailure):
+                    failed, reason = failed + 1, reason or outcome.reason
+                    failures.write(_name_piece(work.pieces, outcome.item), _describe_failure(outcome))
+                    if not done and failed >= ATTEMPTS:  # nothing works: the input or the set-up is wrong
+                        raise UserError(f"expected pieces to be made, but the first {failed} failed: {reason}")
+                    continue
+                done += 1
+                failures.remove(_name_piece(work.pieces, outcome))
+                if isinstance(engine, RayEngine):
+                    meter.add(sum(sizes[outcome.start : outcome.stop]) * _share(work.pieces, outcome))
+    if failed and execution.shard is not None:  # a scheduler should know; what is finished is kept
+        raise UserError(
+            f"expected every piece of shard {execution.shard}, {failed} failed {ATTEMPTS} times, the others are done:"
+            f" {reason}; run it again to try them again"
+        )
+
+
+def _is_own(work: PieceWork[Item], piece: Piece, shard: WorkShard | None) -> bool:
+    return shard is None or shard.takes(piece.start // work.pieces.size)
+
+
+def _belongs(piece: Piece, group: Sequence[str]) -> bool:
+    asked = (*piece.models, *piece.again)
+    return asked[0] in group if asked else not group
+
+
+def _choose_engine(work: PieceWork[Item], execution: Execution, workers: int | None) -> Engine:
+    """The engine that was asked for; models that cannot be loaded elsewhere stay in this process."""
+    if execution.ray_address is None:
+        return work.engine(workers)
+    bound = [model.name for model in work.models if not isinstance(model, ReloadableModel) or model.usage is not None]
+    if bound:  # objects cannot be loaded elsewhere, and what an endpoint was asked is counted here
+        _log.warning("%s: cannot be asked from other machines, so the work is done here", ", ".join(bound))
+        return work.engine(workers)
+    on_gpu = any(model.device.startswith("cuda") for model in work.models)
+    return RayEngine(execution.ray_address, workers, on_gpu)
+
+
+def _name_piece(plan: PiecePlan, piece: Piece) -> str:
+    return part_name(plan.part(piece.start, piece.layer), sorted((*piece.models, *piece.again)))
+
+
+def _describe_failure(failure: ItemFailure) -> dict[str, Any]:
+    piece: Piece = failure.item
+    return {
+        "start": piece.start, "stop": piece.stop, "models": [*piece.models, *piece.again], "reason": failure.reason,
+        "attempts": failure.attempts, "ended": time.time(),
+    }  # fmt: skip
+
+
+def refuse_missing(plan: PiecePlan, store: PartStore, remedy: str) -> None:
+    """Raises `UserError`, with the reason of the first failure and the remedy, where parts are missing."""
+    missing = find_missing(plan, store)
+    if missing:
+        total = sum(1 for _ in plan.parts())
+        failures = FailureStore(store.folder.parent / "failed").read()
+        reason = f" ({len(failures)} pieces failed, the first with '{failures[0]['reason']}')" if failures else ""
+        raise UserError(f"expected all {total:,} parts of the run, {len(missing):,} are missing{reason}; {remedy}")
