@@ -1,0 +1,70 @@
+"""What usually helps against an attribute that costs accuracy, each with its evidence."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from importlib import resources
+from typing import TYPE_CHECKING
+
+from counterfoil.report.words import format_bounds, format_number
+from counterfoil.study.runs import Study
+from counterfoil.types import Drop
+
+if TYPE_CHECKING:
+    from counterfoil.remedies.repair_result import RepairResult
+
+_FILE = "advice.json"
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What helps against one attribute, and how that is known."""
+
+    attribute: str
+    helps: str
+    evidence: str
+
+
+def load_advice() -> dict[str, Advice]:
+    """The advice for every attribute that there is some for."""
+    rows = json.loads(resources.files("counterfoil.remedies").joinpath(_FILE).read_text(encoding="utf-8"))
+    return {row["attribute"]: Advice(**row) for row in rows}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunAdvice:
+    """What usually helps a model of a run against an attribute that costs it accuracy."""
+
+    model: str
+    drop: Drop  # by which the attribute is judged
+    advice: Advice | None  # None: nothing is known to help
+
+    @property
+    def sentence(self) -> str:
+        """The cost, what helps and the evidence."""
+        row = self.drop
+        cost = f"{format_number(row.drop_vs_reference)} points {format_bounds(row.reference_low, row.reference_high)}"
+        known = (
+            "nothing is known here to help" if self.advice is None else f"{self.advice.helps} {self.advice.evidence}"
+        )
+        return f"{self.model}: {row.attribute} costs {cost}. {known}"
+
+
+def advise_run(study: Study) -> list[RunAdvice]:
+    """For every model and attribute that costs accuracy, significantly, what usually helps; the costliest first."""
+    known = load_advice()
+    rows = [
+        RunAdvice(model=row.model, drop=row.representative, advice=known.get(row.attribute))
+        for row in study.verdicts if row.costs
+    ]  # fmt: skip
+    order = {model: place for place, model in enumerate(study.run.models)}
+    return sorted(rows, key=lambda row: (order[row.model], -row.drop.drop_vs_reference))
+
+
+def advise(result: RepairResult) -> list[Advice]:
+    """The advice for the attributes that still cost accuracy, the costliest first."""
+    known = load_advice()
+    costly = [row for row in result.attributes if row.drop.after > 0 and row.attribute in known]
+    costly.sort(key=lambda row: -row.drop.after)
+    return [known[row.attribute] for row in costly]

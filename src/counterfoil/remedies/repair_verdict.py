@@ -1,0 +1,130 @@
+"""The verdict on a repair: repaired only if a drop shrinks and nothing else is lost, each shown by its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from counterfoil.remedies.effects import Change, Effect, RateTable, original_place
+from counterfoil.report.gate import EXIT_STATUS, decide
+from counterfoil.report.gate import Verdict as GateVerdict
+from counterfoil.report.words import format_bounds, format_number, join_words
+from counterfoil.statistics.growth import Growth, photos_to_hold
+from counterfoil.statistics.intervals import RATE, estimate
+
+RepairOutcome: TypeAlias = Literal[
+    "repaired",
+    "fits your classes better; robustness unchanged",
+    "no change",
+    "worse",
+    "repaired at a cost",
+    "cannot tell",
+    "not judged",
+]
+_GATE: dict[RepairOutcome, GateVerdict] = {
+    "repaired": "holds", "cannot tell": "cannot tell", "not judged": "not judged", "worse": "violated",
+    "fits your classes better; robustness unchanged": "violated", "no change": "violated",
+    "repaired at a cost": "violated",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class LossCheck:
+    """Whether accuracy on some photos fell by less than the bound."""
+
+    subject: str  # "unedited photos", "photos of other classes"
+    growth: Growth | None  # of the errors; None where there is no photo to measure it on
+    allowed: float  # points
+    remedy: str = ""  # what to do where there is none
+
+    @property
+    def verdict(self) -> GateVerdict:
+        """Whether the fall is shown to be within the bound."""
+        if self.growth is None or not self.growth.n:
+            return "cannot tell"
+        return decide((self.growth.low, self.growth.growth, self.growth.high), self.allowed, "upper")
+
+    @property
+    def sentence(self) -> str:
+        """The fall and what it would take to decide it."""
+        if self.growth is None or not self.growth.n:
+            return f"{self.subject}: not measured; {self.remedy}"
+        row = self.growth
+        text = f"{self.subject}: accuracy falls by at most {format_number(row.high)} points (n = {row.n}"
+        text += f"), {self.allowed:g} is allowed"
+        if self.verdict == "violated":
+            return f"{self.subject}: accuracy falls by {format_number(row.growth)} points, {self.allowed:g} is allowed"
+        if self.verdict == "holds" or row.growth >= self.allowed:
+            return text
+        needed = photos_to_hold(row.spread, self.allowed, growth=max(row.growth, 0.0))
+        return f"{text}; about {needed:,} photos would show it"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RepairVerdict:
+    """What a repair is called, and why."""
+
+    outcome: RepairOutcome
+    reasons: tuple[str, ...]
+
+    @property
+    def status(self) -> int:
+        """The exit status, as the gate has it: 0 repaired, 1 not, 3 cannot tell, 4 not judged."""
+        return EXIT_STATUS[_GATE[self.outcome]]
+
+
+def decide_repair(effects: Sequence[Effect], fit: Sequence[Change], losses: Sequence[LossCheck]) -> RepairVerdict:
+    """The verdict from the attributes' effects, the accuracies with all classes competing, and the losses.
+
+    Args:
+        effects: One row per attribute.
+        fit: Changes of accuracy with all classes competing; one that rises means a better fit to the photos' classes.
+        losses: What must not be lost.
+    """
+    better = [row for row in effects if row.is_significant and row.drop.change.value > 0]
+    worse = [row for row in effects if row.is_significant and row.drop.change.value < 0]
+    reasons = [*map(_describe, [*better, *worse]), *(check.sentence for check in losses)]
+    return RepairVerdict(outcome=_choose(better, worse, fit, losses), reasons=tuple(reasons))
+
+
+def find_guessing(table: RateTable, classes: int) -> RepairVerdict | None:
+    """The verdict on a model that cannot be told from guessing among the photos' classes; None for any other."""
+    before = table.before.among[:, original_place(table)]
+    row, chance = estimate(before, RATE).scaled(100), 100 / classes
+    if row.ci_low > chance:
+        return None
+    reason = (
+        f"accuracy on the unedited photos before the repair is {format_number(row.value)} %"
+        f" {format_bounds(row.ci_low, row.ci_high)}, n = {row.n}: not above guessing ({format_number(chance)} %);"
+        " check the model's labels and preprocessing"
+    )
+    return RepairVerdict(outcome="not judged", reasons=(reason,))
+
+
+def _choose(
+    better: Sequence[Effect], worse: Sequence[Effect], fit: Sequence[Change], losses: Sequence[LossCheck]
+) -> RepairOutcome:
+    verdicts = {check.verdict for check in losses}
+    if better and (worse or "violated" in verdicts):
+        return "repaired at a cost"
+    if better:
+        return "cannot tell" if "cannot tell" in verdicts else "repaired"
+    if worse:
+        return "worse"
+    if any(row.change.ci_low > 0 for row in fit):
+        return "fits your classes better; robustness unchanged"
+    return "worse" if "violated" in verdicts else "no change"
+
+
+def _describe(effect: Effect) -> str:
+    drop = effect.drop
+    change = f"{format_number(drop.change.value)} points {format_bounds(drop.change.ci_low, drop.change.ci_high)}"
+    verb = "shrinks" if drop.change.value > 0 else "grows"
+    before, after = format_number(drop.before), format_number(drop.after)
+    return f"{effect.attribute}: the drop {verb} from {before} to {after}, a change of {change}, n = {drop.change.n}"
+
+
+def summarise_attributes(effects: Sequence[Effect]) -> str:
+    """The attributes whose drop shrank, in words; empty where none did."""
+    return join_words([row.attribute for row in effects if row.is_significant and row.drop.change.value > 0])

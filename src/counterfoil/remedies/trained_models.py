@@ -1,0 +1,64 @@
+"""The trained networks of a repair as models: which of them is asked about which part, and the candidate they make."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from counterfoil.remedies.candidates import RemedyCandidate, write_candidate
+from counterfoil.remedies.mined_pictures import MinedPictures
+from counterfoil.remedies.photo_parts import FOLDS
+from counterfoil.remedies.picture_answers import AskedModels, PhotoAnswers
+from counterfoil.remedies.repair_config import TRAIN, RepairPlan
+from counterfoil.remedies.trained_folds import FoldTrainer, TrainedFolds
+from counterfoil.types import Model
+
+_CHOOSING = f"{TRAIN}, choosing"  # the answers of the network that was trained on the fitting part alone
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainedModels:
+    """The networks of each fold, written and loaded."""
+
+    fits: TrainedFolds
+    folds: tuple[Model, ...]  # by the part that they judge
+    final: Model
+
+    def add_to(self, asked: AskedModels, part: int) -> AskedModels:
+        """The models that are shown the pictures of a part: the one that judges it, and the one that chooses on it."""
+        fold = next(place for place, fold in enumerate(FOLDS) if fold.choosing == part)
+        identity, choosing = self.fits.choosing[fold]
+        judging = self.folds[part]
+        return replace(
+            asked, models={**asked.models, TRAIN: judging, _CHOOSING: choosing},
+            identities={**asked.identities, TRAIN: judging.identity, _CHOOSING: identity},
+        )  # fmt: skip
+
+    def candidate(self, judged: Sequence[Sequence[PhotoAnswers]]) -> RemedyCandidate:
+        """The remedy, with what its networks answered."""
+        return RemedyCandidate(
+            name=TRAIN, final=self.fits.final, model=self.final, folds=self.folds, settings=self.fits.settings,
+            choosing=tuple([_as_judged(photo) for photo in judged[fold.choosing]] for fold in FOLDS),
+            fitted_edits=self.fits.fitted_edits,
+        )  # fmt: skip
+
+
+def _as_judged(photo: PhotoAnswers) -> PhotoAnswers:
+    """The photo with the answers of the network that chooses in the place of the one that judges."""
+    return replace(
+        photo, answers={**photo.answers, TRAIN: photo.answers[_CHOOSING]},
+        among={**photo.among, TRAIN: photo.among[_CHOOSING]},
+    )  # fmt: skip
+
+
+def train_models(plan: RepairPlan, folder: Path, mined: MinedPictures) -> TrainedModels:
+    """Train on the parts of a repair, and write the networks beside and below its work files."""
+    fits = FoldTrainer(plan, folder, mined).train()
+    return TrainedModels(
+        fits=fits, final=write_candidate(folder / "candidates", TRAIN, fits.final),
+        folds=tuple(
+            write_candidate(folder.parent / "folds", f"{TRAIN}-{part + 1}", network)
+            for part, network in enumerate(fits.folds)
+        ),
+    )  # fmt: skip

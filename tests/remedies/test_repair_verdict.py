@@ -1,0 +1,82 @@
+"""The rule by which a repair is called repaired, worked by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from counterfoil.remedies.effects import (
+    RateTable,
+    RightRates,
+    edited_change,
+    measure_effects,
+    measure_loss,
+    unedited_change,
+    unedited_loss,
+)
+from counterfoil.remedies.repair_verdict import LossCheck, RepairVerdict, decide_repair, find_guessing
+from counterfoil.statistics.answers import Condition
+
+PHOTOS = 400
+CONDITIONS = (Condition("original", "original", "none"), Condition("size", "size", "0.05"))
+
+
+def make_rates(original: float, edited: float) -> NDArray[np.float64]:
+    """The first photos are right, the others wrong."""
+    places = np.arange(PHOTOS)[:, None] / PHOTOS
+    return np.asarray(places < np.array([[original, edited]]), np.float64)
+
+
+def make_table(before: tuple[float, float], after: tuple[float, float], every: float = 0.0) -> RateTable:
+    """Rates with only the photos' classes competing; with all, `every` less before."""
+    old, new = make_rates(*before), make_rates(*after)
+    lower = make_rates(before[0] - every, before[1] - every)
+    return RateTable(
+        photos=tuple(map(str, range(PHOTOS))), conditions=CONDITIONS, before=RightRates(lower, old),
+        after=RightRates(new, new),
+    )  # fmt: skip
+
+
+def judge(table: RateTable, *losses: LossCheck) -> RepairVerdict:
+    effects = [row for row in measure_effects(table) if not row.edit]
+    fit = (edited_change(table, among=False), unedited_change(table, among=False))
+    return decide_repair(effects, fit, [LossCheck("unedited photos", unedited_loss(table), 1.0), *losses])
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "every", "outcome", "status"),
+    [
+        ((0.9, 0.6), (0.9, 0.8), 0.0, "repaired", 0),
+        ((0.9, 0.6), (0.9, 0.6), 0.0, "no change", 1),
+        ((0.9, 0.6), (0.9, 0.6), 0.2, "fits your classes better; robustness unchanged", 1),
+        ((0.9, 0.6), (0.9, 0.4), 0.0, "worse", 1),
+        ((0.9, 0.6), (0.8, 0.8), 0.0, "repaired at a cost", 1),
+    ],
+)
+def test_the_verdict_is_that_of_the_rule(
+    before: tuple[float, float], after: tuple[float, float], every: float, outcome: str, status: int
+) -> None:
+    verdict = judge(make_table(before, after, every))
+    assert (verdict.outcome, verdict.status) == (outcome, status)
+
+
+def test_too_few_photos_of_other_classes_leave_it_open_and_say_how_many_are_needed() -> None:
+    few = np.ones(40)
+    verdict = judge(make_table((0.9, 0.6), (0.9, 0.8)), LossCheck("other photos", measure_loss(few, few), 1.0))
+    assert (verdict.outcome, verdict.status) == ("cannot tell", 3)
+    assert "photos would show it" in verdict.reasons[-1]
+
+
+def test_other_classes_without_a_photo_leave_it_open() -> None:
+    missing = LossCheck("other photos", None, 1.0, "give --elsewhere DIR")
+    verdict = judge(make_table((0.9, 0.6), (0.9, 0.8)), missing)
+    assert verdict.status == 3
+    assert "give --elsewhere DIR" in verdict.reasons[-1]
+
+
+def test_a_model_that_guesses_is_not_judged() -> None:
+    verdict = find_guessing(make_table((0.25, 0.2), (0.9, 0.9)), 4)
+    assert verdict is not None
+    assert verdict.status == 4
+    assert find_guessing(make_table((0.9, 0.2), (0.9, 0.9)), 4) is None
