@@ -21,7 +21,8 @@ settings.load_profile("fixed")
 # What `make check` leaves out, by measured time (`--durations`): whole runs, web services, rendered pages and figures,
 # networks, contract checks of every edit, and single tests of a second or more.
 SLOW_FILES = (
-    "analysis/", "runner/test_random_faults.py", "statistics/test_photo_tests.py",
+    "test_docstrings.py", "test_documentation.py", "test_example_scripts.py", "test_consumer_types.py",
+    "cli/test_command_output.py", "analysis/", "runner/test_random_faults.py", "statistics/test_photo_tests.py",
     "assets/test_cache.py", "assets/test_networks.py", "benchmark/test_diff.py", "benchmark/test_full_disk.py",
     "benchmark/test_layouts.py", "benchmark/test_licences.py", "builder/",
     "generation/test_quality_control.py", "painters/test_python_painter.py", "study/test_confidence.py",
@@ -36,12 +37,14 @@ SLOW_FILES = (
     "models/test_torch_classifier.py", "published/test_scores.py", "study/test_runs.py",
     "painters/test_background_model.py", "painters/test_background_network.py", "painters/test_diffusers_painter.py",
     "published/test_hostile_archives.py", "published/test_readers.py", "published/test_tar_zip.py",
-    "report/test_exports.py", "report/test_page.py", "report/test_show.py",
-    "runner/", "sources/test_annotations.py", "test_plugins.py",
+    "remedies/test_repair.py", "remedies/test_train.py", "remedies/test_mined_pictures.py", "report/test_exports.py",
+    "report/test_page.py", "report/test_show.py", "runner/", "sources/test_annotations.py", "test_plugins.py",
     "verification/test_database.py", "verification/test_load.py", "verification/test_pages.py",
     "verification/test_security.py", "verification/test_service.py", "verification/test_verdict_files.py",
 )  # fmt: skip
 SLOW_TESTS = {
+    "test_the_demo_ends_with_a_verdict_on_a_repair_and_a_picture",
+    "test_copies_depend_on_content_seed_and_epoch_and_not_on_the_order",
     "test_pictures_with_other_pixels_than_the_models_saw_are_left_out_and_counted",
     "test_the_object_passes_and_a_piece_of_the_background_does_not",
     "test_after_an_answer_that_did_not_come_the_next_one_counts",
@@ -71,6 +74,7 @@ PRESENT: dict[str, Callable[[], bool]] = {
     "postgres": lambda: any(Path("/usr/lib/postgresql").glob("*/bin/postgres")),
     "torch": lambda: importlib.util.find_spec("torch") is not None,
     "ray": lambda: importlib.util.find_spec("ray") is not None,
+    "remote": lambda: all(importlib.util.find_spec(name) is not None for name in ("s3fs", "moto", "flask")),
 }
 
 

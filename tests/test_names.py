@@ -56,7 +56,8 @@ def test_no_room_has_the_name_of_a_public_function() -> None:
     import counterfoil
 
     rooms = {path.stem for path in PACKAGE.iterdir() if path.is_dir() or path.suffix == ".py"}
-    assert rooms.isdisjoint(counterfoil.__all__)
+    functions = [name for name in counterfoil.__all__ if callable(getattr(counterfoil, name))]
+    assert rooms.isdisjoint(functions)  # `edits` is a room and the namespace of its classes, and no function
 
 
 @pytest.mark.parametrize("kind", ["files", "classes", "functions"])

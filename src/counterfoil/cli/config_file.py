@@ -11,6 +11,7 @@ import yaml
 from click.core import ParameterSource
 
 from counterfoil.errors import UserError, did_you_mean
+from counterfoil.store.files import write_atomically
 
 _OPTION = "--config"
 _NULL = "tag:yaml.org,2002:null"
@@ -47,6 +48,31 @@ def read_config(path: Path, context: click.Context) -> dict[str, str | list[str]
         if node.tag != _NULL:
             values[name] = _checked(f"{path}: {key}", node, parameter, context)
     return values
+
+
+RUN_FILE = "run.yaml"  # in a run's folder: the options of the command, to repeat it
+_PLACES = ("images", "masks")  # options that are paths where they name a file that is there
+
+
+def write_run_file(path: Path) -> Path:
+    """Write the options of the current command that are not defaults as a file for `--config`."""
+    context = click.get_current_context()
+    options: dict[str, object] = {}
+    for parameter in context.command.params:
+        value = context.params.get(str(parameter.name))
+        source = context.get_parameter_source(str(parameter.name))
+        if value in (None, ()) or source is ParameterSource.DEFAULT or parameter.name == "out":
+            continue
+        key = parameter.opts[0].lstrip("-")
+        options[key] = list(value) if isinstance(value, tuple) else _portable(str(parameter.name), value)
+    return write_atomically(path, yaml.safe_dump(options, sort_keys=False, allow_unicode=True))
+
+
+def _portable(name: str, value: object) -> object:
+    """Paths of photos and masks in full, so that the file works from any folder."""
+    if name in _PLACES and Path(str(value)).exists():
+        return str(Path(str(value)).absolute())
+    return value if isinstance(value, bool | int | float) else str(value)
 
 
 def typed_arguments() -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 from pathlib import Path
@@ -9,10 +10,20 @@ from typing import Any
 
 import click
 
+from counterfoil.cli.command_output import emit
+from counterfoil.cli.completion import complete_model
 from counterfoil.cli.config_file import config_option
-from counterfoil.cli.shared_options import MODEL, chosen_options, model_options, workers_option
-from counterfoil.cli.terminal_output import command_line, end_unjudged, print_models, print_result
-from counterfoil.evaluation import EvaluationConfig, run_evaluation
+from counterfoil.cli.shared_options import (
+    FOLDER,
+    MODEL,
+    chosen_execution,
+    chosen_options,
+    engine_options,
+    model_options,
+    workers_option,
+)
+from counterfoil.cli.terminal_output import command_line, end_unjudged, print_models, print_result, print_shard
+from counterfoil.evaluation import EvaluationConfig, evaluate_shard, run_evaluation
 from counterfoil.progress import show_stage
 from counterfoil.published.catalogue import describe_collection, full_address, make_paper_tables, open_collection
 from counterfoil.published.leaderboard import build_leaderboard, render_html, render_json, render_markdown, render_text
@@ -22,8 +33,8 @@ from counterfoil.store.files import write_atomically
 
 @click.command()
 @click.argument("collection")
-@click.option("--model", "models", multiple=True, required=True, help=MODEL)
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for the report and the tables.")
+@click.option("--model", "models", multiple=True, required=True, shell_complete=complete_model, help=MODEL)
+@click.option("--out", required=True, type=FOLDER, help="Folder for the report and the tables.")
 @click.option(
     "--limit", type=int, help="Use at most this many photos with all their pictures, taken from the classes in turn."
 )
@@ -31,6 +42,7 @@ from counterfoil.store.files import write_atomically
 @click.option("--batch-size", type=int, default=16, show_default=True, help="Pictures per call of a model.")
 @click.option("--scoring", type=click.Choice(["all", "subset"]),
               help="Whether columns of other classes compete [default: as the collection says].")  # fmt: skip
+@engine_options
 @model_options
 @config_option
 def evaluate(collection: str, models: tuple[str, ...], out: Path, **options: Any) -> None:
@@ -40,12 +52,17 @@ def evaluate(collection: str, models: tuple[str, ...], out: Path, **options: Any
         opened = open_collection(collection)
     for line in describe_collection(collection, opened):
         click.echo(line)
+    execution = chosen_execution(options)
     evaluation = EvaluationConfig(
         collection=opened, models=models, options=chosen_options(options), address=full_address(collection),
-        command=command_line(), **asked,
+        command=command_line(), execution=execution, **asked,
     )  # fmt: skip
+    if execution.shard is not None:
+        evaluate_shard(evaluation, out)
+        print_shard(execution.shard, out)
+        return
     result = run_evaluation(evaluation, out, print_models, make_paper_tables)
-    print_result(result)
+    emit(print_result(result))
     end_unjudged(result.judgements, result.headline)
 
 
@@ -66,6 +83,7 @@ def leaderboard_command(
 ) -> None:
     """Show what was published of a benchmark, your own runs first."""
     board = build_leaderboard(benchmark, runs, files)
+    emit({**json.loads(render_json(board)), "file": None if out is None else out.absolute()})
     text = _for_the_terminal(board, every) if form == "text" and out is None else _FORMS[form](board)
     click.echo(text if out is None else write_atomically(out, text), nl=out is not None)
 

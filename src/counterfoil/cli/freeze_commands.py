@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,16 +12,23 @@ from typing import Any
 import click
 
 from counterfoil.benchmark.benchmark_json import read_benchmark_record
-from counterfoil.benchmark.diff import compare_versions, describe_diff, read_version
+from counterfoil.benchmark.diff import BenchmarkDiff, compare_versions, describe_diff, read_version
 from counterfoil.benchmark.integrity import find_differences, find_pixel_differences
 from counterfoil.benchmark.layouts import LAYOUTS
 from counterfoil.benchmark.licences import UNKNOWN
-from counterfoil.benchmark.release import FreezeConfig
-from counterfoil.benchmark.release import freeze as freeze_workspace
+from counterfoil.benchmark.release import FreezeConfig, freeze_workspace
 from counterfoil.benchmark.writer import IN_DOUBT, FreezeResult, Title
-from counterfoil.errors import UserError
+from counterfoil.cli.command_output import emit
+from counterfoil.errors import Unusable, UserError
 from counterfoil.report.words import pluralize
+from counterfoil.sources.pixels import hash_pixels
+from counterfoil.store.files import RECORD
+from counterfoil.store.parts import list_damaged_parts
+from counterfoil.store.run_checksums import has_checksums, list_changed_files
+from counterfoil.store.run_counts import count_run
 from counterfoil.store.workspace import Workspace
+from counterfoil.types import StoredVariant
+from counterfoil.worker_pool import cores
 
 _LICENCES = 10  # named on the terminal; all stand in the card
 benchmark_folder = click.Path(path_type=Path)
@@ -67,6 +74,10 @@ def freeze(workspace: Path, out: Path, shard_mb: int, **options: Any) -> None:
     frozen = freeze_workspace(Workspace(workspace), job, out)
     for line in (*describe_frozen(frozen), f"benchmark: {out}", *describe_notes(frozen)):
         click.echo(line)
+    record = frozen.record
+    emit({"folder": out.absolute(), "name": record.name, "version": record.version, "digest": record.digest,
+          "counts": record.counts.model_dump(mode="json"), "licences": record.licences, "notes": record.notes,
+          "changes": None if frozen.comparison is None else _describe_changes(frozen.comparison)})  # fmt: skip
 
 
 def describe_frozen(frozen: FreezeResult) -> list[str]:
@@ -102,13 +113,42 @@ def describe_notes(frozen: FreezeResult) -> list[str]:
     ]
 
 
+def check_run(folder: Path, files_only: bool) -> None:
+    """Verify the files, parts, pictures and counts of a run or workspace; exit status 1 where something differs."""
+    lines = [*list_changed_files(folder), *list_damaged_parts(folder)]
+    if not lines and not files_only and (folder / "pictures").is_dir():
+        lines = find_changed_pictures(Workspace(folder))
+    counts = count_run(folder) if not lines and (folder / "variants.parquet").is_file() else None
+    if not has_checksums(folder):
+        lines.append("no checksums: the run is unfinished, or an earlier version made it")
+    lines += counts.faults if counts else []
+    click.echo("\n".join(lines or [*(counts.sentences if counts else []), f"whole: {folder}"]))
+    emit({"digest": None, "whole": not lines, "differences": lines, "counts": counts})
+    sys.exit(1 if lines else 0)
+
+
+def find_changed_pictures(workspace: Workspace) -> list[str]:
+    """The pictures of a workspace whose pixels are not those of the manifest, one line each."""
+
+    def describe(stored: StoredVariant) -> str:
+        try:
+            same = hash_pixels(workspace.read(stored)) == stored.sha256
+        except Unusable as error:
+            return str(error)
+        return "" if same else f"{stored.file} has other pixels than the manifest says"
+
+    with ThreadPoolExecutor(cores()) as pool:
+        return [line for line in pool.map(describe, (row for row in workspace.pictures if row.sha256)) if line]
+
+
 @click.command()
-@click.argument("benchmark", type=benchmark_folder)
+@click.argument("benchmark", metavar="FOLDER", type=benchmark_folder)
 @click.option("--digest", help="The published digest; another one counts as a difference.")
 @click.option("--files-only", is_flag=True, help="Check the files' hashes only, without decoding pictures.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def check(benchmark: Path, digest: str | None, files_only: bool, as_json: bool) -> None:
-    """Verify every hash of a benchmark and name what differs; exit status 1 where something does."""
+def check(benchmark: Path, digest: str | None, files_only: bool) -> None:
+    """Verify every hash of a benchmark, run or workspace and name what differs; exit status 1 where something does."""
+    if not (benchmark / RECORD).is_file() and (benchmark / "run.json").is_file():
+        check_run(benchmark, files_only)
     wanted = None if digest is None else _digest(digest)
     found = find_differences(benchmark)
     if not found and not files_only:
@@ -122,11 +162,9 @@ def check(benchmark: Path, digest: str | None, files_only: bool, as_json: bool) 
                 "pictures and labels match the card's digest of them; --digest takes the one that freeze prints: got"
             )
         lines.append(f"{about} {wanted}, the one here {record.digest}")
-    if as_json:
-        click.echo(json.dumps({"digest": record.digest, "whole": not lines, "differences": lines}, indent=1))
-    else:
-        whole = f"whole: {record.name} {record.version}, {record.counts.pictures} pictures, digest {record.digest}"
-        click.echo("\n".join(lines or [whole]))
+    whole = f"whole: {record.name} {record.version}, {record.counts.pictures} pictures, digest {record.digest}"
+    click.echo("\n".join(lines or [whole]))
+    emit({"digest": record.digest, "whole": not lines, "differences": lines, "counts": None})
     sys.exit(1 if lines else 0)
 
 
@@ -140,12 +178,13 @@ def _digest(text: str) -> str:
 @click.command()
 @click.argument("old", type=benchmark_folder)
 @click.argument("new", type=benchmark_folder)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, every picture named.")
-def diff(old: Path, new: Path, as_json: bool) -> None:
+def diff(old: Path, new: Path) -> None:
     """Say what changed between two versions of a benchmark, and which step of the version is due."""
     comparison = compare_versions(read_version(old), read_version(new))
-    if as_json:
-        found = {**asdict(comparison), "step": comparison.step, "step_made": comparison.step_made}
-        click.echo(json.dumps(found, indent=1, ensure_ascii=False))
-    else:
-        click.echo("\n".join(describe_diff(comparison)))
+    click.echo("\n".join(describe_diff(comparison)))
+    emit(_describe_changes(comparison))
+
+
+def _describe_changes(comparison: BenchmarkDiff) -> dict[str, Any]:
+    """Every picture that differs, and which part of the version must rise."""
+    return {**asdict(comparison), "step": comparison.step, "step_made": comparison.step_made}

@@ -4,32 +4,22 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
+from counterfoil.cli.command_output import emit, json_file_option
+from counterfoil.cli.completion import complete_edit
+from counterfoil.cli.shared_options import FOLDER
 from counterfoil.errors import UserError
-from counterfoil.progress import show_stage
-from counterfoil.report.gate import (
-    EXIT_STATUS,
-    Bound,
-    Check,
-    combine_verdicts,
-    judge_accuracies,
-    judge_drops,
-    judge_setups,
-    parse_max_drop,
-)
-from counterfoil.report.gate_margins import judge_growth, parse_margins
-from counterfoil.report.gate_outputs import sort_checks, to_json, to_junit, to_markdown
+from counterfoil.report.gate import Bound
+from counterfoil.run_verdicts import GateResult
+from counterfoil.run_verdicts import gate as judge_run
 from counterfoil.statistics.families import DIVISORS, MAIN_FAMILY
 from counterfoil.statistics.growth import photos_to_fail, photos_to_hold, spread_of_changes
 from counterfoil.statistics.power import Discordance, discordance_from_accuracy, discordance_from_total, photos_needed
 from counterfoil.store.files import write_atomically
-from counterfoil.study.baseline import BaselinePair, pair_with_baseline
-from counterfoil.study.runs import Study, open_runs
 
 _ALPHA = 0.05
 _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
@@ -38,11 +28,17 @@ _FILE = click.Path(path_type=Path)
 
 
 @click.command()
-@click.argument("run", type=_FILE)
-@click.option("--against", type=_FILE, help="Run of a baseline on the same photos: no attribute may cost more now.")
-@click.option("--margin", "margins", multiple=True,
+@click.argument("run", type=FOLDER)
+@click.option("--against", type=FOLDER, help="Run of a baseline on the same photos: no attribute may cost more now.")
+@click.option("--margin", "margins", multiple=True, shell_complete=complete_edit,
               help="Points by which a loss may grow: 2, or background=2, or accuracy=1.")  # fmt: skip
-@click.option("--max-drop", "drops", multiple=True, help="background=5, size:0.05=20, background-swap=10, any=15.")
+@click.option(
+    "--max-drop",
+    "drops",
+    multiple=True,
+    shell_complete=complete_edit,
+    help="background=5, size:0.05=20, background-swap=10, any=15.",
+)
 @click.option("--min-accuracy", type=float, help="Least accuracy on the unedited photos, in percent.")
 @click.option("--bound", type=click.Choice(["upper", "lower", "point"]), default="upper", show_default=True,
               help="upper: prove that it holds; lower: prove that it is violated; point: no proof.")  # fmt: skip
@@ -50,69 +46,25 @@ _FILE = click.Path(path_type=Path)
 @click.option("--against-model", help="Model of the baseline, where it holds several and the names differ.")
 @click.option("--junit", type=_FILE, help="Also write the checks as JUnit XML.")
 @click.option("--markdown", type=_FILE, help="Also write them as Markdown, for a comment on a pull request.")
-@click.option("--json", "json_file", type=_FILE, help="Also write them as JSON.")
+@json_file_option("Print them as JSON, or also write them into this file.")
 def gate(run: Path, bound: Bound, **options: Any) -> None:
     """Hold a run to bounds or to a baseline: exit 0 holds, 1 violated, 3 cannot tell, 4 not judged."""
-    _check_options(options)
-    model = options["model"]
-    pairs = [] if options["against"] is None else pair_with_baseline(
-        run, options["against"], model=model, against_model=options["against_model"]
+    judged = judge_run(
+        run, options["against"], margin=options["margins"], max_drop=options["drops"], bound=bound,
+        min_accuracy=options["min_accuracy"], model=options["model"], against_model=options["against_model"],
     )  # fmt: skip
-    with show_stage("judging the run"):
-        checks = _judge_pairs(pairs, options["margins"], bound)
-        if options["drops"] or options["min_accuracy"] is not None:
-            study = open_runs([run]).select_model(model)
-            checks += _judge_bounds(study, options["drops"], options["min_accuracy"], bound)
-    checks = list(dict.fromkeys(checks))  # a set-up that is wrong is said once
-    _write_files(checks, options)
-    for check in sort_checks(checks):
-        click.echo(f"{check.verdict}: {check.message}")
-    sys.exit(EXIT_STATUS[combine_verdicts(checks)])
+    _write_files(judged, options)
+    for line in judged.lines:
+        click.echo(line)
+    emit(judged.to_json())
+    sys.exit(judged.exit_status)
 
 
-def _check_options(options: dict[str, Any]) -> None:
-    if not options["drops"] and options["min_accuracy"] is None and options["against"] is None:
-        raise UserError(
-            "expected a bound, got none; give --against BASELINE --margin 2, --max-drop background=5 or"
-            " --min-accuracy 70"
-        )
-    least = options["min_accuracy"]
-    if least is not None and not 0 <= least <= 100:
-        raise UserError(f"expected --min-accuracy from 0 to 100, in percent, got {least:g}")
-    if options["against"] is not None and not options["margins"]:
-        raise UserError("expected a margin for --against, got none; give --margin 2, in points")
-    if options["against"] is None and (options["margins"] or options["against_model"]):
-        raise UserError("expected --against BASELINE beside --margin or --against-model, got none")
-
-
-def _judge_pairs(pairs: Sequence[BaselinePair], margins: Sequence[str], bound: Bound) -> list[Check]:
-    """The checks against the baseline; of a pair that is not judged, only that."""
-    allowed = parse_margins(margins)
-    checks: list[Check] = []
-    for pair in pairs:
-        checks += judge_setups(pair.judgements)
-        if all(judgement.is_judged for judgement in pair.judgements.values()):
-            checks += judge_growth(pair.growth, pair.model, allowed, bound)
-    return checks
-
-
-def _judge_bounds(study: Study, drops: Sequence[str], least: float | None, bound: Bound) -> list[Check]:
-    """The checks of a run by itself; of a model that is not judged, only that."""
-    judged = {model for model, judgement in study.judgements.items() if judgement.is_judged}
-    checks = judge_drops(study.drops, [parse_max_drop(text) for text in drops], bound)
-    if least is not None:
-        checks += judge_accuracies(study.overall_accuracies, least, bound)
-    return [
-        *judge_setups(study.judgements),
-        *(check for check in checks if check.model in judged or check.model not in study.judgements),
-    ]
-
-
-def _write_files(checks: Sequence[Check], options: dict[str, Any]) -> None:
+def _write_files(judged: GateResult, options: dict[str, Any]) -> None:
     texts = {
-        "junit": to_junit(checks),
-        "markdown": to_markdown(checks),
-        "json_file": json.dumps(to_json(checks), indent=1, allow_nan=False) + "\n",
+        "junit": judged.to_junit(),
+        "markdown": judged.to_markdown(),
+        "json_file": json.dumps(judged.to_json(), indent=1, allow_nan=False) + "\n",
     }
     for name, text in texts.items():
         if options[name]:
@@ -143,7 +95,9 @@ def _write_files(checks: Sequence[Check], options: dict[str, Any]) -> None:
 def plan(drop: float | None, gating: bool, power: float, **options: Any) -> None:
     """Say how many photos are needed to see a drop, or to decide a gate."""
     if gating:
-        click.echo(_plan_gate(power, options))
+        needed, sentence = _plan_gate(power, options)
+        click.echo(sentence)
+        emit({"photos": needed, "sentence": sentence})
         return
     if drop is None:
         raise UserError("expected the drop to see, got none; give --drop 5, in points, or --gate --margin 2")
@@ -153,10 +107,12 @@ def plan(drop: float | None, gating: bool, power: float, **options: Any) -> None
         change = discordance_from_total(drop / 100, options["discordance"] / 100)
     comparisons = options["comparisons"]
     needed = photos_needed(change, power=power, alpha=_ALPHA / comparisons)
-    click.echo(_sentence(needed, change, power, comparisons))
+    sentence = _sentence(needed, change, power, comparisons)
+    click.echo(sentence)
+    emit({"photos": needed, "sentence": sentence})
 
 
-def _plan_gate(power: float, options: dict[str, Any]) -> str:
+def _plan_gate(power: float, options: dict[str, Any]) -> tuple[int, str]:
     margin, growth = options["margin"], options["growth"]
     if margin is None:
         raise UserError("expected a margin for --gate, got none; give --margin 2, in points")
@@ -170,7 +126,7 @@ def _plan_gate(power: float, options: dict[str, Any]) -> str:
     count = photos_to_fail if fails else photos_to_hold
     needed = count(spread, margin, growth=growth, power=power)
     truth = f"a loss that grew by {growth:g} points" if growth else "a loss that did not change"
-    return (
+    return needed, (
         f"{needed:,} photos: {truth} is then shown to {'exceed' if fails else 'stay within'} a margin of {margin:g}"
         f" points with probability {power:g} (spread over photos {spread:.1f} points)."
     )

@@ -8,9 +8,12 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from counterfoil.builder import build_pictures
+from counterfoil.builder import build_pictures, build_shard
+from counterfoil.cli.command_output import emit
+from counterfoil.cli.completion import complete_recipe
 from counterfoil.cli.config_file import config_option
-from counterfoil.cli.terminal_output import command_line, describe_skipped, print_empty_classes
+from counterfoil.cli.shared_options import chosen_execution, engine_options
+from counterfoil.cli.terminal_output import command_line, describe_skipped, print_empty_classes, print_shard
 from counterfoil.errors import UserError
 from counterfoil.generation.embedding import Embedding
 from counterfoil.generation.generator import GenerationConfig, generate_pictures
@@ -25,13 +28,18 @@ from counterfoil.sources.source_loaders import open_source
 from counterfoil.store.workspace import Workspace
 
 _OPTIONS = ("device", "precision", "batch_size", "steps", "guidance", "scheduler", "size", "strength")
-_OF_EDITS = ("recipe", "out", "images", "masks", "limit", "seed")
+_OF_EDITS = ("recipe", "out", "images", "masks", "limit", "seed", "engine", "shard")
 _GIVEN = (ParameterSource.COMMANDLINE, ParameterSource.DEFAULT_MAP)  # by option, by --config
 _folder = click.Path(path_type=Path)
 
 
 @click.command()
-@click.option("--recipe", required=True, help="imagenet-d, ximagenet-12-ai, imagenet-d-photo, or a YAML file.")
+@click.option(
+    "--recipe",
+    required=True,
+    shell_complete=complete_recipe,
+    help="imagenet-d, ximagenet-12-ai, imagenet-d-photo, or a YAML file.",
+)
 @click.option("--painter", help="Painter address, such as diffusers:org/name@revision or diffusers:FOLDER.")
 @click.option("--out", required=True, type=_folder, help="Workspace for pictures and manifest.")
 @click.option("--images", type=_folder, help="Photos, where the recipe paints around objects or edits photos.")
@@ -55,14 +63,21 @@ _folder = click.Path(path_type=Path)
 @click.option("--scheduler", help="A scheduler of diffusers by its class name [default: the model's].")
 @click.option("--size", type=int, help="Side of the pictures in pixels [default: the model's].")
 @click.option("--strength", type=float, help="How much of a background is painted anew, up to 1.")
+@engine_options
 @config_option
 def paint(recipe: str, painter: str | None, out: Path, images: Path | None, masks: Path | None, **options: Any) -> None:
     """Paint pictures from words, or backgrounds around objects, into a workspace."""
+    execution = chosen_execution(options)
     if not is_prompt_recipe(recipe):
+        options["execution"] = execution
         _build(recipe, out, images, masks, options)
         return
     if painter is None:
         raise UserError("expected --painter, such as diffusers:org/name@revision; see docs/diffusion.md")
+    if execution.ray_address is not None:
+        raise UserError(
+            f"expected --engine local for {recipe}, whose painter runs here; --shard I/N uses more machines"
+        )
     chosen = PaintOptions(**{name: options[name] for name in _OPTIONS})
     job = GenerationConfig(
         recipe=recipe,
@@ -74,11 +89,17 @@ def paint(recipe: str, painter: str | None, out: Path, images: Path | None, mask
         images=images,
         masks=masks,
         command=command_line(),
+        shard=execution.shard,
     )
     result = generate_pictures(job, out)
+    if execution.shard is not None:
+        click.echo(f"shard {execution.shard} is done; when all are, run the same command without --shard")
+        emit({"folder": out.absolute(), "shard": str(execution.shard), "pictures": None, "skipped": None})
+        return
     click.echo(f"pictures: {result.pictures} in {out / 'pictures'}")
     click.echo(f"manifest: {out / 'variants.parquet'}")
     click.echo(describe_skipped(len(result.skipped), out))
+    emit({"folder": out.absolute(), "shard": None, "pictures": result.pictures, "skipped": len(result.skipped)})
 
 
 def _build(recipe: str, out: Path, images: Path | None, masks: Path | None, options: dict[str, Any]) -> None:
@@ -97,12 +118,18 @@ def _build(recipe: str, out: Path, images: Path | None, masks: Path | None, opti
         limit=options["limit"],
         seed=options["seed"],
         command=command_line(),
+        execution=options["execution"],
     )
+    if job.execution.shard is not None:
+        build_shard(job, out)
+        print_shard(job.execution.shard, out)
+        return
     skipped = build_pictures(job, out, print_empty_classes)
     pictures = Workspace(out).pictures
     photos = len({stored.variant.sample_id for stored in pictures})
     click.echo(f"pictures: {len(pictures)} of {photos} photos in {out / 'pictures'}")
     click.echo(describe_skipped(skipped, out))
+    emit({"folder": out.absolute(), "shard": None, "pictures": len(pictures), "skipped": skipped})
 
 
 def _selection(options: dict[str, Any]) -> Selection:
@@ -133,3 +160,5 @@ def quality(workspace: Path, distance: int, keep_all: bool, reference: Path | No
     if near:
         click.echo(f"nearest pair, cosine {near[0].cosine:.3f}: {workspace / near[0].file} and {near[0].path}")
     click.echo(f"page: {page}")
+    emit({"page": page.absolute(), "checked": len(looked.pictures), "removed": not keep_all, "counts": looked.counts,
+          "pictures": looked.removals})  # fmt: skip

@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from counterfoil.cli.terminal_output import command_line, describe_skipped, end_unjudged
+from counterfoil.cli.command_output import emit
+from counterfoil.cli.terminal_output import command_line, describe_skipped, describe_study, end_unjudged
 from counterfoil.imported_answers import ImportConfig, import_answers
 from counterfoil.progress import show_stage
 from counterfoil.report.headline import write_headline
@@ -66,4 +67,5 @@ def import_command(answers: tuple[Path, ...], out: Path, **options: Any) -> None
     for note in study.run.notes[1:]:
         click.echo(note)
     click.echo(f"report: {out / 'report.html'}")
+    emit(describe_study(study, out, out / "report.html"))
     end_unjudged(study.judgements, lines)

@@ -1,4 +1,4 @@
-"""The command `masks review`."""
+"""The command `photos review`: masks looked at and corrected on a page."""
 
 from __future__ import annotations
 
@@ -7,18 +7,13 @@ from pathlib import Path
 
 import click
 
-from counterfoil.cli.command_group import Commands
+from counterfoil.cli.command_output import emit
 from counterfoil.plugins import check_web_extra
 from counterfoil.progress import show_stage
 from counterfoil.report.words import pluralize
 
 
-@click.group(cls=Commands)
-def masks() -> None:
-    """Look at the masks of photos, correct them, and leave photos out."""
-
-
-@masks.command()
+@click.command()
 @click.argument("target", metavar="FOLDER|RUN", type=click.Path(path_type=Path))
 @click.option("--masks", "out", type=click.Path(path_type=Path),
               help="Folder for the masks, as `run --masks` takes it [default: FOLDER-masks].")  # fmt: skip
@@ -50,6 +45,8 @@ def review(
         click.echo(f"masks: {opened.out}")
         click.echo(f"page (whoever has this link is let in): {session.link}")
         click.echo("Ctrl-C ends the review; the same command continues it")
+        emit({"photos": len(opened.photos), "decided": len(opened.verdicts()), "doubtful": len(opened.doubts),
+              "masks": opened.out, "link": session.link})  # fmt: skip
         if browser:
             webbrowser.open(session.link)
         create_server(create_review_app(session), session.address).run([listener])

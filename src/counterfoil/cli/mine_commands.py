@@ -7,13 +7,22 @@ from typing import Any
 
 import click
 
+from counterfoil.cli.command_output import emit
+from counterfoil.cli.completion import complete_model
 from counterfoil.cli.config_file import config_option
-from counterfoil.cli.shared_options import chosen_options, model_options, workers_option
+from counterfoil.cli.shared_options import (
+    chosen_execution,
+    chosen_options,
+    engine_options,
+    model_options,
+    workers_option,
+)
 from counterfoil.cli.terminal_output import command_line, print_models
 from counterfoil.errors import UserError
 from counterfoil.mining.miner import run_mining
 from counterfoil.mining.mining_config import MiningConfig
 from counterfoil.mining.rules import Rule, RuleKind
+from counterfoil.mining.surrogate_answers import ask_shard
 from counterfoil.report.words import pluralize
 
 _WITH: dict[RuleKind, str] = {
@@ -27,10 +36,19 @@ _UNUSED: dict[str, Any] = {"at_least": 1, "below": 1.0}  # what a rule that does
 @click.command()
 @click.argument("workspace", type=click.Path(path_type=Path))
 @click.option(
-    "--surrogate", "surrogates", multiple=True, required=True, help="Model that chooses pictures; may be repeated."
+    "--surrogate",
+    "surrogates",
+    multiple=True,
+    required=True,
+    shell_complete=complete_model,
+    help="Model that chooses pictures; may be repeated.",
 )
 @click.option(
-    "--target", "targets", multiple=True, help="Held-out model that takes no part in the choice; may be repeated."
+    "--target",
+    "targets",
+    multiple=True,
+    shell_complete=complete_model,
+    help="Held-out model that takes no part in the choice; may be repeated.",
 )
 @click.option("--at-least", type=int, help="Keep pictures that at least this many surrogates get wrong [default: all].")
 @click.option("--below", type=float, help="Keep pictures whose true class has a mean probability below this.")
@@ -45,11 +63,14 @@ _UNUSED: dict[str, Any] = {"at_least": 1, "below": 1.0}  # what a rule that does
 @click.option("--family", "families", multiple=True, help="NAME=ADDRESS where the address does not tell the family.")
 @workers_option
 @click.option("--batch-size", type=int, default=16, show_default=True, help="Pictures per call of a model.")
+@engine_options
 @model_options
 @config_option
 def mine(workspace: Path, surrogates: tuple[str, ...], targets: tuple[str, ...], **options: Any) -> None:
     """Keep the pictures that several surrogates get wrong, and see whether held-out models fail on them too."""
+    execution = chosen_execution(options)
     job = MiningConfig(
+        execution=execution,
         workspace=workspace,
         surrogates=surrogates,
         targets=targets,
@@ -59,11 +80,18 @@ def mine(workspace: Path, surrogates: tuple[str, ...], targets: tuple[str, ...],
         command=command_line(),
         **{name: options[name] for name in ("balance", "most_per_group", "classes", "workers", "batch_size")},
     )
+    if execution.shard is not None:
+        ask_shard(job)
+        click.echo(f"shard {execution.shard} is done; when all are, run the same command without --shard")
+        emit({"folder": workspace.absolute(), "shard": str(execution.shard)})
+        return
     mining = run_mining(job, print_models)
     for line in mining.lines:
         click.echo(line)
     click.echo(f"kept: {pluralize(len(mining.mined.kept), 'picture')}, in {workspace / 'mined.json'}")
     click.echo(f"report: {mining.page}")
+    emit({"folder": workspace.absolute(), "shard": None, "kept": mining.mined.kept, "rule": mining.mined.rule,
+          "findings": mining.lines, "report": mining.page.absolute()})  # fmt: skip
 
 
 def _rule(options: dict[str, Any]) -> Rule:

@@ -12,7 +12,12 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
+from counterfoil.assets.cache import cache_folder, fetch_asset
+from counterfoil.assets.embedded_networks import NETWORKS, build_onnx_file, check_known_answers
+from counterfoil.assets.onnx_session import open_onnx_session
 from counterfoil.cli.command_group import Commands
+from counterfoil.cli.command_output import emit
+from counterfoil.cli.completion import complete_model
 from counterfoil.cli.shared_options import chosen_options, model_options
 from counterfoil.contract_checks import ContractError, check_model
 from counterfoil.edits.registry import EDITS
@@ -20,6 +25,7 @@ from counterfoil.errors import UserError
 from counterfoil.labels.benchmark_classes import load_label_space
 from counterfoil.labels.label_space import match_label_space
 from counterfoil.models.model_loaders import list_model_schemes, load_model
+from counterfoil.models.model_names import split_name
 from counterfoil.painters.painter_loaders import painter_schemes
 from counterfoil.recipes.edit_recipe import list_recipes, load_recipe
 from counterfoil.recipes.prompt_recipe import list_prompt_recipes, load_prompt_recipe
@@ -48,6 +54,7 @@ def list_(what: str) -> None:
     width = max(len(name) for name, _ in rows)
     for name, about in rows:
         click.echo(f"{name:<{width}}  {about}")
+    emit({"kind": what, "rows": [{"name": name, "about": about} for name, about in rows]})
 
 
 PHOTOS = 3
@@ -61,7 +68,7 @@ def models() -> None:
 
 
 @models.command()
-@click.argument("address")
+@click.argument("address", shell_complete=complete_model)
 @model_options
 def check(address: str, classes: str | None, **options: Any) -> None:
     """Load a model, print what it is, ask it about three demo photos and check the contract."""
@@ -69,17 +76,29 @@ def check(address: str, classes: str | None, **options: Any) -> None:
     model = load_model(address, options=replace(chosen_options(options), classes=space))
     for line in described(model):
         click.echo(line)
+    document: dict[str, Any] = {
+        "model": model.name, "digest": model.digest, "parameters": model.parameters or None,
+        "labels": len(model.labels), "label_space": match_label_space(model.labels).name,
+        "preprocessing": model.preprocessing, "note": model.note,
+    }  # fmt: skip
     if not model.gives_scores:
         click.echo("contract: not run, since this model answers variants and not pictures")
+        emit({**document, "contract": "not run", "answers": [], "known_answers": None, "pictures_a_second": None})
         return
     photos = demo_photos()
-    for line in answered(model, photos):
+    lines = answered(model, photos)
+    for line in lines:
         click.echo(line)
+    if answers := known_answers(address):
+        click.echo(answers)
     keep_promises(model, [photo for _, photo in photos])
     click.echo("contract: kept (width, finite, probabilities, independent of batch and order)")
-    click.echo(f"speed: {pictures_a_second(model, [photo for _, photo in photos]):.0f} pictures a second")
+    speed = pictures_a_second(model, [photo for _, photo in photos])
+    click.echo(f"speed: {speed:.0f} pictures a second")
     if model.note:
         click.echo(f"note: {model.note}")
+    emit({**document, "contract": "kept", "answers": lines, "known_answers": answers or None,
+          "pictures_a_second": speed})  # fmt: skip
 
 
 def described(model: Model) -> list[str]:
@@ -122,6 +141,16 @@ def answered(model: Model, photos: list[tuple[str, NDArray[np.uint8]]]) -> list[
         f"photo of {demo.name_of(label)}: {space.name_of(model.labels[column])} ({100 * row[column]:.1f} %)"
         for (label, _), column, row in zip(photos, best, scores, strict=True)
     ]
+
+
+def known_answers(address: str) -> str:
+    """For an embedded network: how far its answers are from the original framework's; empty for others."""
+    name = split_name(address, list_model_schemes())[1].removeprefix("embedded:")
+    if name not in NETWORKS:
+        return ""
+    session = open_onnx_session(build_onnx_file(name, fetch_asset, cache_folder()))
+    difference = check_known_answers(NETWORKS[name], session)
+    return f"known answers: kept on 4 fixed pictures, within {difference:.1g} of the logarithm of a probability"
 
 
 def keep_promises(model: Model, photos: list[NDArray[np.uint8]]) -> None:

@@ -3,19 +3,77 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from counterfoil.cli.completion import complete_recipe
+from counterfoil.execution import Execution, parse_shard
 from counterfoil.models.model_options import DEFAULT_TEMPLATES, ModelOptions, Runtime, read_templates
 from counterfoil.segmentation import DEFAULT_SEGMENTER, SEGMENTERS
+from counterfoil.store.folder_mirror import close_folder, open_folder
+from counterfoil.store.object_storage import is_address
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+
+class FolderType(click.Path):
+    """A folder: a path, or an address of object storage, of which the command gets a local mirror.
+
+    What the command changed there is put to the address when it ends, also where it ends with an error.
+    """
+
+    name = "path"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        """The folder to work in."""
+        if not is_address(value):
+            return Path(value)
+        folder = open_folder(value)
+        if ctx is not None:
+            ctx.call_on_close(lambda: close_folder(folder))
+        return folder
+
+
+class PlaceType(click.Path):
+    """Photos or masks: a path, FORMAT:PATH, or an address of object storage, which stays a text."""
+
+    name = "path"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str | Path:
+        """The path or the address."""
+        return str(value) if is_address(value) else Path(value)
+
+
+FOLDER, PLACE = FolderType(), PlaceType()
+
 MODEL = "Model address, or NAME=ADDRESS to name it in tables and reports; may be repeated."
-IMAGES = "Folder of class folders with photos, or FORMAT:PATH (`counterfoil list sources`)."
+IMAGES = "Folder of class folders with photos, FORMAT:PATH (`counterfoil list sources`), or s3://BUCKET/FOLDER."
 limit_option = click.option("--limit", type=int, help="Use at most this many photos, taken from the classes in turn.")
+recipe_option = click.option("--recipe", default="attributes", show_default=True, shell_complete=complete_recipe,
+                             help="Recipe by name, or a YAML file.")  # fmt: skip
 workers_option = click.option("--workers", type=int, help="Threads that work on photos [default: one per core].")
+
+_ENGINE_OPTIONS = (
+    click.option("--engine", default="local", show_default=True,
+                 help="Who does the work: local threads, ray, or ray:ADDRESS of a cluster."),
+    click.option("--shard", help="Do only this part of the work, I/N, or auto from a batch scheduler; then `merge`."),
+)  # fmt: skip
+
+
+def engine_options(command: Command) -> Command:
+    """Who works on the pieces of a run."""
+    for option in reversed(_ENGINE_OPTIONS):
+        command = option(command)
+    return command
+
+
+def chosen_execution(options: dict[str, Any]) -> Execution:
+    """What the command line chose about engine and shard; both are taken out of the options."""
+    engine, shard = options.pop("engine"), options.pop("shard")
+    return Execution(engine, None if shard is None else parse_shard(shard))
+
 
 _MASK_OPTIONS = (
     click.option("--segmenter", type=click.Choice(list(SEGMENTERS)), default=DEFAULT_SEGMENTER, show_default=True,

@@ -5,15 +5,24 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 
+from counterfoil.cli.command_output import emit
 from counterfoil.cli.config_file import typed_arguments
 from counterfoil.errors import UserError
+from counterfoil.execution import WorkShard
 from counterfoil.models.vlm import read_usage
+from counterfoil.report.headline import write_headline
 from counterfoil.run_result import ExecutionPlan, Result
+from counterfoil.run_status import describe_status, read_status
+from counterfoil.store.folder_mirror import describe_place
+from counterfoil.store.run_counts import count_run
 from counterfoil.study.judgements import NOT_JUDGED, Judgement, judge_record
+from counterfoil.study.runs import Study
 from counterfoil.types import Preprocessing
 
 
@@ -22,15 +31,50 @@ def command_line() -> str:
     return shlex.join(["counterfoil", *typed_arguments()])
 
 
-def print_result(result: Result) -> None:
-    """Write the report beside the tables and print what was found."""
+def print_result(result: Result) -> dict[str, Any]:
+    """Write the report beside the tables, print what was found, and return it as the document of the command."""
     report = result.report(result.folder)
     for line in result.headline:
         click.echo(line)
     _print_counts(result)
-    click.echo(f"report: {report}")
+    print_conservation(result.folder)
+    click.echo(f"report: {describe_place(report)}")
     if not len(result.answers.samples):
-        raise UserError(f"expected at least one photo that can be used, got none; see {result.folder / 'skipped.csv'}")
+        reasons = describe_place(result.folder / "skipped.csv")
+        raise UserError(f"expected at least one photo that can be used, got none; see {reasons}")
+    return describe_study(result.study, result.folder, report)
+
+
+def describe_study(study: Study, folder: Path, report: Path) -> dict[str, Any]:
+    """What a command with a report prints as JSON."""
+    judged = {model: {**asdict(row), "sentence": row.sentence} for model, row in study.judgements.items()}
+    return {
+        "folder": describe_place(folder.absolute()),
+        "report": describe_place(report.absolute()),
+        "models": list(study.predictions),
+        "photos": len(study.answers.samples),
+        "skipped": len(study.skipped),
+        "headline": [finding.text for finding in write_headline(study)],
+        "judgements": judged,
+        "drops": study.drops,
+        "exit_status": 0 if all(row.is_judged for row in study.judgements.values()) else NOT_JUDGED,
+    }
+
+
+def print_shard(shard: WorkShard, folder: Path) -> None:
+    """Print how far the run is after one of its shards."""
+    click.echo(f"shard {shard} is done; {describe_status(read_status(folder))[0]}")
+    click.echo(f"when all shards are done: counterfoil shards merge {describe_place(folder)}")
+    emit({"folder": describe_place(folder.absolute()), "shard": str(shard), "status": read_status(folder)})
+
+
+def print_conservation(folder: Path) -> None:
+    """Print what was taken, made and answered; raises where something is unaccounted for, which can only be a bug."""
+    counts = count_run(folder)
+    if counts.faults:
+        raise RuntimeError(f"{folder}: {'; '.join(counts.faults)}")
+    for line in counts.sentences:
+        click.echo(line)
 
 
 def end_unjudged(judgements: Mapping[str, Judgement], printed: Iterable[str] = ()) -> None:
@@ -83,7 +127,7 @@ def describe_skipped(skipped: int, folder: Path) -> str:
     if not skipped:
         return "skipped: none"
     count = "1 picture, with its reason" if skipped == 1 else f"{skipped} pictures, each with its reason"
-    return f"skipped: {count} in {folder / 'skipped.csv'}"
+    return f"skipped: {count} in {describe_place(folder / 'skipped.csv')}"
 
 
 def _describe_preprocessing(preprocessing: Preprocessing | None) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from counterfoil.cli.command_group import Commands
+from counterfoil.cli.command_output import emit
 from counterfoil.errors import UserError
 from counterfoil.plugins import check_web_extra
 from counterfoil.report.words import ABSENT as _ABSENT
@@ -180,6 +181,8 @@ def serve(workspace: Path, questions: Path | None, database: str | None, host: s
         service = VerificationService(verification, resolve_address(host, listener.getsockname()[1], url))
         for line in describe_server(service.address, service.administrator_link(), verification.count_roles()):
             click.echo(line)
+        emit({"link": service.administrator_link(), "url": service.address.url, "host": service.address.host,
+              "port": service.address.port, "pictures": verification.count_roles()})  # fmt: skip
         create_server(create_app(service), service.address).run([listener])
 
 
@@ -202,8 +205,10 @@ def invite(workspace: Path, names: tuple[str, ...], database: str | None, **opti
 
     address = resolve_address("127.0.0.1", options["port"], options["url"])
     service = VerificationService(open_verification(workspace, database), address)
-    for name in names:
-        click.echo(f"{name}: {service.invite(name, options['role'], options['days'])}")
+    links = {name: service.invite(name, options["role"], options["days"]) for name in names}
+    for name, link in links.items():
+        click.echo(f"{name}: {link}")
+    emit({"links": links})
 
 
 @verify.command()
@@ -214,8 +219,10 @@ def status(workspace: Path, database: str | None) -> None:
     from counterfoil.verification.admin_summary import summarize
     from counterfoil.verification.project import open_verification
 
-    for line in describe_status(summarize(open_verification(workspace, database))):
+    summary = summarize(open_verification(workspace, database))
+    for line in describe_status(summary):
         click.echo(line)
+    emit(summary)
 
 
 @verify.command()
@@ -243,8 +250,11 @@ def decide(
     if fewest is not None and fewest > annotators:
         raise UserError(f"expected --fewest of at most {annotators}, the annotators per picture, got {fewest}")
     chosen = DecisionRule(rule, annotators if fewest is None else fewest, 0.5 if certainty is None else certainty)
-    for line in describe_decisions(*decide(verification, chosen, ExclusionRule(**least))):
+    verified, pictures, excluded, adjudicated = decide(verification, chosen, ExclusionRule(**least))
+    for line in describe_decisions(verified, pictures, excluded, adjudicated):
         click.echo(line)
+    emit({"pictures": pictures, "kept": sum(row.kept for row in verified.decisions), "adjudicated": adjudicated,
+          "excluded": excluded, "verified": verified})  # fmt: skip
 
 
 @verify.command()
@@ -252,8 +262,10 @@ def decide(
 @click.option("--run", "runs", multiple=True, type=click.Path(path_type=Path), help="A run over the workspace.")
 def changed(workspace: Path, runs: tuple[Path, ...]) -> None:
     """Say what verification changed: accuracies and drops with and without it."""
-    for line in measure_effect(Workspace(workspace), runs).lines:
+    effect = measure_effect(Workspace(workspace), runs)
+    for line in effect.lines:
         click.echo(line)
+    emit({"kept": effect.kept, "changes": effect.changes, "waiting": effect.waiting})
 
 
 @verify.command()
@@ -271,6 +283,7 @@ def export(workspace: Path, form: str, out: Path, database: str | None) -> None:
     # Label Studio's tasks name pictures; bare answers can be exported even where the pictures have changed
     open_any = open_verification if form == "label-studio" else open_verification_unchecked
     click.echo(export_verdicts(open_any(workspace, database), form, out))
+    emit({"file": out.absolute(), "form": form})
 
 
 @verify.command(name="import")
@@ -283,11 +296,14 @@ def import_(workspace: Path, files: tuple[Path, ...], database: str | None) -> N
     from counterfoil.verification.verdict_import import import_file
 
     verification = open_verification(workspace, database)
+    imported = []
     for path in files:
         result = import_file(verification, path)
+        imported.append({"file": path.absolute(), "imported": result.imported, "left_out": result.left_out})
         click.echo(f"{path}: {result.imported} answers imported")
         for reason, count in result.left_out.items():
             click.echo(f"  {count} left out: they {reason}")
+    emit({"files": imported})
 
 
 @verify.command()
@@ -305,3 +321,4 @@ def package(workspace: Path, name: str, out: Path, database: str | None, **optio
 
     count = write_package(open_verification(workspace, database), name, options["count"], options["days"], out)
     click.echo(f"{out}: {count} pictures for {name}; import the answers with `counterfoil verify import`")
+    emit({"file": out.absolute(), "name": name, "pictures": count})

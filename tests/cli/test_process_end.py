@@ -1,0 +1,125 @@
+"""How commands end when nobody reads their output, a device is full, or a tracker refuses: one line, nothing lost."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from command_line import counterfoil
+from counterfoil.errors import UserError
+from counterfoil.models.model_options import read_description
+from counterfoil.report.integrations import TRACKERS, log_to_tracker
+from locations import HELPERS
+from planted import write_photos
+
+COMMAND = [sys.executable, "-c", "from counterfoil.cli import main; main()"]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(HELPERS)}
+RECIPE = "about: One edit.\njudge_fills: false\nedits:\n  - edit: control\n  - edit: background-blur\n"
+
+
+def arguments(tmp_path: Path) -> list[str]:
+    images, masks = write_photos(tmp_path, 4)
+    (tmp_path / "recipe.yaml").write_text(RECIPE)
+    return [
+        *COMMAND, "run", "--images", str(images), "--masks", str(masks), "--model", "python:planted:honest",
+        "--recipe", str(tmp_path / "recipe.yaml"), "--out", str(tmp_path / "out"),
+    ]  # fmt: skip
+
+
+def test_a_reader_that_goes_away_does_not_end_the_run(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)  # nobody reads, from the first line on
+    done = subprocess.run(
+        arguments(tmp_path), stdout=writing, stderr=subprocess.PIPE, text=True, check=False, env=ENVIRONMENT
+    )
+    os.close(writing)
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "BrokenPipe" not in done.stderr
+    assert (tmp_path / "out" / "report.html").is_file()
+
+
+def test_both_streams_may_lose_their_reader(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(arguments(tmp_path), stdout=writing, stderr=writing, check=False, env=ENVIRONMENT)
+    os.close(writing)
+    assert done.returncode == 0
+    assert (tmp_path / "out" / "report.html").is_file()
+
+
+def test_output_to_a_full_device_is_one_line_and_the_run_is_whole(tmp_path: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            arguments(tmp_path), stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=ENVIRONMENT
+        )
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == (
+        "counterfoil: the output cannot be written: No space left on device; files are complete"
+    )
+    assert "Traceback" not in done.stderr
+    assert (tmp_path / "out" / "report.html").is_file()
+
+
+@pytest.mark.parametrize(
+    ("content", "place"),
+    [
+        ('{"labels": "imagenet1k", "mean": [NaN, 1, 1]}', "mean.0"),
+        ('{"labels": "imagenet1k", "std": [1, Infinity, 1]}', "std.1"),
+        ('{"labels": "imagenet1k", "std": [0, 1, 1]}', "std.0"),
+        ('{"labels": "imagenet1k", "size": [0, 224]}', "size.0"),
+        ('{"labels": "imagenet1k", "resize": 100000000}', "resize"),
+    ],
+)
+def test_numbers_that_no_network_is_fed_with_are_refused_at_the_door(content: str, place: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=f"'{place}': input should be"):
+        read_description(tmp_path / "net.onnx", content)
+
+
+def test_json_nested_without_end_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "net.json").write_text("[" * 200_000)
+    with pytest.raises(UserError, match="expected JSON"):
+        read_description(tmp_path / "net.onnx", None)
+
+
+def test_a_tracker_that_refuses_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(content: object, report: Path) -> None:
+        raise ConnectionError("429: quota exceeded")
+
+    monkeypatch.setitem(TRACKERS, "mlflow", refuse)
+    with pytest.raises(UserError, match="expected mlflow to take the results, but it refuses: ConnectionError: 429"):
+        log_to_tracker("mlflow", None, tmp_path)  # type: ignore[arg-type]
+
+
+@contextmanager
+def small_files(most: int) -> Iterator[None]:
+    """No file of this process may grow beyond so many bytes, as on a disk that is full."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_disk_that_fills_while_the_report_is_written_is_one_line_and_the_old_report_stays(tmp_path: Path) -> None:
+    rows = [f"m,{photo},{kind},{int(kind != 'fog')}" for photo in range(12) for kind in ("original", "fog")]
+    (tmp_path / "answers.csv").write_text("\n".join(["model,sample,condition,correct", *rows]))
+    assert counterfoil("import", tmp_path / "answers.csv", "--out", tmp_path / "run").returncode == 0
+    command = ("report", tmp_path / "run", "--out", tmp_path / "page")
+    assert counterfoil(*command).returncode == 0
+    page = (tmp_path / "page" / "report.html").read_bytes()
+    with small_files(len(page) // 2):
+        done = counterfoil(*command)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "the disk is full" in done.stderr
+    assert (tmp_path / "page" / "report.html").read_bytes() == page  # whole, as it was
+    assert not list((tmp_path / "page").glob(".report*"))
+    assert counterfoil(*command).returncode == 0

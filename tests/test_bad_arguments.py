@@ -1,0 +1,87 @@
+"""Wrong things given to public functions: one line of `UserError`, never an AttributeError or TypeError of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import counterfoil as cf
+
+IMAGE = np.zeros((20, 20, 3), np.uint8)
+PHOTOS = [(IMAGE, "a"), (IMAGE, "b")]
+WRONG: dict[str, Any] = {
+    "None": None, "number": 5, "empty text": "", "unknown text": "nope", "bytes": b"x", "empty list": [],
+    "empty dict": {}, "object": object(), "list of None": [None], "list of numbers": [5], "list of empty": [()],
+    "dict of None": {"a": None}, "array": np.zeros(3), "missing path": Path("/nonexistent/place"),
+}  # fmt: skip
+
+
+def even(images: Any) -> Any:
+    """A model of two classes."""
+    return np.full((len(images), 2), 0.5)
+
+
+def run(**given: Any) -> Any:
+    return cf.run(**{"images": PHOTOS, "models": {"even": even}, "labels": ["a", "b"], **given})
+
+
+# The functions by what is wrong, and which of the things above are right there, so that nothing may be raised.
+CALLS: dict[str, tuple[Callable[[Any], Any], tuple[str, ...]]] = {
+    "run images": (lambda given: run(images=given), ()),
+    "run models": (lambda given: run(models=given), ()),
+    "run edits": (lambda given: run(edits=given), ("None",)),
+    "run labels": (lambda given: run(labels=given), ("None",)),
+    "run masks": (lambda given: run(images="/nonexistent/photos", masks=given), ()),
+    "run recipe": (lambda given: run(recipe=given), ("None",)),
+    "run limit": (lambda given: run(limit=given), ("None", "number")),
+    "run workers": (lambda given: run(workers=given), ("None", "number")),
+    "variants images": (lambda given: list(cf.variants(given, edits=["size"])), ()),
+    "variants edits": (lambda given: list(cf.variants(PHOTOS, edits=given)), ("None",)),
+    "build out": (lambda given: cf.build(PHOTOS, given, edits=["size"]), ("unknown text", "missing path")),
+    "open_photos": (cf.open_photos, ()),
+    "compare": (lambda given: cf.compare(given, given), ()),
+    "gate": (lambda given: cf.gate(given, max_drop={"size": 5}), ()),
+    "show": (cf.show, ()),
+    "mine": (lambda given: cf.mine(given, ["embedded:efficientnet-lite0"]), ()),
+    "freeze": (lambda given: cf.freeze(given, "frozen", name="n", version="1.0.0"), ()),
+    "evaluate": (lambda given: cf.evaluate(given, {"even": even}), ()),
+    "open_benchmark": (cf.open_benchmark, ()),
+    "repair": (lambda given: cf.repair(given, out="repaired"), ()),
+    "verify": (cf.verify, ()),
+    "rebuild": (lambda given: cf.rebuild(given, "id"), ()),
+    "load_model": (cf.load_model, ()),
+    "load_model options": (lambda given: cf.load_model("onnx:nope.onnx", options=given), ()),
+    "load_model describe": (lambda given: cf.load_model("onnx:nope.onnx", describe=given), ()),
+    "wrap_model": (cf.wrap_model, ()),
+    "wrap_model labels": (lambda given: cf.wrap_model(even, labels=given), ()),
+    "edit_named": (lambda given: cf.edit_named(given, {}), ()),
+    "edit_named settings": (lambda given: cf.edit_named("size", given), ("empty dict",)),
+    "edit": (lambda given: cf.edit(attribute=given)(even), ()),
+    "check_model": (lambda given: cf.check_model(given, [IMAGE]), ()),
+    "check_model images": (lambda given: cf.check_model(cf.wrap_model(even, labels=["a", "b"]), given), ()),
+    "check_classifier": (lambda given: cf.check_classifier(given, [IMAGE]), ()),
+    "check_edit pictures": (
+        lambda given: cf.check_edit(cf.edits.Size(0.1), given), ("empty list", "empty dict", "empty text"),
+    ),
+    "check_source": (cf.check_source, ()),
+    "check_painter": (lambda given: cf.check_painter(given, []), ()),
+    "Workspace": (cf.Workspace, ()),
+    "Size": (cf.edits.Size, ("None",)),
+    "ModelOptions": (lambda given: cf.ModelOptions(device=given), ("unknown text", "empty text")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_wrong_argument_is_refused_in_one_line(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    call, right = CALLS[name]
+    for kind, given in WRONG.items():
+        if kind in right:
+            continue
+        with pytest.raises(cf.UserError) as raised:
+            call(given)
+        assert "\n" not in str(raised.value), (name, kind)
