@@ -2,10 +2,13 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+NOTEBOOKS ?= all
 MINOR := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 LOCK := $(wildcard requirements/lock-$(MINOR).txt)
+# processes of `make test`; a file of tests stays in one of them, and each needs up to 2 GB
+JOBS ?= 2
 
-.PHONY: demo test check quick lint bench gallery rooms lock clean
+.PHONY: demo test check quick lint bench docs gallery rooms lock fuzz sbom audit clean
 
 # What a user needs, and nothing more.
 $(VENV)/core.stamp: pyproject.toml
@@ -16,7 +19,8 @@ $(VENV)/core.stamp: pyproject.toml
 # What the tests need, at the versions of the lock file of this Python.
 $(VENV)/dev.stamp: pyproject.toml $(LOCK)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --editable '.[dev]' $(addprefix --constraint ,$(LOCK))
+	$(if $(LOCK),$(BIN)/python -m pip install --quiet --no-deps --require-hashes --requirement $(LOCK))
+	$(BIN)/python -m pip install --quiet $(if $(LOCK),--no-deps --editable .,--editable '.[dev]')
 	touch $@ $(VENV)/core.stamp
 
 demo: $(VENV)/core.stamp  ## photos to report on the offline default
@@ -28,14 +32,14 @@ lint: $(VENV)/dev.stamp  ## ruff, mypy strict, import-linter
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: lint  ## everything that CI runs; COVERAGE=1 measures lines and branches and holds them to the floor
-	$(BIN)/pytest $(if $(COVERAGE),--cov --cov-report=term)
+test: lint  ## everything that CI runs, in JOBS processes; COVERAGE=1 measures lines and branches and holds them to the floor
+	$(BIN)/pytest --numprocesses $(JOBS) --dist loadfile $(if $(COVERAGE),--cov --cov-report=term)
 
 check: $(VENV)/dev.stamp  ## the quick half: the linters and the quick tests side by side
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint quick
 
 quick: $(VENV)/dev.stamp  ## the tests that need no network, browser, database or torch and are not slow
-	$(BIN)/pytest -m "not slow and not browser and not postgres and not torch and not ray"
+	$(BIN)/pytest -m "not slow and not browser and not postgres and not torch and not ray and not remote"
 
 bench: $(VENV)/dev.stamp  ## ratios against what people run today; PHOTOS=folder of class folders for more photos
 	$(BIN)/python -m pip install --quiet -r bench/requirements.txt
@@ -44,6 +48,10 @@ bench: $(VENV)/dev.stamp  ## ratios against what people run today; PHOTOS=folder
 	$(BIN)/python bench/analyse.py
 	$(BIN)/python bench/edits.py
 	$(BIN)/python bench/paint.py
+
+docs: $(VENV)/dev.stamp  ## the site in build/site, offline; NOTEBOOKS= leaves the executed notebooks out
+	$(BIN)/mkdocs build --quiet
+	$(if $(NOTEBOOKS),$(BIN)/python docs/site/render_notebooks.py build/site/notebooks)
 
 gallery: $(VENV)/core.stamp  ## every edit on four free photos, into docs/gallery
 	$(BIN)/python docs/gallery/make_gallery.py
@@ -56,8 +64,19 @@ rooms: $(VENV)/core.stamp  ## what docs/architecture.md takes from the code: the
 lock:  ## renew the lock file of this Python: the newest of everything (uv, since pip searches for an hour on 3.10)
 	rm -rf build/lock && $(PYTHON) -m venv build/lock
 	build/lock/bin/python -m pip install --quiet uv
-	build/lock/bin/uv pip compile --quiet --upgrade --no-header --no-annotate --extra dev --python-version $(MINOR) \
+	build/lock/bin/uv pip compile --quiet --upgrade --generate-hashes --no-header --no-annotate --extra dev --python-version $(MINOR) \
 		--output-file requirements/lock-$(MINOR).txt pyproject.toml
+
+fuzz: $(VENV)/dev.stamp  ## damaged pictures, tables, archives, recipes, models: SECONDS=3600 for hours by hand
+	$(BIN)/python tests/helpers/fuzzer.py --seconds $(or $(SECONDS),20)
+
+sbom:  ## the packages of the lock file of this Python, as CycloneDX, into build/sbom.cdx.json
+	rm -rf build/sbom && $(PYTHON) -m venv build/sbom && build/sbom/bin/python -m pip install --quiet cyclonedx-bom==7.5.0
+	build/sbom/bin/cyclonedx-py requirements requirements/lock-$(MINOR).txt --of JSON -o build/sbom.cdx.json
+
+audit:  ## ask a database of known faults about the lock files; says where it cannot be reached
+	rm -rf build/audit && $(PYTHON) -m venv build/audit && build/audit/bin/python -m pip install --quiet pip-audit==2.10.1
+	build/audit/bin/python requirements/audit.py build/audit/bin/pip-audit requirements
 
 clean:
 	rm -rf $(VENV) demo build

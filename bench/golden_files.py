@@ -83,7 +83,7 @@ class Reader:
         return self._hide(json.dumps(_stable(json.loads(data)), indent=1, ensure_ascii=False)).split("\n")
 
     def _json_lines(self, data: bytes) -> list[str]:
-        """Lines in order of their text: workers append to a journal in the order in which they finish."""
+        """Lines in order of their text: the order of lines is no content."""
         rows = [json.loads(line) for line in data.decode().splitlines() if line]
         return sorted(self._hide(json.dumps(_stable(row), ensure_ascii=False)) for row in rows)
 

@@ -22,7 +22,7 @@ from golden_inputs import ARCHIVES
 PATIENCE_SECONDS = 120
 LITE0, LITE1, LCNET = "embedded:efficientnet-lite0", "embedded:efficientnet-lite1", "embedded:pp-lcnetv2"
 COLOUR, NEXT_COLOUR = "python:golden_models:colour", "python:golden_models:next_colour"
-LINES_BEFORE_KILL = 4  # of the journal; the halting model waits for the same number
+PARTS_BEFORE_KILL = 8  # the halting model waits for the same number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,12 +145,12 @@ def record_killed_run(recorder: Recorder) -> None:
     """Kill a run in the middle, with all of its processes, and finish it."""
     arguments = ("run", "--images", "demo:", "--limit", 12, "--workers", 1, "--model", "python:golden_models:halting",
                  "--out", recorder.path("run"))  # fmt: skip
-    journal = recorder.folder / "run" / "work" / "journal.jsonl"
-    process = recorder.start(*arguments, GOLDEN_JOURNAL=str(journal))
+    parts = recorder.folder / "run" / "work" / "parts"
+    process = recorder.start(*arguments, GOLDEN_PARTS=str(parts))
     until = time.monotonic() + PATIENCE_SECONDS
-    while not (journal.is_file() and journal.read_bytes().count(b"\n") >= LINES_BEFORE_KILL):
+    while len(list(parts.glob("[!.]*"))) < PARTS_BEFORE_KILL:
         if process.poll() is not None or time.monotonic() > until:
-            recorder.faults.append("the run to kill wrote no journal; is its path work/journal.jsonl?")
+            recorder.faults.append("the run to kill wrote no parts; is their folder work/parts?")
             break
         time.sleep(0.05)
     with contextlib.suppress(ProcessLookupError):

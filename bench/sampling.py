@@ -18,11 +18,11 @@ PARTS = {
     "counterfoil.edits.variant_plan": "planning",
     "counterfoil.edits": "edits",
     "counterfoil.variant_renderer": "reducing photos",
-    "counterfoil.runner": "hashes and journal entries",
+    "counterfoil.runner": "hashes and parts",
     "counterfoil.models.preprocessing": "preprocessing",
     "counterfoil.models": "inference",
     "counterfoil.store.picture_collection": "ranking the answers",
-    "counterfoil.store": "journal and tables",
+    "counterfoil.store": "parts and tables",
 }
 IDLE = ("counterfoil.worker_pool", "counterfoil.runner")
 
