@@ -1,6 +1,6 @@
 """Do edited pictures show the attribute or the tool? The judge's figures per edit, and fills against hidden truth.
 
-    python bench/pictures.py IMAGES MASKS [--photos 48] [--sheets FOLDER]
+    python bench/pictures.py IMAGES MASKS [--photos 48] [--first 0] [--sheets FOLDER]
 
 Before: patches fill every hole, nothing is refused. After: the fill is chosen and judged, cut objects stay at their
 border. `--sheets` writes contact sheets of the pictures that were made, before and after, to be looked at.
@@ -80,11 +80,11 @@ class Photo(NamedTuple):
     picture: Picture
 
 
-def read_photos(images: Path, masks: Path, count: int) -> list[Photo]:
-    """Photos spread evenly over the folder."""
+def read_photos(images: Path, masks: Path, count: int, first: int = 0) -> list[Photo]:
+    """Photos spread evenly over the folder, from this number of each stretch on."""
     source = open_source(images, masks)
     samples = source.samples()[0]
-    chosen = samples[:: max(1, len(samples) // count)][:count]
+    chosen = samples[first :: max(1, len(samples) // count)][:count]
     read = ((sample.id, *source.read(sample)) for sample in chosen)
     return [
         Photo(name, resize_to_working_size(Picture(image, mask), SIDE))
@@ -185,10 +185,11 @@ def main() -> None:
     parser.add_argument("images", type=Path)
     parser.add_argument("masks", type=Path)
     parser.add_argument("--photos", type=int, default=48)
+    parser.add_argument("--first", type=int, default=0, help="start at this photo of each stretch")
     parser.add_argument("--sheets", type=Path)
     given = parser.parse_args()
     photos, fills, model = (
-        read_photos(given.images, given.masks, given.photos),
+        read_photos(given.images, given.masks, given.photos, given.first),
         load_fills(),
         load_model("embedded:efficientnet-lite0"),
     )
