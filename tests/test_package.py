@@ -75,7 +75,7 @@ def test_the_commands_load_pyarrow_only_for_tables() -> None:
 @pytest.mark.parametrize("argument", ["--help", "version", "--version"])
 def test_help_and_version_load_no_heavy_package(argument: str) -> None:
     code = (
-        f"import sys; sys.argv = ['counterfoil', '{argument}']\nfrom counterfoil.__main__ import main\n"
+        f"import sys; sys.argv = ['counterfoil', '{argument}']\nfrom counterfoil.cli import main\n"
         "try: main()\nfinally: print({'numpy', 'cv2', 'onnxruntime', 'pyarrow'} & set(sys.modules), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -123,3 +123,23 @@ def test_a_disk_that_fills_while_the_report_is_written_is_one_line_and_the_old_r
     assert (tmp_path / "page" / "report.html").read_bytes() == page  # whole, as it was
     assert not list((tmp_path / "page").glob(".report*"))
     assert counterfoil(*command).returncode == 0
+
+
+def test_a_command_that_is_over_keeps_its_status_whatever_the_teardown_would_do(tmp_path: Path) -> None:
+    script = tmp_path / "teardown.py"
+    script.write_text(
+        "import atexit, os, sys\n"
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "class Crash:\n"
+        "    def __del__(self) -> None:\n"
+        "        os.abort()\n"
+        "crash, pool = Crash(), ThreadPoolExecutor(1)\n"
+        "pool.submit(len, '').result()\n"
+        "atexit.register(print, 'exit functions are called')\n"
+        "sys.argv = ['counterfoil', *sys.argv[1:]]\n"
+        "from counterfoil.__main__ import main\n"
+        "main()\n"
+    )
+    for arguments, status in ((["version"], 0), (["report", str(tmp_path / "absent")], 2)):
+        done = subprocess.run([sys.executable, str(script), *arguments], capture_output=True, text=True)
+        assert (done.returncode, done.stdout.splitlines()[-1]) == (status, "exit functions are called")

@@ -11,8 +11,7 @@ from pathlib import Path
 import click
 import pytest
 
-from counterfoil.__main__ import main
-from counterfoil.cli import commands
+from counterfoil.cli import commands, main
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import errno
 import os
 import signal
@@ -9,7 +10,7 @@ import sys
 import threading
 from collections.abc import Iterable
 from types import FrameType
-from typing import Any, TextIO
+from typing import Any, NoReturn, TextIO
 
 from counterfoil.store.files import DISK_FULL
 
@@ -117,3 +118,16 @@ def describe_failure(error: OSError) -> str | None:
     if error.errno in _REASONS:
         return f"the system refuses: {error.strerror}; what is finished is kept, run the same command to go on"
     return None
+
+
+def end_process(status: int) -> NoReturn:
+    """End with this status and without the interpreter's teardown, in which threads of a library may abort the process.
+
+    Threads are joined and exit functions called as in an ordinary end.
+    """
+    threading._shutdown()  # type: ignore[attr-defined]  # also ends the threads of pools that wait for work
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
+    os._exit(status)

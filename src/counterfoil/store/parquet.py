@@ -7,6 +7,7 @@ checksum, so a damaged file is noticed. pyarrow is imported when the first table
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -136,11 +137,12 @@ def open_parquet(path: Path, read_dictionary: bool = False) -> Iterator[Any]:
     """Any program's Parquet file as a `pyarrow.parquet.ParquetFile`; one that is damaged is a `UserError`.
 
     With `read_dictionary` texts are read as dictionary and indices: a table of millions of rows repeats few of them.
+    Arrow opens the file itself: its threads must not hold a Python object when the process ends, which aborts it.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    with path.open("rb") as file:
+    with path.open("rb"), pa.OSFile(os.fsencode(path)) as file:  # Python's own errors name the file
         try:
             parquet = pq.ParquetFile(file, page_checksum_verification=True)
             texts = [field.name for field in parquet.schema_arrow if read_dictionary and field.type == pa.string()]

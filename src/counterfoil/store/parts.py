@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import io
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -139,7 +140,8 @@ def _open_part(path: Path) -> Iterator[Any]:
     import pyarrow.parquet as pq
 
     fetch_file(path)
-    content = io.BytesIO(path.read_bytes())
+    with path.open("rb"), pa.OSFile(os.fsencode(path)) as file:  # Arrow's memory: see `open_parquet`
+        content = pa.BufferReader(file.read_buffer())
     try:
         yield pq.ParquetFile(content, page_checksum_verification=True)
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
