@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Collection, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -22,9 +21,8 @@ from counterfoil.statistics.intervals import (
     score_interval,
 )
 from counterfoil.statistics.significance import benjamini_hochberg
+from counterfoil.statistics.tail_probabilities import hypergeometric_tail, poisson_binomial_tail
 from counterfoil.types import Attribute
-
-_MOST_EXACT = 2000  # photos up to which a tail is summed in integers
 
 _LOSS = RateBounds(-1.0, 1.0)  # given, since a class may have too few photos to show the possible range
 
@@ -156,7 +154,7 @@ def donor_confusion(details: Details, model: str, attribute: Attribute) -> Donor
         share,
         100 * _mean(chances),
         100 * _mean(before),
-        _poisson_binomial_tail(chances, int(hits.sum())),
+        poisson_binomial_tail(chances, int(hits.sum())),
     )
 
 
@@ -172,36 +170,10 @@ def _new_wrong_answers(details: Details, model: str, attribute: Attribute) -> ND
 def _confusion(details: Details, pair: tuple[int, int], photos: int, margins: tuple[int, int, int]) -> Confusion:
     """Fisher's exact test of one cell; the margins are the total, those with the answer, and those of the class."""
     total, marked, drawn = margins
-    p_value = _hypergeometric_tail(photos, total, marked, drawn)
+    p_value = hypergeometric_tail(photos, total, marked, drawn)
     return Confusion(
         details.labels[pair[0]], details.labels[pair[1]], photos, drawn * marked / total, p_value, math.nan
     )
-
-
-def _hypergeometric_tail(least: int, total: int, marked: int, drawn: int) -> float:
-    """P(at least `least` marked among `drawn` of `total` without replacement)."""
-    if total > _MOST_EXACT:
-        return _approximate_tail(least, total, marked, drawn)
-    hits = range(least, min(marked, drawn) + 1)
-    draws = sum(math.comb(marked, k) * math.comb(total - marked, drawn - k) for k in hits)
-    return draws / math.comb(total, drawn)  # integers of any size, so exact
-
-
-def _approximate_tail(least: int, total: int, marked: int, drawn: int) -> float:
-    """The same in logarithms, to about eight digits: exact integers of thousands of digits take seconds."""
-    logs = _log_factorials(total)
-    unmarked = total - marked
-    hits = np.arange(max(least, drawn - unmarked), min(marked, drawn) + 1)
-    chosen = logs[marked] - logs[hits] - logs[marked - hits]
-    others = logs[unmarked] - logs[drawn - hits] - logs[unmarked - drawn + hits]
-    every = logs[total] - logs[drawn] - logs[total - drawn]
-    return float(min(1.0, np.exp(chosen + others - every).sum()))
-
-
-@lru_cache(maxsize=4)
-def _log_factorials(most: int) -> NDArray[np.float64]:
-    """The logarithms of 0!, 1!, ..., most!."""
-    return np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, most + 1)))])
 
 
 def _donor_chances(label: NDArray[np.intp], answer: NDArray[np.intp], donor: NDArray[np.intp]) -> NDArray[np.float64]:
@@ -210,16 +182,6 @@ def _donor_chances(label: NDArray[np.intp], answer: NDArray[np.intp], donor: NDA
     donors = np.bincount(donor, minlength=size)
     others = len(donor) - donors[label]
     return np.where(answer >= 0, donors[answer], 0) / np.maximum(others, 1)
-
-
-def _poisson_binomial_tail(chances: NDArray[np.float64], hits: int) -> float:
-    """P(at least `hits` hits) of independent trials with these probabilities; NaN without a trial."""
-    if len(chances) == 0:
-        return math.nan
-    distribution = np.array([1.0])
-    for chance in chances:
-        distribution = np.convolve(distribution, [1.0 - chance, chance])
-    return float(min(1.0, distribution[hits:].sum()))
 
 
 def _original_answers(details: Details, model: str) -> NDArray[np.intp]:
