@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from counterfoil.edits.edit_protocol import Edit, Supplied
 from counterfoil.edits.fill import find_hole
-from counterfoil.edits.fill_choice import Fills, load_fills
+from counterfoil.edits.fill_choice import Fills, FillTask, load_fills
 from counterfoil.edits.fill_control import find_room
 from counterfoil.edits.fill_quality import MOST, FilledHole, measure_fill, measure_texture
 from counterfoil.edits.photo_border import find_cut_sides
@@ -147,11 +147,11 @@ def compare_truth(photo: Photo, fills: Fills, model: Model) -> Iterator[tuple[st
     hole = find_room(own, np.random.default_rng(0))
     telea = cv2.inpaint(image, (hole | own).astype(np.uint8), 3, cv2.INPAINT_TELEA)
     plain = Fills(network=fills.network)
-    chosen = fills.first(image, hole, own)
+    chosen = fills.first(FillTask(image, hole, own))
     results = {
         "cv2 Telea": np.where(hole[..., None], telea, image).astype(np.uint8),
-        "exemplar": plain.first(image, hole, own).image,
-        "MI-GAN": plain.second(image, hole, "exemplar", own).image if fills.network is not None else None,
+        "exemplar": plain.first(FillTask(image, hole, own)).image,
+        "MI-GAN": plain.second(FillTask(image, hole, own), "exemplar").image if fills.network is not None else None,
         "the choice": chosen.image,
         "the choice, not refused": None if chosen.reason else chosen.image,
     }

@@ -169,17 +169,17 @@ def check_scene(subject: Subject, donor: Subject, exposed: bool = False) -> None
     fit = fit_scene(subject, donor)
     if fit.visible > HIDDEN or exposed:
         _ = donor.bare_background
-    share = _measure_other_objects(subject, donor, fit)
+    share = subject.once_with(donor, _measure_other_objects)
     if share > OTHER_OBJECTS:
         raise Unusable(f"the donor's background shows another object, on {share:.1%} of the picture")
 
 
-def _measure_other_objects(subject: Subject, donor: Subject, fit: SceneFit) -> float:
+def _measure_other_objects(subject: Subject, donor: Subject) -> float:
     """The share of the picture, but for its object, that a network finds salient; 0 where fills are not judged."""
     find_salience = donor.tools.fills.find_salience
     if find_salience is None:
         return 0.0
-    salience = find_salience(show_scene(subject, donor, fit))
+    salience = find_salience(show_scene(subject, donor, fit_scene(subject, donor)))
     clear = 1 - _reduce(subject.hard_object, salience.shape)
     return float(((salience > SALIENT) * clear).mean())
 
@@ -204,6 +204,10 @@ def _take_background(donor: Subject, window: SceneWindow) -> Bytes:
 
 def fit_scene(subject: Subject, donor: Subject) -> SceneFit:
     """The window of the donor's photo that suits the subject best; raises `Unusable` where none does."""
+    return subject.once_with(donor, _fit_scene)
+
+
+def _fit_scene(subject: Subject, donor: Subject) -> SceneFit:
     support, ground = classify_support(subject), find_ground(donor)
     if support == "ground" and ground is None:
         raise Unusable("the donor's photo shows no ground that the object could stand on")

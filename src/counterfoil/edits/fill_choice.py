@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -20,6 +21,7 @@ from counterfoil.edits.fill_quality import (
     FillQuality,
     SalienceFinder,
     measure_appearance,
+    measure_disagreement,
     measure_fill,
 )
 from counterfoil.edits.patch_match import OpenPicture
@@ -45,6 +47,32 @@ class Fill(NamedTuple):
     def reason(self) -> str:
         """Why it must not be shown; empty where it may, or was not judged."""
         return "" if self.quality is None else self.quality.reason
+
+
+@dataclass(frozen=True, eq=False)
+class FillTask:
+    """A hole of a picture, with what was made and measured for it: a second fill is often a candidate of the first."""
+
+    image: Bytes
+    hole: Flags
+    avoid: Flags | None = None
+    made: dict[FillName, Bytes] = field(default_factory=dict)
+    qualities: dict[FillName, FillQuality] = field(default_factory=dict)  # without disagreement and appearance
+    disagreements: dict[frozenset[FillName], float] = field(default_factory=dict)
+    appearances: dict[FillName, float] = field(default_factory=dict)
+
+    @property
+    def everything(self) -> Flags:
+        """All that nothing may be copied from."""
+        return self.hole if self.avoid is None else np.asarray(self.hole | self.avoid)
+
+    def keep_rest(self, filled: Bytes) -> Bytes:
+        """The picture filled in the hole alone."""
+        return filled if self.avoid is None else np.where(self.hole[..., None], filled, self.image)
+
+    def planes(self) -> Iterator[NDArray[Any]]:
+        """The pictures that are held."""
+        yield from list(self.made.values())
 
 
 @dataclass(frozen=True)
@@ -81,24 +109,19 @@ class Fills:
             return "exemplar"
         return "exemplar or MI-GAN, judged" if self.network is not None else "exemplar, judged"
 
-    def first(self, image: Bytes, hole: Flags, avoid: Flags | None = None) -> Fill:
-        """The fill with the fewest faults; nothing is copied from places to `avoid`, which stay as they are."""
-        share = float(hole.mean())
+    def first(self, task: FillTask) -> Fill:
+        """The fill with the fewest faults; nothing is copied from places to avoid, which stay as they are."""
+        share = float(task.hole.mean())
         if self.judged and share > MOST.hole_share:  # refused in any case: not worth filling
-            return Fill(image, "exemplar", FillQuality(0.0, 0.0, 0.0, 0.0, 0.0, share))
-        task = _Task(image, hole, avoid)
-        patches = self._make(task, "exemplar")
+            return Fill(task.image, "exemplar", FillQuality(0.0, 0.0, 0.0, 0.0, 0.0, share))
         if not self.judged or self.network is None:
-            return self._judge(task, "exemplar", patches)
-        guide = self.network.fill(image, task.everything)
-        painted = task.keep_rest(guide)
-        fills = [self._measure(task, "exemplar", patches, painted), self._measure(task, "MI-GAN", painted, patches)]
+            return self._judge(task, "exemplar")
+        fills = [self._measure(task, "exemplar", "MI-GAN"), self._measure(task, "MI-GAN", "exemplar")]
         if min(map(_fault_of, fills)) >= GOOD:  # patches of the photo that follow what the network painted
-            guided = task.keep_rest(fill_visible_hole(OpenPicture(image, task.everything, guide)))
-            fills.append(self._measure(task, "exemplar after MI-GAN", guided, patches, painted))
+            fills.append(self._measure(task, "exemplar after MI-GAN", "exemplar", "MI-GAN"))
         return self._choose(task, fills)
 
-    def _choose(self, task: _Task, fills: list[Fill]) -> Fill:
+    def _choose(self, task: FillTask, fills: list[Fill]) -> Fill:
         """The fill with the fewest faults; the network that looks for objects is asked about as few as possible."""
         left = sorted(fills, key=_fault_of)
         best = self._look_for_objects(task, left[0])
@@ -107,65 +130,68 @@ class Fills:
                 best = min(best, self._look_for_objects(task, fill), key=_fault_of)
         return best
 
-    def second(self, image: Bytes, hole: Flags, first: FillName, avoid: Flags | None = None) -> Fill:
+    def second(self, task: FillTask, first: FillName) -> Fill:
         """Another good fill of the same hole; raises `Unusable` where there is none."""
         reason = ""
         candidates: tuple[FillName, ...] = ("MI-GAN", "exemplar", "exemplar, other sources")
         for name in candidates:
             if name == first or (name == "MI-GAN" and self.network is None):
                 continue
-            task = _Task(image, hole, avoid)
-            fill = self._judge(task, name, self._make(task, name))
+            fill = self._judge(task, name)
             if not fill.reason:
                 return fill
             reason = reason or fill.reason
         raise Unusable(f"there is no second fill: {reason}")
 
-    def again(self, image: Bytes, hole: Flags, name: FillName) -> Fill:
+    def again(self, task: FillTask, name: FillName) -> Fill:
         """The fill of a hole that differs a little from one whose fill was chosen, in the same way, not judged."""
         same: FillName = name if "MI-GAN" in name and self.network is not None else "exemplar"
-        return Fill(self._make(_Task(image, hole), same), same)
+        return Fill(task.keep_rest(self._make(task, same)), same)
 
-    def _judge(self, task: _Task, name: FillName, image: Bytes) -> Fill:
-        return self._look_for_objects(task, self._measure(task, name, image))
+    def _judge(self, task: FillTask, name: FillName) -> Fill:
+        return self._look_for_objects(task, self._measure(task, name))
 
-    def _measure(self, task: _Task, name: FillName, image: Bytes, *others: Bytes) -> Fill:
+    def _measure(self, task: FillTask, name: FillName, *others: FillName) -> Fill:
         """The fill with its faults, but for objects that appeared."""
-        return Fill(
-            image, name, measure_fill(FilledHole(image, task.hole, task.avoid, others)) if self.judged else None
-        )
+        image = task.keep_rest(self._make(task, name))
+        if not self.judged:
+            return Fill(image, name)
+        if name not in task.qualities:
+            task.qualities[name] = measure_fill(FilledHole(image, task.hole, task.avoid))
+        quality = task.qualities[name]
+        if others:
+            quality = quality._replace(disagreement=min(self._compare(task, name, other) for other in others))
+        return Fill(image, name, quality)
 
-    def _look_for_objects(self, task: _Task, fill: Fill) -> Fill:
+    def _compare(self, task: FillTask, name: FillName, other: FillName) -> float:
+        pair = frozenset((name, other))
+        if pair not in task.disagreements:
+            one, another = (task.keep_rest(self._make(task, each)) for each in (name, other))
+            task.disagreements[pair] = measure_disagreement(one, another, task.hole)
+        return task.disagreements[pair]
+
+    def _look_for_objects(self, task: FillTask, fill: Fill) -> Fill:
         if fill.quality is None or self.find_salience is None or fill.quality.fault > 1:
             return fill
-        appearance = measure_appearance(self.find_salience(fill.image), task.hole)
-        return fill._replace(quality=fill.quality._replace(appearance=appearance))
+        if fill.name not in task.appearances:
+            task.appearances[fill.name] = measure_appearance(self.find_salience(fill.image), task.hole)
+        return fill._replace(quality=fill.quality._replace(appearance=task.appearances[fill.name]))
 
-    def _make(self, task: _Task, name: FillName) -> Bytes:
-        picture = OpenPicture(task.image, task.everything)
-        if self.network is None or "MI-GAN" not in name:
-            return task.keep_rest(fill_visible_hole(picture, again=name == "exemplar, other sources"))
-        painted = self.network.fill(*picture[:2])
-        return task.keep_rest(painted if name == "MI-GAN" else fill_visible_hole(picture._replace(guide=painted)))
+    def _make(self, task: FillTask, name: FillName) -> Bytes:
+        """The picture with everything filled that nothing may be copied from, made once for a task."""
+        if name not in task.made:
+            picture = OpenPicture(task.image, task.everything)
+            if self.network is None or "MI-GAN" not in name:
+                task.made[name] = fill_visible_hole(picture, again=name == "exemplar, other sources")
+            elif name == "MI-GAN":
+                task.made[name] = self.network.fill(task.image, task.everything)
+            else:
+                task.made[name] = fill_visible_hole(picture._replace(guide=self._make(task, "MI-GAN")))
+        return task.made[name]
 
 
 def _fault_of(fill: Fill) -> float:
     return fill.quality.fault if fill.quality else 0.0
-
-
-class _Task(NamedTuple):
-    image: Bytes
-    hole: Flags
-    avoid: Flags | None = None
-
-    @property
-    def everything(self) -> Flags:
-        """All that nothing may be copied from."""
-        return self.hole if self.avoid is None else np.asarray(self.hole | self.avoid)
-
-    def keep_rest(self, filled: Bytes) -> Bytes:
-        """The picture filled in the hole alone."""
-        return filled if self.avoid is None else np.where(self.hole[..., None], filled, self.image)
 
 
 @lru_cache(maxsize=2)

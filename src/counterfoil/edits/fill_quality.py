@@ -325,13 +325,21 @@ def _measure_nearest(
 ) -> NDArray[np.float64]:
     """The distance of each wanted patch to the nearest source that does not overlap it, per pixel."""
     own, library = patches[wanted], patches[sources]
-    errors = (own * own).sum(axis=1)[:, None] + (library * library).sum(axis=1) - 2 * own @ library.T
-    apart = [
-        np.abs(first[:, None] - second) < STRANGE_PATCH
-        for first, second in zip(np.divmod(wanted, columns), np.divmod(sources, columns), strict=True)
-    ]
-    errors[apart[0] & apart[1]] = np.inf
-    nearest = np.maximum(errors.min(axis=1), 0)
+    products = (2 * own) @ library.T
+    own_squares, squares = (own * own).sum(axis=1), (library * library).sum(axis=1)
+    column_of = np.full((len(patches) // columns, columns), -1, np.intp)  # of the source at each place
+    column_of.ravel()[sources] = np.arange(len(sources))
+    nearest = np.empty(len(wanted), np.float32)
+    for row, place in enumerate(wanted):  # one row at a time, which stays in the processor's cache
+        errors = (own_squares[row] + squares) - products[row]
+        down, across = divmod(int(place), columns)
+        beside = column_of[
+            max(0, down - STRANGE_PATCH + 1) : down + STRANGE_PATCH,
+            max(0, across - STRANGE_PATCH + 1) : across + STRANGE_PATCH,
+        ]
+        errors[beside[beside >= 0]] = np.inf
+        nearest[row] = errors.min()
+    nearest = np.maximum(nearest, 0)
     return np.asarray(np.sqrt(nearest[np.isfinite(nearest)] / STRANGE_PATCH**2), np.float64)
 
 

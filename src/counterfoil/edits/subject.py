@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field, replace
 from threading import RLock
 from typing import Any, TypeVar
+from weakref import ref
 
 import cv2
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from counterfoil.edits.cutout import Cutout, copy_read_only, cut_out, paste, repaint
 from counterfoil.edits.fill import MARGIN, check_background, close_islands, fill_background, find_hole, grow
-from counterfoil.edits.fill_choice import Fill, FillName, Fills
+from counterfoil.edits.fill_choice import Fill, FillName, Fills, FillTask
 from counterfoil.edits.matting import soft_alpha
 from counterfoil.edits.object_traces import find_traces
 from counterfoil.edits.photo_border import Side, find_cut_sides
@@ -31,8 +32,8 @@ class Tools:
     """How holes are filled, and what is refused."""
 
     fills: Fills = field(default_factory=Fills)
-    second_of: Callable[[], FillName] | None = None  # the first fill, where a second one is made as a check of it
-    same_as: Callable[[], FillName] | None = None  # the fill of the unchanged mask, where this mask was grown or shrunk
+    second_of: Subject | None = None  # with the first fill, where a second one is made as a check of it
+    same_as: Subject | None = None  # with the unchanged mask, where this mask was grown or shrunk
     allow_cut: bool = False  # move objects that the photo's border cuts, as the papers do: the cut becomes visible
 
 
@@ -69,7 +70,7 @@ class Subject:
         self.doubt = doubt  # why the mask is not to be used; "" where it is
         self.tools = tools
         self._lock = RLock()
-        self._results: dict[Callable[[Subject], Any], Any] = {}
+        self._results: dict[Hashable, Any] = {}
 
     @property
     def mask(self) -> ObjectMask:
@@ -134,7 +135,7 @@ class Subject:
 
     def fill_elsewhere(self, hole: Flags, avoid: Flags) -> Fill:
         """The fill of another hole of the picture, chosen as for the object's; nothing is copied from `avoid`."""
-        return self.once(_OtherHole(hole.tobytes(), avoid.tobytes()))
+        return self.once(_OtherHole(_OpenElsewhere(hole.tobytes(), avoid.tobytes())))
 
     @property
     def cut_sides(self) -> tuple[Side, ...]:
@@ -172,14 +173,21 @@ class Subject:
         """The cached result of a pure function of this subject; raises `Unusable` again where the first call did."""
         with self._lock:
             if work not in self._results:
-                try:
-                    self._results[work] = work(self)
-                except Unusable as error:
-                    self._results[work] = error
+                self._results[work] = _try(lambda: work(self))
             result = self._results[work]
-        if isinstance(result, Unusable):
-            raise Unusable(*result.args)  # a new one: raising one object in two threads would mix their tracebacks
-        return result  # type: ignore[no-any-return]
+        return _unpack(result)  # type: ignore[no-any-return]
+
+    def once_with(self, other: Subject, work: Callable[[Subject, Subject], Result]) -> Result:
+        """The cached result of a pure function of this subject and another, such as its donor; `Unusable` as `once`.
+
+        The lock is not held meanwhile: two subjects may be each other's donors, in two threads.
+        """
+        key = work, ref(other)  # not the subject itself, which may be let go of before this one
+        if key not in self._results:
+            result = _try(lambda: work(self, other))
+            with self._lock:
+                self._results[key] = result
+        return _unpack(self._results[key])  # type: ignore[no-any-return]
 
     def check_background(self) -> None:
         """Raises `Unusable` where the picture shows hardly anything but its object."""
@@ -205,11 +213,27 @@ class Subject:
             yield from _planes_of(result)
 
 
+def _try(work: Callable[[], Any]) -> Any:
+    """What the work returns, or the `Unusable` that it raises."""
+    try:
+        return work()
+    except Unusable as error:
+        return error
+
+
+def _unpack(result: Any) -> Any:
+    if isinstance(result, Unusable):
+        raise Unusable(*result.args)  # a new one: raising one object in two threads would mix their tracebacks
+    return result
+
+
 def _planes_of(result: object) -> Iterator[NDArray[Any]]:
     if isinstance(result, np.ndarray):
         yield result
     elif isinstance(result, Subject):
         yield from result._planes()
+    elif isinstance(result, FillTask):
+        yield from result.planes()
     elif isinstance(result, tuple):
         for part in result:
             yield from _planes_of(part)
@@ -236,31 +260,53 @@ def _find_hole(subject: Subject) -> Flags:
 
 
 def _choose_fill(subject: Subject) -> Fill:
-    tools, image, hole = subject.tools, subject.picture.image, subject.hole
+    tools, hole = subject.tools, subject.hole
     check_background(1 - np.count_nonzero(hole) / hole.size)
     if tools.second_of is not None:
-        fill = tools.fills.second(image, hole, tools.second_of())
+        name = _name_fill(tools.second_of)
+        fill = tools.fills.second(_share_tasks(subject, tools.second_of).once(_open_hole), name)
     elif tools.same_as is not None:
-        fill = tools.fills.again(image, hole, tools.same_as())
+        fill = tools.fills.again(FillTask(subject.picture.image, hole), _name_fill(tools.same_as))
     else:
-        fill = tools.fills.first(image, hole)
+        fill = tools.fills.first(subject.once(_open_hole))
     return fill._replace(image=copy_read_only(fill.image))
 
 
+def _share_tasks(subject: Subject, first: Subject) -> Subject:
+    """The subject that holds what was filled before: the first, but not for another picture that an edit made."""
+    return first if first.picture is subject.picture else subject
+
+
+def _open_hole(subject: Subject) -> FillTask:
+    return FillTask(subject.picture.image, subject.hole)
+
+
 @dataclass(frozen=True)
-class _OtherHole:
-    """The fill of a hole that is not the object's; a subject keeps it by the pixels of the hole."""
+class _OpenElsewhere:
+    """Another hole of the picture than the object's; a subject keeps it by its pixels."""
 
     hole: bytes
     avoid: bytes
 
+    def __call__(self, subject: Subject) -> FillTask:
+        image = subject.picture.image
+        hole, avoid = (np.frombuffer(plane, np.bool_).reshape(image.shape[:2]) for plane in (self.hole, self.avoid))
+        return FillTask(image, hole, avoid)
+
+
+@dataclass(frozen=True)
+class _OtherHole:
+    """The fill of a hole that is not the object's."""
+
+    opened: _OpenElsewhere
+
     def __call__(self, subject: Subject) -> Fill:
         """Choose the fill, or another one where the subject is filled again."""
-        fills, image = subject.tools.fills, subject.picture.image
-        hole, avoid = (np.frombuffer(plane, np.bool_).reshape(image.shape[:2]) for plane in (self.hole, self.avoid))
-        fill = fills.first(image, hole, avoid)
-        if subject.tools.second_of is not None:
-            fill = fills.second(image, hole, fill.name, avoid)
+        fills, first = subject.tools.fills, subject.tools.second_of
+        task = (subject if first is None else _share_tasks(subject, first)).once(self.opened)
+        fill = fills.first(task)
+        if first is not None:
+            fill = fills.second(task, fill.name)
         return fill._replace(image=copy_read_only(fill.image))
 
 
@@ -279,7 +325,7 @@ def _derive(subject: Subject, photo: Picture, picture: Picture | None = None, to
 
 def _fill_again(subject: Subject) -> Subject:
     # The first fill is asked for with the second: an edit that does not show this hole needs neither.
-    tools = replace(subject.tools, second_of=lambda: _name_fill(subject))
+    tools = replace(subject.tools, second_of=subject)
     again = _derive(subject, subject.photo, subject.picture, tools)
     with subject._lock:  # alpha, cutout and hole are the same
         again._results = {work: subject._results[work] for work in _WITHOUT_FILL if work in subject._results}
@@ -300,7 +346,7 @@ def _shrink_mask(subject: Subject) -> Subject:
 
 
 def _with_masks(subject: Subject, change: Callable[[Bytes], Bytes]) -> Subject:
-    tools = replace(subject.tools, same_as=lambda: _name_fill(subject))
+    tools = replace(subject.tools, same_as=subject)
     photo = subject.photo._replace(alpha=change(subject.photo.alpha))
     if subject.photo is subject.picture:
         return _derive(subject, photo, tools=tools)
