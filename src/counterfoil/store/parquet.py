@@ -157,10 +157,26 @@ def open_parquet(path: Path, read_dictionary: bool = False) -> Iterator[Any]:
 def read_table(path: Path, columns: Sequence[str] | None = None) -> dict[str, NDArray[Any]]:
     """The columns of a table, text as objects; all of them unless some are named."""
     table = read_dictionary_table(path, columns)
-    return {
+    plain = {
         name: column.dictionary[column.indices] if isinstance(column, DictionaryColumn) else column
         for name, column in table.items()
     }
+    return _NamedColumns(path, plain)
+
+
+class _NamedColumns(dict[str, NDArray[Any]]):
+    """Columns by name; one that the file lacks is the user's error, since the file may be damaged or another's."""
+
+    def __init__(self, path: Path, columns: Mapping[str, NDArray[Any]]) -> None:
+        super().__init__(columns)
+        self._path = path
+
+    def __missing__(self, name: str) -> NDArray[Any]:
+        raise _describe_missing(name, self._path, tuple(self))
+
+
+def _describe_missing(name: str, path: Path, names: Sequence[str]) -> UserError:
+    return UserError(f"expected the column {name} in {path}, got {', '.join(names)[:400]}")
 
 
 class TableColumns(Mapping[str, NDArray[Any]]):
@@ -174,10 +190,15 @@ class TableColumns(Mapping[str, NDArray[Any]]):
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         if name not in self._columns:
-            if name not in self._names:
-                raise KeyError(name)
             self._columns |= read_table(self._path, [name])
         return self._columns[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """A column, or the default where the table has none of this name."""
+        return self[name] if name in self else default
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
@@ -195,10 +216,21 @@ def read_dictionary_table(
         wanted = names if columns is None else columns
         missing = next((name for name in wanted if name not in names), None)
         if missing is not None:
-            raise UserError(f"expected the column {missing} in {path}, got {', '.join(names)}")
-        table = {name: _column(file.read(columns=[name])[name]) for name in wanted}  # one Arrow column at a time
+            raise _describe_missing(missing, path, names)
+        table = {name: _read_column(file, name, path) for name in wanted}  # one Arrow column at a time
     release_memory()
     return table
+
+
+def _read_column(file: Any, name: str, path: Path) -> NDArray[Any] | DictionaryColumn:
+    """One column; raises `UserError` where it has more or fewer rows than the file says."""
+    values = file.read(columns=[name])[name]
+    if len(values) != file.metadata.num_rows:
+        raise UserError(
+            f"expected a whole Parquet file, got {path}: it is damaged: {len(values):,} of {file.metadata.num_rows:,}"
+            f" rows in the column {name[:80]}"
+        )
+    return _column(values)
 
 
 def release_memory() -> None:
