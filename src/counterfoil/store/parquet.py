@@ -198,7 +198,7 @@ class TableColumns(Mapping[str, NDArray[Any]]):
 
     def get(self, name: str, default: Any = None) -> Any:
         """A column, or the default where the table has none of this name."""
-        return self[name] if name in self else default
+        return self[name] if name in self else default  # noqa: SIM401  (this is `get`)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
