@@ -42,6 +42,7 @@ from counterfoil.types import Engine, Item, Model, Prediction, Provenance, Sampl
 from counterfoil.worker_pool import ATTEMPTS, ForkedEngine, ItemFailure, LocalEngine, cores
 
 _log = logging.getLogger(__name__)
+_SECONDS_TO_APPEAR = 60  # of a file that another machine wrote; network file systems keep listings so long
 Image: TypeAlias = NDArray[np.uint8]  # (height, width, 3), RGB
 Observer: TypeAlias = Callable[[Sequence[RenderedVariant], Sequence[Image], Mapping[str, Sequence[Prediction]]], None]
 
@@ -123,6 +124,12 @@ class PieceWork(ABC, Generic[Item]):
         if on_gpu and all(on_gpu):
             return ForkedEngine(workers or 2 * cores())
         return LocalEngine(workers or cores())
+
+    def list_bound(self) -> list[str]:
+        """What is in this process alone, by name: objects, and endpoints, whose usage is counted here."""
+        return [
+            model.name for model in self.models if not isinstance(model, ReloadableModel) or model.usage is not None
+        ]
 
     def model(self, name: str) -> Model:
         """The model of this name."""
@@ -293,20 +300,17 @@ class PieceRunner(Generic[Item]):
 
 def finish_work(work: PieceWork[Item], store: PartStore, execution: Execution, workers: int | None) -> None:
     """Make every part that is missing and is this process's; pieces that fail are set aside where others can go on."""
-    pieces = [piece for piece in list_pieces(work, store) if _is_own(work, piece, execution.shard)]
+    pieces = [piece for piece in list_pieces(work, store) if _is_own(work, piece.start, execution.shard)]
     sizes = [work.size_of(item) for item in work.items]
-    left = sum(sum(sizes[piece.start : piece.stop]) * _share(work.pieces, piece) for piece in pieces)
-    total = sum(sizes)
-    extent = Extent(stage=work.stage, unit=work.unit, total=total, done=max(0, total - round(left)))
+    extent = _measure_extent(work, pieces, sizes, execution.shard)
     engine = _choose_engine(work, execution, workers)
     failures = FailureStore(store.folder.parent / "failed")
     done, failed, reason = 0, 0, ""
     with open_meter(count_progress(extent, forked=isinstance(engine, ForkedEngine))) as meter:
         runner = PieceRunner(work, store, meter)
         process = runner.attempt if execution.shard is not None else runner
-        for group in (*work.pieces.groups, ()):
-            own = [piece for piece in pieces if _belongs(piece, group)]
-            for outcome in engine.map(process, own):
+        for turn in _take_turns(work.pieces, pieces, engine):
+            for outcome in engine.map(process, turn):
                 if isinstance(outcome, ItemFailure):
                     failed, reason = failed + 1, reason or outcome.reason
                     failures.write(_name_piece(work.pieces, outcome.item), _describe_failure(outcome))
@@ -316,6 +320,8 @@ def finish_work(work: PieceWork[Item], store: PartStore, execution: Execution, w
                 done += 1
                 failures.remove(_name_piece(work.pieces, outcome))
                 if isinstance(engine, RayEngine):
+                    if done == 1:
+                        _wait_for_parts(work.pieces, outcome, store)
                     meter.add(sum(sizes[outcome.start : outcome.stop]) * _share(work.pieces, outcome))
     if failed and execution.shard is not None:  # a scheduler should know; what is finished is kept
         raise UserError(
@@ -324,8 +330,36 @@ def finish_work(work: PieceWork[Item], store: PartStore, execution: Execution, w
         )
 
 
-def _is_own(work: PieceWork[Item], piece: Piece, shard: WorkShard | None) -> bool:
-    return shard is None or shard.takes(piece.start // work.pieces.size)
+def _measure_extent(
+    work: PieceWork[Item], pieces: Sequence[Piece], sizes: Sequence[int], shard: WorkShard | None
+) -> Extent:
+    """How much work there is, of this shard where it is one, and how much of it was done before."""
+    own = [sum(sizes[start:stop]) for start, stop in work.pieces.ranges() if _is_own(work, start, shard)]
+    left = sum(sum(sizes[piece.start : piece.stop]) * _share(work.pieces, piece) for piece in pieces)
+    return Extent(stage=work.stage, unit=work.unit, total=sum(own), done=max(0, sum(own) - round(left)))
+
+
+def _wait_for_parts(plan: PiecePlan, piece: Piece, store: PartStore) -> None:
+    """Raises `UserError` where a part that another machine made does not appear: its folder is another one."""
+    name = plan.part(piece.start, piece.layer)
+    for _ in range(_SECONDS_TO_APPEAR):
+        if name in store:
+            return
+        time.sleep(1)
+    raise UserError(
+        f"expected every Ray worker to see the folder of the run as this process does, but what the first one wrote is"
+        f" not in {store.folder.absolute()}; put --out where all machines share it, or at an address such as s3://"
+    )
+
+
+def _is_own(work: PieceWork[Item], start: int, shard: WorkShard | None) -> bool:
+    return shard is None or shard.takes(start // work.pieces.size)
+
+
+def _take_turns(plan: PiecePlan, pieces: Sequence[Piece], engine: Engine) -> list[list[Piece]]:
+    """The pieces group by group of models: threads hold one group at once; an actor of Ray does so by itself."""
+    turns = [[piece for piece in pieces if _belongs(piece, group)] for group in (*plan.groups, ())]
+    return [[piece for turn in turns for piece in turn]] if isinstance(engine, RayEngine) else turns
 
 
 def _belongs(piece: Piece, group: Sequence[str]) -> bool:
@@ -334,12 +368,11 @@ def _belongs(piece: Piece, group: Sequence[str]) -> bool:
 
 
 def _choose_engine(work: PieceWork[Item], execution: Execution, workers: int | None) -> Engine:
-    """The engine that was asked for; models that cannot be loaded elsewhere stay in this process."""
+    """The engine that was asked for; work with what is in this process alone stays here."""
     if execution.ray_address is None:
         return work.engine(workers)
-    bound = [model.name for model in work.models if not isinstance(model, ReloadableModel) or model.usage is not None]
-    if bound:  # objects cannot be loaded elsewhere, and what an endpoint was asked is counted here
-        _log.warning("%s: cannot be asked from other machines, so the work is done here", ", ".join(bound))
+    if bound := work.list_bound():
+        _log.warning("%s: cannot be used on other machines, so the work is done in this process", ", ".join(bound))
         return work.engine(workers)
     on_gpu = any(model.device.startswith("cuda") for model in work.models)
     return RayEngine(execution.ray_address, workers, on_gpu)

@@ -7,12 +7,14 @@ again, elsewhere if need be, and its items are run again: at least once, so the 
 from __future__ import annotations
 
 import logging
+import os
 import socket
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from counterfoil import __version__
 from counterfoil.errors import UserError
@@ -35,14 +37,16 @@ class RayEngine:
 
     def map(self, work: Callable[[Item], Output], items: Iterable[Item]) -> Iterator[Output]:
         """The results of `work` over `items` as they become ready; an item that failed three times is a failure."""
-        ray = import_extra("ray", "ray")
+        ray = _import_quietly()
+        waiting = list(items)
+        if not waiting:
+            return
         with _connect(ray, self.address):
-            shared = ray.put(work)  # kept to the end: an actor that is started again takes it from here
-            waiting = list(items)
-            pool = self._start_actors(ray, shared, len(waiting))
-            yield from _ActorPool(ray, pool, waiting).results()
+            shared = SharedWork(folder=Path.cwd(), reference=ray.put(work))  # kept to the end, for actors to come
+            pool = self._start_actors(ray, len(waiting))
+            yield from _ActorPool(ray, pool, waiting, shared).results()
 
-    def _start_actors(self, ray: Any, shared: Any, items: int) -> list[Any]:
+    def _start_actors(self, ray: Any, items: int) -> list[Any]:
         there = ray.cluster_resources()
         most = int(there.get("GPU" if self.gpu else "CPU", 0))
         if most < 1:
@@ -50,9 +54,22 @@ class RayEngine:
             raise UserError(f"expected {what} in the Ray cluster, which has none; add a node")
         options = {"num_cpus": 1, "max_restarts": -1, "max_task_retries": -1, **({"num_gpus": 1} if self.gpu else {})}
         actor = ray.remote(**options)(RayWorker)
-        pool = [actor.remote([shared]) for _ in range(max(1, min(self.workers or most, most, items)))]
-        check_versions(ray.get([one.version.remote() for one in pool]) if items else [])
+        pool = [actor.remote() for _ in range(min(self.workers or most, most, items))]
+        try:
+            check_versions(ray.get([one.version.remote() for one in pool]))
+        except ray.exceptions.RayError as error:
+            raise UserError(
+                f"expected Counterfoil {__version__} on every Ray worker, as here, but one does not begin:"
+                f" {_find_cause(error)}; install the same"
+            ) from error
         return pool
+
+
+class SharedWork(NamedTuple):
+    """The work as actors find it: Ray does not fetch a reference inside a record, so each actor does so once."""
+
+    folder: Path  # of the driver, where relative paths begin
+    reference: Any  # ray.ObjectRef
 
 
 class _ActorPool:
@@ -62,8 +79,8 @@ class _ActorPool:
     comes for a while, an idle actor gets a copy of such an item; the result that comes first counts.
     """
 
-    def __init__(self, ray: Any, actors: Sequence[Any], items: Sequence[Any]) -> None:
-        self._ray, self._actors, self._items = ray, actors, items
+    def __init__(self, ray: Any, actors: Sequence[Any], items: Sequence[Any], shared: SharedWork) -> None:
+        self._ray, self._actors, self._items, self._shared = ray, actors, items, shared
         self._waiting = deque(range(len(items)))  # places of items
         self._running: dict[Any, tuple[int, int]] = {}  # actor and item
         self._attempts = [0] * len(items)
@@ -85,7 +102,7 @@ class _ActorPool:
             return
         try:
             result = self._ray.get(reference)
-        except self._ray.exceptions.RayTaskError as error:  # raised by the work itself
+        except self._ray.exceptions.RayError as error:  # raised by the work itself, or no actor could be started again
             self._attempts[item] += 1
             if self._attempts[item] < ATTEMPTS:
                 self._waiting.append(item)
@@ -110,23 +127,27 @@ class _ActorPool:
             self._submit(actor, item)
 
     def _submit(self, actor: int, item: int) -> None:
-        self._running[self._actors[actor].do.remote(self._items[item])] = actor, item
+        self._running[self._actors[actor].do.remote(self._shared, self._items[item])] = actor, item
 
 
 class RayWorker:
-    """The work in one actor."""
+    """The work in one actor, which takes it with its first item: an argument of the constructor may be lost later."""
 
-    def __init__(self, shared: list[Any]) -> None:
-        import ray
-
-        self._work: Callable[[Any], Any] = ray.get(shared[0])  # in a list: Ray would not keep an argument for a restart
+    def __init__(self) -> None:
+        self._work: Callable[[Any], Any] | None = None
 
     def version(self) -> str:
         """The version of Counterfoil here."""
         return __version__
 
-    def do(self, item: Any) -> Any:
+    def do(self, shared: SharedWork, item: Any) -> Any:
         """The result for one item."""
+        if self._work is None:
+            import ray
+
+            if shared.folder.is_dir():
+                os.chdir(shared.folder)
+            self._work = ray.get(shared.reference)
         return self._work(item)
 
 
@@ -140,8 +161,20 @@ def check_versions(versions: Iterable[str]) -> None:
 
 
 def _describe(error: Any) -> str:
-    cause = error.cause if error.cause is not None else error
+    cause = vars(error).get("cause") or error
     return f"{type(cause).__name__}: {' '.join(str(cause).split())}"[:500]
+
+
+def _find_cause(error: Exception) -> str:
+    """The last line of what Ray says about a worker that does not begin: the error itself."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[-1][:200] if lines else type(error).__name__
+
+
+def _import_quietly() -> Any:
+    """Ray, which reads when it is imported what it shall not print: its messages would stand among the results."""
+    os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", "^")  # a pattern that all lines from workers and nodes match
+    return import_extra("ray", "ray")
 
 
 @contextmanager
