@@ -26,11 +26,11 @@ from counterfoil.mask_quality import make_mask_judge
 from counterfoil.models.inference import Scoring, bind_labels, regroup_columns
 from counterfoil.models.model_loaders import load_model, load_models, name_models
 from counterfoil.models.model_options import ModelOptions
-from counterfoil.models.reloadable_model import ReloadableModel
+from counterfoil.models.reloadable_model import ReloadableModel, release_beyond_group
 from counterfoil.progress import show_stage
 from counterfoil.recipes.edit_recipe import Recipe, Step, load_recipe
 from counterfoil.segmentation import DEFAULT_SEGMENTER, check_segmenter, make_segmenter
-from counterfoil.store.piece_plan import MOST_PARAMETERS, UNKNOWN_PARAMETERS, group_models
+from counterfoil.store.piece_plan import group_models
 from counterfoil.types import EditLevel, Model, Picture, Run, Sample, SanityRecord, Skipped, Source, Variant
 from counterfoil.variant_renderer import Renderer
 from counterfoil.worker_pool import cores
@@ -319,19 +319,13 @@ def load_bound_models(
     Of more models than one group holds, only the facts are kept until a piece needs them.
     """
     bound: list[Model] = []
-    held = 0
     for place, model in enumerate(models):
         if not isinstance(model, str):  # an object, which cannot be loaded again
             bound.append(binding.bind(model))
             continue
         loaded = first[place] if place < len(first) else load_model(model, options=options)
-        reloadable = ReloadableModel(partial(load_bound, model, options, binding), binding.bind(loaded))
-        bound.append(reloadable)
-        held += reloadable.parameters or UNKNOWN_PARAMETERS
-        if held > MOST_PARAMETERS:
-            for own in bound:
-                if isinstance(own, ReloadableModel):
-                    own.release()
+        bound.append(ReloadableModel(partial(load_bound, model, options, binding), binding.bind(loaded)))
+        release_beyond_group(bound)
     return tuple(bound)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.models.model_protocol import ModelBase
+from counterfoil.store.piece_plan import MOST_PARAMETERS, UNKNOWN_PARAMETERS
 from counterfoil.types import Model, Prediction, Preprocessing, Usage, Variant
 
 _FACTS = (
@@ -49,6 +50,11 @@ class ReloadableModel(ModelBase):
         """Forget the weights; an endpoint, which counts what was asked, stays."""
         with self._lock:
             self._loaded = self._loaded if self._metered else None
+
+    @property
+    def held_parameters(self) -> int:
+        """The parameters in memory; none where the weights were released."""
+        return 0 if self._loaded is None else self.parameters or UNKNOWN_PARAMETERS
 
     @property
     def note(self) -> str:
@@ -97,3 +103,11 @@ class ReloadableModel(ModelBase):
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self._lock = threading.Lock()
+
+
+def release_beyond_group(models: Sequence[Model]) -> None:
+    """Forget the weights of all models where they are more than a worker holds at once."""
+    held = [model for model in models if isinstance(model, ReloadableModel)]
+    if sum(model.held_parameters for model in held) > MOST_PARAMETERS:
+        for model in held:
+            model.release()

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from counterfoil.errors import Unusable
 from counterfoil.labels.label_space import imagenet1k
+from counterfoil.models.reloadable_model import release_beyond_group
 from counterfoil.types import Model, Preprocessing, SanityRecord, SetupTrial
 
 STAGES = (16, 48, 384)  # photos after which set-ups that are not ahead are given up
@@ -75,7 +76,11 @@ def check_setups(models: Sequence[Model], photos: Sequence[TrialPhoto]) -> dict[
     Returns:
         A record by the name of each model; with no photos where nothing could be tried.
     """
-    return {model.name: _check_setup(model, photos) for model in models}
+    records = {}
+    for model in models:
+        records[model.name] = _check_setup(model, photos)
+        release_beyond_group(models)
+    return records
 
 
 def _check_setup(model: Model, photos: Sequence[TrialPhoto]) -> SanityRecord:
