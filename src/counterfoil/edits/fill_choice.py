@@ -71,8 +71,10 @@ class FillTask:
         return filled if self.avoid is None else np.where(self.hole[..., None], filled, self.image)
 
     def planes(self) -> Iterator[NDArray[Any]]:
-        """The pictures that are held."""
-        yield from list(self.made.values())
+        """The pictures and masks that are held."""
+        yield from (self.hole, *list(self.made.values()))
+        if self.avoid is not None:
+            yield self.avoid
 
 
 @dataclass(frozen=True)
