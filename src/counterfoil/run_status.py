@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,15 +17,18 @@ from counterfoil.store.merged_tables import describe_kind
 from counterfoil.store.parts import PartStore
 from counterfoil.store.piece_plan import PiecePlan, read_plan
 
+MOST_RECORDS = 2000  # that are read: at an address each is a file to fetch
 _LAST_SECONDS = 600.0  # the pace is that of the last ten minutes in which parts were made
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunStatus:
-    """The state of a run: parts of all and those there, and what their records say."""
+    """The state of a run: pieces and parts of all and those there, and what the parts' records say."""
 
+    pieces: int
+    pieces_done: int
     parts: int
-    done: int
+    done: int  # parts
     pictures: int  # with the answers of one model each, or none where no model is asked
     pace: float  # pictures a second, lately
     seconds_left: float | None
@@ -36,35 +41,64 @@ class RunStatus:
 def open_plan(folder: Path) -> PiecePlan:
     """The plan of the run in a folder; raises `UserError` where there is none."""
     plan = read_plan(folder)
+    if plan is None and _was_painted(folder):
+        raise UserError(
+            f"expected the folder of a run with its plan, got the painted workspace '{folder}': the command that"
+            " painted it, without --shard, joins its shards"
+        )
     if plan is None:
         raise UserError(f"expected the folder of a run with its plan, got '{folder}', which has no work/plan.json")
     return plan
 
 
+def _was_painted(folder: Path) -> bool:
+    try:
+        return bool(json.loads((folder / "run.json").read_text(encoding="utf-8")).get("painter"))
+    except (OSError, ValueError):
+        return False
+
+
 def read_status(folder: Path) -> RunStatus:
-    """The state of the run in a folder."""
+    """The state of the run in a folder; of very many parts some records are read and scaled up."""
     plan, store = open_plan(folder), PartStore(folder / "work" / "parts")
     there = store.names()
     wanted = [(name, model) for name, _, _, model in plan.parts()]
     done = [(name, model) for name, model in wanted if name in there]
-    records = [(store.about(name), model) for name, model in done]
+    taken = sorted(done)[:MOST_RECORDS]  # names are hashes: the first are a fair sample
+    factor = len(done) / len(taken) if taken else 1.0
+    records = [(store.about(name), model) for name, model in taken]
     counted = [record for record, model in records if model is not None or not plan.models]
-    pace = measure_pace([(record["ended"], record["rows"], record["seconds"]) for record in counted])
+    pace = factor * measure_pace([(record["ended"], record["rows"], record["seconds"]) for record in counted])
     left = len(wanted) - len(done)
     rows = sum(record["rows"] for record in counted)
-    per_part = rows / len(counted) if counted else 0.0
-    by_piece = {(record["start"], record["seconds"], record["ended"]): record["seconds"] for record, _ in records}
+    per_part = rows / len(records) if records else 0.0  # of all parts, since all that are missing are left
+    pieces = [all(name in there for name in names) for names in plan.parts_of_pieces()]
     return RunStatus(
+        pieces=len(pieces),
+        pieces_done=sum(pieces),
         parts=len(wanted),
         done=len(done),
-        pictures=rows,
+        pictures=round(factor * rows),
         pace=pace,
         seconds_left=left * per_part / pace if pace and left else (None if left else 0.0),
-        machine_seconds=sum(by_piece.values()),
+        machine_seconds=_sum_seconds(records) if factor == 1 else factor * _estimate_seconds(plan, records),
         kinds=tuple(kind for kind, _ in Counter(describe_kind(record) for record, _ in records).most_common()),
         failures=tuple(FailureStore(folder / "work" / "failed").read()),
         finished=(folder / "variants.parquet").is_file(),
     )
+
+
+def _sum_seconds(records: Sequence[tuple[dict[str, Any], str | None]]) -> float:
+    """The seconds of all pieces; the parts that a piece wrote together have the same record of time."""
+    by_piece = {(record["start"], record["seconds"], record["ended"]): record["seconds"] for record, _ in records}
+    return float(sum(by_piece.values()))
+
+
+def _estimate_seconds(plan: PiecePlan, records: Sequence[tuple[dict[str, Any], str | None]]) -> float:
+    """The seconds of the pieces of some parts: those of a part divided by the models of its group."""
+    share = {model: 1 / len(group) for group in plan.groups for model in group}
+    alone = 0.0 if plan.models else 1.0  # of pictures, which are made with the answers where models are asked
+    return float(sum(record["seconds"] * (alone if model is None else share[model]) for record, model in records))
 
 
 def measure_pace(parts: list[tuple[float, int, float]]) -> float:
@@ -80,7 +114,8 @@ def measure_pace(parts: list[tuple[float, int, float]]) -> float:
 def describe_status(status: RunStatus) -> list[str]:
     """The state of a run in lines."""
     share = 100 * status.done / status.parts if status.parts else 100.0
-    lines = [f"parts: {status.done:,} of {status.parts:,} ({share:.0f} %)"]
+    pieces = f"pieces: {status.pieces_done:,} of {status.pieces:,} done"
+    lines = [f"{pieces}, parts: {status.done:,} of {status.parts:,} ({share:.0f} %)"]
     if status.pictures:
         left = "" if status.seconds_left is None else f", about {describe_seconds(status.seconds_left)} left"
         left = "" if status.done == status.parts else left

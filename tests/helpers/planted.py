@@ -10,9 +10,11 @@ import hashlib
 import json
 import os
 import time
+import weakref
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import ClassVar
 
 import cv2
 import numpy as np
@@ -111,6 +113,28 @@ class Halting(Planted):
         while count_parts(Path(os.environ.get("HALT_AT_FOLDER", "nowhere"))) >= HALT_AT_PARTS:
             time.sleep(0.1)
         return super().__call__(images)
+
+
+class Counted(Planted):
+    """Counts how many of its kind are held at once."""
+
+    held: ClassVar[set[int]] = set()
+    most: ClassVar[int] = 0
+
+    def __init__(self) -> None:
+        Counted.held.add(id(self))
+        Counted.most = max(Counted.most, len(Counted.held))
+        weakref.finalize(self, Counted.held.discard, id(self))
+
+
+class FailsOnAzure(Planted):
+    """Raises an error on azure objects in pictures smaller than the photos, which edited ones are."""
+
+    def answer(self, hsv: NDArray[np.generic]) -> int:
+        found = super().answer(hsv)
+        if LABELS[found] == "azure" and len(hsv) < 160:
+            raise ValueError("azure is too blue")
+        return found
 
 
 class Guessing(Planted):

@@ -9,11 +9,14 @@ import pytest
 from click.testing import CliRunner
 
 import counterfoil as cf
+import planted
+from counterfoil import run_status
 from counterfoil.cli import commands
 from counterfoil.run_config import RunConfig, prepare
 from counterfoil.run_status import describe_status, open_plan, read_status
 from counterfoil.runner import PhotoWork, process_photos
 from counterfoil.sources.source_loaders import open_source
+from counterfoil.store.merged_tables import PICTURE_COLUMNS
 from counterfoil.store.parts import PartStore
 from counterfoil.store.piece_plan import group_models
 from counterfoil.store.prediction_tables import PREDICTION_COLUMNS
@@ -108,6 +111,17 @@ def test_models_of_one_preprocessing_are_a_group_and_no_group_has_more_weights_t
     assert group_models({}) == ()
 
 
+def test_many_models_are_held_one_group_at_a_time(
+    photos: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planted.Counted, "most", 0)
+    models = [f"model-{number}=python:planted:Counted" for number in range(40)]
+    (tmp_path / "quick.yaml").write_text("working_size: 64\ntool_checks: 0\nedits: [{edit: jpeg}]\n")
+    cf.run(photos[0], models, masks=photos[1], recipe=str(tmp_path / "quick.yaml"), limit=4, out=tmp_path / "run")
+    assert list(map(len, open_plan(tmp_path / "run").groups)) == [16, 16, 8]  # of 45 million parameters each
+    assert 16 <= planted.Counted.most <= 18  # one that is loaded next, and one that is being released
+
+
 @pytest.fixture
 def small_run(tmp_path: Path) -> Path:
     """A finished run over four photos."""
@@ -140,6 +154,33 @@ def test_merge_says_where_machines_of_several_kinds_made_the_parts(small_run: Pa
     assert f"In {len(rows)} answers the two best probabilities are within 0.0001" in said
     assert "2 kinds of machines" in (small_run / "report.html").read_text()
     assert "elsewhere" in "\n".join(describe_status(read_status(small_run)))
+
+
+def test_merge_of_a_build_says_where_machines_of_several_kinds_made_the_pictures(
+    photos: tuple[Path, Path], tmp_path: Path
+) -> None:
+    (tmp_path / "quick.yaml").write_text("working_size: 64\nedits: [{edit: jpeg}]\n")
+    cf.build(photos[0], tmp_path / "space", masks=photos[1], recipe=str(tmp_path / "quick.yaml"), limit=4)
+    store, plan = PartStore(tmp_path / "space" / "work" / "parts"), open_plan(tmp_path / "space")
+    assert "kinds of machines" not in merge(tmp_path / "space")
+    part = store.read(plan.part(0, 0))
+    rows = list(zip(*(part.table[column].to_pylist() for column in PICTURE_COLUMNS), strict=True))
+    elsewhere = {**part.about, "machine": {**part.about["machine"], "processor": "elsewhere"}}
+    store.write(plan.part(0, 0), PICTURE_COLUMNS, rows, elsewhere)
+    assert "The pictures were made on 2 kinds of machines" in merge(tmp_path / "space")
+
+
+def test_the_status_of_very_many_parts_is_estimated_from_some(small_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = read_status(small_run)
+    assert (whole.pieces, whole.pieces_done, whole.parts, whole.pictures) == (4, 4, 8, 12)
+    (next((small_run / "work" / "parts").glob("*.parquet"))).unlink()
+    assert read_status(small_run).pieces_done == 3
+    monkeypatch.setattr(run_status, "MOST_RECORDS", 6)
+    some = read_status(small_run)
+    assert (some.parts, some.done) == (8, 7)
+    assert 7 <= some.pictures <= 18
+    assert 0 < some.machine_seconds < 3 * whole.machine_seconds
+    assert describe_status(some)[0] == "pieces: 3 of 4 done, parts: 7 of 8 (88 %)"
 
 
 def test_merge_refuses_a_damaged_part_in_one_line(small_run: Path) -> None:

@@ -108,6 +108,8 @@ def write_merged_tables(folder: Path, plan: PiecePlan, store: PartStore) -> Merg
                 places[start] = _order_rows(plan, parts)
             manifest.add(_join(parts, places.get(start)))
             skipped += _list_skipped(plan, parts)
+            if not plan.models:  # the pictures are the result
+                kinds |= {describe_kind(part.about) for part in parts}
             verdicts += [_parse_verdict(row) for row in parts[0].about.get("masks", [])]
     for model, path in locate_predictions(folder, list(plan.models)).items():
         with RowGroups(path, PREDICTION_COLUMNS) as answers:
@@ -118,7 +120,7 @@ def write_merged_tables(folder: Path, plan: PiecePlan, store: PartStore) -> Merg
                 close += sum(_count_close(part) for part in parts)
         release_memory()
     write_masks(folder, verdicts)
-    notes = _note_kinds(folder, sorted(kinds), close)
+    notes = _note_kinds(folder, sorted(kinds), close if plan.models else None)
     record_checksums(folder)
     return MergedTables(tuple(skipped), notes)
 
@@ -136,17 +138,20 @@ def _count_close(part: TablePart) -> int:
     return int((first - second < _CLOSE).sum())
 
 
-def _note_kinds(folder: Path, kinds: Sequence[str], close: int) -> tuple[str, ...]:
-    """A note, kept in the record of the run, where machines of several kinds made the parts."""
+def _note_kinds(folder: Path, kinds: Sequence[str], close: int | None) -> tuple[str, ...]:
+    """A note, kept in the record of the run, where machines of several kinds made the parts; of pictures or answers."""
     path = folder / "run.json"
     if len(kinds) < 2 or not path.is_file():
         return ()
+    made = "The pictures were" if close is None else "The answers were"
+    where = "of a colour" if close is None else "of a probability"
     note = (
-        f"The answers were made on {len(kinds)} kinds of machines, which may differ in the last bits of a probability:"
-        f" {'; '.join(kinds)}. In {close:,} answers the two best probabilities are within {_CLOSE:g} of each other."
+        f"{made} made on {len(kinds)} kinds of machines, which may differ in the last bits {where}: {'; '.join(kinds)}."
     )
+    if close is not None:
+        note += f" In {close:,} answers the two best probabilities are within {_CLOSE:g} of each other."
     record = json.loads(path.read_text(encoding="utf-8"))
-    record["notes"] = [*(text for text in record.get("notes", []) if not text.startswith(note[:28])), note]
+    record["notes"] = [*(text for text in record.get("notes", []) if not text.startswith(f"{made} made on")), note]
     write_atomically(path, json.dumps(record, indent=1))
     return (note,)
 

@@ -76,6 +76,13 @@ class PiecePlan:
                 for model in (None, *self.models):
                     yield self.part(start, layer, model), start, layer, model
 
+    def parts_of_pieces(self) -> Iterator[list[str]]:
+        """The names of the parts of each piece: its pictures, and the answers of a group of models to them."""
+        for start, _ in self.ranges():
+            for layer in range(len(self.layers)):
+                for group in self.groups or ((),):
+                    yield [self.part(start, layer), *(self.part(start, layer, model) for model in group)]
+
     def write(self, folder: Path, samples: Sequence[Sample] = ()) -> None:
         """Write the plan into a run's folder, and the samples where there are any."""
         if samples:
