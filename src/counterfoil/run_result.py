@@ -18,7 +18,7 @@ from counterfoil.report.notebook_cell import render_result
 from counterfoil.report.page import write_report
 from counterfoil.run_tables import list_answers, pair_answers, to_arrow_table, to_frame
 from counterfoil.statistics.answers import Answers
-from counterfoil.store.folder_mirror import open_folder, push_folder
+from counterfoil.store.folder_mirror import describe_place, open_folder, push_folder
 from counterfoil.store.mask_table import MASK_TABLE
 from counterfoil.store.prediction_tables import locate_predictions
 from counterfoil.store.run_checksums import record_checksums
@@ -123,7 +123,9 @@ class Result:
     def __repr__(self) -> str:
         """What was run, in a line, and the first finding."""
         counts = f"{len(self.answers.samples)} photos, {', '.join(self.plan.model_names)}"
-        return f"Result({counts}, {len(self.drops)} drops, {len(self.skipped)} skipped) in {self.folder}"
+        return (
+            f"Result({counts}, {len(self.drops)} drops, {len(self.skipped)} skipped) in {describe_place(self.folder)}"
+        )
 
     def _repr_html_(self) -> str:
         """The verdict, the chart and three failures, as a notebook shows them."""

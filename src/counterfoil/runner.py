@@ -23,8 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil import __version__
-from counterfoil.edits.registry import name_of, settings_of
+from counterfoil.edits.registry import is_of_process, name_of, settings_of
 from counterfoil.errors import Unusable, UserError
+from counterfoil.execution import Execution
 from counterfoil.models.inference import Scoring, predict
 from counterfoil.models.model_objects import Transform
 from counterfoil.models.model_options import ModelOptions
@@ -49,6 +50,7 @@ from counterfoil.run_config import DoubtfulMasks, RunConfig, RunPlan, group_boun
 from counterfoil.run_request import make_run_config
 from counterfoil.run_result import Result
 from counterfoil.segmentation import DEFAULT_SEGMENTER
+from counterfoil.sources.object_source import ObjectSource
 from counterfoil.sources.pixels import hash_pixels
 from counterfoil.store.folder_lock import MAY_DIFFER, MAY_GROW, claim_folder, hold_folder, wait_for_lock
 from counterfoil.store.folder_mirror import open_folder, push_folder
@@ -94,6 +96,7 @@ def run(
     options: ModelOptions | None = None,
     segmenter: str = DEFAULT_SEGMENTER,
     doubtful_masks: DoubtfulMasks = "leave-out",
+    engine: str = "local",
 ) -> Result:
     """Edit every photo, run every model, and measure the drop in accuracy for each attribute.
 
@@ -121,6 +124,7 @@ def run(
         options: How models are loaded.
         segmenter: The network that finds objects where there are no masks: "u2netp" or the larger "u2net".
         doubtful_masks: "leave-out" refuses edits that need a doubtful mask, "keep" makes them all the same.
+        engine: "local" threads, "ray", or "ray:ADDRESS" of a cluster; what cannot be rebuilt elsewhere stays here.
 
     Returns:
         The result: drops with intervals, findings in sentences, tables, and `report(folder)`.
@@ -141,7 +145,7 @@ def run(
     config = make_run_config(
         images, models, masks=masks, edits=edits, recipe=recipe, labels=labels, transform=transform, limit=limit,
         workers=workers, batch_size=batch_size, seed=seed, options=options or ModelOptions(), classes=classes,
-        scoring=scoring, segmenter=segmenter, doubtful_masks=doubtful_masks,
+        scoring=scoring, segmenter=segmenter, doubtful_masks=doubtful_masks, execution=Execution(engine),
     )  # fmt: skip
     folder = None if out is None else open_folder(out)
     result = execute(config, folder)
@@ -272,6 +276,12 @@ class PhotoWork(PieceWork[Sample]):
     def image_of(self, variant: Variant) -> Image:
         """The variant rendered again."""
         return self.plan.renderer.render(variant).image
+
+    def list_bound(self) -> list[str]:
+        """Besides models: photos given as objects, and edits that were registered in this process."""
+        source, edits = self.plan.config.source, dict.fromkeys(name_of(step.edit) for step in self.plan.steps)
+        photos = ["photos given as objects"] if isinstance(source, ObjectSource) else []
+        return [*super().list_bound(), *photos, *(f"the edit '{name}'" for name in edits if is_of_process(name))]
 
     def engine(self, workers: int | None) -> Engine:
         """Threads where edits paint on a GPU, which a forked process cannot use; else the default."""

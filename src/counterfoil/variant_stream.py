@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from counterfoil.builder import build_pictures
 from counterfoil.errors import Unusable, expect_path
+from counterfoil.execution import Execution
 from counterfoil.recipes.edit_recipe import Recipe
 from counterfoil.run_config import DoubtfulMasks, RunPlan, limit_per_class, prepare
 from counterfoil.run_request import make_run_config
@@ -144,6 +145,7 @@ def build(
     classes: str | None = None,
     segmenter: str = DEFAULT_SEGMENTER,
     doubtful_masks: DoubtfulMasks = "leave-out",
+    engine: str = "local",
 ) -> Workspace:
     """Write the edited pictures of photos into a workspace with a manifest; resumes what was interrupted.
 
@@ -160,6 +162,7 @@ def build(
         classes: The photos' classes: a benchmark's by name, or a classes.json.
         segmenter: The network that finds objects where there are no masks.
         doubtful_masks: "leave-out" refuses edits that need a doubtful mask, "keep" makes them all the same.
+        engine: "local" threads, "ray", or "ray:ADDRESS" of a cluster; what cannot be rebuilt elsewhere stays here.
 
     Returns:
         The workspace, for `mine`, `freeze` and `evaluate`.
@@ -177,7 +180,7 @@ def build(
     """
     config = make_run_config(
         images, masks=masks, edits=edits, recipe=recipe, labels=labels, limit=limit, workers=workers, seed=seed,
-        classes=classes, segmenter=segmenter, doubtful_masks=doubtful_masks,
+        classes=classes, segmenter=segmenter, doubtful_masks=doubtful_masks, execution=Execution(engine),
     )  # fmt: skip
     folder = expect_path(out, "the folder to write")
     build_pictures(config, folder)

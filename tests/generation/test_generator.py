@@ -50,6 +50,11 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def test_merge_names_the_command_that_joins_painted_shards(workspace: Path) -> None:
+    with pytest.raises(UserError, match="the command that painted it, without --shard, joins its shards"):
+        CliRunner().invoke(commands, ["merge", str(workspace)], catch_exceptions=False, standalone_mode=False)
+
+
 def test_imagenet_d_has_every_category_with_every_nuisance() -> None:
     found = orders(Selection())
     by_attribute = {name: [one for one in found if one.variant.attribute == name] for name in

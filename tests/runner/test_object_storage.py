@@ -23,7 +23,7 @@ from counterfoil.store.folder_mirror import close_folder, open_folder
 from counterfoil.store.object_storage import ObjectStorage
 from planted import write_photos
 from s3_server import CREDENTIALS, fail_calls, put_folder, serve_s3
-from table_files import table_bytes
+from table_files import output_bytes
 
 MODEL = "python:planted:Planted"
 RECIPE = "working_size: 64\njudge_fills: false\nedits: [{edit: background-swap}, {edit: jpeg}, {edit: grayscale}]\n"
@@ -53,14 +53,10 @@ def recipe(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def expected(photos: tuple[Path, Path], recipe: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The tables of a run over local folders."""
+    """The tables and the report of a run over local folders."""
     out = tmp_path_factory.mktemp("expected")
-    execute(RunConfig(source=open_source(*photos), models=(MODEL,), recipe=recipe, workers=1), out)
-    return tables(out)
-
-
-def tables(out: Path) -> dict[str, str]:
-    return {name: value for name, value in table_bytes(out).items() if name.endswith(".parquet")}
+    execute(RunConfig(source=open_source(*photos), models=(MODEL,), recipe=recipe, workers=1), out).report(out)
+    return output_bytes(out, [str(photos[0]), str(photos[1])])
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +94,7 @@ def download(address: str, out: Path) -> Path:
     return out
 
 
-def test_shards_on_s3_with_failing_calls_give_the_same_tables(
+def test_shards_on_s3_with_failing_calls_give_the_same_tables_and_report(
     server: str, stored: tuple[str, str], recipe: str, expected: dict[str, str], tmp_path: Path, cache: Path
 ) -> None:
     words = ["run", "--images", stored[0], "--masks", stored[1], "--model", MODEL, "--recipe", recipe]
@@ -112,15 +108,17 @@ def test_shards_on_s3_with_failing_calls_give_the_same_tables(
     assert fail_calls(server, 0) > before
     assert "report: s3://bucket/run/report.html" in said
     out = download("s3://bucket/run", tmp_path / "run")
-    assert tables(out) == expected
+    assert output_bytes(out, [*stored, "s3://bucket/run"]) == expected
     assert not list(out.rglob("*lock"))
     assert len(list(cache.iterdir())) == 12  # six photos with their masks
     assert "report: s3://bucket/run/report.html" in run_command(*words)  # makes nothing again
-    with pytest.raises(cf.UserError, match="another seed"):
+    with pytest.raises(cf.UserError, match="own in s3://bucket/run, but it holds a run with another seed"):
         run_command(*words, "--seed", 1)
 
 
-def test_a_workspace_on_s3_is_evaluated_where_it_lies(server: str, stored: tuple[str, str], recipe: str) -> None:
+def test_a_workspace_on_s3_is_evaluated_and_mined_where_it_lies(
+    server: str, stored: tuple[str, str], recipe: str
+) -> None:
     said = run_command(
         "build", "--images", stored[0], "--masks", stored[1], "--recipe", recipe, "--out", "s3://bucket/space"
     )
@@ -137,6 +135,21 @@ def test_a_workspace_on_s3_is_evaluated_where_it_lies(server: str, stored: tuple
     result.report("s3://bucket/elsewhere")
     for name in ("answers/variants.parquet", "elsewhere/report.html", "elsewhere/checksums.json"):
         assert ObjectStorage("s3://bucket").exists(name)
+    words = ["mine", "s3://bucket/space", "--surrogate", "python:planted:AnswersByBackground", "--original", "none"]
+    for shard in ("2/2", "1/2"):
+        run_command(*words, "--shard", shard)
+    assert "in s3://bucket/space/mined.json" in run_command(*words)
+    assert ObjectStorage("s3://bucket/space").exists("mining/mining.html")
+
+
+def test_a_workspace_is_painted_on_s3_by_shards(server: str) -> None:
+    words = ["paint", "--recipe", "imagenet-d", "--painter", "python:painted:words", "--categories", "backpack"]
+    words += ["--values", "beach,striped", "--batch-size", "1", "--out", "s3://bucket/painted"]
+    run_command(*words, "--shard", "2/2")
+    assert "pictures: 3 in s3://bucket/painted/pictures" in run_command(*words)
+    before = [file.name for file in ObjectStorage("s3://bucket/painted").list_files()]
+    run_command(*words)
+    assert [file.name for file in ObjectStorage("s3://bucket/painted").list_files()] == before
 
 
 def _say_azure(images: list[Any]) -> list[str]:

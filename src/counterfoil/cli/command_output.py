@@ -16,6 +16,7 @@ from typing import Any, TextIO, TypeVar
 import click
 
 from counterfoil.errors import UserError
+from counterfoil.store.folder_mirror import describe_place, name_addresses
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 OUTPUT_FORMAT = 1  # of the documents; raised when a key changes its meaning or is removed
@@ -125,7 +126,7 @@ def to_plain(value: Any) -> Any:
     if isinstance(value, list | tuple | set | frozenset):
         return [to_plain(member) for member in value]
     if isinstance(value, Path):
-        return str(value)
+        return describe_place(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return value
@@ -155,6 +156,7 @@ def add_output_options(command: click.Command) -> click.Command:
             try:
                 return callback(*arguments, **values)
             except UserError as error:
+                error.args = (name_addresses(str(error)),)
                 emit({"error": str(error)})
                 raise
 

@@ -12,7 +12,7 @@ from counterfoil.builder import build_pictures, build_shard
 from counterfoil.cli.command_output import emit
 from counterfoil.cli.completion import complete_recipe
 from counterfoil.cli.config_file import config_option
-from counterfoil.cli.shared_options import chosen_execution, engine_options
+from counterfoil.cli.shared_options import FOLDER, PLACE, chosen_execution, engine_options
 from counterfoil.cli.terminal_output import command_line, describe_skipped, print_empty_classes, print_shard
 from counterfoil.errors import UserError
 from counterfoil.generation.embedding import Embedding
@@ -25,6 +25,7 @@ from counterfoil.recipes.edit_recipe import load_recipe
 from counterfoil.recipes.prompt_recipe import is_prompt_recipe
 from counterfoil.run_config import RunConfig
 from counterfoil.sources.source_loaders import open_source
+from counterfoil.store.folder_mirror import describe_place
 from counterfoil.store.workspace import Workspace
 
 _OPTIONS = ("device", "precision", "batch_size", "steps", "guidance", "scheduler", "size", "strength")
@@ -41,9 +42,9 @@ _folder = click.Path(path_type=Path)
     help="imagenet-d, ximagenet-12-ai, imagenet-d-photo, or a YAML file.",
 )
 @click.option("--painter", help="Painter address, such as diffusers:org/name@revision or diffusers:FOLDER.")
-@click.option("--out", required=True, type=_folder, help="Workspace for pictures and manifest.")
-@click.option("--images", type=_folder, help="Photos, where the recipe paints around objects or edits photos.")
-@click.option("--masks", type=_folder, help="Parallel folder of masks (PNG, same stem).")
+@click.option("--out", required=True, type=FOLDER, help="Workspace for pictures and manifest.")
+@click.option("--images", type=PLACE, help="Photos, where the recipe paints around objects or edits photos.")
+@click.option("--masks", type=PLACE, help="Parallel folder of masks (PNG, same stem).")
 @click.option("--categories", default="", help="Only these classes, commas between.")
 @click.option("--attributes", default="", help="Only these of background, texture, material.")
 @click.option("--values", default="", help="Only these values, such as 'beach,wheat field'.")
@@ -65,7 +66,9 @@ _folder = click.Path(path_type=Path)
 @click.option("--strength", type=float, help="How much of a background is painted anew, up to 1.")
 @engine_options
 @config_option
-def paint(recipe: str, painter: str | None, out: Path, images: Path | None, masks: Path | None, **options: Any) -> None:
+def paint(
+    recipe: str, painter: str | None, out: Path, images: str | Path | None, masks: str | Path | None, **options: Any
+) -> None:
     """Paint pictures from words, or backgrounds around objects, into a workspace."""
     execution = chosen_execution(options)
     if not is_prompt_recipe(recipe):
@@ -74,10 +77,6 @@ def paint(recipe: str, painter: str | None, out: Path, images: Path | None, mask
         return
     if painter is None:
         raise UserError("expected --painter, such as diffusers:org/name@revision; see docs/diffusion.md")
-    if execution.ray_address is not None:
-        raise UserError(
-            f"expected --engine local for {recipe}, whose painter runs here; --shard I/N uses more machines"
-        )
     chosen = PaintOptions(**{name: options[name] for name in _OPTIONS})
     job = GenerationConfig(
         recipe=recipe,
@@ -89,20 +88,22 @@ def paint(recipe: str, painter: str | None, out: Path, images: Path | None, mask
         images=images,
         masks=masks,
         command=command_line(),
-        shard=execution.shard,
+        execution=execution,
     )
     result = generate_pictures(job, out)
     if execution.shard is not None:
         click.echo(f"shard {execution.shard} is done; when all are, run the same command without --shard")
         emit({"folder": out.absolute(), "shard": str(execution.shard), "pictures": None, "skipped": None})
         return
-    click.echo(f"pictures: {result.pictures} in {out / 'pictures'}")
-    click.echo(f"manifest: {out / 'variants.parquet'}")
+    click.echo(f"pictures: {result.pictures} in {describe_place(out / 'pictures')}")
+    click.echo(f"manifest: {describe_place(out / 'variants.parquet')}")
     click.echo(describe_skipped(len(result.skipped), out))
     emit({"folder": out.absolute(), "shard": None, "pictures": result.pictures, "skipped": len(result.skipped)})
 
 
-def _build(recipe: str, out: Path, images: Path | None, masks: Path | None, options: dict[str, Any]) -> None:
+def _build(
+    recipe: str, out: Path, images: str | Path | None, masks: str | Path | None, options: dict[str, Any]
+) -> None:
     """A recipe of edits needs photos and no painter."""
     load_recipe(recipe)  # a name that is no recipe is said first
     if images is None:
@@ -127,7 +128,7 @@ def _build(recipe: str, out: Path, images: Path | None, masks: Path | None, opti
     skipped = build_pictures(job, out, print_empty_classes)
     pictures = Workspace(out).pictures
     photos = len({stored.variant.sample_id for stored in pictures})
-    click.echo(f"pictures: {len(pictures)} of {photos} photos in {out / 'pictures'}")
+    click.echo(f"pictures: {len(pictures)} of {photos} photos in {describe_place(out / 'pictures')}")
     click.echo(describe_skipped(skipped, out))
     emit({"folder": out.absolute(), "shard": None, "pictures": len(pictures), "skipped": skipped})
 

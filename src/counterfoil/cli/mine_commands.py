@@ -11,6 +11,7 @@ from counterfoil.cli.command_output import emit
 from counterfoil.cli.completion import complete_model
 from counterfoil.cli.config_file import config_option
 from counterfoil.cli.shared_options import (
+    FOLDER,
     chosen_execution,
     chosen_options,
     engine_options,
@@ -24,6 +25,7 @@ from counterfoil.mining.mining_config import MiningConfig
 from counterfoil.mining.rules import Rule, RuleKind
 from counterfoil.mining.surrogate_answers import ask_shard
 from counterfoil.report.words import pluralize
+from counterfoil.store.folder_mirror import describe_place
 
 _WITH: dict[RuleKind, str] = {
     "all": "no number",
@@ -34,7 +36,7 @@ _UNUSED: dict[str, Any] = {"at_least": 1, "below": 1.0}  # what a rule that does
 
 
 @click.command()
-@click.argument("workspace", type=click.Path(path_type=Path))
+@click.argument("workspace", type=FOLDER)
 @click.option(
     "--surrogate",
     "surrogates",
@@ -88,8 +90,8 @@ def mine(workspace: Path, surrogates: tuple[str, ...], targets: tuple[str, ...],
     mining = run_mining(job, print_models)
     for line in mining.lines:
         click.echo(line)
-    click.echo(f"kept: {pluralize(len(mining.mined.kept), 'picture')}, in {workspace / 'mined.json'}")
-    click.echo(f"report: {mining.page}")
+    click.echo(f"kept: {pluralize(len(mining.mined.kept), 'picture')}, in {describe_place(workspace / 'mined.json')}")
+    click.echo(f"report: {describe_place(mining.page)}")
     emit({"folder": workspace.absolute(), "shard": None, "kept": mining.mined.kept, "rule": mining.mined.rule,
           "findings": mining.lines, "report": mining.page.absolute()})  # fmt: skip
 

@@ -116,13 +116,14 @@ class _Registry(Mapping[str, type[Edit]]):
 
     def add(self, name: str, kind: type[Edit]) -> None:
         """Add an edit of this process; one that was added before under the name is replaced, as in a notebook."""
-        if name in self._classes and name not in self._added:
+        if name in self._classes and name not in self.added:
             raise UserError(f"expected a new name for an edit, got {name!r}, which is taken; give name=...")
-        self._added.add(name)
+        self.added.add(name)
         self._classes[name] = kind
 
     @cached_property
-    def _added(self) -> set[str]:
+    def added(self) -> set[str]:
+        """The edits of this process, by name."""
         return set()
 
     def __getitem__(self, name: str) -> type[Edit]:
@@ -153,6 +154,11 @@ EDITS: Mapping[str, type[Edit]] = _REGISTRY
 def register_edit(name: str, kind: type[Edit]) -> None:
     """Make an edit known by its name in this process; other packages use an entry point instead."""
     _REGISTRY.add(name, kind)
+
+
+def is_of_process(name: str) -> bool:
+    """Whether an edit was registered in this process, so that another process does not know it."""
+    return name in _REGISTRY.added
 
 
 def edit_named(name: str, settings: Mapping[str, object]) -> Edit:

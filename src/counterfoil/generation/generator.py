@@ -8,13 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.builder import encode_png
 from counterfoil.errors import Unusable, UserError
-from counterfoil.execution import WorkShard
+from counterfoil.execution import Execution
 from counterfoil.generation.prompt_plan import PlannedPrompt, PromptPlan, Selection
 from counterfoil.generation.quality_control import read_removals
 from counterfoil.labels.benchmark_classes import load_label_space
@@ -24,6 +25,7 @@ from counterfoil.object_mask import object_share
 from counterfoil.painters.painter_loaders import load_painter
 from counterfoil.painters.painter_protocol import Painted, Painter, PaintOptions, PaintRefused, PaintRequest
 from counterfoil.progress import Extent, show_progress, show_stage
+from counterfoil.ray_engine import RayEngine
 from counterfoil.recipes.prompt_recipe import PromptRecipe, load_prompt_recipe
 from counterfoil.report.csv_tables import skipped_to_csv
 from counterfoil.run_config import environment, find_empty_classes
@@ -32,13 +34,15 @@ from counterfoil.sources.pixels import hash_pixels
 from counterfoil.sources.source_loaders import open_source
 from counterfoil.store.files import write_atomically
 from counterfoil.store.folder_lock import MAY_DIFFER, claim_folder, hold_folder
+from counterfoil.store.folder_mirror import is_mirrored, join_mirrors, list_addresses, put_file
 from counterfoil.store.merged_tables import RowGroups
 from counterfoil.store.parts import PartStore
 from counterfoil.store.prediction_tables import MANIFEST_COLUMNS, RenderedVariant, manifest_row
 from counterfoil.store.run_checksums import record_checksums
 from counterfoil.store.workspace import locate_picture
-from counterfoil.types import Picture, Provenance, Run, Sample, Skipped, Variant
+from counterfoil.types import Picture, Provenance, Run, Sample, Skipped, Source, Variant
 from counterfoil.variant_renderer import Renderer
+from counterfoil.worker_pool import ItemFailure
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,10 +55,10 @@ class GenerationConfig:
     options: PaintOptions = field(default_factory=PaintOptions)
     negative: str | None = None  # replaces the recipe's
     seed: int = 0
-    images: Path | None = None
-    masks: Path | None = None
+    images: str | Path | None = None
+    masks: str | Path | None = None
     command: str = ""
-    shard: WorkShard | None = None  # paint only this part of the batches
+    execution: Execution = field(default_factory=Execution)  # who paints the batches
 
 
 @dataclass(frozen=True)
@@ -137,13 +141,16 @@ def _list_photos(
     empty = find_empty_classes(source, photos, skipped)
     label_of = space.resolve_all([*empty, *(sample.label for sample in photos)])
     samples = [replace(sample, label=label_of[sample.label]) for sample in photos]
-    renderer = Renderer(
+    return samples, tuple(skipped), _make_renderer(source, samples, recipe)
+
+
+def _make_renderer(source: Source, samples: Sequence[Sample], recipe: PromptRecipe) -> Renderer:
+    return Renderer(
         source=source,
         samples={sample.id: sample for sample in samples},
         working_size=recipe.working_size,
         segmenter=make_segmenter(samples),
     )
-    return samples, tuple(skipped), renderer
 
 
 @dataclass(frozen=True)
@@ -157,7 +164,7 @@ class GenerationResult:
 def generate_pictures(config: GenerationConfig, out: Path) -> GenerationResult:
     """Paint the missing pictures, and write the manifest of all that were requested; of a shard no manifest."""
     plan = prepare_generation(config)
-    with hold_folder(out, shared=config.shard is not None):
+    with hold_folder(out, shared=config.execution.shard is not None):
         _claim_folder(plan, out)
         store = PartStore(out / "work" / "parts")
         there = store.names()
@@ -166,9 +173,9 @@ def generate_pictures(config: GenerationConfig, out: Path) -> GenerationResult:
         _check_time(plan, missing)
         total = len(own)
         extent = Extent(stage="painting", unit="pictures", total=total, done=total - len(missing))
-        for _ in show_progress(_paint_missing(plan, missing, store, out), extent):
+        for _ in show_progress(_paint_missing(BatchPainter(plan, store, out), missing), extent):
             pass
-        if config.shard is not None:
+        if config.execution.shard is not None:
             return GenerationResult(total, ())
         skipped = _write_tables(plan, store, out)
     write_atomically(out / "skipped.csv", skipped_to_csv([*plan.skipped, *skipped]))
@@ -178,7 +185,7 @@ def generate_pictures(config: GenerationConfig, out: Path) -> GenerationResult:
 
 def _take_own(prompts: Sequence[PlannedPrompt], config: GenerationConfig) -> list[PlannedPrompt]:
     """The prompts of this shard, in whole batches; all of them without one."""
-    size, shard = config.options.batch_size, config.shard
+    size, shard = config.options.batch_size, config.execution.shard
     return [planned for place, planned in enumerate(prompts) if shard is None or shard.takes(place // size)]
 
 
@@ -205,7 +212,10 @@ def _claim_folder(plan: GenerationPlan, out: Path) -> None:
 def _is_done(planned: PlannedPrompt, store: PartStore, there: set[str], out: Path) -> bool:
     """Whether a picture was painted or refused: its part is there, and its file."""
     name = planned.variant.id
-    return name in there and (_file(planned.variant, out).is_file() or "refused" in store.about(name))
+    if name not in there:
+        return False
+    # at an address a picture that was put stays; here somebody may have removed it
+    return is_mirrored(out) or _file(planned.variant, out).is_file() or "refused" in store.about(name)
 
 
 def _check_time(plan: GenerationPlan, missing: Sequence[PlannedPrompt]) -> None:
@@ -216,15 +226,60 @@ def _check_time(plan: GenerationPlan, missing: Sequence[PlannedPrompt]) -> None:
         plan.painter.check_time(request, len(prompts))
 
 
-def _paint_missing(
-    plan: GenerationPlan, prompts: Sequence[PlannedPrompt], store: PartStore, out: Path
-) -> Iterator[None]:
-    """Paint batch by batch; a picture is written before its part."""
-    size = plan.config.options.batch_size
-    with ThreadPoolExecutor() as writers:
-        for start in range(0, len(prompts), size):
-            batch = prompts[start : start + size]
-            yield from writers.map(partial(_write_picture, plan, (store, out)), batch, plan.paint(batch))
+class BatchPainter:
+    """Paints a batch and writes its pictures, here or on another machine, where the painter is loaded again."""
+
+    def __init__(self, plan: GenerationPlan, store: PartStore, out: Path) -> None:
+        self.plan, self._store, self._out = plan, store, out
+
+    def __call__(self, batch: Sequence[PlannedPrompt]) -> int:
+        """Paint the batch; a picture is written before its part. Returns how many there are."""
+        with ThreadPoolExecutor() as writers:
+            write = partial(_write_picture, self.plan, (self._store, self._out))
+            return len(list(writers.map(write, batch, self.plan.paint(batch))))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        plan = self.plan
+        photos = None if plan.renderer is None else (plan.renderer.source, tuple(plan.renderer.samples.values()))
+        return _load_batch_painter, (plan.config, photos, self._store, self._out, list_addresses())
+
+
+def _load_batch_painter(
+    config: GenerationConfig, photos: tuple[Source, Sequence[Sample]] | None, store: PartStore, out: Path,
+    mirrors: dict[Path, str],
+) -> BatchPainter:  # fmt: skip
+    join_mirrors(mirrors)
+    recipe = load_prompt_recipe(config.recipe)
+    painter = load_painter(config.painter, recipe.paints, config.options)
+    renderer = None if photos is None else _make_renderer(*photos, recipe)
+    return BatchPainter(GenerationPlan(config, recipe, painter, (), renderer, ()), store, out)
+
+
+def _paint_missing(painter: BatchPainter, prompts: Sequence[PlannedPrompt]) -> Iterator[None]:
+    """Paint batch by batch, here or on a Ray cluster; something is yielded for each picture."""
+    config = painter.plan.config
+    batches = [
+        prompts[start : start + config.options.batch_size]
+        for start in range(0, len(prompts), config.options.batch_size)
+    ]
+    if config.execution.ray_address is None:
+        for batch in batches:
+            yield from [None] * painter(batch)
+        return
+    on_gpu = "cuda" in painter.plan.painter.environment.get("device", "")
+    engine = RayEngine(config.execution.ray_address, gpu=on_gpu)
+    outcomes: Iterator[int | ItemFailure] = engine.map(painter, batches)
+    failures: list[ItemFailure] = []
+    for outcome in outcomes:
+        if isinstance(outcome, ItemFailure):
+            failures.append(outcome)
+        else:
+            yield from [None] * outcome
+    if failures:
+        raise UserError(
+            f"expected every batch to be painted, {len(failures)} of {len(batches)} failed, the others are done:"
+            f" {failures[0].reason}; run the same command again"
+        )
 
 
 def _write_picture(
@@ -242,7 +297,7 @@ def _write_picture(
     made_with = plan.painter.environment if planned.prompt is not None else {}
     settings = json.dumps({**json.loads(planned.variant.settings), **made_with}, sort_keys=True)
     variant = replace(planned.variant, settings=settings)
-    write_atomically(_file(variant, out), encode_png(picture))
+    put_file(write_atomically(_file(variant, out), encode_png(picture)))
     share = float("nan") if plan.renderer is None else 100 * object_share(picture.alpha)
     rendered = RenderedVariant(variant, hash_pixels(picture.image), share)
     row = manifest_row(planned.sample, rendered, Provenance(), plan.recipe.working_size)

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import Unusable, UserError, expect_path
+from counterfoil.execution import Execution
 from counterfoil.labels.label_space import match_label_space
 from counterfoil.mining.balanced_selection import MinedAnswers, select_pictures
 from counterfoil.mining.estimates import (
@@ -222,6 +223,7 @@ def mine(
     workers: int | None = None,
     batch_size: int = 16,
     options: ModelOptions | None = None,
+    engine: str = "local",
 ) -> MiningOutcome:
     """Keep the pictures that several surrogates get wrong, and see whether held-out models fail on them too.
 
@@ -240,6 +242,7 @@ def mine(
         workers: Threads that read pictures; one per core where not given.
         batch_size: Pictures per call of a model.
         options: How models are loaded.
+        engine: "local" threads, "ray", or "ray:ADDRESS" of a cluster; models given as objects are asked from here.
 
     Returns:
         What was kept, sentences on how far it carries over, and the page; `freeze` then takes what was kept.
@@ -275,6 +278,7 @@ def mine(
             workers=workers,
             batch_size=batch_size,
             options=options or ModelOptions(),
+            execution=Execution(engine),
             command="counterfoil.mine(...)",
         )
     )

@@ -23,6 +23,7 @@ from counterfoil.mining.rules import AnswerMatrix
 from counterfoil.run_result import ExecutionPlan, Result
 from counterfoil.statistics.answers import encode_labels
 from counterfoil.store.folder_lock import FolderClaimedError
+from counterfoil.store.folder_mirror import describe_place
 from counterfoil.store.picture_collection import WorkspaceCollection
 from counterfoil.store.prediction_tables import make_table_name
 from counterfoil.store.workspace import Workspace
@@ -149,8 +150,8 @@ def _locate_evaluation(job: MiningConfig, workspace: Workspace, model: str | Mod
     address = address_of(model)
     asked = EvaluationConfig(
         collection=_Pictures(workspace), models=(model,), workers=job.workers, batch_size=job.batch_size,
-        classes=job.classes, options=job.options, address=str(workspace.folder.absolute()), command=job.command,
-        execution=job.execution,
+        classes=job.classes, options=job.options, address=describe_place(workspace.folder.absolute()),
+        command=job.command, execution=job.execution,
     )  # fmt: skip
     known = address if isinstance(model, str) else model.identity
     about = repr((workspace.digest, known, job.classes, job.options))

@@ -18,6 +18,7 @@ import numpy as np
 from counterfoil.benchmark.frozen_benchmark import Benchmark, open_benchmark
 from counterfoil.errors import Unusable, UserError, did_you_mean, expect_members
 from counterfoil.evaluation import EvaluationConfig, run_evaluation
+from counterfoil.execution import Execution
 from counterfoil.models.inference import Scoring
 from counterfoil.models.model_loaders import name_models
 from counterfoil.models.model_objects import ModelHints, Transform, as_models
@@ -218,6 +219,7 @@ def evaluate(
     scoring: Scoring | None = None,
     classes: str | None = None,
     options: ModelOptions | None = None,
+    engine: str = "local",
 ) -> Result:
     """Show every picture of a collection to every model; resumes an interrupted evaluation in `out`.
 
@@ -233,6 +235,7 @@ def evaluate(
         scoring: Whether columns of other classes compete; as the collection says where not given.
         classes: Other classes than the collection's: a benchmark's by name, or a classes.json.
         options: How models are loaded.
+        engine: "local" threads, "ray", or "ray:ADDRESS" of a cluster; models given as objects are asked from here.
 
     Returns:
         The result, as that of `run`.
@@ -268,6 +271,7 @@ def evaluate(
         scoring=scoring,
         classes=classes,
         options=options or ModelOptions(),
+        execution=Execution(engine),
         address=full_address(str(collection)) if named else "",
         command=f"counterfoil.evaluate({str(collection) if named else opened.name!r}, {name_models(chosen)!r})",
     )

@@ -16,6 +16,7 @@ from counterfoil.statistics.drops import mean_drops
 from counterfoil.statistics.interactions import Interaction
 from counterfoil.statistics.intervals import Estimate
 from counterfoil.statistics.natural_ground import NaturalGround
+from counterfoil.store.folder_mirror import describe_place
 from counterfoil.study.background_answers import BackgroundAnswer
 from counterfoil.study.confidence import Confidences, ModelPositionMap, measure_confidences, position_maps
 from counterfoil.study.cut_outs import CutOut, choose_cut_outs
@@ -141,7 +142,7 @@ def build_content(
         natural_ground=study.natural_ground,
         background_answers=study.background_answers,
         manifest=study.manifest,
-        folder=str(study.folders[0]),
+        folder=describe_place(study.folders[0]),
         examples=list(choose(study, thumbnails.read)) if has_examples else [],
         skipped=study.skipped,
         names=_label_names(study),

@@ -20,7 +20,7 @@ from counterfoil.store.files import write_atomically
 from counterfoil.store.object_storage import ObjectStorage, is_address
 from counterfoil.store.run_checksums import CHECKSUMS
 
-_ON_DEMAND = ("work/parts/", "pictures/")  # many files, of which a process reads few
+_ON_DEMAND = ("/work/parts/", "/pictures/")  # many files, of which a process reads few
 _HERE_ONLY = (".lock", "/lock")  # endings of files that mean something on one machine
 _AT_ONCE = 16  # calls
 
@@ -37,7 +37,7 @@ class FolderMirror:
     def pull(self) -> None:
         """Take over every file but parts and pictures."""
         listed = [file.name for file in self.storage.list_files()]
-        names = [name for name in listed if not name.startswith(_ON_DEMAND)]
+        names = [name for name in listed if not any(folder in f"/{name}" for folder in _ON_DEMAND)]
         for top in {name.split("/")[0] for name in listed if "/" in name}:
             (self.folder / top).mkdir(exist_ok=True)
         with ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -134,6 +134,13 @@ def describe_place(path: Path) -> str:
     """A path as users know it: below the address, where its folder is a mirror."""
     mirror, name = _find(path)
     return str(path) if mirror is None else f"{mirror.storage.address}/{name}".rstrip("/.")
+
+
+def name_addresses(text: str) -> str:
+    """A message with the addresses in place of the mirrors' folders, which users do not know."""
+    for folder, mirror in _MIRRORS.items():
+        text = text.replace(str(folder), mirror.storage.address)
+    return text
 
 
 def list_addresses() -> dict[Path, str]:
