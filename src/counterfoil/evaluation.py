@@ -34,7 +34,6 @@ from counterfoil.models.vlm import record_usage
 from counterfoil.pieces import (
     Image,
     ItemRequest,
-    Observer,
     Outcome,
     PictureOrigin,
     PieceWork,
@@ -225,7 +224,8 @@ def run_evaluation(
     temporary = tempfile.TemporaryDirectory(prefix="counterfoil-") if out is None else None
     folder = out if out is not None else Path(temporary.name)  # type: ignore[union-attr]
     candidates = ThumbnailCandidates(plan.model_names) if thumbnails else None
-    work = CollectionWork(plan, observe=candidates.add if candidates is not None else None)
+    work = CollectionWork(plan)
+    work.keep_thumbnails(candidates)
     merged = _process_pictures(work, folder)
     return Result(replace(plan, mixed=merged.notes), folder, merged.skipped, temporary, papers, candidates)
 
@@ -243,17 +243,14 @@ def try_other_setups(plan: EvaluationPlan, folder: Path | None) -> EvaluationPla
 
 
 class CollectionWork(PieceWork[Chunk]):
-    """The pictures of a collection in chunks; `observe` is called with pictures and their answers."""
+    """The pictures of a collection in chunks."""
 
     stage, unit = "asking models", "pictures"
 
-    def __init__(self, plan: EvaluationPlan, observe: Observer | None = None) -> None:
-        self.plan, self.models, self._observe = plan, plan.models, observe
+    def __init__(self, plan: EvaluationPlan) -> None:
+        self.plan, self.models = plan, plan.models
         self.items = PictureChunks(plan.pictures)
         self.pieces = plan_pieces(plan)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_observe": None}  # thumbnails are kept in this process alone
 
     def process(self, item: Chunk, request: ItemRequest) -> Outcome:
         """Read the pictures and run the models, batch by batch; unreadable pictures are listed as skipped."""

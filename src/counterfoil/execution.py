@@ -1,4 +1,4 @@
-"""Where a run is executed: by threads here, by a Ray cluster, or as one of several shards of a batch scheduler."""
+"""Where a run is executed: by threads or processes here, by a Ray cluster, or as one shard of a batch scheduler."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ _SCHEDULERS = (
     ("JOB_COMPLETION_INDEX", "JOB_COMPLETIONS", ""),
     ("AWS_BATCH_JOB_ARRAY_INDEX", "AWS_BATCH_JOB_ARRAY_SIZE", ""),
 )
+
+LOCAL = ("local", "threads", "processes")  # engines of this machine; "local" chooses between the other two
 
 
 @dataclass(frozen=True)
@@ -35,19 +37,19 @@ class WorkShard:
 class Execution:
     """Who works on the pieces of a run."""
 
-    engine: str = "local"  # "local", "ray" or "ray:ADDRESS"
+    engine: str = "local"  # one of LOCAL, "ray" or "ray:ADDRESS"
     shard: WorkShard | None = None
 
     def __post_init__(self) -> None:
-        if self.engine not in ("local", "ray") and not self.engine.startswith("ray:"):
-            raise UserError(f"expected --engine local, ray or ray:ADDRESS, got '{self.engine}'")
-        if self.engine != "local" and self.shard is not None:
+        if self.engine not in (*LOCAL, "ray") and not self.engine.startswith("ray:"):
+            raise UserError(f"expected --engine {', '.join(LOCAL)}, ray or ray:ADDRESS, got '{self.engine}'")
+        if self.engine not in LOCAL and self.shard is not None:
             raise UserError("expected --engine ray or --shard, got both: Ray shares the work out itself; leave one out")
 
     @property
     def ray_address(self) -> str | None:
         """The address of the Ray cluster, empty for the one that Ray finds or starts; None without Ray."""
-        return None if self.engine == "local" else self.engine.partition(":")[2]
+        return None if self.engine in LOCAL else self.engine.partition(":")[2]
 
 
 def parse_shard(text: str, environment: Mapping[str, str] = os.environ) -> WorkShard:

@@ -11,7 +11,7 @@ import logging
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Generic, NamedTuple, TypeAlias
 
@@ -24,6 +24,7 @@ from counterfoil.machine import describe_machine
 from counterfoil.models.inference import predict_again
 from counterfoil.models.reloadable_model import ReloadableModel
 from counterfoil.object_mask import MaskVerdict
+from counterfoil.process_pool import ProcessEngine, pack_work
 from counterfoil.progress import Extent, ItemProgress, ProgressMeter, ThreadCounter, count_progress, open_meter
 from counterfoil.ray_engine import RayEngine
 from counterfoil.store.failures import FailureStore
@@ -38,13 +39,15 @@ from counterfoil.store.prediction_tables import (
     prediction_row,
     read_variants,
 )
+from counterfoil.study.thumbnails import Observer, ThumbnailCandidates
 from counterfoil.types import Engine, Item, Model, Prediction, Provenance, Sample, Skipped, Variant
 from counterfoil.worker_pool import ATTEMPTS, ForkedEngine, ItemFailure, LocalEngine, cores
+from counterfoil.worker_process import PortableWork, Send
 
 _log = logging.getLogger(__name__)
 _SECONDS_TO_APPEAR = 60  # of a file that another machine wrote; network file systems keep listings so long
+PROCESSES_FROM = 4  # workers: fewer threads hardly wait for one another, and a process has to load everything
 Image: TypeAlias = NDArray[np.uint8]  # (height, width, 3), RGB
-Observer: TypeAlias = Callable[[Sequence[RenderedVariant], Sequence[Image], Mapping[str, Sequence[Prediction]]], None]
 
 
 class Piece(NamedTuple):
@@ -97,6 +100,19 @@ class PieceWork(ABC, Generic[Item]):
     models: Sequence[Model]
     items: Sequence[Item]  # in the order of the tables
     pieces: PiecePlan
+    thumbnails: ThumbnailCandidates | None = None  # of the report; they do not travel to other processes
+    _observe: Observer | None = None  # called with pictures and their answers
+
+    def keep_thumbnails(self, thumbnails: ThumbnailCandidates | None) -> None:
+        """Keep thumbnails of pictures while their pixels are here."""
+        self.thumbnails, self._observe = thumbnails, None if thumbnails is None else thumbnails.add
+
+    def connect(self, send: Send, workers: int) -> None:
+        """Called once in a worker process, one of so many: thumbnails are sent to the process of the report."""
+        self._observe = ThumbnailCandidates([model.name for model in self.models]).pass_on(send)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "thumbnails": None, "_observe": None}
 
     @abstractmethod
     def process(self, item: Item, request: ItemRequest) -> Outcome:
@@ -254,18 +270,50 @@ def _read_rendered(pictures: TablePart) -> list[RenderedVariant]:
     return [RenderedVariant(variant, sha256, share) for variant, sha256, share in measured]
 
 
+@dataclass(frozen=True)
+class _NotedCounter:
+    """A count whose additions are sent to another process."""
+
+    send: Send
+
+    def add(self, number: float) -> None:
+        """Send the number."""
+        self.send(number)
+
+    def read(self) -> float:
+        """Not known here."""
+        return 0.0
+
+
 @dataclass
-class PieceRunner(Generic[Item]):
+class PieceRunner(PortableWork[Piece, "Piece | ItemFailure"], Generic[Item]):
     """Processes one piece after another, here or, pickled, in another process; holds one group of models at a time."""
 
     work: PieceWork[Item]
     store: PartStore
     meter: ProgressMeter | None = None  # does not travel
+    patient: bool = False  # whether a piece is tried again, and then given back as a failure
     _group: tuple[str, ...] = ()
     _lock: Any = field(default_factory=threading.Lock, repr=False)
 
-    def __call__(self, piece: Piece) -> Piece:
+    def __call__(self, piece: Piece) -> Piece | ItemFailure:
         """Make the parts of the piece, which is returned."""
+        return self._attempt(piece) if self.patient else self._make(piece)
+
+    def connect(self, send: Send, workers: int) -> None:
+        """Count progress and keep thumbnails for the process that started this one."""
+        self.meter = ProgressMeter(_NotedCounter(send), None)
+        self.work.connect(send, workers)
+
+    def take_note(self, note: Any) -> None:
+        """Take what a worker process sent: a number of units, or thumbnails."""
+        if isinstance(note, float | int):
+            if self.meter is not None:
+                self.meter.add(note)
+        elif self.work.thumbnails is not None:
+            self.work.thumbnails.merge(note)
+
+    def _make(self, piece: Piece) -> Piece:
         self._release_others(piece)
         process_piece(self.work, piece, self.store, self.meter or ProgressMeter(ThreadCounter(0), None))
         return piece
@@ -287,12 +335,12 @@ class PieceRunner(Generic[Item]):
         join_mirrors(state.pop("mirrors"))
         vars(self).update({**state, "_lock": threading.Lock()})
 
-    def attempt(self, piece: Piece) -> Piece | ItemFailure:
+    def _attempt(self, piece: Piece) -> Piece | ItemFailure:
         """The piece, or why it failed each time: a shard goes on with the others."""
         reason = ""
         for _ in range(ATTEMPTS):
             try:
-                return self(piece)
+                return self._make(piece)
             except (UserError, OSError) as error:
                 reason = f"{type(error).__name__}: {' '.join(str(error).split())}"[:500]
         return ItemFailure(piece, reason, ATTEMPTS)
@@ -303,14 +351,14 @@ def finish_work(work: PieceWork[Item], store: PartStore, execution: Execution, w
     pieces = [piece for piece in list_pieces(work, store) if _is_own(work, piece.start, execution.shard)]
     sizes = [work.size_of(item) for item in work.items]
     extent = _measure_extent(work, pieces, sizes, execution.shard)
-    engine = _choose_engine(work, execution, workers)
     failures = FailureStore(store.folder.parent / "failed")
     done, failed, reason = 0, 0, ""
+    runner = PieceRunner(work, store, patient=execution.shard is not None)
+    engine = _choose_engine(runner, execution, workers)
     with open_meter(count_progress(extent, forked=isinstance(engine, ForkedEngine))) as meter:
-        runner = PieceRunner(work, store, meter)
-        process = runner.attempt if execution.shard is not None else runner
+        runner.meter = meter
         for turn in _take_turns(work.pieces, pieces, engine):
-            for outcome in engine.map(process, turn):
+            for outcome in engine.map(runner, turn):
                 if isinstance(outcome, ItemFailure):
                     failed, reason = failed + 1, reason or outcome.reason
                     failures.write(_name_piece(work.pieces, outcome.item), _describe_failure(outcome))
@@ -357,9 +405,9 @@ def _is_own(work: PieceWork[Item], start: int, shard: WorkShard | None) -> bool:
 
 
 def _take_turns(plan: PiecePlan, pieces: Sequence[Piece], engine: Engine) -> list[list[Piece]]:
-    """The pieces group by group of models: threads hold one group at once; an actor of Ray does so by itself."""
+    """The pieces group by group of models: threads hold one group at once; other processes do so by themselves."""
     turns = [[piece for piece in pieces if _belongs(piece, group)] for group in (*plan.groups, ())]
-    return [[piece for turn in turns for piece in turn]] if isinstance(engine, RayEngine) else turns
+    return [[piece for turn in turns for piece in turn]] if isinstance(engine, RayEngine | ProcessEngine) else turns
 
 
 def _belongs(piece: Piece, group: Sequence[str]) -> bool:
@@ -367,15 +415,29 @@ def _belongs(piece: Piece, group: Sequence[str]) -> bool:
     return asked[0] in group if asked else not group
 
 
-def _choose_engine(work: PieceWork[Item], execution: Execution, workers: int | None) -> Engine:
-    """The engine that was asked for; work with what is in this process alone stays here."""
+def _choose_engine(runner: PieceRunner[Item], execution: Execution, workers: int | None) -> Engine:
+    """The engine that was asked for; work that cannot be done elsewhere stays in this process, which says so."""
+    work = runner.work
+    engine = work.engine(workers)
+    level = logging.INFO if execution.engine == "local" else logging.WARNING  # what was asked for is not done
     if execution.ray_address is None:
-        return work.engine(workers)
-    if bound := work.list_bound():
-        _log.warning("%s: cannot be used on other machines, so the work is done in this process", ", ".join(bound))
-        return work.engine(workers)
-    on_gpu = any(model.device.startswith("cuda") for model in work.models)
-    return RayEngine(execution.ray_address, workers, on_gpu)
+        few = execution.engine == "local" and isinstance(engine, LocalEngine) and engine.workers < PROCESSES_FROM
+        if not isinstance(engine, LocalEngine) or execution.engine == "threads" or few:
+            return engine
+    bound = work.list_bound()
+    if bound:
+        place = "in other processes" if execution.ray_address is None else "on other machines"
+        _log.log(level, "%s: cannot be used %s, so the work is done in this process", ", ".join(bound), place)
+        return engine
+    if execution.ray_address is not None:
+        on_gpu = any(model.device.startswith("cuda") for model in work.models)
+        return RayEngine(execution.ray_address, workers, on_gpu)
+    assert isinstance(engine, LocalEngine)
+    try:
+        return ProcessEngine(engine.workers, runner.take_note, pack_work(runner))
+    except UserError as error:
+        _log.log(level, "%s; it is done by threads here", error)
+        return engine
 
 
 def _name_piece(plan: PiecePlan, piece: Piece) -> str:

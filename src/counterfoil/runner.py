@@ -37,7 +37,6 @@ from counterfoil.painters.background_batches import ROWS, check_gpu
 from counterfoil.pieces import (
     Image,
     ItemRequest,
-    Observer,
     Outcome,
     PictureOrigin,
     PieceWork,
@@ -70,6 +69,7 @@ from counterfoil.store.prediction_tables import RenderedVariant, ToolTrace, read
 from counterfoil.study.thumbnails import ThumbnailCandidates
 from counterfoil.types import TOOL_CHECKS, Engine, Picture, Provenance, Sample, Skipped, Source, Variant
 from counterfoil.worker_pool import LocalEngine, cores
+from counterfoil.worker_process import Send
 
 _NO_TRACE = ToolTrace()
 _WITH_EDITS = {"recipe", "recipe_digest", "main_edits"}  # fields that differ where edits are added to a run
@@ -163,7 +163,9 @@ def execute(config: RunConfig, out: Path | None, on_prepared: Callable[[RunPlan]
     temporary = tempfile.TemporaryDirectory(prefix="counterfoil-") if out is None else None
     folder = out if out is not None else Path(temporary.name)  # type: ignore[union-attr]
     thumbnails = ThumbnailCandidates(plan.model_names)
-    merged = process_photos(PhotoWork(plan, observe=thumbnails.add), folder)
+    work = PhotoWork(plan)
+    work.keep_thumbnails(thumbnails)
+    merged = process_photos(work, folder)
     return Result(replace(plan, notes=merged.notes), folder, merged.skipped, temporary, thumbnails=thumbnails)
 
 
@@ -184,18 +186,20 @@ def _read_image(source: Source, sample: Sample) -> Image:
 
 
 class PhotoWork(PieceWork[Sample]):
-    """The photos of a plan; `write` is called with every picture, `observe` with pictures and their answers."""
+    """The photos of a plan; `write` is called with every picture."""
 
     unit = "pictures"
 
-    def __init__(self, plan: RunPlan, write: PictureWriter | None = None, observe: Observer | None = None) -> None:
+    def __init__(self, plan: RunPlan, write: PictureWriter | None = None) -> None:
         self.plan, self.models, self.items = plan, plan.models, plan.samples
         self.stage = "editing photos and asking models" if plan.models else "editing photos"
         self.pieces = plan_pieces(plan)
-        self._write, self._observe = write, observe
+        self._write = write
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_observe": None}  # thumbnails are kept in this process alone
+    def connect(self, send: Send, workers: int) -> None:
+        """Share the memory for photos with the other worker processes."""
+        super().connect(send, workers)
+        self.plan.renderer.share_memory(workers)
 
     def size_of(self, item: Sample) -> int:
         """The number of pictures planned of a photo."""
@@ -280,6 +284,9 @@ class PhotoWork(PieceWork[Sample]):
     def list_bound(self) -> list[str]:
         """Besides models: photos given as objects, and edits that were registered in this process."""
         source, edits = self.plan.config.source, dict.fromkeys(name_of(step.edit) for step in self.plan.steps)
+        for step in self.plan.steps:
+            parts: Any = settings_of(step.edit).get("edits", ())  # of a combination
+            edits |= dict.fromkeys(part["edit"] for part in parts)
         photos = ["photos given as objects"] if isinstance(source, ObjectSource) else []
         return [*super().list_bound(), *photos, *(f"the edit '{name}'" for name in edits if is_of_process(name))]
 

@@ -47,6 +47,7 @@ from counterfoil.types import (
 )
 
 _BYTES_IN_MEMORY = 768 * 2**20  # of photos with their cutouts, to bound memory
+_LEAST_BYTES_IN_MEMORY = 128 * 2**20  # of each worker process
 _MEASURED_AGAIN = 8  # photos used last, which may have grown
 _ATTEMPTS = 16  # other donors tried where the planned one cannot be used
 
@@ -82,6 +83,10 @@ class SubjectCache:
                 oldest, _ = self._subjects.popitem(last=False)
                 self._held -= self._sizes.pop(oldest, 0)
         return subject
+
+    def bound(self, most_bytes: int) -> None:
+        """Hold at most so many bytes from the next photo on."""
+        self._most = most_bytes
 
     def drop(self, name: str) -> None:
         """Let go of a photo."""
@@ -122,6 +127,10 @@ class Renderer:
         """The sample ready to edit, cached if used recently; raises `Unusable` with the reason."""
         subject = self._subjects.get(sample_id)
         return self._subjects.add(sample_id, self._read(self.samples[sample_id])) if subject is None else subject
+
+    def share_memory(self, workers: int) -> None:
+        """Hold only this process's part of the memory for photos, as one of so many workers."""
+        self._subjects.bound(max(_LEAST_BYTES_IN_MEMORY, _BYTES_IN_MEMORY // workers))
 
     def release(self, sample_id: str) -> None:
         """Let go of a photo that is no donor of another's pictures, so that memory does not grow with the photos."""

@@ -53,11 +53,14 @@ IMAGES = "Folder of class folders with photos, FORMAT:PATH (`counterfoil list so
 limit_option = click.option("--limit", type=int, help="Use at most this many photos, taken from the classes in turn.")
 recipe_option = click.option("--recipe", default="attributes", show_default=True, shell_complete=complete_recipe,
                              help="Recipe by name, or a YAML file.")  # fmt: skip
-workers_option = click.option("--workers", type=int, help="Threads that work on photos [default: one per core].")
+workers_option = click.option(
+    "--workers", type=int, help="Threads or processes that work on photos [default: one per core]."
+)
 
 _ENGINE_OPTIONS = (
     click.option("--engine", default="local", show_default=True,
-                 help="Who does the work: local threads, ray, or ray:ADDRESS of a cluster."),
+                 help="Who does the work: local (threads; from 4 workers on processes), threads, processes, ray, or"
+                      " ray:ADDRESS of a cluster."),
     click.option("--shard", help="Do only this part of the work, I/N, or auto from a batch scheduler; then `merge`."),
 )  # fmt: skip
 

@@ -31,6 +31,7 @@ from counterfoil.types import TOOL_CHECKS, EditLevel, Picture, Prediction, Varia
 
 PictureLoader: TypeAlias = Callable[[Variant], "Picture | None"]
 Image: TypeAlias = NDArray[np.uint8]  # (height, width, 3), RGB
+Observer: TypeAlias = Callable[[Sequence[RenderedVariant], Sequence[Image], Mapping[str, Sequence[Prediction]]], None]
 
 _SIDE = 320  # pixels of the longer side
 _CUT_OUT_SIDE = 260
@@ -122,6 +123,13 @@ class _Kept(NamedTuple):
     jpegs: tuple[tuple[str, bytes], ...]  # by hash of the pixels: the picture, and its original
 
 
+class ThumbnailCandidate(NamedTuple):
+    """A thumbnail that was kept in a worker process, on its way to the process that writes the report."""
+
+    group: _Group
+    kept: _Kept
+
+
 class ThumbnailCandidates:
     """Collects a bounded choice of thumbnails from all pictures and answers; thread-safe."""
 
@@ -132,6 +140,7 @@ class ThumbnailCandidates:
         self._bytes = 0
         self._lock = threading.Lock()
         self._process = os.getpid()
+        self._new: list[ThumbnailCandidate] | None = None  # since they were taken last, where they are passed on
 
     @property
     def jpegs(self) -> dict[str, bytes]:
@@ -146,6 +155,26 @@ class ThumbnailCandidates:
             return  # a forked process cannot pass its thumbnails back
         for place, (row, image) in enumerate(zip(rows, images, strict=True)):
             self._consider(row, image, {model: answers[place] for model, answers in predictions.items()})
+
+    def pass_on(self, send: Callable[[list[ThumbnailCandidate]], None]) -> Observer:
+        """An observer like `add` that sends what was kept each time, for another process to `merge`."""
+        self._new = []
+
+        def observe(
+            rows: Sequence[RenderedVariant], images: Sequence[Image], predictions: Mapping[str, Sequence[Prediction]]
+        ) -> None:
+            self.add(rows, images, predictions)
+            if self._new:
+                send(self._new)
+                self._new = []
+
+        return observe
+
+    def merge(self, candidates: Sequence[ThumbnailCandidate]) -> None:
+        """Add thumbnails that another process kept."""
+        for group, kept in candidates:
+            if self._has_room(group, kept.order):
+                self._keep(group, kept)
 
     def _consider(self, row: RenderedVariant, image: Image, answers: Mapping[str, Prediction]) -> None:
         variant = row.variant
@@ -209,6 +238,8 @@ class ThumbnailCandidates:
         with self._lock:
             self._bytes += _size(kept)
             heapq.heappush(self._groups[group], kept)
+            if self._new is not None:
+                self._new.append(ThumbnailCandidate(group, kept))
             if len(self._groups[group]) > self._limit(group):
                 self._bytes -= _size(heapq.heappop(self._groups[group]))
 

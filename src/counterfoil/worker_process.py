@@ -1,0 +1,134 @@
+"""A worker process: takes the work once and then items from its standard input, and gives back what comes of them.
+
+`process_pool` starts it as a new interpreter, which runs nothing of the program that started it: the same on Linux,
+macOS and Windows, and for a script without a main guard. It ends as soon as its standard input does, whatever it is
+doing, so that nothing stays behind a parent that was killed.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import pickle
+import queue
+import sys
+import threading
+import traceback
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from logging.handlers import QueueHandler
+from typing import Any, BinaryIO, Generic, NamedTuple, TypeAlias
+
+import cv2
+from threadpoolctl import threadpool_limits
+
+from counterfoil.types import Item, Output
+
+Send: TypeAlias = Callable[[Any], None]
+
+
+class WorkNote(NamedTuple):
+    """What the work says before its item is finished, such as units of progress."""
+
+    content: Any
+
+
+class WorkResult(NamedTuple):
+    """What came of an item."""
+
+    value: Any
+
+
+class WorkError(NamedTuple):
+    """An error that the work raised; as text alone where it cannot be pickled."""
+
+    error: bytes
+    text: str  # with its traceback
+
+
+class PortableWork(ABC, Generic[Item, Output]):
+    """Work that may be pickled and done in another process."""
+
+    @abstractmethod
+    def __call__(self, item: Item) -> Output:
+        """The result for one item."""
+
+    def connect(self, send: Send, workers: int) -> None:
+        """Called once in a worker process, one of so many: what is passed to `send` reaches the engine's `on_note`."""
+
+
+class WorkOrder(NamedTuple):
+    """The first message to a worker process."""
+
+    work: bytes  # a pickled PortableWork
+    workers: int
+    log_level: int
+
+
+class _Forwarder(QueueHandler):
+    """Passes records of the log on to the parent, whose handlers show them."""
+
+    def __init__(self, send: Send) -> None:
+        super().__init__(queue.SimpleQueue())
+        self._send = send
+
+    def enqueue(self, record: logging.LogRecord) -> None:
+        """Send the record, whose message was formatted."""
+        self._send(WorkNote(record))
+
+
+def serve() -> None:
+    """Do the work of the parent until it closes the pipe."""
+    orders: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    send = _open_output()
+    threading.Thread(target=_receive, args=(sys.stdin.buffer, orders), daemon=True).start()
+    cv2.setNumThreads(1)  # a process per core: threads inside each would only compete
+    with threadpool_limits(limits=1, user_api="blas"):
+        order: WorkOrder = orders.get()
+        logging.getLogger().addHandler(_Forwarder(send))
+        logging.getLogger().setLevel(order.log_level)
+        work: PortableWork[Any, Any] | None = None
+        while True:
+            item = orders.get()
+            try:
+                if work is None:
+                    work = pickle.loads(order.work)
+                    work.connect(lambda content: send(WorkNote(content)), order.workers)
+                answer: Any = WorkResult(work(item))
+            except Exception as error:  # noqa: BLE001  raised again in the parent
+                answer = _describe(error)
+            send(answer)
+
+
+def _open_output() -> Send:
+    """A function that writes messages to the parent; what others print goes to standard error."""
+    channel = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    lock = threading.Lock()
+
+    def send(message: Any) -> None:
+        packed = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
+        with lock:
+            channel.write(packed)
+            channel.flush()
+
+    return send
+
+
+def _receive(channel: BinaryIO, orders: queue.SimpleQueue[Any]) -> None:
+    """Pass on what comes; the end of the pipe, or of the parent, is the end of this process."""
+    try:
+        while True:
+            orders.put(pickle.load(channel))
+    except (EOFError, OSError, pickle.UnpicklingError):
+        os._exit(0)
+
+
+def _describe(error: Exception) -> WorkError:
+    text = "".join(traceback.format_exception(error))
+    try:
+        packed = pickle.dumps(error)
+        pickle.loads(packed)
+    except Exception:  # noqa: BLE001  errors of other packages may refuse in any way
+        packed = b""
+    return WorkError(packed, text)
