@@ -10,7 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 from counterfoil.assets.asset_catalogue import SHIPPED_CATALOGUE, read_catalogue
+from counterfoil.assets.inpainting_graph import fuse_scaling
 from counterfoil.assets.inpainting_weights import find_inpainting_weights
+from counterfoil.assets.onnx_session import open_onnx_session
 from counterfoil.edits.fill_choice import Fills, InpaintingNetwork, load_fills, load_same_fills
 from counterfoil.edits.subject import Subject, Tools
 from counterfoil.errors import Unusable, UserError
@@ -95,6 +97,15 @@ def network() -> InpaintingNetwork:
         pytest.skip(f"needs MI-GAN, which cannot be fetched: {weights.reason}")
     assert read_catalogue(SHIPPED_CATALOGUE)["migan"].is_intact(weights.path)
     return InpaintingNetwork(weights.path)
+
+
+def test_the_rewritten_network_paints_the_same_bytes(network: InpaintingNetwork) -> None:
+    image = np.random.default_rng(0).integers(0, 256, (1, 3, 200, 240), np.uint8)
+    mask = np.full((1, 1, 200, 240), 255, np.uint8)
+    mask[..., 60:120, 80:170] = 0
+    sessions = (open_onnx_session(network.weights), open_onnx_session(fuse_scaling(network.weights.read_bytes())))
+    before, after = (session.run(["result"], {"image": image, "mask": mask})[0] for session in sessions)
+    assert before.tobytes() == after.tobytes()
 
 
 def test_the_network_continues_a_ramp_and_leaves_the_rest(network: InpaintingNetwork) -> None:

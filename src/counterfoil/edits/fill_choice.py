@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.assets.cache import fetch_asset
+from counterfoil.assets.inpainting_graph import open_inpainting_session
 from counterfoil.assets.inpainting_weights import find_inpainting_weights
-from counterfoil.assets.onnx_session import open_onnx_session
 from counterfoil.edits.fill import fill_visible_hole
 from counterfoil.edits.fill_quality import (
     MOST,
@@ -85,7 +85,7 @@ class InpaintingNetwork:
 
     @cached_property
     def _session(self) -> Any:
-        return open_onnx_session(self.weights)
+        return open_inpainting_session(self.weights)
 
     def fill(self, image: Bytes, hole: Flags) -> Bytes:
         """The picture with its hole filled; pixels outside the hole stay as they are."""
