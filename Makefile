@@ -41,13 +41,9 @@ check: $(VENV)/dev.stamp  ## the quick half: the linters and the quick tests sid
 quick: $(VENV)/dev.stamp  ## the tests that need no network, browser, database or torch and are not slow
 	$(BIN)/pytest -m "not slow and not browser and not postgres and not torch and not ray and not remote"
 
-bench: $(VENV)/dev.stamp  ## ratios against what people run today; PHOTOS=folder of class folders for more photos
+bench: $(VENV)/dev.stamp  ## every benchmark, figures in bench/results.json; PHOTOS=folder of class folders, QUICK=1 for a rough one
 	$(BIN)/python -m pip install --quiet -r bench/requirements.txt
-	$(BIN)/python bench/evaluate.py $(PHOTOS)
-	$(BIN)/python bench/job.py $(PHOTOS)
-	$(BIN)/python bench/analyse.py
-	$(BIN)/python bench/edits.py
-	$(BIN)/python bench/paint.py
+	$(BIN)/python bench/suite.py $(if $(QUICK),--quick) $(if $(PHOTOS),--photos $(PHOTOS))
 
 docs: $(VENV)/dev.stamp  ## the site in build/site, offline; NOTEBOOKS= leaves the executed notebooks out
 	$(BIN)/mkdocs build --quiet

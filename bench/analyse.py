@@ -29,6 +29,7 @@ from counterfoil.statistics.answers import Answers
 from counterfoil.statistics.drops import measure_drops
 from counterfoil.store.parquet import DictionaryColumn, Kind, TableWriter, dictionary_encode, read_dictionary_table
 from counterfoil.study.predictions import answers_from_tables
+from figures import note_figure
 
 CONDITIONS, PHOTOS = 12, 5_000
 KINDS: dict[str, Kind] = {
@@ -82,6 +83,8 @@ def writing(folder: Path, tables: Mapping[str, Table], repeats: int) -> None:
     rows = median_seconds(lambda: write_rows(folder, frames), 1)
     print(f"write {len(tables) * CONDITIONS * PHOTOS:,} rows: {ours:.2f} s; pandas CSV {csv / ours:.1f}x, "
           f"SQLite rows {rows / ours:.1f}x; from uncoded texts {csv / texts:.1f}x, {rows / texts:.1f}x")  # fmt: skip
+    note_figure("write tables, against pandas CSV", csv / ours)
+    note_figure("write tables, against SQLite rows", rows / ours)
 
 
 def encoded(column: NDArray[Any]) -> NDArray[Any] | DictionaryColumn:
@@ -121,6 +124,8 @@ def grouping(folder: Path, tables: Mapping[str, Table], repeats: int) -> None:
     csv = median_seconds(lambda: group_csv(folder), 1)
     rows = median_seconds(lambda: group_rows(folder), 1)
     print(f"  by model and level from files: {ours:.3f} s; pandas on CSV {csv / ours:.1f}x, SQLite {rows / ours:.1f}x")
+    note_figure("accuracy from files, against pandas on CSV", csv / ours)
+    note_figure("accuracy from files, against SQLite", rows / ours)
     whole = median_seconds(lambda: measure_drops(answers), 1)
     print(f"  all drops with intervals and tests: {whole:.2f} s")
     check(answers, group_tables(folder, list(tables)), group_csv(folder))

@@ -21,6 +21,7 @@ from skimage import data
 from attributes_cost import cost_of_attributes
 from counterfoil.edits.corruptions import CORRUPTIONS
 from edit_rivals import HUE, MOVE, PASTE
+from figures import note_figure
 from old_corruptions import imagecorruptions
 
 SEVERITY = 3
@@ -96,6 +97,7 @@ def _together(found: Mapping[str, Seconds]) -> Seconds:
 
 def _print_ratio(name: str, ratio: float) -> None:
     print(f"{name}: {ratio:.1f}x (wanted {TARGETS[name]}x)")
+    note_figure(name, ratio)
 
 
 if __name__ == "__main__":

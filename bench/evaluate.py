@@ -12,6 +12,7 @@ import tempfile
 from functools import partial
 from pathlib import Path
 
+from figures import note_figure
 from pairing import Turn, in_turns, line_of, ratios, turn
 from photos import demo_folder, jpeg_files
 
@@ -24,12 +25,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("folder", type=Path, nargs="?", help="photos as <label>/<name>.jpg")
     parser.add_argument("--repetitions", type=int, default=5)
+    parser.add_argument("--pictures", type=int, default=WANTED_PICTURES, help="about so many, repeated or left out")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="counterfoil-bench-") as temporary:
         files = jpeg_files(given.folder or demo_folder(Path(temporary))[0])
         if not files:
             parser.error(f"expected photos as <label>/<name>.jpg under {given.folder}, found none")
-        files *= max(1, round(WANTED_PICTURES / len(files)))
+        files = (files * max(1, round(given.pictures / len(files))))[: 2 * given.pictures]
         listed = Path(temporary) / "files.txt"
         listed.write_text("\n".join(map(str, files)))
         print(f"EfficientNet-Lite0 over {len(files)} JPEG files, {given.repetitions} pairs in turns")
@@ -41,11 +43,24 @@ def _compare(listed: Path, batch_size: int, repetitions: int) -> int:
     """Print the ratios of one batch size; gives back how many answers differ."""
     usual = partial(turn, "torch_loop.py", listed, batch_size)
     pairs = in_turns(usual, partial(turn, "our_loop.py", listed, batch_size), repetitions)
-    print(line_of(f"batch {batch_size}", ratios(pairs)))
+    found = ratios(pairs)
+    print(line_of(f"batch {batch_size}", found))
+    note_figure(f"batch {batch_size}, by the clock", found.wall)
+    note_figure(f"batch {batch_size}, CPU time", found.cpu)
+    _compare_bare(listed, batch_size, repetitions)
     differing = sum(_differing(usual, ours) for usual, ours in pairs)
     total = sum(len(ours.found) for _, ours in pairs)
     print(f"  top-1 identical on {total - differing} of {total} pictures")
     return differing
+
+
+def _compare_bare(listed: Path, batch_size: int, repetitions: int) -> None:
+    """Print how near ours comes to the network alone on ready tensors."""
+    bare = partial(turn, "bare_loop.py", listed, batch_size)
+    found = ratios(in_turns(bare, partial(turn, "our_loop.py", listed, batch_size), repetitions))
+    print(f"  of the network alone: {100 * found.wall:.0f} % by the clock, {100 * found.cpu:.0f} % in CPU time")
+    note_figure(f"batch {batch_size}, share of the network alone, by the clock", 100 * found.wall, "%")
+    note_figure(f"batch {batch_size}, share of the network alone, CPU time", 100 * found.cpu, "%")
 
 
 def _differing(usual: Turn, ours: Turn) -> int:

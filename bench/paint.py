@@ -25,6 +25,7 @@ from counterfoil.painters.background_batches import ROWS, GpuBatcher, Guides
 from counterfoil.painters.background_model import load_background_model
 from counterfoil.painters.guidance import complexity_guide
 from counterfoil.painters.sampler import Scene, ratios, sample_background
+from figures import note_figure
 
 SIDE = 256
 STRENGTH, GUIDANCE, STEPS = 0.3, 20.0, 10
@@ -63,6 +64,7 @@ def cpu(steps: int) -> None:
     whole = best_seconds(lambda: sample_background(model, one, ratios(STRENGTH, steps), guide), 3)
     print(f"| CPU, one thread | one pass {one_pass:.3f} s, {four:.3f} s in a batch of 4"
           f" | {steps} steps {whole:.2f} s = {whole / one_pass:.2f} passes |", flush=True)  # fmt: skip
+    note_figure(f"{steps} steps on the CPU", whole / one_pass, "passes", "lower")
 
 
 def gpu(device: str, steps: int, batches: Sequence[int]) -> None:
@@ -81,6 +83,7 @@ def gpu(device: str, steps: int, batches: Sequence[int]) -> None:
         work()
         speed = count / best_seconds(work, 3)
         print(f"| {name} | {speed:.1f} pictures/s | {speed * steps * operations / peak:.1%} of the peak |", flush=True)
+        note_figure(f"{name}, {device}", speed, "pictures/s")
 
     for kind in ("f32", "TF32", "bf16"):
         model = load_torch_model(device, half=kind == "bf16")
@@ -148,6 +151,7 @@ def door(device: str, steps: int, photos: int) -> None:
             speed = 3 * photos / (time.perf_counter() - started)
             told = "workers as they come" if workers is None else "one worker"
             print(f"| build, {device}, {photos} photos, {told} | {speed:.2f} painted pictures/s |", flush=True)
+            note_figure(f"build, {device}, {told}", speed, "pictures/s")
 
 
 def write_photos(folder: Path, count: int) -> None:

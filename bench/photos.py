@@ -55,6 +55,18 @@ def segmented_folder(images: Path, folder: Path) -> tuple[Path, Path]:
     return folder / "images", folder / "masks"
 
 
+def first_photos(images: Path, folder: Path, limit: int) -> Path:
+    """A copy of the first photos, one of each class folder as long as there are enough."""
+    by_class: dict[str, list[Path]] = {}
+    for photo in jpeg_files(images):
+        by_class.setdefault(photo.parent.name, []).append(photo)
+    turns = sorted((place, photo) for photos in by_class.values() for place, photo in enumerate(photos))
+    for _, photo in turns[:limit]:
+        (folder / photo.parent.name).mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(photo, folder / photo.parent.name / photo.name)
+    return folder
+
+
 def jpeg_files(folder: Path) -> list[Path]:
     """Every JPEG file in the class folders."""
     return sorted(path for path in folder.glob("*/*") if path.suffix.lower() in (".jpg", ".jpeg"))
