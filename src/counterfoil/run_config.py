@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeAlias
 from counterfoil import __version__
 from counterfoil.edits.edit_protocol import Edit
 from counterfoil.edits.fill_choice import Fills, load_fills
+from counterfoil.edits.fill_store import FillStore
 from counterfoil.edits.registry import edit_named, name_of
 from counterfoil.edits.subject import Tools
 from counterfoil.edits.variant_plan import PlannedEdit, ToolChecks, VariantPlans, choose_checked_photos
@@ -140,7 +141,8 @@ class RunPlan:
     def tools(self) -> Tools:
         """How holes are filled and what is refused; networks are loaded only where an edit shows a fill."""
         shown = self.recipe.judge_fills and any(step.edit.shows_fill for step in self.steps)
-        return Tools(fills=load_fills() if shown else Fills(), allow_cut=self.recipe.allow_cut)
+        fills = load_fills() if shown else Fills()
+        return Tools(fills=fills, allow_cut=self.recipe.allow_cut, store=FillStore(fills.record) if shown else None)
 
     @property
     def paints_on_gpu(self) -> bool:

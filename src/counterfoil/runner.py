@@ -12,8 +12,10 @@ the order of the photos, so their bytes do not depend on the order of the work.
 from __future__ import annotations
 
 import math
+import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -195,11 +197,29 @@ class PhotoWork(PieceWork[Sample]):
         self.stage = "editing photos and asking models" if plan.models else "editing photos"
         self.pieces = plan_pieces(plan)
         self._write = write
+        self._fill_folder: Path | None = None  # where the workers of the run share fills
 
     def connect(self, send: Send, workers: int) -> None:
-        """Share the memory for photos with the other worker processes."""
+        """Share the memory for photos, and fills, with the other worker processes."""
         super().connect(send, workers)
         self.plan.renderer.share_memory(workers)
+        if self._fill_folder is not None and self.plan.tools.store is not None:
+            self.plan.tools.store.open(self._fill_folder, workers)
+
+    @contextmanager
+    def share_fills(self, folder: Path) -> Iterator[None]:
+        """Keep fills in a folder meanwhile, where photos lend their backgrounds to others."""
+        store = self.plan.tools.store
+        if store is None or not self.plan.takes_donors:
+            yield
+            return
+        self._fill_folder = folder
+        store.open(folder)
+        try:
+            yield
+        finally:
+            store.close()
+            shutil.rmtree(folder, ignore_errors=True)
 
     def size_of(self, item: Sample) -> int:
         """The number of pictures planned of a photo."""
@@ -385,7 +405,8 @@ def process_photos(work: PhotoWork, folder: Path) -> MergedTables:
     with hold_folder(folder):
         _claim(work, folder)
         store = PartStore(folder / "work" / "parts")
-        _make_parts(work, store, folder)
+        with work.share_fills(folder / "work" / "fills"):
+            _make_parts(work, store, folder)
         refuse_missing(work.pieces, store, "run the same command to make them")
         with show_stage("writing the tables"):
             return write_merged_tables(folder, work.pieces, store)

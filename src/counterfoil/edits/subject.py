@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from counterfoil.edits.cutout import Cutout, copy_read_only, cut_out, paste, repaint
 from counterfoil.edits.fill import MARGIN, check_background, close_islands, fill_background, find_hole, grow
 from counterfoil.edits.fill_choice import Fill, FillName, Fills, FillTask
+from counterfoil.edits.fill_store import FillStore
 from counterfoil.edits.matting import soft_alpha
 from counterfoil.edits.object_traces import find_traces
 from counterfoil.edits.photo_border import Side, find_cut_sides
@@ -34,6 +35,7 @@ class Tools:
     fills: Fills = field(default_factory=Fills)
     second_of: Subject | None = None  # with the first fill, where a second one is made as a check of it
     same_as: Subject | None = None  # with the unchanged mask, where this mask was grown or shrunk
+    store: FillStore | None = field(default=None, compare=False)  # of the run, shared by its workers
     allow_cut: bool = False  # move objects that the photo's border cuts, as the papers do: the cut becomes visible
 
 
@@ -268,8 +270,20 @@ def _choose_fill(subject: Subject) -> Fill:
     elif tools.same_as is not None:
         fill = tools.fills.again(FillTask(subject.picture.image, hole), _name_fill(tools.same_as))
     else:
-        fill = tools.fills.first(subject.once(_open_hole))
+        fill = _choose_first(subject)
     return fill._replace(image=copy_read_only(fill.image))
+
+
+def _choose_first(subject: Subject) -> Fill:
+    """The first fill, from what another worker of the run stored where it did."""
+    task, store = subject.once(_open_hole), subject.tools.store
+    if store is None:
+        return subject.tools.fills.first(task)
+    restored = store.restore(task)
+    fill = subject.tools.fills.first(task)
+    if not restored:
+        store.save(task)
+    return fill
 
 
 def _share_tasks(subject: Subject, first: Subject) -> Subject:
