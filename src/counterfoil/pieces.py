@@ -41,12 +41,13 @@ from counterfoil.store.prediction_tables import (
 )
 from counterfoil.study.thumbnails import Observer, ThumbnailCandidates
 from counterfoil.types import Engine, Item, Model, Prediction, Provenance, Sample, Skipped, Variant
-from counterfoil.worker_pool import ATTEMPTS, ForkedEngine, ItemFailure, LocalEngine, cores
+from counterfoil.worker_pool import ATTEMPTS, ForkedEngine, ItemFailure, LocalEngine, cores, find_memory
 from counterfoil.worker_process import PortableWork, Send
 
 _log = logging.getLogger(__name__)
 _SECONDS_TO_APPEAR = 60  # of a file that another machine wrote; network file systems keep listings so long
 PROCESSES_FROM = 4  # workers: fewer threads hardly wait for one another, and a process has to load everything
+PROCESS_BYTES = 2 * 2**30  # of memory for each worker process, with the networks that fill and judge
 Image: TypeAlias = NDArray[np.uint8]  # (height, width, 3), RGB
 
 
@@ -421,9 +422,12 @@ def _choose_engine(runner: PieceRunner[Item], execution: Execution, workers: int
     engine = work.engine(workers)
     level = logging.INFO if execution.engine == "local" else logging.WARNING  # what was asked for is not done
     if execution.ray_address is None:
-        few = execution.engine == "local" and isinstance(engine, LocalEngine) and engine.workers < PROCESSES_FROM
-        if not isinstance(engine, LocalEngine) or execution.engine == "threads" or few:
+        if not isinstance(engine, LocalEngine) or execution.engine == "threads":
             return engine
+        if workers is None:
+            engine = LocalEngine(_fit_memory(engine.workers))
+        if execution.engine == "local" and engine.workers < PROCESSES_FROM:
+            return work.engine(workers)
     bound = work.list_bound()
     if bound:
         place = "in other processes" if execution.ray_address is None else "on other machines"
@@ -438,6 +442,12 @@ def _choose_engine(runner: PieceRunner[Item], execution: Execution, workers: int
     except UserError as error:
         _log.log(level, "%s; it is done by threads here", error)
         return engine
+
+
+def _fit_memory(workers: int) -> int:
+    """As many worker processes as the memory allows, where nobody said how many; a few where it is not known."""
+    memory = find_memory()
+    return max(1, min(workers, PROCESSES_FROM if memory is None else memory // PROCESS_BYTES))
 
 
 def _name_piece(plan: PiecePlan, piece: Piece) -> str:

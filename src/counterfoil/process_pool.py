@@ -45,6 +45,8 @@ class _Packer(pickle.Pickler):
 
 def pack_work(work: PortableWork[Any, Any]) -> bytes:
     """The work as a worker process takes it; raises `UserError` with the reason where it cannot travel."""
+    if not sys.executable:  # Python inside another program
+        raise UserError("expected the path of Python to start worker processes, and it is not known")
     packed = io.BytesIO()
     try:
         _Packer(packed, pickle.HIGHEST_PROTOCOL).dump(work)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from threadpoolctl import threadpool_limits
@@ -75,6 +76,19 @@ class ForkedEngine:
 def cores() -> int:
     """The cores this process may use (a container or SLURM may give fewer than the machine has)."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+_GROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")  # of a container
+
+
+def find_memory() -> int | None:
+    """The bytes of memory that this process may use at most; None where the system does not say."""
+    names: Container[str] = getattr(os, "sysconf_names", ())  # Windows has none
+    if "SC_PHYS_PAGES" not in names:
+        return None
+    there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    limit = _GROUP_LIMIT.read_text(encoding="ascii").strip() if _GROUP_LIMIT.is_file() else ""
+    return min(there, int(limit)) if limit.isdecimal() else there
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from counterfoil.edits import fill_choice
+from counterfoil.edits.fill import fill_visible_hole
 from counterfoil.edits.fill_choice import Fills
 from counterfoil.edits.fill_store import FillStore
 from counterfoil.edits.subject import Subject, Tools
@@ -26,11 +27,10 @@ def make_picture(seed: int = 0) -> Picture:
 def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """One member for each hole that patches filled."""
     calls: list[str] = []
-    fill = fill_choice.fill_visible_hole
 
     def count(*arguments: object, **settings: object) -> object:
         calls.append("filled")
-        return fill(*arguments, **settings)  # type: ignore[arg-type]
+        return fill_visible_hole(*arguments, **settings)  # type: ignore[arg-type]
 
     monkeypatch.setattr(fill_choice, "fill_visible_hole", count)
     return calls

@@ -20,12 +20,13 @@ import counterfoil as cf
 from counterfoil.errors import UserError
 from counterfoil.execution import Execution
 from counterfoil.models.model_loaders import load_model
-from counterfoil.pieces import PROCESSES_FROM
+from counterfoil.pieces import PROCESSES_FROM, _fit_memory
 from counterfoil.process_pool import ProcessEngine, pack_work
 from counterfoil.run_config import RunConfig
 from counterfoil.runner import execute
 from counterfoil.sources.source_loaders import open_source
 from counterfoil.study.thumbnails import ThumbnailCandidates
+from counterfoil.worker_pool import find_memory
 from counterfoil.worker_process import PortableWork, Send
 from planted import HALT_AT_PARTS, count_parts, write_photos
 from table_files import table_bytes
@@ -247,6 +248,24 @@ def test_a_script_without_a_main_guard_may_use_processes(
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("\n") == 1  # the program ran once
+
+
+@pytest.mark.parametrize(("memory", "fitting"), [(64, 16), (9, 4), (3, 1), (1, 1), (None, 4)])
+def test_as_many_processes_are_started_as_the_memory_holds(
+    memory: int | None, fitting: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("counterfoil.pieces.find_memory", lambda: None if memory is None else memory * 2**30)
+    assert _fit_memory(16) == fitting
+
+
+def test_the_memory_of_a_container_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    limit = tmp_path / "memory.max"
+    monkeypatch.setattr("counterfoil.worker_pool._GROUP_LIMIT", limit)
+    whole = find_memory()
+    assert whole is not None
+    for words, expected in (("max", whole), (str(2**30), 2**30), (str(2**60), whole)):
+        limit.write_text(words + "\n")
+        assert find_memory() == expected
 
 
 @pytest.mark.parametrize("engine", ["local", "threads", "processes", "ray", "ray:head:6379"])
