@@ -7,7 +7,8 @@
 With `--null`: how often the tests of photo_tests.py reject where there is nothing to find, at 5 %, and at the corrected
 levels 0.625 % and 0.1 %; photos, pictures a photo, accuracies, and answers that are correlated within a photo.
 
-With `--tables`: how often a whole table of drops calls an attribute or an interaction costly where nothing is.
+With `--tables`: how often a whole table of drops calls an attribute or an interaction costly where nothing is; without
+controls, and with controls that cost nothing, or as much as every edit in which the tool shows.
 
 A cell of the grid is a number of photos, an accuracy before, a drop and a correlation of right answers before and
 after. Photos are drawn from the four joint outcomes; every distinct draw's interval is computed once.
@@ -27,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bootstraps import bca_interval, bootstrap_interval
+from counterfoil.edits.registry import shows_tool
 from counterfoil.statistics.answers import Answers, Condition
 from counterfoil.statistics.attribute_verdicts import judge_attributes
 from counterfoil.statistics.drops import measure_drops
@@ -43,6 +45,7 @@ NULL_PHOTOS = (20, 50, 100, 480, 2_000)
 NULL_PICTURES = (1, 3, 10)
 NULL_ACCURACIES = (0.05, 0.3, 0.75, 0.95, 0.99)
 NULL_CORRELATIONS = (0.0, 0.3, 0.8)
+TRACES = (None, 0.0, 0.1, 0.25)  # the share of right answers that the tool costs; None: a table without controls
 FAMILIES = ("main", "surface", "interactions")
 TABLE_EDITS = (
     ("background", "background-swap"), ("background", "background-plain"), ("background", "background-blur"),
@@ -109,17 +112,23 @@ def print_null_levels(trials: int) -> None:
 
 def print_null_tables(trials: int) -> None:
     """The share of tables without any true drop that call something costly, by family."""
-    for photos in (100, 480):
+    for traces, photos in itertools.product(TRACES, (100, 480)):
         rng = np.random.default_rng(SEED)
-        found = np.array([costly_families(draw_null_table(photos, rng)) for _ in range(trials)])
+        found = np.array([costly_families(draw_null_table(photos, traces, rng)) for _ in range(trials)])
         shares = ", ".join(
             f"{name} {100 * part:.1f} %" for name, part in zip(FAMILIES, found.mean(axis=0), strict=True)
         )
-        print(f"{photos} photos, {trials} tables: any {100 * found.any(axis=1).mean():.1f} % ({shares})", flush=True)
+        words = "no controls" if traces is None else f"traces cost {100 * traces:g} % of the right answers"
+        any_found = 100 * found.any(axis=1).mean()
+        print(f"{words}, {photos} photos, {trials} tables: any {any_found:.1f} % ({shares})", flush=True)
 
 
-def draw_null_table(photos: int, rng: np.random.Generator) -> Answers:
-    """One model's answers under 36 conditions, all as often right as the original, correlated within a photo."""
+def draw_null_table(photos: int, traces: float | None, rng: np.random.Generator) -> Answers:
+    """One model's answers under 35 conditions, correlated within a photo, and under two controls unless without traces.
+
+    All are as often right as the original, but for the controls and the edits that show the tool, which lose the same
+    share of the right answers.
+    """
     edits = [Condition(attribute, edit, level) for attribute, edit in TABLE_EDITS for level in ("15/3", "other")]
     crossed = [("size", ("full", "0.1", "0.05")), ("position", ("random", "random@0.05"))]
     crossed += [("direction", ("-45..45", "-45..45@0.05"))]
@@ -129,6 +138,9 @@ def draw_null_table(photos: int, rng: np.random.Generator) -> Answers:
         *(Condition(name, name, level) for name, levels in crossed for level in levels),
         Condition("combination", "combine", "background-blur 15/3 + size 0.05"),
     ]
+    if traces is not None:
+        conditions += [Condition("control", "control", "none"), Condition("control", "fill-control", "beside")]
+    kept = np.array([1 - (traces or 0) * (shows_tool(own.edit) or own.attribute == "control") for own in conditions])
     accuracy, size = rng.uniform(0.6, 0.98), 1 / rng.uniform(0.1, 0.8) - 1
     chance = rng.beta(accuracy * size, (1 - accuracy) * size, photos)
     rows = len(conditions) * photos
@@ -140,7 +152,7 @@ def draw_null_table(photos: int, rng: np.random.Generator) -> Answers:
         condition=np.repeat(np.arange(len(conditions)), photos),
         sample=np.tile(np.arange(photos), len(conditions)),
         replicate=np.zeros(rows, np.intp),
-        correct=(rng.random((len(conditions), photos)) < chance).ravel(),
+        correct=(rng.random((len(conditions), photos)) < kept[:, None] * chance).ravel(),
         scored=np.ones(rows, bool),
         object_share=np.full(rows, np.nan),
     )

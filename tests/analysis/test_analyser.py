@@ -96,7 +96,7 @@ def test_a_run_with_models_classes_and_edits_answers_all_but_what_it_lacks(analy
 def test_controls_and_the_loss_on_another_photos_background_are_answered(tmp_path: Path) -> None:
     wrong = {
         "original": 2, "control": 2, "fill-control": 10, "background-swap other": 8, "size 0.05": 20,
-        "flip upside-down": 17, "combine-donor background-swap other + size 0.05": 24,
+        "flip upside-down": 16, "combine-donor background-swap other + size 0.05": 24,
     }  # fmt: skip
     rows = [("net", f"p{p}", condition, int(p >= n)) for condition, n in wrong.items() for p in range(40)]
     answers = write_csv(tmp_path / "answers.csv", ("model", "sample", "condition", "correct"), rows)

@@ -87,6 +87,24 @@ def test_photos_without_a_control_have_the_mean_cost_of_the_others() -> None:
     assert row.drop_vs_fill_control == pytest.approx(75 - 50)
 
 
+def test_photos_without_a_control_have_the_cost_of_those_answered_alike_before() -> None:
+    # The hole costs 5 of 10 that were right and none of 10 that were wrong, which had nothing to lose. It is missing
+    # for 20 that were right: they lose half in the mean, not the quarter of all. Size costs all 30.
+    original, hole = [1.0] * 10 + [0.0] * 10 + [1.0] * 20, [0.0] * 5 + [1.0] * 5 + [0.0] * 10 + [np.nan] * 20
+    row = drops_of({ORIGINAL: original, HOLE: hole, SMALL: [0.0] * 40})["size"]
+    assert row.drop_vs_fill_control == pytest.approx(100 * (30 - 5 - 10) / 40)
+
+
+def test_the_bound_from_a_control_spends_its_level_on_the_one_side_where_the_drop_can_lie() -> None:
+    lost = {ORIGINAL: first_right(190), CONTROL: first_right(180), PLAIN: first_right(120)}
+    row = drops_of(lost)["background-plain"]
+    beyond = np.array(lost[CONTROL]) - np.array(lost[PLAIN])
+    level = 0.05 / 12  # one row of one attribute
+    assert row.reference_low == pytest.approx(100 * mean_interval(beyond, confidence=1 - 2 * level).low)
+    against = np.array(lost[ORIGINAL]) - np.array(lost[PLAIN])
+    assert row.reference_high == pytest.approx(100 * mean_interval(against, confidence=1 - level).high)
+
+
 @pytest.mark.parametrize("share", [1.0, 0.5, 0.25])
 def test_traces_alone_are_called_a_loss_no_more_often_than_the_level_allows(share: float) -> None:
     rng, rejected = np.random.default_rng(5), []
@@ -105,3 +123,23 @@ def test_traces_alone_are_called_a_loss_no_more_often_than_the_level_allows(shar
         low, high = mean_interval(counted.values, counted.answers)
         rejected.append(low > 0 or high < 0)
     assert 0.02 <= np.mean(rejected) <= 0.085  # 5 %, with the error of 300 trials
+
+
+def test_few_photos_whose_control_costs_nothing_do_not_prove_that_it_costs_nothing() -> None:
+    # Of ten photos none is lost in a tenth of the runs although the hole costs 20 points, as much as the size.
+    rng, called = np.random.default_rng(6), []
+    for _ in range(600):
+        right = [(rng.random(30) < bound).astype(float) for bound in (0.98, 0.78, 0.78)]
+        right[1][10:] = np.nan
+        rows = [
+            Answer("net", str(photo), condition, value == 1)
+            for condition, values in zip((ORIGINAL, HOLE, SMALL), right, strict=True)
+            for photo, value in enumerate(values)
+            if value == value
+        ]
+        answers = collect(rows)
+        (counted,) = losses_from_controls(answers, [2], [find_reference(answers, 2)], 0)
+        called.append(mean_interval(counted.values, counted.answers).low > 0)
+    assert (
+        np.mean(called) <= 0.045
+    )  # 2.5 % on this side, with the error of 600 trials; 8.5 % without the two unseen photos

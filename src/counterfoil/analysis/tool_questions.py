@@ -89,7 +89,8 @@ def ask_controls(evidence: Evidence) -> Reply:
         notes=(
             "`control` cuts the object out and pastes it back; `fill-control` fills a hole of its shape elsewhere in"
             " the background. The interval of a loss holds whether it is counted from the reference or from a control"
-            " that applies to the edit, photo by photo; a photo without the control has the mean cost of the others.",
+            " that applies to the edit, photo by photo; a photo without the control has the mean cost of those that"
+            " were answered like it before.",
         ),
     )
 

@@ -1,11 +1,13 @@
 """The losses of a row counted from a control in place of the original: what is left without the traces of editing.
 
 A drop against the original holds the attribute and the traces of the edit. How much of a control's cost is in it is not
-known, so the interval of a drop holds for both ends: all of it, and nothing (drops.py).
+known, so the interval of a drop holds for both ends: all of it, and nothing (drops.py). A photo without the control
+has the mean cost of the photos that were answered like it before.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -20,6 +22,8 @@ from counterfoil.statistics.references import ORIGINAL, ReferenceRates, pool_pic
 
 CONTROL = "control"
 FEWEST_CONTROLS = 10  # photos with a control; from fewer nothing is concluded
+_UNSEEN = 2  # photos that a control loses, and as many that it gains, added to those seen
+_ROUNDED = 1e-10  # below it a sum of squares is float error
 
 
 class ControlLosses(NamedTuple):
@@ -42,13 +46,24 @@ def losses_from_controls(
     for name, (rates, applies) in _controls(answers, places, references).items():
         cost = answers.original_rates[model] - rates[model]
         if any(applies) and np.isfinite(cost).sum() >= FEWEST_CONTROLS:
-            before = _complete(answers.original_rates[model], cost)
+            original = answers.original_rates[model]
+            expected = _fit_costs(original, cost).expect(original)  # of photos without the control
+            before = original - np.where(np.isfinite(cost), cost, expected)
             sides = [before if own else given.rates[model] for own, given in zip(applies, references, strict=True)]
             scored = answers.tally.scored[model, list(places)]
             losses = pool_pictures(np.stack(sides) - answers.rates[model, list(places)], scored)
             count: AnswerCount = 4 if any(own.answers == 4 for own in references) else 2
-            counted.append(ControlLosses(name, *_spread_of_mean(losses, cost, count)))
+            counted.append(ControlLosses(name, *_spread_of_mean(losses, original, cost, count)))
     return counted
+
+
+def one_sided_confidence(confidence: float) -> float:
+    """The confidence of a two-sided interval each of whose bounds alone has this one.
+
+    Between nothing and all of a control's cost the true drop lies on one side of the drop counted from the control,
+    so it can be missed on that side only, and the other side has nothing to spend (Imbens and Manski, 2004).
+    """
+    return 2.0 * confidence - 1.0
 
 
 def _controls(
@@ -68,25 +83,58 @@ def _controls(
     }
 
 
-def _complete(original: NDArray[np.float64], cost: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The rates under a control; a photo without one has the mean cost of the others."""
+class _CostLine(NamedTuple):
+    """What a control costs by how a photo was answered before: least squares over the photos that have the control.
+
+    With one answer a photo these are two means: of the photos that were right, and of those that were wrong, which
+    have nothing to lose.
+    """
+
+    photos: int
+    original: float  # mean rate before
+    cost: float  # mean cost
+    slope: float
+    squares: float  # of the rates before about their mean
+
+    def expect(self, original: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The cost by the rate before."""
+        return np.asarray(self.cost + self.slope * (original - self.original))
+
+    def weigh(self, original: NDArray[np.float64], at: float) -> NDArray[np.float64]:
+        """How much the cost of each photo counts in the cost that is expected at a rate before."""
+        lever = (at - self.original) * (original - self.original) / self.squares if self.squares > 0 else 0.0
+        return np.asarray(1.0 / self.photos + lever)
+
+
+def _fit_costs(original: NDArray[np.float64], cost: NDArray[np.float64]) -> _CostLine:
     known = np.isfinite(cost)
-    return original - np.where(known, cost, exact_mean(cost[known]))
+    before, mean = exact_mean(original[known]), exact_mean(cost[known])
+    apart = original[known] - before
+    squares = math.fsum((apart**2).tolist())
+    slope = math.fsum((apart * (cost[known] - mean)).tolist()) / squares if squares > _ROUNDED else 0.0
+    return _CostLine(int(known.sum()), before, mean, slope, squares if squares > _ROUNDED else 0.0)
 
 
 def _spread_of_mean(
-    losses: NDArray[np.float64], cost: NDArray[np.float64], count: AnswerCount
+    losses: NDArray[np.float64], original: NDArray[np.float64], cost: NDArray[np.float64], count: AnswerCount
 ) -> tuple[NDArray[np.float64], AnswerCount]:
     """Values whose mean is that of the losses and whose standard error is that of the mean.
 
     Where every photo has the control these are the losses. Elsewhere each photo with a control stands for others too,
-    through the mean cost, and what it adds to the spread is added to its value.
+    through the cost that is expected of them, and what it adds to the spread is added to its value. Values of
+    four photos that were not seen, two that the control loses and two that it gains, keep few photos that agree from
+    passing for certainty: of ten photos none may be lost where a control costs 20 points.
     """
     used, known = np.isfinite(losses), np.isfinite(cost)
-    if not (used & ~known).any():
+    without = used & ~known
+    if not without.any():
         return losses[used], count
-    mean, share = exact_mean(losses[used]), float((used & ~known).sum() / used.sum())
+    line, mean = _fit_costs(original, cost), exact_mean(losses[used])
+    beyond = np.where(known, cost - line.expect(original), 0.0)
+    weights = line.weigh(original, exact_mean(original[without]))
     influence = np.where(used, losses - mean, 0.0) / used.sum()
-    influence -= share * np.where(known, cost - exact_mean(cost[known]), 0.0) / known.sum()
-    either = used | known
-    return mean + either.sum() * influence[either], 4
+    share = float(without.sum() / used.sum())
+    influence -= share * np.where(known, beyond * weights, 0.0)
+    unseen = share / (line.photos + 2 * _UNSEEN)
+    pulls = np.append(influence[used | known], _UNSEEN * [unseen, -unseen])
+    return mean + len(pulls) * pulls, 4

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.statistics.answers import ALL, FILL_CONTROL, NO_ATTRIBUTE, Answers, Condition
-from counterfoil.statistics.control_losses import ControlLosses, losses_from_controls
+from counterfoil.statistics.control_losses import ControlLosses, losses_from_controls, one_sided_confidence
 from counterfoil.statistics.families import Correction, correct_tests, family_of
 from counterfoil.statistics.intervals import (
     Estimate,
@@ -197,11 +197,12 @@ def _judge(drop: Drop, pairs: _Pairs, correction: Correction) -> Drop:
     """The row with its corrected p and the interval of the same level."""
     if math.isnan(correction.confidence):
         return drop
-    sides = [(pairs.losses[np.isfinite(pairs.losses)], pairs.answers)]
-    sides += [(own.values, own.answers) for own in pairs.from_controls]
+    one_sided = one_sided_confidence(correction.confidence)
+    sides = [(pairs.losses[np.isfinite(pairs.losses)], pairs.answers, correction.confidence)]
+    sides += [(own.values, own.answers, one_sided) for own in pairs.from_controls]
     intervals = []
-    for losses, count in sides:
-        interval = mean_interval(losses, count, confidence=correction.confidence).scaled(100)
+    for losses, count, confidence in sides:
+        interval = mean_interval(losses, count, confidence=confidence).scaled(100)
         intervals.append(widen(100 * exact_mean(losses), interval, drop.tool_uncertainty))
     return replace(
         drop,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
 from counterfoil.statistics.answers import Answers, Condition
-from counterfoil.statistics.control_losses import losses_from_controls
+from counterfoil.statistics.control_losses import losses_from_controls, one_sided_confidence
 from counterfoil.statistics.families import divisor_of
 from counterfoil.statistics.intervals import exact_mean
 from counterfoil.statistics.photo_tests import mean_interval
@@ -85,6 +86,7 @@ def photos_needed(change: Discordance, *, power: float = 0.8, alpha: float = 0.0
     return high
 
 
+@lru_cache(maxsize=4_096)
 def minimum_detectable_drop(n: int, discordance: float, *, power: float = 0.8, alpha: float = 0.05) -> float:
     """The smallest drop (a share) that n photos detect if at least this share of answers changes; NaN where none."""
 
@@ -130,9 +132,11 @@ def _detectable_drop(answers: Answers, place: int, reference: ReferenceRates, te
     level, power = _NORMAL.inv_cdf(1.0 - alpha / 2.0), _NORMAL.inv_cdf(_POWER)
     half = _smallest_drop(known, alpha) * level / (level + power)
     asked = [_raise_by_tool(half, level, spread)]
+    one_sided = one_sided_confidence(1.0 - alpha)
+    level = _NORMAL.inv_cdf(0.5 + one_sided / 2.0)
     for own in losses_from_controls(answers, [place], [reference], model):
         mean = exact_mean(own.values)
-        half = mean - mean_interval(own.values, own.answers, confidence=1.0 - alpha).low
+        half = mean - mean_interval(own.values, own.answers, confidence=one_sided).low
         asked.append(_raise_by_tool(half, level, spread) + exact_mean(known) - mean)  # the control's cost comes on top
     return min(1.0, max(asked)) if not math.isnan(asked[0]) else math.nan
 
@@ -161,10 +165,17 @@ def _exact_power(n: int, change: Discordance, alpha: float) -> float:
 
 def _rejecting(changed: int, share_lost: float, alpha: float) -> float:
     """P(p < alpha) given the number of changed photos."""
-    fair = np.cumsum(_binomial(changed, 0.5))
-    fewest = int(np.searchsorted(2.0 * fair, alpha))  # outcomes 0 .. fewest-1 on either side reject
+    fewest = _count_rejecting(changed, alpha)
+    if not fewest:
+        return 0.0
     chance = _binomial(changed, share_lost)
-    return float(chance[:fewest].sum() + chance[changed - fewest + 1 :].sum()) if fewest else 0.0
+    return float(chance[:fewest].sum() + chance[changed - fewest + 1 :].sum())
+
+
+@lru_cache(maxsize=4_096)
+def _count_rejecting(changed: int, alpha: float) -> int:
+    """How many outcomes reject on either side: 0 .. this number - 1 lost photos, or as many gained."""
+    return int(np.searchsorted(2.0 * np.cumsum(_binomial(changed, 0.5)), alpha))
 
 
 def _binomial(n: int, p: float) -> NDArray[np.float64]:
