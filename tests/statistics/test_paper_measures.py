@@ -21,9 +21,9 @@ from counterfoil.statistics.variance_score import (
     SCORE_DEFINITIONS,
     ScoreDefinition,
     class_accuracies,
+    estimate_variance_score,
     shapiro_wilk,
     variance_score,
-    variance_score_interval,
 )
 from locations import DATA
 
@@ -113,7 +113,7 @@ def test_variance_over_scenarios_of_the_published_table(row: dict[str, str]) -> 
     assert math.isnan(sample.score)
 
 
-def test_variance_score_interval_is_that_of_a_plain_loop() -> None:
+def test_the_noise_of_the_photos_is_taken_out_as_a_plain_loop_does() -> None:
     rng = np.random.default_rng(8)
     label = np.repeat(np.arange(3), 20)
     correct = (rng.random((4, 60)) < np.array([0.9, 0.8, 0.6, 0.3])[:, None]).astype(float)
@@ -121,8 +121,32 @@ def test_variance_score_interval_is_that_of_a_plain_loop() -> None:
     for _ in range(2_000):
         drawn = np.concatenate([rng.choice(np.flatnonzero(label == c), 20) for c in range(3)])
         scores.append(variance_score(class_accuracies(correct[:, drawn], label[drawn])).score)
-    interval = variance_score_interval(correct, label, seeded())
-    assert interval == pytest.approx(tuple(np.quantile(scores, [0.025, 0.975])), abs=0.006)
+    clean = estimate_variance_score(correct, label, seeded())
+    value, missed = variance_score(class_accuracies(correct, label)).score, 20 / 19
+    expected = value + missed * (value - np.mean(scores))
+    gaps = math.sqrt(missed) * (np.array(scores) - np.mean(scores))
+    assert clean.value == pytest.approx(expected, abs=0.003)
+    assert clean[1:3] == pytest.approx(
+        (expected - np.quantile(gaps, 0.975), expected - np.quantile(gaps, 0.025)), abs=0.006
+    )
+
+
+@pytest.mark.parametrize("photos", [6, 30])
+def test_the_interval_of_the_variance_score_covers_the_score_of_the_chances(photos: int) -> None:
+    rng, covered = np.random.default_rng(3), []
+    label = np.repeat(np.arange(8), photos)
+    for _ in range(100):
+        chance = np.clip(0.7 + rng.normal(0, 0.1, 8) + rng.normal(0, 0.1, (6, 1)), 0.05, 0.95)
+        correct = (rng.random((6, len(label))) < chance[:, label]).astype(float)
+        row = estimate_variance_score(correct, label, seeded(), resamples=200)
+        covered.append(row.ci_low <= variance_score(chance).score <= row.ci_high)
+    assert np.mean(covered) >= 0.9  # the percentiles of the resamples alone cover 0 and 4 %
+
+
+def test_a_score_of_standard_deviations_has_no_interval() -> None:
+    correct = np.array([[1.0, 0.0, 1.0, 1.0], [0.0, 0.0, 1.0, 0.0]])
+    row = estimate_variance_score(correct, np.array([0, 0, 1, 1]), seeded(), definition=ScoreDefinition("deviation"))
+    assert np.isnan(row[:3]).all()
 
 
 def test_normality_is_shapiro_and_wilks() -> None:

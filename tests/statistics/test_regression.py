@@ -141,14 +141,14 @@ def test_cells_are_accuracies_by_scenario_and_class_without_the_control() -> Non
     assert table.accuracies.tolist() == [[1.0, 1.0], [0.5, 1.0]]
 
 
-def test_variance_score_of_a_model_is_that_of_its_cells_and_lies_in_its_interval() -> None:
+def test_variance_score_of_a_model_is_that_of_its_cells_and_higher_without_the_noise_of_the_photos() -> None:
     details = random_details()
-    definition = ScoreDefinition(spread="deviation")
-    score, interval = model_variance_score(details, "a", np.random.default_rng(1), definition=definition)
+    definition = ScoreDefinition(divisor="sample")
+    score, clean = model_variance_score(details, "a", np.random.default_rng(1), definition=definition)
     assert score == variance_score(scenario_accuracies(details, "a").accuracies, definition)
-    # resampling adds spread of its own, so the interval lies below the score more than around it
-    assert interval.low < score.score
-    assert interval.high - interval.low < 0.2
+    assert score.score < clean.value
+    assert clean.ci_low < clean.value < clean.ci_high
+    assert clean.ci_high - clean.ci_low < 0.2
 
 
 def test_regressions_of_a_run_find_the_scenario_that_costs() -> None:

@@ -202,7 +202,8 @@ def ask_calibration(evidence: Evidence) -> Reply:
         numbers=tuple(number for numbers in by_row for number in numbers),
         notes=(
             "Overconfidence: mean confidence minus accuracy. Calibration error: mean distance of confidence and"
-            " accuracy over bins of equal count; with few photos it looks large even for a calibrated model.",
+            " accuracy over 15 bins of equal width; with few photos it looks large even for a calibrated model, so that"
+            " its rise is understated: where there is one, the interval may lie below it.",
         ),
     )
 

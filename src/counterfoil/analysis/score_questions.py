@@ -29,6 +29,7 @@ from counterfoil.statistics.regression import Regression, regress_accuracy, regr
 from counterfoil.statistics.significance import SIGNIFICANCE
 from counterfoil.statistics.variance_score import (
     NO_SCENARIO,
+    NOISE_OF_S,
     SCORE_DEFINITIONS,
     model_variance_score,
     scenario_accuracies,
@@ -56,18 +57,17 @@ def ask_variance_score(evidence: Evidence) -> Reply:
     _require_scenarios(evidence)
     definition = evidence.options.definition
     by_model = {model: _score_model(evidence, model) for model in evidence.models}
-    scores = {model: numbers[0] for model, numbers in by_model.items()}
-    listed = "; ".join(f"{model} {score.text}" for model, score in scores.items())
+    listed = "; ".join(f"{model} {own.text}{_describe_clean(clean)}" for model, (own, clean, *_) in by_model.items())
     return Reply(
         answer=f"S is {listed} (at most 1; {_scenarios(evidence)} scenarios, {evidence.classes} classes)."
-        f"{_describe_order(scores)}",
+        f"{_describe_order({model: numbers[1] for model, numbers in by_model.items()})}",
         numbers=tuple(number for numbers in by_model.values() for number in numbers),
         notes=(
             f"{definition.name}; accuracies as shares, over the photos that are in every scenario. The paper leaves"
             " open which spread it means: lowest and highest reading are over all eight combinations of variance or"
             " deviation, population or sample, spread within scenarios or of means.",
-            "S does not look at accuracy: a model that is always wrong has S = 1. Read it beside the accuracies. The"
-            " interval resamples photos within their class and is biased low in small sets.",
+            "S does not look at accuracy: a model that is always wrong has S = 1. Read it beside the accuracies.",
+            f"{NOISE_OF_S} Photos are resampled within their class. For standard deviations there is no interval.",
         ),
     )
 
@@ -76,30 +76,35 @@ def _score_model(evidence: Evidence, model: str) -> list[MeasuredNumber]:
     """S of one model, its two parts, and the lowest and highest of its readings."""
     rng = np.random.default_rng(SEED)
     try:
-        score, interval = model_variance_score(evidence.details, model, rng, definition=evidence.options.definition)
+        score, clean = model_variance_score(evidence.details, model, rng, definition=evidence.options.definition)
     except UserError as error:
         raise NotJudged("photos that are answered in every scenario", str(error)) from error
     table = scenario_accuracies(evidence.details, model)
     readings = [variance_score(table.accuracies, reading).score for reading in SCORE_DEFINITIONS]
-    own = measured("S", model, Estimate(score.score, *interval, len(table.label)), "", decimals=4)
+    without = measured("S without the noise of the photos", model, clean, "", decimals=4)
+    own = replace_value(without, "S", score.score)
     others = {
         "sigma over classes": score.sigma_classes,
         "sigma over scenarios": score.sigma_scenarios,
         "S, lowest reading": float(np.nanmin(readings)),
         "S, highest reading": float(np.nanmax(readings)),
     }
-    return [own, *(replace_value(own, name, value) for name, value in others.items())]
+    return [own, without, *(replace_value(own, name, value) for name, value in others.items())]
+
+
+def _describe_clean(clean: MeasuredNumber) -> str:
+    return "" if math.isnan(clean.value) else f", without the noise of the photos {clean.text}"
 
 
 def _describe_order(scores: Mapping[str, MeasuredNumber]) -> str:
-    """Which model has the highest score, and which intervals overlap with its own."""
-    if len(scores) == 1:
+    """Which model has the highest score without noise, and which intervals overlap with its own."""
+    if len(scores) == 1 or any(math.isnan(own.value) for own in scores.values()):
         return ""
     best = max(scores, key=lambda model: scores[model].value)
     ties = [model for model in scores if model != best and scores[model].high >= scores[best].low]
     if ties:
-        return f" {best} has the highest; the intervals of {join_words(ties)} overlap with its own."
-    return f" {best} has the highest, beyond the intervals of the others."
+        return f" Without the noise {best} has the highest; the intervals of {join_words(ties)} overlap with its own."
+    return f" Without the noise {best} has the highest, beyond the intervals of the others."
 
 
 def ask_normality(evidence: Evidence) -> Reply:

@@ -1,8 +1,9 @@
-"""XImageNet-12's variance score S over scenarios and classes, its bootstrap interval, and the Shapiro-Wilk test."""
+"""XImageNet-12's variance score S over scenarios and classes, its interval, and the Shapiro-Wilk test."""
 
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -12,8 +13,12 @@ from numpy.typing import NDArray
 from counterfoil.errors import UserError
 from counterfoil.plugins import import_extra
 from counterfoil.statistics.answers import Condition, Details
-from counterfoil.statistics.intervals import RESAMPLES, Interval, percentile_interval, resample_counts
+from counterfoil.statistics.intervals import RESAMPLES, Estimate, percentile_interval, resample_counts
 
+NOISE_OF_S = (
+    "The accuracies of few photos vary by chance, which lowers S; without that noise it lies, with 95 % confidence,"
+    " within the interval, which may not hold S itself."
+)
 NO_SCENARIO = frozenset({"control", "presence"})  # the original is a scenario, the tool's own control is not
 _MOST_DRAWS, _FEWEST_RESAMPLES = 1 << 24, 400  # photos drawn in all resamples together: tens of thousands need fewer
 _AT_ONCE = 20  # resamples at once, to limit memory with thousands of photos in dozens of scenarios
@@ -81,12 +86,12 @@ def scenario_accuracies(details: Details, model: str) -> ScenarioAccuracies:
 
 def model_variance_score(
     details: Details, model: str, rng: np.random.Generator, *, definition: ScoreDefinition | None = None
-) -> tuple[VarianceScore, Interval]:
-    """XImageNet-12's score of one model, with its bootstrap interval."""
+) -> tuple[VarianceScore, Estimate]:
+    """XImageNet-12's score of one model, and what it would be without the noise of the photos, with its interval."""
     table = scenario_accuracies(details, model)
     score = variance_score(table.accuracies, definition)
     resamples = max(_FEWEST_RESAMPLES, min(RESAMPLES, _MOST_DRAWS // len(table.label)))
-    return score, variance_score_interval(table.correct, table.label, rng, definition=definition, resamples=resamples)
+    return score, estimate_variance_score(table.correct, table.label, rng, definition=definition, resamples=resamples)
 
 
 def variance_score(accuracies: NDArray[np.float64], definition: ScoreDefinition | None = None) -> VarianceScore:
@@ -95,25 +100,52 @@ def variance_score(accuracies: NDArray[np.float64], definition: ScoreDefinition 
     return VarianceScore(float(1 - classes[0] - scenarios[0]), float(classes[0]), float(scenarios[0]))
 
 
-def variance_score_interval(
+def estimate_variance_score(
     correct: NDArray[np.float64],
     label: NDArray[np.intp],
     rng: np.random.Generator,
     *,
     definition: ScoreDefinition | None = None,
     resamples: int = RESAMPLES,
-) -> Interval:
-    """Percentile bootstrap of S: photos resampled within their class; `correct` is (scenarios, photos)."""
+) -> Estimate:
+    """S as it would be with endless photos of these classes, with its interval; `correct` is (scenarios, photos).
+
+    The accuracies of a few photos vary by chance, which lowers S: what resampling them within their class lowers it by
+    once more is added back, and the spread of the resamples gives the interval. A standard deviation is no sum of such
+    parts, and its interval would not hold: NaN.
+    """
+    definition = definition or ScoreDefinition()
+    value = variance_score(class_accuracies(correct, label), definition).score
+    if definition.spread != "variance":
+        return Estimate(math.nan, math.nan, math.nan, len(label))
+    sizes = np.unique(label, return_counts=True)[1]
+    seen = float(((sizes - 1) / sizes**2).sum())  # resampled photos of a class vary by (n - 1) / n of what photos do
+    if seen == 0.0:
+        return Estimate(math.nan, math.nan, math.nan, len(label))
+    missed = float((1 / sizes).sum()) / seen
+    counts = resample_counts(len(label), rng, resamples=resamples, strata=label)
+    scores = _resample_scores(correct, label, counts, definition)
+    clean = value + missed * (value - float(scores.mean()))
+    low, high = percentile_interval(math.sqrt(missed) * (scores - scores.mean()))
+    return Estimate(min(1.0, clean), clean - high, min(1.0, clean - low), len(label))
+
+
+def _resample_scores(
+    correct: NDArray[np.float64],
+    label: NDArray[np.intp],
+    counts: NDArray[np.float64],
+    definition: ScoreDefinition,
+) -> NDArray[np.float64]:
+    """S of every resample."""
     order = np.argsort(label, kind="stable")
     starts = np.unique(label[order], return_index=True)[1]
     sizes = np.diff(np.append(starts, len(label)))
-    counts = resample_counts(len(label), rng, resamples=resamples, strata=label)[:, order]
     scores = []
-    for few in np.array_split(counts, -(-resamples // _AT_ONCE)):
+    for few in np.array_split(counts[:, order], -(-len(counts) // _AT_ONCE)):
         right = np.add.reduceat(few[:, None, :] * correct[:, order], starts, axis=2)  # (few, scenarios, classes)
-        classes, scenarios = _parts(right / sizes, definition or ScoreDefinition())
+        classes, scenarios = _parts(right / sizes, definition)
         scores.append(1 - classes - scenarios)
-    return percentile_interval(np.concatenate(scores))
+    return np.concatenate(scores)
 
 
 def class_accuracies(correct: NDArray[np.float64], label: NDArray[np.intp]) -> NDArray[np.float64]:

@@ -18,6 +18,7 @@ from counterfoil.statistics.accuracy import FoldAccuracy, fold_accuracy, stratif
 from counterfoil.statistics.answers import Condition, Details
 from counterfoil.statistics.regression import Coefficient, Regression, regress_accuracy, regress_pictures
 from counterfoil.statistics.variance_score import (
+    NOISE_OF_S,
     SCORE_DEFINITIONS,
     model_variance_score,
     scenario_accuracies,
@@ -125,22 +126,27 @@ def _scores(study: Study, details: Details) -> PaperTable:
     other: list[str] = []
     for model in study.files:
         try:
-            score, interval = model_variance_score(details, model, np.random.default_rng(_SEED))
+            score, clean = model_variance_score(details, model, np.random.default_rng(_SEED))
         except UserError:  # no photo is in every scenario: there is no score, and the table says so
-            rows.append((model, None, None, None, None, None))
+            rows.append((model, *[None] * 6))
             continue
-        rows.append((model, score.score, interval.low, interval.high, score.sigma_classes, score.sigma_scenarios))
+        parts = (score.sigma_classes, score.sigma_scenarios)
+        rows.append((model, score.score, *(_known(value) for value in clean[:3]), *parts))
         other.append(f"{model}: {_readings(details, model)}")
     unknown = "" if other else "No photo is in every scenario, so there is no score."
     return PaperTable(
         title="XImageNet-12, robustness score",
         rule=f"{SCORE_DEFINITIONS[0].name}; accuracies as shares, over the photos that are in every scenario. The paper"
-        " leaves open which spread it means.",
-        columns=("model", "S", "S, low", "S, high", "sigma over classes", "sigma over scenarios"),
+        f" leaves open which spread it means. {NOISE_OF_S}",
+        columns=("model", "S", "S without noise", "low", "high", "sigma over classes", "sigma over scenarios"),
         rows=tuple(rows),
         footnotes=drop_empty(unknown, *other),
         decimals=4,
     )
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value
 
 
 def _readings(details: Details, model: str) -> str:
