@@ -21,6 +21,7 @@ KNOWN = {
     "reader": "agreed by independent readers of the archive",
     "paper": "stated in the paper",
     "inferred": "follows from these",
+    "silent": "the sources do not say",
 }
 INTRODUCTION = (
     "# fidelity: what the papers do, and what we do\n\n"

@@ -80,4 +80,4 @@ def test_every_row_is_complete_and_its_files_are_there() -> None:
 def test_no_row_stands_twice_and_every_paper_has_rows() -> None:
     names = [(paper, row["topic"]) for paper, row in ROWS]
     assert len(set(names)) == len(names)
-    assert {"imagenet-e", "imagenet-d", "ximagenet-12", "neighbours"} == set(PAPERS)
+    assert {"imagenet-e", "imagenet-d", "ximagenet-12", "neighbours", "choices"} == set(PAPERS)
