@@ -3,8 +3,8 @@
     python bench/faults.py [--sets 3] [--classifiers 120] [--photos 200] [--tool-checks 60]
 
 Each set has photos of its own and classifiers of its own (tests/helpers/random_faults.py): a fault in size, position,
-direction, background, colour, light or noise, in two of them at once, or none, with random thresholds, strength, noise
-and correlation of errors within a photo. A table is all that the run says about one classifier.
+direction, background, colour, light, noise or a second object, in two of them at once, or none, with random thresholds,
+strength, noise and correlation of errors within a photo. A table is all that the run says about one classifier.
 """
 
 from __future__ import annotations
@@ -64,6 +64,9 @@ def print_tables(rows: Sequence[Planted]) -> None:
     for low, high, words in bands:
         found = [row.found for row in interactions if low <= row.multiple < high]
         print(f"| interaction named as such, planted {words} the detectable excess | {share(found)} |")
+    crossed = {row.model for row in interactions if row.multiple >= 2.0}
+    misnamed = {row.model for row in rows if row.misnamed}
+    print(f"| ... and called a fault of one of the two | {share([model in misnamed for model in crossed])} |")
     print(f"| tables with a false finding | {share([model in false for model in models])} |")
     print(f"| ... of classifiers without a fault | {share([model in invented for model in without])} |")
     print(

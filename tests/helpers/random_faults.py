@@ -1,9 +1,9 @@
 """Classifiers with random planted faults, small photos for them, and what a run should say about each.
 
 A classifier looks at the picture alone for its fault: how much of it the object covers, where it stands, how it is
-turned, the tint, colour and sharpness of the background, and the light. Where the fault applies it is wrong with the
-planted strength; elsewhere it is right as often as its noise lets it, and its errors are correlated within a photo. The
-chance of every answer is kept, so that what was planted under each edit is known exactly.
+turned, the tint, colour and sharpness of the background, the light, and a second object. Where the fault applies it is
+wrong with the planted strength; elsewhere it is right as often as its noise lets it, and its errors are correlated
+within a photo. The chance of every answer is kept, so that what was planted under each edit is known exactly.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any, NamedTuple
@@ -49,7 +49,11 @@ edits:
   - {edit: flip, settings: {axis: upside-down}}
   - {edit: combine, settings: {edits: [{edit: background-blur}, {edit: size, settings: {rate: 0.05}}]}}
   - edit: object-hue
+  - edit: object-motion
+  - edit: texture
   - {edit: occlusion, settings: {share: 0.5}}
+  - {edit: text, levels: {word: [neutral, other]}}
+  - edit: second-object
   - edit: exposure
   - {edit: corruption-gaussian-noise, settings: {severity: 3}}
 """
@@ -68,6 +72,7 @@ class Features(NamedTuple):
     pale: float  # saturation of the background
     sharp: float  # of the background
     light: float  # of the picture, 0..255
+    foreign: float  # share of the picture in the full colour of another class's object
 
 
 class Part(NamedTuple):
@@ -89,11 +94,12 @@ PARTS = {
     "recoloured": Part("share", (0.001, 0.01), True),  # no object of the class's colour is found
     "dark": Part("light", (95.0, 125.0), True),
     "noisy": Part("sharp", (115.0, 125.0), False),
+    "second object": Part("foreign", (0.01, 0.02), False),
 }
 KINDS = (
     (), (), ("small",), ("left",), ("top",), ("turned",), ("strange background",), ("gray background",),
-    ("blurred background",), ("recoloured",), ("dark",), ("noisy",), ("small", "left"), ("small", "turned"),
-    ("small", "blurred background"),
+    ("blurred background",), ("recoloured",), ("dark",), ("noisy",), ("second object",), ("small", "left"),
+    ("small", "turned"), ("small", "blurred background"),
 )  # fmt: skip
 
 
@@ -108,29 +114,35 @@ class Fault:
         """The parts by name; empty for a classifier without fault."""
         return KINDS[self.number % len(KINDS)]
 
-    @property
+    @cached_property
     def draws(self) -> NDArray[np.float64]:
         """Random numbers of this classifier: two thresholds, strength, accuracy, correlation within a photo."""
         return np.random.default_rng([self.number, 13]).random(5)
 
-    @property
+    @cached_property
     def strength(self) -> float:
         """How often it is wrong where the fault applies and it would be right."""
         return 0.3 + 0.7 * float(self.draws[2])
 
-    @property
+    @cached_property
     def accuracy(self) -> float:
         """How often it is right where the fault does not apply."""
         return 0.7 + 0.3 * float(self.draws[3])
 
+    @cached_property
+    def thresholds(self) -> list[tuple[int, float, bool]]:
+        """Of each part: the place of its feature, the threshold, and whether the fault applies below it."""
+        parts = [(PARTS[name], float(drawn)) for name, drawn in zip(self.kind, self.draws, strict=False)]
+        return [
+            (Features._fields.index(part.feature), part.bound[0] + (part.bound[1] - part.bound[0]) * drawn, part.below)
+            for part, drawn in parts
+        ]
+
     def chance(self, seen: Features) -> float:
         """The probability of a right answer."""
         applies = bool(self.kind)
-        for name, drawn in zip(self.kind, self.draws, strict=False):
-            part = PARTS[name]
-            threshold = part.bound[0] + (part.bound[1] - part.bound[0]) * float(drawn)
-            value = seen._asdict()[part.feature]
-            applies &= value < threshold if part.below else value > threshold
+        for place, threshold, below in self.thresholds:
+            applies &= seen[place] < threshold if below else seen[place] > threshold
         return self.accuracy * (1.0 - self.strength * applies)
 
 
@@ -139,6 +151,7 @@ class Faulty(ModelBase):
 
     labels = LABELS
     preprocessing = None
+    parameters = 1  # all classifiers fit in one group, so that every picture is made once
     gives_scores = False
 
     def __init__(self, number: int) -> None:
@@ -157,10 +170,12 @@ class Faulty(ModelBase):
 
     def _answer(self, variant: Variant, image: NDArray[np.uint8]) -> Prediction:
         truth = LABELS.index(variant.label)
-        chance = self.fault.chance(look(image.tobytes(), image.shape, truth))
+        if variant.id not in SEEN:  # many classifiers see the same picture
+            SEEN[variant.id] = look(image, truth)
+        chance = self.fault.chance(SEEN[variant.id])
         self.chances[variant.id] = chance
         together = 0.8 * float(self.fault.draws[4])
-        errs = math.sqrt(together) * _draw(self.name, str(variant.sample_id))
+        errs = math.sqrt(together) * _draw_once(self.name, str(variant.sample_id))
         errs += math.sqrt(1.0 - together) * _draw(self.name, variant.id)
         right = errs < _NORMAL.inv_cdf(min(max(chance, 1e-9), 1 - 1e-9))
         ranked = (LABELS[truth if right else (truth + 1) % 4], LABELS[(truth + 2) % 4])
@@ -168,6 +183,7 @@ class Faulty(ModelBase):
 
 
 CLASSIFIERS: dict[str, Faulty] = {}
+SEEN: dict[str, Features] = {}  # by variant, whose id comes from the photo and all that was done to it
 
 
 def __getattr__(name: str) -> Any:
@@ -183,17 +199,20 @@ def _draw(*words: str) -> float:
     return _NORMAL.inv_cdf((number + 0.5) / 2**64)
 
 
-@lru_cache(maxsize=4_096)
-def look(pixels: bytes, shape: tuple[int, int, int], truth: int) -> Features:
-    """The features of a picture; many classifiers see the same one."""
-    image = np.frombuffer(pixels, np.uint8).reshape(shape)
+_draw_once = lru_cache(maxsize=100_000)(_draw)
+
+
+def look(image: NDArray[np.uint8], truth: int) -> Features:
+    """The features of a picture."""
+    shape = image.shape
     hsv = cv2.cvtColor(image, cv2.COLOR_RGB2HSV).astype(np.int64)
     light = float(np.median(hsv[:, :, 2]))
     distance = np.abs((hsv[:, :, 0] - HUES[truth] + 90) % 180 - 90)
     found = ((hsv[:, :, 1] > 190) & (distance <= 8)).astype(np.uint8)
     count, parts, sizes, centres = cv2.connectedComponentsWithStats(found)
+    foreign = float(((hsv[:, :, 1] > 190) & (hsv[:, :, 2] > 120) & (distance > 20)).mean())
     if count < 2:
-        return Features(0.0, 0.5, 0.5, 0.0, 0.0, 60.0, 99.0, light)
+        return Features(0.0, 0.5, 0.5, 0.0, 0.0, 60.0, 99.0, light, foreign)
     largest = 1 + int(np.argmax(sizes[1:, cv2.CC_STAT_AREA]))
     rows, columns = np.nonzero(parts == largest)
     tilt = 0.0
@@ -213,6 +232,7 @@ def look(pixels: bytes, shape: tuple[int, int, int], truth: int) -> Features:
         pale=pale,
         sharp=float(np.abs(cv2.Laplacian(gray, cv2.CV_64F))[ground].mean()),
         light=light,
+        foreign=foreign,
     )
 
 
@@ -250,6 +270,7 @@ class Planted(NamedTuple):
     multiple: float  # of the smallest drop that the photos could have shown
     found: bool  # called costly: the attribute, or an interaction
     false: bool  # called costly by a row in which nothing was planted
+    misnamed: bool = False  # an attribute called costly by a row in which only an interaction was planted
 
 
 def compare_with_plan(study: Study) -> list[Planted]:
@@ -258,6 +279,8 @@ def compare_with_plan(study: Study) -> list[Planted]:
     rows = []
     for model in study.predictions:
         planted = _planted_drops(answers, answers.model_index(model))
+        interactions = [own for own in study.interactions if own.model == model]
+        excess = {own.condition[1:]: _planted_excess(answers, own) for own in interactions}
         kind = _fault_of(model).kind
         for verdict in (own for own in study.verdicts if own.model == model):
             row = max(verdict.rows, key=lambda row: planted[row.edit, row.level])
@@ -266,22 +289,26 @@ def compare_with_plan(study: Study) -> list[Planted]:
             # what an interaction explains is found, under its own name
             found = verdict.costs or (row.edit, row.level) in [it.condition[1:] for it in verdict.interactions]
             false = verdict.costs and planted[own.edit, own.level] < _NOTHING
+            beyond = planted[own.edit, own.level] - excess.get((own.edit, own.level), 0.0)  # the interaction
             rows.append(Planted(
-                model, kind, verdict.attribute, drop, drop / study.detectable_drops.get(key, math.inf), found, false
+                model, kind, verdict.attribute, drop, drop / study.detectable_drops.get(key, math.inf), found, false,
+                misnamed=verdict.costs and not false and beyond < _NOTHING,
             ))  # fmt: skip
-        rows.append(_compare_interactions([own for own in study.interactions if own.model == model], answers))
+        rows.append(_compare_interactions(interactions, list(excess.values())))
     return rows
 
 
-def _compare_interactions(measured: Sequence[Interaction], answers: Answers) -> Planted:
+def _planted_excess(answers: Answers, row: Interaction) -> float:
+    """The points that two edits at once were planted to cost beyond the sum of each."""
+    rates = answers.rates[answers.model_index(row.model)]
+    place = {(own.edit, own.level): number for number, own in enumerate(answers.conditions)}
+    first, second, both = (rates[place[own]] for own in (row.first, row.second, row.condition[1:]))
+    return _mean_points(first + second - rates[0] - both)
+
+
+def _compare_interactions(measured: Sequence[Interaction], excess: Sequence[float]) -> Planted:
     """The interaction in which most was planted; false where one is called costly in which nothing was."""
     model = measured[0].model
-    rates = answers.rates[answers.model_index(model)]
-    place = {(own.edit, own.level): number for number, own in enumerate(answers.conditions)}
-    excess = [
-        _mean_points(rates[place[row.first]] + rates[place[row.second]] - rates[0] - rates[place[row.condition[1:]]])
-        for row in measured
-    ]
     most = int(np.argmax(excess))
     half = (measured[most].high - measured[most].low) / 2  # at the corrected level, about 2.6 standard errors
     called = [own for row, own in zip(measured, excess, strict=True) if row.costs]
