@@ -273,6 +273,17 @@ def test_too_few_photos_are_not_judged_with_the_number_that_would_do(tmp_path: P
     assert not any(row.judged for row in analysis.answers if row.question.id != "set-biases" and row.reply.numbers)
 
 
+def test_calibration_says_whether_probabilities_are_missing_or_answers(tmp_path: Path) -> None:
+    header = ("model", "sample", "condition", "correct")
+    rows = [("net", f"p{p}", condition, p % 3 > 0) for condition in ("original", "fog") for p in range(20)]
+    columns = {"without": (header, rows), "few": ((*header, "confidence"), [(*row, 0.7) for row in rows])}
+    for name, (names, table) in columns.items():
+        import_answers(ImportConfig(answers=(write_csv(tmp_path / f"{name}.csv", names, table),)), tmp_path / name)
+    without, few = (answer_to(analyse_runs([tmp_path / name]), "calibration").reply.answer for name in columns)
+    assert "needs the probability of each answer; add a column `confidence`" in without
+    assert "needs 50 answers of a model with their probability, got 20; add photos" in few
+
+
 def test_answers_without_classes_say_which_column_is_missing(tmp_path: Path) -> None:
     table = write_plain_answers(tmp_path / "t.csv", {"m": {"original": 0.9, "fog": 0.5}})
     import_answers(ImportConfig(answers=(table,)), tmp_path / "run")

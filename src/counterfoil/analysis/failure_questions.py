@@ -6,7 +6,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 
@@ -24,12 +24,13 @@ from counterfoil.analysis.evidence import (
 )
 from counterfoil.mining.estimates import measure_spread
 from counterfoil.report.words import format_number, join_words
+from counterfoil.statistics.answers import NO_ATTRIBUTE
 from counterfoil.statistics.calibration import ConfidenceChange
 from counterfoil.statistics.class_variation import FEWEST_CLASSES, predict_new_class
 from counterfoil.statistics.confusion import Confusion, donor_confusion, error_consistency, find_confusions
 from counterfoil.statistics.intervals import Estimate
 from counterfoil.statistics.significance import SIGNIFICANCE
-from counterfoil.study.confidence import measure_confidences
+from counterfoil.study.confidence import FEWEST_ANSWERS, measure_confidences
 
 _MOST_CONFUSIONS = 30
 _SINGULAR = {"classes": "class", "nuisances": "nuisance"}
@@ -180,9 +181,7 @@ def ask_calibration(evidence: Evidence) -> Reply:
     """How confidence and its error change under the edits."""
     confidences = measure_confidences(evidence.details)
     if not confidences:
-        raise NotJudged(
-            "the probability of each answer, 50 answers at least", "add a column `confidence`, or a model with scores"
-        )
+        _refuse_calibration(evidence)
     if not confidences.changes:
         raise NotJudged(
             "edited pictures with their originals", "add an edit to the recipe, or a condition to the table"
@@ -206,6 +205,17 @@ def ask_calibration(evidence: Evidence) -> Reply:
             " its rise is understated: where there is one, the interval may lie below it.",
         ),
     )
+
+
+def _refuse_calibration(evidence: Evidence) -> NoReturn:
+    """Say whether probabilities are missing, or answers that have one."""
+    answers = evidence.answers
+    given = answers.scored & np.isfinite(evidence.details.top_score)
+    if not given.any():
+        raise NotJudged("the probability of each answer", "add a column `confidence`, or a model with scores")
+    edited = given & ~answers.conditions_of(NO_ATTRIBUTE)[answers.condition]
+    most = int(np.bincount(answers.model[edited if edited.any() else given]).max())
+    raise NotJudged(f"{FEWEST_ANSWERS} answers of a model with their probability, got {most}", "add photos or edits")
 
 
 def _measure_confidence(row: ConfidenceChange) -> list[MeasuredNumber]:

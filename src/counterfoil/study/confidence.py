@@ -54,7 +54,7 @@ class ModelPositionMap(NamedTuple):
 
 
 _MOST_MODELS = 12  # whose curves and maps are drawn
-_FEWEST_ANSWERS = 50  # for a curve: five bins of ten
+FEWEST_ANSWERS = 50  # for a curve: five bins of ten
 _SEED = 0  # of the resampled intervals: the same answers give the same page
 _COARSE, _FINE, _PICTURES_FOR_FINE = 3, 5, 500  # cells of a map per axis
 _MAPPED: tuple[tuple[PictureKind, Attribute], ...] = (("moved", "position"), ("unedited", "original"))
@@ -63,7 +63,7 @@ _MAPPED: tuple[tuple[PictureKind, Attribute], ...] = (("moved", "position"), ("u
 def measure_confidences(details: Details) -> Confidences:
     """Return curves, changes by attribute and margins; empty where the models give no confidence."""
     curves = [_reliability(details, model) for model in details.answers.models[:_MOST_MODELS]]
-    curves = [curve for curve in curves if sum(point.n for point in curve.after) >= _FEWEST_ANSWERS]
+    curves = [curve for curve in curves if sum(point.n for point in curve.after) >= FEWEST_ANSWERS]
     if not curves or not details.answers.conditions_of({"original"}).any():
         return Confidences(curves)
     known = {curve.model for curve in curves}
@@ -81,7 +81,7 @@ def _reliability(details: Details, model: str) -> Reliability:
     if not edited:  # a collection of unedited pictures only
         return Reliability(model, [], reliability_curve(details, model, attributes))
     before = reliability_curve(details, model, {"original"})
-    enough = sum(point.n for point in before) >= _FEWEST_ANSWERS
+    enough = sum(point.n for point in before) >= FEWEST_ANSWERS
     return Reliability(model, before if enough else [], reliability_curve(details, model, edited))
 
 
