@@ -273,13 +273,40 @@ def test_too_few_photos_are_not_judged_with_the_number_that_would_do(tmp_path: P
     assert not any(row.judged for row in analysis.answers if row.question.id != "set-biases" and row.reply.numbers)
 
 
+def test_what_a_new_class_loses_to_position_leaves_out_what_the_size_costs(tmp_path: Path) -> None:
+    lost = {"original": 0, "size 0.05": 4, "position random@0.05": 5}  # of the ten photos of each class
+    rows = [
+        ("net", f"{c}-{p}", condition, f"c{c}" if p >= n else "other", f"c{c}")
+        for condition, n in lost.items() for c in range(6) for p in range(10)
+    ]  # fmt: skip
+    answers = write_csv(tmp_path / "answers.csv", ("model", "sample", "condition", "prediction", "label"), rows)
+    import_answers(ImportConfig(answers=(answers,)), tmp_path / "run")
+    row = answer_to(analyse_runs([tmp_path / "run"]), "other-classes")
+    assert number(row, "drop, mean over classes, size", "net").value == pytest.approx(40)
+    assert number(row, "drop, mean over classes, position", "net").value == pytest.approx(10)
+
+
+def test_shared_failures_that_are_too_few_are_counted(tmp_path: Path) -> None:
+    rows = [
+        (f"net-{m}", f"p{p}", condition, p >= (7 if condition == "fog" else 0))
+        for m in range(2) for condition in ("original", "fog") for p in range(60)
+    ]  # fmt: skip
+    answers = write_csv(tmp_path / "answers.csv", ("model", "sample", "condition", "correct"), rows)
+    import_answers(ImportConfig(answers=(answers,)), tmp_path / "run")
+    words = answer_to(analyse_runs([tmp_path / "run"]), "transfer").reply.answer
+    assert "needs 10 pictures on which all but one model fail, got 7 at most" in words
+
+
 def test_calibration_says_whether_probabilities_are_missing_or_answers(tmp_path: Path) -> None:
     header = ("model", "sample", "condition", "correct")
     rows = [("net", f"p{p}", condition, p % 3 > 0) for condition in ("original", "fog") for p in range(20)]
-    columns = {"without": (header, rows), "few": ((*header, "confidence"), [(*row, 0.7) for row in rows])}
-    for name, (names, table) in columns.items():
-        import_answers(ImportConfig(answers=(write_csv(tmp_path / f"{name}.csv", names, table),)), tmp_path / name)
-    without, few = (answer_to(analyse_runs([tmp_path / name]), "calibration").reply.answer for name in columns)
+    files = {
+        "without": write_csv(tmp_path / "without.csv", header, rows),
+        "few": write_csv(tmp_path / "few.csv", (*header, "confidence"), [(*row, 0.7) for row in rows]),
+    }
+    for name, file in files.items():
+        import_answers(ImportConfig(answers=(file,)), tmp_path / name)
+    without, few = (answer_to(analyse_runs([tmp_path / name]), "calibration").reply.answer for name in files)
     assert "needs the probability of each answer; add a column `confidence`" in without
     assert "needs 50 answers of a model with their probability, got 20; add photos" in few
 

@@ -94,14 +94,9 @@ def ask_corruption_error(evidence: Evidence) -> Reply:
         answer=f"{name}: {'; '.join(words)} of AlexNet's error.",
         numbers=tuple(numbers),
         notes=(
-            "CE = error summed over five severities / AlexNet's published error; over the photos that have all"
-            " pictures."
+            "CE = error summed over five severities / AlexNet's published error; over photos that have all pictures."
             " AlexNet's errors are on ImageNet's validation set: on other photos they only set the scale.",
-            *(
-                [f"Not at five severities, so there is no mCE over all fifteen: {join_words(missing)}."]
-                if missing
-                else []
-            ),
+            *([f"There is no mCE: not at five severities are {join_words(missing)}."] if missing else []),
         ),
     )
 
@@ -233,9 +228,8 @@ def ask_effective_robustness(evidence: Evidence) -> Reply:
         ),
         numbers=tuple(numbers),
         notes=(
-            "Accuracy under the attribute's edits minus the one expected from the accuracy on unedited photos, by a"
-            " line"
-            " of log odds. Intervals resample photos and are not corrected for the number of rows; a line through a few"
+            "Accuracy under the attribute's edits minus what a line of log odds expects from that on unedited photos."
+            " Intervals resample photos and are not corrected for the number of rows; a line through a few"
             " models of one run is itself uncertain, and the distances from it add up to about 0.",
         ),
     )

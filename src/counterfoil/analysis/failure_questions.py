@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple, NoReturn
 
 import numpy as np
@@ -26,9 +27,10 @@ from counterfoil.mining.estimates import measure_spread
 from counterfoil.report.words import format_number, join_words
 from counterfoil.statistics.answers import NO_ATTRIBUTE
 from counterfoil.statistics.calibration import ConfidenceChange
-from counterfoil.statistics.class_variation import FEWEST_CLASSES, predict_new_class
+from counterfoil.statistics.class_variation import FEWEST_CLASSES, ClassPrediction, predict_new_class
 from counterfoil.statistics.confusion import Confusion, donor_confusion, error_consistency, find_confusions
 from counterfoil.statistics.intervals import Estimate
+from counterfoil.statistics.references import attribute_losses
 from counterfoil.statistics.significance import SIGNIFICANCE
 from counterfoil.study.confidence import FEWEST_ANSWERS, measure_confidences
 
@@ -134,13 +136,12 @@ def ask_set_biases(evidence: Evidence) -> Reply:
         if not members:
             continue
         spread = measure_spread(members, members)
+        count = partial(MeasuredNumber, model="", n=len(members), of="pictures")
         numbers += [
-            MeasuredNumber(f"{over}", "", float(spread.groups), n=len(members), of="pictures", decimals=0),
-            MeasuredNumber(f"evenness over {over}", "", spread.evenness, n=len(members), of="pictures", decimals=2),
-            MeasuredNumber(f"effective number of {over}", "", spread.effective, n=len(members), of="pictures"),
-            MeasuredNumber(
-                f"largest of {over}", "", 100 * spread.largest, n=len(members), of="pictures", unit="percent"
-            ),
+            count(f"{over}", value=float(spread.groups), decimals=0),
+            count(f"evenness over {over}", value=spread.evenness, decimals=2),
+            count(f"effective number of {over}", value=spread.effective),
+            count(f"largest of {over}", value=100 * spread.largest, unit="percent"),
         ]
         first, many = Counter(members).most_common(1)[0]
         even = "" if math.isnan(spread.evenness) else f", evenness {format_number(spread.evenness, 2)}"
@@ -203,6 +204,7 @@ def ask_calibration(evidence: Evidence) -> Reply:
             "Overconfidence: mean confidence minus accuracy. Calibration error: mean distance of confidence and"
             " accuracy over 15 bins of equal width; with few photos it looks large even for a calibrated model, so that"
             " its rise is understated: where there is one, the interval may lie below it.",
+            "Both are against the unedited photos: position and direction at a rate hold the effect of the size.",
         ),
     )
 
@@ -259,23 +261,17 @@ def ask_other_classes(evidence: Evidence) -> Reply:
     evidence.require_originals()
     evidence.require_attributes()
     evidence.require_classes(FEWEST_CLASSES)
-    answers, label = evidence.answers, evidence.details.photo_labels
     numbers: list[MeasuredNumber] = []
     carried: dict[str, list[str]] = {}
     not_carried: dict[str, list[str]] = {}
-    for attribute in evidence.attributes:
-        losses = answers.mean_losses(answers.conditions_of({attribute}))
-        for model, own in zip(answers.models, losses, strict=True):
-            row = predict_new_class(100 * own, label)
-            if row is None:
-                continue
-            new = Estimate(row.mean.value, row.low, row.high, row.mean.n)
-            numbers += [
-                measured(f"drop, mean over classes, {attribute}", model, row.mean, "points", of="classes"),
-                measured(f"drop of a new class, {attribute}", model, new, "points", of="classes"),
-            ]
-            if row.mean.ci_low > 0:
-                (carried if row.low > 0 else not_carried).setdefault(attribute, []).append(model)
+    for attribute, model, row in _predict_classes(evidence):
+        new = Estimate(row.mean.value, row.low, row.high, row.mean.n)
+        numbers += [
+            measured(f"drop, mean over classes, {attribute}", model, row.mean, "points", of="classes"),
+            measured(f"drop of a new class, {attribute}", model, new, "points", of="classes"),
+        ]
+        if row.mean.ci_low > 0:
+            (carried if row.low > 0 else not_carried).setdefault(attribute, []).append(model)
     if not numbers:
         raise NotJudged(
             f"{FEWEST_CLASSES} classes with two photos each",
@@ -293,9 +289,19 @@ def ask_other_classes(evidence: Evidence) -> Reply:
         notes=(
             "Every class counts once. The range of a new class is Student's prediction interval for one more class with"
             " about as many photos; it holds 95 times in 100 if the classes of the set are a random sample of those"
-            " meant, which no statistics can tell. Drops are against the unedited photos.",
+            " meant, which no statistics can tell. Drops are against each edit's reference.",
         ),
     )
+
+
+def _predict_classes(evidence: Evidence) -> Iterator[tuple[str, str, ClassPrediction]]:
+    """By attribute and model what another class would lose, against each edit's reference."""
+    losses = attribute_losses(evidence.answers)
+    for attribute in evidence.attributes:
+        for model, own in zip(evidence.models, losses[attribute], strict=True):
+            row = predict_new_class(100 * own, evidence.details.photo_labels)
+            if row is not None:
+                yield attribute, model, row
 
 
 def _list_models(by_attribute: Mapping[str, Sequence[str]]) -> str:

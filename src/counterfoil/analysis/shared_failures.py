@@ -28,6 +28,8 @@ from counterfoil.types import TOOL_CHECKS
 
 _BEYOND = 4  # surrogates, after which the paper's gain slows
 _MOST_MODELS = 12
+_RIGHT_BEFORE = "Only pictures whose unedited photo the models have right count."
+_NO_ORIGINALS = "There are no edited pictures with originals: every wrong answer counts."
 _ADD_PHOTOS = "add photos, or stronger edits"
 Transfers: TypeAlias = tuple[Estimate, Estimate, Estimate]  # on the shared failures, on all pictures, the difference
 
@@ -57,9 +59,11 @@ def ask_transfer(evidence: Evidence) -> Reply:
     transferred: list[str] = []
     unclear: list[str] = []
     few: list[str] = []
+    most = 0  # pictures that all but one model fail on
     for place, model in enumerate(evidence.models):
         others = [other for other in range(len(evidence.models)) if other != place]
         rows = _transfer(said, photos, place, others)
+        most = max(most, rows[0].n)
         numbers += [
             measured(f"wrong where {_describe(others)} fail", model, rows[0], "percent", of="pictures"),
             measured("wrong on all pictures", model, rows[1], "percent", of="pictures"),
@@ -68,10 +72,8 @@ def ask_transfer(evidence: Evidence) -> Reply:
         (few if rows[0].n < FEWEST_PHOTOS else transferred if rows[2].ci_low > 0 else unclear).append(model)
         numbers += _other_families(evidence, said, photos, place)
     if len(few) == len(evidence.models):
-        raise NotJudged(
-            f"{FEWEST_PHOTOS} pictures on which all but one model fail, got {max(row.n for row in numbers)} at most",
-            _ADD_PHOTOS,
-        )
+        wanted = f"{FEWEST_PHOTOS} pictures on which all but one model fail, got {most} at most"
+        raise NotJudged(wanted, _ADD_PHOTOS)
     return Reply(
         answer=join_clauses(
             f"yes for {join_words(transferred)}: each fails more often where all others fail than on all pictures"
@@ -82,13 +84,9 @@ def ask_transfer(evidence: Evidence) -> Reply:
         ),
         numbers=tuple(numbers),
         notes=(
-            (
-                "Only pictures whose unedited photo the models have right count."
-                if has_originals
-                else "There are no edited pictures with originals: every wrong answer counts."
-            )
-            + " Each model is held out in turn and compared on the pictures that all others fail on, so that no model"
-            " chose its own pictures; intervals count photos. Families are guessed from the models' names.",
+            f"{_RIGHT_BEFORE if has_originals else _NO_ORIGINALS} Each model is held out in turn and compared on the"
+            " pictures that all others fail on, so that no model chose its own pictures; intervals count photos."
+            " Families are guessed from the models' names.",
         ),
     )
 
