@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import os
 import resource
 import subprocess
 import sys
@@ -57,15 +58,11 @@ def convert_to_parquet(path: Path) -> Path:
 def measure(*arguments: str) -> tuple[float, float]:
     """Seconds and peak resident megabytes of one command."""
     before = time.perf_counter()
-    code = (
-        "import resource, runpy, sys; sys.argv = sys.argv[1:]\n"
-        "try: runpy.run_module('counterfoil', run_name='__main__', alter_sys=False)\n"
-        "except SystemExit as end: assert not end.code, end.code\n"
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
-    )
-    command = [sys.executable, "-c", code, "counterfoil", *arguments]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    return time.perf_counter() - before, int(done.stdout.splitlines()[-1]) / 1024
+    process = subprocess.Popen([sys.executable, "-m", "counterfoil", *arguments], stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0, f"counterfoil {' '.join(arguments)} ended with {process.returncode}"
+    return time.perf_counter() - before, usage.ru_maxrss / 1024
 
 
 def main() -> None:
