@@ -74,6 +74,30 @@ class Net:
 make = Net
 """,
 }
+BESIDE_AN_ARRAY = {  # an array that never changes must not hide weights that lie elsewhere
+    "an attribute of the class": """
+class Net:
+    labels = ("night", "day")
+    weight = np.load("weight.npy")
+    def __call__(self, images): return probabilities(images, float(self.weight[0]))
+make = Net
+""",
+    "a default of a function": """
+def answer(images, *, weight=np.load("weight.npy")): return probabilities(images, float(weight[0]))
+class Net:
+    labels = ("night", "day")
+    def __call__(self, images): return answer(images)
+make = Net
+""",
+    "a global of a module beside": """
+import store
+class Net:
+    labels = ("night", "day")
+    def __call__(self, images): return probabilities(images, float(store.WEIGHT[0]))
+make = Net
+""",
+    "a file that a method names": MODELS["a file that only the code names, so that its answers tell"],
+}
 _ASK = "from counterfoil.models.model_loaders import load_model; print(load_model('python:net:make').identity)"
 
 
@@ -86,6 +110,17 @@ def identity(folder: Path) -> str:
 @pytest.mark.parametrize("kind", MODELS)
 def test_other_weights_give_another_identity_and_the_same_weights_the_same(kind: str, tmp_path: Path) -> None:
     (tmp_path / "net.py").write_text(_HEAD + MODELS[kind])
+    np.save(tmp_path / "weight.npy", np.array([0.5]))
+    first, again = identity(tmp_path), identity(tmp_path)
+    np.save(tmp_path / "weight.npy", np.array([0.9]))
+    assert first == again
+    assert identity(tmp_path) != first
+
+
+@pytest.mark.parametrize("kind", BESIDE_AN_ARRAY)
+def test_weights_beside_an_array_that_stays_the_same_count_too(kind: str, tmp_path: Path) -> None:
+    (tmp_path / "store.py").write_text("import numpy as np\nWEIGHT = np.load('weight.npy')\n")
+    (tmp_path / "net.py").write_text(_HEAD + "MEAN = np.zeros(3)\n" + BESIDE_AN_ARRAY[kind])
     np.save(tmp_path / "weight.npy", np.array([0.5]))
     first, again = identity(tmp_path), identity(tmp_path)
     np.save(tmp_path / "weight.npy", np.array([0.9]))

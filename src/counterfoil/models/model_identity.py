@@ -52,10 +52,10 @@ def hash_model_object(model: Any, module: types.ModuleType, answer: Answer) -> s
     """
     state = ObjectState()
     state.add(model)
-    for name, value in sorted(vars(module).items()):
-        if not name.startswith("__") and not isinstance(value, type | types.ModuleType | types.FunctionType):
-            state.add(value)
-    about = [source_digest(module), *map(source_digest, _list_own_imports(module)), state.digest]
+    modules = [module, *_list_own_imports(module)]
+    for own in modules:
+        state.add_module(own)
+    about = [*map(source_digest, modules), state.digest]
     if state.is_opaque or not state.weights:
         about.append(hash_answers(ask_trial_pictures(answer)))
     return hashlib.sha256(" ".join(about).encode()).hexdigest()
@@ -110,6 +110,29 @@ class ObjectState:
         else:
             self._seen[id(value)] = value
             self._add_object(value, depth + 1)
+
+    def add_module(self, module: types.ModuleType) -> None:
+        """Add the globals of a module, what its classes hold for all their objects, and defaults of its functions."""
+        for name, value in sorted(vars(module).items()):
+            if name.startswith("__") or isinstance(value, types.ModuleType):
+                continue
+            if not isinstance(value, type | types.FunctionType):
+                self.add(value)
+            elif value.__module__ == module.__name__:
+                self._add_shared(value)
+
+    def _add_shared(self, value: type | types.FunctionType) -> None:
+        """What a class or function holds beside its code, which the hash of its file covers."""
+        if isinstance(value, types.FunctionType):
+            self.add([value.__defaults__, value.__kwdefaults__, *map(_read_cell, value.__closure__ or ())])
+            for text in _list_texts(value.__code__):  # one may be the name of a file with weights
+                self._add_text(text)
+            return
+        for name, member in sorted(vars(value).items()):
+            if isinstance(member, types.FunctionType):
+                self._add_shared(member)
+            elif not name.startswith(("__", "_abc_")) and not hasattr(type(member), "__get__"):
+                self.add(member)
 
     def _note(self, text: str) -> None:
         self._hash.update(text.encode("utf-8", "backslashreplace") + b"\n")
@@ -200,6 +223,14 @@ class ObjectState:
         except RuntimeError:  # a sparse or quantised tensor
             self.is_opaque = True
         return None
+
+
+def _list_texts(code: types.CodeType) -> list[str]:
+    """The texts that stand in a function, and in the functions and classes within it."""
+    inner = [
+        text for constant in code.co_consts if isinstance(constant, types.CodeType) for text in _list_texts(constant)
+    ]
+    return [*(constant for constant in code.co_consts if isinstance(constant, str)), *inner]
 
 
 def _read_cell(cell: types.CellType) -> Any:
