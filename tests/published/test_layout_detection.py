@@ -146,22 +146,37 @@ def test_an_archive_packed_as_a_whole_is_unpacked_once(mode: str, imagenet_e: Pa
     file = as_tar(imagenet_e, imagenet_e.parent / "ImageNet-E.tgz", mode)
     archive = open_archive("imagenet-e", file)
     assert archive.digest == open_archive("imagenet-e", imagenet_e).digest
-    (unpacked,) = cache.iterdir()
-    made = unpacked.stat().st_mtime_ns
+    made = {path.name: path.stat().st_mtime_ns for path in cache.iterdir()}
+    assert {path.suffix for path in cache.iterdir()} == {".tar", ".sha256"}
     moved = file.rename(file.with_name("moved.bin"))
     again = open_archive("imagenet-e", moved)
     assert (again.read(again.pictures[0]) == archive.read(archive.pictures[0])).all()
-    assert [path.stat().st_mtime_ns for path in cache.iterdir()] == [made]
+    assert {path.name: path.stat().st_mtime_ns for path in cache.iterdir()} == made
+
+
+def test_an_unpacked_archive_with_a_flipped_bit_is_unpacked_again(
+    imagenet_e: Path, cache: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = as_tar(imagenet_e, imagenet_e.parent / "ImageNet-E.tar.gz", "w:gz")
+    open_archive("imagenet-e", file)
+    (unpacked,) = cache.glob("*.tar")
+    whole = unpacked.read_bytes()
+    damaged = bytearray(whole)
+    damaged[len(whole) // 2] ^= 4
+    unpacked.write_bytes(damaged)
+    open_archive("imagenet-e", file)
+    assert unpacked.read_bytes() == whole
+    assert "has not the hash recorded when it was unpacked" in caplog.text
 
 
 def test_what_a_killed_unpacking_left_is_removed_by_the_next_one(imagenet_e: Path, cache: Path) -> None:
     file = as_tar(imagenet_e, imagenet_e.parent / "ImageNet-E.tar.gz", "w:gz")
     open_archive("imagenet-e", file)
-    (unpacked,) = cache.iterdir()
+    (unpacked,) = cache.glob("*.tar")
     unpacked.rename(cache / f".{unpacked.name}.0123abcd")  # as far as it came
     others = save_bytes(cache / ".another.tar.0123abcd", b"still being written")
     open_archive("imagenet-e", file)
-    assert set(cache.iterdir()) == {unpacked, others}
+    assert set(cache.iterdir()) == {unpacked, unpacked.with_suffix(".sha256"), others}
 
 
 @pytest.mark.parametrize("mode", ["w:gz", "w:bz2", "w:xz"])

@@ -33,8 +33,9 @@ from counterfoil.sources.archive_index import (
 )
 from counterfoil.sources.bounded_reads import read_span, read_user_file, refuse_oversized
 from counterfoil.sources.folder_entries import is_link_to_parent
-from counterfoil.store.files import open_atomically
+from counterfoil.store.files import open_atomically, write_atomically
 from counterfoil.store.folder_lock import wait_for_lock
+from counterfoil.store.run_checksums import hash_settled
 
 _log = logging.getLogger(__name__)
 _OPENERS: dict[bytes, Callable[[Path], gzip.GzipFile | bz2.BZ2File | lzma.LZMAFile]] = {
@@ -56,19 +57,27 @@ def is_compressed(where: Path) -> bool:
 
 
 def unpack_tar(where: Path) -> Path:
-    """Return the tar within a compressed file, unpacked into the cache on first use."""
+    """Return the tar within a compressed file, unpacked into the cache on first use and compared with its hash."""
     key = _key(where)
     place, lock = cache_folder() / "archives" / f"{key}.tar", cache_folder() / "downloads" / f"{key}.lock"
-    if place.is_file():
+    if _is_whole(place):
         return place
     for folder in (place.parent, lock.parent):
         folder.mkdir(parents=True, exist_ok=True)
     with wait_for_lock(lock):
-        if not place.is_file():  # another process may have unpacked it while we waited
+        if not _is_whole(place):  # another process may have unpacked it while we waited
+            if place.is_file():
+                _log.warning("%s has not the hash recorded when it was unpacked; it is unpacked again", place)
             _log.info("unpacking %s once into %s", where.name, place)
             _remove_halves(place)
             _unpack(where, place)
     return place
+
+
+def _is_whole(place: Path) -> bool:
+    """Whether an unpacked tar has the hash that was recorded when it was unpacked; hashed once in a process."""
+    proof = place.with_suffix(".sha256")
+    return place.is_file() and proof.is_file() and proof.read_bytes().strip() == hash_settled(place).encode()
 
 
 def _remove_halves(place: Path) -> None:
@@ -79,6 +88,8 @@ def _remove_halves(place: Path) -> None:
 
 def _unpack(where: Path, place: Path) -> None:
     try:
+        place.with_suffix(".sha256").unlink(missing_ok=True)
+        digest = hashlib.sha256()
         with _OPENERS[_magic(where)](where) as plain, open_atomically(place) as written:
             block = plain.read(_BLOCK)
             if block[_MARK] != b"ustar":
@@ -87,7 +98,9 @@ def _unpack(where: Path, place: Path) -> None:
                 _refuse_bomb(where, written.tell() + len(block))
                 _refuse_full(where, place, len(block) + where.stat().st_size - written.tell())
                 written.write(block)
+                digest.update(block)
                 block = plain.read(_BLOCK)
+        write_atomically(place.with_suffix(".sha256"), digest.hexdigest())
     except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
         raise broken_archive(where, "packed tar", str(error)) from error
     except OSError as error:

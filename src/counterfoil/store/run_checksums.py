@@ -28,7 +28,7 @@ def forget_checksums(folder: Path) -> None:
 
 def record_checksums(folder: Path) -> None:
     """Record the hash of every file that later commands read; the record holds a hash of itself."""
-    files = {name: _hash_settled(folder / name) for name in _list_names(folder)}
+    files = {name: hash_settled(folder / name) for name in _list_names(folder)}
     write_atomically(folder / CHECKSUMS, json.dumps({"files": files, "sha256": _hash_record(files)}, indent=1))
 
 
@@ -57,7 +57,7 @@ def list_changed_files(folder: Path) -> list[str]:
         return [f"{CHECKSUMS} is damaged"]
     missing = [f"{name} is missing" for name in files if name not in _REMOVABLE and not (folder / name).is_file()]
     there = (name for name in files if (folder / name).is_file())
-    changed = [name for name in there if _hash_settled(folder / name) != files[name]]
+    changed = [name for name in there if hash_settled(folder / name) != files[name]]
     return [*missing, *(f"{name} is not as it was written" for name in changed)]
 
 
@@ -82,7 +82,7 @@ def _hash_record(files: Any) -> str:
     return hashlib.sha256(json.dumps(sorted(files.items())).encode()).hexdigest()
 
 
-def _hash_settled(path: Path) -> str:
+def hash_settled(path: Path) -> str:
     """The hash of a file; in one process a file that did not change is hashed once."""
     about = os.stat(path)
     state = (about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns)
