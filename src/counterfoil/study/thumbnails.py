@@ -8,6 +8,7 @@ same bytes.
 
 from __future__ import annotations
 
+import hashlib
 import heapq
 import os
 import threading
@@ -38,6 +39,7 @@ _CUT_OUT_SIDE = 260
 _QUALITY = 78
 _MOST_BYTES = 64 << 20  # of JPEGs; a thumbnail has about 14 KB
 _PHOTOS_IN_MEMORY = 128  # whose originals and references are kept: those in progress, and some before
+_HASH_BYTES, _JPEG_END = 32, b"\xff\xd9"
 _REFERENCE_EDITS = {"size", "painted-complexity"}  # whose pictures other edits are compared with
 
 
@@ -67,25 +69,24 @@ class ThumbnailCache:
     def read(self, variant: Variant, pixels: str) -> bytes | None:
         """Return a JPEG of the variant whose pixels have this hash; None where neither it nor its photo is at hand."""
         for folder in self.folders:
-            path = _path(folder, pixels)
-            if path.is_file():
-                return path.read_bytes()
+            if kept := _read_whole(_path(folder, pixels)):
+                return kept
         jpeg = self.ready.get(pixels) or self._make(variant, pixels)
         if jpeg is not None and self.keep is not None:
-            write_atomically(_path(self.keep, pixels), jpeg, durable=False)
+            _write_whole(_path(self.keep, pixels), jpeg)
         return jpeg
 
     def cut_out(self, variant: Variant) -> bytes | None:
         """Return a JPEG of the object alone, on stripes; None where the photo is not at hand."""
         for folder in self.folders:
-            if _cut_out_path(folder, variant).is_file():
-                return _cut_out_path(folder, variant).read_bytes()
+            if kept := _read_whole(_cut_out_path(folder, variant)):
+                return kept
         picture = self.load(variant)
         if picture is None:
             return None
         jpeg = small_jpeg(_on_stripes(picture), _CUT_OUT_SIDE, _QUALITY)
         if self.keep is not None:
-            write_atomically(_cut_out_path(self.keep, variant), jpeg, durable=False)
+            _write_whole(_cut_out_path(self.keep, variant), jpeg)
         return jpeg
 
     def _make(self, variant: Variant, pixels: str) -> bytes | None:
@@ -242,6 +243,25 @@ class ThumbnailCandidates:
                 self._new.append(ThumbnailCandidate(group, kept))
             if len(self._groups[group]) > self._limit(group):
                 self._bytes -= _size(heapq.heappop(self._groups[group]))
+
+
+def _write_whole(path: Path, jpeg: bytes) -> None:
+    """Write a thumbnail with its hash behind it, which programs that show pictures do not read."""
+    write_atomically(path, jpeg + hashlib.sha256(jpeg).digest(), durable=False)
+
+
+def _read_whole(path: Path) -> bytes | None:
+    """A thumbnail as it was written; None where it is not there or damaged, so that it is made again."""
+    if not path.is_file():
+        return None
+    content = path.read_bytes()
+    jpeg, digest = content[:-_HASH_BYTES], content[-_HASH_BYTES:]
+    if hashlib.sha256(jpeg).digest() == digest:
+        return jpeg
+    is_earlier = content.endswith(_JPEG_END)  # earlier versions wrote no hash
+    return (
+        content if is_earlier and cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_COLOR) is not None else None
+    )
 
 
 def _path(folder: Path, pixels: str) -> Path:
