@@ -16,6 +16,7 @@ import counterfoil as cf
 from counterfoil.cli import commands
 from counterfoil.store.parquet import read_table, write_table
 from counterfoil.store.prediction_tables import MANIFEST_COLUMNS
+from counterfoil.store.sealed_record import read_sealed
 from planted import write_photos
 
 RECIPE = """
@@ -117,7 +118,7 @@ def test_rebuild_says_that_the_network_of_the_run_is_not_there(workspace: Path, 
     ):
         levels = {"level": "0.05", "settings": '{"rate": 0.05}'} if edit == "size" else {}
         variant = change_row(workspace, tmp_path, edit, sha256="0" * 64, **levels)
-        record = json.loads((tmp_path / "run.json").read_text())
+        record = read_sealed(tmp_path / "run.json")
         (tmp_path / "run.json").write_text(json.dumps({**record, "fills": "exemplar or MI-GAN, judged"}))
         with pytest.raises(cf.UserError, match=said):
             cf.rebuild(tmp_path, variant)

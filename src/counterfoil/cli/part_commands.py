@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from dataclasses import asdict
 from pathlib import Path
@@ -27,7 +26,8 @@ from counterfoil.store.folder_lock import hold_folder
 from counterfoil.store.folder_mirror import describe_place
 from counterfoil.store.merged_tables import write_merged_tables
 from counterfoil.store.parts import PartStore
-from counterfoil.store.run_checksums import record_checksums
+from counterfoil.store.run_checksums import record_checksums, refuse_changed
+from counterfoil.store.sealed_record import read_sealed
 from counterfoil.store.workspace import Workspace
 from counterfoil.study.runs import open_runs
 from counterfoil.study.thumbnails import ThumbnailCache
@@ -39,6 +39,7 @@ def merge(run: Path) -> None:
     """Write the tables and the report of a run whose shards are done."""
     plan, store = open_plan(run), PartStore(run / "work" / "parts")
     with hold_folder(run):
+        refuse_changed(run)
         refuse_missing(plan, store, f"`{_find_command(run)}` makes them")
         (run / "summary.json").unlink(missing_ok=True)  # of an earlier report, whose record would be read
         with show_stage("writing the tables"):
@@ -74,7 +75,7 @@ def _find_command(run: Path) -> str:
     """The command that began the run, without its shard."""
     if not (run / "run.json").is_file():
         raise UserError(f"expected the record of a run in '{run}', which has no run.json")
-    words: list[str] = shlex.split(json.loads((run / "run.json").read_text(encoding="utf-8"))["command"])
+    words = shlex.split(str(read_sealed(run / "run.json").get("command", "")))
     if "--shard" in words:
         place = words.index("--shard")
         words = [*words[:place], *words[place + 2 :]]

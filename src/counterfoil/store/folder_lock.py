@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from counterfoil.errors import UserError
-from counterfoil.store.files import MANIFEST, RECORD, make_durable_folder, write_atomically
+from counterfoil.store.files import MANIFEST, RECORD, make_durable_folder
 from counterfoil.store.run_checksums import forget_checksums
+from counterfoil.store.sealed_record import read_sealed, write_sealed
 
 if sys.platform == "win32":
     import msvcrt
@@ -20,7 +21,7 @@ else:
     import fcntl
 
 # fields that may differ between sessions of one run
-MAY_DIFFER = frozenset({"command", "environment", "samples", "sanity", "notes"})
+MAY_DIFFER = frozenset({"command", "environment", "samples", "sanity", "notes", "listed"})
 # fields that may hold more than in the session before: models that are added to a run
 MAY_GROW = frozenset({"models", "model_digests", "identities", "preprocessing"})
 _OLD_JOURNAL = "work/journal.jsonl"
@@ -62,7 +63,7 @@ def claim_folder(
     record = json.loads(json.dumps(requested))
     path = folder / "run.json"
     if path.is_file():
-        earlier = _read_record(path)
+        earlier = read_sealed(path)
         # fields that an older version did not record count as empty
         different = [
             name
@@ -77,7 +78,7 @@ def claim_folder(
         if keep:
             return
     forget_checksums(folder)  # the tables may change from now on
-    write_atomically(path, json.dumps(record, indent=1))
+    write_sealed(path, record)
 
 
 def _holds_all(now: Any, earlier: Any) -> bool:
@@ -102,14 +103,6 @@ def refuse_benchmark(folder: Path) -> None:
                 f"expected a folder outside of every frozen benchmark, got '{folder}', which would change the one in"
                 f" '{above}'; choose another --out"
             )
-
-
-def _read_record(path: Path) -> dict[str, object]:
-    try:
-        record: dict[str, object] = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise UserError(f"expected the record of a run in {path}, which is damaged: remove the folder") from error
-    return record
 
 
 @contextlib.contextmanager

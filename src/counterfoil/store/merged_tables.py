@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -13,7 +12,6 @@ from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
 from counterfoil.object_mask import MaskVerdict
-from counterfoil.store.files import write_atomically
 from counterfoil.store.mask_table import write_masks
 from counterfoil.store.parquet import Kind, TableWriter, release_memory
 from counterfoil.store.parts import PartStore, TablePart, hash_rows
@@ -25,6 +23,7 @@ from counterfoil.store.prediction_tables import (
     locate_predictions,
 )
 from counterfoil.store.run_checksums import record_checksums
+from counterfoil.store.sealed_record import read_sealed, write_sealed
 from counterfoil.types import GROWN_MASK, SECOND_FILL, SHRUNK_MASK, TOOL_CHECKS, Skipped
 
 PICTURE_COLUMNS: dict[str, Kind] = {**MANIFEST_COLUMNS, "planned_level": "text"}  # a choice may give another level
@@ -150,9 +149,9 @@ def _note_kinds(folder: Path, kinds: Sequence[str], close: int | None) -> tuple[
     )
     if close is not None:
         note += f" In {close:,} answers the two best probabilities are within {_CLOSE:g} of each other."
-    record = json.loads(path.read_text(encoding="utf-8"))
+    record = read_sealed(path)
     record["notes"] = [*(text for text in record.get("notes", []) if not text.startswith(f"{made} made on")), note]
-    write_atomically(path, json.dumps(record, indent=1))
+    write_sealed(path, record)
     return (note,)
 
 

@@ -7,17 +7,15 @@ work/plan.json with the samples beside it, so that every worker and `merge` read
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from counterfoil.errors import UserError
-from counterfoil.store.files import write_atomically
 from counterfoil.store.folder_mirror import is_mirrored, put_file, put_new_file
 from counterfoil.store.parquet import Kind, columns_of_rows, read_table, write_table
 from counterfoil.store.parts import hash_rows, part_name
+from counterfoil.store.sealed_record import read_sealed, write_sealed
 from counterfoil.types import Sample, Skipped
 
 PLAN, SAMPLES = "work/plan.json", "work/samples.parquet"
@@ -89,7 +87,7 @@ class PiecePlan:
             rows = [_sample_row(sample) for sample in samples]
             columns = dict(zip(_SAMPLE_COLUMNS, zip(*rows, strict=True), strict=True))
             write_table(folder / SAMPLES, _SAMPLE_COLUMNS, {name: list(values) for name, values in columns.items()})
-        write_atomically(folder / PLAN, json.dumps(asdict(self), indent=1))
+        write_sealed(folder / PLAN, asdict(self))
 
 
 def read_plan(folder: Path) -> PiecePlan | None:
@@ -98,7 +96,7 @@ def read_plan(folder: Path) -> PiecePlan | None:
     if not path.is_file():
         return None
     try:
-        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        content = read_sealed(path)
         layers = tuple(Layer(edits=tuple(row["edits"]), digest=row["digest"]) for row in content["layers"])
         lists = {"groups": _tuples(content["groups"]), "steps": _tuples(content["steps"])}
         skipped = tuple(Skipped(**row) for row in content["skipped"])

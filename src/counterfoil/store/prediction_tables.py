@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import hashlib
 import itertools
-import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -19,6 +18,7 @@ import numpy as np
 from counterfoil.errors import UserError
 from counterfoil.store.parquet import Kind, TableWriter
 from counterfoil.store.run_checksums import refuse_changed
+from counterfoil.store.sealed_record import read_sealed
 from counterfoil.types import (
     EditLevel,
     PhotoInput,
@@ -230,7 +230,7 @@ def read_run_record(folder: Path) -> dict[str, Any]:
     record: dict[str, Any] = {}
     for name in ("run.json", "summary.json"):
         if (folder / name).is_file():
-            content = _read_record(folder / name)
+            content = read_sealed(folder / name)
             record |= content.get("run", {}) if name == "summary.json" else content
     if not record:
         raise UserError(f"expected run.json or summary.json in '{folder}', found neither")
@@ -266,9 +266,13 @@ def read_sanity(folder: Path | None, identities: Mapping[str, str]) -> dict[str,
     """What an earlier session of the run in a folder tried, for the models that are still the same."""
     if folder is None or not (folder / "run.json").is_file():
         return {}
-    record = _read_record(folder / "run.json")
-    known, tried = record.get("identities", {}), record.get("sanity", {})
-    return {model: parse_sanity(entry) for model, entry in tried.items() if known.get(model) == identities.get(model)}
+    record = read_sealed(folder / "run.json")
+    try:
+        known, tried = record.get("identities", {}), record.get("sanity", {})
+        same = [model for model in tried if known.get(model) == identities.get(model)]
+        return {model: parse_sanity(tried[model]) for model in same}
+    except (AttributeError, KeyError, TypeError) as error:
+        raise UserError(f"expected the record of a run in '{folder}', which is damaged: {error}") from error
 
 
 def parse_sanity(entry: Mapping[str, Any]) -> SanityRecord:
@@ -283,16 +287,6 @@ def read_skipped(folder: Path) -> list[Skipped]:
         return []
     with path.open(encoding="utf-8", newline="") as file:
         return [Skipped(**row) for row in csv.DictReader(file)]  # type: ignore[arg-type]  # text in, text out
-
-
-def _read_record(path: Path) -> dict[str, Any]:
-    try:
-        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, OSError, RecursionError) as error:
-        raise UserError(f"expected a run's record, got {path}, which cannot be read: {error}") from error
-    if not isinstance(content, dict):
-        raise UserError(f"expected a run's record, got {path}, which is no JSON object; run it again")
-    return content
 
 
 def _parse_preprocessing(entry: Mapping[str, Any] | None) -> Preprocessing | None:
