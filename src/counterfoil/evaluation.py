@@ -347,7 +347,9 @@ def _process_pictures(work: CollectionWork, folder: Path) -> MergedTables:
 def _claim(work: CollectionWork, folder: Path, keep: bool = False) -> None:
     """Record the evaluation and its plan in the folder; with `keep`, what is there stays and must be the same."""
     plan, earlier = work.plan, read_plan(folder)
-    record = {"limit": plan.config.limit, "identities": plan.identities, **asdict(plan.run)}
+    listed = len(plan.config.collection.pictures) + len(plan.skipped)
+    record = {"limit": plan.config.limit, "listed": listed, "shown": len(plan.pictures),
+              "identities": plan.identities, **asdict(plan.run)}  # fmt: skip
     claim_folder(folder, record, MAY_DIFFER | _LATER, MAY_GROW, keep)
     if not keep or earlier is None:
         work.pieces.write(folder)

@@ -101,6 +101,7 @@ class RunPlan:
     space: LabelSpace
     samples: tuple[Sample, ...]
     skipped: tuple[Skipped, ...]
+    listed: int = 0  # entries of the source: photos, whether or not they are taken, and what it left out
     surrogates: Mapping[str, Model] = field(default_factory=dict)  # by address: models that choose for edits
     empty_classes: tuple[str, ...] = ()  # class folders all of whose photos were skipped
     sanity: Mapping[str, SanityRecord] = field(default_factory=dict)  # by model: other set-ups that were tried
@@ -215,6 +216,7 @@ def prepare(config: RunConfig, planned: tuple[Sequence[Sample], Sequence[Skipped
     return RunPlan(
         config=config, recipe=recipe, steps=steps, models=models, space=space,
         samples=tuple(replace(sample, label=label_of[sample.label]) for sample in chosen),
+        listed=len(samples) + len(skipped),
         skipped=(*skipped, *_without_need(recipe), *(row for _, row in without_surrogate)),
         surrogates=_surrogates(steps, labels), empty_classes=empty,
     )  # fmt: skip

@@ -417,7 +417,9 @@ def _claim(work: PhotoWork, folder: Path, keep: bool = False) -> None:
     plan, earlier = work.plan, read_plan(folder)
     work.pieces = continue_plan(plan, work.pieces, earlier)
     grown = earlier is not None and len(work.pieces.layers) > 1
-    record = {"limit": plan.config.limit, "identities": plan.identities, **asdict(plan.run)}
+    record = {
+        "limit": plan.config.limit, "listed": plan.listed, "identities": plan.identities, **asdict(plan.run)
+    }  # fmt: skip
     claim_folder(folder, record, MAY_DIFFER | (_WITH_EDITS if grown else set()), MAY_GROW, keep)
     if not keep or earlier is None:
         work.pieces.write(folder, plan.samples)

@@ -17,6 +17,7 @@ from counterfoil.errors import UserError
 from counterfoil.store.parts import PartStore
 from counterfoil.store.run_checksums import CHECKSUMS, list_changed_files, refuse_changed
 from counterfoil.store.run_counts import count_run
+from counterfoil.store.sealed_record import read_sealed, write_sealed
 from counterfoil.store.workspace import Workspace
 from planted import write_photos
 
@@ -100,6 +101,76 @@ def test_report_compare_gate_analyse_and_show_refuse_a_changed_folder_in_one_lin
         done = CliRunner().invoke(commands, list(map(str, command)))
         assert isinstance(done.exception, UserError), (command, done.output, done.exception)
         assert "expected the folder as counterfoil wrote it" in str(done.exception)
+
+
+def test_a_damaged_thumbnail_is_made_again_and_not_shown(made: Path, tmp_path: Path) -> None:
+    run = Path(shutil.copytree(made / "run", tmp_path / "run"))
+    invoke("report", str(run), "--out", str(run))
+    page = (run / "report.html").read_bytes()
+    assert page.count(b"data:image/jpeg") > 4
+    for path in (run / "thumbnails").iterdir():
+        content = path.read_bytes()
+        path.write_bytes(content[:50] + bytes([content[50] ^ 64]) + content[51:])
+    invoke("report", str(run), "--out", str(run))
+    assert (run / "report.html").read_bytes() == page
+
+
+@pytest.mark.parametrize("name", ["run.json", "work/plan.json"])
+def test_a_flipped_bit_in_the_records_of_an_unfinished_run_is_noticed(made: Path, tmp_path: Path, name: str) -> None:
+    rng = np.random.default_rng(20)
+    run = Path(shutil.copytree(made / "run", tmp_path / "run"))
+    (run / CHECKSUMS).unlink()  # as before the tables are written
+    whole = (run / name).read_bytes()
+    images, masks = made / "images", made / "masks"
+    again = ["run", "--images", images, "--masks", masks, "--recipe", made / "recipe.yaml", "--out", run]
+    for place in rng.integers(0, len(whole), 12):
+        content = bytearray(whole)
+        content[place] ^= 1 << int(rng.integers(8))
+        (run / name).write_bytes(content)
+        for command in (["shards", "merge", run], [*again, "--model", "python:planted:honest"]):
+            if name == "work/plan.json" and command[0] == "run":
+                continue  # it is written anew
+            done = CliRunner().invoke(commands, list(map(str, command)))
+            if done.exit_code != 0:
+                assert isinstance(done.exception, UserError), (place, command, done.exception)
+            else:  # a space, or the key of the checksum itself
+                assert_same_record(run / name, whole)
+
+
+def assert_same_record(path: Path, whole: bytes) -> None:
+    kept = {"command", "environment", "checksum"}
+    before, now = ({key: value for key, value in json.loads(text).items() if key not in kept}
+                   for text in (whole, path.read_bytes()))  # fmt: skip
+    assert all(now.get(key) == value for key, value in before.items())
+
+
+def test_merge_refuses_a_finished_run_with_a_changed_file(made: Path, tmp_path: Path) -> None:
+    run = Path(shutil.copytree(made / "run", tmp_path / "run"))
+    (run / "skipped.csv").write_bytes((run / "skipped.csv").read_bytes() + b" ")
+    done = CliRunner().invoke(commands, ["shards", "merge", str(run)])
+    assert isinstance(done.exception, UserError)
+    assert "skipped.csv is not as it was written" in str(done.exception)
+
+
+def test_a_run_whose_source_listed_more_than_was_taken_does_not_add_up(made: Path, tmp_path: Path) -> None:
+    run = Path(shutil.copytree(made / "run", tmp_path / "run"))
+    assert count_run(run).faults == ()
+    record = read_sealed(run / "run.json")
+    assert record["listed"] == 6  # four photos, one that is no picture, one dangling link
+    write_sealed(run / "run.json", {**record, "listed": 7})
+    (run / CHECKSUMS).unlink()
+    assert count_run(run).faults == ("the source listed 7 entries, 5 were taken and 1 left out",)
+
+
+def test_build_and_a_limit_are_accounted_for(made: Path, tmp_path: Path) -> None:
+    source = ["--images", made / "images", "--masks", made / "masks", "--recipe", made / "recipe.yaml", "--limit", 3]
+    said = invoke("build", *map(str, source), "--out", str(tmp_path / "work"))
+    assert "photos: 3 taken = 3 with pictures + 0 skipped; 1 more left out by the source, 2 beyond --limit" in said
+    (next((tmp_path / "work" / "pictures" / "control").rglob("*.png"))).unlink()
+    (tmp_path / "work" / CHECKSUMS).unlink()
+    evaluated = ["evaluate", tmp_path / "work", "--model", "python:planted:honest", "--out", tmp_path / "out"]
+    said = invoke(*map(str, evaluated), status=3)  # three right answers may be guessed
+    assert "pictures: 9 taken = 8 shown + 1 skipped" in said
 
 
 def test_a_changed_picture_or_manifest_of_a_workspace_is_named_and_freeze_refuses_it(

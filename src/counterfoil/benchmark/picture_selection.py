@@ -65,7 +65,13 @@ class BenchmarkSelection:
             fitting = [one for one in tested if holds(one)]
             left_out[reason] += len(tested) - len(fitting)
             tested = fitting
-        return (*self._references(tested), *tested), left_out
+        references = self._references(tested)
+        chosen = (*references, *tested)
+        unused = len(self.workspace.pictures) - len(chosen) - left_out.total()
+        there = sum(one.variant.attribute in REFERENCES for one in self.workspace.pictures)
+        if unused != there - len(references):
+            raise RuntimeError(f"{self.workspace.folder}: {unused} pictures are neither chosen nor left out")
+        return chosen, left_out
 
     def _rules(self) -> Sequence[tuple[str, Callable[[StoredVariant], bool]]]:
         """Pairs of a reason to leave a picture out and the condition that keeps it in."""

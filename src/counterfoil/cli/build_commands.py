@@ -11,6 +11,7 @@ from counterfoil.builder import build_pictures, build_shard, encode_png, rebuild
 from counterfoil.cli.command_output import emit
 from counterfoil.cli.completion import complete_model, complete_source
 from counterfoil.cli.config_file import config_option
+from counterfoil.cli.path_option import PATH
 from counterfoil.cli.shared_options import (
     FOLDER,
     IMAGES,
@@ -20,7 +21,13 @@ from counterfoil.cli.shared_options import (
     mask_options,
     recipe_option,
 )
-from counterfoil.cli.terminal_output import command_line, describe_skipped, print_empty_classes, print_shard
+from counterfoil.cli.terminal_output import (
+    command_line,
+    describe_skipped,
+    print_conservation,
+    print_empty_classes,
+    print_shard,
+)
 from counterfoil.run_config import RunConfig
 from counterfoil.sources.conversion import WRITERS, convert
 from counterfoil.sources.judged_split import leave_out_judged
@@ -38,7 +45,7 @@ from counterfoil.store.workspace import Workspace
 @click.option("--limit", type=int, help="Use at most this many photos, taken from the classes in turn.")
 @click.option("--workers", type=int, help="Threads that work on photos [default: one per core].")
 @click.option("--seed", type=int, default=0, show_default=True, help="Another seed draws other random edits.")
-@click.option("--split", type=click.Path(path_type=Path),
+@click.option("--split", type=PATH,
               help="repair.json: leave out the photos that a fold of that repair judges.")  # fmt: skip
 @click.option("--fold", type=int, default=1, show_default=True, help="The fold of --split whose photos are left out.")
 @engine_options
@@ -67,13 +74,14 @@ def build(images: str | Path, masks: str | Path | None, out: Path, **options: An
     click.echo(f"pictures: {describe_place(out / 'pictures')}")
     click.echo(f"manifest: {describe_place(out / 'variants.parquet')}")
     click.echo(describe_skipped(skipped, out))
+    print_conservation(out)
     emit({"folder": out.absolute(), "pictures": len(Workspace(out).pictures), "skipped": skipped})
 
 
 @click.command(name="rebuild")
 @click.argument("workspace", type=FOLDER)
 @click.argument("variant_id")
-@click.option("--out", type=click.Path(path_type=Path), help="PNG to write [default: VARIANT_ID.png].")
+@click.option("--out", type=PATH, help="PNG to write [default: VARIANT_ID.png].")
 def rebuild_command(workspace: Path, variant_id: str, out: Path | None) -> None:
     """Make one picture of a run or workspace again, to the bit."""
     picture = rebuild(workspace, variant_id)
@@ -89,9 +97,9 @@ def rebuild_command(workspace: Path, variant_id: str, out: Path | None) -> None:
     shell_complete=complete_source,
     help="Folder of class folders, or FORMAT:PATH such as coco:FILE.json.",
 )
-@click.option("--masks", type=click.Path(path_type=Path), help="Parallel folder of masks (PNG, same stem).")
+@click.option("--masks", type=PATH, help="Parallel folder of masks (PNG, same stem).")
 @click.option("--to", "form", required=True, type=click.Choice(list(WRITERS)), help="The format to write.")
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="New folder for the photos and masks.")
+@click.option("--out", required=True, type=PATH, help="New folder for the photos and masks.")
 def convert_command(images: str, masks: Path | None, form: str, out: Path) -> None:
     """Write photos and masks in another format."""
     written, skipped = convert(open_source(images, masks), out, form)

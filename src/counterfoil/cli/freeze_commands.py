@@ -19,6 +19,7 @@ from counterfoil.benchmark.licences import UNKNOWN
 from counterfoil.benchmark.release import FreezeConfig, freeze_workspace
 from counterfoil.benchmark.writer import IN_DOUBT, FreezeResult, Title
 from counterfoil.cli.command_output import emit
+from counterfoil.cli.path_option import PATH
 from counterfoil.errors import Unusable, UserError
 from counterfoil.report.words import pluralize
 from counterfoil.sources.pixels import hash_pixels
@@ -31,14 +32,14 @@ from counterfoil.types import StoredVariant
 from counterfoil.worker_pool import cores
 
 _LICENCES = 10  # named on the terminal; all stand in the card
-benchmark_folder = click.Path(path_type=Path)
+benchmark_folder = PATH
 
 
 @click.command()
-@click.argument("workspace", type=click.Path(path_type=Path))
+@click.argument("workspace", type=PATH)
 @click.option("--name", required=True, help="Name of the benchmark.")
 @click.option("--version", required=True, help="Its version, such as 1.0.0.")
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="New folder for the benchmark.")
+@click.option("--out", required=True, type=PATH, help="New folder for the benchmark.")
 @click.option(
     "--format",
     "layout",
@@ -72,7 +73,8 @@ def freeze(workspace: Path, out: Path, shard_mb: int, **options: Any) -> None:
     title = Title(*(options.pop(name) for name in ("name", "version", "description", "url", "published")))
     job = FreezeConfig(title=title, shard_bytes=shard_mb * 1_000_000, **options)
     frozen = freeze_workspace(Workspace(workspace), job, out)
-    for line in (*describe_frozen(frozen), f"benchmark: {out}", *describe_notes(frozen)):
+    conserved = describe_conservation(frozen, len(Workspace(workspace).pictures))
+    for line in (*describe_frozen(frozen), conserved, f"benchmark: {out}", *describe_notes(frozen)):
         click.echo(line)
     record = frozen.record
     emit({"folder": out.absolute(), "name": record.name, "version": record.version, "digest": record.digest,
@@ -94,6 +96,17 @@ def describe_frozen(frozen: FreezeResult) -> list[str]:
         *(describe_diff(frozen.comparison)[-1:] if frozen.comparison else []),
         f"digest: {record.digest}",
     ]
+
+
+def describe_conservation(frozen: FreezeResult, pictures: int) -> str:
+    """What became of every picture of the workspace."""
+    counts = frozen.record.counts
+    kept, left_out = counts.test + counts.reference, sum(counts.left_out.values())
+    unneeded = pictures - kept - left_out  # the selection has compared this with the originals and controls there are
+    return (
+        f"workspace: {pictures:,} pictures = {kept:,} frozen + {left_out:,} left out + {unneeded:,} originals and"
+        " controls of no frozen picture"
+    )
 
 
 def describe_notes(frozen: FreezeResult) -> list[str]:

@@ -12,11 +12,18 @@ from counterfoil.builder import build_pictures, build_shard
 from counterfoil.cli.command_output import emit
 from counterfoil.cli.completion import complete_recipe
 from counterfoil.cli.config_file import config_option
+from counterfoil.cli.path_option import PATH
 from counterfoil.cli.shared_options import FOLDER, PLACE, chosen_execution, engine_options
-from counterfoil.cli.terminal_output import command_line, describe_skipped, print_empty_classes, print_shard
+from counterfoil.cli.terminal_output import (
+    command_line,
+    describe_skipped,
+    print_conservation,
+    print_empty_classes,
+    print_shard,
+)
 from counterfoil.errors import UserError
 from counterfoil.generation.embedding import Embedding
-from counterfoil.generation.generator import GenerationConfig, generate_pictures
+from counterfoil.generation.generator import GenerationConfig, GenerationResult, generate_pictures
 from counterfoil.generation.prompt_plan import Selection
 from counterfoil.generation.quality_control import QualityBounds, control_quality
 from counterfoil.generation.quality_page import ReferenceComparison, find_neighbours, read_reference, write_quality_page
@@ -31,7 +38,7 @@ from counterfoil.store.workspace import Workspace
 _OPTIONS = ("device", "precision", "batch_size", "steps", "guidance", "scheduler", "size", "strength")
 _OF_EDITS = ("recipe", "out", "images", "masks", "limit", "seed", "engine", "shard")
 _GIVEN = (ParameterSource.COMMANDLINE, ParameterSource.DEFAULT_MAP)  # by option, by --config
-_folder = click.Path(path_type=Path)
+_folder = PATH
 
 
 @click.command()
@@ -95,7 +102,8 @@ def paint(
         click.echo(f"shard {execution.shard} is done; when all are, run the same command without --shard")
         emit({"folder": out.absolute(), "shard": str(execution.shard), "pictures": None, "skipped": None})
         return
-    click.echo(f"pictures: {result.pictures} in {describe_place(out / 'pictures')}")
+    place = describe_place(out / "pictures")
+    click.echo(f"pictures: {result.pictures} in {place}; {describe_planned(result)}")
     click.echo(f"manifest: {describe_place(out / 'variants.parquet')}")
     click.echo(describe_skipped(len(result.skipped), out))
     emit({"folder": out.absolute(), "shard": None, "pictures": result.pictures, "skipped": len(result.skipped)})
@@ -130,7 +138,16 @@ def _build(
     photos = len({stored.variant.sample_id for stored in pictures})
     click.echo(f"pictures: {len(pictures)} of {photos} photos in {describe_place(out / 'pictures')}")
     click.echo(describe_skipped(skipped, out))
+    print_conservation(out)
     emit({"folder": out.absolute(), "shard": None, "pictures": len(pictures), "skipped": skipped})
+
+
+def describe_planned(result: GenerationResult) -> str:
+    """What became of the pictures that were planned, and what the source of photos left out."""
+    left_out = sum(row.stage == "source" for row in result.skipped)
+    refused = len(result.skipped) - left_out
+    more = f"; {left_out:,} more left out by the source" if left_out else ""
+    return f"{result.planned:,} planned = {result.pictures:,} painted + {refused:,} skipped{more}"
 
 
 def _selection(options: dict[str, Any]) -> Selection:

@@ -10,6 +10,7 @@ import click
 from counterfoil.cli.command_output import emit
 from counterfoil.cli.completion import complete_model
 from counterfoil.cli.config_file import config_option
+from counterfoil.cli.path_option import PATH
 from counterfoil.cli.shared_options import (
     FOLDER,
     chosen_execution,
@@ -91,6 +92,7 @@ def mine(workspace: Path, surrogates: tuple[str, ...], targets: tuple[str, ...],
     for line in mining.lines:
         click.echo(line)
     click.echo(f"kept: {pluralize(len(mining.mined.kept), 'picture')}, in {describe_place(workspace / 'mined.json')}")
+    click.echo(mining.conservation)
     click.echo(f"report: {describe_place(mining.page)}")
     emit({"folder": workspace.absolute(), "shard": None, "kept": mining.mined.kept, "rule": mining.mined.rule,
           "findings": mining.lines, "report": mining.page.absolute()})  # fmt: skip

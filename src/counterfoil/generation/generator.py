@@ -36,6 +36,7 @@ from counterfoil.store.files import write_atomically
 from counterfoil.store.folder_lock import MAY_DIFFER, claim_folder, hold_folder
 from counterfoil.store.folder_mirror import is_mirrored, join_mirrors, list_addresses, put_file
 from counterfoil.store.merged_tables import RowGroups
+from counterfoil.store.parquet import read_table
 from counterfoil.store.parts import PartStore
 from counterfoil.store.prediction_tables import MANIFEST_COLUMNS, RenderedVariant, manifest_row
 from counterfoil.store.run_checksums import record_checksums
@@ -157,6 +158,7 @@ def _make_renderer(source: Source, samples: Sequence[Sample], recipe: PromptReci
 class GenerationResult:
     """What a workspace holds after generation."""
 
+    planned: int
     pictures: int
     skipped: tuple[Skipped, ...]
 
@@ -176,11 +178,14 @@ def generate_pictures(config: GenerationConfig, out: Path) -> GenerationResult:
         for _ in show_progress(_paint_missing(BatchPainter(plan, store, out), missing), extent):
             pass
         if config.execution.shard is not None:
-            return GenerationResult(total, ())
+            return GenerationResult(total, total, ())
         skipped = _write_tables(plan, store, out)
     write_atomically(out / "skipped.csv", skipped_to_csv([*plan.skipped, *skipped]))
     record_checksums(out)
-    return GenerationResult(total - len(skipped), (*plan.skipped, *skipped))
+    made = len(read_table(out / "variants.parquet", ["id"])["id"])
+    if made + len(skipped) != total:
+        raise RuntimeError(f"{out}: of {total} planned pictures {made} are in the manifest, {len(skipped)} skipped")
+    return GenerationResult(total, made, (*plan.skipped, *skipped))
 
 
 def _take_own(prompts: Sequence[PlannedPrompt], config: GenerationConfig) -> list[PlannedPrompt]:

@@ -177,6 +177,7 @@ class MiningOutcome:
     mined: MiningResult
     content: MiningContent
     page: Path
+    pictures: int = 0  # of the workspace, with originals, controls and pictures without the object
 
     def __repr__(self) -> str:
         """How much was kept, and where the page is, in a line."""
@@ -186,6 +187,20 @@ class MiningOutcome:
     def lines(self) -> list[str]:
         """The findings as sentences."""
         return describe_mining(self.content)
+
+    @property
+    def conservation(self) -> str:
+        """What became of every picture of the workspace; raises where one is unaccounted for, which can only be a bug.
+
+        A picture that a surrogate could not answer is not chosen.
+        """
+        kept, chosen, candidates = len(self.mined.kept), self.content.chosen, len(self.content.pictures)
+        if not kept <= chosen <= candidates <= self.pictures:
+            raise RuntimeError(f"{self.page}: {self.pictures} pictures, {candidates} candidates, {chosen}, {kept}")
+        return (
+            f"pictures: {self.pictures:,} in the workspace = {kept:,} kept + {chosen - kept:,} left by balancing +"
+            f" {candidates - chosen:,} not chosen + {self.pictures - candidates:,} originals, controls and empty scenes"
+        )
 
     def _repr_html_(self) -> str:
         """The findings, as a notebook shows them."""
@@ -204,7 +219,7 @@ def run_mining(job: MiningConfig, before: Callable[[ExecutionPlan], None] | None
     surrogates = {model.name: model.digest for model in asked.models[: asked.surrogates]}
     mined = MiningResult(kept, choice.words, surrogates, asked.workspace.digest)
     asked.workspace.keep_mined(mined)  # written last, so that the report exists whenever this file does
-    return MiningOutcome(mined, content, page)
+    return MiningOutcome(mined, content, page, len(asked.workspace.pictures))
 
 
 def mine(
