@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import errno
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -22,7 +23,20 @@ def expect_path(given: object, what: str) -> Path:
     if not isinstance(given, str | Path) or not str(given).strip():
         shown = "an empty text" if isinstance(given, str) else type(given).__name__
         raise UserError(f"expected {what} as a path, got {shown}")
+    if is_circular(Path(given)):
+        raise UserError(f"expected {what} as a path, got '{given}', a link that leads in a circle")
     return Path(given)
+
+
+def is_circular(path: Path) -> bool:
+    """Whether a link on the way to this path leads in a circle."""
+    try:
+        path.resolve()
+    except RuntimeError:  # what Python raises for it up to 3.12
+        return True
+    except OSError as error:
+        return error.errno == errno.ELOOP
+    return False
 
 
 def expect_kind(given: object, kinds: type | tuple[type, ...], what: str) -> None:

@@ -66,7 +66,7 @@ def reporting_errors(what: str, kept: str = "", allowed: type[Exception] = UserE
         yield
     except (UserError, allowed):
         raise
-    except Exception as error:  # users' code may raise anything
+    except (Exception, SystemExit) as error:  # users' code may raise anything, and may call sys.exit
         place = traceback.extract_tb(error.__traceback__)[-1]
         message = " ".join(f"{type(error).__name__}: {error}".split())[:240]
         raise UserError(f"{what}: {message} ({Path(place.filename).name}, line {place.lineno}){kept}") from error

@@ -143,3 +143,59 @@ def test_a_command_that_is_over_keeps_its_status_whatever_the_teardown_would_do(
     for arguments, status in ((["version"], 0), (["report", str(tmp_path / "absent")], 2)):
         done = subprocess.run([sys.executable, str(script), *arguments], capture_output=True, text=True)
         assert (done.returncode, done.stdout.splitlines()[-1]) == (status, "exit functions are called")
+
+
+ENDS = """
+import sys
+from planted import Planted
+class Ends(Planted):
+    def __call__(self, images): sys.exit(0)
+def at_once(): sys.exit("bye")
+"""
+
+
+@pytest.mark.parametrize("factory", ["Ends", "at_once"])
+def test_a_model_that_calls_exit_does_not_end_the_run_with_success(
+    factory: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ending_model.py").write_text(ENDS)
+    monkeypatch.syspath_prepend(tmp_path)
+    model = ["--model", f"python:ending_model:{factory}", "--out", tmp_path / "other"]
+    done = counterfoil(*arguments(tmp_path)[len(COMMAND) :], *model)
+    assert done.returncode == 2
+    assert "SystemExit: " in done.stderr
+    assert "ending_model.py, line" in done.stderr
+
+
+def test_an_edit_or_source_that_calls_exit_is_one_line_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def leave(self: object) -> tuple[list[object], list[object]]:
+        sys.exit(0)
+
+    monkeypatch.setattr("counterfoil.sources.folder.FolderSource.samples", leave)  # code that no frame is around
+    done = counterfoil(*arguments(tmp_path)[len(COMMAND) :])
+    assert done.returncode == 2
+    assert done.stderr.startswith(
+        "counterfoil: code that was called ended the command by sys.exit(0) (test_process_end"
+    )
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("option", ["--images", "--masks", "--out"])
+def test_an_empty_path_is_refused_at_the_door_and_is_not_the_current_folder(option: str, tmp_path: Path) -> None:
+    done = counterfoil(*arguments(tmp_path)[len(COMMAND) :], option, "", cwd=tmp_path)
+    assert done.returncode == 2
+    assert f"Invalid value for '{option}': expected a path, got an empty text" in done.stderr
+
+
+def test_a_link_in_a_circle_is_refused_at_the_door(tmp_path: Path) -> None:
+    (tmp_path / "circle").symlink_to(tmp_path / "circle")
+    for command in (["report", tmp_path / "circle" / "x", "--out", tmp_path], ["check", tmp_path / "circle"]):
+        done = counterfoil(*command)
+        assert done.returncode == 2
+        assert "leads in a circle" in done.stderr
+
+
+def test_line_breaks_and_escapes_in_a_name_stay_in_one_line() -> None:
+    done = counterfoil("run", "--images", "photos", "--model", "x", "--shard", "1\n/\x1b[2J2")
+    assert done.returncode == 2
+    assert done.stderr == "counterfoil: expected --shard I/N, such as 1/8, or auto, got '1\\n/\\x1b[2J2'\n"

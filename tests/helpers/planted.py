@@ -157,6 +157,13 @@ class AnswersOneClass(Planted):
         return 2
 
 
+class AnswersNothing(Planted):
+    """Gives no number to any picture."""
+
+    def __call__(self, images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
+        return np.full((len(images), len(LABELS)), np.nan, np.float32)
+
+
 class Noisy(Planted):
     """Wrong on some pictures at random, by its seed; often wrong on small objects too, where it is told to be."""
 
@@ -176,6 +183,7 @@ for _seed in range(PAIRS):  # models by name: a run finds them as python:planted
 guessing = Guessing
 mislabelled = Mislabelled
 answers_one_class = AnswersOneClass
+answers_nothing = AnswersNothing
 halting = Halting
 reads_the_background = ReadsTheBackground
 honest = Planted

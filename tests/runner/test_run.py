@@ -291,7 +291,7 @@ def test_a_class_without_any_mask_is_told_by_name(photos: tuple[Path, Path], tmp
     shutil.rmtree(masks / "crimson")
     where = ["--images", photos[0], "--masks", masks, "--recipe", RECIPE, "--limit", 2, "--out", tmp_path / "out"]
     done = counterfoil("run", *where, "--model", MODEL)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 3, done.stderr  # two right answers may be guessed
     assert "no usable photo of crimson: skipped.csv gives the reasons" in done.stdout
 
 

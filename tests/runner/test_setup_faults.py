@@ -89,3 +89,14 @@ def test_the_record_of_a_resumed_run_is_kept(runs: Runs, study: Study) -> None:
     sanity = study.run.sanity[runs.names["bgr"]]
     assert sanity.photos == 48
     assert sanity.trials[0].change == "the colours in the order RGB"
+
+
+def test_a_model_that_answers_nothing_or_guesses_on_few_photos_is_no_success(tmp_path: Path) -> None:
+    images, masks = write_photos(tmp_path, 6)
+    (tmp_path / "recipe.yaml").write_text("working_size: 96\nedits: [{edit: control}, {edit: background-blur}]")
+    common = ("run", "--images", images, "--masks", masks, "--recipe", tmp_path / "recipe.yaml")
+    for model, status, word in (("answers_nothing", 4, "not judged"), ("answers_one_class", 3, "cannot tell")):
+        done = counterfoil(*common, "--model", f"python:planted:{model}", "--out", tmp_path / model)
+        assert done.returncode == status, (done.stdout, done.stderr)
+        assert f"{word}: python:planted:{model}" in done.stdout
+        assert counterfoil("gate", tmp_path / model, "--max-drop", "any=100").returncode == status

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from counterfoil.statistics.chance import binomial_tail, compare_with_chance
-from counterfoil.study.judgements import UneditedAnswers, judge_chance, judge_model
+from counterfoil.study.judgements import (
+    Judgement,
+    UneditedAnswers,
+    judge_chance,
+    judge_model,
+    judge_unpaired,
+    status_of,
+)
 from counterfoil.types import SanityRecord, SetupTrial
 
 NOTHING = SanityRecord()
@@ -32,6 +39,16 @@ def test_with_few_photos_the_answer_is_cannot_tell() -> None:
     assert judgement.verdict == "cannot tell"
     assert "too few photos" in judgement.reason
     assert judge_model(unedited(labels, labels, 4), NOTHING).verdict == "judged"
+
+
+def test_no_answer_that_counts_is_not_judged_and_ends_with_a_status_of_its_own() -> None:
+    nothing = np.zeros(0, np.intp)
+    judgement = judge_model(unedited(nothing, nothing, 4), NOTHING)
+    assert judgement.verdict == "not judged"
+    assert judge_unpaired(np.array(["error", "error"], object)).verdict == "not judged"
+    assert judge_unpaired(np.array(["error", "scored"], object)).verdict == "judged"
+    guess = judge_model(unedited(np.arange(8) % 4, np.zeros(8, np.intp), 4), NOTHING)
+    assert [status_of(rows) for rows in ([Judgement()], [Judgement(), guess], [guess, judgement])] == [0, 3, 4]
 
 
 def test_labels_shifted_by_one_are_found_although_neighbours_make_some_right() -> None:

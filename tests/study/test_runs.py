@@ -165,7 +165,7 @@ def test_of_few_photos_the_failures_are_shown_and_none_that_holds_is_said_to_bre
 def test_figures_that_cannot_be_drawn_are_told(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", {"net": breaks_on({})}, photos=4)
     done = counterfoil("report", run, "--out", tmp_path / "out", "--export", "svg,pdf,png,markdown")
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 3, done.stderr  # of two classes, four right answers may be guessed
     told = "no file written, since there is nothing to show: too few photos were scored"
     assert [line for line in done.stdout.splitlines() if "no file" in line] == [
         f"{form}: {told}" for form in ("svg", "pdf", "png")

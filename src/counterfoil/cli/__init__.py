@@ -11,7 +11,14 @@ import click
 from counterfoil import __version__
 from counterfoil.cli.command_group import LazyCommands, Place, PlacedGroup
 from counterfoil.cli.command_output import emit
-from counterfoil.cli.process_end import Terminated, close_output, describe_failure, guard_output, handle_signals
+from counterfoil.cli.process_end import (
+    Terminated,
+    close_output,
+    describe_failure,
+    describe_foreign_exit,
+    guard_output,
+    handle_signals,
+)
 from counterfoil.errors import UserError
 
 _STOPPED = 130  # what shells give for Ctrl-C
@@ -180,6 +187,8 @@ def _run_command() -> int:
             raise
         return _fail(line, 2)
     except SystemExit as error:
+        if foreign := describe_foreign_exit(error):
+            return _fail(foreign, 2)
         return error.code if isinstance(error.code, int) else 0
     return 0
 
@@ -194,5 +203,7 @@ def _stop(status: int) -> None:
 
 
 def _fail(line: str, status: int) -> int:
-    click.echo(f"counterfoil: {line}", err=True)
+    """Print one line; line breaks and other signs that a terminal acts on, as names may hold, are spelt out."""
+    shown = "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in line)
+    click.echo(f"counterfoil: {shown}", err=True)
     return status

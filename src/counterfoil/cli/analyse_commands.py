@@ -13,13 +13,14 @@ from counterfoil.analysis.analysis_page import write_analysis, write_analysis_js
 from counterfoil.analysis.evidence import AnalysisOptions
 from counterfoil.cli.command_group import Commands
 from counterfoil.cli.command_output import emit, json_file_option, wants_json
+from counterfoil.cli.path_option import PATH
 from counterfoil.cli.shared_options import FOLDER
 from counterfoil.mining.prompt_study import compare_prompts, describe_outdated, render_prompt_json, render_prompt_table
 from counterfoil.progress import show_stage
 from counterfoil.statistics.variance_score import ScoreDefinition
 from counterfoil.store.files import write_atomically
 
-_folder = click.Path(path_type=Path)
+_folder = PATH
 _DEFAULT = "run"
 
 
@@ -69,7 +70,7 @@ def run_questions(runs: tuple[Path, ...], out: Path | None, json_file: Path | No
 @click.argument("workspaces", nargs=-1, required=True, type=_folder)
 @click.option("--compared", type=int, default=500, show_default=True,
               help="Pictures of each template whose distances are taken; 0 leaves the diversity out.")  # fmt: skip
-@click.option("--out", type=click.Path(path_type=Path), help="Also write the JSON into this file.")
+@click.option("--out", type=PATH, help="Also write the JSON into this file.")
 def prompts(workspaces: tuple[Path, ...], compared: int, out: Path | None) -> None:
     """Compare prompt templates by shared failures, verified pictures and diversity, with 95 % intervals."""
     rows = compare_prompts(workspaces, compared)

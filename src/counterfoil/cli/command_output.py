@@ -15,6 +15,7 @@ from typing import Any, TextIO, TypeVar
 
 import click
 
+from counterfoil.cli.path_option import PATH
 from counterfoil.errors import UserError
 from counterfoil.store.folder_mirror import describe_place, name_addresses
 
@@ -167,7 +168,7 @@ def add_output_options(command: click.Command) -> click.Command:
 def json_file_option(help_text: str) -> Callable[[Command], Command]:
     """`--json` prints the document, `--json FILE` writes it."""
     return click.option(
-        "--json", "json_file", is_flag=False, flag_value=_STDOUT, type=click.Path(path_type=Path),
+        "--json", "json_file", is_flag=False, flag_value=_STDOUT, type=PATH,
         callback=_take_file, help=help_text, metavar="[FILE]",
     )  # fmt: skip
 

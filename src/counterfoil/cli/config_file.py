@@ -10,6 +10,7 @@ import click
 import yaml
 from click.core import ParameterSource
 
+from counterfoil.cli.path_option import PATH
 from counterfoil.errors import UserError, did_you_mean
 from counterfoil.store.files import write_atomically
 
@@ -24,7 +25,7 @@ def _use_file(context: click.Context, _option: click.Parameter, path: Path | Non
 
 
 config_option = click.option(
-    _OPTION, type=click.Path(path_type=Path), callback=_use_file, is_eager=True, expose_value=False,
+    _OPTION, type=PATH, callback=_use_file, is_eager=True, expose_value=False,
     help="YAML file with options by their names; those on the command line win.",
 )  # fmt: skip
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from counterfoil.builder import encode_png
 from counterfoil.cli.command_output import emit
+from counterfoil.cli.path_option import PATH
 from counterfoil.cli.shared_options import limit_option, workers_option
 from counterfoil.cli.terminal_output import command_line, print_models, print_result
 from counterfoil.edits.painted import PaintedComplexity
@@ -116,7 +117,7 @@ def print_repair_demo(folder: Path, limit: int | None, workers: int | None) -> R
 
 
 @click.command()
-@click.option("--out", type=click.Path(path_type=Path), help="Folder for the report and the tables [default: demo].")
+@click.option("--out", type=PATH, help="Folder for the report and the tables [default: demo].")
 @limit_option
 @workers_option
 def demo(out: Path | None, limit: int | None, workers: int | None) -> None:

@@ -13,6 +13,7 @@ import click
 from counterfoil.cli.command_output import emit
 from counterfoil.cli.completion import complete_model
 from counterfoil.cli.config_file import config_option
+from counterfoil.cli.path_option import PATH
 from counterfoil.cli.shared_options import (
     FOLDER,
     MODEL,
@@ -71,13 +72,13 @@ _FORMS = {"text": render_text, "markdown": render_markdown, "json": render_json,
 
 @click.command(name="leaderboard")
 @click.argument("benchmark")
-@click.argument("runs", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("runs", nargs=-1, type=PATH)
 @click.option("--format", "form", type=click.Choice(list(_FORMS)), default="text", show_default=True,
               help="html is one page that sorts and filters.")  # fmt: skip
-@click.option("--numbers", "files", multiple=True, type=click.Path(path_type=Path),
+@click.option("--numbers", "files", multiple=True, type=PATH,
               help="JSON file with rows of your own; may be repeated.")  # fmt: skip
 @click.option("--all", "every", is_flag=True, help="Every published row in the terminal, however many.")
-@click.option("--out", type=click.Path(path_type=Path), help="File to write [default: the terminal].")
+@click.option("--out", type=PATH, help="File to write [default: the terminal].")
 def leaderboard_command(
     benchmark: str, runs: tuple[Path, ...], form: str, files: tuple[Path, ...], every: bool, out: Path | None
 ) -> None:

@@ -11,6 +11,7 @@ import click
 
 from counterfoil.cli.command_output import emit, json_file_option
 from counterfoil.cli.completion import complete_edit
+from counterfoil.cli.path_option import PATH
 from counterfoil.cli.shared_options import FOLDER
 from counterfoil.errors import UserError
 from counterfoil.report.gate import Bound
@@ -24,7 +25,7 @@ from counterfoil.store.files import write_atomically
 _ALPHA = 0.05
 _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 _PERCENT = click.FloatRange(0, 100, min_open=True)
-_FILE = click.Path(path_type=Path)
+_FILE = PATH
 
 
 @click.command()

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from counterfoil.cli.command_output import emit
+from counterfoil.cli.path_option import PATH
 from counterfoil.cli.terminal_output import command_line, describe_skipped, describe_study, end_unjudged
 from counterfoil.imported_answers import ImportConfig, import_answers
 from counterfoil.progress import show_stage
@@ -26,7 +27,7 @@ _ROLES = {
     "edit": "the edit of a condition",
     "level": "the level of a condition",
 }
-_file = click.Path(path_type=Path)
+_file = PATH
 
 
 def _column_options(command: Any) -> Any:

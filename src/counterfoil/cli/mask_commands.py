@@ -8,16 +8,17 @@ from pathlib import Path
 import click
 
 from counterfoil.cli.command_output import emit
+from counterfoil.cli.path_option import PATH, PathType
 from counterfoil.plugins import check_web_extra
 from counterfoil.progress import show_stage
 from counterfoil.report.words import pluralize
 
 
 @click.command()
-@click.argument("target", metavar="FOLDER|RUN", type=click.Path(path_type=Path))
-@click.option("--masks", "out", type=click.Path(path_type=Path),
+@click.argument("target", metavar="FOLDER|RUN", type=PATH)
+@click.option("--masks", "out", type=PATH,
               help="Folder for the masks, as `run --masks` takes it [default: FOLDER-masks].")  # fmt: skip
-@click.option("--start", type=click.Path(path_type=Path, exists=True, file_okay=False),
+@click.option("--start", type=PathType(path_type=Path, exists=True, file_okay=False),
               help="Masks to begin with [default: those of the run; else a network finds the objects].")  # fmt: skip
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8643, show_default=True,

@@ -8,7 +8,9 @@ import os
 import signal
 import sys
 import threading
+import traceback
 from collections.abc import Iterable
+from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn, TextIO
 
@@ -118,6 +120,15 @@ def describe_failure(error: OSError) -> str | None:
     if error.errno in _REASONS:
         return f"the system refuses: {error.strerror}; what is finished is kept, run the same command to go on"
     return None
+
+
+def describe_foreign_exit(error: SystemExit) -> str:
+    """Where code other than a command called sys.exit, in one line; empty where a command did."""
+    frame, line = list(traceback.walk_tb(error.__traceback__))[-1]
+    if str(frame.f_globals.get("__name__")).startswith("counterfoil.cli."):
+        return ""
+    place = f"{Path(frame.f_code.co_filename).name}, line {line}"
+    return f"code that was called ended the command by sys.exit({error.code!r}) ({place}); what is finished is kept"
 
 
 def end_process(status: int) -> NoReturn:

@@ -12,6 +12,7 @@ import click
 from counterfoil.cli.command_output import emit
 from counterfoil.cli.completion import complete_model, complete_recipe
 from counterfoil.cli.config_file import config_option
+from counterfoil.cli.path_option import PATH
 from counterfoil.cli.shared_options import chosen_options, limit_option, model_options, workers_option
 from counterfoil.cli.terminal_output import command_line
 from counterfoil.errors import UserError
@@ -24,7 +25,7 @@ from counterfoil.sources.demo_photos import DemoSource
 from counterfoil.sources.source_loaders import open_source
 from counterfoil.study.runs import open_runs
 
-_PATH = click.Path(path_type=Path)
+_PATH = PATH
 
 
 @click.command()

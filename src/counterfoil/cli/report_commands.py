@@ -28,7 +28,7 @@ from counterfoil.report.words import SURROGATE_MEANING
 from counterfoil.run_verdicts import compare as compare_models
 from counterfoil.store.files import write_atomically
 from counterfoil.store.folder_mirror import describe_place
-from counterfoil.study.judgements import NOT_JUDGED
+from counterfoil.study.judgements import status_of
 from counterfoil.study.runs import open_runs
 from counterfoil.study.thumbnails import ThumbnailCache
 
@@ -104,5 +104,5 @@ def compare(runs: tuple[Path, ...], as_csv: bool, **options: Any) -> None:
         click.echo(comparison_to_text([*found.attributes, *found.levels]))
         click.echo(f"\n{compared.sentence}" if compared.sentence else "")  # of models that are not judged, only that
         end_unjudged(found.judgements)
-    if not compared.is_judged:
-        sys.exit(NOT_JUDGED)
+    if status := status_of(found.judgements.values()):
+        sys.exit(status)

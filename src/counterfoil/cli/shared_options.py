@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from counterfoil.cli.completion import complete_recipe
+from counterfoil.cli.path_option import PathType
 from counterfoil.execution import Execution, parse_shard
 from counterfoil.models.model_options import DEFAULT_TEMPLATES, ModelOptions, Runtime, read_templates
 from counterfoil.segmentation import DEFAULT_SEGMENTER, SEGMENTERS
@@ -18,35 +19,33 @@ from counterfoil.store.object_storage import is_address
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-class FolderType(click.Path):
+class FolderType(PathType):
     """A folder: a path, or an address of object storage, of which the command gets a local mirror.
 
     What the command changed there is put to the address when it ends, also where it ends with an error.
     """
 
-    name = "path"
-
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         """The folder to work in."""
+        path: Path = super().convert(value, param, ctx)
         if not is_address(value):
-            return Path(value)
+            return path
         folder = open_folder(value)
         if ctx is not None:
             ctx.call_on_close(lambda: close_folder(folder))
         return folder
 
 
-class PlaceType(click.Path):
+class PlaceType(PathType):
     """Photos or masks: a path, FORMAT:PATH, or an address of object storage, which stays a text."""
-
-    name = "path"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str | Path:
         """The path or the address."""
-        return str(value) if is_address(value) else Path(value)
+        path: Path = super().convert(value, param, ctx)
+        return str(value) if is_address(value) else path
 
 
-FOLDER, PLACE = FolderType(), PlaceType()
+FOLDER, PLACE = FolderType(path_type=Path), PlaceType(path_type=Path)
 
 MODEL = "Model address, or NAME=ADDRESS to name it in tables and reports; may be repeated."
 IMAGES = "Folder of class folders with photos, FORMAT:PATH (`counterfoil list sources`), or s3://BUCKET/FOLDER."

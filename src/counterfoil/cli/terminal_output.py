@@ -21,7 +21,7 @@ from counterfoil.run_result import ExecutionPlan, Result
 from counterfoil.run_status import describe_status, read_status
 from counterfoil.store.folder_mirror import describe_place
 from counterfoil.store.run_counts import count_run
-from counterfoil.study.judgements import NOT_JUDGED, Judgement, judge_record
+from counterfoil.study.judgements import Judgement, judge_record, status_of
 from counterfoil.study.runs import Study
 from counterfoil.types import Preprocessing
 
@@ -57,7 +57,7 @@ def describe_study(study: Study, folder: Path, report: Path) -> dict[str, Any]:
         "headline": [finding.text for finding in write_headline(study)],
         "judgements": judged,
         "drops": study.drops,
-        "exit_status": 0 if all(row.is_judged for row in study.judgements.values()) else NOT_JUDGED,
+        "exit_status": status_of(study.judgements.values()),
     }
 
 
@@ -78,17 +78,17 @@ def print_conservation(folder: Path) -> None:
 
 
 def end_unjudged(judgements: Mapping[str, Judgement], printed: Iterable[str] = ()) -> None:
-    """Say of each model that is not judged why and what to do, and end with a status of its own.
+    """Say of each model that is not judged, or may be guessing, why and what to do, and end with a status of its own.
 
     The reason is left out where a line that was `printed` before has it.
     """
     lines = list(printed)
     for model, judgement in judgements.items():
-        if not judgement.is_judged:
+        if judgement.verdict != "judged":
             said = any(judgement.reason in line for line in lines)
-            click.echo(f"not judged: {model}" + ("" if said else f". {judgement.sentence}"))
-    if not all(judgement.is_judged for judgement in judgements.values()):
-        sys.exit(NOT_JUDGED)
+            click.echo(f"{judgement.verdict}: {model}" + ("" if said else f". {judgement.sentence}"))
+    if status := status_of(judgements.values()):
+        sys.exit(status)
 
 
 def print_models(plan: ExecutionPlan) -> None:

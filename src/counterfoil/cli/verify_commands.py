@@ -13,6 +13,7 @@ import click
 
 from counterfoil.cli.command_group import Commands
 from counterfoil.cli.command_output import emit
+from counterfoil.cli.path_option import PATH
 from counterfoil.errors import UserError
 from counterfoil.plugins import check_web_extra
 from counterfoil.report.words import ABSENT as _ABSENT
@@ -134,7 +135,7 @@ class _Days(click.FloatRange):
         return days if days == days else self.fail(f"{value} is not in the range {self.min}<x<={self.max}.", param)
 
 
-_folder = click.argument("workspace", type=click.Path(path_type=Path))
+_folder = click.argument("workspace", type=PATH)
 _database = click.option(
     "--database", envvar="COUNTERFOIL_DATABASE", help="postgresql://... [default: a SQLite file in the workspace]."
 )
@@ -161,7 +162,7 @@ def verify() -> None:
 
 @verify.command()
 @_folder
-@click.option("--questions", type=click.Path(path_type=Path),
+@click.option("--questions", type=PATH,
               help="YAML or JSON [default: two questions, three annotators per picture].")  # fmt: skip
 @_database
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
@@ -259,7 +260,7 @@ def decide(
 
 @verify.command()
 @_folder
-@click.option("--run", "runs", multiple=True, type=click.Path(path_type=Path), help="A run over the workspace.")
+@click.option("--run", "runs", multiple=True, type=PATH, help="A run over the workspace.")
 def changed(workspace: Path, runs: tuple[Path, ...]) -> None:
     """Say what verification changed: accuracies and drops with and without it."""
     effect = measure_effect(Workspace(workspace), runs)
@@ -273,7 +274,7 @@ def changed(workspace: Path, runs: tuple[Path, ...]) -> None:
 @click.option(
     "--format", "form", type=click.Choice(_FORMS), default="csv", show_default=True, help="How to write them."
 )
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="The file to write.")
+@click.option("--out", required=True, type=PATH, help="The file to write.")
 @_database
 def export(workspace: Path, form: str, out: Path, database: str | None) -> None:
     """Write every answer to a file."""
@@ -288,7 +289,7 @@ def export(workspace: Path, form: str, out: Path, database: str | None) -> None:
 
 @verify.command(name="import")
 @_folder
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, required=True, type=PATH)
 @_database
 def import_(workspace: Path, files: tuple[Path, ...], database: str | None) -> None:
     """Import answers from CSV, JSON, Label Studio's JSON, or what an offline package saved."""
@@ -312,7 +313,7 @@ def import_(workspace: Path, files: tuple[Path, ...], database: str | None) -> N
 @click.option("--count", type=click.IntRange(1), default=200, show_default=True, help="Most pictures in the package.")
 @click.option("--days", type=_Days(0, 366, min_open=True), default=30, show_default=True,
               help="How long the pictures wait for this person.")  # fmt: skip
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="The zip to write.")
+@click.option("--out", required=True, type=PATH, help="The zip to write.")
 @_database
 def package(workspace: Path, name: str, out: Path, database: str | None, **options: Any) -> None:
     """Write a zip for an annotator without access to the page."""

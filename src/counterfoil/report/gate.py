@@ -11,13 +11,18 @@ from counterfoil.errors import UserError
 from counterfoil.report.words import format_interval, format_number
 from counterfoil.statistics.answers import NO_ATTRIBUTE
 from counterfoil.statistics.drops import FEWEST_PHOTOS
-from counterfoil.study.judgements import NOT_JUDGED, Judgement
+from counterfoil.study.judgements import CANNOT_TELL, NOT_JUDGED, Judgement
 from counterfoil.study.runs import OverallAccuracy
 from counterfoil.types import Drop
 
 Bound: TypeAlias = Literal["upper", "lower", "point"]
 Verdict: TypeAlias = Literal["holds", "violated", "cannot tell", "not judged"]
-EXIT_STATUS: dict[Verdict, int] = {"holds": 0, "violated": 1, "cannot tell": 3, "not judged": NOT_JUDGED}
+EXIT_STATUS: dict[Verdict, int] = {
+    "holds": 0,
+    "violated": 1,
+    "cannot tell": CANNOT_TELL,
+    "not judged": NOT_JUDGED,
+}
 SHOWN_FIRST: tuple[Verdict, ...] = ("not judged", "violated", "cannot tell", "holds")  # the first decides
 ANY = "any"  # in place of an attribute: every one
 

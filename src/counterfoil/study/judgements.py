@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -14,7 +14,7 @@ from counterfoil.statistics.chance import ChanceTest, binomial_tail, compare_wit
 from counterfoil.store.parquet import DictionaryColumn
 from counterfoil.types import SanityRecord, SetupTrial
 
-NOT_JUDGED = 4  # exit status of commands that would have had to judge such a model
+CANNOT_TELL, NOT_JUDGED = 3, 4  # exit statuses of commands that would have had to judge such a model
 JudgementVerdict: TypeAlias = Literal["judged", "cannot tell", "not judged"]
 
 SETUP_COLUMNS = ("attribute", "outcome", "label", "rank_1")
@@ -24,6 +24,7 @@ _DOUBTFUL = 3.0  # points from which another set-up is mentioned
 _NEAR_CHANCE = 0.05  # above guessing: with less, there is nothing that an edit could cost
 _WELL_ABOVE_CHANCE = 0.2  # above guessing: where that is not excluded, the photos are too few
 _MOST_NAMED = 3
+_ASK = "See the outcomes in its table of predictions, and try it by `counterfoil models check`."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +45,12 @@ class Judgement:
     def sentence(self) -> str:
         """The reason and what to do."""
         return " ".join(part for part in (self.reason, self.remedy) if part)
+
+
+def status_of(judgements: Iterable[Judgement]) -> int:
+    """The exit status of a command that judges these models: success only where each is better than guessing."""
+    verdicts = {judgement.verdict for judgement in judgements}
+    return NOT_JUDGED if "not judged" in verdicts else CANNOT_TELL if "cannot tell" in verdicts else 0
 
 
 class UneditedAnswers(NamedTuple):
@@ -101,6 +108,14 @@ def judge_model(unedited: UneditedAnswers, record: SanityRecord, *, edited: bool
     return _describe_trial("judged", trial, test) if trial is not None else Judgement(chance=test)
 
 
+def judge_unpaired(outcomes: NDArray[Any] | DictionaryColumn) -> Judgement:
+    """Judge a model by its outcomes on a collection without unedited photos: some answer must count."""
+    scored = _equals(outcomes, "scored")
+    if len(scored) and not scored.any():
+        return Judgement(verdict="not judged", reason="No answer to a picture counts.", remedy=_ASK)
+    return Judgement()
+
+
 def judge_record(record: SanityRecord) -> Judgement:
     """Judge a model by what was tried at the start of its run alone, before the work."""
     trial = find_better_setup(record)
@@ -118,8 +133,8 @@ def judge_record(record: SanityRecord) -> Judgement:
 
 def judge_chance(test: ChanceTest, *, edited: bool = True) -> JudgementVerdict:
     """Judge the accuracy on unedited photos against guessing; "cannot tell" where the photos are too few."""
-    if test.n == 0:
-        return "cannot tell"
+    if test.n == 0:  # there were photos, and no answer to them counts
+        return "not judged"
     if edited and test.upper < test.chance + _NEAR_CHANCE:
         return "not judged"
     if test.p_value < _LEVEL:
@@ -180,7 +195,7 @@ def _describe_trial(verdict: JudgementVerdict, trial: SetupTrial, test: ChanceTe
 
 def _describe_chance(verdict: JudgementVerdict, test: ChanceTest) -> Judgement:
     if test.n == 0:
-        return Judgement(verdict=verdict, reason="No unedited photo was answered.", chance=test)
+        return Judgement(verdict=verdict, reason="No answer to an unedited photo counts.", remedy=_ASK, chance=test)
     seen = f"It is right on {test.right} of {test.n} unedited photos ({100 * test.share:.1f} %)"
     guess = f"guessing gives {100 * test.chance:.1f} %"
     if verdict == "cannot tell":

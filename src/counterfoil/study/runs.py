@@ -30,7 +30,7 @@ from counterfoil.store.parquet import TableColumns
 from counterfoil.store.prediction_tables import locate_predictions, read_centres, read_run, read_skipped
 from counterfoil.study.background_answers import BackgroundAnswer, measure_background_answers
 from counterfoil.study.comparability import check_comparable
-from counterfoil.study.judgements import SETUP_COLUMNS, Judgement, UneditedAnswers, judge_model
+from counterfoil.study.judgements import SETUP_COLUMNS, Judgement, UneditedAnswers, judge_model, judge_unpaired
 from counterfoil.study.predictions import (
     ANSWER_COLUMNS,
     DETAIL_COLUMNS,
@@ -254,7 +254,10 @@ class Study:
         """For each model whether its results may be read, and if not, why and what to do."""
         sanity = self.run.sanity
         if not self.has_originals:
-            return {model: Judgement() for model in self.predictions}
+            return {
+                model: judge_unpaired(table.coded_columns(("outcome",))["outcome"])
+                for model, table in self.predictions.items()
+            }
         edited = bool((~self.answers.conditions_of({"original"})).any())
         return {
             model: judge_model(
