@@ -78,26 +78,41 @@ def test_a_body_that_does_not_come_is_answered_with_408() -> None:
         assert ending(line).startswith(b"HTTP/1.1 408")
 
 
-def test_one_address_leaves_room_for_others_and_gets_it_back() -> None:
+def test_half_open_connections_make_room_for_new_ones_the_oldest_first() -> None:
     with server(ConnectionBounds(most=16)) as port:
-        held = [connect(port) for _ in range(8)]
+        held = [connect(port, f"127.0.0.{2 + number % 3}") for number in range(40)]  # more than there is room for
         for line in held:
-            line.sendall(HEAD % port)
-        refused = connect(port)
-        assert ending(refused) == b""
-        assert httpx2.get(f"http://127.0.0.1:{port}/").text == "served"
-        for line in held:
-            line.sendall(b"Connection: close\r\n\r\n")
+            with contextlib.suppress(OSError):
+                line.sendall(HEAD % port)
+        for source in ("127.0.0.2", "127.0.0.9"):  # also from an address that holds many
+            line = connect(port, source)
+            line.sendall(HEAD % port + b"Connection: close\r\n\r\n")
             assert b"served" in ending(line)
-        again = connect(port)
-        again.sendall(HEAD % port + b"Connection: close\r\n\r\n")
-        assert b"served" in ending(again)
+        assert ending(held[0]) == b""
+        held[-1].sendall(b"Connection: close\r\n\r\n")  # the newest are still there
+        assert b"served" in ending(held[-1])
 
 
-def test_a_proxys_address_is_bounded_only_by_the_whole() -> None:
+class Answered:
+    """A connection whose request is being answered."""
+
+    def is_unfinished(self) -> bool:
+        return False
+
+    def drop(self) -> None:
+        raise AssertionError("its answer would be lost")
+
+
+def test_a_request_that_is_being_answered_is_not_dropped_and_a_proxy_is_bounded_only_by_the_whole() -> None:
     bounds = ConnectionBounds(most=16, trusted=frozenset({"127.0.0.1"}))
-    assert all(bounds.admit("127.0.0.1") for _ in range(16))
-    assert not bounds.admit("127.0.0.1")
+    held = [Answered() for _ in range(16)]
+    assert all(bounds.admit(one, "127.0.0.1") for one in held)
+    assert not bounds.admit(Answered(), "127.0.0.1")
+    bounds.release(held[0])
+    bounds.release(held[0])  # over once, however often it is said
+    assert [bounds.admit(Answered(), "127.0.0.1") for _ in range(2)] == [True, False]
+    one = ConnectionBounds(most=16)
+    assert [one.admit(Answered(), "127.0.0.1") for _ in range(10)] == [True] * 8 + [False] * 2
 
 
 def test_half_open_connections_beyond_the_limit_of_files_neither_freeze_the_server_nor_fill_its_log(

@@ -7,9 +7,9 @@ import logging
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -30,34 +30,67 @@ def count_allowed_connections() -> int:
     return _MOST_CONNECTIONS if soft == resource.RLIM_INFINITY else max(8, min(_MOST_CONNECTIONS, soft // 2))
 
 
+class Connection(Protocol):
+    """An open connection, as the bounds see it."""
+
+    def is_unfinished(self) -> bool:
+        """Whether it waits for a request, or for the rest of one; not where a request is being answered."""
+
+    def drop(self) -> None:
+        """Close it at once."""
+
+
 @dataclass
 class ConnectionBounds:
-    """The open connections in all and by address."""
+    """The open connections in all and by address.
+
+    Where there is no room, the oldest connection without a whole request makes room, of the address that has the most:
+    half-open connections, however many and from wherever, shut nobody out.
+    """
 
     most: int = field(default_factory=count_allowed_connections)
     trusted: frozenset[str] = frozenset()  # a proxy's addresses, which stand for many clients
     header_seconds: float = HEADER_SECONDS
     _open: Counter[str] = field(default_factory=Counter)
+    _connections: dict[Connection, str] = field(default_factory=dict)  # with their addresses, the oldest first
 
     @property
     def most_per_address(self) -> int:
         """Half of all, so that one address leaves room for the others; a class behind one router has room too."""
         return max(4, self.most // 2)
 
-    def admit(self, address: str) -> bool:
-        """Count one more connection; False where there is no room for it."""
-        if self._open.total() >= self.most:
+    def admit(self, connection: Connection, address: str) -> bool:
+        """Count one more connection; False where there is no room for it and none can be made."""
+        if (
+            address not in self.trusted
+            and self._open[address] >= self.most_per_address
+            and not self._make_room([address])
+        ):
             return False
-        if address not in self.trusted and self._open[address] >= self.most_per_address:
+        if self._open.total() >= self.most and not self._make_room([name for name, _ in self._open.most_common()]):
             return False
         self._open[address] += 1
+        self._connections[connection] = address
         return True
 
-    def release(self, address: str) -> None:
-        """Count one connection less."""
+    def release(self, connection: Connection) -> None:
+        """Count a connection that is over; nothing where it was refused or dropped."""
+        address = self._connections.pop(connection, None)
+        if address is None:
+            return
         self._open[address] -= 1
         if self._open[address] <= 0:
             del self._open[address]
+
+    def _make_room(self, addresses: Sequence[str]) -> bool:
+        """Drop the oldest unfinished connection of the first of these addresses that has one; False where none has."""
+        for address in addresses:
+            for connection, own in self._connections.items():
+                if own == address and connection.is_unfinished():
+                    self.release(connection)
+                    connection.drop()
+                    return True
+        return False
 
 
 def make_bounded_protocol(bounds: ConnectionBounds) -> type[H11Protocol]:
@@ -68,7 +101,6 @@ def make_bounded_protocol(bounds: ConnectionBounds) -> type[H11Protocol]:
 
         def __init__(self, *arguments: Any, **settings: Any) -> None:
             super().__init__(*arguments, **settings)
-            self._address: str | None = None  # None where the connection was refused
             self._timer: asyncio.TimerHandle | None = None
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -76,11 +108,19 @@ def make_bounded_protocol(bounds: ConnectionBounds) -> type[H11Protocol]:
             peer = transport.get_extra_info("peername")
             address = str(peer[0]) if peer else ""
             super().connection_made(transport)
-            if not bounds.admit(address):
+            if bounds.admit(self, address):
+                self._watch(True)
+            else:
                 transport.abort()
-                return
-            self._address = address
-            self._watch(True)
+
+        def is_unfinished(self) -> bool:
+            """Whether a request, or the rest of one, is waited for."""
+            return self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
+
+        def drop(self) -> None:
+            """Close the connection at once."""
+            self._watch(False)
+            self.transport.abort()
 
         def data_received(self, data: bytes) -> None:
             """Take bytes, and give the headers that they begin their time."""
@@ -90,9 +130,7 @@ def make_bounded_protocol(bounds: ConnectionBounds) -> type[H11Protocol]:
         def connection_lost(self, exc: Exception | None) -> None:
             """Make room for another."""
             self._watch(False)
-            if self._address is not None:
-                bounds.release(self._address)
-                self._address = None
+            bounds.release(self)
             super().connection_lost(exc)
 
         def _watch(self, waiting: bool) -> None:
