@@ -39,6 +39,7 @@ from counterfoil.store.prediction_tables import MANIFEST_COLUMNS, read_run, read
 from counterfoil.store.workspace import Workspace
 from counterfoil.verification.project import Verification, begin_verification
 from counterfoil.verification.verdict_import import import_file
+from fuzz_records import list_record_targets
 from mining_workspace import write_workspace
 from verify_site import YES
 
@@ -237,6 +238,7 @@ def list_targets() -> dict[str, tuple[Callable[[], bytes], Target]]:
         "verdicts-csv": (lambda: _verdicts("csv"), _import(".csv")),
         "verdicts-json": (lambda: _verdicts("json"), _import(".json")),
         "label-studio": (lambda: _verdicts("label-studio"), _import(".json")),
+        **list_record_targets(),
     }
 
 

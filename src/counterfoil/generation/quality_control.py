@@ -78,10 +78,10 @@ def read_removals(folder: Path) -> dict[str, str]:
         return {}
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+        removed = [] if record["bounds"]["keep_all"] else record["removed"]
+        return {row["variant_id"]: _PREFIX + row["reason"] for row in removed}
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise UserError(f"expected the record of quality control in {path}, which is damaged: remove it") from error
-    removed = [] if record["bounds"]["keep_all"] else record["removed"]
-    return {row["variant_id"]: _PREFIX + row["reason"] for row in removed}
 
 
 def control_quality(folder: Path, bounds: QualityBounds) -> QualityResult:

@@ -28,7 +28,7 @@ def read_class_file(path: Path) -> LabelSpace:
     """The label space that a JSON file describes."""
     try:
         classes = _Classes.model_validate(json.loads(path.read_text(encoding="utf-8"))).root
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError, ValidationError) as error:
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError, ValidationError) as error:
         reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
         raise UserError(f"expected classes such as {_EXAMPLE} in {path}, got: {reason}") from error
     entries = {label: _entry(value) for label, value in classes.items()} if isinstance(classes, dict) else {}

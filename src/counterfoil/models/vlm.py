@@ -234,4 +234,9 @@ def read_usage(folder: Path) -> dict[str, Usage]:
     path = folder / "usage.json"
     if not path.is_file():
         return {}
-    return {name: Usage.of(record) for name, record in json.loads(path.read_text(encoding="utf-8")).items()}
+    try:
+        return {name: Usage.of(record) for name, record in json.loads(path.read_text(encoding="utf-8")).items()}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise UserError(
+            f"expected the usage of endpoints in {path}, which is damaged: {error}; move it away to count anew"
+        ) from error

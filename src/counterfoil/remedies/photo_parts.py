@@ -144,7 +144,7 @@ def read_parts(path: Path, hashed: Mapping[str, HashedPhoto]) -> PhotoParts:
     try:
         given = json.loads(path.read_text(encoding="utf-8"))["parts"]
         lists = [list(part) for part in given]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise UserError(f"expected JSON with `parts`, three lists of photo ids, got {path}: {error}") from error
     if len(lists) != PARTS:
         raise UserError(f"expected {PARTS} parts in {path}, got {len(lists)}")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil import __version__
-from counterfoil.errors import Unusable
+from counterfoil.errors import Unusable, UserError
 from counterfoil.progress import Extent, count_progress, open_meter
 from counterfoil.remedies.photo_parts import PhotoParts
 from counterfoil.run_config import RunPlan
@@ -56,18 +58,26 @@ class PhotoAnswers:
 
     @classmethod
     def from_file(cls, path: Path) -> PhotoAnswers:
-        """The answers that a file holds."""
-        with np.load(path) as arrays:
-            about = json.loads(arrays["about"].tobytes())
-            models = about["models"]
-            return cls(
-                sample=about["sample"], label=about["label"], replicates=tuple(about["replicates"]),
-                conditions=tuple(Condition(*row) for row in about["conditions"]),
-                answers={name: arrays[f"all_{place}"] for place, name in enumerate(models)},
-                among={name: arrays[f"among_{place}"] for place, name in enumerate(models)},
-                features=arrays.get("features"),
-                skipped=tuple(Skipped(*row) for row in about["skipped"]),
-            )  # fmt: skip
+        """The answers that a file holds; raises `UserError` where it is damaged, which its checksums tell."""
+        try:
+            with np.load(path) as arrays:
+                return cls._from_arrays(arrays)
+        except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+            line = " ".join(str(error).split())[:160]
+            raise UserError(f"expected answers in {path}, which is damaged: {line}; remove it") from error
+
+    @classmethod
+    def _from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> PhotoAnswers:
+        about = json.loads(arrays["about"].tobytes())
+        models = about["models"]
+        return cls(
+            sample=about["sample"], label=about["label"], replicates=tuple(about["replicates"]),
+            conditions=tuple(Condition(*row) for row in about["conditions"]),
+            answers={name: arrays[f"all_{place}"] for place, name in enumerate(models)},
+            among={name: arrays[f"among_{place}"] for place, name in enumerate(models)},
+            features=arrays.get("features"),
+            skipped=tuple(Skipped(*row) for row in about["skipped"]),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -71,6 +71,7 @@ from counterfoil.sources.demo_photos import DemoSource
 from counterfoil.sources.source_loaders import open_source
 from counterfoil.store.files import write_atomically
 from counterfoil.store.folder_lock import hold_folder
+from counterfoil.store.sealed_record import read_sealed, write_sealed
 from counterfoil.types import Model, Source
 
 
@@ -192,14 +193,14 @@ def _claim(out: Path, plan: RepairPlan) -> Iterator[None]:
     path = out / "work" / "plan.json"
     record = json.loads(json.dumps(plan.record()))
     with hold_folder(out):
-        earlier = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else record
+        earlier = read_sealed(path) if path.is_file() else record
         different = [name.replace("_", " ") for name in record if earlier.get(name) != record[name]]
         if different:
             raise UserError(
                 f"expected an empty folder or this repair's own in {out}, but it holds one with other"
                 f" {' and '.join(different)}; choose another --out or remove the folder"
             )
-        write_atomically(path, json.dumps(record, indent=1))
+        write_sealed(path, record)
         yield
 
 

@@ -18,6 +18,7 @@ from onnx import numpy_helper
 
 from counterfoil import __version__
 from counterfoil.edits.registry import edit_named, name_of
+from counterfoil.errors import UserError
 from counterfoil.models.onnx_export import compare_with_original, export_to_file
 from counterfoil.models.torch_classifier import choose_device
 from counterfoil.models.torch_network import TorchNetwork
@@ -130,7 +131,10 @@ class FoldTrainer:
 
     def _read_counts(self) -> CopyCounts:
         files = [self.folder / "copies" / f"counts-{part}.json" for part in range(len(FOLDS))]
-        rows = [CopyCounts(**json.loads(file.read_text())) for file in files if file.is_file()]
+        try:
+            rows = [CopyCounts(**json.loads(file.read_text())) for file in files if file.is_file()]
+        except (ValueError, TypeError, RecursionError) as error:
+            raise UserError(f"expected counts of copies in {files[0].parent}, one is damaged: {error}") from error
         return CopyCounts(*(sum(values) for values in zip(*rows, strict=True))) if rows else CopyCounts(0, 0, 0)
 
     def _fit(self, parts: Sequence[int], stage: str) -> Weights:

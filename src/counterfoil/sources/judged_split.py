@@ -66,7 +66,7 @@ def leave_out_judged(source: Source, split: Path, fold: int) -> UnjudgedPhotos:
         )
     try:
         parts = [set(part) for part in json.loads(split.read_text(encoding="utf-8"))["parts"]]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise UserError(f"expected JSON with `parts`, such as repair.json, got {split}: {error}") from error
     if not 1 <= fold <= len(parts):
         raise UserError(f"expected a fold from 1 to {len(parts)}, got {fold}")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from counterfoil.errors import UserError
 from counterfoil.store.files import write_atomically
 from counterfoil.store.folder_mirror import put_file, remove_file
 
@@ -32,5 +33,10 @@ class FailureStore:
         """The failures, in the order of their items."""
         if not self.folder.is_dir():
             return []
-        rows = [json.loads(path.read_text(encoding="utf-8")) for path in self.folder.glob("[!.]*.json")]
-        return sorted(rows, key=lambda row: (row["start"], row["models"]))
+        try:
+            rows = [json.loads(path.read_text(encoding="utf-8")) for path in self.folder.glob("[!.]*.json")]
+            return sorted(rows, key=lambda row: (row["start"], row["models"]))
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise UserError(
+                f"expected records of failed pieces in {self.folder}, one is damaged: {error}; remove that folder"
+            ) from error

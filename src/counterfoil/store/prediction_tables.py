@@ -285,8 +285,11 @@ def read_skipped(folder: Path) -> list[Skipped]:
     path = folder / "skipped.csv"
     if not path.is_file():
         return []
-    with path.open(encoding="utf-8", newline="") as file:
-        return [Skipped(**row) for row in csv.DictReader(file)]  # type: ignore[arg-type]  # text in, text out
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            return [Skipped(**row) for row in csv.DictReader(file)]  # type: ignore[arg-type]  # text in, text out
+    except (UnicodeDecodeError, TypeError, csv.Error) as error:
+        raise UserError(f"expected skipped.csv as counterfoil writes it, got {path}: {error}; run it again") from error
 
 
 def _parse_preprocessing(entry: Mapping[str, Any] | None) -> Preprocessing | None:

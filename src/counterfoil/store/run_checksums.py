@@ -15,9 +15,15 @@ from counterfoil.store.files import hash_file, write_atomically
 CHECKSUMS = "checksums.json"
 _NAMES = (
     "run.json", "variants.parquet", "masks.csv", "factors.parquet", "skipped.csv", "summary.json", "mined.json",
-    "verified.json", "quality/quality.json", "quality/removed.parquet", "work/plan.json", "work/samples.parquet",
+    "verified.json", "usage.json", "quality/quality.json", "quality/removed.parquet", "work/plan.json",
+    "work/samples.parquet",
 )  # fmt: skip
-_REMOVABLE = {"summary.json", "mined.json", "verified.json"}  # results that people remove to make them again
+_REMOVABLE = {
+    "summary.json",
+    "mined.json",
+    "verified.json",
+    "usage.json",
+}  # results that people remove to make them again
 _VERIFIED: dict[str, tuple[tuple[object, ...], str]] = {}  # by path: state of the file when it was hashed, and the hash
 
 

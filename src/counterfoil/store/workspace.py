@@ -159,6 +159,6 @@ def _read_json(path: Path) -> dict[str, Any] | None:
         return None
     try:
         content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"expected JSON in {path}, which is damaged: {error}; make it again") from error
     return content
