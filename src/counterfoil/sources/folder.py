@@ -73,6 +73,10 @@ def _list_class_folders(top: Sequence[FolderEntry]) -> list[FolderEntry]:
     return [entry for folder in folders for entry in list_entries(folder)]
 
 
+def _describe_loose(entry: FolderEntry) -> str:
+    return "the picture is in no class folder" if _is_picture(entry) else _describe_other(entry.path)
+
+
 def _describe_other(path: Path) -> str:
     if path.is_dir():
         return "it is a folder inside a class folder, which is not read"
@@ -121,9 +125,9 @@ class FolderSource:
     def _list_strays(self, top: Sequence[FolderEntry], inside: Sequence[FolderEntry]) -> list[Skipped]:
         """What the folders list besides the pictures: loose pictures, other files, dangling links, FIFOs."""
         loose = [
-            Skipped(make_readable(entry.path.name), "source", "", entry.fault or "the picture is in no class folder")
+            Skipped(make_readable(entry.path.name), "source", "", entry.fault or _describe_loose(entry))
             for entry in top
-            if entry.fault or _is_picture(entry)
+            if entry.fault or not (entry.path.is_dir() or entry.path.name == LICENCES)
         ]
         others = [
             Skipped(make_readable(self._name(entry.path)), "source", "", entry.fault or _describe_other(entry.path))

@@ -23,7 +23,7 @@ _REMOVABLE = {
     "mined.json",
     "verified.json",
     "usage.json",
-}  # results that people remove to make them again
+}  # results that people remove to renew them
 _VERIFIED: dict[str, tuple[tuple[object, ...], str]] = {}  # by path: state of the file when it was hashed, and the hash
 
 
