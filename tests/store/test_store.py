@@ -15,7 +15,7 @@ import pytest
 
 from counterfoil.assets.inpainting_weights import VARIABLE
 from counterfoil.errors import UserError
-from counterfoil.store.folder_lock import claim_folder
+from counterfoil.store.folder_lock import claim_folder, hold_folder
 from counterfoil.store.parquet import (
     DictionaryColumn,
     Kind,
@@ -188,3 +188,14 @@ def test_a_run_that_lost_its_inpainting_network_is_told_how_to_get_it_back(tmp_p
         claim_folder(tmp_path, {"seed": 0, "fills": "exemplar, judged"})
     with pytest.raises(UserError, match="with another seed;"):
         claim_folder(tmp_path, {"seed": 1, "fills": "exemplar or MI-GAN, judged"})
+
+
+def test_halves_that_a_killed_process_left_are_removed_by_the_next_one(tmp_path: Path) -> None:
+    half, other = tmp_path / ".variants.parquet.0123abcd", tmp_path / ".notes.txt"
+    for path in (half, other):
+        path.write_text("x")
+    with hold_folder(tmp_path, shared=True):  # another shard may be writing it
+        assert half.is_file()
+    with hold_folder(tmp_path):
+        assert not half.exists()
+    assert other.is_file()

@@ -10,7 +10,6 @@ import click
 from counterfoil.cli.command_output import emit
 from counterfoil.cli.completion import complete_model
 from counterfoil.cli.config_file import config_option
-from counterfoil.cli.path_option import PATH
 from counterfoil.cli.shared_options import (
     FOLDER,
     chosen_execution,

@@ -16,6 +16,7 @@ from counterfoil.errors import UserError
 
 MANIFEST, RECORD = "manifest.parquet", "benchmark.json"  # the files that mark a folder as a frozen benchmark
 DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_TOKEN_BYTES = 4  # of the random end of a temporary name
 _NAME_BYTES = 200  # that every file system allows, with room for a suffix
 
 
@@ -26,7 +27,7 @@ def open_atomically(path: Path, durable: bool = True) -> Iterator[BinaryIO]:
     A `durable` file is on the disk, with its name, when the block is left, also where the machine then loses power.
     """
     make_durable_folder(path.parent)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(_TOKEN_BYTES)}")
     try:
         with temporary.open("wb") as file:
             yield file
@@ -44,6 +45,11 @@ def open_atomically(path: Path, durable: bool = True) -> Iterator[BinaryIO]:
         raise
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def is_half_written(name: str) -> bool:
+    """Whether a file has the temporary name of one that is being written, or was when its process was killed."""
+    return re.fullmatch(rf"\..+\.[0-9a-f]{{{2 * _TOKEN_BYTES}}}", name) is not None
 
 
 def make_durable_folder(folder: Path) -> None:

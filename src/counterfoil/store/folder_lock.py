@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from counterfoil.errors import UserError
-from counterfoil.store.files import MANIFEST, RECORD, make_durable_folder
+from counterfoil.store.files import MANIFEST, RECORD, is_half_written, make_durable_folder
 from counterfoil.store.run_checksums import forget_checksums
 from counterfoil.store.sealed_record import read_sealed, write_sealed
 
@@ -120,7 +120,17 @@ def hold_folder(folder: Path, shared: bool = False) -> Iterator[None]:
     with (folder / "work" / "lock").open("ab") as file:
         if not try_lock(file, shared):
             raise UserError(f"another run is writing into {folder}: wait for it, or choose another --out")
+        if not shared:  # nobody else writes here
+            _remove_halves(folder)
         yield
+
+
+def _remove_halves(folder: Path) -> None:
+    """Remove the halves of files that a killed process left, in the folders of a run."""
+    for place in (folder, folder / "work", folder / "work" / "parts", folder / "predictions", folder / "thumbnails"):
+        for path in place.glob(".*") if place.is_dir() else ():
+            if is_half_written(path.name):
+                path.unlink(missing_ok=True)
 
 
 def _make_work_folder(folder: Path) -> None:

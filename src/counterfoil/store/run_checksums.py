@@ -57,7 +57,7 @@ def list_changed_files(folder: Path) -> list[str]:
         recorded: dict[str, Any] = json.loads((folder / CHECKSUMS).read_bytes())
         files: dict[str, str] = recorded["files"]
         intact = recorded["sha256"] == _hash_record(files)
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         intact, files = False, {}
     if not intact:
         return [f"{CHECKSUMS} is damaged"]
