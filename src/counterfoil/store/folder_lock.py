@@ -21,7 +21,7 @@ else:
     import fcntl
 
 # fields that may differ between sessions of one run
-MAY_DIFFER = frozenset({"command", "environment", "samples", "sanity", "notes", "listed"})
+MAY_DIFFER = frozenset({"command", "environment", "samples", "sanity", "notes", "listed", "shown"})
 # fields that may hold more than in the session before: models that are added to a run
 MAY_GROW = frozenset({"models", "model_digests", "identities", "preprocessing"})
 _OLD_JOURNAL = "work/journal.jsonl"
