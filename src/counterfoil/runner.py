@@ -252,8 +252,7 @@ class PhotoWork(PieceWork[Sample]):
                 outcome.show_last(images, self._observe)
         _check_conservation(item, planned, outcome, refused)
         outcome.skipped += [row for _, row in sorted(refused, key=lambda pair: pair[0])]
-        if not self.plan.takes_donors:
-            self.plan.renderer.release(item.id)
+        self.plan.renderer.finish(item.id, may_lend=self.plan.takes_donors)
         return outcome
 
     def _planned(self, sample: Sample, layer: int) -> tuple[list[Variant], list[Skipped]]:

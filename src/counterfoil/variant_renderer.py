@@ -55,8 +55,8 @@ _ATTEMPTS = 16  # other donors tried where the planned one cannot be used
 class SubjectCache:
     """The photos that were used last, within a bound of memory; for several threads.
 
-    Photos grow while they are edited, so those used last are measured again when one is added. The sum is kept, since
-    a sum over all photos for every photo would make the time quadratic.
+    Photos grow while they are edited, so those used last are measured again when one is added or finished. The sum is
+    kept, since a sum over all photos for every photo would make the time quadratic.
     """
 
     def __init__(self, most_bytes: int = _BYTES_IN_MEMORY) -> None:
@@ -75,18 +75,26 @@ class SubjectCache:
         """Add a photo and return it, or the one that another thread added meanwhile."""
         with self._lock:
             subject = self._subjects.setdefault(name, read)
-            for used in islice(reversed(self._subjects), _MEASURED_AGAIN):
-                size = self._subjects[used].nbytes
-                self._held += size - self._sizes.get(used, 0)
-                self._sizes[used] = size
-            while self._held > self._most and len(self._subjects) > 1:
-                oldest, _ = self._subjects.popitem(last=False)
-                self._held -= self._sizes.pop(oldest, 0)
+            self._measure_last()
         return subject
 
     def bound(self, most_bytes: int) -> None:
         """Hold at most so many bytes from the next photo on."""
         self._most = most_bytes
+
+    def settle(self) -> None:
+        """Measure the photos used last when one is finished: where all photos fit, none is added any more."""
+        with self._lock:
+            self._measure_last()
+
+    def _measure_last(self) -> None:
+        for used in islice(reversed(self._subjects), _MEASURED_AGAIN):
+            size = self._subjects[used].nbytes
+            self._held += size - self._sizes.get(used, 0)
+            self._sizes[used] = size
+        while self._held > self._most and len(self._subjects) > 1:
+            oldest, _ = self._subjects.popitem(last=False)
+            self._held -= self._sizes.pop(oldest, 0)
 
     def drop(self, name: str) -> None:
         """Let go of a photo."""
@@ -132,9 +140,12 @@ class Renderer:
         """Hold only this process's part of the memory for photos, as one of so many workers."""
         self._subjects.bound(max(_LEAST_BYTES_IN_MEMORY, _BYTES_IN_MEMORY // workers))
 
-    def release(self, sample_id: str) -> None:
-        """Let go of a photo that is no donor of another's pictures, so that memory does not grow with the photos."""
-        self._subjects.drop(sample_id)
+    def finish(self, sample_id: str, may_lend: bool) -> None:
+        """Let go of a finished photo, or count what it holds now where it may be a donor of other photos' pictures."""
+        if may_lend:
+            self._subjects.settle()
+        else:
+            self._subjects.drop(sample_id)
 
     def _read(self, sample: Sample) -> Subject:
         image, given = self.source.read(sample)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
@@ -17,6 +18,7 @@ from counterfoil.edits.matting import estimate_alpha, estimate_foreground
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import Unusable
 from counterfoil.types import Picture
+from counterfoil.variant_renderer import SubjectCache
 from edit_pictures import blob_on_grass, ellipse, texture
 
 SHAPE = (160, 160)
@@ -227,3 +229,43 @@ def test_the_planes_that_a_subject_works_out_count_as_its_memory() -> None:
     before = small.nbytes
     assert small.at_full_size.cutout.image.shape == picture.image.shape
     assert small.nbytes == before + cut.image.nbytes + cut.alpha.nbytes
+
+
+def test_a_filled_hole_and_its_masks_count_as_memory_of_the_subject() -> None:
+    picture = blob_on_grass()
+    subject = Subject(picture)
+    hole, avoid = np.zeros(picture.alpha.shape, bool), np.zeros(picture.alpha.shape, bool)
+    hole[4:10, 4:10], avoid[20:24, 20:24] = True, True
+    before = subject.nbytes
+    fill = subject.fill_elsewhere(hole, avoid)
+    assert subject.nbytes - before >= fill.image.nbytes + hole.nbytes + avoid.nbytes
+
+
+def test_photos_that_grow_in_the_cache_stay_within_its_bound_though_none_is_added() -> None:
+    picture = blob_on_grass()
+    subjects = {f"{number}": Subject(picture._replace(image=picture.image.copy())) for number in range(8)}
+    bound = sum(subject.nbytes for subject in subjects.values()) + 1
+    cache = SubjectCache(bound)
+    for name, subject in subjects.items():
+        cache.add(name, subject)
+    for name, subject in subjects.items():
+        if cache.get(name) is not None:
+            _ = subject.cutout, subject.background
+            cache.settle()
+        held = [subject for name, subject in subjects.items() if cache.get(name) is not None]
+        assert sum(subject.nbytes for subject in held) <= bound
+    assert cache.get("7") is not None
+
+
+def test_a_refusal_that_is_kept_holds_no_pictures() -> None:
+    pictures: list[weakref.ref[NDArray[np.uint8]]] = []
+
+    def refuse(_: Subject) -> None:
+        large = np.zeros((4, 4), np.uint8)
+        pictures.append(weakref.ref(large))
+        raise Unusable("in the way")
+
+    subject = Subject(blob_on_grass())
+    with pytest.raises(Unusable, match="in the way"):
+        subject.once(refuse)
+    assert pictures[0]() is None

@@ -220,7 +220,7 @@ def _try(work: Callable[[], Any]) -> Any:
     try:
         return work()
     except Unusable as error:
-        return error
+        return Unusable(*error.args)  # without its traceback, whose frames hold pictures
 
 
 def _unpack(result: Any) -> Any:
