@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A run on a Ray cluster, submitted to its head: the driver runs there, the pieces on all nodes.
-# Every node has the same version of Counterfoil and sees PHOTOS and RUN under the same paths.
+# Every node has the same version of Counterfoil and sees PHOTOS and RUN under the same paths. The head serves jobs
+# where ray[default] is installed.
 set -euo pipefail
 
 : "${RAY_ADDRESS:?set RAY_ADDRESS to the dashboard of the cluster, such as http://head:8265}"
@@ -9,4 +10,4 @@ set -euo pipefail
 
 exec "${RAY:-ray}" job submit --address "$RAY_ADDRESS" -- \
     counterfoil run --images "$PHOTOS" ${MASKS:+--masks "$MASKS"} --model "${MODEL:-embedded:efficientnet-lite0}" \
-    --out "$RUN" --engine ray:auto
+    ${RECIPE:+--recipe "$RECIPE"} --out "$RUN" --engine ray:auto

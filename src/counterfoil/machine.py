@@ -1,8 +1,10 @@
-"""The kind of machine that makes a part: probabilities may differ in their last bits between kinds."""
+"""The machine that makes a part: its kind, since probabilities may differ in their last bits, and its memory."""
 
 from __future__ import annotations
 
+import ctypes
 import platform
+from collections.abc import Callable
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -37,3 +39,22 @@ def _list_features() -> list[str]:
             there = set(value.split())
             return [feature for feature in _FEATURES if feature in there]
     return []
+
+
+def return_memory() -> None:
+    """Give freed memory back to the system: the C library keeps what lies between arrays that are still in use."""
+    trim = _find_trim()
+    if trim is not None:
+        trim(0)
+
+
+@cache
+def _find_trim() -> Callable[[int], int] | None:
+    """The C library's function; None where it has none, as on macOS and Windows."""
+    if platform.system() != "Linux":
+        return None
+    try:
+        trim: Callable[[int], int] = ctypes.CDLL(None).malloc_trim
+    except AttributeError:
+        return None
+    return trim

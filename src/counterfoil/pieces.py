@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
 from counterfoil.execution import Execution, WorkShard
-from counterfoil.machine import describe_machine
+from counterfoil.machine import describe_machine, return_memory
 from counterfoil.models.inference import predict_again
 from counterfoil.models.reloadable_model import ReloadableModel
 from counterfoil.object_mask import MaskVerdict
@@ -45,6 +45,7 @@ from counterfoil.worker_pool import ATTEMPTS, ForkedEngine, ItemFailure, LocalEn
 from counterfoil.worker_process import PortableWork, Send
 
 _log = logging.getLogger(__name__)
+_SECONDS_TO_TRIM = 1.0  # of a piece, after which freed memory is given back: that takes some milliseconds
 _SECONDS_TO_APPEAR = 60  # of a file that another machine wrote; network file systems keep listings so long
 PROCESSES_FROM = 4  # workers: fewer threads hardly wait for one another, and a process has to load everything
 PROCESS_BYTES = 2 * 2**30  # of memory for each worker process, with the networks that fill and judge
@@ -316,7 +317,10 @@ class PieceRunner(PortableWork[Piece, "Piece | ItemFailure"], Generic[Item]):
 
     def _make(self, piece: Piece) -> Piece:
         self._release_others(piece)
+        began = time.monotonic()
         process_piece(self.work, piece, self.store, self.meter or ProgressMeter(ThreadCounter(0), None))
+        if time.monotonic() - began > _SECONDS_TO_TRIM:
+            return_memory()
         return piece
 
     def _release_others(self, piece: Piece) -> None:

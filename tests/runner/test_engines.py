@@ -26,7 +26,7 @@ from counterfoil.run_status import open_plan, read_status
 from counterfoil.runner import execute, process_shard
 from counterfoil.sources.source_loaders import open_source
 from counterfoil.store.parts import PartStore
-from locations import HELPERS
+from locations import HELPERS, ROOT
 from planted import write_photos
 from ray_cluster import kill_worker, start_cluster, wait_for_parts
 from table_files import output_bytes
@@ -266,6 +266,29 @@ def test_build_evaluate_mine_and_paint_give_the_same_bytes_from_every_engine(
     assert made["shards"] == made["local"]
     assert made["ray"] == made["local"]
     assert len(made["local"]) > 20
+
+
+@pytest.mark.ray
+def test_the_ray_job_makes_the_run_that_it_submits(
+    photos: tuple[Path, Path], recipe: str, expected: dict[str, str], cluster: Any, tmp_path: Path
+) -> None:
+    submit = tmp_path / "ray"  # in place of the job server: runs what is submitted on the cluster
+    submit.write_text(
+        '#!/bin/sh\nwhile [ "$1" != "--" ]; do shift; done; shift 2\n'
+        f'RAY_ADDRESS={cluster.address} exec {sys.executable} -m counterfoil "$@" --model {MODELS[1]}\n'
+    )
+    submit.chmod(0o755)
+    paths = os.pathsep.join(filter(None, [str(HELPERS), os.environ.get("PYTHONPATH")]))
+    variables = {
+        "RAY": str(submit), "RAY_ADDRESS": "http://head:8265", "PHOTOS": str(photos[0]), "MASKS": str(photos[1]),
+        "RUN": str(tmp_path / "run"), "MODEL": MODELS[0], "RECIPE": recipe, "PYTHONPATH": paths,
+    }  # fmt: skip
+    done = subprocess.run(
+        ["bash", ROOT / "examples" / "cluster" / "ray_job.sh"], capture_output=True, text=True, check=False,
+        env={**os.environ, **variables},
+    )  # fmt: skip
+    assert "report:" in done.stdout, done.stderr
+    assert output_bytes(tmp_path / "run") == expected
 
 
 @pytest.mark.ray

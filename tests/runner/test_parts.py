@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import platform
+import resource
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import counterfoil as cf
 import planted
 from counterfoil import run_status
 from counterfoil.cli import commands
+from counterfoil.machine import return_memory
 from counterfoil.run_config import RunConfig, prepare
 from counterfoil.run_status import describe_status, open_plan, read_status
 from counterfoil.runner import PhotoWork, process_photos
@@ -190,3 +193,18 @@ def test_merge_refuses_a_damaged_part_in_one_line(small_run: Path) -> None:
         merge(small_run)
     assert part.name in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries keep freed memory as they like")
+def test_freed_memory_between_arrays_in_use_is_given_back() -> None:
+    blocks = [bytearray(b"1" * 60_000) for _ in range(2_000)]  # too small to be mapped each on its own
+    kept = blocks[::50]
+    del blocks
+    before = _read_resident()
+    return_memory()
+    assert before - _read_resident() > 50 * 2**20
+    assert len(kept) == 40
+
+
+def _read_resident() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
