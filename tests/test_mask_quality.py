@@ -32,7 +32,7 @@ def test_the_size_pieces_and_certainty_of_a_mask_are_judged() -> None:
     assert "covers 97.0%" in shape_faults(box_mask(0, 0, 100, 97))
     assert "in pieces, the largest holds 33%" in shape_faults(pieces)
     assert "not sure of 80%" in shape_faults(box_mask(20, 20, 80, 80), undecided=0.8)
-    assert "second segmenter finds another object (overlap 30%)" in shape_faults(box_mask(0, 0, 80, 80), agreement=0.3)
+    assert "second network finds another object (overlap 30%)" in shape_faults(box_mask(0, 0, 80, 80), agreement=0.3)
     assert "wider border gives another object (overlap 20%)" in shape_faults(box_mask(0, 0, 80, 80), steadiness=0.2)
     assert shape_faults(box_mask(20, 20, 80, 80), undecided=0.1, agreement=0.9, steadiness=0.9) == ""
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from counterfoil.models.model_loaders import load_model
 from counterfoil.object_mask import Bytes, Flags, MaskVerdict, ObjectMask, hard_object, mask_overlap, object_share
-from counterfoil.segmentation import SalienceNetwork, Segmentation, make_segmenter
+from counterfoil.segmentation import SalienceNetwork, Segmentation, load_finder
 from counterfoil.types import Model, Sample
 
 SMALLEST_SHARE, LARGEST_SHARE = 0.01, 0.95  # of the picture, of a mask that a network found
@@ -25,6 +25,7 @@ SMALLEST_DRAWN, LARGEST_DRAWN = 0.0005, 0.995  # of one that was given
 LARGEST_PIECE = 0.4  # share of the mask that its largest piece holds at least: several fruits are one object
 MOST_UNDECIDED = 0.3  # pixels of which the segmenter is not sure, as a share of the object's
 LEAST_AGREEMENT = 0.8  # overlap of two segmenters
+LEAST_JOINT_AGREEMENT = 0.72  # overlap of the two networks of the joint segmenter
 LEAST_STEADINESS = 0.75  # overlap of two looks of one segmenter
 LEAST_KEPT_ALONE = 0.02  # share of the network's certainty that the object alone keeps at least
 MOST_KEPT_WITHOUT = 0.3  # share of it that everything but the object keeps at most; backgrounds may tell a little
@@ -57,15 +58,16 @@ class MaskJudge:
     def judge_found(self, sample: str, image: Bytes, found: Segmentation) -> MaskVerdict:
         """The verdict on a mask that a network found."""
         inside = hard_object(found.mask.values)
-        agreement = math.nan
+        agreement, least = found.agreement, LEAST_JOINT_AGREEMENT
         if self.second is not None:
+            least = LEAST_AGREEMENT
             agreement = mask_overlap(inside, hard_object(self.second(image).mask.values))
         alone, without = self._ask(image, inside)
         verdict = MaskVerdict(
             sample=sample, origin=found.mask.origin, share=object_share(found.mask.values), agreement=agreement,
             steadiness=found.steadiness, undecided=found.undecided, kept_alone=alone, kept_without=without,
         )  # fmt: skip
-        return _decide(verdict, [*judge_shape(verdict, inside), *judge_answers(verdict)])
+        return _decide(verdict, [*judge_shape(verdict, inside, least), *judge_answers(verdict)])
 
     def _ask(self, image: Bytes, inside: Flags) -> tuple[float, float]:
         """The shares of the network's certainty in its answer that the object alone and all but the object keep."""
@@ -94,7 +96,7 @@ def make_mask_judge(samples: Sequence[Sample], segmenter: str) -> MaskJudge:
     """The judge of a run; the masks of U2-Net are compared with those of U2-Netp."""
     if segmenter != "u2net" or all(sample.mask is not None for sample in samples):
         return MaskJudge()
-    return MaskJudge(make_segmenter(samples, "u2netp"))
+    return MaskJudge(load_finder("u2netp"))
 
 
 def _decide(verdict: MaskVerdict, reasons: Sequence[str]) -> MaskVerdict:
@@ -107,7 +109,7 @@ def _judge_share(share: float, smallest: float, largest: float) -> list[str]:
     return [f"it covers {share:.1%} of the picture"] if share > largest else []
 
 
-def judge_shape(verdict: MaskVerdict, inside: Flags) -> list[str]:
+def judge_shape(verdict: MaskVerdict, inside: Flags, least_agreement: float = LEAST_AGREEMENT) -> list[str]:
     """What is implausible about the mask itself; touching the picture's sides is not, most objects are cut by one."""
     reasons = _judge_share(verdict.share, SMALLEST_SHARE, LARGEST_SHARE)
     piece = _largest_piece(inside)
@@ -115,8 +117,8 @@ def judge_shape(verdict: MaskVerdict, inside: Flags) -> list[str]:
         reasons.append(f"it is in pieces, the largest holds {piece:.0%} of it")
     if verdict.undecided > MOST_UNDECIDED:
         reasons.append(f"the segmenter is not sure of {verdict.undecided:.0%} of it")
-    if verdict.agreement < LEAST_AGREEMENT:
-        reasons.append(f"a second segmenter finds another object (overlap {verdict.agreement:.0%})")
+    if verdict.agreement < least_agreement:
+        reasons.append(f"a second network finds another object (overlap {verdict.agreement:.0%})")
     if verdict.steadiness < LEAST_STEADINESS:
         reasons.append(f"a wider border gives another object (overlap {verdict.steadiness:.0%})")
     return reasons

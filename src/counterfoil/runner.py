@@ -124,7 +124,7 @@ def run(
         scoring: "all" lets every column of a model compete, "subset" only those of the photos' classes.
         classes: The photos' classes: a benchmark's by name, or a classes.json.
         options: How models are loaded.
-        segmenter: The network that finds objects where there are no masks: "u2netp" or the larger "u2net".
+        segmenter: What finds objects where there are no masks: "joint" (two networks), "u2netp" or "u2net".
         doubtful_masks: "leave-out" refuses edits that need a doubtful mask, "keep" makes them all the same.
         engine: "local" threads, "ray", or "ray:ADDRESS" of a cluster; what cannot be rebuilt elsewhere stays here.
 

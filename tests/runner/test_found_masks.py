@@ -51,7 +51,7 @@ def test_a_doubtful_mask_is_recorded_and_left_out_unless_it_is_to_be_kept(photos
     study = open_runs([photos / "elsewhere"])
     assert [verdict.sample for verdict in study.doubtful_masks] == ["n02690373/noise.png"]
     assert study.doubtful_masks[0].reasons
-    assert json.loads((photos / "out" / "run.json").read_text("utf-8"))["segmenter"] == "u2netp"
+    assert json.loads((photos / "out" / "run.json").read_text("utf-8"))["segmenter"] == "joint"
     kept = cf.run(
         photos / "photos", ["embedded:efficientnet-lite0"], recipe=str(photos / "two.yaml"), doubtful_masks="keep",
     )  # fmt: skip
@@ -60,7 +60,7 @@ def test_a_doubtful_mask_is_recorded_and_left_out_unless_it_is_to_be_kept(photos
 
 
 def test_a_segmenter_that_is_not_there_is_refused_in_one_line(photos: Path) -> None:
-    with pytest.raises(UserError, match=r"expected a segmenter of u2netp, u2net, got 'sam'"):
+    with pytest.raises(UserError, match=r"expected a segmenter of joint, u2netp, u2net, got 'sam'"):
         cf.run(photos / "photos", ["embedded:efficientnet-lite0"], segmenter="sam")
 
 

@@ -21,6 +21,7 @@ from counterfoil.types import Preprocessing
 
 _log = logging.getLogger(__name__)
 CONVERTER_VERSION = 1  # part of the file names in the cache: raise it whenever the converted file changes
+CLICK_NETWORK = "hrnet18-click"  # no classifier, so not one of `NETWORKS`
 KNOWN_OUTPUTS = "known_outputs.json"  # from the original frameworks, by tests/reference/make_reference.py
 TOLERANCE = 1e-3  # of a probability's logarithm
 
@@ -73,15 +74,35 @@ NETWORKS: Mapping[str, Network] = {
 
 def build_onnx_file(name: str, asset_path: Callable[[str], Path], cache: Path) -> Path:
     """The network as an ONNX file in the cache; converted and checked on first use, its hash verified later."""
+    network = NETWORKS[name]
+
+    def convert() -> bytes:
+        model = _build_model(network, [asset_path(asset) for asset in network.assets])
+        check_known_answers(network, open_onnx_session(model))
+        return model
+
+    return _keep_onnx_file(name, convert, cache)
+
+
+def build_click_network(asset_path: Callable[[str], Path], cache: Path) -> Path:
+    """The network that cuts out what a click points at, as an ONNX file in the cache, converted on first use."""
+
+    def convert() -> bytes:
+        from counterfoil.assets.hrnet import convert_hrnet
+
+        return convert_hrnet(*(asset_path(f"{CLICK_NETWORK}-{part}").read_bytes() for part in ("program", "weights")))
+
+    return _keep_onnx_file(CLICK_NETWORK, convert, cache)
+
+
+def _keep_onnx_file(name: str, convert: Callable[[], bytes], cache: Path) -> Path:
     file = cache / "networks" / f"{name}-{CONVERTER_VERSION}.onnx"
     record = file.with_suffix(".sha256")
     if record.is_file() and file.is_file():
         if hash_file(file) == record.read_text(encoding="ascii", errors="replace").strip():
             return file
         _log.warning("%s has not the hash recorded when it was made; it is made again", file)
-    network = NETWORKS[name]
-    model = _build_model(network, [asset_path(asset) for asset in network.assets])
-    check_known_answers(network, open_onnx_session(model))
+    model = convert()
     try:
         write_atomically(file, model)
         write_atomically(record, hashlib.sha256(model).hexdigest() + "\n")

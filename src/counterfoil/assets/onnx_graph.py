@@ -15,7 +15,7 @@ from onnx import NodeProto, TensorProto, helper, numpy_helper
 IR_VERSION = 8
 OPERATOR_SET = 13
 
-AttributeValue: TypeAlias = "int | float | Sequence[int]"
+AttributeValue: TypeAlias = "int | float | str | Sequence[int]"
 Shape: TypeAlias = "Sequence[int | str]"  # a name stands for an axis of any length
 
 
@@ -32,6 +32,12 @@ class Graph:
         tensor = numpy_helper.from_array(np.asarray(array, np.float32), name)
         if self._initializers.setdefault(name, tensor) != tensor:
             raise ValueError(f"two different constants are called {name!r}")
+        return name
+
+    def integers(self, values: Sequence[int]) -> str:
+        """Store whole numbers, such as a shape; equal ones once."""
+        name = f"integers_{'_'.join(map(str, values))}"
+        self._initializers.setdefault(name, numpy_helper.from_array(np.array(values, np.int64), name))
         return name
 
     def node(self, operator: str, inputs: Sequence[str], attributes: Mapping[str, AttributeValue] | None = None) -> str:

@@ -79,7 +79,7 @@ def chosen_execution(options: dict[str, Any]) -> Execution:
 
 _MASK_OPTIONS = (
     click.option("--segmenter", type=click.Choice(list(SEGMENTERS)), default=DEFAULT_SEGMENTER, show_default=True,
-                 help="The network that finds objects where there are no masks; u2net is larger."),
+                 help="What finds objects where there are no masks: two networks, or one of them."),
     click.option("--doubtful-masks", type=click.Choice(["leave-out", "keep"]), default="leave-out", show_default=True,
                  help="Whether edits use a found mask that a test doubts."),
 )  # fmt: skip

@@ -1,0 +1,74 @@
+"""Masks found by two networks of different kinds."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from counterfoil.assets.cache import cache_folder, fetch_asset
+from counterfoil.assets.embedded_networks import build_click_network
+from counterfoil.mask_quality import MaskJudge
+from counterfoil.object_mask import hard_object, mask_overlap
+from counterfoil.segmentation import ClickNetwork, JointSegmenter, SalienceNetwork
+from counterfoil.sources.source_loaders import open_source
+
+
+class Finder(SalienceNetwork):
+    """Finds a rectangle of the picture."""
+
+    def look_twice(self, image: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        salience = np.zeros(image.shape[:2], np.uint8)
+        salience[20:60, 30:90] = 255
+        return salience, salience
+
+
+class Clicked(ClickNetwork):
+    """Cuts out a rectangle, less of it than the finder found."""
+
+    def __call__(self, image: np.ndarray, found: np.ndarray) -> np.ndarray:
+        cut = np.zeros(image.shape[:2], np.uint8)
+        cut[20:60, 30:60] = 200
+        return cut
+
+
+def joint() -> JointSegmenter:
+    return JointSegmenter(Finder("nowhere"), Clicked("nowhere"))  # type: ignore[arg-type]
+
+
+def test_the_mask_is_the_mean_of_both_networks() -> None:
+    found = joint()(np.zeros((100, 120, 3), np.uint8))
+    assert found.mask.values[40, 40] == 255
+    assert found.mask.values[40, 80] == 255  # (255 + 0 + 1) // 2 = 128: one sure network is enough
+    assert found.mask.values[80, 40] == 0
+    assert found.agreement == pytest.approx(0.5)
+    assert math.isnan(found.steadiness)
+
+
+def test_networks_that_find_different_things_make_the_mask_doubtful() -> None:
+    image = np.random.default_rng(0).integers(0, 256, (100, 120, 3)).astype(np.uint8)
+    verdict = MaskJudge().judge_found("photo", image, joint()(image))
+    assert verdict.verdict == "doubtful"
+    assert "a second network finds another object (overlap 50%)" in verdict.reasons
+
+
+def test_a_photo_without_anything_salient_has_an_empty_mask() -> None:
+    class Blind(Finder):
+        def look_twice(self, image: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            empty = np.zeros(image.shape[:2], np.uint8)
+            return empty, empty
+
+    found = JointSegmenter(Blind("nowhere"), Clicked("nowhere"))(np.zeros((50, 60, 3), np.uint8))  # type: ignore[arg-type]
+    assert not found.mask.values.any()
+
+
+def test_a_click_on_a_real_object_cuts_it_out() -> None:
+    source = open_source("demo:", None)
+    network = ClickNetwork(build_click_network(fetch_asset, cache_folder()))
+    overlaps = []
+    for sample in source.samples()[0][:10]:
+        image, mask = source.read(sample)
+        assert mask is not None
+        overlaps.append(mask_overlap(network(image, hard_object(mask)) >= 128, hard_object(mask)))
+    assert float(np.median(overlaps)) > 0.7
