@@ -131,7 +131,7 @@ def test_a_grounded_cell_centres_all_pieces_of_the_object_as_an_ungrounded_one_d
     plain, grounded = (made("position-grid", {**settings, "grounded": on}, picture) for on in (False, True))
     assert extent(plain.alpha) == extent(grounded.alpha)
     versions = [edit_named("position-grid", {"grounded": on}).picture_version for on in (False, True)]
-    assert versions == [3, 4]  # the pictures of grounded cells changed
+    assert versions == [4, 5]  # the pictures of grounded cells changed
 
 
 def test_all_cells_have_a_level_of_their_own() -> None:
@@ -182,3 +182,13 @@ def test_a_grounded_object_turns_only_as_far_as_it_stands_and_keeps_its_foot() -
     with pytest.raises(Unusable, match="turned by 40 degrees the object would hang in the air"):
         made("direction", {"grounded": True, "angle": 40}, plank(False))
     assert extent(made("direction", {"angle": 40}, plank(False)).alpha)[0] < 70  # the papers' turn is free
+
+
+def test_a_grounded_object_does_not_turn_out_of_the_picture() -> None:
+    image = np.random.default_rng(1).integers(90, 130, (120, 160, 3)).astype(np.uint8)
+    at_border, in_the_middle = np.zeros((2, 120, 160), np.uint8)
+    at_border[20:110, 5:15] = in_the_middle[20:110, 75:85] = 255  # a post, which may lean
+    with pytest.raises(Unusable, match="turned by 30 degrees part of the object would be outside the picture"):
+        made("direction", {"grounded": True, "angle": 30}, Picture(image, at_border))
+    leaning = made("direction", {"grounded": True, "angle": 30}, Picture(image, in_the_middle))
+    assert np.count_nonzero(leaning.alpha >= 128) > 0.9 * np.count_nonzero(in_the_middle)

@@ -162,7 +162,7 @@ def test_other_objects_of_the_donor_are_refused_where_they_are_seen_and_not_wher
     with pytest.raises(Unusable, match="another object"):
         check_scene(small, donor)
     check_scene(large, donor)
-    assert judge.asked == 2
+    assert judge.asked == 3  # two scenes, and the photo of the donor for what is attached to its object
 
 
 def test_a_combination_that_shrinks_the_object_judges_all_of_the_window() -> None:

@@ -55,7 +55,8 @@ def test_a_smear_has_not_the_texture_of_its_surroundings() -> None:
     )
     assert smear.texture > 1 > 2 * patches.texture
     assert smear.fault > 1 > patches.fault
-    assert "texture" in smear.reason
+    assert "lines of the photo end" in smear.reason
+    assert "texture" in smear._replace(line_ends=0).reason
     assert patches.reason == ""
 
 
@@ -120,10 +121,10 @@ def test_faults_that_are_small_each_are_too_much_together() -> None:
 
 def test_a_fill_with_nothing_before_it_must_be_better() -> None:
     good = FillQuality(seam=0.02, repetition=0.1, texture=0.3, novelty=0, appearance=0, hole_share=0.3)
-    doubtful, bad = good._replace(seam=0.04), good._replace(seam=0.14)
+    doubtful, bad = good._replace(seam=0.056), good._replace(seam=0.14)
     assert good.bare_reason == ""
     assert doubtful.reason == ""
-    assert doubtful.bare_reason == "no fill is good enough: 4% of its rim is a visible edge"
+    assert doubtful.bare_reason == "no fill is good enough: 6% of its rim is a visible edge"
     assert bad.bare_reason == bad.reason != ""
 
 
@@ -141,5 +142,5 @@ def test_two_fills_disagree_about_what_is_there_not_about_its_details() -> None:
     other_grass[hole] = np.roll(image, 90, axis=1)[hole]
     sky[hole] = (120, 160, 230)
     close, far = (measure_disagreement(image, other, hole) for other in (other_grass, sky))
-    assert close < 8 < 20 < far
+    assert close < 17 < 40 < far  # where they differ most, not on average
     assert measure_fill(FilledHole(image, hole, None, (other_grass, sky))).disagreement == close

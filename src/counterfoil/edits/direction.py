@@ -10,7 +10,7 @@ from typing import ClassVar, Literal, cast
 import cv2
 import numpy as np
 
-from counterfoil.edits.cutout import Matrix, map_points, place
+from counterfoil.edits.cutout import Matrix, map_points, place, place_alpha
 from counterfoil.edits.edit_protocol import (
     Edit,
     RecipeEdit,
@@ -25,11 +25,13 @@ from counterfoil.edits.photo_border import anchor_point, refuse_cut, turn_about_
 from counterfoil.edits.scene import find_lowest, measure_lift, place_in_scene, zoom_about_foot
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import Unusable, UserError
+from counterfoil.object_mask import hard_object
 from counterfoil.types import Attribute, EditLevel, Picture
 
 _SYMMETRIC_RANGE = re.compile(r"-([\d.]+)\.\.\1")
 _ANGLE = re.compile(r"-?[\d.]+")
 LEAST_ANGLE = 5  # degrees that a grounded object turns at least, where the range allows it
+LEAST_INSIDE = 0.9  # of what is seen of a grounded object that stays in the picture when it turns
 MOST_LIFTED = 0.12  # of the side of a square as large as the object's box: mean way of what it rests on
 _FLIPPED = {"upside-down": "turning the object upside down", "left-right": "mirroring the object"}
 
@@ -40,7 +42,7 @@ class Direction(Edit):
 
     attribute: ClassVar[Attribute] = "direction"
     version: ClassVar[int] = (
-        3  # 3: another fill; 2: the fill is judged, shadows leave, cut objects stay at their border
+        4  # 4, 3: other fills and limits; 2: the fill is judged, shadows leave, cut objects stay at their border
     )
     later: ClassVar[tuple[str, ...]] = ("grounded",)
     low: int = -45
@@ -146,10 +148,13 @@ class Direction(Edit):
         """The object turned and set down where its foot was; None where what it rests on would be in the air."""
         alpha = subject.cutout.alpha
         turned = np.array(self._turn(subject, matrix, angle), np.float64)
-        if "bottom" in subject.cut_sides:  # what it stands on is not in the picture
-            return turned
         if not subject.cut_sides:
             turned[1, 2] += find_lowest(alpha, matrix) - find_lowest(alpha, turned)
+        before, after = (np.count_nonzero(hard_object(place_alpha(alpha, each))) for each in (matrix, turned))
+        if after < LEAST_INSIDE * before:
+            raise Unusable(f"turned by {angle:g} degrees part of the object would be outside the picture")
+        if "bottom" in subject.cut_sides:  # what it stands on is not in the picture
+            return turned
         return turned if measure_lift(alpha, matrix, turned) <= MOST_LIFTED else None
 
 
@@ -159,7 +164,7 @@ class Flip(Edit):
 
     attribute: ClassVar[Attribute] = "direction"
     version: ClassVar[int] = (
-        3  # 3: another fill; 2: the fill is judged, shadows leave, cut objects stay at their border
+        4  # 4, 3: other fills and limits; 2: the fill is judged, shadows leave, cut objects stay at their border
     )
     axis: Literal["left-right", "upside-down"] = "left-right"
 
@@ -206,7 +211,7 @@ class Tilt(Edit):
 
     attribute: ClassVar[Attribute] = "direction"
     version: ClassVar[int] = (
-        3  # 3: another fill; 2: the fill is judged, shadows leave, cut objects stay at their border
+        4  # 4, 3: other fills and limits; 2: the fill is judged, shadows leave, cut objects stay at their border
     )
     yaw: float = 40.0  # degrees; above 0 the right side goes back
     pitch: float = 0.0  # degrees; above 0 the top goes back

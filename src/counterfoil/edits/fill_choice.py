@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -29,7 +29,9 @@ from counterfoil.edits.smooth_fill import fill_smoothly
 from counterfoil.errors import Unusable
 from counterfoil.segmentation import SalienceNetwork
 
-FillName: TypeAlias = Literal["exemplar", "exemplar, other sources", "exemplar after MI-GAN", "MI-GAN", "known"]
+FillName: TypeAlias = Literal[
+    "exemplar", "exemplar, other sources", "exemplar after MI-GAN", "MI-GAN", "MI-GAN, mirrored", "smooth", "known"
+]
 GOOD = 0.7  # fault below which no further fill is made
 
 Bytes = NDArray[np.uint8]
@@ -47,6 +49,17 @@ class Fill(NamedTuple):
     def reason(self) -> str:
         """Why it must not be shown; empty where it may, or was not judged."""
         return "" if self.quality is None else self.quality.reason
+
+
+# All fills, with those that each is compared with. What is behind the object can be told where the network paints alike
+# in the photo and in its mirror image, or where a fill is like the smooth continuation of its surroundings.
+_ALL: Mapping[FillName, tuple[FillName, ...]] = {
+    "exemplar": ("MI-GAN", "MI-GAN, mirrored", "smooth"),
+    "MI-GAN": ("MI-GAN, mirrored", "smooth"),
+    "MI-GAN, mirrored": ("MI-GAN", "smooth"),
+    "exemplar after MI-GAN": ("MI-GAN", "MI-GAN, mirrored", "smooth"),
+}
+_PAINTED: tuple[FillName, ...] = ("MI-GAN", "MI-GAN, mirrored")
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,10 +130,13 @@ class Fills:
         if self.judged and share > MOST.hole_share:  # refused in any case: not worth filling
             return Fill(task.image, "exemplar", FillQuality(0.0, 0.0, 0.0, 0.0, 0.0, share))
         if not self.judged or self.network is None:
-            return self._judge(task, "exemplar")
-        fills = [self._measure(task, "exemplar", "MI-GAN"), self._measure(task, "MI-GAN", "exemplar")]
-        if min(map(_fault_of, fills)) >= GOOD:  # patches of the photo that follow what the network painted
-            fills.append(self._measure(task, "exemplar after MI-GAN", "exemplar", "MI-GAN"))
+            return self._look_for_objects(task, self._measure(task, "exemplar", "smooth"))
+        fills = [
+            self._measure(task, "exemplar", "MI-GAN", "smooth"),
+            self._measure(task, "MI-GAN", "exemplar", "smooth"),
+        ]
+        if min(map(_fault_of, fills)) >= GOOD:
+            fills = [self._measure(task, name, *others) for name, others in _ALL.items()]
         return self._choose(task, fills)
 
     def _choose(self, task: FillTask, fills: list[Fill]) -> Fill:
@@ -163,7 +179,7 @@ class Fills:
         quality = task.qualities[name]
         if others:
             quality = quality._replace(disagreement=min(self._compare(task, name, other) for other in others))
-        return Fill(image, name, quality)
+        return Fill(image, name, quality._replace(painted=float(name in _PAINTED)))
 
     def _compare(self, task: FillTask, name: FillName, other: FillName) -> float:
         pair = frozenset((name, other))
@@ -183,13 +199,21 @@ class Fills:
         """The picture with everything filled that nothing may be copied from, made once for a task."""
         if name not in task.made:
             picture = OpenPicture(task.image, task.everything)
-            if self.network is None or "MI-GAN" not in name:
+            if name == "smooth":
+                task.made[name] = fill_smoothly(task.image, task.everything)
+            elif self.network is None or "MI-GAN" not in name:
                 task.made[name] = fill_visible_hole(picture, again=name == "exemplar, other sources")
             elif name == "MI-GAN":
                 task.made[name] = self.network.fill(task.image, task.everything)
+            elif name == "MI-GAN, mirrored":
+                task.made[name] = _mirror(self.network.fill(_mirror(task.image), _mirror(task.everything)))
             else:
                 task.made[name] = fill_visible_hole(picture._replace(guide=self._make(task, "MI-GAN")))
         return task.made[name]
+
+
+def _mirror(plane: NDArray[Any]) -> NDArray[Any]:
+    return np.ascontiguousarray(plane[:, ::-1])
 
 
 def _fault_of(fill: Fill) -> float:

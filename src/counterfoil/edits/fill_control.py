@@ -32,7 +32,7 @@ class FillControl(Edit):
     """Cut a hole of the object's shape, the largest that fits, out of the background beside it, and fill it."""
 
     attribute: ClassVar[Attribute] = "control"
-    version: ClassVar[int] = 2  # 2: another fill
+    version: ClassVar[int] = 3  # 3, 2: other fills and limits
 
     @property
     def level(self) -> str:

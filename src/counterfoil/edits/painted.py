@@ -198,7 +198,7 @@ class PaintedRemoval(Edit):
     """Take the object away and paint what was behind it; the fill of `object-removed` is closer to the truth."""
 
     attribute: ClassVar[Attribute] = "presence"
-    version: ClassVar[int] = 3  # 3: another fill; 2: the fill is judged, the shadow leaves too
+    version: ClassVar[int] = 4  # 4, 3: other fills and limits; 2: the fill is judged, the shadow leaves too
     strength: float = 0.15
     steps: int = 10
     resample: int = 1  # how often the steps are repeated, with noise added in between

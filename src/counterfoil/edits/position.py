@@ -36,7 +36,7 @@ class Position(Edit):
 
     attribute: ClassVar[Attribute] = "position"
     version: ClassVar[int] = (
-        3  # 3: another fill; 2: the fill is judged, shadows leave, cut objects stay at their border
+        4  # 4, 3: other fills and limits; 2: the fill is judged, shadows leave, cut objects stay at their border
     )
     later: ClassVar[tuple[str, ...]] = ("grounded", "faithful")
     words: ClassVar[str] = "moving the object"
@@ -106,7 +106,7 @@ class PositionGrid(Edit):
 
     attribute: ClassVar[Attribute] = "position"
     version: ClassVar[int] = (
-        3  # 3: another fill; 2: the fill is judged, shadows leave, cut objects stay at their border
+        4  # 4, 3: other fills and limits; 2: the fill is judged, shadows leave, cut objects stay at their border
     )
     later: ClassVar[tuple[str, ...]] = ("grounded",)
     row: int = 1  # from the top, the first is 1

@@ -24,7 +24,7 @@ class Size(Edit):
 
     attribute: ClassVar[Attribute] = "size"
     version: ClassVar[int] = (
-        3  # 3: another fill; 2: the fill is judged, shadows leave, cut objects stay at their border
+        4  # 4, 3: other fills and limits; 2: the fill is judged, shadows leave, cut objects stay at their border
     )
     later: ClassVar[tuple[str, ...]] = ("grounded",)
     rate: float | Literal["full"] = "full"

@@ -12,6 +12,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from counterfoil.edits.attachments import Attachments, find_attachments
 from counterfoil.edits.cutout import Cutout, copy_read_only, cut_out, paste, repaint
 from counterfoil.edits.fill import MARGIN, check_background, close_islands, fill_background, find_hole, grow
 from counterfoil.edits.fill_choice import Fill, FillName, Fills, FillTask
@@ -120,8 +121,20 @@ class Subject:
         return self.once(_choose_fill)
 
     @property
+    def attachments(self) -> Attachments:
+        """What touches the object, stands out with it and is not in its mask; nothing where fills are not judged."""
+        return self.once(_find_attachments)
+
+    def check_attachments(self) -> None:
+        """Raises `Unusable` where something that the object is attached to would stay behind."""
+        # A changed mask, and a picture that an edit made, are those of a photo that was checked.
+        if self.tools.same_as is None and not _knows_background(self) and self.attachments.reason:
+            raise Unusable(self.attachments.reason)
+
+    @property
     def visible_background(self) -> Bytes:
         """The filled background for pictures that show it, read-only; raises `Unusable` where no fill is good."""
+        self.check_attachments()
         fill = self.fill
         if fill.reason:
             raise Unusable(fill.reason)
@@ -254,11 +267,32 @@ def _fill_background(subject: Subject) -> Bytes:
 
 
 def _find_hole(subject: Subject) -> Flags:
+    """The object with its margin, shadow and reflection, and small things attached to it."""
+    hole, attached = subject.once(_find_own_hole), subject.attachments
+    if attached.reason or not attached.region.any():
+        return hole
+    return close_islands(np.asarray(hole | grow(attached.region, max(1, round(MARGIN * min(hole.shape))))))
+
+
+def _find_own_hole(subject: Subject) -> Flags:
     """The object with its margin, and the shadow and reflection that would stay behind."""
     hole, traces = find_hole(subject.alpha), find_traces(subject.picture.image, subject.alpha)
     if traces.any():
         hole = np.asarray(hole | grow(traces, max(1, round(MARGIN * min(hole.shape) / 2))))
     return close_islands(hole)
+
+
+def _find_attachments(subject: Subject) -> Attachments:
+    hole, find_salience = subject.once(_find_own_hole), subject.tools.fills.find_salience
+    if find_salience is None:
+        return Attachments(np.zeros_like(hole), 0.0)
+    return find_attachments(find_salience(subject.picture.image), subject.hard_object, hole)
+
+
+def _knows_background(subject: Subject) -> bool:
+    """Whether what the object hides was known and not filled."""
+    fill = subject._results.get(_choose_fill)
+    return isinstance(fill, Fill) and fill.name == "known"
 
 
 def _choose_fill(subject: Subject) -> Fill:
@@ -347,7 +381,7 @@ def _fill_again(subject: Subject) -> Subject:
 
 
 _WITHOUT_FILL: tuple[Callable[[Subject], Any], ...] = (
-    _estimate_alpha, _cut_out, _find_hole, _find_cut_sides, _fill_background,
+    _estimate_alpha, _cut_out, _find_own_hole, _find_attachments, _find_hole, _find_cut_sides, _fill_background,
 )  # fmt: skip
 
 
