@@ -15,9 +15,10 @@ import numpy as np
 
 from counterfoil.edits.registry import EDITS, edit_named
 from counterfoil.edits.subject import Tools
-from counterfoil.errors import Unusable, UserError, expect_path
+from counterfoil.errors import Unusable, UserError, expect_kind, expect_path
 from counterfoil.report.csv_tables import manifest_to_csv, skipped_to_csv
 from counterfoil.run_config import RunConfig, RunPlan, prepare
+from counterfoil.run_result import Result
 from counterfoil.runner import PhotoWork, PictureWriter, process_photos, process_shard
 from counterfoil.segmentation import DEFAULT_SEGMENTER, make_segmenter
 from counterfoil.sources.pixels import hash_pixels
@@ -28,7 +29,7 @@ from counterfoil.store.folder_mirror import is_mirrored, list_folder, put_file, 
 from counterfoil.store.parquet import read_table
 from counterfoil.store.prediction_tables import read_run, read_run_record, read_variants
 from counterfoil.store.run_checksums import record_checksums
-from counterfoil.store.workspace import locate_picture
+from counterfoil.store.workspace import Workspace, locate_picture
 from counterfoil.types import Picture, Run, Sample, Variant
 from counterfoil.variant_renderer import Renderer, load_same_tools
 
@@ -115,11 +116,11 @@ def encode_png(picture: Picture) -> bytes:
     return data.tobytes()
 
 
-def rebuild(folder: str | Path, variant_id: str) -> Picture:
+def rebuild(folder: Result | Workspace | str | Path, variant_id: str) -> Picture:
     """Render a variant of a run again from its photo, to the bit.
 
     Args:
-        folder: Folder of a finished run or of a workspace.
+        folder: A result, a workspace, or the folder of one.
         variant_id: The variant's id, as variants.parquet lists it.
 
     Returns:
@@ -132,7 +133,10 @@ def rebuild(folder: str | Path, variant_id: str) -> Picture:
         >>> rebuild("out", "0a1b2c3d").image.shape  # doctest: +SKIP
         (384, 512, 3)
     """
+    if isinstance(folder, Result | Workspace):
+        folder = folder.folder
     path = expect_path(folder, "the folder of a run or workspace")
+    expect_kind(variant_id, str, "the id of a variant as a text")
     if not (path / "variants.parquet").is_file():
         raise UserError(f"expected the folder of a finished run, got '{folder}', which holds no variants.parquet")
     table = read_table(path / "variants.parquet")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import errno
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 _CLOSE = 0.6  # of difflib's ratio: below it a suggestion is a guess
@@ -43,6 +43,13 @@ def expect_kind(given: object, kinds: type | tuple[type, ...], what: str) -> Non
     """Raises `UserError` where Python was given a thing of another kind."""
     if not isinstance(given, kinds):
         raise UserError(f"expected {what}, got {type(given).__name__}")
+
+
+def expect_choice(given: object, choices: Sequence[str | None], what: str) -> None:
+    """Raises `UserError` where Python was given none of the texts that are known."""
+    if not any(given is choice or (isinstance(given, str) and given == choice) for choice in choices):
+        known = " or ".join(repr(choice) for choice in choices if choice is not None)
+        raise UserError(f"expected {what} as {known}, got {given!r:.80}")
 
 
 def expect_members(given: object, names: Iterable[str], what: str) -> None:

@@ -21,7 +21,7 @@ from typing import Any, TypeAlias, overload
 import numpy as np
 
 from counterfoil import __version__
-from counterfoil.errors import Unusable, UserError
+from counterfoil.errors import Unusable, UserError, expect_choice
 from counterfoil.execution import Execution
 from counterfoil.labels.benchmark_classes import load_label_space
 from counterfoil.labels.label_space import LabelSpace, imagenet1k, match_label_space
@@ -46,6 +46,7 @@ from counterfoil.run_config import (
     Binding,
     check_counts,
     check_distinct,
+    check_settings,
     environment,
     group_bound_models,
     join_addresses,
@@ -81,7 +82,9 @@ class EvaluationConfig:
     command: str = ""
 
     def __post_init__(self) -> None:
-        check_counts(limit=self.limit, workers=self.workers, batch_size=self.batch_size)
+        check_counts(limit=self.limit, workers=self.workers)
+        check_settings(batch_size=self.batch_size, seed=0, options=self.options, classes=self.classes)
+        expect_choice(self.scoring, ("all", "subset", None), "scoring")
         if not self.models:
             raise UserError("expected at least one model, got none; try --model embedded:efficientnet-lite0")
         check_distinct(self.models)

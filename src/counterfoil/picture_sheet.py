@@ -23,7 +23,7 @@ MOST_PAIRS = 12  # on a sheet
 _CHANGED = "a photo, a mask, an edit or the networks that fill holes have changed since the run"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PictureSheet:
     """Pictures before and after an edit; a notebook shows it, and `save` writes it."""
 
@@ -42,6 +42,9 @@ class PictureSheet:
         path = Path(out)
         check_sheet_name(path)
         return write_atomically(path, SHEETS[path.suffix.lower()](self.sheet))
+
+    def __repr__(self) -> str:
+        return f"PictureSheet({len(self.sheet.pictures)} pictures); save('sheet.png') writes it"
 
     def _repr_html_(self) -> str:
         """The sheet as SVG, as a notebook shows it."""

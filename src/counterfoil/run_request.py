@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from counterfoil.edits.edit_selection import choose_recipe
-from counterfoil.errors import UserError
+from counterfoil.labels.label_space import list_class_names
 from counterfoil.models.model_objects import ModelHints, Transform, as_models, name_object
 from counterfoil.recipes.edit_recipe import Recipe
 from counterfoil.run_config import RunConfig
@@ -28,7 +28,7 @@ def make_run_config(
     **settings: Any,
 ) -> RunConfig:
     """The configuration of a run over these objects; raises `UserError` for what cannot be used."""
-    names = None if labels is None else _check_labels(labels)
+    names = list_class_names(labels)
     chosen = choose_recipe(edits, recipe)
     source = as_source(images, masks, names)
     hints = ModelHints(
@@ -47,20 +47,6 @@ def make_run_config(
 def _list_classes(images: Any) -> Sequence[str]:
     """The class names of a data set in the order of their numbers; none of a folder."""
     return () if isinstance(images, str | Path) else find_class_names(images) or ()
-
-
-def _check_labels(labels: Any) -> list[str]:
-    if (
-        isinstance(labels, str)
-        or not isinstance(labels, Iterable)
-        or not all(isinstance(label, str) for label in labels)
-    ):
-        raise UserError("expected labels as a list of names, one for each column of the model, got something else")
-    names = list(labels)
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise UserError(f"expected each label once, got '{twice}' more than once")
-    return names
 
 
 def _describe_call(source: Source, models: Any, recipe: str | Recipe) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from counterfoil.errors import UserError
+from counterfoil.errors import UserError, expect_choice, expect_kind
 from counterfoil.plugins import import_extra
 from counterfoil.progress import show_stage
 from counterfoil.report.comparison_tables import comparison_to_json, comparison_to_text, describe_comparison
@@ -34,6 +35,7 @@ from counterfoil.study.comparison import RunComparison, compare_runs
 from counterfoil.study.runs import Study, open_runs
 
 Limits = float | Mapping[str, float] | Sequence[str] | None
+DEFAULT_MARGIN = "2"  # points by which each loss may grow
 _NAMES = ("first", "second")  # of runs whose models have the same names
 
 
@@ -151,6 +153,7 @@ def compare(
         100.0
     """
     folders = folder_of(first), folder_of(second)
+    expect_kind(names, (list, tuple), "names= as a list of two names")
     with show_stage("comparing the models"):
         chosen = tuple(names) or _tell_apart(*folders)
         return Comparison(compare_runs(folders, names=chosen, first=first_model, second=second_model))
@@ -236,7 +239,7 @@ def gate(
     Args:
         run: A result, or the folder of a run.
         against: The baseline: no attribute may cost the new model more than `margin` points more.
-        margin: Points by which a loss may grow: 2, or {"background": 2, "accuracy": 1}.
+        margin: Points by which a loss may grow: 2 where not given, another number, or {"background": 2, "accuracy": 1}.
         max_drop: Points that an attribute or edit may cost: 5 for each, or {"background": 5, "size:0.05": 20}.
         min_accuracy: Least accuracy on the unedited photos, in percent.
         bound: "upper" asks for proof that a bound holds, "lower" for proof that it is violated, "point" for none.
@@ -260,6 +263,10 @@ def gate(
         'not judged'
     """
     margins, drops = _to_texts(margin, ""), _to_texts(max_drop, "any=")
+    expect_kind(min_accuracy, (numbers.Real, type(None)), "the least accuracy as a number, in percent")
+    expect_choice(bound, ("upper", "lower", "point"), "bound")
+    if against is not None and not margins:
+        margins = [DEFAULT_MARGIN]
     _check_bounds(against, margins, drops, min_accuracy, against_model)
     folder = folder_of(run)
     pairs = [] if against is None else pair_with_baseline(
@@ -277,10 +284,20 @@ def _to_texts(limits: Limits, one: str) -> list[str]:
     if limits is None:
         return []
     if isinstance(limits, Mapping):
-        return [f"{name}={limit:g}" for name, limit in limits.items()]
-    if isinstance(limits, int | float):
-        return [f"{one}{limits:g}"]
-    return [limits] if isinstance(limits, str) else list(limits)
+        return [f"{name}={_to_points(limit)}" for name, limit in limits.items()]
+    if isinstance(limits, str):
+        return [limits]
+    if not isinstance(limits, list | tuple):
+        return [f"{one}{_to_points(limits)}"]
+    for limit in limits:
+        expect_kind(limit, str, "a list of bounds as texts such as 'background=2'")
+    return list(limits)
+
+
+def _to_points(limit: object) -> str:
+    """A number of points as it is typed."""
+    expect_kind(limit, numbers.Real, "points as a number")
+    return f"{float(limit):g}"  # type: ignore[arg-type]  # a number
 
 
 def _check_bounds(
@@ -293,8 +310,6 @@ def _check_bounds(
         )
     if least is not None and not 0 <= least <= 100:
         raise UserError(f"expected --min-accuracy from 0 to 100, in percent, got {least:g}")
-    if against is not None and not margins:
-        raise UserError("expected a margin for --against, got none; give --margin 2, in points")
     if against is None and (margins or against_model):
         raise UserError("expected --against BASELINE beside --margin or --against-model, got none")
 

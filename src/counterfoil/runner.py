@@ -146,8 +146,9 @@ def run(
     """
     config = make_run_config(
         images, models, masks=masks, edits=edits, recipe=recipe, labels=labels, transform=transform, limit=limit,
-        workers=workers, batch_size=batch_size, seed=seed, options=options or ModelOptions(), classes=classes,
-        scoring=scoring, segmenter=segmenter, doubtful_masks=doubtful_masks, execution=Execution(engine),
+        workers=workers, batch_size=batch_size, seed=seed, classes=classes, scoring=scoring,
+        options=ModelOptions() if options is None else options, segmenter=segmenter, doubtful_masks=doubtful_masks,
+        execution=Execution(engine),
     )  # fmt: skip
     folder = None if out is None else open_folder(out)
     result = execute(config, folder)

@@ -158,7 +158,7 @@ class JointSegmenter:
 
 def check_segmenter(name: str) -> None:
     """Raises `UserError` where no segmenter has this name."""
-    if name not in SEGMENTERS:
+    if not isinstance(name, str) or name not in SEGMENTERS:
         raise UserError(f"expected a segmenter of {', '.join(SEGMENTERS)}, got {name!r}")
 
 

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from counterfoil.builder import build_pictures
 from counterfoil.errors import Unusable, expect_path
 from counterfoil.execution import Execution
+from counterfoil.labels.label_space import list_class_names
 from counterfoil.recipes.edit_recipe import Recipe
-from counterfoil.run_config import DoubtfulMasks, RunPlan, limit_per_class, prepare
+from counterfoil.run_config import DoubtfulMasks, RunPlan, check_counts, limit_per_class, prepare
 from counterfoil.run_request import make_run_config
 from counterfoil.segmentation import DEFAULT_SEGMENTER
 from counterfoil.sources.source_loaders import as_source
@@ -120,7 +121,8 @@ def open_photos(
         >>> [(int(image.max()), label) for image, label, _ in open_photos(photos)]
         [(255, 'day'), (0, 'night')]
     """
-    source = as_source(images, masks, labels)
+    check_counts(limit=limit)
+    source = as_source(images, masks, list_class_names(labels))
     photos = []
     for sample in limit_per_class(source.samples()[0], limit):
         try:

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import counterfoil as cf
+from counterfoil.edits.edit_protocol import Supplied
 from counterfoil.edits.edit_selection import make_recipe
-from counterfoil.edits.registry import EDITS, OURS, name_of
+from counterfoil.edits.registry import EDITS, OURS, edit_named, name_of
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import UserError
 from counterfoil.sources.demo_photos import BUNDLES
@@ -78,6 +79,36 @@ def fails(image: Any, mask: Any, rng: Any) -> Any:
     raise RuntimeError("no colours left")
 
 
+def three_values(image: Any, mask: Any, rng: Any) -> Any:
+    return image, mask, 1
+
+
+def listed_default(image: Any, mask: Any, rng: Any, shades: Any = [1, 2]) -> Any:  # noqa: B006
+    return image
+
+
+def returns_bool_mask(image: Any, mask: Any, rng: Any) -> Any:
+    return 255 - image, mask > 0
+
+
+def shaded(share: float) -> Callable[..., Any]:
+    def shade(image: Any, mask: Any, rng: Any) -> Any:
+        return (image * share).astype(np.uint8)
+
+    return shade
+
+
+DIVISOR = 3
+
+
+def divide(image: Any) -> Any:
+    return image // DIVISOR
+
+
+def divided(image: Any, mask: Any, rng: Any) -> Any:
+    return divide(image)
+
+
 def photos() -> list[tuple[Any, str, Any]]:
     picture = subject().picture
     return [(picture.image, "box", picture.alpha)]
@@ -101,11 +132,48 @@ def test_a_plain_function_has_its_name_as_attribute() -> None:
         ([wrong_shape], r"expected the edit 'wrong-shape' to return an image of shape \(60, 80, 3\)"),
         ([fails], "the edit 'fails' failed: RuntimeError: no colours left"),
         ([cf.edits.ObjectGrayscale, salt(amount="much")], "edit salt: setting amount"),
+        ([three_values], "the edit 'three-values' failed: ValueError"),
+        ([listed_default], "expected a number, a text or a tuple as the default of the setting 'shades'"),
+        ([shaded(0.5), shaded(0.2)], "expected a name for each edit, got two functions named 'shade'"),
     ],
 )
 def test_a_bad_edit_is_said_in_one_line(edits: Any, line: str) -> None:
     with pytest.raises(UserError, match=line):
         list(cf.variants(photos(), edits=edits))
+
+
+def test_an_edit_given_twice_is_made_once() -> None:
+    recipe = make_recipe(["colour", cf.edits.ObjectHue(), cf.edits.ObjectHue, "object-grayscale"])
+    assert sorted(step.edit for step in recipe.edits) == ["control", "object-grayscale", "object-hue"]
+    recipe = make_recipe([cf.edits.Size(0.08), "size"])
+    levels = [edit_named(step.edit, each).level for step in recipe.edits for each in step.all_settings]
+    assert sorted(levels) == sorted({*levels})
+
+
+def ids_of(edit: Any) -> str:
+    return [variant.id for variant, _ in cf.variants(photos(), edits=[edit])][-1]
+
+
+def test_what_a_function_uses_from_around_it_is_part_of_its_pictures_ids(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert ids_of(shaded(0.5)) == ids_of(shaded(0.5)) != ids_of(shaded(0.2))
+    before = ids_of(divided)
+    monkeypatch.setitem(divide.__globals__, "DIVISOR", 4)
+    assert ids_of(divided) != before
+    monkeypatch.undo()
+    assert ids_of(divided) == before
+
+
+def test_an_edit_class_of_before_stays_the_function_that_it_was() -> None:
+    half = cf.edit(shaded(0.5))
+    cf.edit(shaded(0.2))
+    picture = [picture for _, picture in cf.variants(photos(), edits=[half()])][-1]
+    np.testing.assert_array_equal(picture.image, (subject().picture.image * 0.5).astype(np.uint8))
+
+
+def test_a_mask_of_true_and_false_counts_as_one_of_0_and_255() -> None:
+    made = cf.edit(returns_bool_mask)()
+    picture = made.apply(subject(), np.random.default_rng(0), Supplied())
+    assert set(np.unique(picture.alpha).tolist()) == {0, 255}
 
 
 def test_a_bad_setting_of_an_edit_is_a_user_error() -> None:

@@ -96,7 +96,18 @@ BAD: Sequence[tuple[Any, dict[str, Any], str]] = (
     (words, {}, "expected the labels that 'words' chooses from, got none"),
     (lambda images: 1 / 0, {}, "expected model to answer 4 pictures, but it fails: ZeroDivisionError"),
     (lambda images: [0.5], {"labels": LABELS}, r"got an answer of shape \(1,\) to 4 pictures"),
+    (lambda images: [[{"label": "a"}] * 2] * len(images), {"labels": LABELS}, "expected numbers as scores from model"),
+    (shades, {"labels": "ab"}, "expected labels as a list of names, one for each class in order, got str"),
+    (shades, {"labels": {"a", "b"}}, "expected labels as a list of names, one for each class in order, got set"),
+    (shades, {"labels": [0, 1]}, "expected labels as a list of names, got int among them"),
+    (shades, {"labels": LABELS, "transform": 3}, "expected transform= as a function of a picture, got int"),
+    (shades, {"labels": LABELS, "options": "cuda"}, "expected options= as ModelOptions, got str"),
 )
+
+
+def test_labels_may_be_a_dict_by_number_or_any_row_of_names() -> None:
+    for given in ({1: "b", 0: "a"}, np.array(["a", "b"]), (name for name in "ab"), {"a": 1, "b": 2}.keys()):
+        assert wrap_model(shades, labels=given).labels == ("a", "b")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("model", "known", "line"), BAD)

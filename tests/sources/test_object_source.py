@@ -131,12 +131,100 @@ def test_one_bad_picture_among_good_ones_is_counted_with_its_reason() -> None:
     ]
 
 
+def test_an_entry_that_is_no_picture_with_a_label_is_counted_with_its_reason() -> None:
+    image = TRIPLES[0][0]
+    given = [TRIPLES[0], None, (image,), 5, (image, "lamp", None, 1), (image, None), (image, float("nan"))]
+    samples, skipped = as_source(given).samples()
+    assert len(samples) == 1
+    assert [(row.sample_id, row.reason) for row in skipped] == [
+        ("picture 1", "it is NoneType, expected (image, label) or (image, label, mask)"),
+        ("picture 2", "it is 1 values, expected (image, label) or (image, label, mask)"),
+        ("picture 3", "it is int, expected (image, label) or (image, label, mask)"),
+        ("picture 4", "it is 4 values, expected (image, label) or (image, label, mask)"),
+        ("picture 5", "its label is empty"),
+        ("picture 6", "its label is empty"),
+    ]
+
+
+def test_labels_that_a_data_set_changes_are_its_own_and_need_names() -> None:
+    with pytest.raises(UserError, match="expected class names for the numbers"):
+        as_source(Renumbered())
+    source = as_source(Renumbered(), labels=["chair", "lamp"])
+    assert read_all(source).keys() == read_all(as_source(TRIPLES)).keys()
+
+
+def test_a_data_frame_with_missing_labels_and_masks_loses_those_alone() -> None:
+    pandas = pytest.importorskip("pandas")
+    images = [image for image, _, _ in TRIPLES]
+    labels = [pandas.array([0, None, 1], dtype="Int64"), [0, np.nan, 1], ["lamp", None, "chair"]]
+    for column in labels:
+        frame = pandas.DataFrame({"image": images, "label": column, "mask": [TRIPLES[0][2], None, pandas.NA]})
+        samples, skipped = as_source(frame, labels=CLASSES).samples()
+        assert [(sample.label, sample.mask is None) for sample in samples] == [("chair", True), ("lamp", False)]
+        assert [row.reason for row in skipped] == ["its label is empty"]
+
+
+def test_a_table_of_arrow_is_read_as_a_data_frame_is(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    table = pyarrow.Table.from_pandas(in_a_frame(tmp_path))
+    assert read_all(as_source(table)) == read_all(as_source(TRIPLES))
+
+
 class Jittered(Numbered):
     """A data set with a random transform."""
 
     def __getitem__(self, place: int) -> tuple[Any, int, Any]:
         image, label, mask = super().__getitem__(place)
         return np.roll(image, int(np.random.default_rng().integers(1, 40)), axis=1), label, mask
+
+
+class Lengthless(Numbered):
+    """A data set that cannot say its length."""
+
+    def __len__(self) -> int:
+        raise RuntimeError("not counted")
+
+
+class Failing(Numbered):
+    """A data set with a fault in its code."""
+
+    def __getitem__(self, place: int) -> tuple[Any, int, Any]:
+        if place:
+            raise KeyError(place)
+        return super().__getitem__(place)
+
+
+class Batches:
+    """As a loader of torch: batches of a data set."""
+
+    dataset = Numbered()
+    batch_sampler = None
+
+    def __iter__(self) -> Any:
+        return iter([])
+
+
+class Stream:
+    """As a data set of Hugging Face that is read as a stream: columns, and no length."""
+
+    column_names = ("image", "label")
+
+    def __iter__(self) -> Any:
+        return iter([])
+
+
+class Renumbered(Numbered):
+    """A data set of torchvision's kind whose numbers are not those of its class names."""
+
+    targets = (0, 1, 0)
+
+    @staticmethod
+    def target_transform(label: int) -> int:
+        return 1 - label
+
+    def __getitem__(self, place: int) -> tuple[Any, int, Any]:
+        image, label, mask = super().__getitem__(place)
+        return image, self.target_transform(label), mask
 
 
 BAD: Sequence[tuple[str, Any, str]] = (
@@ -147,6 +235,11 @@ BAD: Sequence[tuple[str, Any, str]] = (
     ("splits", {"train": TRIPLES, "test": TRIPLES}, r"expected one data set, got several by name \(train, test\)"),
     ("normalised", [(TRIPLES[0][0] / 60 - 2, "lamp")], "if a transform normalises them, give it to the model"),
     ("random", Jittered(), "expected the same picture each time .* take random transforms out"),
+    ("a class", Numbered, "expected images as a folder, .* got the class Numbered"),
+    ("a length that fails", Lengthless(), "expected the Lengthless to say its length, but it fails: RuntimeError"),
+    ("an error later", Failing(), "expected to read picture 1 of the Failing of 3, but it fails: KeyError"),
+    ("batches", Batches(), r"expected a data set, got Batches, which gives batches; give its .dataset"),
+    ("a stream", Stream(), r"got Stream, which is read as a stream; .* list\(images.take\(100\)\)"),
 )
 
 

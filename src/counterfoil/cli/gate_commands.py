@@ -32,7 +32,7 @@ _FILE = PATH
 @click.argument("run", type=FOLDER)
 @click.option("--against", type=FOLDER, help="Run of a baseline on the same photos: no attribute may cost more now.")
 @click.option("--margin", "margins", multiple=True, shell_complete=complete_edit,
-              help="Points by which a loss may grow: 2, or background=2, or accuracy=1.")  # fmt: skip
+              help="Points by which a loss may grow: 2 [default], or background=2, or accuracy=1.")  # fmt: skip
 @click.option(
     "--max-drop",
     "drops",

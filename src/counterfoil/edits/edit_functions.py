@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import hashlib
 import inspect
 import re
+import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, cast, overload
 
@@ -16,6 +16,7 @@ from counterfoil.edits.edit_protocol import Edit, Supplied
 from counterfoil.edits.registry import register_edit
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import Unusable, UserError
+from counterfoil.models.model_identity import ObjectState
 from counterfoil.plugins import reporting_errors
 from counterfoil.types import Attribute, Picture
 
@@ -45,14 +46,15 @@ class FunctionEdit(Edit):
         mask = subject.mask.values
         with reporting_errors(f"the edit '{self.name}' failed", "; what is finished is kept", allowed=Unusable):
             made = type(self).function(subject.picture.image.copy(), mask.copy(), rng, **settings)
-        image, alpha = made if isinstance(made, tuple) and len(made) == 2 else (made, mask)
-        image, expected = np.asarray(image), subject.picture.image.shape
-        if image.shape != expected or image.dtype != np.uint8 or np.shape(alpha) != expected[:2]:
+            image, alpha = made if isinstance(made, tuple) and len(made) == 2 else (made, mask)
+            image, alpha = np.asarray(image), np.asarray(alpha)
+        expected = subject.picture.image.shape
+        if image.shape != expected or image.dtype != np.uint8 or alpha.shape != expected[:2]:
             raise UserError(
                 f"expected the edit '{self.name}' to return an image of shape {expected} and type uint8, or that with"
-                f" a mask, got {image.shape} and {image.dtype}"
+                f" a mask of shape {expected[:2]}, got {image.shape} and {image.dtype}, mask {alpha.shape}"
             )
-        return Picture(image, np.asarray(alpha, np.uint8))
+        return Picture(image, alpha.astype(np.uint8) * 255 if alpha.dtype == np.bool_ else alpha.astype(np.uint8))
 
 
 @overload
@@ -139,14 +141,39 @@ def _read_settings(function: Callable[..., Any]) -> dict[str, tuple[Any, Any]]:
     for parameter in parameters[_GIVEN:]:
         if parameter.default is parameter.empty:
             raise UserError(f"expected a default for the setting '{parameter.name}' of the edit '{words}', got none")
+        if not isinstance(parameter.default, bool | int | float | str | tuple | type(None)):
+            raise UserError(
+                f"expected a number, a text or a tuple as the default of the setting '{parameter.name}' of the edit"
+                f" '{words}', got {type(parameter.default).__name__}"
+            )
         settings[parameter.name] = type(parameter.default), parameter.default
     return settings
 
 
+def renew_version(kind: type[FunctionEdit]) -> None:
+    """Take the version anew: a variable or a helper that the function uses may have changed since it was written."""
+    kind.version = _hash_code(kind.function)
+
+
 def _hash_code(function: Callable[..., Any]) -> int:
-    """A version from the function's source, so that pictures of changed code have other ids."""
+    """A version from the source and the variables that it uses, so that pictures of changed code have other ids."""
+    state = ObjectState()
+    _add_code(function, state, set())
+    return 2 + int(state.digest[:7], 16)
+
+
+def _add_code(function: Callable[..., Any], state: ObjectState, seen: set[int]) -> None:
+    """Add a function, the variables around it, and the functions of its module that it calls."""
+    seen.add(id(function))
     try:
-        source = inspect.getsource(function)
+        state.add(inspect.getsource(function))
     except (OSError, TypeError):  # typed into a shell
-        source = repr((function.__code__.co_code, function.__code__.co_consts, function.__code__.co_names))
-    return 2 + int(hashlib.sha256(source.encode()).hexdigest()[:7], 16)
+        code = function.__code__
+        state.add(repr((code.co_code.hex(), code.co_consts, code.co_names)))
+    used = inspect.getclosurevars(function)
+    for name, value in sorted({**used.globals, **used.nonlocals}.items()):
+        if inspect.isfunction(value) and value.__module__ == function.__module__:
+            if id(value) not in seen:
+                _add_code(value, state, seen)
+        elif not isinstance(value, types.ModuleType | types.FunctionType | type):
+            state.add([name, value])

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
+from counterfoil.edits.edit_functions import FunctionEdit, renew_version
 from counterfoil.edits.edit_functions import edit as edit_from_function
 from counterfoil.edits.edit_protocol import Edit
-from counterfoil.edits.registry import EDITS, edit_named, name_of, settings_of
+from counterfoil.edits.registry import EDITS, edit_named, name_of, register_edit, settings_of
 from counterfoil.errors import UserError, did_you_mean, expect_kind, expect_path
 from counterfoil.recipes.edit_recipe import Recipe, Step, load_recipe
 
@@ -48,17 +49,54 @@ def list_steps(edits: Any) -> list[Step]:
     given = list(edits) if isinstance(edits, list | tuple) else [edits]
     if not given:
         raise UserError("expected at least one edit, got none; give edits=['size'], or leave edits out")
-    return [step for thing in given for step in _steps(thing)]
+    functions: dict[str, Callable[..., Any]] = {}
+    things = [_as_edit(thing) for thing in given]
+    for thing in things:
+        if isinstance(thing, FunctionEdit):
+            _check_function(thing, functions)
+    own = [step for thing in things if not isinstance(thing, str) for step in _steps(thing)]
+    made = {(step.edit, edit_named(step.edit, step.settings).level) for step in own}
+    steps = [step for thing in things for step in _steps(thing)]
+    return _drop_repeated([step for each in steps for step in ([each] if each in own else _without(each, made))])
+
+
+def _as_edit(thing: Any) -> Any:
+    """An edit for a class or a function; names and anything else stay as they are."""
+    if isinstance(thing, type) and issubclass(thing, Edit):
+        return _make_default(thing)
+    if callable(thing) and not isinstance(thing, Edit | str):
+        return edit_from_function(thing)()
+    return thing
+
+
+def _check_function(edit: FunctionEdit, functions: dict[str, Callable[..., Any]]) -> None:
+    """Make the function known by its name; raises `UserError` where another of these edits has the name."""
+    function = type(edit).function
+    if functions.setdefault(edit.name, function) is not function:
+        raise UserError(
+            f"expected a name for each edit, got two functions named '{edit.name}'; give one @cf.edit(name=...)"
+        )
+    renew_version(type(edit))
+    register_edit(edit.name, type(edit))
+
+
+def _without(step: Step, made: Collection[tuple[str, str]]) -> list[Step]:
+    """The step without the levels that edits given as objects make; as it is where they make none of them."""
+    new = [each for each in step.all_settings if (step.edit, edit_named(step.edit, each).level) not in made]
+    if len(new) == len(step.all_settings):
+        return [step]
+    return [step.model_copy(update={"settings": settings, "levels": {}}) for settings in new]
+
+
+def _drop_repeated(steps: Sequence[Step]) -> list[Step]:
+    """The steps, each once: an edit may be given by its name and as one of its attribute."""
+    return [step for place, step in enumerate(steps) if step not in steps[:place]]
 
 
 def _steps(thing: Any) -> Sequence[Step]:
     """The steps that one thing stands for; an attribute stands for all its edits in the default recipe."""
     if isinstance(thing, str):
         return _steps_named(thing)
-    if isinstance(thing, type) and issubclass(thing, Edit):
-        thing = _make_default(thing)
-    if callable(thing) and not isinstance(thing, Edit):
-        thing = edit_from_function(thing)()
     if not isinstance(thing, Edit):
         raise UserError(
             f"expected edits as names, edits such as cf.edits.Size(0.1), or functions (image, mask, rng) -> image,"

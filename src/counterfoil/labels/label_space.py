@@ -4,14 +4,35 @@ from __future__ import annotations
 
 import csv
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import resources
-from typing import Literal
+from typing import Any, Literal
 
 from counterfoil.errors import UserError
 from counterfoil.types import Sample
+
+
+def list_class_names(labels: Any) -> list[str] | None:
+    """Class names given to Python, in the order of their numbers; None for None.
+
+    They come as a list, an array, or a dict by number, as transformers has `id2label`.
+    """
+    if labels is None:
+        return None
+    if isinstance(labels, Mapping) and set(labels) == set(range(len(labels))):
+        labels = [labels[number] for number in range(len(labels))]
+    if isinstance(labels, str | bytes | set | frozenset | Mapping) or not isinstance(labels, Iterable):
+        raise UserError(f"expected labels as a list of names, one for each class in order, got {type(labels).__name__}")
+    names = list(labels)
+    other = next((name for name in names if not isinstance(name, str)), None)
+    if other is not None or None in names:
+        raise UserError(f"expected labels as a list of names, got {type(other).__name__} among them")
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise UserError(f"expected each label once, got '{twice}' more than once")
+    return [str(name) for name in names]
 
 
 def _folded(name: str) -> str:

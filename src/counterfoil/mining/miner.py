@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from counterfoil.errors import Unusable, UserError, expect_path
 from counterfoil.execution import Execution
-from counterfoil.labels.label_space import match_label_space
+from counterfoil.labels.label_space import list_class_names, match_label_space
 from counterfoil.mining.balanced_selection import MinedAnswers, select_pictures
 from counterfoil.mining.estimates import (
     count_classes,
@@ -280,7 +280,7 @@ def mine(
     kind: RuleKind = "mean-probability" if below is not None else "all" if at_least is None else "at-least"
     opened = workspace if isinstance(workspace, Workspace) else Workspace(expect_path(workspace, "a workspace"))
     photo_labels = tuple(dict.fromkeys(stored.variant.label for stored in opened.pictures))
-    hints = ModelHints(labels=labels, transform=transform, photo_labels=photo_labels, options=options)
+    hints = ModelHints(labels=list_class_names(labels), transform=transform, photo_labels=photo_labels, options=options)
     return run_mining(
         MiningConfig(
             workspace=opened.folder,
@@ -292,7 +292,7 @@ def mine(
             classes=classes,
             workers=workers,
             batch_size=batch_size,
-            options=options or ModelOptions(),
+            options=ModelOptions() if options is None else options,
             execution=Execution(engine),
             command="counterfoil.mine(...)",
         )

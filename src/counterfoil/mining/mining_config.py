@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from counterfoil.errors import UserError
+from counterfoil.errors import UserError, expect_choice
 from counterfoil.execution import Execution
 from counterfoil.mining.rules import Rule
 from counterfoil.models.model_options import ModelOptions
+from counterfoil.run_config import check_counts, check_settings
 from counterfoil.types import Model
 
 Balance: TypeAlias = Literal["class", "attribute", "both"]
@@ -36,6 +37,9 @@ class MiningConfig:
     execution: Execution = field(default_factory=Execution)  # who asks the models
 
     def __post_init__(self) -> None:
+        check_counts(workers=self.workers, most_per_group=self.most_per_group)
+        check_settings(batch_size=self.batch_size, seed=0, options=self.options, classes=self.classes)
+        expect_choice(self.balance, ("class", "attribute", "both", None), "balance")
         self.rule.check(len(self.surrogates))
         surrogates, targets = (list(map(address_of, models)) for models in (self.surrogates, self.targets))
         for role, names in (("surrogate", surrogates), ("target", targets)):
@@ -54,8 +58,6 @@ class MiningConfig:
     def _check_balance(self) -> None:
         if self.most_per_group is not None and self.balance is None:
             raise UserError("expected --balance with --most-per-group, got none; give --balance class")
-        if self.most_per_group is not None and self.most_per_group < 1:
-            raise UserError(f"expected at least 1 picture per group, got {self.most_per_group}")
 
     def family(self, address: str) -> str:
         """The family of a model: as configured, else as its address says."""

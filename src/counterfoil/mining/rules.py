@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.errors import UserError
+from counterfoil.errors import UserError, expect_choice, expect_kind
 
 RuleKind: TypeAlias = Literal["all", "at-least", "mean-probability"]
 OriginalRule: TypeAlias = Literal["failing", "all", "none"]
@@ -42,6 +42,9 @@ class Rule:
     original: OriginalRule = "failing"
 
     def __post_init__(self) -> None:
+        expect_kind(self.least, int, "at_least as a whole number")
+        expect_kind(self.below, (int, float), "below as a probability")
+        expect_choice(self.original, ("failing", "all", "none"), "original")
         if self.least < 1:
             raise UserError(f"expected at least 1 failing surrogate, got {self.least}")
         if not 0 < self.below <= 1:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from counterfoil.errors import UserError, expect_kind
-from counterfoil.labels.label_space import BACKGROUND, imagenet1k, match_imagenet_columns
+from counterfoil.labels.label_space import BACKGROUND, imagenet1k, list_class_names, match_imagenet_columns
 from counterfoil.models.huggingface import verify_processor, wrap_logits
 from counterfoil.models.model_identity import ask_trial_pictures, hash_answers, hash_given_object
 from counterfoil.models.model_loaders import PythonClassifier
@@ -46,6 +46,11 @@ class ModelHints:
     classes: Sequence[str] = ()  # of the photos, in the order of their numbers; () where there is no such order
     photo_labels: Sequence[str] = ()  # every label of the photos, where the source knows them
     options: ModelOptions | None = None
+
+    def __post_init__(self) -> None:
+        expect_kind(self.options, (ModelOptions, type(None)), "options= as ModelOptions")
+        if self.transform is not None and not callable(self.transform):
+            raise UserError(f"expected transform= as a function of a picture, got {type(self.transform).__name__}")
 
 
 def wrap_model(
@@ -83,9 +88,8 @@ def wrap_model(
         >>> model.name, model.labels
         ('brightness', ('night', 'day'))
     """
-    expect_kind(labels, (Sequence, np.ndarray, type(None)), "labels as a list of names")
     expect_kind(name, (str, type(None)), "name= as a text")
-    hints = ModelHints(labels=labels, transform=transform, options=options)
+    hints = ModelHints(labels=list_class_names(labels), transform=transform, options=options)
     return as_model(model, name or name_object(model), hints)
 
 
@@ -155,7 +159,14 @@ def _forward(network: Any, preparation: Preparation) -> NDArray[np.float32]:
     finally:
         for part in training:
             part.training = True
-    return np.asarray(output.detach().float().cpu().numpy() if hasattr(output, "detach") else np.zeros(()), np.float32)
+    return _to_scores(output)
+
+
+def _to_scores(output: Any) -> NDArray[np.float32]:
+    """The tensor that a module gave, as an array."""
+    if not hasattr(output, "detach"):
+        raise UserError(f"expected a tensor of scores (pictures, classes), got {type(output).__name__}; return one")
+    return np.asarray(output.detach().float().cpu().numpy(), np.float32)
 
 
 def _prepare_module(module: Any, name: str, hints: ModelHints) -> Preparation:
@@ -185,7 +196,7 @@ def _prepare_by(transform: Transform, name: str) -> Preparation:
     if len(shapes) > 1 or len(shapes[0]) != 3:
         raise UserError(
             f"expected the transform of {name} to give one shape (3, height, width) for every picture, got"
-            f" {' and '.join(map(str, shapes[:2]))}; resize and crop in it"
+            f" {' and '.join(map(str, shapes[:2]))}; resize and crop in it, even where your pictures have one size"
         )
     if not np.array_equal(inputs[0], again):
         raise UserError(f"expected the same from the transform of {name} each time; take random parts out of it")
@@ -208,6 +219,8 @@ def _wrap_callable(thing: Any, name: str, hints: ModelHints) -> Model:
             f"expected scores (pictures, classes) or a label per picture from {name}, got an answer of shape"
             f" {answers.shape} to {trial} pictures"
         )
+    if answers.ndim == 2 and answers.dtype.kind not in "biuf":
+        raise UserError(f"expected numbers as scores from {name}, got values of type {answers.dtype}")
     preprocessing: Preprocessing | None = read_optional(thing, "preprocessing", None)
     digest = str(read_optional(thing, "digest", None) or hash_given_object(thing, answers))
     if answers.ndim == 2:

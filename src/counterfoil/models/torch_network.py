@@ -53,7 +53,8 @@ class TensorTransform:
 
     def __call__(self, picture: Image.Image) -> NDArray[np.float32]:
         """The network's input, (3, height, width)."""
-        return np.asarray(self.transform(picture).numpy(), np.float32)
+        given = self.transform(picture)
+        return np.asarray(given.numpy() if hasattr(given, "numpy") else given, np.float32)
 
 
 def hash_weights(module: Any) -> str:

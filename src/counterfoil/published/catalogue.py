@@ -19,6 +19,7 @@ from counterfoil.benchmark.frozen_benchmark import Benchmark, open_benchmark
 from counterfoil.errors import Unusable, UserError, did_you_mean, expect_members
 from counterfoil.evaluation import EvaluationConfig, run_evaluation
 from counterfoil.execution import Execution
+from counterfoil.labels.label_space import list_class_names
 from counterfoil.models.inference import Scoring
 from counterfoil.models.model_loaders import name_models
 from counterfoil.models.model_objects import ModelHints, Transform, as_models
@@ -260,7 +261,7 @@ def evaluate(
     opened = open_collection(str(collection)) if isinstance(collection, str | Path) else collection
     expect_members(opened, ("pictures", "name"), "a benchmark, a workspace or NAME:PATH of an archive")
     photo_labels = tuple(dict.fromkeys(stored.variant.label for stored in opened.pictures))
-    hints = ModelHints(labels=labels, transform=transform, photo_labels=photo_labels, options=options)
+    hints = ModelHints(labels=list_class_names(labels), transform=transform, photo_labels=photo_labels, options=options)
     chosen = as_models(models, hints)
     asked = EvaluationConfig(
         collection=opened,
@@ -270,7 +271,7 @@ def evaluate(
         batch_size=batch_size,
         scoring=scoring,
         classes=classes,
-        options=options or ModelOptions(),
+        options=ModelOptions() if options is None else options,
         execution=Execution(engine),
         address=full_address(str(collection)) if named else "",
         command=f"counterfoil.evaluate({str(collection) if named else opened.name!r}, {name_models(chosen)!r})",

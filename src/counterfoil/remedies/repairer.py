@@ -23,6 +23,7 @@ from threadpoolctl import threadpool_limits
 
 from counterfoil.edits.registry import name_of
 from counterfoil.errors import UserError, expect_path
+from counterfoil.labels.label_space import list_class_names
 from counterfoil.models.model_objects import ModelHints, Transform, as_model, name_object
 from counterfoil.models.model_options import ModelOptions
 from counterfoil.progress import show_stage
@@ -67,8 +68,9 @@ from counterfoil.remedies.repair_result import CandidateRow, RepairResult, recor
 from counterfoil.remedies.repair_verdict import LossCheck, decide_repair, find_guessing
 from counterfoil.remedies.trained_models import train_models
 from counterfoil.run_config import RunPlan
+from counterfoil.run_result import Result
 from counterfoil.sources.demo_photos import DemoSource
-from counterfoil.sources.source_loaders import open_source
+from counterfoil.sources.source_loaders import as_source, open_source
 from counterfoil.store.files import write_atomically
 from counterfoil.store.folder_lock import hold_folder
 from counterfoil.store.sealed_record import read_sealed, write_sealed
@@ -87,13 +89,13 @@ Answers = list[list[PhotoAnswers]]  # of each part
 
 
 def repair(
-    run: str | Path | None = None,
+    run: Result | str | Path | None = None,
     *,
     model: Any = None,
     out: str | Path,
     method: str | None = None,
     settings: Mapping[str, Any] | None = None,
-    images: str | Path | None = None,
+    images: Any = None,
     masks: str | Path | None = None,
     pictures: str | Path | None = None,
     elsewhere: str | Path | None = None,
@@ -109,13 +111,14 @@ def repair(
     """Make a model that edits break less, and judge it on photos that it has not seen.
 
     Args:
-        run: Folder of a finished run, whose photos, masks and model are used.
+        run: A result or the folder of a run, whose photos, masks and model are used; of a run over objects, give
+            `images` and `model` again.
         model: Address of the model, or a torch module; needed where the run has several, or where there is no run.
         out: Folder for model.onnx, model.json, repair.json and report.html. A repair that was killed goes on.
         method: "zoom", "crops", "last-layer", "train" or a preprocessing such as "ten-crop"; without it all that
             apply are tried on photos that are not judged, and the best is judged.
         settings: Settings of the method, such as {"epochs": 10, "layers": 2} of "train".
-        images: Other photos than the run's: a folder of class folders, or FORMAT:PATH.
+        images: Other photos than the run's, as `cf.run` takes them.
         masks: Parallel folder of masks for `images`.
         pictures: A workspace or a benchmark whose pictures "last-layer" and "train" are fitted on too.
         elsewhere: Photos of other classes, on which accuracy must not fall; the demo photos where not given.
@@ -125,7 +128,7 @@ def repair(
         limit: Use at most this many photos, taken from the classes in turn.
         workers: Threads that work on photos; one per core where not given.
         options: How the model is loaded.
-        labels: The name of each column of a torch module.
+        labels: The name of each column of a torch module, and of the numbers in `images`.
         transform: What a torch module's pictures are prepared by.
 
     Returns:
@@ -139,14 +142,16 @@ def repair(
         >>> result.verdict.outcome  # doctest: +SKIP
         'repaired'
     """
+    names = list_class_names(labels)
+    photos = images if images is None or isinstance(images, str | Path) else as_source(images, masks, names)
     if model is not None and not isinstance(model, str):
-        hints = ModelHints(labels=labels, transform=transform, options=options)
+        hints = ModelHints(labels=names, transform=transform, options=options)
         model = as_model(model, name_object(model), hints)
-    source, address = choose_photos(run, model, images, masks)
+    source, address = choose_photos(run.folder if isinstance(run, Result) else run, model, photos, masks)
     others = DemoSource() if elsewhere is None else open_source(elsewhere, None)
     config = RepairConfig(
         source=source, model=address, method=method, recipe=recipe, allow_loss=allow_loss, seed=seed, limit=limit,
-        workers=workers, options=options or ModelOptions(), elsewhere=others,
+        workers=workers, options=ModelOptions() if options is None else options, elsewhere=others,
         pictures=None if pictures is None else str(pictures),
         command=f"counterfoil.repair(run={str(run)!r})",
     )  # fmt: skip
@@ -154,7 +159,7 @@ def repair(
 
 
 def choose_photos(
-    run: str | Path | None, model: str | Model | None, images: str | Path | None, masks: str | Path | None
+    run: str | Path | None, model: str | Model | None, images: Source | str | Path | None, masks: str | Path | None
 ) -> tuple[Source, str | Model]:
     """The photos and the model, or its address: those of the run unless others are given."""
     if run is None and (images is None or model is None):
@@ -165,7 +170,7 @@ def choose_photos(
         else (None, ())
     )
     if images is not None:
-        source = open_source(images, masks)
+        source = open_source(images, masks) if isinstance(images, str | Path) else images
     assert source is not None
     if model is None:
         if len(models) != 1:

@@ -133,47 +133,66 @@ class ObjectSource(SourceBase):
 
 def source_from_object(images: Any, labels: Sequence[str] | None = None) -> ObjectSource:
     """The source of a list, a data set or a data frame; raises `UserError` for anything else."""
-    if isinstance(images, Mapping) and not _is_table(images):
+    if isinstance(images, Mapping):
         names = ", ".join(map(str, images))
-        raise UserError(f"expected one data set, got several by name ({names}); give one, such as images['test']")
+        last = list(images)[-1] if images else "test"
+        raise UserError(f"expected one data set, got several by name ({names}); give one, such as images['{last}']")
+    if isinstance(images, type) or (not isinstance(images, Iterable) and not _has_items(images)):
+        raise UserError(
+            f"expected images as a folder, a source, a data set, a data frame or a list of (image, label[, mask]),"
+            f" got {f'the class {images.__name__}' if isinstance(images, type) else type(images).__name__}"
+        )
+    if hasattr(images, "dataset") and hasattr(images, "batch_sampler"):
+        raise UserError(f"expected a data set, got {type(images).__name__}, which gives batches; give its .dataset")
     if _is_table(images):
-        return _from_table(images, labels)
-    if not hasattr(images, "__getitem__") or not hasattr(images, "__len__"):
-        if not isinstance(images, Iterable):
+        if not hasattr(images, "__len__"):
             raise UserError(
-                f"expected images as a folder, a source, a data set, a data frame or a list of (image, label[, mask]),"
-                f" got {type(images).__name__}"
+                f"expected a data set with a length, got {type(images).__name__}, which is read as a stream; give a"
+                " part of it: list(images.take(100)), with labels=[...]"
             )
-        images = list(images)
+        return _from_table(images, labels)
+    if not _has_items(images):
+        with reporting_errors(f"expected to read pictures from the {type(images).__name__}, but it fails"):
+            images = list(images)
     return _from_items(images, labels)
 
 
+def _has_items(images: Any) -> bool:
+    return hasattr(images, "__getitem__") and hasattr(images, "__len__")
+
+
 def _is_table(images: Any) -> bool:
-    """Whether rows have named columns: a data frame, or a data set of Hugging Face."""
+    """Whether rows have named columns: a data frame, a table of Arrow, or a data set of Hugging Face."""
     return hasattr(images, "column_names") or (hasattr(images, "columns") and hasattr(images, "shape"))
 
 
 def _from_items(items: Any, labels: Sequence[str] | None) -> ObjectSource:
     """A list of (image, label[, mask]), or a data set of torch, which gives the same by its index."""
     kind = "list" if isinstance(items, list | tuple) else type(items).__name__
-    words = f"{kind} of {len(items)}"
-    _check_first(items, words)
+    with reporting_errors(f"expected the {kind} to say its length, but it fails"):
+        count = len(items)
+    words = f"{kind} of {count}"
+    _check_first(items, count, words)
     names = labels if labels is not None else find_class_names(items)
-    listed = [_item(items, place, names, words) for place in range(len(items))]
+    listed = [_item(items, place, names, words) for place in range(count)]
     return ObjectSource(f"{SCHEME}{words} pictures", tuple(listed))
 
 
-def _check_first(items: Any, words: str) -> None:
+def _check_first(items: Any, count: int, words: str) -> None:
     """Raises `UserError` where the first item is no pair, no triple and no row of named values."""
-    if not len(items):
+    if not count:
         raise UserError(f"expected pictures, got an empty {words.partition(' ')[0]}")
     with reporting_errors(f"expected to read the first picture of the {words}, but it fails"):
         first = items[0]
-    if not isinstance(first, Mapping) and not (isinstance(first, tuple | list) and len(first) in (2, 3)):
+    if not _is_item(first):
         raise UserError(
             f"expected (image, label) or (image, label, mask) for each picture of the {words},"
             f" got {_describe_item(first)}"
         )
+
+
+def _is_item(item: Any) -> bool:
+    return isinstance(item, Mapping) or (isinstance(item, tuple | list) and len(item) in (2, 3))
 
 
 def _describe_item(item: Any) -> str:
@@ -182,18 +201,23 @@ def _describe_item(item: Any) -> str:
 
 def _item(items: Any, place: int, names: Sequence[str] | None, words: str) -> PhotoObject | Skipped:
     """One entry; the label of a data set is read with its picture, which is then dropped."""
-    try:
-        label = _label_of(items, place)
-    except (OSError, SyntaxError, ValueError) as error:
-        reason = f"it cannot be read: {' '.join(str(error).split())[:200]}"
-        return Skipped(f"picture {place}", "source", "", reason)
+    with reporting_errors(f"expected to read picture {place} of the {words}, but it fails"):
+        try:
+            label = _label_of(items, place)
+        except Unusable as error:
+            return Skipped(f"picture {place}", "source", "", str(error))
+        except (OSError, SyntaxError, ValueError) as error:
+            reason = f"it cannot be read: {' '.join(str(error).split())[:200]}"
+            return Skipped(f"picture {place}", "source", "", reason)
+    if _is_missing(label):
+        return Skipped(f"picture {place}", "source", "", "its label is empty")
     return PhotoObject(name_label(label, names, words), partial(_fetch, items, place))
 
 
 def _label_of(items: Any, place: int) -> Any:
     """The label alone, from `targets` where a data set of torchvision has them: the picture need not be decoded."""
     targets = read_optional(items, "targets", None)
-    if targets is not None and len(targets) == len(items):
+    if targets is not None and len(targets) == len(items) and not _changes_labels(items):
         return targets[place]
     return split_item(items[place]).label
 
@@ -212,7 +236,9 @@ class DatasetItem(NamedTuple):
 
 
 def split_item(item: Any) -> DatasetItem:
-    """The parts of (image, label[, mask]) or of a row of named values."""
+    """The parts of (image, label[, mask]) or of a row of named values; raises `Unusable` for anything else."""
+    if not _is_item(item):
+        raise Unusable(f"it is {_describe_item(item)}, expected (image, label) or (image, label, mask)")
     if not isinstance(item, Mapping):
         return DatasetItem(item[0], item[1], item[2] if len(item) == 3 else None)
     mask = next((name for name in _MASK if name in item), None)
@@ -230,13 +256,23 @@ def _find(columns: Iterable[str], known: Sequence[str], what: str) -> str:
 
 
 def find_class_names(dataset: Any) -> Sequence[str] | None:
-    """The class names of a data set, through `Subset` and other wrappers; None where it has none."""
+    """The class names of a data set in the order of their numbers, through `Subset` and other wrappers, else None."""
+    if _is_table(dataset):
+        columns = _list_columns(dataset)
+        return next((_feature_names(dataset, name) for name in _LABEL if name in columns), None)
     for _ in range(8):  # wrappers in wrappers
+        if _changes_labels(dataset):
+            return None  # its numbers are not those of its class names
         classes = read_optional(dataset, "classes", None)
         if classes is not None and not callable(classes):
             return [str(name) for name in classes]
         dataset = read_optional(dataset, "dataset", None)
     return None
+
+
+def _changes_labels(dataset: Any) -> bool:
+    """Whether a data set of torchvision gives other numbers than its `targets` and `classes` have."""
+    return read_optional(dataset, "target_transform", None) is not None
 
 
 def name_label(label: Any, names: Sequence[str] | None, words: str) -> str:
@@ -245,6 +281,8 @@ def name_label(label: Any, names: Sequence[str] | None, words: str) -> str:
         label = label.item()
     if isinstance(label, str):
         return label
+    if isinstance(label, float) and label.is_integer():
+        label = int(label)  # a column of numbers with one missing is one of floats
     if not isinstance(label, int) or isinstance(label, bool):
         raise UserError(f"expected labels as names or numbers in the {words}, got {type(label).__name__}")
     if names is None:
@@ -259,26 +297,41 @@ def name_label(label: Any, names: Sequence[str] | None, words: str) -> str:
 
 def _from_table(table: Any, labels: Sequence[str] | None) -> ObjectSource:
     """A data frame with paths or pictures, or a data set of Hugging Face."""
-    columns = [str(name) for name in read_optional(table, "column_names", None) or table.columns]
+    columns = _list_columns(table)
     image, label = _find(columns, _IMAGE, "image"), _find(columns, _LABEL, "label")
     mask = next((name for name in _MASK if name in columns), None)
     words = f"{type(table).__name__} of {len(table)}"
     names = labels if labels is not None else _feature_names(table, label)
-    if hasattr(table, "column_names") and hasattr(table, "features"):
-        values, fetch = list(table[label]), partial(_fetch_row, table, image, mask)
-    else:
-        values, fetch = table[label].to_list(), partial(_fetch_cell, table, image, mask)
+    fetch = partial(_fetch_row if hasattr(table, "features") else _fetch_cell, table, image, mask)
     listed = [
         Skipped(f"row {row}", "source", "", "its label is empty")
-        if value is None or value != value
+        if _is_missing(value)
         else PhotoObject(name_label(value, names, words), partial(fetch, row))
-        for row, value in enumerate(values)
+        for row, value in enumerate(_list_values(table, label, words))
     ]
     return ObjectSource(f"{SCHEME}{words} rows", tuple(listed))
 
 
+def _list_columns(table: Any) -> list[str]:
+    return [str(name) for name in read_optional(table, "column_names", None) or table.columns]
+
+
+def _list_values(table: Any, column: str, words: str) -> list[Any]:
+    """The values of a column of labels."""
+    if _list_columns(table).count(column) > 1:
+        raise UserError(f"expected one column {column} in the {words}, got several of that name")
+    with reporting_errors(f"expected to read the column {column} of the {words}, but it fails"):
+        values = table[column]
+        return list(values.to_pylist() if hasattr(values, "to_pylist") else values)
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether a cell is empty: None, not a number, or the NA of pandas."""
+    return value is None or type(value).__name__ == "NAType" or (isinstance(value, float) and value != value)
+
+
 def _feature_names(table: Any, label: str) -> Sequence[str] | None:
-    """The names of a `ClassLabel` of Hugging Face, or of a categorical column; None for others."""
+    """The names of a `ClassLabel` of Hugging Face; None for others."""
     features = read_optional(table, "features", None)
     names = None if features is None else read_optional(features[label], "names", None)
     return None if names is None else list(names)
@@ -291,10 +344,13 @@ def _fetch_row(dataset: Any, image: str, mask: str | None, row: int) -> tuple[An
 
 def _fetch_cell(frame: Any, image: str, mask: str | None, row: int) -> tuple[Any, Any]:
     drawn = None if mask is None else _cell(frame[mask], row)
-    missing = drawn is None or (isinstance(drawn, float) and drawn != drawn)
-    return _cell(frame[image], row), None if missing else drawn
+    given = _cell(frame[image], row)
+    if _is_missing(given):
+        raise Unusable("it has no picture")
+    return given, None if _is_missing(drawn) else drawn
 
 
 def _cell(column: Any, row: int) -> Any:
     value = column.iloc[row] if hasattr(column, "iloc") else column[row]
+    value = value.as_py() if hasattr(value, "as_py") else value  # of an Arrow table
     return Path(value) if isinstance(value, str) else value

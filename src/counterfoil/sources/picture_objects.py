@@ -61,8 +61,9 @@ def convert_mask(given: Any) -> NDArray[np.uint8]:
 
 def _to_array(given: Any) -> NDArray[Any]:
     """An array or tensor; torch's go through `numpy`, from whichever device."""
-    if hasattr(given, "detach"):
+    if hasattr(given, "detach") and hasattr(given, "cpu"):
         given = given.detach().cpu()
+        given = given.float() if given.is_floating_point() else given  # NumPy has no bfloat16
     if given is None or not hasattr(given, "__array__"):
         raise Unusable(f"it is a {type(given).__name__}, expected an array, a tensor, a Pillow picture or a path")
     return np.asarray(given)
@@ -72,6 +73,8 @@ def _to_levels(values: NDArray[Any]) -> NDArray[np.uint8]:
     """Levels 0..255; floats must be shares 0..1, since normalised values cannot be told back."""
     if values.dtype == np.uint8 or not values.size:
         return np.asarray(values, np.uint8)
+    if values.dtype.kind not in "biuf":
+        raise Unusable(f"its values are of type {values.dtype}, expected levels 0 to 255 as uint8 or 0 to 1 as float")
     low, high = float(values.min()), float(values.max())
     if values.dtype.kind == "f" and low >= -1e-6 and high <= 1 + 1e-6:
         return np.asarray(np.clip(np.rint(values * 255), 0, 255), np.uint8)
