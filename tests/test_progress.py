@@ -8,13 +8,16 @@ import multiprocessing
 import pytest
 
 from counterfoil.progress import (
+    BarView,
     Extent,
     ForkedCounter,
     ItemProgress,
+    NotebookBar,
     ProgressLines,
     ProgressMeter,
     ThreadCounter,
     describe_seconds,
+    find_notebook_display,
     open_meter,
     show_progress,
 )
@@ -131,3 +134,49 @@ def test_times_are_said_in_words() -> None:
     assert [describe_seconds(seconds) for seconds in (0.4, 59.4, 60, 200, 7530)] == [
         "0 s", "59 s", "1 min", "3 min 20 s", "2 h 5 min",
     ]  # fmt: skip
+
+
+class Cell:
+    """What a cell of a notebook shows: `display` as IPython has it, and the handle that it returns."""
+
+    def __init__(self) -> None:
+        self.shown: list[BarView] = []
+
+    def display(self, view: BarView, *, display_id: bool) -> Cell:
+        assert display_id
+        self.shown.append(view)
+        return self
+
+    def update(self, view: BarView) -> None:
+        self.shown[-1] = view
+
+
+def drawn(extent: Extent, *looks: tuple[float, float]) -> list[BarView]:
+    cell, clock = Cell(), Clock()
+    meter = ProgressMeter(ThreadCounter(extent.done), NotebookBar(extent, cell.display, clock))
+    with open_meter(meter, look=None):
+        for seconds, number in looks:
+            clock.now += seconds
+            meter.add(number)
+            meter.refresh()
+    return cell.shown
+
+
+def test_a_notebook_has_one_bar_for_a_stage_that_is_drawn_again() -> None:
+    extent = Extent(stage="editing <photos>", unit="pictures", total=8)
+    (half,) = drawn(extent, (0.5, 0), (10, 2), (5, 2))
+    assert repr(half) == "editing <photos>: 4 of 8 pictures (50 %), about 16 s left"
+    assert half._repr_html_().startswith('<div><progress value="4" max="8"></progress> editing &lt;photos&gt;: 4 of 8')
+    (whole,) = drawn(extent, (0.5, 0), (10, 8))
+    assert (repr(whole), whole.count) == ("editing <photos>: 8 of 8 pictures, done in 10 s", 8)
+
+
+def test_a_brief_stage_leaves_nothing_in_a_notebook() -> None:
+    extent = Extent(stage="judging")
+    assert drawn(extent, (0.5, 0)) == []
+    (gone,) = drawn(extent, (0.5, 0), (3, 0))
+    assert gone._repr_html_() == ""
+
+
+def test_outside_a_notebook_there_is_no_cell() -> None:
+    assert find_notebook_display() is None

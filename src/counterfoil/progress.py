@@ -1,11 +1,14 @@
 """Progress on standard error: a bar on a terminal, plain lines elsewhere, with the time left.
 
+In the kernel of a notebook the bar stands below the cell instead.
+
 A thread looks at the count, so that a stage shows that it lives before its first item is finished. Worker threads and
 forked processes may count parts of an item. COUNTERFOIL_PROGRESS=off shows nothing.
 """
 
 from __future__ import annotations
 
+import html
 import logging
 import multiprocessing
 import os
@@ -217,6 +220,64 @@ class ProgressBar:
             self._bar.close()
 
 
+@dataclass(frozen=True, kw_only=True)
+class BarView:
+    """One state of a bar, as a notebook shows it."""
+
+    words: str
+    count: float = 0
+    total: int = 0  # 0 where the work cannot be counted, or is over and nothing is to stay
+
+    def __repr__(self) -> str:
+        return self.words
+
+    def _repr_html_(self) -> str:
+        bar = f'<progress value="{self.count:g}" max="{self.total}"></progress> ' if self.total else ""
+        return f"<div>{bar}{html.escape(self.words)}</div>" if self.words else ""
+
+
+class NotebookBar:
+    """A bar below the cell of a notebook; a brief stage is shown after its first second and removed at its end."""
+
+    def __init__(
+        self, extent: Extent, display: Callable[..., Any], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.extent, self.clock, self._start = extent, clock, clock()
+        self._pace, self._display = Pace(extent, self._start), display
+        self._handle: Any = None  # of what is shown; None before
+
+    def show(self, count: float) -> None:
+        """Draw the bar with the count and the time left."""
+        now = self.clock()
+        left = self._pace.estimate_left(count, now)
+        if self._handle is None and is_brief(self.extent) and now - self._start < FIRST_SIGN:
+            return
+        words = describe_progress(self.extent, count, describe_time(now - self._start, left))
+        self._draw(BarView(words=words, count=count, total=self.extent.total))
+
+    def close(self, count: float) -> None:
+        """Draw the bar a last time; a brief stage, and one that was finished before, leave nothing."""
+        if is_brief(self.extent):
+            if self._handle is not None:
+                self._draw(BarView(words=""))
+        elif self.extent.done < self.extent.total <= round(count):
+            words = describe_end(self.extent, self.clock() - self._start)
+            self._draw(BarView(words=words, count=count, total=self.extent.total))
+
+    def _draw(self, view: BarView) -> None:
+        if self._handle is None:
+            self._handle = self._display(view, display_id=True)
+        else:
+            self._handle.update(view)
+
+
+def find_notebook_display() -> Callable[..., Any] | None:
+    """IPython's `display` where this process is the kernel of a notebook, else None."""
+    ipython = sys.modules.get("IPython")  # a notebook has imported it
+    shell = None if ipython is None else ipython.get_ipython()
+    return ipython.display.display if ipython is not None and hasattr(shell, "kernel") else None
+
+
 @dataclass(frozen=True)
 class ProgressMeter:
     """The count of one stage; workers add to it, and it is shown meanwhile."""
@@ -287,6 +348,9 @@ def hide_progress() -> Iterator[None]:
 def _choose_display(extent: Extent) -> Display | None:
     if _HIDDEN or os.environ.get("COUNTERFOIL_PROGRESS", "").lower() in ("off", "0"):
         return None
+    notebook = find_notebook_display()
+    if notebook is not None:
+        return NotebookBar(extent, notebook)
     return ProgressBar(extent) if sys.stderr.isatty() else ProgressLines(extent, sys.stderr)
 
 

@@ -23,7 +23,7 @@ from counterfoil.store.workspace import Workspace
 from counterfoil.types import Picture, Skipped, Variant
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class VariantStream:
     """The variants of every photo with their pictures, made when they are asked for.
 
@@ -32,6 +32,9 @@ class VariantStream:
 
     plan: RunPlan
     skipped: list[Skipped] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        return f"VariantStream({len(self.plan.samples)} photos, {len(self.plan.recipe.edits)} edits); iterate over it"
 
     def __iter__(self) -> Iterator[tuple[Variant, Picture]]:
         """The variants photo by photo, the original first; iterating again makes them again."""

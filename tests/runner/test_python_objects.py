@@ -74,6 +74,23 @@ def test_a_run_over_objects_is_resumed_by_content(photos: Photos, tmp_path: Path
         cf.run(photos, {"m": other}, edits=["object-grayscale"], out=tmp_path)
 
 
+def test_the_classes_of_a_data_set_name_the_columns_of_a_function(photos: Photos) -> None:
+    datasets = pytest.importorskip("datasets")
+    features = {"image": datasets.Image(), "label": datasets.ClassLabel(names=LABELS), "mask": datasets.Image()}
+    rows = [
+        {"image": Image.fromarray(image), "label": LABELS.index(label), "mask": Image.fromarray(mask)}
+        for image, label, mask in photos
+    ]
+    dataset = datasets.Dataset.from_list(rows, features=datasets.Features(features))
+    result = cf.run(dataset, {"honest": lambda images: Planted()(images)}, edits=["object-grayscale"])
+    assert {drop.accuracy_original for drop in result.drops} == {100}
+
+
+def test_a_stream_of_variants_is_shown_in_a_line(photos: Photos) -> None:
+    stream = cf.variants(photos, edits=["object-grayscale"])
+    assert repr(stream) == "VariantStream(12 photos, 2 edits); iterate over it"
+
+
 def test_the_order_of_the_pictures_changes_no_variant(photos: Photos) -> None:
     def ids(given: Photos) -> set[str]:
         return {variant.id for variant, _ in cf.variants(given, edits=["object-hue", "background-swap"])}

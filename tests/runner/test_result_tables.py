@@ -79,6 +79,7 @@ def test_two_runs_of_models_of_one_name_are_told_apart(photos: list[tuple[Any, s
     assert judged.exit_status == 1
     assert "background" in judged.lines[0]
     assert "violated" in judged._repr_html_()
+    assert cf.gate(new, against=result, against_model="honest").lines == judged.lines  # 2 points where none are given
 
 
 def test_a_gate_takes_limits_as_a_number_or_by_name(result: cf.Result) -> None:
@@ -95,6 +96,7 @@ def test_a_sheet_shows_failures_and_is_written_as_a_picture(result: cf.Result, t
     sheet = cf.show(result, attribute="background", limit=2)
     assert len(sheet.sheet.pictures) == 4
     assert sheet._repr_html_().lstrip().startswith("<svg")
+    assert repr(sheet) == "PictureSheet(4 pictures); save('sheet.png') writes it"
     assert Image.open(sheet.save(tmp_path / "sheet.png")).width > 200
     with pytest.raises(cf.UserError, match="expected a file that ends in"):
         sheet.save(tmp_path / "sheet.doc")
