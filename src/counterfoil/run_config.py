@@ -66,9 +66,7 @@ class RunConfig:
         check_segmenter(self.segmenter)
         if self.doubtful_masks not in ("leave-out", "keep"):
             raise UserError(f"doubtful masks: expected 'leave-out' or 'keep', got {self.doubtful_masks!r}")
-        check_counts(limit=self.limit, workers=self.workers)
-        check_settings(batch_size=self.batch_size, seed=self.seed, options=self.options, classes=self.classes)
-        expect_choice(self.scoring, ("all", "subset"), "scoring")
+        _check_run(self)
         check_distinct(self.models)
 
     @property
@@ -85,25 +83,11 @@ def check_counts(**counts: int | None) -> None:
             raise UserError(f"expected {name.replace('_', ' ')} of at least 1, got {count}")
 
 
-def check_settings(*, batch_size: object, seed: object, options: object, classes: object) -> None:
-    """Raises `UserError` where Python was given a setting of another kind."""
-    expect_kind(batch_size, int, "batch size as a whole number")
-    check_counts(batch_size=batch_size)  # type: ignore[arg-type]  # a whole number
-    expect_kind(seed, int, "seed as a whole number")
-    expect_kind(options, ModelOptions, "options= as ModelOptions")
-    expect_kind(classes, (str, type(None)), "classes as a benchmark's name or a JSON file")
-    if classes == "":
-        raise UserError("expected classes as a benchmark's name or a JSON file, got an empty text")
-
-
 def check_distinct(models: Sequence[str | Model]) -> None:
     """Refuse a model that is named twice, since its rows could not be told apart."""
     names = name_models(models)
     if len(set(names)) < len(names):
-        raise UserError(
-            f"expected each model once, got {', '.join(names)}; NAME=ADDRESS gives a model another name,"
-            " in Python a dict by name"
-        )
+        raise UserError(f"expected each model once, got {', '.join(names)}; give names: NAME=ADDRESS, in Python a dict")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -406,3 +390,20 @@ def environment() -> dict[str, str]:
         "cores": str(cores()),
         **{package: version(package) for package in packages},
     }
+
+
+def _check_run(config: RunConfig) -> None:
+    check_counts(limit=config.limit, workers=config.workers)
+    check_settings(batch_size=config.batch_size, seed=config.seed, options=config.options, classes=config.classes)
+    expect_choice(config.scoring, ("all", "subset"), "scoring")
+
+
+def check_settings(*, batch_size: object, seed: object, options: object, classes: object) -> None:
+    """Raises `UserError` where Python was given a setting of another kind."""
+    expect_kind(batch_size, int, "batch size as a whole number")
+    check_counts(batch_size=batch_size)  # type: ignore[arg-type]  # a whole number
+    expect_kind(seed, int, "seed as a whole number")
+    expect_kind(options, ModelOptions, "options= as ModelOptions")
+    expect_kind(classes, (str, type(None)), "classes as a benchmark's name or a JSON file")
+    if classes == "":
+        raise UserError("expected classes as a benchmark's name or a JSON file, got an empty text")

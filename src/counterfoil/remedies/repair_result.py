@@ -38,7 +38,7 @@ class CandidateRow:
         return tuple(row.attribute for row in self.effects if row.is_significant and row.drop.change.value > 0)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class RepairResult:
     """What a repair made and what it is worth."""
 
@@ -58,6 +58,9 @@ class RepairResult:
     fitted_on: Mapping[tuple[str, str], str] = field(default_factory=dict)  # edit and level to the attribute
     pictures: Mapping[str, object] = field(default_factory=dict)  # mined ones that were fitted on too
     skipped: int = 0
+
+    def __repr__(self) -> str:
+        return f"RepairResult({self.verdict.outcome}: {self.method}) in {self.folder}"
 
     @property
     def model(self) -> Path:
