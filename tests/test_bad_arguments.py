@@ -46,6 +46,7 @@ CALLS: dict[str, tuple[Callable[[Any], Any], tuple[str, ...]]] = {
     "run options": (lambda given: run(options=given), ("None",)),
     "run transform": (lambda given: run(transform=given), ("None",)),
     "run segmenter": (lambda given: run(segmenter=given), ()),
+    "run engine": (lambda given: run(engine=given), ()),
     "variants images": (lambda given: list(cf.variants(given, edits=["size"])), ()),
     "variants edits": (lambda given: list(cf.variants(PHOTOS, edits=given)), ("None",)),
     "build out": (lambda given: cf.build(PHOTOS, given, edits=["size"]), ("unknown text", "missing path")),

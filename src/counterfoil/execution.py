@@ -41,7 +41,8 @@ class Execution:
     shard: WorkShard | None = None
 
     def __post_init__(self) -> None:
-        if self.engine not in (*LOCAL, "ray") and not self.engine.startswith("ray:"):
+        known = isinstance(self.engine, str) and (self.engine in (*LOCAL, "ray") or self.engine.startswith("ray:"))
+        if not known:
             raise UserError(f"expected --engine {', '.join(LOCAL)}, ray or ray:ADDRESS, got '{self.engine}'")
         if self.engine not in LOCAL and self.shard is not None:
             raise UserError("expected --engine ray or --shard, got both: Ray shares the work out itself; leave one out")
