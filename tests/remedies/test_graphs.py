@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,17 +16,27 @@ from counterfoil.assets.onnx_session import open_onnx_session
 from counterfoil.errors import UserError
 from counterfoil.models.model_loaders import load_model
 from counterfoil.models.onnx_classifier import OnnxClassifier
+from counterfoil.remedies.candidates import select_methods
 from counterfoil.remedies.class_map import UnknownStructureError, find_class_map
 from counterfoil.remedies.fixed_views import PREPROCESSING, CropSettings, FixedView, build_views
-from counterfoil.remedies.last_layer import Features, LastLayerSettings, Rows, fit_rows, open_features, write_rows
+from counterfoil.remedies.last_layer import (
+    Features,
+    LastLayerSettings,
+    Rows,
+    fit_rows,
+    old_rows,
+    open_features,
+    write_rows,
+)
 from counterfoil.remedies.layer_folds import LayerFitter, fit_folds
 from counterfoil.remedies.network_file import NetworkFile, read_network
 from counterfoil.remedies.picture_answers import PhotoAnswers
-from counterfoil.remedies.repair_config import LAST_LAYER
+from counterfoil.remedies.repair_config import LAST_LAYER, RepairConfig
 from counterfoil.remedies.zoom import ZoomSettings, build_zoom
+from counterfoil.sources.demo_photos import DemoSource
 from counterfoil.statistics.answers import Condition
 from counterfoil.types import PhotoInput, Preprocessing
-from repairable import write_small_object_network
+from repairable import HEADS, SIDE, write_small_object_network
 
 LABELS = ("ant", "bee", "cat")
 
@@ -72,8 +83,9 @@ def test_the_mean_over_views_is_the_mean_of_each_view(tmp_path: Path) -> None:
     assert len(PREPROCESSING["ten-crop"]) == 10
 
 
-def test_the_box_of_the_zoom_lies_around_the_object(tmp_path: Path) -> None:
-    model = load_model(write_small_object_network(tmp_path / "network.onnx"))
+@pytest.mark.parametrize("head", HEADS)
+def test_the_box_of_the_zoom_lies_around_the_object(tmp_path: Path, head: str) -> None:
+    model = load_model(write_small_object_network(tmp_path / "network.onnx", head=head))
     zoom = build_zoom(read_network(model), ZoomSettings())
     zoom.write(tmp_path / "zoom.onnx")
     photo = np.full((240, 320, 3), 128, np.uint8)
@@ -110,6 +122,53 @@ def test_a_network_without_a_class_map_says_so_and_searches(tmp_path: Path) -> N
     assert "no class map" in made.description["note"]
     probabilities = made.write(tmp_path / "search.onnx")([data.chelsea()])
     assert probabilities.sum() == pytest.approx(1, abs=1e-4)
+
+
+def test_tokens_that_form_no_grid_have_no_class_map(tmp_path: Path) -> None:
+    address = write_small_object_network(tmp_path / "network.onnx", head="mean over tokens")
+    network = read_network(load_model(address))
+    other = replace(network, preprocessing=replace(network.preprocessing, size=(SIDE, 2 * SIDE)))
+    with pytest.raises(UnknownStructureError, match=r"mean over 4096 tokens, which form no grid"):
+        find_class_map(other.reader)
+
+
+def test_layers_that_mix_the_places_have_no_class_map(tmp_path: Path) -> None:
+    address = write_small_object_network(tmp_path / "network.onnx", head="mean over tokens, norm")
+    network = read_network(load_model(address))
+    (norm,) = [node for node in network.proto.graph.node if node.op_type == "LpNormalization"]
+    norm.attribute[0].i = 0  # over the pictures, of which there is one, and not over the features of each
+    made = build_zoom(replace(network), ZoomSettings())
+    assert "cannot be applied to each place by itself" in made.note
+    assert made.passes == 6
+
+
+def test_a_network_with_a_graph_inside_is_refused_in_one_line(tmp_path: Path) -> None:
+    network = open_network(tmp_path)
+    inner = onnx.helper.make_graph([], "inner", [], [])
+    network.proto.graph.node[0].attribute.append(onnx.helper.make_attribute("body", inner))
+    config = RepairConfig(source=DemoSource(), model="onnx:colours.onnx", method="zoom")
+    with pytest.raises(UserError, match="its operator GlobalAveragePool holds a graph of its own"):
+        select_methods(config, network)
+
+
+@pytest.mark.parametrize("head", [head for head in HEADS if "activation" not in head and "norm" not in head])
+def test_the_last_layer_of_every_head_is_fitted_and_written(tmp_path: Path, head: str) -> None:
+    network = read_network(load_model(write_small_object_network(tmp_path / "network.onnx", head=head)))
+    photo = np.full((240, 320, 3), 128, np.uint8)
+    photo[150:200, 230:270] = (20, 200, 20)
+    features, old = open_features(network)([photo]), old_rows(network.last_layer)
+    other = Rows(old.weights[::-1].copy(), old.bias + 1.0)
+    write_rows(network, other, "test").write(tmp_path / "fitted.onnx")
+    for path, rows in ((tmp_path / "network.onnx", old), (tmp_path / "fitted.onnx", other)):
+        scores = rows.scores(features)
+        wanted = np.exp(scores) / np.exp(scores).sum()
+        assert np.allclose(load_model(f"onnx:{path}")([photo]), wanted, atol=1e-4)
+
+
+def test_a_last_layer_before_an_activation_is_not_fitted(tmp_path: Path) -> None:
+    address = write_small_object_network(tmp_path / "network.onnx", head="convolution, activation, mean")
+    with pytest.raises(UnknownStructureError, match="the operator Relu lies between its last layer and the mean"):
+        _ = read_network(load_model(address)).last_layer
 
 
 def test_settings_outside_their_range_are_refused() -> None:

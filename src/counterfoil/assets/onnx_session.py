@@ -7,10 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import onnxruntime
+from onnxruntime.capi import onnxruntime_pybind11_state as faults
 
 from counterfoil.errors import UserError
 
 onnxruntime.disable_telemetry_events()  # newer builds would otherwise write a device id to the user's cache
+
+RUNTIME_FAULTS = (faults.Fail, faults.InvalidArgument, faults.InvalidGraph, faults.InvalidProtobuf, faults.NoSuchFile,
+                  faults.NotImplemented, faults.RuntimeException)  # fmt: skip
 
 
 def open_onnx_session(network: Path | bytes) -> Any:

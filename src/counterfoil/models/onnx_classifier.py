@@ -17,9 +17,8 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from onnxruntime.capi import onnxruntime_pybind11_state as faults
 
-from counterfoil.assets.onnx_session import open_onnx_session, read_graph
+from counterfoil.assets.onnx_session import RUNTIME_FAULTS, open_onnx_session, read_graph
 from counterfoil.errors import UserError
 from counterfoil.models.model_options import Precision, Runtime, suggest_labels
 from counterfoil.models.model_protocol import ModelBase, ModelWrapper
@@ -104,10 +103,6 @@ def _check_precision(capabilities: list[str], precision: Precision) -> None:
     )
 
 
-_FAULTS = (faults.Fail, faults.InvalidArgument, faults.InvalidGraph, faults.InvalidProtobuf, faults.NoSuchFile,
-           faults.NotImplemented, faults.RuntimeException)  # fmt: skip
-
-
 Run = Callable[[NDArray[np.float32]], NDArray[np.float32]]  # prepared pictures to scores
 
 
@@ -116,7 +111,7 @@ def open_session(path: Path) -> Any:
     check_file(path, "an ONNX network")
     try:
         return open_onnx_session(path)
-    except (*_FAULTS, UnicodeDecodeError) as error:  # its message quotes the damaged file's bytes
+    except (*RUNTIME_FAULTS, UnicodeDecodeError) as error:  # its message quotes the damaged file's bytes
         line = " ".join(str(error).split())
         raise UserError(f"expected an ONNX network, got {path}, which ONNX Runtime refuses: {line[:200]}") from error
 
@@ -185,7 +180,7 @@ class OnnxClassifier(ModelBase):
         grey = np.full((height, width, 3), 127, np.uint8)
         try:
             scores = self._run([grey])
-        except _FAULTS as error:
+        except RUNTIME_FAULTS as error:
             line = " ".join(str(error).split())
             raise UserError(f"{self.name} does not take the input {self.preprocessing.size}: {line[:200]}") from error
         return scores

@@ -13,9 +13,10 @@ from counterfoil.remedies.class_map import UnknownStructureError
 from counterfoil.remedies.effects import edited_change, tabulate, unedited_change
 from counterfoil.remedies.fixed_views import PREPROCESSING, build_views
 from counterfoil.remedies.network_file import NetworkFile, WrittenNetwork
+from counterfoil.remedies.photo_graph import check_repeatable
 from counterfoil.remedies.photo_parts import FOLDS
 from counterfoil.remedies.picture_answers import PhotoAnswers
-from counterfoil.remedies.repair_config import FITTED, LAST_LAYER, TRAIN, RepairConfig
+from counterfoil.remedies.repair_config import FITTED, LAST_LAYER, RepairConfig
 from counterfoil.remedies.trained_folds import find_trainable, too_large_for_cpu
 from counterfoil.remedies.zoom import build_zoom
 from counterfoil.types import Model
@@ -60,9 +61,11 @@ def build_unfitted(name: str, network: NetworkFile, config: RepairConfig) -> Wri
 def check_applies(name: str, network: NetworkFile, config: RepairConfig) -> str:
     """Why a remedy does not apply to a network; empty where it does."""
     try:
-        if name == LAST_LAYER:
+        if name not in FITTED:
+            check_repeatable(network)
+        elif name == LAST_LAYER:
             _ = network.last_layer
-        if name == TRAIN:
+        else:
             find_trainable(network)
             return too_large_for_cpu(network, config.options.device) if config.method is None else ""
     except UnknownStructureError as error:
@@ -77,9 +80,12 @@ def select_methods(config: RepairConfig, network: NetworkFile) -> tuple[list[str
     if refused and config.method is not None:
         raise UserError(
             f"expected a network that '{config.method}' applies to, got {network.address}: {refused[0].reason};"
-            " try --method zoom or crops"
+            " without --method, every method that applies is tried"
         )
     left_out = {row.name for row in refused}
+    if len(left_out) == len(config.methods):
+        reasons_given = "; ".join(f"{row.name}: {row.reason}" for row in refused)
+        raise UserError(f"expected a network that a method applies to, got {network.address}: {reasons_given}")
     return [name for name in config.methods if name not in left_out], refused
 
 

@@ -20,6 +20,7 @@ from counterfoil.assets.onnx_session import open_onnx_session
 from counterfoil.errors import UserError
 from counterfoil.models.preprocessing import prepare_input
 from counterfoil.remedies.class_map import LastLayer
+from counterfoil.remedies.graph_reader import PlaceMean
 from counterfoil.remedies.network_file import NetworkFile, WrittenNetwork, describe_network
 
 Matrix = NDArray[np.float64]
@@ -76,9 +77,12 @@ class Rows:
 
 def open_features(network: NetworkFile) -> Any:
     """A function from pictures to the features before the last layer; raises `UnknownStructureError`."""
-    name = network.last_layer.features
+    layer = network.last_layer
+    name = layer.features
     proto = onnx.ModelProto()
     proto.CopyFrom(network.proto)
+    if layer.places is not None:  # the mean comes after the layer: both are linear, so it may as well come before
+        name = _add_mean(proto, layer.places)
     del proto.graph.output[:]
     proto.graph.output.append(onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None))
     session = open_onnx_session(proto.SerializeToString())
@@ -92,6 +96,15 @@ def open_features(network: NetworkFile) -> Any:
         return np.asarray(np.concatenate(rows), np.float32)
 
     return compute
+
+
+def _add_mean(proto: Any, places: PlaceMean) -> str:
+    """Add the mean over places to a graph; returns its name."""
+    axes = numpy_helper.from_array(np.array(places.place_axes, np.int64), "counterfoil.axes")
+    proto.graph.initializer.append(axes)
+    node = onnx.helper.make_node("ReduceMean", [places.before, axes.name], ["counterfoil.features"], keepdims=0)
+    proto.graph.node.append(node)
+    return str(node.output[0])
 
 
 def old_rows(layer: LastLayer) -> Rows:

@@ -21,7 +21,14 @@ from counterfoil.models.onnx_export import export_to_onnx
 from counterfoil.models.torch_classifier import TorchClassifier
 from counterfoil.models.torch_network import TorchNetwork
 from counterfoil.models.transform_inference import infer_preprocessing
-from counterfoil.remedies.class_map import ClassMap, GraphReader, LastLayer, find_class_map, find_last_layer
+from counterfoil.remedies.class_map import (
+    ClassMap,
+    LastLayer,
+    UnknownStructureError,
+    find_class_map,
+    find_last_layer,
+)
+from counterfoil.remedies.graph_reader import GraphReader
 from counterfoil.store.files import write_atomically
 from counterfoil.types import Model, PhotoInput, Preprocessing
 
@@ -42,12 +49,17 @@ class NetworkFile:
     @cached_property
     def reader(self) -> GraphReader:
         """The nodes by the values they give."""
-        return GraphReader(self.proto)
+        return GraphReader(self.proto, self.preprocessing)
 
     @cached_property
     def last_layer(self) -> LastLayer:
-        """The last matrix product; raises `UnknownStructureError`."""
-        return find_last_layer(self.reader)
+        """The last matrix product, which is linear in its features; raises `UnknownStructureError`."""
+        layer = find_last_layer(self.reader)
+        if layer.activation:
+            raise UnknownStructureError(
+                f"the operator {layer.activation} lies between its last layer and the mean over places"
+            )
+        return layer
 
     @cached_property
     def class_map(self) -> ClassMap:

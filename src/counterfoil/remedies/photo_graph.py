@@ -37,6 +37,13 @@ class ViewAnswer(NamedTuple):
     names: Mapping[str, str]  # the network's values by their names in its own file
 
 
+def check_repeatable(network: NetworkFile) -> None:
+    """Raises `UnknownStructureError` for a network whose nodes cannot stand several times in one graph."""
+    for node in network.proto.graph.node:
+        if any(item.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS) for item in node.attribute):
+            raise UnknownStructureError(f"its operator {node.op_type} holds a graph of its own")
+
+
 class PhotoGraph:
     """A graph being built around a network; values are referred to by name."""
 
@@ -142,8 +149,6 @@ class PhotoGraph:
         given = next(item.name for item in proto.input if item.name not in names)
         names[given] = self._normalise(levels)
         for node in proto.node:
-            if any(item.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS) for item in node.attribute):
-                raise UnknownStructureError(f"its operator {node.op_type} holds a graph of its own")
             names |= {name: prefix + name for name in node.output if name}
             copy = NodeProto()
             copy.CopyFrom(node)
