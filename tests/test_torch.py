@@ -84,6 +84,19 @@ def test_a_refused_edit_gives_the_unedited_picture_and_is_counted() -> None:
     assert copies.counts == (3, 0, 3)
 
 
+def test_each_copy_says_which_edit_was_drawn() -> None:
+    copies = Edited(make_photos(), ["object-blur", "object-hue"], labels=LABELS, unedited=0.5)
+    drawn = [copies.draw(place) for place in range(len(copies))]
+    assert {copy.kind for copy in drawn} <= {"edited", "unedited", "refused"}
+    assert sum(copy.kind == "edited" for copy in drawn) == copies.counts.edited > 0
+    for place, copy in enumerate(drawn):
+        assert (copy.edit in ("object-blur", "object-hue")) == (copy.kind != "unedited")
+        assert np.array_equal(np.asarray(copies[place][0]), copy.image)
+        assert copy.label == copies[place][1]
+    with pytest.raises(IndexError):
+        copies.draw(len(copies))
+
+
 def test_a_picture_that_stands_twice_is_given_each_time() -> None:
     photos = make_photos(4)
     copies = Edited([*photos, photos[0]], "object-grayscale", labels=LABELS, unedited=0)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from multiprocessing import get_context
 from multiprocessing.context import get_spawning_popen
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import cv2
 import numpy as np
@@ -33,6 +33,8 @@ from counterfoil.sources.picture_objects import convert_image
 from counterfoil.types import Picture, Sample
 from counterfoil.variant_renderer import resize_to_working_size
 
+_NO_IMAGE = np.zeros((0, 0, 3), np.uint8)
+
 
 class CopyCounts(NamedTuple):
     """How many pictures were given since the start, by all workers together."""
@@ -40,6 +42,17 @@ class CopyCounts(NamedTuple):
     edited: int
     unedited: int  # as the share asks for
     refused: int  # unedited because the edit that was drawn could not be made
+
+
+class DrawnCopy(NamedTuple):
+    """One picture of the data set as `Edited` gives it, and what was done to it."""
+
+    image: NDArray[np.uint8]  # (height, width, 3), RGB
+    label: Any  # as the data set gives it
+    kind: Literal["edited", "unedited", "refused"]
+    edit: str = ""  # that was drawn; "" where the picture stays unedited
+    level: str = ""
+    attribute: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,19 +141,28 @@ class Edited:
 
     def __getitem__(self, index: int) -> tuple[Any, Any]:
         """The picture of this index, edited or not, and its label; raises `IndexError` past the end."""
+        copy = self.draw(index)
+        picture = Image.fromarray(copy.image)
+        return (picture if self._transform is None else self._transform(picture)), copy.label
+
+    def draw(self, index: int) -> DrawnCopy:
+        """The picture of this index before the transform, with the edit that was drawn; counted as any other.
+
+        Raises:
+            IndexError: There is no such index.
+        """
         if not -len(self) <= index < len(self):
             raise IndexError(f"expected an index below {len(self)}, got {index}")
         place = int(index) % len(self)
         self._begin_in_process()
         item = split_item(self._dataset[place])
-        image = self._edit(place)
-        if image is None:
-            photo = convert_image(item.image)
-            image = resize_to_working_size(
-                Picture(photo, np.zeros(photo.shape[:2], np.uint8)), self._plan.recipe.working_size
-            ).image
-        picture = Image.fromarray(image)
-        return (picture if self._transform is None else self._transform(picture)), item.label
+        copy = self._edit(place, item.label)
+        self._shared.add(copy.kind)
+        if copy.kind == "edited":
+            return copy
+        photo = convert_image(item.image)
+        unedited = Picture(photo, np.zeros(photo.shape[:2], np.uint8))
+        return copy._replace(image=resize_to_working_size(unedited, self._plan.recipe.working_size).image)
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
         """Every item once, in the order of the data set."""
@@ -155,26 +177,23 @@ class Edited:
         """How many pictures were edited, left unedited, and refused."""
         return self._shared.counts
 
-    def _edit(self, place: int) -> NDArray[np.uint8] | None:
-        """The edited copy; None where the picture stays unedited, which is counted."""
+    def _edit(self, place: int, label: Any) -> DrawnCopy:
+        """The edited copy; without an image where the picture stays unedited."""
         sample = self._samples.get(place)
         if sample is None:  # it could not be listed: a duplicate, or a mask of another size
-            self._shared.add("refused")
-            return None
+            return DrawnCopy(_NO_IMAGE, label, "refused")
         seed = seed_from("edited copy", sample.digest, self._settings.seed, self._shared.epoch)
         rng = np.random.default_rng(seed)
         if rng.random() < self._settings.unedited:
-            self._shared.add("unedited")
-            return None
+            return DrawnCopy(_NO_IMAGE, label, "unedited")
+        step = self._choose_step(rng, seed)
+        edit = step.edit
         try:
-            image = self._render(sample, self._draw(rng, seed))
+            return DrawnCopy(self._render(sample, step), label, "edited", name_of(edit), edit.level, edit.attribute)
         except Unusable:
-            self._shared.add("refused")
-            return None
-        self._shared.add("edited")
-        return image
+            return DrawnCopy(_NO_IMAGE, label, "refused", name_of(edit), edit.level, edit.attribute)
 
-    def _draw(self, rng: np.random.Generator, seed: int) -> PlannedEdit:
+    def _choose_step(self, rng: np.random.Generator, seed: int) -> PlannedEdit:
         """One of the edits, each as often whatever the number of its levels; then one of its levels."""
         levels = self._levels[int(rng.integers(len(self._levels)))]
         return replace(levels[int(rng.integers(len(levels)))], replicates=1, run_seed=seed)

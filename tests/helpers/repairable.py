@@ -70,7 +70,7 @@ def _add_head(graph: Graph, places: str, layer: tuple[NDArray[np.float64], NDArr
         shape = graph.node("Constant", [], {"value_ints": [-1, weights.shape[1], SIDE * SIDE]})
         tokens = graph.node("Transpose", [graph.node("Reshape", [places, shape])], {"perm": [0, 2, 1]})
         stored = graph.constant("weights", weights.T), graph.constant("bias", bias)
-        mean = {"axes": [1], "keepdims": 0}
+        mean: dict[str, int | list[int]] = {"axes": [1], "keepdims": 0}
         if head == "layer on tokens, then mean":
             return graph.node("Add", [graph.node("ReduceMean", [graph.node("MatMul", [tokens, stored[0]])], mean),
                                       stored[1]])  # fmt: skip

@@ -86,6 +86,20 @@ def test_the_split_of_a_repair_can_be_used_again(hashed: dict[str, HashedPhoto],
         read_parts(file, hashed)
 
 
+def test_a_file_without_a_split_is_said_in_one_line(hashed: dict[str, HashedPhoto], tmp_path: Path) -> None:
+    path = tmp_path / "parts.json"
+    with pytest.raises(UserError, match="which is no file"):
+        read_parts(path, hashed)
+    for content in ("{", "[]", '{"parts": 3}', '{"parts": [[["a"]], [], []]}'):
+        path.write_text(content)
+        with pytest.raises(UserError, match="which holds something else"):
+            read_parts(path, hashed)
+    names = sorted(hashed)
+    path.write_text(json.dumps({"parts": [[*names[:10], names[0]], names[10:20], names[20:]]}))
+    with pytest.raises(UserError, match="twice in one part"):
+        read_parts(path, hashed)
+
+
 def test_photos_that_cannot_be_read_are_skipped_with_their_reason(hashed: dict[str, HashedPhoto]) -> None:
     name, row = next(iter(hashed.items()))
     damaged = {**hashed, name: HashedPhoto(row.sample, None, "damaged")}

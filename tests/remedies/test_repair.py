@@ -10,6 +10,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -139,6 +140,24 @@ def test_a_killed_repair_goes_on(photos: tuple[Path, Path], tmp_path: Path, zoom
     assert {name: (finished / name).stat().st_mtime_ns for name in kept} == kept
     record = json.loads((tmp_path / "out" / "repair.json").read_text())
     assert record["effects"] == json.loads((zoomed.folder / "repair.json").read_text())["effects"]
+
+
+def test_a_split_of_one_s_own_is_used_and_one_with_a_photo_twice_refused(
+    zoomed: RepairResult, photos: tuple[Path, Path], tmp_path: Path
+) -> None:
+    record = json.loads((zoomed.folder / "repair.json").read_text())
+    turned = [list(part) for part in (*record["parts"][1:], record["parts"][0])]
+    split = tmp_path / "split.json"
+    split.write_text(json.dumps({"parts": turned}))
+    recipe = tmp_path / "turned.yaml"
+    recipe.write_text("edits: [{edit: flip}]")
+    given: dict[str, Any] = {"images": photos[0], "masks": photos[1], "method": "mirror", "workers": 1}
+    given |= {"model": zoomed.plan.config.address, "recipe": str(recipe)}
+    result = repair(**given, parts=split, out=tmp_path / "out")
+    assert [sorted(part) for part in result.plan.parts.record()] == [sorted(part) for part in turned]
+    split.write_text(json.dumps({"parts": [[*turned[0], turned[1][0]], *turned[1:]]}))
+    with pytest.raises(UserError, match=r"'.*' is in one and itself in another"):
+        repair(**given, parts=str(split), out=tmp_path / "other")
 
 
 def test_too_few_photos_are_refused_with_the_number_needed(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -110,6 +111,38 @@ def test_a_repair_that_goes_on_trains_nothing_again(
     again = execute_repair(config_for(photos), trained.folder)
     assert {path: path.stat().st_mtime_ns for path in before} == before
     assert [row.drop for row in again.attributes] == [row.drop for row in trained.attributes]
+
+
+def test_a_repair_killed_while_it_makes_copies_counts_all_of_them(trained: RepairResult, tmp_path: Path) -> None:
+    record = json.loads((trained.folder / "repair.json").read_text())["settings"]["chosen"]["copies"]
+    assert sum(record.values()) == PHOTOS * SETTINGS.copies
+    copies = tmp_path / "copies"
+    shutil.copytree(trained.folder / "work" / "copies", copies)
+    for path in sorted(copies.rglob("*.png"))[::2]:  # as if it had been killed before these were written
+        path.unlink()
+    again = FoldTrainer(trained.plan, tmp_path)
+    written = [again._write_copies(part) for part in range(3)]
+    assert {name: sum(getattr(counts, name) for _, counts in written) for name in record} == record
+    for path in (trained.folder / "work" / "copies").rglob("*.*"):
+        assert (copies / path.relative_to(trained.folder / "work" / "copies")).read_bytes() == path.read_bytes()
+
+
+def test_networks_trained_without_an_attribute_are_judged_by_it(photos: tuple[Path, Path], tmp_path: Path) -> None:
+    fitted = Recipe(name="fitted", judge_fills=False, edits=(*FITTED.edits, Step(edit="background-swap")))
+    settings = replace(SETTINGS, leave_out=True, epochs=2)
+    result = execute_repair(config_for(photos, fitting_recipe=fitted, train=settings), tmp_path / "out")
+    assert list(result.left_out) == ["size"]  # the background is fitted on and not judged
+    without = result.left_out["size"].drop
+    size = next(row.drop for row in result.attributes if row.attribute == "size")
+    assert without.before == size.before
+    assert without.after != size.after  # other networks answered
+    assert json.loads((tmp_path / "out" / "repair.json").read_text())["left_out"]["size"]["drop"]["n"] == PHOTOS
+    files = list((tmp_path / "out" / "work" / "trained").glob("*.safetensors"))
+    assert len(files) == 7 + 2 * 3  # without size, and without background
+    copies = [photo for part in FoldTrainer(result.plan, tmp_path / "out" / "work").copies for photo in part]
+    kept = [photo.without("size") for photo in copies]
+    assert sum(len(photo.files) for photo in kept) < sum(len(photo.files) for photo in copies)
+    assert {name for photo in kept for name in photo.attributes} == {"", "background"}
 
 
 def make_tuner(trained: RepairResult, **changes: Any) -> tuple[FineTuner, list[PhotoCopies]]:

@@ -17,7 +17,7 @@ from counterfoil.cli.shared_options import chosen_options, limit_option, model_o
 from counterfoil.cli.terminal_output import command_line
 from counterfoil.errors import UserError
 from counterfoil.remedies.remedy_advice import advise_run
-from counterfoil.remedies.repair_config import METHODS, RECIPE, RepairConfig
+from counterfoil.remedies.repair_config import FITTING_RECIPE, METHODS, RECIPE, RepairConfig
 from counterfoil.remedies.repair_result import RepairResult, record_result
 from counterfoil.remedies.repairer import choose_photos, execute_repair
 from counterfoil.report.words import format_bounds, format_number
@@ -51,6 +51,8 @@ _PATH = PATH
     shell_complete=complete_recipe,
     help="Edits that are judged: a recipe, or a YAML file.",
 )
+@click.option("--fitting-recipe", default=FITTING_RECIPE, show_default=True, shell_complete=complete_recipe,
+              help="Edits that last-layer and train are fitted on: a recipe, or a YAML file.")  # fmt: skip
 @click.option("--allow-loss", type=float, default=1.0, show_default=True,
               help="Points that unedited and other photos may lose, by the interval.")  # fmt: skip
 @click.option("--parts", type=_PATH, help="A split of your own: JSON with `parts`, three lists of photo ids.")
@@ -74,7 +76,7 @@ def repair(run: Path | None, out: Path | None, advice: bool, **options: Any) -> 
         source=source, model=model, command=command_line(), options=chosen_options(options),
         elsewhere=DemoSource() if elsewhere is None else open_source(elsewhere, None),
         **{name: options[name] for name in (
-            "method", "recipe", "allow_loss", "parts", "pictures", "seed", "limit", "workers")},
+            "method", "recipe", "fitting_recipe", "allow_loss", "parts", "pictures", "seed", "limit", "workers")},
     )  # fmt: skip
     result = execute_repair(config.with_settings(split_settings(options["settings"])), out)
     print_repair(result)

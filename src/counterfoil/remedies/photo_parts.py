@@ -7,7 +7,7 @@ same part as the photo, so a background that a model was fitted on is never judg
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -141,20 +141,33 @@ def _bits(row: HashedPhoto) -> NDArray[np.uint8]:
 
 def read_parts(path: Path, hashed: Mapping[str, HashedPhoto]) -> PhotoParts:
     """Read three lists of photo ids (`parts` of a JSON file, such as repair.json); refuses what would leak."""
-    try:
-        given = json.loads(path.read_text(encoding="utf-8"))["parts"]
-        lists = [list(part) for part in given]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise UserError(f"expected JSON with `parts`, three lists of photo ids, got {path}: {error}") from error
+    lists = _read_lists(path)
     if len(lists) != PARTS:
         raise UserError(f"expected {PARTS} parts in {path}, got {len(lists)}")
     known = {name for name, row in hashed.items() if row.bits is not None}
+    twice = [name for part in lists for name, count in Counter(part).items() if count > 1]
+    if twice:
+        raise UserError(f"expected every photo once in {path}, but '{twice[0]}' is twice in one part")
     parts = tuple(tuple(hashed[name].sample for name in part if name in known) for part in lists)
     missing = sorted(known - {sample.id for part in parts for sample in part})
     if missing:
         raise UserError(f"expected every photo in one of the parts of {path}, but '{missing[0]}' is in none")
     check_parts(parts, hashed)
     return PhotoParts(parts=parts)
+
+
+def _read_lists(path: Path) -> list[list[str]]:
+    """The lists of photo ids that a file holds."""
+    expected = f"expected a JSON file with `parts`, three lists of photo ids such as repair.json has, got '{path}'"
+    if not path.is_file():
+        raise UserError(f"{expected}, which is no file")
+    try:
+        lists = [list(part) for part in json.loads(path.read_text(encoding="utf-8"))["parts"]]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise UserError(f"{expected}, which holds something else") from error
+    if any(not isinstance(name, str) for part in lists for name in part):
+        raise UserError(f"{expected}, which holds something else")
+    return lists
 
 
 def check_parts(parts: Sequence[Sequence[Sample]], hashed: Mapping[str, HashedPhoto]) -> None:

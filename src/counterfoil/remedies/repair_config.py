@@ -15,7 +15,7 @@ from counterfoil.errors import UserError, did_you_mean
 from counterfoil.models.model_loaders import load_model
 from counterfoil.models.model_options import ModelOptions
 from counterfoil.published.catalogue import open_collection
-from counterfoil.recipes.edit_recipe import Recipe
+from counterfoil.recipes.edit_recipe import Recipe, load_recipe
 from counterfoil.remedies.fixed_views import PREPROCESSING, CropSettings
 from counterfoil.remedies.last_layer import LastLayerSettings
 from counterfoil.remedies.network_file import NetworkFile, read_network
@@ -195,7 +195,7 @@ class RepairPlan:
 
 
 def _digest_of(recipe: str | Recipe) -> str:
-    return recipe if isinstance(recipe, str) else recipe.digest
+    return (load_recipe(recipe) if isinstance(recipe, str) else recipe).digest
 
 
 def prepare_repair(config: RepairConfig) -> RepairPlan:

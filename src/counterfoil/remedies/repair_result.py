@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from counterfoil import __version__
+from counterfoil.recipes.edit_recipe import Recipe
 from counterfoil.remedies.candidates import RefusedRemedy, RemedyCandidate
 from counterfoil.remedies.effects import Change, Effect, RateTable
 from counterfoil.remedies.photo_parts import FOLDS
@@ -105,12 +106,11 @@ def record_result(result: RepairResult) -> dict[str, Any]:
         "reasons": list(result.verdict.reasons),
         "method": result.method,
         "chosen_by_fold": list(result.chosen),
-        "settings": {"zoom": vars(config.zoom), "crops": asdict(config.crops), "train": asdict(config.train),
-                     "chosen": dict(chosen.settings)},
+        "settings": {**{name: asdict(row) for name, row in config.settings.items()}, "chosen": dict(chosen.settings)},
         "note": chosen.final.note,
         "seeds": {"judged": config.seed, "fitted": config.seed + FITTING_SEED},
         "recipes": {"judged": plan.judged.recipe.name, "judged_digest": plan.judged.recipe.digest,
-                    "fitted": str(config.fitting_recipe)},
+                    "fitted": _name_recipe(config.fitting_recipe)},
         "allow_loss": config.allow_loss,
         "folds": [fold._asdict() for fold in FOLDS],
         "parts": plan.parts.record(),
@@ -132,6 +132,10 @@ def record_result(result: RepairResult) -> dict[str, Any]:
         "skipped": result.skipped,
         "environment": environment(),
     }  # fmt: skip
+
+
+def _name_recipe(recipe: str | Recipe) -> str:
+    return recipe if isinstance(recipe, str) else recipe.name
 
 
 def _candidate(result: RepairResult, row: CandidateRow) -> dict[str, Any]:

@@ -100,7 +100,9 @@ def repair(
     pictures: str | Path | None = None,
     elsewhere: str | Path | None = None,
     recipe: str = "repair",
+    fitting_recipe: str = "repair-fitting",
     allow_loss: float = 1.0,
+    parts: str | Path | None = None,
     seed: int = 0,
     limit: int | None = None,
     workers: int | None = None,
@@ -123,7 +125,9 @@ def repair(
         pictures: A workspace or a benchmark whose pictures "last-layer" and "train" are fitted on too.
         elsewhere: Photos of other classes, on which accuracy must not fall; the demo photos where not given.
         recipe: The edits that are judged.
+        fitting_recipe: The edits that "last-layer" and "train" are fitted on.
         allow_loss: Points of accuracy that unedited photos and photos of other classes may lose.
+        parts: A split of one's own: a JSON file with `parts`, three lists of photo ids, such as repair.json.
         seed: Another seed draws other edits and another split.
         limit: Use at most this many photos, taken from the classes in turn.
         workers: Threads that work on photos; one per core where not given.
@@ -152,7 +156,8 @@ def repair(
     config = RepairConfig(
         source=source, model=address, method=method, recipe=recipe, allow_loss=allow_loss, seed=seed, limit=limit,
         workers=workers, options=ModelOptions() if options is None else options, elsewhere=others,
-        pictures=None if pictures is None else str(pictures),
+        pictures=None if pictures is None else str(pictures), fitting_recipe=fitting_recipe,
+        parts=None if parts is None else expect_path(parts, "the file of a split"),
         command=f"counterfoil.repair(run={str(run)!r})",
     )  # fmt: skip
     return execute_repair(config.with_settings(settings or {}), expect_path(out, "the folder to write"))
@@ -215,7 +220,7 @@ class TriedRemedies:
 
     candidates: tuple[RemedyCandidate, ...]
     judged: Answers  # of each part, by candidates that did not see it
-    left_out: Mapping[str, Answers] = field(default_factory=dict)  # by attribute: fitted without it
+    left_out: Mapping[str, Mapping[str, Answers]] = field(default_factory=dict)  # by method and attribute left out
 
 
 @dataclass(frozen=True)
@@ -254,11 +259,13 @@ class RepairWork:
             for name, model in models.items()
         ]  # fmt: skip
         candidates += [trained.candidate(judged)] if trained is not None else []
+        left_out = {TRAIN: trained.left_out(judged)} if trained is not None else {}
         if features is None:
-            return TriedRemedies(candidates=tuple(candidates), judged=judged)
+            return TriedRemedies(candidates=tuple(candidates), judged=judged, left_out=left_out)
         fits = self._fit_layer(judged, features)
         layer = self._layer_candidate(fits)
-        return TriedRemedies(candidates=(*candidates, layer), judged=fits.judged, left_out=fits.left_out)
+        left_out |= {LAST_LAYER: fits.left_out}
+        return TriedRemedies(candidates=(*candidates, layer), judged=fits.judged, left_out=left_out)
 
     def _asked(self, models: Mapping[str, Model], features: Asker | None = None) -> AskedModels:
         identities = {name: model.identity for name, model in models.items()}
@@ -320,7 +327,7 @@ class RepairWork:
             candidates=candidates, refused=tuple(refused),
             rows=tuple(_row(row, photos, others[row.name], milliseconds[row.name]) for row in candidates),
             milliseconds_before=milliseconds[BEFORE], table=table, effects=tuple(effects), losses=losses,
-            left_out=_judge_left_out(tried) if written.name == LAST_LAYER else {}, fitted_on=written.fitted_edits,
+            left_out=_judge_left_out(tried, written.name), fitted_on=written.fitted_edits,
             pictures=self.mined.record() if config.pictures is not None else {},
             skipped=sum(len(photo.skipped) for part in tried.judged for photo in part) + len(self.plan.parts.skipped),
         )  # fmt: skip
@@ -380,12 +387,12 @@ def _row(
     )  # fmt: skip
 
 
-def _judge_left_out(tried: TriedRemedies) -> dict[str, Effect]:
-    """For each attribute that was fitted, the effect on it of layers that were fitted without it."""
+def _judge_left_out(tried: TriedRemedies, method: str) -> dict[str, Effect]:
+    """For each attribute that was left out of a fit, the effect of that fit on it."""
     effects: dict[str, Effect] = {}
-    for attribute, parts in tried.left_out.items():
+    for attribute, parts in tried.left_out.get(method, {}).items():
         photos = [photo for part in parts for photo in part if len(photo.conditions)]
-        table = tabulate(photos, BEFORE, dict.fromkeys((photo.sample for photo in photos), LAST_LAYER))
+        table = tabulate(photos, BEFORE, dict.fromkeys((photo.sample for photo in photos), method))
         effects |= {row.attribute: row for row in measure_effects(table) if not row.edit and row.attribute == attribute}
     return effects
 

@@ -52,6 +52,7 @@ class TrainSettings:
     crop: float = 0.8  # the smallest side of a random crop, as a share of the picture's; 1: none
     competing: Literal["photos", "all"] = "photos"  # the classes over which the loss is taken
     shares: tuple[float, ...] = (0.25, 0.5, 0.75, 1.0)  # of the way from the old weights to the new ones (WiSE-FT)
+    leave_out: bool = False  # also train without each attribute, and judge by it: three trainings more for each
 
     def __post_init__(self) -> None:
         for name, count in (("epochs", self.epochs), ("batch", self.batch), ("copies", self.copies)):

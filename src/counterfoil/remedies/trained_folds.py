@@ -62,6 +62,7 @@ class TrainedFolds:
     shares: tuple[float, ...]  # of the way, chosen by each fold
     counts: CopyCounts  # of the copies
     fitted_edits: Mapping[tuple[str, str], str]  # edit and level to the attribute
+    left_out: Mapping[str, tuple[tuple[str, Asker], ...]]  # by attribute, of each fold: trained without it
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -93,12 +94,36 @@ class FoldTrainer:
         final = self._write(self._fit(range(len(FOLDS)), "training on all photos"), usual)
         return TrainedFolds(
             folds=tuple(folds), choosing=tuple(choosing), final=final, shares=tuple(shares),
-            counts=self._read_counts(), fitted_edits=self._fitted_edits(),
+            counts=CopyCounts(*(sum(values) for values in zip(*(row for _, row in self._written), strict=True))),
+            fitted_edits=self._fitted_edits(), left_out=self._leave_out(shares),
         )  # fmt: skip
 
-    @cached_property
+    def _leave_out(self, shares: Sequence[float]) -> dict[str, tuple[tuple[str, Asker], ...]]:
+        """For each attribute of the copies the networks of the folds, trained without it."""
+        if not self.tuner.settings.leave_out:
+            return {}
+        made = {name for part in self.copies for photo in part for name in photo.attributes if name}
+        return {
+            attribute: tuple(
+                self._fit_without(attribute, number, share) for number, share in enumerate(shares, start=1)
+            )
+            for attribute in sorted(made)
+        }
+
+    def _fit_without(self, attribute: str, number: int, share: float) -> tuple[str, Asker]:
+        fold, stage = FOLDS[number - 1], f"training without {attribute}, fold {number} of {len(FOLDS)}"
+        weights = self._fit([fold.fitting, fold.choosing], stage, without=attribute)
+        network = self.tuner.blend(weights, share)
+        return network.digest, partial(self.tuner.score, network)
+
+    @property
     def copies(self) -> list[list[PhotoCopies]]:
         """The copies of the photos of each part."""
+        return [photos for photos, _ in self._written]
+
+    @cached_property
+    def _written(self) -> list[tuple[list[PhotoCopies], CopyCounts]]:
+        """The copies of each part, and how many of them are edited."""
         return [self._write_copies(part) for part in range(len(FOLDS))]
 
     @cached_property
@@ -117,30 +142,21 @@ class FoldTrainer:
         recipe = config.train.copy_recipe(load_recipe(fitting) if isinstance(fitting, str) else fitting)
         return None if recipe is None else choose_copy_recipe(recipe)
 
-    def _write_copies(self, part: int) -> list[PhotoCopies]:
+    def _write_copies(self, part: int) -> tuple[list[PhotoCopies], CopyCounts]:
         config, samples = self.plan.config, self.plan.parts.parts[part]
         writer = CopyWriter(
             source=config.source, samples=samples, recipe=self._recipe, settings=config.train,
             seed=config.seed + FITTING_SEED, segmenter=config.segmenter, folder=self.folder / "copies",
             workers=config.workers,
         )  # fmt: skip
-        photos, counts = writer.write([self.plan.columns.column(sample.label) for sample in samples])
-        if counts is not None:
-            write_atomically(self.folder / "copies" / f"counts-{part}.json", json.dumps(counts._asdict()))
-        return photos
+        return writer.write([self.plan.columns.column(sample.label) for sample in samples])
 
-    def _read_counts(self) -> CopyCounts:
-        files = [self.folder / "copies" / f"counts-{part}.json" for part in range(len(FOLDS))]
-        try:
-            rows = [CopyCounts(**json.loads(file.read_text())) for file in files if file.is_file()]
-        except (ValueError, TypeError, RecursionError) as error:
-            raise UserError(f"expected counts of copies in {files[0].parent}, one is damaged: {error}") from error
-        return CopyCounts(*(sum(values) for values in zip(*rows, strict=True))) if rows else CopyCounts(0, 0, 0)
-
-    def _fit(self, parts: Sequence[int], stage: str) -> Weights:
-        """The weights of a training on some parts, from its file where it is done."""
+    def _fit(self, parts: Sequence[int], stage: str, without: str = "") -> Weights:
+        """The weights of a training on some parts, from its file where it is done; `without` an attribute."""
         photos = [photo for part in parts for photo in self.copies[part]]
         photos += self._as_copies(self.mined.usable(parts))
+        if without:
+            photos = [photo for photo in (row.without(without) for row in photos) if photo.files]
         about = [
             __version__, self.plan.model.identity, asdict(self.tuner.settings), self.tuner.seed,
             self.plan.columns.photos.tolist(), [[photo.column, *(str(file.relative_to(self.folder)) for file in
@@ -154,7 +170,10 @@ class FoldTrainer:
         return loaded
 
     def _as_copies(self, pictures: Sequence[MinedPicture]) -> list[PhotoCopies]:
-        return [PhotoCopies(self.plan.columns.column(picture.label), (picture.file,)) for picture in pictures]
+        return [
+            PhotoCopies(self.plan.columns.column(picture.label), (picture.file,), (picture.condition.attribute,))
+            for picture in pictures
+        ]
 
     def _choose_share(self, weights: Weights, part: int) -> float:
         """The share of the way with the best accuracy among the photos' classes; of equals the nearest to the old."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from counterfoil.remedies.candidates import RemedyCandidate, write_candidate
 from counterfoil.remedies.mined_pictures import MinedPictures
 from counterfoil.remedies.photo_parts import FOLDS
-from counterfoil.remedies.picture_answers import AskedModels, PhotoAnswers
+from counterfoil.remedies.picture_answers import AskedModels, Asker, PhotoAnswers
 from counterfoil.remedies.repair_config import TRAIN, RepairPlan
 from counterfoil.remedies.trained_folds import FoldTrainer, TrainedFolds
 from counterfoil.types import Model
@@ -30,26 +30,37 @@ class TrainedModels:
         fold = next(place for place, fold in enumerate(FOLDS) if fold.choosing == part)
         identity, choosing = self.fits.choosing[fold]
         judging = self.folds[part]
-        return replace(
-            asked, models={**asked.models, TRAIN: judging, _CHOOSING: choosing},
-            identities={**asked.identities, TRAIN: judging.identity, _CHOOSING: identity},
-        )  # fmt: skip
+        models: dict[str, Asker] = {**asked.models, TRAIN: judging, _CHOOSING: choosing}
+        identities = {**asked.identities, TRAIN: judging.identity, _CHOOSING: identity}
+        for name, folds in self.fits.left_out.items():
+            identities[_name_left_out(name)], models[_name_left_out(name)] = folds[part]
+        return replace(asked, models=models, identities=identities)
 
     def candidate(self, judged: Sequence[Sequence[PhotoAnswers]]) -> RemedyCandidate:
         """The remedy, with what its networks answered."""
         return RemedyCandidate(
             name=TRAIN, final=self.fits.final, model=self.final, folds=self.folds, settings=self.fits.settings,
-            choosing=tuple([_as_judged(photo) for photo in judged[fold.choosing]] for fold in FOLDS),
+            choosing=tuple([_as_judged(photo, _CHOOSING) for photo in judged[fold.choosing]] for fold in FOLDS),
             fitted_edits=self.fits.fitted_edits,
         )  # fmt: skip
 
+    def left_out(self, judged: Sequence[Sequence[PhotoAnswers]]) -> dict[str, list[list[PhotoAnswers]]]:
+        """By attribute the judged photos, answered by networks that were trained without it."""
+        return {
+            name: [[_as_judged(photo, _name_left_out(name)) for photo in part] for part in judged]
+            for name in self.fits.left_out
+        }
 
-def _as_judged(photo: PhotoAnswers) -> PhotoAnswers:
-    """The photo with the answers of the network that chooses in the place of the one that judges."""
+
+def _name_left_out(attribute: str) -> str:
+    return f"{TRAIN} without {attribute}"
+
+
+def _as_judged(photo: PhotoAnswers, name: str) -> PhotoAnswers:
+    """The photo with the answers of another network in the place of the one that judges."""
     return replace(
-        photo, answers={**photo.answers, TRAIN: photo.answers[_CHOOSING]},
-        among={**photo.among, TRAIN: photo.among[_CHOOSING]},
-    )  # fmt: skip
+        photo, answers={**photo.answers, TRAIN: photo.answers[name]}, among={**photo.among, TRAIN: photo.among[name]}
+    )
 
 
 def train_models(plan: RepairPlan, folder: Path, mined: MinedPictures) -> TrainedModels:

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil import __version__
 from counterfoil.builder import encode_png
+from counterfoil.edits.registry import edit_named
 from counterfoil.errors import Unusable
 from counterfoil.progress import Extent, ProgressMeter, count_progress, open_meter
 from counterfoil.recipes.edit_recipe import Recipe
@@ -37,6 +39,23 @@ class PhotoCopies(NamedTuple):
 
     column: int  # of its class
     files: tuple[Path, ...]
+    attributes: tuple[str, ...] = ()  # that each copy changes; "" where it is unedited
+
+    def without(self, attribute: str) -> PhotoCopies:
+        """The copies that do not change an attribute."""
+        kept = [place for place, name in enumerate(self.attributes) if name != attribute]
+        return PhotoCopies(
+            self.column, tuple(self.files[place] for place in kept), tuple(self.attributes[place] for place in kept)
+        )
+
+
+class CopyRecord(NamedTuple):
+    """What was done to one copy, as the file beside it says."""
+
+    kind: Literal["edited", "unedited", "refused"]
+    edit: str = ""
+    level: str = ""
+    attribute: str = ""
 
 
 @dataclass(frozen=True)
@@ -70,23 +89,25 @@ class CopyWriter:
     folder: Path
     workers: int | None = None
 
-    def write(self, columns: Sequence[int]) -> tuple[list[PhotoCopies], CopyCounts | None]:
-        """The copies of every photo that can be read, given the columns of their classes; and how many are edited.
-
-        The counts are None where no copy had to be made.
-        """
-        counts = self.settings.copies if self.recipe is not None else 1
+    def write(self, columns: Sequence[int]) -> tuple[list[PhotoCopies], CopyCounts]:
+        """The copies of every photo that can be read, given the columns of their classes; and how many are edited."""
+        numbers = range(self.settings.copies if self.recipe is not None else 1)
         missing = [
-            (place, copy) for copy in range(counts) for place in range(len(self.samples))
+            (place, copy) for copy in numbers for place in range(len(self.samples))
             if not self._file(place, copy).is_file()
         ]  # fmt: skip
         extent = Extent(stage="making copies to train on", unit="pictures", total=len(missing))
         unreadable = set(self._make_missing(missing, count_progress(extent))) if missing else set()
-        photos = [
-            PhotoCopies(column, tuple(self._file(place, copy) for copy in range(counts)))
-            for place, column in enumerate(columns) if place not in unreadable
-        ]  # fmt: skip
-        return photos, self._edited.counts if missing and self.recipe is not None else None
+        photos, kinds = [], Counter[str]()
+        for place, column in enumerate(columns):
+            if place in unreadable:
+                continue
+            files = tuple(self._file(place, copy) for copy in numbers)
+            records = [CopyRecord(*json.loads(file.with_suffix(".json").read_text())) for file in files]
+            kinds.update(record.kind for record in records)
+            changed = tuple(record.attribute if record.kind == "edited" else "" for record in records)
+            photos.append(PhotoCopies(column, files, changed))
+        return photos, CopyCounts(*(kinds[name] for name in CopyCounts._fields))
 
     def _make_missing(self, missing: Sequence[tuple[int, int]], progress: ProgressMeter) -> Iterator[int]:
         """Write these copies; gives the places of photos that cannot be read."""
@@ -111,22 +132,28 @@ class CopyWriter:
 
     def _make(self, copy: int, place: int) -> tuple[int, bool]:
         """Write one copy; False where the photo cannot be read."""
+        record = CopyRecord("unedited")
         try:
             if self.recipe is None:
                 photo, _ = self.source.read(self.samples[place])
                 image = resize_to_working_size(Picture(photo, np.zeros(photo.shape[:2], np.uint8)), _SIZE).image
             else:
-                image = np.asarray(self._edited[place][0], np.uint8)
+                drawn = self._edited.draw(place)
+                image, record = drawn.image, CopyRecord(drawn.kind, drawn.edit, drawn.level, drawn.attribute)
         except Unusable:
             return place, False
-        write_atomically(self._file(place, copy), encode_png(Picture(image, np.zeros((1, 1), np.uint8))))
+        path = self._file(place, copy)
+        write_atomically(path.with_suffix(".json"), json.dumps(record))
+        write_atomically(path, encode_png(Picture(image, np.zeros((1, 1), np.uint8))))  # last: the copy is done
         return place, True
 
     @cached_property
     def _key(self) -> str:
         """Hash of all that the copies depend on but the photo and its number."""
         recipe = None if self.recipe is None else self.recipe.digest
-        about = [__version__, recipe, self.settings.unedited, self.seed, self.segmenter]
+        steps = () if self.recipe is None else self.recipe.edits
+        versions = [edit_named(step.edit, given).picture_version for step in steps for given in step.all_settings]
+        about = [__version__, recipe, versions, self.settings.unedited, self.seed, self.segmenter]
         digests = sorted(sample.digest for sample in self.samples)  # donors
         return hashlib.sha256(json.dumps([about, digests]).encode()).hexdigest()[:16]
 
