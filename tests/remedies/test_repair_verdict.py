@@ -15,7 +15,14 @@ from counterfoil.remedies.effects import (
     unedited_change,
     unedited_loss,
 )
-from counterfoil.remedies.repair_verdict import LossCheck, RepairVerdict, decide_repair, find_guessing
+from counterfoil.remedies.repair_verdict import (
+    LossCheck,
+    RepairOutcome,
+    RepairVerdict,
+    combine_verdicts,
+    decide_repair,
+    find_guessing,
+)
 from counterfoil.statistics.answers import Condition
 
 PHOTOS = 400
@@ -80,3 +87,22 @@ def test_a_model_that_guesses_is_not_judged() -> None:
     assert verdict is not None
     assert verdict.status == 4
     assert find_guessing(make_table((0.9, 0.2), (0.9, 0.9)), 4) is None
+
+
+@pytest.mark.parametrize(
+    ("own", "choice", "chosen", "outcome"),
+    [
+        ("repaired", "no change", ("zoom", "zoom", "zoom"), "repaired"),  # one choice: nothing to combine
+        ("repaired", "repaired", ("zoom", "crops", "zoom"), "repaired"),
+        ("repaired", "no change", ("zoom", "crops", "zoom"), "cannot tell"),
+        ("no change", "fits your classes better; robustness unchanged", ("last-layer", "zoom", "zoom"), "no change"),
+    ],
+)
+def test_a_choice_that_differs_between_folds_must_repair_too(
+    own: RepairOutcome, choice: RepairOutcome, chosen: tuple[str, ...], outcome: RepairOutcome
+) -> None:
+    first, second = (RepairVerdict(outcome=name, reasons=("size",)) for name in (own, choice))
+    combined = combine_verdicts(first, second, chosen, "zoom")
+    assert combined.outcome == outcome
+    assert combined.reasons[0] == "size"
+    assert (len(combined.reasons) == 2) == (len(set(chosen)) > 1)

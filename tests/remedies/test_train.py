@@ -195,6 +195,17 @@ def test_an_epoch_shows_one_copy_of_each_photo_and_the_next_another(trained: Rep
     assert any(not np.array_equal(first[place][0], second[place][0]) for place in range(len(first)))
 
 
+def test_a_picture_of_an_epoch_does_not_depend_on_those_before_it(trained: RepairResult) -> None:
+    torch, _ = library("torch"), library("torchvision")
+    tuner, copies = make_tuner(trained, augment=("augmix",), crop=0.8)
+    pictures = TrainingPictures(photos=copies, tuner=tuner, epoch=0)
+    later = [pictures[place][0] for place in (3, 2)]  # as another worker would come to them
+    torch.manual_seed(5)
+    state = torch.get_rng_state()
+    assert all(torch.equal(pictures[place][0], one) for place, one in zip((3, 2), later, strict=True))
+    assert torch.equal(torch.get_rng_state(), state)
+
+
 def test_the_last_layers_are_trained_and_the_others_stay() -> None:
     module = make_small_object_module()
     assert list(choose_parameters(module, 1)) == ["4.weight", "4.bias"]

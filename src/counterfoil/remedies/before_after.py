@@ -72,7 +72,7 @@ def _show(result: RepairResult, kind: Literal["gained", "lost"], row: int, colum
     part = next(place for place, plan in enumerate(plans) if any(sample.id == name for sample in plan.samples))
     sample = next(sample for sample in plans[part].samples if sample.id == name)
     pictures = [image for _, image in render_photo(plans[part], sample, condition)[0]]
-    candidate = next(row for row in result.candidates if row.name == result.chosen[part])
+    candidate = next(row for row in result.candidates if row.name == result.method)
     after = candidate.folds[part]
     space, labels = result.plan.judged.space, result.plan.columns.labels
 

@@ -140,6 +140,12 @@ def _mean_of(rates: Rates, columns: Sequence[int]) -> NDArray[np.float64]:
     return np.where(known.any(axis=1), total / np.maximum(known.sum(axis=1), 1), math.nan)
 
 
+def measure_left_drop(table: RateTable, attribute: str) -> Estimate:
+    """The drop of an attribute that is left after a remedy, in points, only the photos' classes competing."""
+    rates = table.after.among
+    return estimate_mean(rates[:, original_place(table)] - _mean_of(rates, table.columns(attribute))).scaled(100)
+
+
 def compare_rates(before: NDArray[np.float64], after: NDArray[np.float64], *, shrinks: bool = False) -> Change:
     """The change over the photos that have both; of a drop (four answers a photo), how much it shrinks."""
     both = np.isfinite(before) & np.isfinite(after)

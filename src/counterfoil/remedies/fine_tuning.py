@@ -173,11 +173,20 @@ class TrainingPictures:
         photo, settings = self.photos[place], self.tuner.settings
         rng = np.random.default_rng([self.tuner.seed, self.epoch, place])
         image = read_picture(photo.files[self.epoch % len(photo.files)])
-        picture = settings.crop_and_mirror(image, rng)
-        for transform in self._transforms:
-            picture = transform(picture)
+        picture = self._transform(settings.crop_and_mirror(image, rng), rng)
         ready = self.tuner.network.preparation.picture(np.asarray(picture, np.uint8))
         return import_extra("torch", "torch").from_numpy(ready), photo.column
+
+    def _transform(self, picture: Image.Image, rng: np.random.Generator) -> Image.Image:
+        """torchvision's transforms, their random numbers the picture's own: the number of workers changes nothing."""
+        if not self._transforms:
+            return picture
+        torch = import_extra("torch", "torch")
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(int(rng.integers(2**31)))
+            for transform in self._transforms:
+                picture = transform(picture)
+        return picture
 
     @cached_property
     def _transforms(self) -> list[Any]:

@@ -9,6 +9,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -133,19 +134,23 @@ class PictureStage:
         )
         extent = Extent(stage=self.stage, unit="pictures", total=total, done=total - left)
 
-        def process(place: tuple[int, Sample]) -> int:
-            answers = self._ask(*place)
-            write_atomically(files[place[0], place[1].id], answers.to_bytes())
-            return len(answers.conditions) + len(answers.skipped)
-
         engine = LocalEngine(self.workers or cores())
         with open_meter(count_progress(extent)) as meter:
-            for count in engine.map(process, open_places):
-                meter.add(count)
+            for part, plan in enumerate(self.plans):
+                samples = [sample for place, sample in open_places if place == part]
+                # a copy of the plan: the photos that it keeps in memory are let go of with it
+                for count in engine.map(partial(self._answer, replace(plan), part), samples):
+                    meter.add(count)
         return [
             [PhotoAnswers.from_file(files[part, sample.id]) for sample in plan.samples]
             for part, plan in enumerate(self.plans)
         ]
+
+    def _answer(self, plan: RunPlan, part: int, sample: Sample) -> int:
+        """Write the answers to the pictures of a photo; returns how many pictures that were, or would have been."""
+        answers = self._ask(plan, part, sample)
+        write_atomically(self._file(part, sample), answers.to_bytes())
+        return len(answers.conditions) + len(answers.skipped)
 
     def _file(self, part: int, sample: Sample) -> Path:
         plan, asked = self.plans[part], self.asked[part]
@@ -155,8 +160,8 @@ class PictureStage:
         digest = hashlib.sha256(json.dumps(about).encode()).hexdigest()[:32]
         return self.folder / self.name / f"{digest}.npz"
 
-    def _ask(self, part: int, sample: Sample) -> PhotoAnswers:
-        plan, asked = self.plans[part], self.asked[part]
+    def _ask(self, plan: RunPlan, part: int, sample: Sample) -> PhotoAnswers:
+        asked = self.asked[part]
         pictures, skipped = render_photo(plan, sample)
         images = [image for _, image in pictures]
         columns = self.columns.photos

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING
 
+from counterfoil.remedies.effects import measure_left_drop
 from counterfoil.report.words import format_bounds, format_number
+from counterfoil.statistics.intervals import Estimate
 from counterfoil.study.runs import Study
 from counterfoil.types import Drop
 
@@ -51,6 +53,19 @@ class RunAdvice:
         return f"{self.model}: {row.attribute} costs {cost}. {known}"
 
 
+@dataclass(frozen=True, kw_only=True)
+class LeftAdvice:
+    """What usually helps against an attribute that costs accuracy after a repair."""
+
+    left: Estimate  # the drop that is left, in points
+    advice: Advice
+
+    @property
+    def cost(self) -> str:
+        """The drop with its interval."""
+        return f"{format_number(self.left.value)} points {format_bounds(self.left.ci_low, self.left.ci_high)}"
+
+
 def advise_run(study: Study) -> list[RunAdvice]:
     """For every model and attribute that costs accuracy, significantly, what usually helps; the costliest first."""
     known = load_advice()
@@ -62,9 +77,12 @@ def advise_run(study: Study) -> list[RunAdvice]:
     return sorted(rows, key=lambda row: (order[row.model], -row.drop.drop_vs_reference))
 
 
-def advise(result: RepairResult) -> list[Advice]:
-    """The advice for the attributes that still cost accuracy, the costliest first."""
+def advise(result: RepairResult) -> list[LeftAdvice]:
+    """The advice for the attributes that still cost accuracy, significantly, the costliest first."""
     known = load_advice()
-    costly = [row for row in result.attributes if row.drop.after > 0 and row.attribute in known]
-    costly.sort(key=lambda row: -row.drop.after)
-    return [known[row.attribute] for row in costly]
+    rows = [
+        LeftAdvice(left=measure_left_drop(result.table, row.attribute), advice=known[row.attribute])
+        for row in result.attributes if row.attribute in known
+    ]  # fmt: skip
+    costly = [row for row in rows if row.left.ci_low > 0]
+    return sorted(costly, key=lambda row: -row.left.value)

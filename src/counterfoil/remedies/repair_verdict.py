@@ -88,6 +88,26 @@ def decide_repair(effects: Sequence[Effect], fit: Sequence[Change], losses: Sequ
     return RepairVerdict(outcome=_choose(better, worse, fit, losses), reasons=tuple(reasons))
 
 
+def combine_verdicts(own: RepairVerdict, choice: RepairVerdict, chosen: Sequence[str], method: str) -> RepairVerdict:
+    """The verdict on the method that most folds chose, where they chose different ones.
+
+    The method was chosen with all photos at hand, so "repaired" also needs the folds' own choices to repair.
+
+    Args:
+        own: The verdict on the method, judged on all photos.
+        choice: The verdict on the folds' choices, each judged on photos that it was not chosen on.
+        chosen: The method that each fold chose.
+        method: The one that most chose.
+    """
+    if len(set(chosen)) == 1:
+        return own
+    named = f"the folds chose {', '.join(chosen)}"
+    if own.outcome == "repaired" and choice.outcome != "repaired":
+        reason = f"{named}, and this choice is not shown to repair; judge one method alone: --method {method}"
+        return RepairVerdict(outcome="cannot tell", reasons=(*own.reasons, reason))
+    return RepairVerdict(outcome=own.outcome, reasons=(*own.reasons, f"{named}; the verdict is about {method}"))
+
+
 def find_guessing(table: RateTable, classes: int) -> RepairVerdict | None:
     """The verdict on a model that cannot be told from guessing among the photos' classes; None for any other."""
     before = table.before.among[:, original_place(table)]

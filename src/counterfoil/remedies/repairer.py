@@ -65,7 +65,7 @@ from counterfoil.remedies.repair_config import (
 )
 from counterfoil.remedies.repair_page import write_repair_page
 from counterfoil.remedies.repair_result import CandidateRow, RepairResult, record_result
-from counterfoil.remedies.repair_verdict import LossCheck, decide_repair, find_guessing
+from counterfoil.remedies.repair_verdict import LossCheck, RepairVerdict, combine_verdicts, decide_repair, find_guessing
 from counterfoil.remedies.trained_models import train_models
 from counterfoil.run_config import RunPlan
 from counterfoil.run_result import Result
@@ -312,25 +312,32 @@ class RepairWork:
         chosen = choose_candidates(candidates, config.allow_loss)
         written = most_chosen(chosen)
         written.final.write(self.folder.parent / "model.onnx")
-        names = {photo.sample: chosen[part].name for part, photos in enumerate(tried.judged) for photo in photos}
         photos = [photo for part in tried.judged for photo in part if len(photo.conditions)]
-        table = tabulate(photos, BEFORE, names)
-        effects = measure_effects(table)
+        table = tabulate(photos, BEFORE, dict.fromkeys((photo.sample for photo in photos), written.name))
         others = self._measure_others(candidates)
         losses = self._check_losses(table, others[written.name])
-        fit = (edited_change(table, among=False), unedited_change(table, among=False))
+        verdict = self._decide(table, others[written.name])
+        names = {photo.sample: chosen[part].name for part, photos in enumerate(tried.judged) for photo in photos}
+        if len(set(names.values())) > 1:
+            choice = self._decide(tabulate(photos, BEFORE, names), others[written.name])
+            verdict = combine_verdicts(verdict, choice, [row.name for row in chosen], written.name)
         milliseconds = self._measure_time({BEFORE: self.plan.model, **{row.name: row.model for row in candidates}})
-        attributes = [row for row in effects if not row.edit]
         return RepairResult(
             plan=self.plan, folder=self.folder.parent, method=written.name, chosen=tuple(row.name for row in chosen),
-            verdict=find_guessing(table, len(self.plan.columns.photos)) or decide_repair(attributes, fit, losses),
-            candidates=candidates, refused=tuple(refused),
+            verdict=verdict, candidates=candidates, refused=tuple(refused),
             rows=tuple(_row(row, photos, others[row.name], milliseconds[row.name]) for row in candidates),
-            milliseconds_before=milliseconds[BEFORE], table=table, effects=tuple(effects), losses=losses,
+            milliseconds_before=milliseconds[BEFORE], table=table, effects=tuple(measure_effects(table)),
+            losses=losses,
             left_out=_judge_left_out(tried, written.name), fitted_on=written.fitted_edits,
             pictures=self.mined.record() if config.pictures is not None else {},
             skipped=sum(len(photo.skipped) for part in tried.judged for photo in part) + len(self.plan.parts.skipped),
         )  # fmt: skip
+
+    def _decide(self, table: RateTable, others: OtherRates | None) -> RepairVerdict:
+        fit = (edited_change(table, among=False), unedited_change(table, among=False))
+        attributes = [row for row in measure_effects(table) if not row.edit]
+        guessing = find_guessing(table, len(self.plan.columns.photos))
+        return guessing or decide_repair(attributes, fit, self._check_losses(table, others))
 
     def _measure_others(self, candidates: Sequence[RemedyCandidate]) -> dict[str, OtherRates | None]:
         """The shares of right answers to photos of other classes, before and after; None where there is no photo."""
