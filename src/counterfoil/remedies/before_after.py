@@ -39,7 +39,7 @@ class AnswerPicture:
     kind: Literal["gained", "lost"]
     sample: str
     label: str  # name of the class
-    change: str  # the edit in words
+    change: str  # the attribute, and the edit in words
     image: Image  # with the box drawn where there is one
     before: str
     after: str
@@ -82,8 +82,8 @@ def _show(result: RepairResult, kind: Literal["gained", "lost"], row: int, colum
     return [
         AnswerPicture(
             kind=kind, sample=name, label=_name(space, sample.label), image=_draw_box(pictures[0], after),
-            change=describe_change(condition.edit, condition.level), before=name_answer(result.plan.model),
-            after=name_answer(after),
+            change=f"{condition.attribute}: {describe_change(condition.edit, condition.level)}",
+            before=name_answer(result.plan.model), after=name_answer(after),
         )
     ] if pictures else []  # fmt: skip
 

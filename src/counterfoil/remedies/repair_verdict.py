@@ -84,8 +84,13 @@ def decide_repair(effects: Sequence[Effect], fit: Sequence[Change], losses: Sequ
     """
     better = [row for row in effects if row.is_significant and row.drop.change.value > 0]
     worse = [row for row in effects if row.is_significant and row.drop.change.value < 0]
-    reasons = [*map(_describe, [*better, *worse]), *(check.sentence for check in losses)]
-    return RepairVerdict(outcome=_choose(better, worse, fit, losses), reasons=tuple(reasons))
+    changed = [_describe(row) for row in [*better, *worse]] or ["no attribute's drop changes significantly"]
+    outcome = _choose(better, worse, fit, losses)
+    if outcome == "fits your classes better; robustness unchanged":
+        risen = next(row.change for row in fit if row.change.ci_low > 0)
+        points = f"{format_number(risen.value)} points {format_bounds(risen.ci_low, risen.ci_high)}"
+        changed.append(f"accuracy with all classes competing rises by {points}: the model prefers the photos' classes")
+    return RepairVerdict(outcome=outcome, reasons=(*changed, *(check.sentence for check in losses)))
 
 
 def combine_verdicts(own: RepairVerdict, choice: RepairVerdict, chosen: Sequence[str], method: str) -> RepairVerdict:
