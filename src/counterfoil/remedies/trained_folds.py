@@ -18,7 +18,6 @@ from onnx import numpy_helper
 
 from counterfoil import __version__
 from counterfoil.edits.registry import edit_named, name_of
-from counterfoil.errors import UserError
 from counterfoil.models.onnx_export import compare_with_original, export_to_file
 from counterfoil.models.torch_classifier import choose_device
 from counterfoil.models.torch_network import TorchNetwork
