@@ -180,3 +180,24 @@ def test_the_code_of_the_readme_runs(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "out" / "report.html").is_file()
+
+
+def test_links_of_the_readme_are_absolute_on_a_package_index(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text(
+        '[project]\nname = "x"\nversion = "1.2.0"\n[project.urls]\nSource = "https://example.org/x/"\n'
+    )
+    (tmp_path / "README.md").write_text((ROOT / "README.md").read_text(encoding="utf-8"), encoding="utf-8")
+    subprocess.run([sys.executable, ROOT / "docs" / "site" / "readme_links.py"], cwd=tmp_path, check=True)
+    written = (tmp_path / "README.md").read_text(encoding="utf-8")
+    assert "![The top of a report" in written
+    assert "(https://example.org/x/raw/v1.2.0/docs/figures/report.png)" in written
+    assert "(https://example.org/x/blob/v1.2.0/docs/benchmarks.md)" in written
+    assert re.findall(r"\]\((?!https://)[^)]*\)", written) == []
+
+
+def test_a_release_without_an_address_is_refused_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "x"\nversion = "1.2.0"\n')
+    call = [sys.executable, ROOT / "docs" / "site" / "readme_links.py"]
+    done = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr.startswith("expected an address named Source")
