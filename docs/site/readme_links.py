@@ -1,4 +1,4 @@
-"""Make the README's links absolute, in place, before a release is built: a package index shows it without the repository."""
+"""Make the README's links absolute, in place, before a build: a package index shows it without the repository."""
 
 from __future__ import annotations
 
