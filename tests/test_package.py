@@ -197,7 +197,7 @@ def test_links_of_the_readme_are_absolute_on_a_package_index(tmp_path: Path) -> 
 
 def test_a_release_without_an_address_is_refused_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text('[project]\nname = "x"\nversion = "1.2.0"\n')
-    call = [sys.executable, ROOT / "docs" / "site" / "readme_links.py"]
+    call = [sys.executable, str(ROOT / "docs" / "site" / "readme_links.py")]
     done = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 1
     assert done.stderr.startswith("expected an address named Source")

@@ -143,6 +143,10 @@ class PieceWork(ABC, Generic[Item]):
             return ForkedEngine(workers or 2 * cores())
         return LocalEngine(workers or cores())
 
+    def uses_gpu(self) -> bool:
+        """Whether a GPU runs a network of this work: threads of one process then share its memory and batches."""
+        return any(model.device.startswith("cuda") for model in self.models)
+
     def list_bound(self) -> list[str]:
         """What is in this process alone, by name: objects, and endpoints, whose usage is counted here."""
         return [
@@ -426,7 +430,7 @@ def _choose_engine(runner: PieceRunner[Item], execution: Execution, workers: int
     engine = work.engine(workers)
     level = logging.INFO if execution.engine == "local" else logging.WARNING  # what was asked for is not done
     if execution.ray_address is None:
-        if not isinstance(engine, LocalEngine) or execution.engine == "threads":
+        if not isinstance(engine, LocalEngine) or execution.engine == "threads" or work.uses_gpu():
             return engine
         if workers is None:
             engine = LocalEngine(_fit_memory(engine.workers))

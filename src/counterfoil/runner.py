@@ -310,6 +310,10 @@ class PhotoWork(PieceWork[Sample]):
         photos = ["photos given as objects"] if isinstance(source, ObjectSource) else []
         return [*super().list_bound(), *photos, *(f"the edit '{name}'" for name in edits if is_of_process(name))]
 
+    def uses_gpu(self) -> bool:
+        """For models, or for edits that paint."""
+        return self.plan.paints_on_gpu or super().uses_gpu()
+
     def engine(self, workers: int | None) -> Engine:
         """Threads where edits paint on a GPU, which a forked process cannot use; else the default."""
         if self.plan.paints_on_gpu:

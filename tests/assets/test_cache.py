@@ -620,7 +620,7 @@ def test_the_cache_is_where_the_environment_says(monkeypatch: pytest.MonkeyPatch
 
 def test_the_shipped_catalogue_is_complete() -> None:
     catalogue = read_catalogue(SHIPPED_CATALOGUE)
-    assert len(catalogue) == 13
+    assert len(catalogue) == 15
     for entry in catalogue.values():
         digests = (entry.sha256, entry.distribution.sha256)
         assert all(re.fullmatch("[0-9a-f]{64}", digest) for digest in digests)

@@ -177,7 +177,7 @@ def test_the_doubtful_masks_of_a_run_come_first_with_their_reasons(photos: tuple
     arguments = ["run", "--images", str(images), "--masks", str(masks), "--model", "python:planted:honest"]
     (tmp_path / "recipe.yaml").write_text("edits: [{edit: control}]")
     done = CliRunner().invoke(commands, [*arguments, "--recipe", str(tmp_path / "recipe.yaml"), "--out", str(run)])
-    assert done.exit_code == 0, done.output
+    assert done.exit_code == 3, done.output  # three photos cannot tell it from guessing
     last = sorted(sample.id for sample in FolderSource(images).samples()[0])[-1]
     verdicts = [
         replace(row, verdict="doubtful", reasons=("it is torn",)) for row in read_masks(run) if row.sample == last

@@ -73,7 +73,7 @@ def test_what_all_surrogates_fail_on_is_kept_and_nothing_else(planted: tuple[Wor
     assert list(mined.surrogates) == [models["a"], models["b"]]
     assert all(len(digest) == 64 for digest in mined.surrogates.values())
     assert mined.workspace_digest == workspace.digest
-    assert lines[-2] == f"kept: 4 pictures, in {workspace.folder / 'mined.json'}"
+    assert lines[-3] == f"kept: 4 pictures, in {workspace.folder / 'mined.json'}"
     assert (workspace.folder / "mining" / "mining.html").is_file()
 
 
