@@ -13,9 +13,9 @@ from importlib.metadata import version
 from typing import Any, Literal, TypeAlias
 
 from counterfoil import __version__
+from counterfoil.assets.cache import cache_folder
 from counterfoil.edits.edit_protocol import Edit
 from counterfoil.edits.fill_choice import Fills, load_fills
-from counterfoil.edits.fill_store import FillStore
 from counterfoil.edits.registry import edit_named, name_of
 from counterfoil.edits.subject import Tools
 from counterfoil.edits.variant_plan import PlannedEdit, ToolChecks, VariantPlans, choose_checked_photos
@@ -30,8 +30,9 @@ from counterfoil.models.model_options import ModelOptions
 from counterfoil.models.reloadable_model import ReloadableModel, release_beyond_group
 from counterfoil.progress import show_stage
 from counterfoil.recipes.edit_recipe import Recipe, Step, load_recipe
-from counterfoil.segmentation import DEFAULT_SEGMENTER, check_segmenter, make_segmenter
+from counterfoil.segmentation import DEFAULT_SEGMENTER, Segmenter, check_segmenter, keep_masks, make_segmenter
 from counterfoil.store.piece_plan import group_models
+from counterfoil.store.result_cache import open_result_cache
 from counterfoil.types import EditLevel, Model, Picture, Run, Sample, SanityRecord, Skipped, Source, Variant
 from counterfoil.variant_renderer import Renderer
 from counterfoil.worker_pool import cores
@@ -133,17 +134,21 @@ class RunPlan:
         samples = {sample.id: sample for sample in self.samples}
         return Renderer(
             source=self.config.source, samples=samples, working_size=self.recipe.working_size,
-            segmenter=make_segmenter(self.samples, self.config.segmenter), surrogates=dict(self.surrogates),
+            segmenter=self._make_segmenter(), surrogates=dict(self.surrogates),
             judge=make_mask_judge(self.samples, self.config.segmenter),
             keeps_doubtful=self.config.doubtful_masks == "keep", tools=self.tools,
         )  # fmt: skip
+
+    def _make_segmenter(self) -> Segmenter:
+        name = self.config.segmenter
+        return keep_masks(make_segmenter(self.samples, name), name, self.tools.cache)
 
     @cached_property
     def tools(self) -> Tools:
         """How holes are filled and what is refused; networks are loaded only where an edit shows a fill."""
         shown = self.recipe.judge_fills and any(step.edit.shows_fill for step in self.steps)
         fills = load_fills() if shown else Fills()
-        return Tools(fills=fills, allow_cut=self.recipe.allow_cut, store=FillStore(fills.record) if shown else None)
+        return Tools(fills=fills, allow_cut=self.recipe.allow_cut, cache=open_result_cache(cache_folder()))
 
     @property
     def paints_on_gpu(self) -> bool:

@@ -204,22 +204,21 @@ class PhotoWork(PieceWork[Sample]):
         """Share the memory for photos, and fills, with the other worker processes."""
         super().connect(send, workers)
         self.plan.renderer.share_memory(workers)
-        if self._fill_folder is not None and self.plan.tools.store is not None:
-            self.plan.tools.store.open(self._fill_folder, workers)
+        if self._fill_folder is not None:
+            self.plan.tools.cache.folder = self._fill_folder
 
     @contextmanager
     def share_fills(self, folder: Path) -> Iterator[None]:
-        """Keep fills in a folder meanwhile, where photos lend their backgrounds to others."""
-        store = self.plan.tools.store
-        if store is None or not self.plan.takes_donors:
+        """Keep fills in a folder of the run meanwhile, where this machine keeps none and photos lend backgrounds."""
+        cache = self.plan.tools.cache
+        if cache.folder is not None or not self.plan.takes_donors:
             yield
             return
-        self._fill_folder = folder
-        store.open(folder)
+        self._fill_folder = cache.folder = folder
         try:
             yield
         finally:
-            store.close()
+            cache.folder = None
             shutil.rmtree(folder, ignore_errors=True)
 
     def size_of(self, item: Sample) -> int:

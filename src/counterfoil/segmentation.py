@@ -18,6 +18,7 @@ from counterfoil.assets.embedded_networks import build_click_network
 from counterfoil.assets.onnx_session import open_onnx_session
 from counterfoil.errors import UserError
 from counterfoil.object_mask import Bytes, ObjectMask, hard_object, mask_overlap
+from counterfoil.store.result_cache import ResultCache, Stored, name_result
 from counterfoil.types import Sample
 
 SEGMENTERS: Mapping[str, str] = {
@@ -170,6 +171,20 @@ def make_segmenter(samples: Sequence[Sample], name: str = DEFAULT_SEGMENTER) -> 
     if name == "joint":
         return JointSegmenter(load_finder("u2netp"), ClickNetwork(build_click_network(fetch_asset, cache_folder())))
     return load_finder(name)
+
+
+def keep_masks(segment: Segmenter, name: str, cache: ResultCache) -> Segmenter:
+    """The segmenter of this name with its answers kept in a cache."""
+
+    def store(found: Segmentation) -> Stored:
+        measures = [found.undecided, found.steadiness, found.agreement]
+        return Stored([found.mask.origin, *map(float, measures)], (found.mask.values,))
+
+    def restore(stored: Stored) -> Segmentation:
+        origin, *measures = stored.facts
+        return Segmentation(ObjectMask(stored.planes[0], origin), *measures)
+
+    return lambda image: cache.once(name_result("mask", name, image), lambda: segment(image), store, restore)
 
 
 def load_finder(name: str) -> SalienceNetwork:

@@ -15,6 +15,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from counterfoil.assets.cache import cache_folder
 from counterfoil.edits.donors import Donors
 from counterfoil.edits.edit_protocol import Edit, Needs, Supplied
 from counterfoil.edits.fill_choice import load_same_fills
@@ -30,6 +31,7 @@ from counterfoil.object_mask import MaskVerdict, as_mask, hard_object
 from counterfoil.segmentation import Segmentation, Segmenter, make_segmenter
 from counterfoil.sources.source_loaders import open_source
 from counterfoil.store.prediction_tables import ToolTrace
+from counterfoil.store.result_cache import open_result_cache
 from counterfoil.study.runs import Study
 from counterfoil.study.thumbnails import PictureLoader
 from counterfoil.types import (
@@ -381,7 +383,7 @@ def _make_renderer(table: Mapping[str, NDArray[Any]], run: Run) -> Renderer | No
         samples=samples,
         working_size=int(table["working_size"][0]) or None,
         segmenter=make_segmenter(list(samples.values())),
-        tools=load_same_tools(run),
+        tools=replace(load_same_tools(run), cache=open_result_cache(cache_folder())),
     )
 
 

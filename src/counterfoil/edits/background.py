@@ -188,7 +188,10 @@ def check_donor_background(donor: Subject) -> None:
 def _measure_other_objects(donor: Subject) -> float:
     """The share of a photo without its object that a network finds salient; 0 where fills are not judged."""
     find_salience = donor.tools.fills.find_salience
-    return 0.0 if find_salience is None else float((find_salience(donor.visible_background) > SALIENT).mean())
+    if find_salience is None:
+        return 0.0
+    background = donor.visible_background
+    return donor.once_stored(("other objects", background), lambda: float((find_salience(background) > SALIENT).mean()))
 
 
 @dataclass(frozen=True)

@@ -179,9 +179,13 @@ def _measure_other_objects(subject: Subject, donor: Subject) -> float:
     find_salience = donor.tools.fills.find_salience
     if find_salience is None:
         return 0.0
-    salience = find_salience(show_scene(subject, donor, fit_scene(subject, donor)))
-    clear = 1 - _reduce(subject.hard_object, salience.shape)
-    return float(((salience > SALIENT) * clear).mean())
+    scene, hard = show_scene(subject, donor, fit_scene(subject, donor)), subject.hard_object
+
+    def measure() -> float:
+        salience = find_salience(scene)
+        return float(((salience > SALIENT) * (1 - _reduce(hard, salience.shape))).mean())
+
+    return donor.once_stored(("other objects beside", scene, hard), measure)
 
 
 def show_scene(subject: Subject, donor: Subject, fit: SceneFit) -> Bytes:

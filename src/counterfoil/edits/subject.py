@@ -14,14 +14,15 @@ from numpy.typing import NDArray
 
 from counterfoil.edits.attachments import Attachments, find_attachments
 from counterfoil.edits.cutout import Cutout, copy_read_only, cut_out, paste, repaint
-from counterfoil.edits.fill import MARGIN, check_background, close_islands, fill_background, find_hole, grow
+from counterfoil.edits.fill import MARGIN, check_background, close_islands, fill_hole, find_hole, grow
 from counterfoil.edits.fill_choice import Fill, FillName, Fills, FillTask
-from counterfoil.edits.fill_store import FillStore
+from counterfoil.edits.fill_quality import FillQuality
 from counterfoil.edits.matting import soft_alpha
 from counterfoil.edits.object_traces import find_traces
 from counterfoil.edits.photo_border import Side, find_cut_sides
 from counterfoil.errors import Unusable
 from counterfoil.object_mask import Flags, MaskOrigin, ObjectMask, as_mask, hard_object
+from counterfoil.store.result_cache import NO_CACHE, ResultCache, Stored, name_result
 from counterfoil.types import Picture
 
 Bytes = NDArray[np.uint8]
@@ -36,7 +37,7 @@ class Tools:
     fills: Fills = field(default_factory=Fills)
     second_of: Subject | None = None  # with the first fill, where a second one is made as a check of it
     same_as: Subject | None = None  # with the unchanged mask, where this mask was grown or shrunk
-    store: FillStore | None = field(default=None, compare=False)  # of the run, shared by its workers
+    cache: ResultCache = field(default=NO_CACHE, compare=False)  # of fills and measures, on disk
     allow_cut: bool = False  # move objects that the photo's border cuts, as the papers do: the cut becomes visible
 
 
@@ -204,6 +205,20 @@ class Subject:
                 self._results[key] = result
         return _unpack(self._results[key])  # type: ignore[no-any-return]
 
+    def once_stored(
+        self, about: tuple[object, ...], make: Callable[[], Result], store: Callable[[Result], Stored] = Stored,
+        restore: Callable[[Stored], Result] = lambda stored: stored.facts,
+    ) -> Result:  # fmt: skip
+        """The result of a slow pure function of this picture and of what it is `about`, from the cache on disk.
+
+        By default the result is a number or text.
+        """
+        cache = self.tools.cache
+        if cache.folder is None:
+            return make()
+        key = name_result(self.once(_hash_picture), self.tools.fills.record, *about)
+        return cache.once(key, make, store, restore)
+
     def check_background(self) -> None:
         """Raises `Unusable` where the picture shows hardly anything but its object."""
         check_background(self.cutout.background_share)
@@ -262,8 +277,16 @@ def _cut_out(subject: Subject) -> Cutout:
     return cut_out(subject.picture.image, subject.alpha)
 
 
+def _hash_picture(subject: Subject) -> str:
+    return name_result(subject.picture.image)
+
+
 def _fill_background(subject: Subject) -> Bytes:
-    return copy_read_only(fill_background(subject.picture.image, subject.alpha))
+    hole = find_hole(subject.alpha)
+    check_background(1 - np.count_nonzero(hole) / hole.size)
+    return _once_filled(
+        subject, ("quick", hole), lambda: Fill(fill_hole(subject.picture.image, hole), "exemplar")
+    ).image
 
 
 def _find_hole(subject: Subject) -> Flags:
@@ -286,7 +309,13 @@ def _find_attachments(subject: Subject) -> Attachments:
     hole, find_salience = subject.once(_find_own_hole), subject.tools.fills.find_salience
     if find_salience is None:
         return Attachments(np.zeros_like(hole), 0.0)
-    return find_attachments(find_salience(subject.picture.image), subject.hard_object, hole)
+    hard = subject.hard_object
+    return subject.once_stored(
+        ("attachments", hard, hole),
+        lambda: find_attachments(find_salience(subject.picture.image), hard, hole),
+        lambda attachments: Stored(attachments.share, (attachments.region,)),
+        lambda stored: Attachments(stored.planes[0], stored.facts),
+    )
 
 
 def _knows_background(subject: Subject) -> bool:
@@ -299,25 +328,37 @@ def _choose_fill(subject: Subject) -> Fill:
     tools, hole = subject.tools, subject.hole
     check_background(1 - np.count_nonzero(hole) / hole.size)
     if tools.second_of is not None:
-        name = _name_fill(tools.second_of)
-        fill = tools.fills.second(_share_tasks(subject, tools.second_of).once(_open_hole), name)
-    elif tools.same_as is not None:
-        fill = tools.fills.again(FillTask(subject.picture.image, hole), _name_fill(tools.same_as))
-    else:
-        fill = _choose_first(subject)
+        first, name = tools.second_of, _name_fill(tools.second_of)
+        return _once_filled(
+            subject,
+            ("second", name, hole),
+            lambda: tools.fills.second(_share_tasks(subject, first).once(_open_hole), name),
+        )
+    if tools.same_as is not None:
+        name = _name_fill(tools.same_as)
+        return _once_filled(
+            subject, ("again", name, hole), lambda: tools.fills.again(FillTask(subject.picture.image, hole), name)
+        )
+    return _once_filled(subject, ("first", hole), lambda: tools.fills.first(subject.once(_open_hole)))
+
+
+def _once_filled(subject: Subject, about: tuple[object, ...], make: Callable[[], Fill]) -> Fill:
+    """A fill, made or from the cache, which holds the pixels of the hole: the last that it is `about`."""
+    image, hole = subject.picture.image, np.asarray(about[-1], np.bool_)
+
+    def store(fill: Fill) -> Stored:
+        quality = None if fill.quality is None else [float(value) for value in fill.quality]
+        return Stored([fill.name, quality], () if fill.image is image else (fill.image[hole],))
+
+    def restore(stored: Stored) -> Fill:
+        name, values = stored.facts
+        filled = image.copy()
+        if stored.planes:
+            filled[hole] = stored.planes[0]
+        return Fill(filled, name, None if values is None else FillQuality(*values))
+
+    fill = subject.once_stored(("fill", *about), make, store, restore)
     return fill._replace(image=copy_read_only(fill.image))
-
-
-def _choose_first(subject: Subject) -> Fill:
-    """The first fill, from what another worker of the run stored where it did."""
-    task, store = subject.once(_open_hole), subject.tools.store
-    if store is None:
-        return subject.tools.fills.first(task)
-    restored = store.restore(task)
-    fill = subject.tools.fills.first(task)
-    if not restored:
-        store.save(task)
-    return fill
 
 
 def _share_tasks(subject: Subject, first: Subject) -> Subject:
@@ -337,9 +378,13 @@ class _OpenElsewhere:
     avoid: bytes
 
     def __call__(self, subject: Subject) -> FillTask:
-        image = subject.picture.image
-        hole, avoid = (np.frombuffer(plane, np.bool_).reshape(image.shape[:2]) for plane in (self.hole, self.avoid))
-        return FillTask(image, hole, avoid)
+        return FillTask(subject.picture.image, *self.planes(subject))
+
+    def planes(self, subject: Subject) -> tuple[Flags, Flags]:
+        """The hole, and what nothing may be copied from."""
+        shape = subject.picture.alpha.shape
+        hole, avoid = (np.frombuffer(plane, np.bool_).reshape(shape) for plane in (self.hole, self.avoid))
+        return hole, avoid
 
 
 @dataclass(frozen=True)
@@ -351,11 +396,14 @@ class _OtherHole:
     def __call__(self, subject: Subject) -> Fill:
         """Choose the fill, or another one where the subject is filled again."""
         fills, first = subject.tools.fills, subject.tools.second_of
-        task = (subject if first is None else _share_tasks(subject, first)).once(self.opened)
-        fill = fills.first(task)
-        if first is not None:
-            fill = fills.second(task, fill.name)
-        return fill._replace(image=copy_read_only(fill.image))
+        lender = subject if first is None else _share_tasks(subject, first)
+        hole, avoid = self.opened.planes(subject)
+        fill = _once_filled(subject, ("first", avoid, hole), lambda: fills.first(lender.once(self.opened)))
+        if first is None:
+            return fill
+        return _once_filled(
+            subject, ("second", fill.name, avoid, hole), lambda: fills.second(lender.once(self.opened), fill.name)
+        )
 
 
 def _find_cut_sides(subject: Subject) -> tuple[Side, ...]:
