@@ -6,6 +6,7 @@ import doctest
 import pickle
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -121,10 +122,73 @@ def test_a_copy_by_pickle_draws_the_same_pictures_and_counts_for_itself() -> Non
     assert (again.counts.edited, copies.counts.edited) == (5, 4)
 
 
+def test_copies_in_a_folder_are_made_once_and_shown_in_turn(tmp_path: Path) -> None:
+    photos, edits = make_photos(6), ["object-hue", "object-blur"]
+    fresh = Edited(photos, edits, labels=LABELS, unedited=0.3)
+    kept = Edited(photos, edits, labels=LABELS, unedited=0.3, folder=tmp_path, copies=2)
+    epochs = []
+    for epoch in range(2):
+        fresh.set_epoch(epoch)
+        kept.set_epoch(epoch)
+        epochs.append(pixels(kept))
+        assert all(equal(epochs[-1], pixels(fresh)))  # the copies that would be drawn without a folder
+    written = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.*")}
+    assert len(written) == 2 * 2 * len(photos)
+    later = Edited(photos, edits, labels=LABELS, unedited=0.3, folder=str(tmp_path), copies=2)
+    for epoch in range(4):
+        later.set_epoch(epoch)
+        assert all(equal(pixels(later), epochs[epoch % 2]))
+        assert [label for _, label in later] == [label for _, label, _ in photos]
+        assert [later.draw(place).edit for place in range(6)] == [kept.files(place)[epoch % 2].record.edit
+                                                                  for place in range(6)]  # fmt: skip
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.*")} == written
+    other = Edited(photos, edits, labels=LABELS, unedited=0.3, seed=1, folder=tmp_path, copies=2)
+    assert not any(file.is_there for place in range(6) for file in other.files(place))
+
+
+@pytest.mark.parametrize("workers", [1, 4])  # threads, and processes
+def test_all_copies_are_made_beforehand_with_the_same_pixels_by_any_number_of_workers(
+    tmp_path: Path, workers: int
+) -> None:
+    photos = make_photos(5)
+    copies = Edited(photos, ["object-hue", "background-swap"], labels=LABELS, unedited=0.3, folder=tmp_path, copies=2,
+                    transform=lambda picture: np.asarray(picture).copy())  # fmt: skip
+    counts = copies.make_copies(workers)
+    assert sum(counts) == 10
+    assert counts.edited > 0
+    written = {path: path.read_bytes() for path in tmp_path.rglob("*.bmp")}
+    assert len(written) == 10
+    alone = Edited(photos, ["object-hue", "background-swap"], labels=LABELS, unedited=0.3)
+    for epoch in range(2):
+        copies.set_epoch(epoch)
+        alone.set_epoch(epoch)
+        assert all(equal(pixels(copies), pixels(alone)))
+    assert copies.make_copies(workers) == counts
+    next(iter(written)).unlink()
+    assert copies.make_copies(workers) == counts
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*.bmp")} == written
+
+
+def test_a_folder_whose_files_are_damaged_says_which(tmp_path: Path) -> None:
+    copies = Edited(make_photos(3), "object-hue", labels=LABELS, unedited=0, folder=tmp_path, copies=1)
+    copies.make_copies(1)
+    (picture,) = (file.path for file in copies.files(0))
+    picture.write_bytes(picture.read_bytes()[:500])
+    with pytest.raises(UserError, match=f"{picture.name}, which is damaged.*remove it"):
+        copies[0]
+    picture.with_suffix(".json").unlink()
+    with pytest.raises(UserError, match="half is missing; remove it"):
+        copies[0]
+    with pytest.raises(UserError, match=r"give Edited\(\.\.\., folder=\.\.\.\)"):
+        Edited(make_photos(3), "object-hue", labels=LABELS).make_copies()
+
+
 def test_what_cannot_be_used_is_said_in_one_line() -> None:
     photos = make_photos(4)
     with pytest.raises(UserError, match="share of unedited pictures from 0 to 1, got 2"):
         Edited(photos, "size", labels=LABELS, unedited=2)
+    with pytest.raises(UserError, match="at least 1 copy of each picture, got 0"):
+        Edited(photos, "size", labels=LABELS, folder="copies", copies=0)
     with pytest.raises(UserError, match="read by index"):
         Edited(iter(photos), "size", labels=LABELS)
     with pytest.raises(UserError, match="did you mean"):

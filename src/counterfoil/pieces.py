@@ -433,7 +433,7 @@ def _choose_engine(runner: PieceRunner[Item], execution: Execution, workers: int
         if not isinstance(engine, LocalEngine) or execution.engine == "threads" or work.uses_gpu():
             return engine
         if workers is None:
-            engine = LocalEngine(_fit_memory(engine.workers))
+            engine = LocalEngine(fit_memory(engine.workers))
         if execution.engine == "local" and engine.workers < PROCESSES_FROM:
             return work.engine(workers)
     bound = work.list_bound()
@@ -452,7 +452,7 @@ def _choose_engine(runner: PieceRunner[Item], execution: Execution, workers: int
         return engine
 
 
-def _fit_memory(workers: int) -> int:
+def fit_memory(workers: int) -> int:
     """As many worker processes as the memory allows, where nobody said how many; a few where it is not known."""
     memory = find_memory()
     return max(1, min(workers, PROCESSES_FROM if memory is None else memory // PROCESS_BYTES))

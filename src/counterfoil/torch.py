@@ -1,17 +1,23 @@
 """Edited copies of a data set's pictures for a training loop: a map-style data set as torch's `DataLoader` takes it.
 
 torch itself is not imported: anything that reads by index can be trained on. Each copy is drawn from the content of
-its photo, the seed and the epoch, so it does not depend on the order of work or on the number of workers.
+its photo, the seed and the epoch, so it does not depend on the order of work or on the number of workers. An edit may
+take a second, a training step takes a millisecond: in a folder each copy is a file, made once and read in any epoch.
 """
 
 from __future__ import annotations
 
+import copy
+import hashlib
+import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from multiprocessing import get_context
 from multiprocessing.context import get_spawning_popen
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import cv2
@@ -19,19 +25,27 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from counterfoil import __version__
 from counterfoil.edits.edit_selection import CONTROL, list_steps, make_recipe
 from counterfoil.edits.registry import name_of
 from counterfoil.edits.seeds import seed_from
 from counterfoil.edits.variant_plan import PlannedEdit, plan_variants
-from counterfoil.errors import Unusable, UserError
+from counterfoil.errors import Unusable, UserError, expect_path
+from counterfoil.pieces import PROCESSES_FROM, fit_memory
+from counterfoil.process_pool import ProcessEngine, pack_work
+from counterfoil.progress import Extent, count_progress, open_meter
 from counterfoil.recipes.edit_recipe import Recipe
 from counterfoil.run_config import RunPlan, prepare
 from counterfoil.run_request import make_run_config
 from counterfoil.segmentation import DEFAULT_SEGMENTER
 from counterfoil.sources.object_source import ObjectSource, split_item
 from counterfoil.sources.picture_objects import convert_image
+from counterfoil.store.files import write_atomically
+from counterfoil.store.folder_mirror import join_mirrors, list_addresses
 from counterfoil.types import Picture, Sample
 from counterfoil.variant_renderer import resize_to_working_size
+from counterfoil.worker_pool import LocalEngine, cores
+from counterfoil.worker_process import PortableWork
 
 _NO_IMAGE = np.zeros((0, 0, 3), np.uint8)
 
@@ -61,10 +75,49 @@ class CopySettings:
 
     unedited: float = 0.5  # the share of pictures that stay as they are
     seed: int = 0
+    copies: int = 3  # of each picture, where they are kept in a folder
 
     def __post_init__(self) -> None:
         if not 0 <= self.unedited <= 1:
             raise UserError(f"expected a share of unedited pictures from 0 to 1, got {self.unedited:g}")
+        if self.copies < 1:
+            raise UserError(f"expected at least 1 copy of each picture, got {self.copies}")
+
+
+class CopyFile(NamedTuple):
+    """One copy on disk: the picture, and beside it a file that says what was done to it."""
+
+    path: Path
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the copy was made: the picture is written last."""
+        return self.path.is_file()
+
+    @property
+    def record(self) -> DrawnCopy:
+        """What was done to the copy, without its picture."""
+        try:
+            return DrawnCopy(_NO_IMAGE, None, *json.loads(self.path.with_suffix(".json").read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError) as error:
+            raise UserError(f"expected a copy in {self.path}, of which half is missing; remove it") from error
+
+    def write(self, drawn: DrawnCopy) -> None:
+        """Keep a copy; uncompressed, since a training reads it far more often than it is written."""
+        about = [drawn.kind, drawn.edit, drawn.level, drawn.attribute]
+        write_atomically(self.path.with_suffix(".json"), json.dumps(about))
+        _, data = cv2.imencode(self.path.suffix, cv2.cvtColor(np.ascontiguousarray(drawn.image), cv2.COLOR_RGB2BGR))
+        write_atomically(self.path, data.tobytes())
+
+
+def read_picture(path: Path) -> NDArray[np.uint8]:
+    """A picture that was written before, (height, width, 3), RGB; raises `UserError` where it is damaged."""
+    try:
+        with Image.open(path) as opened:
+            return np.asarray(opened.convert("RGB"), np.uint8)
+    except (OSError, SyntaxError, ValueError) as error:
+        line = " ".join(str(error).split())[:160]
+        raise UserError(f"expected a picture in {path}, which is damaged: {line}; remove it") from error
 
 
 def choose_copy_recipe(edits: Any) -> Recipe:
@@ -94,6 +147,9 @@ class Edited:
         unedited: The share of pictures that stay unedited.
         seed: Another seed draws other copies.
         segmenter: The network that finds objects where there are no masks.
+        folder: Where copies are kept as files, so that each is made once, by this training or an earlier one; without
+            it every epoch draws new ones.
+        copies: How many different copies of each picture the folder holds; they are shown in turn, epoch by epoch.
 
     Raises:
         UserError: The input cannot be used.
@@ -118,8 +174,11 @@ class Edited:
         unedited: float = 0.5,
         seed: int = 0,
         segmenter: str = DEFAULT_SEGMENTER,
+        folder: str | Path | None = None,
+        copies: int = 3,
     ) -> None:
-        self._settings = CopySettings(unedited=unedited, seed=seed)
+        self._settings = CopySettings(unedited=unedited, seed=seed, copies=copies)
+        self._folder = None if folder is None else expect_path(folder, "the folder for copies")
         if not hasattr(dataset, "__getitem__") or not hasattr(dataset, "__len__") or hasattr(dataset, "iloc"):
             raise UserError(
                 f"expected a data set that is read by index, such as a torch Dataset or a list of (image, label),"
@@ -134,6 +193,7 @@ class Edited:
         self._samples: dict[int, Sample] = {source.places[sample.id]: sample for sample in self._plan.samples}
         self._shared = _SharedNumbers()
         self._process = os.getpid()
+        self._labels: dict[int, Any] = {}  # of pictures that were read
 
     def __len__(self) -> int:
         """As many as the data set has."""
@@ -153,16 +213,89 @@ class Edited:
         """
         if not -len(self) <= index < len(self):
             raise IndexError(f"expected an index below {len(self)}, got {index}")
-        place = int(index) % len(self)
         self._begin_in_process()
+        drawn = self._draw(int(index) % len(self))
+        self._shared.add(drawn.kind)
+        return drawn
+
+    def make_copies(self, workers: int | None = None) -> CopyCounts:
+        """Write the copies that `folder` lacks, all at once, so that the training only reads.
+
+        Args:
+            workers: How many are made at once; one per core where not given.
+
+        Returns:
+            How many of all copies in the folder are edited, unedited and refused.
+
+        Raises:
+            UserError: No folder was given, or a file in it is damaged.
+        """
+        if self._folder is None:
+            raise UserError("expected the folder for copies, got none; give Edited(..., folder=...)")
+        numbers = [(place, number) for number in range(self._settings.copies) for place in sorted(self._samples)]
+        missing = [(place, number) for place, number in numbers if not self.files(place)[number].is_there]
+        if missing:
+            extent = Extent(stage="making copies to train on", unit="pictures", total=len(missing))
+            with open_meter(count_progress(extent)) as meter:
+                for _ in self._make(missing, workers):
+                    meter.add()
+        kinds = Counter[str](self.files(place)[number].record.kind for place, number in numbers)
+        return CopyCounts(*(kinds[name] for name in CopyCounts._fields))
+
+    def files(self, index: int) -> list[CopyFile]:
+        """The files of a picture's copies, of which some may not be made yet; none for a picture that is left out."""
+        sample = self._samples.get(index)
+        if self._folder is None or sample is None:
+            return []
+        name = f"{sample.digest[:32]}-{{}}.bmp"
+        return [CopyFile(self._folder / self._key / name.format(number)) for number in range(self._settings.copies)]
+
+    def _make(self, missing: Sequence[tuple[int, int]], workers: int | None) -> Iterable[None]:
+        """Write these copies: by processes where there are enough of them, else by threads."""
+        work = _CopyWork(self)
+        count = min(len(missing), fit_memory(cores()) if workers is None else workers)
+        if count >= PROCESSES_FROM:
+            try:
+                return ProcessEngine(count, lambda note: None, pack_work(work)).map(work, missing)
+            except UserError:  # the data set cannot be pickled
+                pass
+        return LocalEngine(workers or cores()).map(work, missing)
+
+    @cached_property
+    def _key(self) -> str:
+        """Hash of all that the copies depend on but the photo and its number."""
+        recipe, settings = self._plan.recipe, self._settings
+        versions = [step.edit.picture_version for step in self._plan.steps]
+        about = [__version__, recipe.digest, versions, settings.unedited, settings.seed, self._plan.config.segmenter]
+        digests = sorted(sample.digest for sample in self._samples.values())  # donors
+        return hashlib.sha256(json.dumps([about, digests]).encode()).hexdigest()[:16]
+
+    def _draw(self, place: int) -> DrawnCopy:
+        files, epoch = self.files(place), self._shared.epoch
+        if not files:
+            return self._draw_new(place, epoch)
+        number = epoch % len(files)
+        if not files[number].is_there:
+            return self._keep(place, number)
+        if place not in self._labels:
+            self._labels[place] = split_item(self._dataset[place]).label
+        return files[number].record._replace(image=read_picture(files[number].path), label=self._labels[place])
+
+    def _keep(self, place: int, number: int) -> DrawnCopy:
+        """Make a copy and write it."""
+        drawn = self._draw_new(place, number)
+        self._labels[place] = drawn.label
+        self.files(place)[number].write(drawn)
+        return drawn
+
+    def _draw_new(self, place: int, number: int) -> DrawnCopy:
         item = split_item(self._dataset[place])
-        copy = self._edit(place, item.label)
-        self._shared.add(copy.kind)
-        if copy.kind == "edited":
-            return copy
+        drawn = self._edit(place, number, item.label)
+        if drawn.kind == "edited":
+            return drawn
         photo = convert_image(item.image)
         unedited = Picture(photo, np.zeros(photo.shape[:2], np.uint8))
-        return copy._replace(image=resize_to_working_size(unedited, self._plan.recipe.working_size).image)
+        return drawn._replace(image=resize_to_working_size(unedited, self._plan.recipe.working_size).image)
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
         """Every item once, in the order of the data set."""
@@ -177,12 +310,12 @@ class Edited:
         """How many pictures were edited, left unedited, and refused."""
         return self._shared.counts
 
-    def _edit(self, place: int, label: Any) -> DrawnCopy:
+    def _edit(self, place: int, number: int, label: Any) -> DrawnCopy:
         """The edited copy; without an image where the picture stays unedited."""
         sample = self._samples.get(place)
         if sample is None:  # it could not be listed: a duplicate, or a mask of another size
             return DrawnCopy(_NO_IMAGE, label, "refused")
-        seed = seed_from("edited copy", sample.digest, self._settings.seed, self._shared.epoch)
+        seed = seed_from("edited copy", sample.digest, self._settings.seed, number)
         rng = np.random.default_rng(seed)
         if rng.random() < self._settings.unedited:
             return DrawnCopy(_NO_IMAGE, label, "unedited")
@@ -215,6 +348,26 @@ class Edited:
         if os.getpid() != self._process:
             self._process, self._plan = os.getpid(), replace(self._plan)
             cv2.setNumThreads(0)
+
+
+class _CopyWork(PortableWork["tuple[int, int]", None]):
+    """Makes copies, here or in another process, which does not know the transform."""
+
+    def __init__(self, copies: Edited) -> None:
+        self._copies = copy.copy(copies)
+        self._copies._transform = None
+
+    def __call__(self, item: tuple[int, int]) -> None:
+        """Write the copy of this place and number."""
+        self._copies._begin_in_process()
+        self._copies._keep(*item)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "mirrors": list_addresses()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        join_mirrors(state.pop("mirrors"))
+        vars(self).update(state)
 
 
 class _SharedNumbers:

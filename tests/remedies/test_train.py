@@ -17,7 +17,7 @@ from counterfoil.models.model_loaders import load_model
 from counterfoil.models.model_objects import wrap_model
 from counterfoil.recipes.edit_recipe import Recipe, Step
 from counterfoil.remedies.candidates import select_methods
-from counterfoil.remedies.fine_tuning import FineTuner, TrainingPictures, choose_parameters, read_picture
+from counterfoil.remedies.fine_tuning import EpochBatches, FineTuner, TrainingPictures, choose_parameters
 from counterfoil.remedies.repair_config import RepairConfig, prepare_repair
 from counterfoil.remedies.repair_result import RepairResult
 from counterfoil.remedies.repairer import execute_repair, repair
@@ -25,6 +25,7 @@ from counterfoil.remedies.train_settings import AUGMENTATIONS, TrainSettings
 from counterfoil.remedies.trained_folds import FoldTrainer
 from counterfoil.remedies.training_copies import PhotoCopies
 from counterfoil.sources.source_loaders import open_source
+from counterfoil.torch import read_picture
 from planted import LABELS, write_photos
 from repairable import make_small_object_module, prepare_small_picture, write_small_object_network
 from torch_setup import library
@@ -118,7 +119,7 @@ def test_a_repair_killed_while_it_makes_copies_counts_all_of_them(trained: Repai
     assert sum(record.values()) == PHOTOS * SETTINGS.copies
     copies = tmp_path / "copies"
     shutil.copytree(trained.folder / "work" / "copies", copies)
-    for path in sorted(copies.rglob("*.png"))[::2]:  # as if it had been killed before these were written
+    for path in sorted(copies.rglob("*.bmp"))[::2]:  # as if it had been killed before these were written
         path.unlink()
     again = FoldTrainer(trained.plan, tmp_path)
     written = [again._write_copies(part) for part in range(3)]
@@ -187,18 +188,45 @@ def test_each_augmentation_trains(trained: RepairResult, name: str) -> None:
     assert all(torch.equal(weights[key], again[key]) for key in weights)  # the same each time
 
 
+def make_pictures(trained: RepairResult, **changes: Any) -> TrainingPictures:
+    tuner, copies = make_tuner(trained, epochs=2, **changes)
+    return TrainingPictures(
+        photos=copies, settings=tuner.settings, preparation=tuner.network.preparation, seed=tuner.seed
+    )  # fmt: skip
+
+
 def test_an_epoch_shows_one_copy_of_each_photo_and_the_next_another(trained: RepairResult) -> None:
-    tuner, copies = make_tuner(trained, augment=("plain",))
-    first, second = (TrainingPictures(photos=copies, tuner=tuner, epoch=epoch) for epoch in (0, 1))
-    assert len(first) == len(copies)
-    assert {first[place][1] for place in range(len(first))} <= set(range(len(LABELS)))
-    assert any(not np.array_equal(first[place][0], second[place][0]) for place in range(len(first)))
+    pictures = make_pictures(trained, augment=("plain",))
+    photos = len(pictures.photos)
+    assert len(pictures) == 2 * photos
+    assert {pictures[place][1] for place in range(photos)} <= set(range(len(LABELS)))
+    assert any(not np.array_equal(pictures[place][0], pictures[photos + place][0]) for place in range(photos))
+
+
+def test_every_epoch_takes_each_picture_once_and_in_another_order() -> None:
+    batches = EpochBatches(10, 4, 3, 0)
+    rows = list(batches)
+    assert len(batches) == len(rows) == 9
+    epochs = [np.concatenate(rows[start : start + 3]) - 10 * epoch for epoch, start in enumerate((0, 3, 6))]
+    assert all(sorted(epoch) == list(range(10)) for epoch in epochs)
+    assert len({tuple(epoch) for epoch in epochs}) == 3
+    assert rows == list(batches)  # the same each time
+
+
+def test_workers_of_a_gpu_s_loader_give_the_pictures_that_one_process_gives(trained: RepairResult) -> None:
+    torch = library("torch")
+    pictures = make_pictures(trained, crop=0.5)
+    batches = EpochBatches(len(pictures.photos), 4, 2, 0)
+    alone, shared = (
+        list(torch.utils.data.DataLoader(pictures, batch_sampler=batches, num_workers=workers)) for workers in (0, 2)
+    )
+    assert all(torch.equal(one, other) for first, second in zip(alone, shared, strict=True)
+               for one, other in zip(first, second, strict=True))  # fmt: skip
 
 
 def test_a_picture_of_an_epoch_does_not_depend_on_those_before_it(trained: RepairResult) -> None:
     torch, _ = library("torch"), library("torchvision")
-    tuner, copies = make_tuner(trained, augment=("augmix",), crop=0.8)
-    pictures = TrainingPictures(photos=copies, tuner=tuner, epoch=0)
+    pictures = make_pictures(trained, augment=("augmix",), crop=0.8)
     later = [pictures[place][0] for place in (3, 2)]  # as another worker would come to them
     torch.manual_seed(5)
     state = torch.get_rng_state()

@@ -20,7 +20,7 @@ import counterfoil as cf
 from counterfoil.errors import UserError
 from counterfoil.execution import Execution
 from counterfoil.models.model_loaders import load_model
-from counterfoil.pieces import PROCESSES_FROM, _fit_memory
+from counterfoil.pieces import PROCESSES_FROM, fit_memory
 from counterfoil.process_pool import ProcessEngine, pack_work
 from counterfoil.run_config import RunConfig
 from counterfoil.runner import execute
@@ -255,7 +255,7 @@ def test_as_many_processes_are_started_as_the_memory_holds(
     memory: int | None, fitting: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("counterfoil.pieces.find_memory", lambda: None if memory is None else memory * 2**30)
-    assert _fit_memory(16) == fitting
+    assert fit_memory(16) == fitting
 
 
 def test_the_memory_of_a_container_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,18 +11,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from counterfoil.models.preprocessing import Preparation
 from counterfoil.models.torch_network import TorchNetwork
 from counterfoil.plugins import import_extra
 from counterfoil.progress import Extent, ProgressMeter, count_progress, open_meter
 from counterfoil.remedies.train_settings import TrainSettings
 from counterfoil.remedies.training_copies import PhotoCopies
+from counterfoil.torch import read_picture
 from counterfoil.worker_pool import cores
 
 Weights: TypeAlias = Mapping[str, Any]  # tensors by the names of the parameters that were trained
@@ -50,15 +51,16 @@ class FineTuner:
         schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, self._factor(settings.epochs * batches))
         extent = Extent(stage=stage, unit="pictures", total=settings.epochs * len(photos))
         with self._seeded(torch), open_meter(count_progress(extent)) as meter:
-            for epoch in range(settings.epochs):
-                _start_epoch(torch, module)
-                self._run_epoch(module, (optimiser, schedule), self._batches(torch, photos, epoch), meter)
+            _start_training(torch, module)
+            self._take_steps(module, (optimiser, schedule), self._batches(torch, photos), meter)
         return {name: weight.detach().cpu().clone() for name, weight in trained.items()}
 
-    def _run_epoch(self, module: Any, steps: tuple[Any, Any], batches: Any, meter: ProgressMeter) -> None:
+    def _take_steps(self, module: Any, steps: tuple[Any, Any], batches: Any, meter: ProgressMeter) -> None:
         optimiser, schedule = steps
         for images, columns in batches:
-            images, targets = images.to(self.device), self._targets(columns).to(self.device)
+            images, targets = (
+                given.to(self.device, non_blocking=True) for given in (images, self._targets(columns))
+            )  # fmt: skip
             loss = self._loss(module, *self._augment_batch(module, images, targets))
             optimiser.zero_grad(set_to_none=True)
             loss.backward()
@@ -108,11 +110,14 @@ class FineTuner:
         reach = _ADVERSARIAL_LEVELS / torch.tensor(self.deviation, device=images.device).view(1, 3, 1, 1)
         return (images + reach * gradient.sign()).detach()
 
-    def _batches(self, torch: Any, photos: Sequence[PhotoCopies], epoch: int) -> Any:
-        pictures = TrainingPictures(photos=photos, tuner=self, epoch=epoch)
-        order = torch.Generator().manual_seed(self.seed + epoch)
+    def _batches(self, torch: Any, photos: Sequence[PhotoCopies]) -> Any:
+        """The batches of all epochs from one loader: its workers, on a GPU one per core, are started once."""
+        settings = self.settings
+        pictures = TrainingPictures(
+            photos=photos, settings=settings, preparation=self.network.preparation, seed=self.seed
+        )  # fmt: skip
         return torch.utils.data.DataLoader(
-            pictures, batch_size=self.settings.batch, shuffle=True, generator=order,
+            pictures, batch_sampler=EpochBatches(len(photos), settings.batch, settings.epochs, self.seed),
             num_workers=0 if self.device == "cpu" else cores(), pin_memory=self.device != "cpu",
         )  # fmt: skip
 
@@ -156,25 +161,48 @@ class FineTuner:
         return np.asarray(np.concatenate(rows), np.float32)
 
 
-@dataclass(frozen=True, kw_only=True)
-class TrainingPictures:
-    """The pictures of one epoch as torch's `DataLoader` takes them: one copy of each photo, with its column."""
+@dataclass(frozen=True)
+class EpochBatches:
+    """The places of the pictures of every batch, epoch after epoch, each in another order."""
 
-    photos: Sequence[PhotoCopies]
-    tuner: FineTuner
-    epoch: int
+    photos: int
+    batch: int
+    epochs: int
+    seed: int
 
     def __len__(self) -> int:
-        """As many as there are photos."""
-        return len(self.photos)
+        """How many batches there are."""
+        return self.epochs * -(-self.photos // self.batch)
+
+    def __iter__(self) -> Iterator[list[int]]:
+        """The places of each batch."""
+        for epoch in range(self.epochs):
+            order = np.random.default_rng([self.seed, epoch]).permutation(self.photos) + epoch * self.photos
+            for start in range(0, self.photos, self.batch):
+                yield order[start : start + self.batch].tolist()
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingPictures:
+    """The pictures of all epochs, one after the other, as torch's `DataLoader` takes them; each with its column."""
+
+    photos: Sequence[PhotoCopies]
+    settings: TrainSettings
+    preparation: Preparation
+    seed: int
+
+    def __len__(self) -> int:
+        """As many as there are photos, for each epoch."""
+        return self.settings.epochs * len(self.photos)
 
     def __getitem__(self, place: int) -> tuple[Any, int]:
-        """The network's input and the column of the class."""
-        photo, settings = self.photos[place], self.tuner.settings
-        rng = np.random.default_rng([self.tuner.seed, self.epoch, place])
-        image = read_picture(photo.files[self.epoch % len(photo.files)])
-        picture = self._transform(settings.crop_and_mirror(image, rng), rng)
-        ready = self.tuner.network.preparation.picture(np.asarray(picture, np.uint8))
+        """The network's input and the column of the class: of each photo the copy whose turn it is."""
+        epoch, number = divmod(place, len(self.photos))
+        photo = self.photos[number]
+        rng = np.random.default_rng([self.seed, epoch, number])
+        image = read_picture(photo.files[epoch % len(photo.files)])
+        picture = self._transform(self.settings.crop_and_mirror(image, rng), rng)
+        ready = self.preparation.picture(np.asarray(picture, np.uint8))
         return import_extra("torch", "torch").from_numpy(ready), photo.column
 
     def _transform(self, picture: Image.Image, rng: np.random.Generator) -> Image.Image:
@@ -190,13 +218,7 @@ class TrainingPictures:
 
     @cached_property
     def _transforms(self) -> list[Any]:
-        return self.tuner.settings.picture_transforms()
-
-
-def read_picture(path: Path) -> NDArray[np.uint8]:
-    """A picture that was written before, (height, width, 3), RGB."""
-    with Image.open(path) as opened:
-        return np.asarray(opened.convert("RGB"), np.uint8)
+        return self.settings.picture_transforms()
 
 
 def choose_parameters(module: Any, layers: int) -> dict[str, Any]:
@@ -211,7 +233,7 @@ def choose_parameters(module: Any, layers: int) -> dict[str, Any]:
     return trained
 
 
-def _start_epoch(torch: Any, module: Any) -> None:
+def _start_training(torch: Any, module: Any) -> None:
     """Dropout as in training; the averages of batch norms stay, since batches of few photos would spoil them."""
     module.train()
     for part in module.modules():

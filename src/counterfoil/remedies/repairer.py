@@ -48,7 +48,6 @@ from counterfoil.remedies.effects import (
     unedited_change,
     unedited_loss,
 )
-from counterfoil.remedies.fine_tuning import read_picture
 from counterfoil.remedies.last_layer import open_features
 from counterfoil.remedies.layer_folds import LayerFitter, LayerFolds, fit_folds
 from counterfoil.remedies.mined_pictures import MinedPicture, MinedPictures, MinedReader
@@ -74,6 +73,7 @@ from counterfoil.sources.source_loaders import as_source, open_source
 from counterfoil.store.files import write_atomically
 from counterfoil.store.folder_lock import hold_folder
 from counterfoil.store.sealed_record import read_sealed, write_sealed
+from counterfoil.torch import read_picture
 from counterfoil.types import Model, Source
 
 

@@ -25,7 +25,7 @@ from counterfoil.plugins import import_extra
 from counterfoil.progress import show_stage
 from counterfoil.recipes.edit_recipe import Recipe, load_recipe
 from counterfoil.remedies.class_map import UnknownStructureError
-from counterfoil.remedies.fine_tuning import FineTuner, Weights, read_picture
+from counterfoil.remedies.fine_tuning import FineTuner, Weights
 from counterfoil.remedies.mined_pictures import MinedPicture, MinedPictures
 from counterfoil.remedies.network_file import NetworkFile, WrittenNetwork, describe_network
 from counterfoil.remedies.photo_parts import FOLDS
@@ -33,7 +33,7 @@ from counterfoil.remedies.picture_answers import Asker
 from counterfoil.remedies.repair_config import FITTING_SEED, TRAIN, RepairPlan
 from counterfoil.remedies.training_copies import CopyWriter, PhotoCopies
 from counterfoil.store.files import write_atomically
-from counterfoil.torch import CopyCounts, choose_copy_recipe
+from counterfoil.torch import CopyCounts, choose_copy_recipe, read_picture
 
 LARGEST_ON_CPU = 30_000_000  # weights: a larger network is trained without a GPU only where that is asked for
 
