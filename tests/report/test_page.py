@@ -385,7 +385,7 @@ def confidences() -> Confidences:
     return Confidences(
         [Reliability(MODELS[0], [ReliabilityPoint(70.0, 80.0, 60)], [ReliabilityPoint(62.0, 60.0, 240)])],
         [ConfidenceChange(MODELS[0], "background", before, after, estimate(12.0), estimate(4.0))],
-        [MarginChange(MODELS[0], Condition("background", "all", ""), 50.0, 35.0, estimate(15.0))],
+        [MarginChange(MODELS[0], "background", 50.0, 35.0, estimate(15.0))],
     )
 
 

@@ -240,7 +240,7 @@ def test_margin_change_worked_by_hand() -> None:
         truth,
         scores={ORIGINAL: [(0.9, 0.1), (0.8, 0.1)], SWAP: [(0.6, 0.3), (0.7, 0.2)]},
     )
-    (row,) = margin_changes(details, seeded())
+    (row,) = margin_changes(details)
     assert (row.before, row.after) == pytest.approx((75, -10))  # (80 + 70) / 2 and (30 - 50) / 2
     assert (row.loss.value, row.loss.n) == pytest.approx((85, 2))
 
@@ -249,4 +249,4 @@ def test_margin_change_worked_by_hand() -> None:
 def test_nothing_answered_gives_no_numbers(attribute: Attribute) -> None:
     details = details_of({("net", ORIGINAL): ["cat"]}, ["cat"])
     assert find_confusions(details, "net", attribute) == []
-    assert margin_changes(details, seeded()) == []
+    assert margin_changes(details) == []

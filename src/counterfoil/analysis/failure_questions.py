@@ -191,20 +191,19 @@ def ask_calibration(evidence: Evidence) -> Reply:
     words = [
         f"{row.model} under {row.attribute} by {numbers[0].text}"
         for row, numbers in zip(confidences.changes, by_row, strict=True)
-        if row.excess_rise.ci_low > 0
+        if row.excess_rise.ci_low > 0 and row.attribute not in NO_ATTRIBUTE
     ]
     return Reply(
         answer=(
-            f"Confidence falls less than accuracy: {'; '.join(words)}."
+            f"Confidence exceeds accuracy by more than before: {'; '.join(words)} (each interval by itself)."
             if words
             else "No attribute was shown to make a model more overconfident."
         ),
         numbers=tuple(number for numbers in by_row for number in numbers),
         notes=(
-            "Overconfidence: mean confidence minus accuracy. Calibration error: mean distance of confidence and"
-            " accuracy over 15 bins of equal width; with few photos it looks large even for a calibrated model, so that"
-            " its rise is understated: where there is one, the interval may lie below it.",
-            "Both are against the unedited photos: position and direction at a rate hold the effect of the size.",
+            "Overconfidence: mean confidence minus accuracy. Calibration error: root mean square distance of confidence"
+            " and accuracy over 10 bins of equal width, estimated from pairs of different photos.",
+            "Both are against each edit's reference: position and direction at a size against the object at that size.",
         ),
     )
 

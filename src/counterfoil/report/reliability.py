@@ -58,7 +58,7 @@ def build_reliability_panels(
 
 def list_confidence_rows(confidences: Confidences) -> list[ConfidenceRow]:
     """Return the attributes with enough photos, with their margins."""
-    margins = {(row.model, row.condition.attribute): row.loss for row in confidences.margins}
+    margins = {(row.model, row.attribute): row.loss for row in confidences.margins}
     return [
         ConfidenceRow(row.model, name_attribute(row.attribute), row, margins.get((row.model, row.attribute)))
         for row in confidences.changes

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from counterfoil.statistics.answers import NO_ATTRIBUTE, Details, pool_by_attribute
+from counterfoil.statistics.answers import NO_ATTRIBUTE, Details
 from counterfoil.statistics.calibration import (
     ConfidenceChange,
     MarginChange,
@@ -55,7 +55,6 @@ class ModelPositionMap(NamedTuple):
 
 _MOST_MODELS = 12  # whose curves and maps are drawn
 FEWEST_ANSWERS = 50  # for a curve: five bins of ten
-_SEED = 0  # of the resampled intervals: the same answers give the same page
 _COARSE, _FINE, _PICTURES_FOR_FINE = 3, 5, 500  # cells of a map per axis
 _MAPPED: tuple[tuple[PictureKind, Attribute], ...] = (("moved", "position"), ("unedited", "original"))
 
@@ -67,11 +66,10 @@ def measure_confidences(details: Details) -> Confidences:
     if not curves or not details.answers.conditions_of({"original"}).any():
         return Confidences(curves)
     known = {curve.model for curve in curves}
-    pooled = replace(details, answers=pool_by_attribute(details.answers))
     return Confidences(
         curves,
-        [row for row in confidence_changes(details, np.random.default_rng(_SEED)) if row.model in known],
-        [row for row in margin_changes(pooled, np.random.default_rng(_SEED)) if row.model in known],
+        [row for row in confidence_changes(details) if row.model in known],
+        [row for row in margin_changes(details) if row.model in known],
     )
 
 
