@@ -17,7 +17,7 @@ from counterfoil.statistics.attribute_verdicts import costs
 from counterfoil.statistics.drops import is_significant, measure_attribute_drops, measure_drops
 from counterfoil.statistics.families import DIVISORS, MAIN_FAMILY, family_of
 from counterfoil.statistics.intervals import score_test
-from counterfoil.types import ATTRIBUTES, GROWN_MASK, SECOND_FILL, Drop, PredictionOutcome
+from counterfoil.types import ATTRIBUTES, GROWN_MASK, SECOND_FILL, SHRUNK_MASK, Drop, PredictionOutcome
 
 ORIGINAL = Condition("original", "original", "")
 CONTROL = Condition("control", "control", "")
@@ -251,6 +251,23 @@ def test_tool_uncertainty_is_of_the_drop_against_the_reference() -> None:
     fill, mask = (share**2 - share * (1 - share) / 19 for share in (0.2, 0.15))
     assert size.tool_uncertainty == pytest.approx(100 * math.sqrt(fill + mask))
     assert position.tool_uncertainty == 0.0  # both pictures gain alike from the other fill
+
+
+def test_an_edit_whose_masks_were_not_changed_must_survive_those_of_its_attributes_main_edit() -> None:
+    """Another mask brings 12 of 40 lost answers back under the swap; the blurred background has the same cut-out."""
+    blurred = Condition("background", "background-blur", "15/3")
+    fog = Condition("corruption", "corruption-fog", "3")
+    lost = [0] * 12 + [1] * 28
+    rows = [*answers_to(ORIGINAL, [1] * 40)]
+    for condition in (SWAP, blurred, SMALL, fog):
+        rows += answers_to(condition, lost)
+    alone = {row.edit: row for row in measure_drops(collect(rows))}
+    shrunk = answers_to(Condition(SHRUNK_MASK, *SWAP[1:]), [1] * 40)
+    swap, blur, size, corruption = measure_drops(collect([*rows, *shrunk]))
+    assert swap.tool_uncertainty == blur.tool_uncertainty > 25
+    assert blur.reference_low < alone["background-blur"].reference_low
+    assert math.isnan(size.tool_uncertainty)  # another attribute's
+    assert corruption.tool_uncertainty == 0.0  # needs no mask
 
 
 def test_answers_that_change_at_random_between_two_fills_are_no_uncertainty_of_the_tool() -> None:

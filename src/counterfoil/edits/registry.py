@@ -217,11 +217,21 @@ def describe_edit(name: str, level: str) -> str:
 
 def shows_tool(name: str) -> bool:
     """Whether a fill or the mask's edge may show in the pictures of an edit; True for edits that are not registered."""
+    edit = _with_defaults(name)
+    return edit is None or edit.shows_fill or edit.uses_mask
+
+
+def uses_mask(name: str) -> bool:
+    """Whether the mask matters to the pictures of an edit; True for edits that are not registered."""
+    edit = _with_defaults(name)
+    return edit is None or edit.uses_mask
+
+
+def _with_defaults(name: str) -> Edit | None:
     try:
-        edit = EDITS[name]()
+        return EDITS[name]()
     except (KeyError, TypeError, UserError):  # unknown, or it has no default settings
-        return True
-    return edit.shows_fill or edit.uses_mask
+        return None
 
 
 def shows_fill(name: str, level: str) -> bool:

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edits.registry import crossed_by, reference_of, shows_tool
+from counterfoil.edits.registry import crossed_by, reference_of, shows_tool, uses_mask
 from counterfoil.statistics.answers import FILL_CONTROL, Answers, Condition
 from counterfoil.statistics.intervals import exact_mean
 from counterfoil.statistics.photo_tests import AnswerCount
@@ -43,16 +43,51 @@ def find_reference(answers: Answers, condition: int) -> ReferenceRates:
 
     Two combined edits are compared with what each costs alone: the drop is their interaction.
     """
-    places = locate_edits(answers)
+    if (parts := find_summed_parts(answers, condition)) is not None:
+        shifts = tool_shifts(answers, answers.conditions[condition], parts)
+        return ReferenceRates(" + ".join(map(str, parts)), add_losses(answers, parts), shifts, answers=4)
+    place, shifts = locate_reference(answers, condition), _shifts_or_main(answers, condition)
+    if place is None:
+        return ReferenceRates(ORIGINAL, answers.original_rates, shifts)
+    name = f"{answers.conditions[place].edit} {answers.conditions[place].level}".strip()
+    return ReferenceRates(name, answers.rates[:, place], shifts)
+
+
+def _shifts_or_main(answers: Answers, condition: int) -> dict[str, Rates]:
+    """The tool's shifts of a condition; of masks those of its attribute's main edit where its own were not made.
+
+    One edit of each attribute is made again with other masks. The others cut the same objects out, and a finding of
+    theirs must survive as much.
+    """
+    shifts, own = _shifts_of(answers, condition), answers.conditions[condition]
+    missing = {GROWN_MASK, SHRUNK_MASK} - shifts.keys()
+    made = {row[1:] for row in answers.conditions if row.attribute in missing}
+    if not made or not uses_mask(own.edit) or own.edit == FILL_CONTROL:  # whose object is not cut out
+        return shifts
+    for place, other in enumerate(answers.conditions):
+        if other.attribute == own.attribute and place != condition and other[1:] in made:
+            main = _shifts_of(answers, place)
+            shifts |= {check: main[check] for check in missing & main.keys()}
+    return shifts
+
+
+def _shifts_of(answers: Answers, condition: int) -> dict[str, Rates]:
+    place = locate_reference(answers, condition)
+    reference = [] if place is None else [EditLevel(answers.conditions[place].edit, answers.conditions[place].level)]
+    return tool_shifts(answers, answers.conditions[condition], reference)
+
+
+def locate_reference(answers: Answers, condition: int) -> int | None:
+    """The position of the edit that a condition declares as its reference; None where it is the original."""
     own = answers.conditions[condition]
-    if own.attribute == COMBINATION and (parts := find_parts(answers, condition)) is not None:
-        return ReferenceRates(
-            " + ".join(map(str, parts)), add_losses(answers, parts), tool_shifts(answers, own, parts), answers=4
-        )
     declared = answers.references.get(EditLevel(own.edit, own.level)) or reference_of(own.edit, own.level)
-    if declared is None or declared not in places:
-        return ReferenceRates(ORIGINAL, answers.original_rates, tool_shifts(answers, own, []))
-    return ReferenceRates(str(declared), answers.rates[:, places[declared]], tool_shifts(answers, own, [declared]))
+    return None if declared is None else locate_edits(answers).get(declared)
+
+
+def find_summed_parts(answers: Answers, condition: int) -> tuple[EditLevel, EditLevel] | None:
+    """The two edits whose losses are added up as the reference of a combination; None for any other condition."""
+    is_combined = answers.conditions[condition].attribute == COMBINATION
+    return find_parts(answers, condition) if is_combined else None
 
 
 def find_parts(answers: Answers, condition: int) -> tuple[EditLevel, EditLevel] | None:
