@@ -71,6 +71,28 @@ def test_what_may_cost_nothing_is_told_with_what_the_photos_can_miss() -> None:
     assert unclear == "Direction may cost nothing; 40 photos can miss a loss of 12 points."
 
 
+def test_photos_of_one_attribute_are_not_said_to_be_those_of_all() -> None:
+    drops = [
+        row("corruption", "corruption-fog", 40.0, level="3"),
+        row("direction", "direction", 2.0, level="random", n=10),
+        row("blur", "object-blur", 3.0, level="15/3", n=62),
+    ]
+    missed = {("net", "direction", "random"): 98.2, ("net", "object-blur", "15/3"): 29.1}
+    table = DropTable(drops=drops, verdicts=judge_rows(drops), detectable_drops=missed)
+    (unclear,) = [finding.text for finding in describe_drops(table) if finding.kind == "unclear"]
+    assert unclear == (
+        "Blur and direction may cost nothing; what can be missed is a loss of 29 points (blur, 62 photos) to 98"
+        " (direction, 10 photos)."
+    )
+
+
+def test_a_corruption_is_named() -> None:
+    """Fog says nothing of the other fourteen."""
+    drops = [row("corruption", "corruption-fog", 40.0, level="3")]
+    assert texts(drops, "weakest")[0].endswith("when the picture is corrupted (fog, severity 3).")
+    assert summarize_attribute(drops).startswith("Corruption (fog, severity 3) costs 40.0 points")
+
+
 def test_where_nothing_is_clear_the_largest_loss_is_told_as_such() -> None:
     assert texts([row("background", "background-swap", 5.0)], "weakest") == [
         "net is right on 80.0 % of unedited photos; no attribute clearly costs it points; the largest loss, 5.0 points"
@@ -243,11 +265,14 @@ def test_levels_are_told_in_words(edit: str, level: str, words: str) -> None:
 @pytest.mark.parametrize(
     ("low", "end"),
     [
-        (4.0, "right on 10 % of 64 photos, from the background alone; guessing gives 2.5 %."),
-        (1.0, "right on 10 % of 64 photos, which is not shown to be more than guessing; guessing gives 2.5 %."),
+        (4.0, "right on 10 % [4.0, 20.0] of 64 photos, from what is left of the picture; guessing gives 2.5 %."),
+        (
+            1.0,
+            "10 % [1.0, 20.0] of 64 photos, which is not shown to be more than guessing; guessing gives 2.5 %.",
+        ),
     ],
 )
-def test_right_from_the_background_alone_is_said_only_above_guessing(low: float, end: str) -> None:
+def test_right_without_the_object_is_said_only_above_guessing(low: float, end: str) -> None:
     drops = [row("presence", "object-removed", 70.0)]
     answer = BackgroundAnswer("net", Condition("presence", "object-removed", ""), Estimate(10.0, low, 20.0, 64), 2.5)
     table = DropTable(drops=drops, verdicts=judge_rows(drops), background_answers=[answer])

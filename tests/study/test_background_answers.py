@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from scipy import stats
 
 from answer_rows import details_of
 from counterfoil.statistics.answers import Condition
@@ -33,3 +34,13 @@ def test_many_competing_classes_make_few_right_answers_more_than_guessing() -> N
     (row,) = measure_background_answers(details_of({("net", REMOVED): said}, truth), {"net": 1000})
     assert (row.accuracy.value, row.chance) == pytest.approx((20, 2.5))
     assert row.above_chance
+
+
+def test_one_right_answer_of_eleven_photos_is_not_shown_to_be_more_than_guessing() -> None:
+    """Wilson's interval of 1 of 11 begins at 1.6 %; guessing at 1 % is right on a photo of eleven in one run of ten."""
+    truth = [f"class {place}" for place in range(11)]
+    said = [truth[0], *(["nothing"] * 10)]
+    (row,) = measure_background_answers(details_of({("net", REMOVED): said}, truth), {"net": 100})
+    low, high = stats.binomtest(1, 11).proportion_ci(0.95, method="exact")
+    assert (row.accuracy.ci_low, row.accuracy.ci_high) == pytest.approx((100 * low, 100 * high))
+    assert not row.above_chance

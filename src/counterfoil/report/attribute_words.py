@@ -21,6 +21,7 @@ class AttributeWords(NamedTuple):
         return "cost" if self.is_plural else "costs"
 
 
+_BROAD: frozenset[Attribute] = frozenset({"corruption", "light"})
 _WORDS = {
     "background": AttributeWords("another background", "when the background changes"),
     "size": AttributeWords("small objects", "when the object is small", is_plural=True),
@@ -42,6 +43,11 @@ def describe_attribute(attribute: Attribute) -> AttributeWords:
     """Return the words on an attribute; one of another package is called by its name."""
     name = name_attribute(attribute)
     return _WORDS.get(attribute, AttributeWords(name, f"to {name}"))
+
+
+def is_broad(attribute: Attribute) -> bool:
+    """Whether an attribute's words name many edits at once: noise is a corruption, and says nothing of the others."""
+    return attribute in _BROAD
 
 
 def capital_subject(attribute: Attribute) -> str:

@@ -165,6 +165,8 @@ def _lay_out(
 def _mark(model: str, point: _Point, axis: Axis) -> DoseMark:
     y, low, high = (axis.from_top(value, HEIGHT) for value in (point.accuracy, point.low, point.high))
     band = (axis.from_top(point.band[0], HEIGHT), axis.from_top(point.band[1], HEIGHT)) if point.band else None
-    bounds = describe_interval(*(point.band or (point.low, point.high)))
-    label = f"{model}, {point.name}: right on {format_number(point.accuracy)} %, {bounds}"
+    bounds = point.band or (point.low, point.high)
+    label = f"{model}, {point.name}: right on {format_number(point.accuracy)} %"
+    if bounds[0] < bounds[1]:  # the unedited photos have lost nothing yet
+        label += f", by the {describe_interval(*bounds)} of the points lost"
     return DoseMark(point.x, y, low, high, band, point.filled, label)

@@ -7,14 +7,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from counterfoil.report.attribute_words import capital_subject, describe_attribute
+from counterfoil.report.attribute_words import capital_subject, describe_attribute, is_broad
 from counterfoil.report.words import (
+    brackets_to_comma,
     capitalize_first,
     count_words,
     describe_row,
     format_bounds,
     format_drop,
     format_gain,
+    format_interval,
     format_number,
     format_range,
     join_words,
@@ -144,7 +146,7 @@ def describe_verdict(model: str, table: DropTable) -> str:
     if first is None:
         return f"{start}; {_describe_no_loss(model, table)}."
     row = first.representative
-    edit = "" if row == first.main else f" ({describe_row(row)})"
+    edit = "" if row == first.main and not is_broad(first.attribute) else f" ({brackets_to_comma(describe_row(row))})"
     when = describe_attribute(first.attribute).when
     return f"{start}. Its largest clear loss is {format_drop(row)}, {when}{edit}.{describe_ties(model, table)}"
 
@@ -207,9 +209,21 @@ def describe_unclear(rows: Sequence[Drop], table: DropTable) -> str:
         return ""
     text = f"{capitalize_first(join_words([name_attribute(row.attribute) for row in rows]))} may cost nothing"
     keys = [(row.model, row.edit, row.level) for row in rows]
-    missed = [table.detectable_drops[key] for key in keys if key in table.detectable_drops]
-    photos = pluralize(min(row.n_reference for row in rows), "photo")
-    return f"{text}; {photos} can miss a loss of {format_number(max(missed), 0)} points." if missed else f"{text}."
+    missed = sorted(
+        (table.detectable_drops[key], row.n_reference, name_attribute(row.attribute))
+        for row, key in zip(rows, keys, strict=True)
+        if key in table.detectable_drops
+    )
+    if not missed:
+        return f"{text}."
+    (least, of_least, first), (most, of_most, last) = missed[0], missed[-1]
+    if format_number(least, 0) == format_number(most, 0):
+        return f"{text}; {pluralize(of_most, 'photo')} can miss a loss of {format_number(most, 0)} points."
+    lowest, highest = f"{first}, {pluralize(of_least, 'photo')}", f"{last}, {pluralize(of_most, 'photo')}"
+    return (
+        f"{text}; what can be missed is a loss of {format_number(least, 0)} points ({lowest}) to"
+        f" {format_number(most, 0)} ({highest})."
+    )
 
 
 def _bounds(row: Drop) -> str:
@@ -236,16 +250,16 @@ def _describe_control(row: Drop) -> str:
 
 def describe_presence(row: Drop, table: DropTable) -> str:
     """How often the model is right without the object, and whether that is more than guessing."""
-    sentence = (
-        f"Without the object {row.model} is right on {format_number(row.accuracy, 0)} % of {pluralize(row.n, 'photo')}"
-    )
+    sentence = f"Without the object {row.model} is right on {format_number(row.accuracy, 0)} %"
+    of_photos = f"of {pluralize(row.n, 'photo')}"
     key = row.model, (row.attribute, row.edit, row.level)
     answer = next((own for own in table.background_answers if (own.model, own.condition) == key), None)
     if answer is None:
-        return f"{sentence}."
+        return f"{sentence} {of_photos}."
+    sentence = f"{sentence} {format_interval(answer.accuracy)} {of_photos}"
     guessing = f"guessing gives {format_number(answer.chance)} %"
     if answer.above_chance:
-        return f"{sentence}, from the background alone; {guessing}."
+        return f"{sentence}, from what is left of the picture; {guessing}."
     return f"{sentence}, which is not shown to be more than guessing; {guessing}."
 
 
@@ -254,6 +268,8 @@ def summarize_attribute(rows: Sequence[Drop]) -> str:
     clear, unclear = [row for row in rows if costs(row)], [row for row in rows if not costs(row)]
     words = describe_attribute(rows[0].attribute)
     subject = capital_subject(rows[0].attribute)
+    if is_broad(rows[0].attribute) and len({(row.edit, row.level) for row in rows}) == 1:
+        subject = f"{subject} ({brackets_to_comma(describe_row(rows[0]))})"
     if not clear:
         most = max(rows, key=lambda row: row.reference_high)
         bound = f"at most {format_number(most.reference_high)} points"

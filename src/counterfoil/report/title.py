@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from counterfoil.report.attribute_words import capital_subject, describe_attribute
+from counterfoil.report.attribute_words import capital_subject, describe_attribute, is_broad
 from counterfoil.report.content import ReportContent
 from counterfoil.report.drop_findings import find_largest_loss, find_ties
 from counterfoil.report.headline import make_drop_table
-from counterfoil.report.words import capitalize_first, count_words, format_number, join_words, name_attribute
+from counterfoil.report.words import (
+    capitalize_first,
+    count_words,
+    describe_change,
+    format_number,
+    join_words,
+    name_attribute,
+)
 from counterfoil.statistics.accuracy import GroupAccuracy
 from counterfoil.statistics.drops import FEWEST_PHOTOS
 from counterfoil.study.runs import find_surrogates
@@ -46,19 +53,20 @@ def _title_of_losses(content: ReportContent) -> str:
     ties = {model: [row.attribute for row in find_ties(model, table)] for model in leads}
     attribute, count = Counter(leads.values()).most_common(1)[0]
     if count < len(models):
-        return _title_of_different(models, leads, ties)
+        return _title_of_different(content, leads, ties)
     verb = "may cost" if any(ties.values()) else describe_attribute(attribute).costs
-    return f"{capital_subject(attribute)} {verb} {_name_all(models)} most"
+    return f"{_capital_cause(attribute, content)} {verb} {_name_all(models)} most"
 
 
 def _title_of_different(
-    models: Sequence[str], leads: Mapping[str, Attribute], ties: Mapping[str, Sequence[Attribute]]
+    content: ReportContent, leads: Mapping[str, Attribute], ties: Mapping[str, Sequence[Attribute]]
 ) -> str:
     """Models whose costliest attributes differ: what clearly costs all of them, else each of two, else most of them."""
+    models = content.judged_models
     if len(leads) == len(models):
         common = [name for name in dict.fromkeys(leads.values()) if all(_may_lead(name, m, leads, ties) for m in leads)]
         if common:
-            names = join_words([name_attribute(name) for name in common[:_MOST_NAMED]])
+            names = join_words([_name_cause(name, content) for name in common[:_MOST_NAMED]])
             return f"{capitalize_first(names)} clearly {'costs' if len(common) == 1 else 'cost'} {_name_all(models)}"
     if len(models) == 2 and len(leads) == 2 and not any(ties.values()) and (both := _title_of_two(leads)):
         return both
@@ -66,7 +74,21 @@ def _title_of_different(
     own = [model for model, lead in leads.items() if lead == attribute]
     verb = "may cost" if any(ties[model] for model in own) else describe_attribute(attribute).costs
     whom = own[0] if count == 1 else f"{count_words(count)} of {count_words(len(models), 'model')}"
-    return f"{capital_subject(attribute)} {verb} {whom} most"
+    return f"{_capital_cause(attribute, content)} {verb} {whom} most"
+
+
+def _name_cause(attribute: Attribute, content: ReportContent) -> str:
+    """The attribute; of one that holds very different edits, the only edit that was made."""
+    edits = {(row.edit, row.level) for row in content.drops if row.attribute == attribute}
+    if not is_broad(attribute) or len(edits) > 1:
+        return name_attribute(attribute)
+    return describe_change(*edits.pop()).partition(" (")[0]
+
+
+def _capital_cause(attribute: Attribute, content: ReportContent) -> str:
+    """The same as the subject of a sentence."""
+    cause = _name_cause(attribute, content)
+    return capital_subject(attribute) if cause == name_attribute(attribute) else capitalize_first(cause)
 
 
 def _may_lead(
