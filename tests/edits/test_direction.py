@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -66,7 +67,11 @@ def _turned(alpha: np.typing.NDArray[np.uint8], yaw: float, pitch: float) -> np.
     low, high = ends.min(axis=0), ends.max(axis=0)
     factor = min(1.0, *(np.array([right - left - 1, bottom - top - 1]) / (high - low)))
     ends = (ends - (low + high) / 2) * factor + middle
-    map_back = ProjectiveTransform.from_estimate(np.array(corners, float), ends).inverse
+    plane = ProjectiveTransform()  # not `from_estimate`, which scikit-image has from 0.26 on, and Python 3.10 has not
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        assert plane.estimate(np.array(corners, float), ends)
+    map_back = plane.inverse
     return np.asarray(warp(alpha / 255.0, map_back, order=1), np.float64)
 
 

@@ -140,7 +140,9 @@ def test_half_open_connections_beyond_the_limit_of_files_neither_freeze_the_serv
         process.wait()
         process.stdout.close()
     assert reply.status_code == 401
-    assert (tmp_path / "log").stat().st_size < 10_000
+    assert (
+        tmp_path / "log"
+    ).stat().st_size < 30_000  # Python 3.10 writes two lines for each connection that it cannot accept yet
 
 
 def test_the_log_is_bounded_and_says_what_it_left_out(caplog: pytest.LogCaptureFixture) -> None:

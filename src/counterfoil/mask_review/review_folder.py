@@ -10,8 +10,6 @@ A rejected photo has a row in review.csv, and `run` leaves it out for that reaso
 
 from __future__ import annotations
 
-import csv
-import io
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,7 +28,7 @@ from counterfoil.object_mask import Bytes, hard_object
 from counterfoil.segmentation import DEFAULT_SEGMENTER, SalienceNetwork, Segmenter
 from counterfoil.sources.folder import REVIEW, REVIEW_COLUMNS, FolderSource, read_review
 from counterfoil.sources.pixels import check_mask_size, read_mask
-from counterfoil.store.files import write_atomically
+from counterfoil.store.files import format_csv, write_atomically
 from counterfoil.store.mask_table import read_masks
 from counterfoil.store.parquet import read_table
 from counterfoil.store.prediction_tables import read_run_record, read_skipped
@@ -144,10 +142,7 @@ class MaskReview:
         self._draft(sample).unlink(missing_ok=True)
 
     def _write_verdicts(self) -> None:
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerows([REVIEW_COLUMNS, *sorted(self._verdicts.items())])
-        write_atomically(self.out / REVIEW, text.getvalue())
+        write_atomically(self.out / REVIEW, format_csv([REVIEW_COLUMNS, *sorted(self._verdicts.items())]))
 
     def _keep_before(self, sample: Sample) -> None:
         """Keep a copy of a mask that the review is about to replace."""

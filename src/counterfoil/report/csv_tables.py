@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,6 +12,7 @@ from counterfoil.report.content import ReportContent
 from counterfoil.statistics.accuracy import GroupAccuracy
 from counterfoil.statistics.answers import ALL
 from counterfoil.statistics.natural_ground import NaturalGround
+from counterfoil.store.files import format_csv
 from counterfoil.types import Drop, Preprocessing, Skipped
 
 _PROBABILITIES = {"p_value", "p_adjusted"}
@@ -32,9 +31,7 @@ _TIMM_DIFFERENCES = ("top1_diff", "top5_diff", "rank_diff")
 
 def to_csv(names: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Return a table as CSV."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([names, *rows])
-    return text.getvalue()
+    return format_csv([names, *rows])
 
 
 def drops_to_csv(drops: Sequence[Drop]) -> str:

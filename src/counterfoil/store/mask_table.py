@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import csv
-import io
 from collections.abc import Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
 from counterfoil.object_mask import MaskVerdict
-from counterfoil.store.files import write_atomically
+from counterfoil.store.files import format_csv, write_atomically
 
 MASK_TABLE = "masks.csv"
 _MEASURES = ("share", "agreement", "steadiness", "undecided", "kept_alone", "kept_without")
@@ -21,13 +20,11 @@ def write_masks(folder: Path, verdicts: Sequence[MaskVerdict]) -> None:
     """Write the table; nothing where no mask was judged."""
     if not verdicts:
         return
-    text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
-    table.writerow([field.name for field in fields(MaskVerdict)])
+    rows: list[list[Any]] = [[field.name for field in fields(MaskVerdict)]]
     for verdict in verdicts:
         values = {**asdict(verdict), "reasons": _BETWEEN.join(verdict.reasons)}
-        table.writerow([f"{value:.4f}" if name in _MEASURES else value for name, value in values.items()])
-    write_atomically(folder / MASK_TABLE, text.getvalue())
+        rows.append([f"{value:.4f}" if name in _MEASURES else value for name, value in values.items()])
+    write_atomically(folder / MASK_TABLE, format_csv(rows))
 
 
 def read_masks(folder: Path) -> list[MaskVerdict]:
