@@ -104,6 +104,7 @@ class EvaluationPlan:
     pictures: LabelledPictures  # with the models' labels; every picture belongs to a sample
     skipped: tuple[Skipped, ...]
     empty_classes: tuple[str, ...] = ()  # a collection names no classes besides those of its pictures
+    results_folder: Path | None = None  # finished pictures are shown as they are, and models always asked
     sanity: Mapping[str, SanityRecord] = field(default_factory=dict)  # by model: other set-ups that were tried
     mixed: tuple[str, ...] = ()  # a note where machines of several kinds made the parts
 

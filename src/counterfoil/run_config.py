@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from counterfoil import __version__
@@ -149,6 +150,11 @@ class RunPlan:
         shown = self.recipe.judge_fills and any(step.edit.shows_fill for step in self.steps)
         fills = load_fills() if shown else Fills()
         return Tools(fills=fills, allow_cut=self.recipe.allow_cut, cache=open_result_cache(cache_folder()))
+
+    @property
+    def results_folder(self) -> Path | None:
+        """Where results of earlier runs are taken from; None where none are."""
+        return self.tools.cache.folder
 
     @property
     def paints_on_gpu(self) -> bool:

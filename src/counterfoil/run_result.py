@@ -41,6 +41,10 @@ class ExecutionPlan(Protocol):
         """The models' names as in the tables."""
 
     @property
+    def results_folder(self) -> Path | None:
+        """Where results of earlier runs are taken from; None where none are."""
+
+    @property
     def empty_classes(self) -> tuple[str, ...]:
         """Classes of which no photo can be used."""
 

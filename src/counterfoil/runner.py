@@ -28,11 +28,12 @@ from counterfoil import __version__
 from counterfoil.edits.registry import is_of_process, name_of, settings_of
 from counterfoil.errors import Unusable, UserError
 from counterfoil.execution import Execution
-from counterfoil.models.inference import Scoring, predict
+from counterfoil.models.inference import Scoring
 from counterfoil.models.model_objects import Transform
 from counterfoil.models.model_options import ModelOptions
 from counterfoil.models.preprocessing import share_inputs
-from counterfoil.models.setup_trials import STAGES, TrialPhoto, check_setups
+from counterfoil.models.setup_trials import STAGES, TrialPhoto
+from counterfoil.models.stored_answers import check_setups_once, predict_once
 from counterfoil.models.vlm import record_usage
 from counterfoil.object_mask import hard_object
 from counterfoil.painters.background_batches import ROWS, check_gpu
@@ -175,13 +176,12 @@ def execute(config: RunConfig, out: Path | None, on_prepared: Callable[[RunPlan]
 def try_other_setups(plan: RunPlan, folder: Path | None) -> RunPlan:
     """The plan with what other set-ups of its models give on a few photos; kept where the folder has it already."""
     source, earlier = plan.config.source, read_sanity(folder, plan.identities)
-    photos = [
-        TrialPhoto(sample.label, partial(_read_image, source, sample))
-        for sample in take_classes_in_turn(plan.samples)[: STAGES[-1]]
-    ]
+    shown = take_classes_in_turn(plan.samples)[: STAGES[-1]]
+    photos = [TrialPhoto(sample.label, partial(_read_image, source, sample)) for sample in shown]
     models = [model for model in plan.models if model.name not in earlier]
     with show_stage("checking how the models are set up"):
-        return replace(plan, sanity={**earlier, **check_setups(models, photos)})
+        tried = check_setups_once(models, photos, shown, plan.tools.cache)
+        return replace(plan, sanity={**earlier, **tried})
 
 
 def _read_image(source: Source, sample: Sample) -> Image:
@@ -205,7 +205,7 @@ class PhotoWork(PieceWork[Sample]):
         super().connect(send, workers)
         self.plan.renderer.share_memory(workers)
         if self._fill_folder is not None:
-            self.plan.tools.cache.folder = self._fill_folder
+            self.plan.tools.cache.open_for_run(self._fill_folder)
 
     @contextmanager
     def share_fills(self, folder: Path) -> Iterator[None]:
@@ -214,7 +214,8 @@ class PhotoWork(PieceWork[Sample]):
         if cache.folder is not None or not self.plan.takes_donors:
             yield
             return
-        self._fill_folder = cache.folder = folder
+        self._fill_folder = folder
+        cache.open_for_run(folder)
         try:
             yield
         finally:
@@ -243,10 +244,12 @@ class PhotoWork(PieceWork[Sample]):
             if self._write is not None:
                 for variant, picture in pictures:
                     self._write(variant, picture)
-            rendered, images = [variant for variant, _ in pictures], [picture.image for _, picture in pictures]
+            images = [picture.image for _, picture in pictures]
+            shown = outcome.rendered[len(outcome.rendered) - len(pictures) :]
             with share_inputs(images):
                 for model in request.models:
-                    outcome.predictions[model.name] += predict(model, rendered, images, batch_size)
+                    answers = predict_once(model, shown, images, batch_size, self.plan.tools.cache)
+                    outcome.predictions[model.name] += answers
                     request.progress.add(len(images) * share)
             if self._observe is not None:
                 outcome.show_last(images, self._observe)

@@ -20,6 +20,7 @@ from counterfoil.edits.scene import find_ground_line, find_support, measure_cont
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import Unusable
 from counterfoil.object_mask import object_trace
+from counterfoil.store.result_cache import Stored
 
 ZOOMS = (1.0, 1.12, 1.25, 1.4)  # of the donor's photo, beyond what covers the picture; more would look soft
 STEPS = 9  # places of a window along each side
@@ -212,6 +213,19 @@ def fit_scene(subject: Subject, donor: Subject) -> SceneFit:
 
 
 def _fit_scene(subject: Subject, donor: Subject) -> SceneFit:
+    about = [
+        subject.picture.image,
+        *(plane for one in (subject, donor) for plane in (one.cutout.alpha, one.hard_object)),
+    ]
+    return donor.once_stored(
+        ("scene", *about, donor.hole),
+        lambda: _choose_window(subject, donor),
+        lambda fit: Stored([list(fit.window), fit.visible]),
+        lambda stored: SceneFit(SceneWindow(*stored.facts[0]), stored.facts[1]),
+    )
+
+
+def _choose_window(subject: Subject, donor: Subject) -> SceneFit:
     support, ground = classify_support(subject), find_ground(donor)
     if support == "ground" and ground is None:
         raise Unusable("the donor's photo shows no ground that the object could stand on")

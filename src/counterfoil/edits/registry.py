@@ -6,7 +6,7 @@ import dataclasses
 import difflib
 import json
 from collections.abc import Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
@@ -189,11 +189,17 @@ def edit_named(name: str, settings: Mapping[str, object]) -> Edit:
             raise UserError(f"edit {name}: unknown setting {key!r}; expected {', '.join(known) or 'none'}")
     try:
         # Through JSON, where a list may be a tuple and 1 a float, but the text "1" is not a number.
-        return TypeAdapter[Any](EDITS[name]).validate_json(json.dumps(dict(settings)), strict=True)  # type: ignore[no-any-return]
+        return _make_adapter(EDITS[name]).validate_json(json.dumps(dict(settings)), strict=True)  # type: ignore[no-any-return]
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"][:1])
         raise UserError(f"edit {name}: setting {where}: {first['msg']}, got {settings.get(where)!r}") from None
+
+
+@lru_cache(maxsize=256)
+def _make_adapter(kind: type[Edit]) -> TypeAdapter[Any]:
+    """What checks the settings of an edit; made once, since that takes a millisecond."""
+    return TypeAdapter(kind)
 
 
 def name_of(edit: Edit) -> str:

@@ -111,6 +111,10 @@ def measure_lift(alpha: Bytes, before: Matrix, after: Matrix) -> float:
 def find_ground_line(subject: Subject) -> float | None:
     """The row where the ground begins, above the object's foot; None unless each half that shows enough agrees."""
     alpha = subject.cutout.alpha
+    return subject.once_stored(("ground line", alpha), lambda: _find_ground_line(subject, alpha))
+
+
+def _find_ground_line(subject: Subject, alpha: Bytes) -> float | None:
     middle = alpha.shape[1] // 2
     halves = [
         _describe_rows(subject.picture.image[:, half], alpha[:, half]) for half in (slice(middle), slice(middle, None))
@@ -120,7 +124,7 @@ def find_ground_line(subject: Subject) -> float | None:
     known = [line for line in lines if line is not None]
     if not known or len(known) < len(lines) or max(known) - min(known) > AGREEMENT:
         return None
-    row = sum(known) / len(known) * alpha.shape[0]
+    row = float(sum(known) / len(known) * alpha.shape[0])
     box = object_box(alpha)
     return row if row < box.top + (1 - FOOT) * box.height else None
 

@@ -41,10 +41,10 @@ def measure_change(before: Picture, after: Bytes, attribute: Attribute) -> float
     """
     if before.image.shape != after.shape:
         return 1.0
-    changed = cv2.absdiff(before.image, np.ascontiguousarray(after)).max(axis=2) >= VISIBLE_STEP
+    same = cv2.inRange(cv2.absdiff(before.image, np.ascontiguousarray(after)), (0, 0, 0), (VISIBLE_STEP - 1,) * 3)
     inside = np.count_nonzero(hard_object(before.alpha))
     region = {"background": before.alpha.size - inside, "corruption": before.alpha.size}.get(attribute, inside)
-    return float(np.count_nonzero(changed) / max(1, region))
+    return float((before.alpha.size - np.count_nonzero(same)) / max(1, region))
 
 
 def _change_since_control(edit: Edit, subject: Subject, made: Picture, changed: float) -> float:

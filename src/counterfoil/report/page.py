@@ -6,13 +6,18 @@ import base64
 import hashlib
 import json
 import re
+import sys
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+import numpy as np
+from jinja2 import BytecodeCache, Environment, FileSystemLoader, StrictUndefined
+from jinja2.bccache import Bucket
 from markupsafe import Markup, escape
 
+from counterfoil.assets.cache import cache_folder
 from counterfoil.report import words
 from counterfoil.report.attribute_chart import Styles, build_kinds_chart, build_losses_chart, order_attributes
 from counterfoil.report.attribute_sections import MOST_OPEN, build_sections
@@ -31,6 +36,7 @@ from counterfoil.report.title import MANY_MODELS, write_title
 from counterfoil.statistics.drops import FEWEST_PHOTOS, is_significant
 from counterfoil.statistics.intervals import INTERVAL_NAME
 from counterfoil.store.files import write_atomically
+from counterfoil.store.result_cache import Stored, name_result, open_result_cache
 from counterfoil.store.run_checksums import renew_checksums
 from counterfoil.study.runs import MOST_PHOTOS_FOR_POWER, find_surrogates
 from counterfoil.types import Skipped
@@ -180,9 +186,32 @@ def create_environment(*filters: Callable[..., str], templates: Path = TEMPLATES
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        bytecode_cache=_StoredTemplates(),
     )
     environment.filters |= {function.__name__: function for function in filters}
     return environment
+
+
+class _StoredTemplates(BytecodeCache):
+    """Compiled templates, from the cache of results: compiling takes most of a small report's time."""
+
+    def __init__(self) -> None:
+        self._cache = open_result_cache(cache_folder())
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        """Fill in what was stored for this text of the template."""
+        stored = self._cache.recall(_name_template(bucket))
+        if stored is not None:
+            bucket.bytecode_from_string(stored.planes[0].tobytes())
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        """Store a template that was compiled."""
+        compiled = np.frombuffer(bucket.bytecode_to_string(), np.uint8)
+        self._cache.keep(_name_template(bucket), Stored(None, (compiled,)))
+
+
+def _name_template(bucket: Bucket) -> str:
+    return name_result("template", bucket.key, bucket.checksum, sys.version, version("jinja2"))
 
 
 def embed_script(*names: str, templates: Path = TEMPLATES) -> dict[str, object]:

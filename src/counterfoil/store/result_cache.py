@@ -29,8 +29,8 @@ from counterfoil.store.files import is_half_written, write_atomically
 
 VARIABLE = "COUNTERFOIL_RESULTS_MB"  # how much is kept; 0 turns the cache off
 DEFAULT_MB = 2048
-_CODE = ("edits", "assets", "segmentation.py", "object_mask.py", "types.py")  # what results are made by
-_LIBRARIES = ("numpy", "opencv-python-headless", "onnxruntime")
+_CODE = ("edits", "assets", "models", "segmentation.py", "object_mask.py", "types.py")  # what results are made by
+_LIBRARIES = ("numpy", "opencv-python-headless", "onnxruntime", "pillow")
 _HASH_BYTES = 32
 _LOOKS = 64  # how often the folder is measured while as much is written as may be kept
 _KEPT = 0.9  # of what may be kept, where something has to go
@@ -60,8 +60,18 @@ class ResultCache:
 
     def __init__(self, folder: Path | None = None, most_bytes: int = DEFAULT_MB * 2**20) -> None:
         self.folder, self.most_bytes = folder, most_bytes
+        self.is_of_run = False  # whether the folder goes with the run that fills it
         self._unmeasured: int | None = None  # bytes written since the folder was measured; None: never measured
         self._lock = threading.Lock()
+
+    @property
+    def is_lasting(self) -> bool:
+        """Whether later runs find what is stored now."""
+        return self.folder is not None and not self.is_of_run
+
+    def open_for_run(self, folder: Path) -> None:
+        """Share results with the other workers of a run, in a folder that goes with it."""
+        self.folder, self.is_of_run = folder, True
 
     def __getstate__(self) -> tuple[Path | None, int]:
         return self.folder, self.most_bytes

@@ -1,0 +1,79 @@
+"""Answers of networks that were asked about the same pictures before, from the cache of results.
+
+Only ONNX networks in full precision that ONNX Runtime runs on the CPU: they are asked one picture at a time and answer
+the same picture with the same bits. Endpoints, Python functions and networks in other libraries are always asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.models.inference import predict
+from counterfoil.models.onnx_classifier import OnnxClassifier, OnnxRun
+from counterfoil.models.setup_trials import TrialPhoto, check_setups
+from counterfoil.store.prediction_tables import RenderedVariant, parse_sanity
+from counterfoil.store.result_cache import ResultCache, Stored, name_result
+from counterfoil.types import Model, Prediction, Sample, SanityRecord
+
+
+def gives_same_bits(model: Model) -> bool:
+    """Whether a model answers a picture the same whenever it is asked, so that its answer may be stored."""
+    if model.retryable or model.usage is not None or not model.gives_scores or model.note:
+        return False
+    base = model.base
+    return isinstance(base, OnnxClassifier) and base.how == OnnxRun() and base.original is None
+
+
+def predict_once(
+    model: Model, shown: Sequence[RenderedVariant], images: Sequence[NDArray[np.uint8]], batch_size: int,
+    cache: ResultCache,
+) -> list[Prediction]:  # fmt: skip
+    """The model's answers to these pictures, in order; asked, or stored when it was."""
+    variants = [one.variant for one in shown]
+    if not (cache.is_lasting and gives_same_bits(model)):
+        return predict(model, variants, images, batch_size)
+    about = [(one.sha256, one.variant.label) for one in shown]
+
+    def restore(stored: Stored) -> list[Prediction]:
+        return [
+            Prediction(variant.id, tuple(ranked), tuple(scores), *rest)
+            for variant, (ranked, scores, *rest) in zip(variants, stored.facts, strict=True)
+        ]
+
+    return cache.once(
+        name_result("answers", model.identity, about), lambda: predict(model, variants, images, batch_size),
+        _store_answers, restore,
+    )  # fmt: skip
+
+
+def _store_answers(predictions: Sequence[Prediction]) -> Stored:
+    rows = [[row.ranked, row.scores, row.true_score, row.outcome, row.text] for row in predictions]
+    return Stored(rows)
+
+
+def check_setups_once(
+    models: Sequence[Model], photos: Sequence[TrialPhoto], samples: Sequence[Sample], cache: ResultCache
+) -> dict[str, SanityRecord]:
+    """What other set-ups of each model give on the photos of these samples; tried, or stored when they were."""
+    records: dict[str, SanityRecord] = {}
+    about = [(sample.digest, sample.label) for sample in samples]
+    for model in models:
+        if not (cache.is_lasting and gives_same_bits(model)):
+            records |= check_setups([model], photos)
+            continue
+        stored = cache.once(
+            name_result("set-ups", model.identity, about), partial(_try_setups, model, photos),
+            Stored, lambda stored: stored.facts,
+        )  # fmt: skip
+        records[model.name] = parse_sanity(stored)
+    return records
+
+
+def _try_setups(model: Model, photos: Sequence[TrialPhoto]) -> dict[str, Any]:
+    return asdict(check_setups([model], photos)[model.name])
