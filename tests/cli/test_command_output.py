@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
@@ -214,3 +217,25 @@ def test_where_no_name_fits_the_shell_completes_paths(words: tuple[str, ...]) ->
 @pytest.mark.parametrize("make", [lambda: float("nan"), lambda: float("inf")])
 def test_numbers_that_json_has_not_are_null(make: Callable[[], float]) -> None:
     assert to_plain({"a": (make(), Path("b"), {1})}) == {"a": [None, "b", [1]]}
+
+
+@pytest.mark.parametrize(
+    ("instruction", "words", "offered"),
+    [
+        ("bash_complete", "counterfoil run --model embedded:eff", "embedded:efficientnet-lite0"),
+        ("zsh_complete", "counterfoil run --recipe imagenet-", "imagenet-e-pixels"),
+        ("fish_complete", "counterfoil benchmark lead", "leaderboard"),
+        ("zsh_source", "", "#compdef counterfoil"),
+    ],
+)
+def test_a_shell_that_completes_a_line_is_answered_and_nothing_else_is_said(
+    instruction: str, words: str, offered: str
+) -> None:
+    typed = words.split()
+    code = "import sys; sys.argv = ['counterfoil']; from counterfoil.__main__ import main; main()"
+    given = {"_COUNTERFOIL_COMPLETE": instruction, "COMP_WORDS": words, "COMP_CWORD": str(len(typed) - 1)}
+    if instruction.startswith("fish"):
+        given["COMP_CWORD"] = typed[-1]  # fish gives the word itself
+    done = subprocess.run([sys.executable, "-c", code], env={**os.environ, **given}, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert offered in done.stdout

@@ -127,6 +127,8 @@ def describe_foreign_exit(error: SystemExit) -> str:
     frame, line = list(traceback.walk_tb(error.__traceback__))[-1]
     if str(frame.f_globals.get("__name__")).startswith("counterfoil.cli."):
         return ""
+    if frame.f_code.co_name == "_main_shell_completion":  # click's answer to a shell that completes a line
+        return ""
     place = f"{Path(frame.f_code.co_filename).name}, line {line}"
     return f"code that was called ended the command by sys.exit({error.code!r}) ({place}); what is finished is kept"
 
