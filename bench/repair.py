@@ -27,6 +27,7 @@ from counterfoil.remedies.effects import Change, Effect
 from counterfoil.remedies.repair_config import TRIED, RepairConfig
 from counterfoil.remedies.repair_result import RepairResult
 from counterfoil.remedies.repairer import execute_repair
+from counterfoil.sources.demo_photos import DemoSource
 from counterfoil.sources.source_loaders import open_source
 from counterfoil.types import Model
 
@@ -63,13 +64,17 @@ def main() -> None:
     parser.add_argument("--model", default=IN_TORCH)
     parser.add_argument("--method", help="one remedy alone")
     parser.add_argument("--setting", action="append", default=[], help="NAME=VALUE of the method")
+    parser.add_argument("--recipe", help="the edits that are judged, in place of those above: a name or a YAML file")
+    parser.add_argument("--fitting-recipe", help="the edits that are fitted on")
+    parser.add_argument("--elsewhere", type=Path, help="photos of other classes, in place of the demo photos")
     parser.add_argument("--out", type=Path, default=Path("build/bench-repair"))
     parser.add_argument("--workers", type=int)
     given = parser.parse_args()
     config = RepairConfig(
-        source=open_source(given.images, given.masks), recipe=JUDGED, limit=given.photos, method=given.method,
-        model=open_in_torch() if given.model == IN_TORCH else given.model,
-        fitting_recipe=FITTED, tried=TRIED, workers=given.workers, command="bench/repair.py",
+        source=open_source(given.images, given.masks), recipe=given.recipe or JUDGED, limit=given.photos,
+        model=open_in_torch() if given.model == IN_TORCH else given.model, method=given.method,
+        fitting_recipe=given.fitting_recipe or FITTED, tried=TRIED, workers=given.workers, command="bench/repair.py",
+        elsewhere=DemoSource() if given.elsewhere is None else open_source(given.elsewhere, None),
     )  # fmt: skip
     print_tables(execute_repair(config.with_settings(split_settings(given.setting)), given.out))
 
