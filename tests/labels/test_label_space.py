@@ -35,7 +35,8 @@ def test_all_unknown_labels_are_named_at_once_in_one_line() -> None:
         imagenet1k().resolve_all(["tabbi", "tabby", "Siamese kat", "xqzzv"])
     assert str(refused.value) == (
         "expected labels of imagenet1k, got 3 that are none of them: 'Siamese kat' (nearest 'siamese cat'),"
-        " 'tabbi' (nearest 'tabby'), 'xqzzv'; rename the class folders, or give --classes FILE"
+        " 'tabbi' (nearest 'tabby'), 'xqzzv'; rename the class folders, or regroup the classes where a command"
+        " takes --classes FILE (run, build, evaluate)"
     )
     with pytest.raises(UserError, match=r"got 'tabbi'; the nearest are 'tabby'"):
         imagenet1k().resolve_all(["tabbi", "tabby"])

@@ -51,6 +51,32 @@ def judge(table: RateTable, *losses: LossCheck) -> RepairVerdict:
     return decide_repair(effects, fit, [LossCheck("unedited photos", unedited_loss(table), 1.0), *losses])
 
 
+def test_a_drop_is_counted_from_the_reference_that_the_edit_declares() -> None:
+    conditions = (*CONDITIONS, Condition("position", "position", "random@0.05"),
+                  Condition("position", "position", "random"))  # fmt: skip
+    places = np.arange(PHOTOS)[:, None] / PHOTOS
+    before = np.asarray(places < np.array([[0.9, 0.6, 0.5, 0.8]]), np.float64)
+    after = np.asarray(places < np.array([[0.9, 0.8, 0.7, 0.8]]), np.float64)
+    before[::2, 1] = np.nan  # the reference could not be made of every photo
+    rates = (RightRates(before, before), RightRates(after, after))
+    table = RateTable(photos=tuple(map(str, range(PHOTOS))), conditions=conditions, before=rates[0], after=rates[1])
+    rows = {(row.attribute, row.level): row for row in measure_effects(table)}
+    small, moved = rows["position", "random@0.05"], rows["position", "random"]
+    assert (small.reference, small.drop.change.n) == ("size 0.05", PHOTOS // 2)
+    assert small.drop.before == pytest.approx(10)  # size explains the other 30 points
+    assert small.drop.change.value == pytest.approx(0)
+    assert moved.reference == "original"
+    assert moved.drop.before == pytest.approx(10)
+    assert rows["position", ""].reference == "size 0.05, original"
+    assert rows["size", ""].drop.change.value == pytest.approx(20)
+    alone = RateTable(photos=table.photos, conditions=(conditions[0], conditions[2]),
+                      before=RightRates(before[:, [0, 2]], before[:, [0, 2]]),
+                      after=RightRates(after[:, [0, 2]], after[:, [0, 2]]))  # fmt: skip
+    (row, _) = measure_effects(alone)
+    assert row.reference == "original"
+    assert row.drop.before == pytest.approx(40)  # the reference was not judged
+
+
 @pytest.mark.parametrize(
     ("before", "after", "every", "outcome", "status"),
     [

@@ -120,7 +120,8 @@ class LabelSpace:
         if unknown:
             raise UserError(
                 f"expected labels of {self.name}, got {len(unknown)} that are none of them:"
-                f" {', '.join(map(self._with_nearest, unknown))}; rename the class folders, or give --classes FILE"
+                f" {', '.join(map(self._with_nearest, unknown))}; rename the class folders, or regroup the"
+                " classes where a command takes --classes FILE (run, build, evaluate)"
             )
         return found
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from counterfoil.edits.registry import reference_of
 from counterfoil.remedies.picture_answers import PhotoAnswers
 from counterfoil.statistics.answers import NO_ATTRIBUTE, Condition
 from counterfoil.statistics.drops import FEWEST_PHOTOS
@@ -17,6 +18,7 @@ from counterfoil.statistics.growth import Growth, compare_losses
 from counterfoil.statistics.intervals import Estimate, exact_mean
 from counterfoil.statistics.photo_tests import estimate_mean, p_of_mean
 from counterfoil.statistics.significance import SIGNIFICANCE, holm
+from counterfoil.types import EditLevel
 
 ORIGINAL = "original"
 Rates = NDArray[np.float64]  # (photos, conditions): share of right answers, NaN without one
@@ -48,6 +50,22 @@ class RateTable:
         """The places of an attribute's conditions."""
         return [place for place, row in enumerate(self.conditions) if row.attribute == attribute]
 
+    @property
+    def original(self) -> int:
+        """The place of the unedited photos among the conditions."""
+        return next(place for place, row in enumerate(self.conditions) if row.attribute == ORIGINAL)
+
+    def reference(self, column: int) -> int:
+        """The place of what a condition is compared with: what its edit declares, where it was judged too."""
+        own = self.conditions[column]
+        declared = reference_of(own.edit, own.level)
+        places = {EditLevel(row.edit, row.level): place for place, row in enumerate(self.conditions)}
+        return self.original if declared is None else places.get(declared, self.original)
+
+    def losses(self, rates: Rates, columns: Sequence[int]) -> NDArray[np.float64]:
+        """Each photo's mean loss against the references of these conditions, those without both left out."""
+        return _mean_of(rates[:, [self.reference(column) for column in columns]] - rates[:, list(columns)])
+
 
 class Change(NamedTuple):
     """Accuracies in percent before and after, and the change in points with its 95 % interval."""
@@ -66,7 +84,8 @@ class Effect:
     level: str
     every: Change  # accuracy, all classes competing
     among: Change  # accuracy, only the photos' classes competing
-    drop: Change  # original minus edited, only the photos' classes competing: positive changes are a repair
+    drop: Change  # reference minus edited, only the photos' classes competing: positive changes are a repair
+    reference: str = ORIGINAL  # of the edits, as each declares it
     p_adjusted: float = math.nan  # of the drop's change, corrected over the attributes
 
     @property
@@ -101,25 +120,17 @@ def measure_effects(table: RateTable) -> list[Effect]:
     """One row per attribute, its p values corrected by Holm over the attributes, then one per edit and level."""
     rows = [_measure(table, table.columns(name), Condition(name, "", "")) for name in table.attributes]
     adjusted = holm([p for _, p in rows])
-    whole = [_with_p(effect, p) for (effect, _), p in zip(rows, adjusted, strict=True)]
+    whole = [replace(effect, p_adjusted=p) for (effect, _), p in zip(rows, adjusted, strict=True)]
     counted = [place for place, row in enumerate(table.conditions) if row.attribute != ORIGINAL]
     return [*whole, *(_measure(table, [place], table.conditions[place])[0] for place in counted)]
 
 
-def _with_p(effect: Effect, p: float) -> Effect:
-    return Effect(
-        attribute=effect.attribute, edit=effect.edit, level=effect.level, every=effect.every, among=effect.among,
-        drop=effect.drop, p_adjusted=p,
-    )  # fmt: skip
-
-
 def _measure(table: RateTable, columns: Sequence[int], name: Condition) -> tuple[Effect, float]:
-    edited = [_mean_of(rates, columns) for rates in (*table.before, *table.after)]
+    edited = [_mean_of(rates[:, list(columns)]) for rates in (*table.before, *table.after)]
     every_before, among_before, every_after, among_after = edited
-    start = original_place(table)
-    drops = [table.before.among[:, start] - among_before, table.after.among[:, start] - among_after]
+    drops = [table.losses(rates.among, columns) for rates in (table.before, table.after)]
     effect = Effect(
-        attribute=name.attribute, edit=name.edit, level=name.level,
+        attribute=name.attribute, edit=name.edit, level=name.level, reference=_name_references(table, columns),
         every=compare_rates(every_before, every_after), among=compare_rates(among_before, among_after),
         drop=compare_rates(*drops, shrinks=True),
     )  # fmt: skip
@@ -127,14 +138,14 @@ def _measure(table: RateTable, columns: Sequence[int], name: Condition) -> tuple
     return effect, p_of_mean(gaps[np.isfinite(gaps)], 4)
 
 
-def original_place(table: RateTable) -> int:
-    """The place of the unedited photos among the conditions."""
-    return next(place for place, row in enumerate(table.conditions) if row.attribute == ORIGINAL)
+def _name_references(table: RateTable, columns: Sequence[int]) -> str:
+    rows = dict.fromkeys(table.conditions[table.reference(column)] for column in columns)
+    names = [ORIGINAL if row.attribute == ORIGINAL else f"{row.edit} {row.level}".strip() for row in rows]
+    return ", ".join(names)
 
 
-def _mean_of(rates: Rates, columns: Sequence[int]) -> NDArray[np.float64]:
+def _mean_of(part: Rates) -> NDArray[np.float64]:
     """Each photo's mean over conditions, those without a picture left out."""
-    part = rates[:, list(columns)]
     known = np.isfinite(part)
     total = np.where(known, part, 0.0).sum(axis=1)
     return np.where(known.any(axis=1), total / np.maximum(known.sum(axis=1), 1), math.nan)
@@ -142,8 +153,7 @@ def _mean_of(rates: Rates, columns: Sequence[int]) -> NDArray[np.float64]:
 
 def measure_left_drop(table: RateTable, attribute: str) -> Estimate:
     """The drop of an attribute that is left after a remedy, in points, only the photos' classes competing."""
-    rates = table.after.among
-    return estimate_mean(rates[:, original_place(table)] - _mean_of(rates, table.columns(attribute))).scaled(100)
+    return estimate_mean(table.losses(table.after.among, table.columns(attribute))).scaled(100)
 
 
 def compare_rates(before: NDArray[np.float64], after: NDArray[np.float64], *, shrinks: bool = False) -> Change:
@@ -159,22 +169,21 @@ def edited_change(table: RateTable, *, among: bool) -> Change:
 
     def mean(rates: RightRates) -> NDArray[np.float64]:
         part = rates.among if among else rates.every
-        return _mean_of(np.stack([_mean_of(part, table.columns(name)) for name in table.attributes], axis=1),
-                        range(len(table.attributes)))  # fmt: skip
+        return _mean_of(np.stack([_mean_of(part[:, table.columns(name)]) for name in table.attributes], axis=1))
 
     return compare_rates(mean(table.before), mean(table.after))
 
 
 def unedited_change(table: RateTable, *, among: bool) -> Change:
     """The accuracy on the unedited photos."""
-    place = original_place(table)
+    place = table.original
     before, after = (rates.among if among else rates.every for rates in (table.before, table.after))
     return compare_rates(before[:, place], after[:, place])
 
 
 def unedited_loss(table: RateTable) -> Growth:
     """By how much the errors on unedited photos grew, only the photos' classes competing, as the gate judges it."""
-    place = original_place(table)
+    place = table.original
     return measure_loss(table.before.among[:, place], table.after.among[:, place])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from dataclasses import replace
 from pathlib import Path
 
 from counterfoil.remedies.before_after import find_changed_pictures, write_sheet
@@ -28,6 +29,7 @@ def write_repair_page(result: RepairResult) -> Path:
     page = environment.get_template("repair.html").render(
         result=result,
         plan=result.plan,
+        rows=list_rows(result),
         pictures=[(picture, _address(picture.image)) for picture in pictures],
         advice=advise(result),
     )
@@ -50,6 +52,18 @@ def format_change(row: Change | None) -> str:
 def format_accuracy(row: Change | None) -> str:
     """Before and after."""
     return ABSENT if row is None else f"{format_number(row.before)} → {format_number(row.after)}"
+
+
+def list_rows(result: RepairResult) -> list[tuple[Effect, str]]:
+    """The rows of the table, each with the name of the attribute that begins there; one edit alone has one row."""
+    rows: list[tuple[Effect, str]] = []
+    for whole in result.attributes:
+        parts = [row for row in result.effects if row.edit and row.attribute == whole.attribute]
+        if len(parts) == 1:  # the same figures, and what was tested is the attribute
+            rows.append((replace(parts[0], p_adjusted=whole.p_adjusted), whole.attribute))
+        else:
+            rows += [(whole, whole.attribute), *((row, "") for row in parts)]
+    return rows
 
 
 def describe_effect(row: Effect) -> str:

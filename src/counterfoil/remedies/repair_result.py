@@ -145,8 +145,9 @@ def _candidate(result: RepairResult, row: CandidateRow) -> dict[str, Any]:
 
 def _effect(result: RepairResult, row: Effect) -> dict[str, Any]:
     return {
-        "attribute": row.attribute, "edit": row.edit, "level": row.level, "all_classes": _change(row.every),
-        "photos_classes": _change(row.among), "drop": _change(row.drop), "p_adjusted": row.p_adjusted,
+        "attribute": row.attribute, "edit": row.edit, "level": row.level, "reference": row.reference,
+        "all_classes": _change(row.every), "photos_classes": _change(row.among), "drop": _change(row.drop),
+        "p_adjusted": row.p_adjusted,
         "fitting": result.relation_to_fitting(row),
     }  # fmt: skip
 

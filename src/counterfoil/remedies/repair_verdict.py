@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from counterfoil.remedies.effects import Change, Effect, RateTable, original_place
+from counterfoil.remedies.effects import Change, Effect, RateTable
 from counterfoil.report.gate import EXIT_STATUS, decide
 from counterfoil.report.gate import Verdict as GateVerdict
 from counterfoil.report.words import format_bounds, format_number, join_words
@@ -27,6 +27,18 @@ _GATE: dict[RepairOutcome, GateVerdict] = {
     "fits your classes better; robustness unchanged": "violated", "no change": "violated",
     "repaired at a cost": "violated",
 }  # fmt: skip
+
+
+_MEANINGS: dict[RepairOutcome, str] = {
+    "repaired": "edits break the new network less than the old one, and nothing else that was judged is lost.",
+    "cannot tell": "too little is shown to call it repaired; the reasons below say what is missing.",
+    "not judged": "nothing is said about it, since the network before the repair is not told from guessing.",
+    "worse": "the new network is worse than the old one; keep the old one.",
+    "fits your classes better; robustness unchanged": "it answers with the photos' classes more often, and edits cost it"
+    " as much as before.",
+    "no change": "edits cost the new network as much as the old, so far as is shown.",
+    "repaired at a cost": "edits break the new network less than the old one, and something else is lost.",
+}
 
 
 @dataclass(frozen=True)
@@ -67,6 +79,11 @@ class RepairVerdict:
 
     outcome: RepairOutcome
     reasons: tuple[str, ...]
+
+    @property
+    def meaning(self) -> str:
+        """The outcome in a sentence for somebody who wants to know which network to use."""
+        return _MEANINGS[self.outcome]
 
     @property
     def status(self) -> int:
@@ -115,7 +132,7 @@ def combine_verdicts(own: RepairVerdict, choice: RepairVerdict, chosen: Sequence
 
 def find_guessing(table: RateTable, classes: int) -> RepairVerdict | None:
     """The verdict on a model that cannot be told from guessing among the photos' classes; None for any other."""
-    before = table.before.among[:, original_place(table)]
+    before = table.before.among[:, table.original]
     row, chance = estimate(before, RATE).scaled(100), 100 / classes
     if row.ci_low > chance:
         return None
