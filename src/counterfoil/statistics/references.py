@@ -18,6 +18,7 @@ from counterfoil.types import GROWN_MASK, SECOND_FILL, SHRUNK_MASK, TOOL_CHECKS,
 
 OWN_REFERENCES = "each edit's own"  # the reference of a row that pools edits with different ones
 ORIGINAL = "original"
+BORROWED = "main edit's "  # before the name of a check that was made of the attribute's main edit only
 COMBINATION = "combination"  # the attribute of combined edits
 
 Rates: TypeAlias = NDArray[np.float64]  # (models, samples)
@@ -67,7 +68,7 @@ def _shifts_or_main(answers: Answers, condition: int) -> dict[str, Rates]:
     for place, other in enumerate(answers.conditions):
         if other.attribute == own.attribute and place != condition and other[1:] in made:
             main = _shifts_of(answers, place)
-            shifts |= {check: main[check] for check in missing & main.keys()}
+            shifts |= {f"{BORROWED}{check}": main[check] for check in sorted(missing & main.keys())}
     return shifts
 
 
@@ -191,17 +192,20 @@ def tool_uncertainty(shifts: Sequence[Mapping[str, Rates]], model: int, edits: S
 
     The difference between the two fills, and the larger of those between the masks, in quadrature. The noise of the
     row's photos is taken out, since the interval of the drop holds it already; that only some of them have doubled
-    pictures stays in. Without doubled pictures it is 0 where nothing of the tool shows in the pictures of these edits,
-    else NaN. `photos` counts those of the row.
+    pictures stays in. Where a main edit's pictures stand in for the row's, all noise of theirs is taken out. Without
+    doubled pictures it is 0 where nothing of the tool shows in the pictures of these edits, else NaN. `photos` counts
+    those of the row.
     """
     spreads = {
-        check: _spread(np.stack([own[check][model] for own in shifts if check in own]), photos)
+        check: _spread(
+            np.stack([own[check][model] for own in shifts if check in own]), 0 if check.startswith(BORROWED) else photos
+        )
         for check in reduce(set.union, map(set, shifts), set[str]())
     }
     known = {check: value for check, value in spreads.items() if not math.isnan(value)}
     if not known:
         return math.nan if any(map(shows_tool, edits)) else 0.0
-    mask = max(known.get(GROWN_MASK, 0.0), known.get(SHRUNK_MASK, 0.0))
+    mask = max((value for check, value in known.items() if check != SECOND_FILL), default=0.0)
     return math.hypot(known.get(SECOND_FILL, 0.0), mask)
 
 
