@@ -246,7 +246,7 @@ def ask_error_consistency(evidence: Evidence) -> Reply:
         )
     most = max(numbers, key=lambda row: row.value)
     return Reply(
-        answer=f"Most alike are {most.model}: kappa {most.text} (1: the same failures, 0: independent ones).",
+        answer=f"The highest kappa is that of {most.model}: {most.text} (1: the same failures, 0: independent ones).",
         numbers=tuple(numbers),
         notes=(
             "Cohen's kappa of right and wrong within each condition, then averaged; below 0, two models fail on"
