@@ -7,6 +7,7 @@ the tables are written from the parts in the order of the plan.
 
 from __future__ import annotations
 
+import errno
 import logging
 import threading
 import time
@@ -47,6 +48,8 @@ from counterfoil.worker_process import PortableWork, Send
 _log = logging.getLogger(__name__)
 _SECONDS_TO_TRIM = 1.0  # of a piece, after which freed memory is given back: that takes some milliseconds
 _SECONDS_TO_APPEAR = 60  # of a file that another machine wrote; network file systems keep listings so long
+_NO_PIECE_CAN_BE_WRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)  # to try again, or another one, is of no use
+_LONGEST_REASON = 1000  # characters
 PROCESSES_FROM = 4  # workers: fewer threads hardly wait for one another, and a process has to load everything
 PROCESS_BYTES = 2 * 2**30  # of memory for each worker process, with the networks that fill and judge
 Image: TypeAlias = NDArray[np.uint8]  # (height, width, 3), RGB
@@ -298,7 +301,7 @@ class PieceRunner(PortableWork[Piece, "Piece | ItemFailure"], Generic[Item]):
     work: PieceWork[Item]
     store: PartStore
     meter: ProgressMeter | None = None  # does not travel
-    patient: bool = False  # whether a piece is tried again, and then given back as a failure
+    patient: bool = True  # whether a piece that fails is tried again, and then given back as a failure; Ray does both
     _group: tuple[str, ...] = ()
     _lock: Any = field(default_factory=threading.Lock, repr=False)
 
@@ -345,46 +348,67 @@ class PieceRunner(PortableWork[Piece, "Piece | ItemFailure"], Generic[Item]):
         vars(self).update({**state, "_lock": threading.Lock()})
 
     def _attempt(self, piece: Piece) -> Piece | ItemFailure:
-        """The piece, or why it failed each time: a shard goes on with the others."""
+        """The piece, or why it failed each time: the others are made."""
         reason = ""
         for _ in range(ATTEMPTS):
             try:
                 return self._make(piece)
             except (UserError, OSError) as error:
-                reason = f"{type(error).__name__}: {' '.join(str(error).split())}"[:500]
+                if isinstance(error, OSError) and error.errno in _NO_PIECE_CAN_BE_WRITTEN:
+                    raise
+                kind = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
+                reason = f"{kind}{' '.join(str(error).split())}"[:_LONGEST_REASON]
         return ItemFailure(piece, reason, ATTEMPTS)
 
 
 def finish_work(work: PieceWork[Item], store: PartStore, execution: Execution, workers: int | None) -> None:
-    """Make every part that is missing and is this process's; pieces that fail are set aside where others can go on."""
+    """Make every part that is missing and is this process's; pieces that fail are set aside, and the others made."""
     pieces = [piece for piece in list_pieces(work, store) if _is_own(work, piece.start, execution.shard)]
     sizes = [work.size_of(item) for item in work.items]
     extent = _measure_extent(work, pieces, sizes, execution.shard)
-    failures = FailureStore(store.folder.parent / "failed")
-    done, failed, reason = 0, 0, ""
-    runner = PieceRunner(work, store, patient=execution.shard is not None)
+    failures = _Failures(FailureStore(store.folder.parent / "failed"), len(pieces))
+    done = 0
+    runner = PieceRunner(work, store)
     engine = _choose_engine(runner, execution, workers)
+    runner.patient = not isinstance(engine, RayEngine)  # which tries again elsewhere
     with open_meter(count_progress(extent, forked=isinstance(engine, ForkedEngine))) as meter:
         runner.meter = meter
         for turn in _take_turns(work.pieces, pieces, engine):
             for outcome in engine.map(runner, turn):
                 if isinstance(outcome, ItemFailure):
-                    failed, reason = failed + 1, reason or outcome.reason
-                    failures.write(_name_piece(work.pieces, outcome.item), _describe_failure(outcome))
-                    if not done and failed >= ATTEMPTS:  # nothing works: the input or the set-up is wrong
-                        raise UserError(f"expected pieces to be made, but the first {failed} failed: {reason}")
+                    failures.add(_name_piece(work.pieces, outcome.item), outcome, any_done=done > 0)
                     continue
                 done += 1
-                failures.remove(_name_piece(work.pieces, outcome))
+                failures.store.remove(_name_piece(work.pieces, outcome))
                 if isinstance(engine, RayEngine):
                     if done == 1:
                         _wait_for_parts(work.pieces, outcome, store)
                     meter.add(sum(sizes[outcome.start : outcome.stop]) * _share(work.pieces, outcome))
-    if failed and execution.shard is not None:  # a scheduler should know; what is finished is kept
+    if failures.count and execution.shard is not None:  # a scheduler should know; what is finished is kept
         raise UserError(
-            f"expected every piece of shard {execution.shard}, {failed} failed {ATTEMPTS} times, the others are done:"
-            f" {reason}; run it again to try them again"
+            f"expected every piece of shard {execution.shard}, {failures.count} failed {ATTEMPTS} times, the others"
+            f" are done: {failures.reason}; run it again to try them again"
         )
+
+
+@dataclass
+class _Failures:
+    """The pieces that were set aside, of so many."""
+
+    store: FailureStore
+    pieces: int
+    count: int = 0
+    reason: str = ""  # of the first
+
+    def add(self, name: str, failure: ItemFailure, *, any_done: bool) -> None:
+        """Set a piece aside; raises `UserError` where nothing works: then the input or the set-up is wrong."""
+        self.count, self.reason = self.count + 1, self.reason or failure.reason
+        self.store.write(name, _describe_failure(failure))
+        if any_done or self.count < min(ATTEMPTS, self.pieces):
+            return
+        if self.count == 1:
+            raise UserError(self.reason)
+        raise UserError(f"expected pieces to be made, but the first {self.count} failed: {self.reason}")
 
 
 def _measure_extent(
@@ -476,5 +500,6 @@ def refuse_missing(plan: PiecePlan, store: PartStore, remedy: str) -> None:
     if missing:
         total = sum(1 for _ in plan.parts())
         failures = FailureStore(store.folder.parent / "failed").read()
-        reason = f" ({len(failures)} pieces failed, the first with '{failures[0]['reason']}')" if failures else ""
+        pieces = "1 piece" if len(failures) == 1 else f"{len(failures)} pieces"
+        reason = f" ({pieces} failed, the first with '{failures[0]['reason']}')" if failures else ""
         raise UserError(f"expected all {total:,} parts of the run, {len(missing):,} are missing{reason}; {remedy}")

@@ -21,9 +21,9 @@ from counterfoil import pieces
 from counterfoil.cli import commands
 from counterfoil.execution import Execution, WorkShard, parse_shard
 from counterfoil.pieces import refuse_missing
-from counterfoil.run_config import RunConfig
+from counterfoil.run_config import RunConfig, prepare
 from counterfoil.run_status import open_plan, read_status
-from counterfoil.runner import execute, process_shard
+from counterfoil.runner import PhotoWork, execute, process_photos, process_shard
 from counterfoil.sources.source_loaders import open_source
 from counterfoil.store.parts import PartStore
 from locations import HELPERS, ROOT
@@ -120,8 +120,40 @@ def test_a_shard_reads_the_photos_of_the_plan_and_verifies_them(recipe: str, tmp
         process_shard(config(photos, recipe, execution=Execution(shard=WorkShard(2, 2))), out)
     failures = read_status(out).failures
     assert all("has changed since" in row["reason"] and row["attempts"] == 3 for row in failures)
-    with pytest.raises(cf.UserError, match=rf"{len(failures)} pieces failed, the first with .*has changed since"):
+    with pytest.raises(cf.UserError, match=rf"{len(failures)} pieces? failed, the first with .*has changed since"):
         refuse_missing(open_plan(out), PartStore(out / "work" / "parts"), "make them")
+
+
+@pytest.mark.parametrize("engine", ["threads", "processes"])
+def test_a_piece_that_fails_three_times_here_is_set_aside_and_the_rest_goes_on(
+    photos: tuple[Path, Path], recipe: str, tmp_path: Path, engine: str
+) -> None:
+    out = tmp_path / "out"
+    said = counterfoil(
+        "run", "--images", photos[0], "--masks", photos[1], "--recipe", recipe, "--out", out, "--limit", 4,
+        "--model", "python:planted:FailsOnAzure", "--engine", engine, "--workers", 2,
+    )  # fmt: skip
+    assert said.returncode == 2
+    assert said.stderr.count("\n") == 1
+    assert "all 8 parts of the run, 2 are missing (1 piece failed, the first with" in said.stderr
+    assert "azure is too blue" in said.stderr
+    assert not (out / "report.html").exists()
+    state = read_status(out)
+    assert (state.pieces_done, state.pieces) == (3, 4)
+    assert [row["attempts"] for row in state.failures] == [3]
+    missing = counterfoil("merge", out)
+    assert missing.returncode == 2
+    assert "azure is too blue" in missing.stderr
+
+
+def test_a_run_in_which_every_piece_fails_ends_early(recipe: str, tmp_path: Path) -> None:
+    photos = write_photos(tmp_path, 6)
+    work = PhotoWork(prepare(config(photos, recipe, workers=1)))
+    for path in photos[0].rglob("*.png"):
+        path.write_bytes(path.read_bytes() + b"\0")
+    with pytest.raises(cf.UserError, match=r"the first 3 failed: .*has changed since"):
+        process_photos(work, tmp_path / "out")
+    assert len(read_status(tmp_path / "out").failures) == 3
 
 
 @pytest.mark.parametrize(
@@ -328,7 +360,7 @@ def test_a_piece_that_fails_three_times_on_ray_is_set_aside_and_the_rest_goes_on
         source=open_source(*photos), models=("python:planted:FailsOnAzure",), recipe=recipe, limit=4,
         execution=Execution(f"ray:{cluster.address}"),
     )  # fmt: skip
-    with pytest.raises(cf.UserError, match=r"all 8 parts of the run, 2 are missing \(1 pieces failed.*too blue"):
+    with pytest.raises(cf.UserError, match=r"all 8 parts of the run, 2 are missing \(1 piece failed.*too blue"):
         execute(asked, tmp_path)
     state = read_status(tmp_path)
     assert (state.pieces_done, state.pieces) == (3, 4)
