@@ -31,6 +31,7 @@ from counterfoil.statistics.calibration import Calibration, ConfidenceChange, Ma
 from counterfoil.statistics.confusion import PositionMap
 from counterfoil.statistics.contrasts import Contrast
 from counterfoil.statistics.intervals import Estimate
+from counterfoil.statistics.model_clusters import ModelClusters
 from counterfoil.study.confidence import Confidences, ModelPositionMap, Reliability
 from counterfoil.study.cut_outs import CutOut
 from counterfoil.study.examples import Example, ModelAnswer
@@ -157,6 +158,9 @@ def many_models(count: int) -> ReportContent:
     names = tuple(f"model {place}" for place in range(count))
     drops = [drop(name, edit, float(place)) for place, name in enumerate(names) for edit in EDITS]
     letters = [chr(0x4E00 + place) for place in range(count)]
+    cluster = np.minimum(np.arange(count) % 5, 2)  # every fifth model is A, every fifth B, the rest C
+    cluster = np.where(cluster == 2, 0, cluster + 1)  # the largest first
+    agreement = np.where(np.equal.outer(cluster, cluster), 0.61, 0.34)
     return replace(
         content(),
         run=replace(content().run, models=names, preprocessing=dict.fromkeys(names)),
@@ -167,6 +171,7 @@ def many_models(count: int) -> ReportContent:
             edited(name, 80.0 - place, letters[max(0, place - 1)] + letters[place]) for place, name in enumerate(names)
         ],
         contrasts=(),
+        model_clusters=ModelClusters(names, agreement, cluster),
         examples=[example("size", "size", 3, {names[0]: "n02", names[-1]: "n02"})],
     )
 
@@ -534,6 +539,25 @@ def test_twenty_models_are_ranked_by_ranges_in_one_table() -> None:
     assert 'class="verdicts"' not in page
 
 
+def test_many_models_are_grouped_by_the_pictures_that_they_fail_on() -> None:
+    page = render_page(many_models(20))
+    assert "By the edited pictures that they get wrong, the 20 models form three clusters." in words_of(page)
+    rows = re.findall(r'<tr><th scope="row">([ABC])</th>.*?</tr>', page, re.S)
+    assert rows == ["A", "B", "C"]
+    assert "12 models: model 2, model 3, …" in words_of(page)
+    ranked = re.findall(r'data-name="([^"]*)" data-cluster="([^"]*)"', page)
+    assert ranked[:4] == [("model 0", "B"), ("model 1", "C"), ("model 2", "A"), ("model 3", "A")]
+
+
+def test_models_that_form_no_clusters_are_said_to_form_none() -> None:
+    many = many_models(20)
+    assert many.model_clusters is not None
+    page = render_page(replace(many, model_clusters=many.model_clusters._replace(cluster=np.zeros(20, np.intp))))
+    assert "the 20 models form no clusters: every two agree" in words_of(page)
+    assert "any other two (0.34 to 0.61)" in words_of(page)
+    assert 'id="cluster"' not in page
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     arguments = [
@@ -676,6 +700,9 @@ def test_many_models_can_be_searched_and_ties_are_shaded(browser: Browser, tmp_p
     page.locator("#best").check()
     assert rows.count() == 2
     page.locator("#best").uncheck()
+    page.locator("#cluster").select_option("B")
+    assert rows.locator("th").all_inner_texts() == ["model 0", "model 5", "model 10", "model 15"]
+    page.locator("#cluster").select_option("all")
     page.get_by_label("Choose model 5").check()
     assert page.locator("table.rank tr.tied th").all_inner_texts() == ["model 4", "model 5", "model 6"]
     page.close()

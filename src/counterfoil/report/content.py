@@ -15,6 +15,7 @@ from counterfoil.statistics.contrasts import Contrast, rank_by_attribute
 from counterfoil.statistics.drops import mean_drops
 from counterfoil.statistics.interactions import Interaction
 from counterfoil.statistics.intervals import Estimate
+from counterfoil.statistics.model_clusters import ModelClusters
 from counterfoil.statistics.natural_ground import NaturalGround
 from counterfoil.store.folder_mirror import describe_place
 from counterfoil.study.background_answers import BackgroundAnswer
@@ -83,6 +84,7 @@ class ReportContent:
     verdicts: Sequence[AttributeVerdict] = ()  # of every model and attribute
     overall_accuracies: Sequence[OverallAccuracy] = ()  # on the unedited photos
     edited_accuracies: Sequence[GroupAccuracy] = ()  # on all edited pictures together
+    model_clusters: ModelClusters | None = None  # where many models were judged
     attribute_differences: Sequence[Contrast] = ()  # every two models, all edits of an attribute together
     contrasts: Sequence[Contrast] = ()  # every two models, every edit and level
     runs: Sequence[Run] = ()  # where the report compares several
@@ -109,6 +111,7 @@ class ReportContent:
         return any(row.n for row in self.drops)
 
 
+MANY_MODELS = 7  # from so many judged models on, the report ranks and clusters them
 PaperScorer: TypeAlias = Callable[[Study], Sequence[PaperTable]]
 
 
@@ -155,6 +158,7 @@ def build_content(
         verdicts=study.verdicts,
         overall_accuracies=study.overall_accuracies if len(sample_ids) else (),
         edited_accuracies=study.edited_accuracies,
+        model_clusters=_cluster_models(study),
         attribute_differences=study.attribute_differences,
         contrasts=study.contrasts,
         failures=find_failure_modes(study) if study.has_originals else FailureModes(),
@@ -171,6 +175,14 @@ def _label_names(study: Study) -> dict[str, str]:
     labels = sorted({label for table in study.predictions.values() for label in table.labels})
     space = match_label_space(labels)
     return {label: space.name_of(label) for label in labels}
+
+
+def _cluster_models(study: Study) -> ModelClusters | None:
+    """Clusters of the judged models, where the report ranks them."""
+    if not len(study.answers.samples):
+        return None
+    judged = sum(judgement.is_judged for judgement in study.judgements.values())
+    return study.model_clusters if judged >= MANY_MODELS else None
 
 
 def _mean_drops(study: Study) -> dict[str, Estimate]:

@@ -22,7 +22,8 @@ from counterfoil.report import words
 from counterfoil.report.attribute_chart import Styles, build_kinds_chart, build_losses_chart, order_attributes
 from counterfoil.report.attribute_sections import MOST_OPEN, build_sections
 from counterfoil.report.chart_parts import assign_styles
-from counterfoil.report.content import ReportContent
+from counterfoil.report.cluster_table import build_cluster_table
+from counterfoil.report.content import MANY_MODELS, ReportContent
 from counterfoil.report.csv_tables import accuracies_to_csv, drops_to_csv, natural_ground_to_csv, skipped_to_csv
 from counterfoil.report.drop_findings import differ_significantly, excludes_zero
 from counterfoil.report.gallery import EmbeddedPictures, GallerySource, build_gallery, choose_failures, title_card
@@ -32,7 +33,7 @@ from counterfoil.report.place_maps import build_place_grids
 from counterfoil.report.ranking import build_ranking
 from counterfoil.report.reliability import SIDE, build_reliability_panels, list_confidence_rows
 from counterfoil.report.summary_json import summarize
-from counterfoil.report.title import MANY_MODELS, write_title
+from counterfoil.report.title import write_title
 from counterfoil.statistics.drops import FEWEST_PHOTOS, is_significant
 from counterfoil.statistics.intervals import INTERVAL_NAME
 from counterfoil.store.files import write_atomically
@@ -131,6 +132,7 @@ def _evidence(content: ReportContent, styles: Styles) -> dict[str, object]:
     return {
         "chart": chart,
         "ranking": build_ranking(content) if many and losses else None,
+        "clusters": build_cluster_table(content) if many and losses else None,
         "failures": choose_failures(gallery, order),
         "open_sections": sections[:MOST_OPEN],
         "folded_sections": sections[MOST_OPEN:],

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from counterfoil.report.attribute_chart import order_attributes
 from counterfoil.report.attribute_words import capital_subject, describe_attribute
 from counterfoil.report.chart_parts import Axis, Style, Tick
+from counterfoil.report.cluster_table import name_clusters
 from counterfoil.report.content import ReportContent
 from counterfoil.report.drop_findings import find_largest_loss, has_enough
 from counterfoil.report.forest_chart import Lane, accuracy_lane, drop_lane
@@ -54,6 +55,7 @@ class RankRow(NamedTuple):
     ties: list[int]  # places of the models that cannot be told apart from it, itself included
     lines: list[str]  # of each lane, what it shows of a line that joins ties: "first", "on", "last", or empty
     may_be_best: bool
+    cluster: str  # its letter; empty where the models form none
     folded: bool  # in the middle of a long table: hidden by the page's script until it is asked for
 
 
@@ -78,7 +80,7 @@ def build_ranking(content: ReportContent) -> Ranking:
     points = Axis.linear([bound for lane in lost for bound in (lane.low, lane.high)] or [1.0], most_ticks=5)
     percent = Axis.tight([bound for row in order for bound in (row.top1.ci_low, row.top1.ci_high)], most_ticks=4)
     unedited = {row.model: row.accuracy for row in content.overall_accuracies}
-    rows, lines = [], _draw_lines(order)
+    rows, lines, clusters = [], _draw_lines(order), name_clusters(content)
     for place, row in enumerate(order):
         ties = [other for other, there in enumerate(order) if _share(row, there)]
         drops = [main.get((row.model, name)) for name in attributes]
@@ -95,6 +97,7 @@ def build_ranking(content: ReportContent) -> Ranking:
                 ties=ties,
                 lines=lines[place],
                 may_be_best=_share(row, order[0]),
+                cluster=clusters.get(row.model, ""),
                 folded=len(order) > _MOST_OPEN and _FIRST_OPEN <= place < len(order) - _LAST_OPEN,
             )
         )

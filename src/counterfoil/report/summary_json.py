@@ -8,6 +8,7 @@ from collections import Counter
 from dataclasses import asdict
 from importlib import resources
 
+from counterfoil.report.cluster_table import CLUSTER_NAMES
 from counterfoil.report.content import PaperTable, ReportContent
 from counterfoil.report.csv_tables import accuracy_values, natural_ground_values, round_value
 from counterfoil.report.headline import write_headline
@@ -55,6 +56,7 @@ def summarize(content: ReportContent) -> dict[str, object]:
         "accuracies": [_plain(accuracy_values(row, surrogates)) for row in content.accuracies],
         "confidences": [_confidence_record(row) for row in list_confidence_rows(content.confidences)],
         "places": [_place_record(row) for row in content.places if row.positions.n.any()],
+        "clusters": _cluster_records(content),
         "surrogates": list(surrogates),
         "papers": [_paper_record(table) for table in content.papers],
         "run": asdict(content.run),
@@ -93,6 +95,20 @@ def _confidence_record(row: ConfidenceRow) -> dict[str, object]:
         record[f"{name}_low"] = estimate.ci_low if estimate else None
         record[f"{name}_high"] = estimate.ci_high if estimate else None
     return _plain(record)
+
+
+def _cluster_records(content: ReportContent) -> list[dict[str, object]]:
+    """Clusters of models that fail on the same pictures, where many were judged and some stand out."""
+    clusters = content.model_clusters
+    if clusters is None or clusters.number < 2:
+        return []
+    return [
+        _plain({
+            "name": name, "models": clusters.members(place), "agreement_within": clusters.agreement_within(place),
+            "agreement_with_others": clusters.agreement_with_others(place),
+        })
+        for place, name in enumerate(CLUSTER_NAMES[: clusters.number])
+    ]  # fmt: skip
 
 
 def _place_record(row: ModelPositionMap) -> dict[str, object]:

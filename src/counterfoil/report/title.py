@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from counterfoil.report.attribute_words import capital_subject, describe_attribute, is_broad
-from counterfoil.report.content import ReportContent
+from counterfoil.report.content import MANY_MODELS, ReportContent
 from counterfoil.report.drop_findings import find_largest_loss, find_ties
 from counterfoil.report.headline import make_drop_table
 from counterfoil.report.words import (
@@ -22,7 +22,6 @@ from counterfoil.statistics.drops import FEWEST_PHOTOS
 from counterfoil.study.runs import find_surrogates
 from counterfoil.types import Attribute
 
-MANY_MODELS = 7  # from so many models on, the report ranks them in a table
 _MOST_NAMED = 3  # attributes
 _MOST_LETTERS = 90  # of a title with names in it
 

@@ -22,6 +22,7 @@ from counterfoil.statistics.contrasts import Contrast, contrast_accuracies, cont
 from counterfoil.statistics.drops import measure_attribute_drops, measure_drops
 from counterfoil.statistics.interactions import Interaction, measure_interactions
 from counterfoil.statistics.intervals import RATE, Estimate, estimate
+from counterfoil.statistics.model_clusters import ModelClusters, cluster_models
 from counterfoil.statistics.natural_ground import NaturalGround, measure_natural_ground
 from counterfoil.statistics.photo_use import AttributeUse, measure_use
 from counterfoil.statistics.power import detectable_drops
@@ -280,6 +281,11 @@ class Study:
     def edited_accuracies(self) -> list[GroupAccuracy]:
         """Every model's accuracy on all edited pictures together; models that share a letter do not differ."""
         return edited_accuracies(self.answers, self.top5_correct) if len(self.answers.samples) else []
+
+    @cached_property
+    def model_clusters(self) -> ModelClusters:
+        """Models that fail on the same pictures; those that are not judged are left out."""
+        return cluster_models(self.answers, [model for model in self.predictions if self.judgements[model].is_judged])
 
     @cached_property
     def attribute_contrasts(self) -> list[Contrast]:

@@ -35,9 +35,11 @@ if (rankRows.length) {
   const every = byId("every"); // there only where the middle of the table is folded
   const show = () => {
     const wanted = byId("find").value.trim().toLowerCase();
-    const folds = every && !every.checked && !wanted && !byId("best").checked;
+    const cluster = byId("cluster") ? byId("cluster").value : "";
+    const folds = every && !every.checked && !wanted && !cluster && !byId("best").checked;
     rankRows.forEach((row) => {
-      row.hidden = !row.dataset.name.includes(wanted) || (byId("best").checked && row.dataset.best === "0")
+      row.hidden = !row.dataset.name.includes(wanted) || (cluster && row.dataset.cluster !== cluster)
+        || (byId("best").checked && row.dataset.best === "0")
         || (folds && "folded" in row.dataset);
     });
     const shown = rankRows.filter((row) => !row.hidden).length;
@@ -45,6 +47,7 @@ if (rankRows.length) {
   };
   byId("find").addEventListener("input", show);
   byId("best").addEventListener("change", show);
+  if (byId("cluster")) byId("cluster").addEventListener("change", show);
   if (every) every.addEventListener("change", show);
   show();
   rankRows.forEach((row) => row.querySelector("input").addEventListener("change", () => {
