@@ -5,6 +5,8 @@
     python bench/scale.py growth [--photos 40000]       CPU of each stage a photo and peak of memory, from 2,500 photos
                                                         upwards, in brackets as ratios to the first
     python bench/scale.py ray [--photos 8192]           what Ray adds to pieces of 64 photos, in CPU time
+    python bench/scale.py engines [--photos 62]         the same piece of demo photos made here and by a Ray actor, in
+                                                        turn; wants a quiet machine
     python bench/scale.py memory [--variants 1000000]   memory of the driver and of a Ray worker while variants are made
     python bench/scale.py costs [--photos 12]           a picture made, prepared and asked; bytes of photos and answers
     python bench/scale.py simulate                      50,000 photos x 25 edits x 100 models on 1, 8 and 64 nodes
@@ -52,6 +54,7 @@ from counterfoil.store.parts import PartStore
 from counterfoil.store.piece_plan import MOST_PARAMETERS, PiecePlan, read_samples
 from counterfoil.store.prediction_tables import PREDICTION_COLUMNS
 from counterfoil.types import Picture, Sample
+from counterfoil.worker_pool import LocalEngine
 
 MODEL = "python:scale_model:Shades"
 RECIPE = "working_size: 64\njudge_fills: false\nedits: [{edit: jpeg}, {edit: exposure}, {edit: grayscale}]\n"
@@ -63,7 +66,7 @@ CLASSES = 1_000
 PICTURES_EACH = 44  # of that recipe, the original included
 NETWORK = "embedded:efficientnet-lite0"
 _MARK = "COUNTERFOIL_SCALE"  # a variable that this program's Ray processes inherit
-_MODEL_CODE = """
+MODEL_CODE = """
 import numpy as np
 class Shades:
     labels = tuple(f"class-{n}" for n in range(10))
@@ -78,7 +81,7 @@ def measure_planning(photos: int) -> None:
     """What the process that plans a run of `attributes` does after the photos were listed, and what workers plan."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "plan_model.py").write_text(_MODEL_CODE.replace("class-", "label-").replace("10", str(CLASSES)))
+        (folder / "plan_model.py").write_text(MODEL_CODE.replace("class-", "label-").replace("10", str(CLASSES)))
         _share_module(folder)
         source = open_source(folder, None)
         for count in (photos // 4, photos // 2, photos):
@@ -158,7 +161,7 @@ def write_tiny_photos(folder: Path, count: int) -> None:
 
 def _config(folder: Path, recipe: str = RECIPE, **changes: object) -> RunConfig:
     (folder / "recipe.yaml").write_text(recipe)
-    (folder / "scale_model.py").write_text(_MODEL_CODE)
+    (folder / "scale_model.py").write_text(MODEL_CODE)
     source = open_source(folder / "images", folder / "masks")
     return RunConfig(source=source, models=(MODEL,), recipe=str(folder / "recipe.yaml"), **changes)  # type: ignore[arg-type]
 
@@ -244,6 +247,57 @@ def measure_ray(photos: int) -> None:
                     began = began or time.process_time()  # the start of the actor does not count
                     timings.append(timing)
                 _print_timings(words, timings, time.process_time() - began)
+
+
+CHEAP = "judge_fills: false\ntool_checks: 0\nedits: [{edit: jpeg}, {edit: exposure}, {edit: grayscale}]\n"
+_ROUNDS, _PIECES = 3, 3  # the pieces of a round, after one that does not count: it loads the network
+
+
+class EngineTiming(NamedTuple):
+    """Seconds of a piece, wall clock and CPU of all processes that take part."""
+
+    wall: float
+    cpu: float
+
+
+def measure_engines(photos: int) -> None:
+    """One piece of real photos and a real network, made again and again: by a thread here, and by an actor."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "recipe.yaml").write_text(CHEAP)
+        source = open_source("demo:", None)
+        config = RunConfig(source=source, models=(NETWORK,), recipe=str(folder / "recipe.yaml"), limit=photos)
+        _share_module(folder)
+        with _start_ray():
+            work = PhotoWork(prepare(config))
+            work.pieces = replace(work.pieces, size=64)
+            store = PartStore(folder / "out" / "work" / "parts")
+            (piece,) = list_pieces(work, store)
+            taken: dict[str, list[EngineTiming]] = {"a thread": [], "a Ray actor": []}
+            for _ in range(_ROUNDS):
+                for words, engine in (("a thread", LocalEngine(1)), ("a Ray actor", RayEngine(workers=1))):
+                    taken[words].append(_time_engine(engine, PieceRunner(work, store), [piece] * (1 + _PIECES)))
+                    last = taken[words][-1]
+                    print(f"{words}: {last.wall:.3f} s a piece, {last.cpu:.3f} s of CPU", flush=True)
+        wall, cpu = (
+            100 * (np.median(column[1]) / np.median(column[0]) - 1)
+            for column in zip(*(np.array(rows).T for rows in taken.values()), strict=True)
+        )
+        print(f"{photos} photos a piece, medians of {_ROUNDS}: Ray adds {wall:.1f} % of time, {cpu:.1f} % of CPU")
+
+
+def _time_engine(engine: LocalEngine | RayEngine, runner: PieceRunner[Any], pieces: Sequence[Any]) -> EngineTiming:
+    """The mean of the pieces but the first."""
+    timings, walls, driver = [], [], []
+    for timing in engine.map(TimedWork(runner), pieces):
+        timings.append(timing)
+        walls.append(time.perf_counter())
+        driver.append(time.process_time())
+    count = len(timings) - 1
+    cpu = driver[-1] - driver[0]
+    if timings[0].process != os.getpid():
+        cpu += timings[-1].whole - timings[0].whole
+    return EngineTiming((walls[-1] - walls[0]) / count, cpu / count)
 
 
 def _print_timings(words: str, timings: Sequence[Timing], driver: float) -> None:
@@ -449,7 +503,7 @@ def _schedule(stage: Stage, nodes: int) -> float:
 def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("plan", "merge", "growth", "ray", "memory", "costs", "simulate"))
+    parser.add_argument("what", choices=("plan", "merge", "growth", "ray", "engines", "memory", "costs", "simulate"))
     parser.add_argument("--photos", type=int)
     parser.add_argument("--smallest", type=int, default=2500, help="the first size of `growth`")
     parser.add_argument("--answers", type=int, default=1_000_000)
@@ -463,6 +517,8 @@ def main() -> None:
         measure_growth(chosen.photos or 40_000, chosen.smallest)
     elif chosen.what == "ray":
         measure_ray(chosen.photos or 8192)
+    elif chosen.what == "engines":
+        measure_engines(chosen.photos or 62)
     elif chosen.what == "memory":
         measure_memory(chosen.variants)
     elif chosen.what == "costs":

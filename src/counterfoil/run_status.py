@@ -53,9 +53,10 @@ def open_plan(folder: Path) -> PiecePlan:
 
 def _was_painted(folder: Path) -> bool:
     try:
-        return bool(json.loads((folder / "run.json").read_text(encoding="utf-8")).get("painter"))
-    except (OSError, ValueError):
+        record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
         return False
+    return isinstance(record, dict) and bool(record.get("painter"))
 
 
 def read_status(folder: Path) -> RunStatus:

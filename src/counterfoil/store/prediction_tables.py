@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import itertools
+import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -234,6 +235,8 @@ def read_run_record(folder: Path) -> dict[str, Any]:
             record |= content.get("run", {}) if name == "summary.json" else content
     if not record:
         raise UserError(f"expected run.json or summary.json in '{folder}', found neither")
+    if not _is_of_kind(record.get("models", []), "tuple[str, ...]"):
+        raise UserError(f"expected the names of models in the record of '{folder}', which is damaged; run it again")
     return record
 
 
@@ -251,6 +254,9 @@ def read_run(folder: Path) -> Run:
 def _parse_run(content: Mapping[str, Any]) -> Run:
     record = {"command": "", "environment": {}, "samples": 0, "masks": None, **content}
     known = {item.name: record[item.name] for item in fields(Run) if item.name in record}
+    for item in fields(Run):
+        if item.name in known and not _is_of_kind(known[item.name], str(item.type)):
+            raise TypeError(f"'{item.name}' is {json.dumps(known[item.name])[:80]}")
     applied = {
         model: _parse_preprocessing(record_entry) for model, record_entry in known.get("preprocessing", {}).items()
     }
@@ -260,6 +266,18 @@ def _parse_run(content: Mapping[str, Any]) -> Run:
     pairs = tuple((EditLevel(*kind), EditLevel(*other)) for kind, other in known.get("references", ()))
     parsed = {"preprocessing": applied, "main_edits": main, "sanity": sanity, "references": pairs}
     return Run(**{**known, **lists, **parsed})
+
+
+def _is_of_kind(value: Any, kind: str) -> bool:
+    """Whether a plain field has the type that its annotation says; others are parsed."""
+    if kind == "Mapping[str, str]":
+        return isinstance(value, dict) and all(isinstance(entry, str) for entry in value.values())
+    if kind == "tuple[str, ...]":
+        return isinstance(value, list) and all(isinstance(entry, str) for entry in value)
+    kinds: dict[str, tuple[type, ...]] = {
+        "str": (str,), "str | None": (str, type(None)), "int": (int,), "bool": (bool,)
+    }  # fmt: skip
+    return isinstance(value, kinds.get(kind, (object,)))
 
 
 def read_sanity(folder: Path | None, identities: Mapping[str, str]) -> dict[str, SanityRecord]:

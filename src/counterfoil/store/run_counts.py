@@ -98,6 +98,9 @@ def _count_answers(
     answers: dict[str, dict[str, int]] = {}
     faults = []
     for model, path in locate_predictions(folder, list(models)).items():
+        if not path.is_file():
+            faults.append(f"the answers of {model} are not there: {path.name} is missing")
+            continue
         answered = read_table(path, ["variant_id", "outcome"])
         answers[model] = dict(Counter(answered["outcome"].tolist()))
         if Counter(answered["variant_id"].tolist()) != Counter(ids):

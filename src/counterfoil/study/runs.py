@@ -370,6 +370,8 @@ def _is_surrogate(model: str, run: Run) -> bool:
 def _read(folder: Path, name: str) -> tuple[Run, dict[str, Path]]:
     """The record and the tables of one run, its models under the given name."""
     run = read_run(folder)
+    if not run.models:
+        raise UserError(f"expected the answers of a model in '{folder}', which asked none")
     new_name = {model: _rename(model, name, len(run.models)) for model in run.models}
     files = {new_name[model]: path for model, path in locate_predictions(folder, run.models).items()}
     missing = [path for path in files.values() if not path.is_file()]
