@@ -8,15 +8,14 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from importlib import resources
 from pathlib import Path
-from typing import Any
 
 import click
 import pytest
 from click.shell_completion import BashComplete
 
-from command_line import Ended, counterfoil, subcommands
+from command_documents import SCHEMA, read_document
+from command_line import counterfoil, subcommands
 from counterfoil.cli import commands
 from counterfoil.cli.command_output import ALIASES, to_plain
 from counterfoil.store.workspace import Workspace
@@ -26,8 +25,10 @@ from planted import write_photos
 jsonschema = pytest.importorskip("jsonschema")
 HONEST, SMALL = "python:planted:honest", "python:planted:fails_on_small_objects"
 RECIPE = "working_size: 96\njudge_fills: false\nedits:\n - edit: control\n - {edit: size, levels: {rate: [0.05]}}\n"
-SERVERS = ("verify serve", "photos review")  # tests/verification and tests/mask_review start them
-SCHEMA = json.loads(resources.files("counterfoil.cli").joinpath("output.schema.json").read_text(encoding="utf-8"))
+SERVERS = {
+    "verify serve": ("verify", "serve", "workspace", "--port", "0"),
+    "photos review": ("photos", "review", "images", "--masks", "reviewed", "--no-browser", "--port", "0"),
+}
 
 
 def list_names(group: click.Group, before: str = "") -> list[str]:
@@ -36,14 +37,6 @@ def list_names(group: click.Group, before: str = "") -> list[str]:
     for name, command in subcommands(group).items():
         names += list_names(command, f"{before}{name} ") if isinstance(command, click.Group) else [f"{before}{name}"]
     return names
-
-
-def read_document(done: Ended, name: str) -> dict[str, Any]:
-    """Standard output as the document of this command, checked against its schema."""
-    document: dict[str, Any] = json.loads(done.stdout)
-    jsonschema.Draft202012Validator({"$defs": SCHEMA["$defs"], **SCHEMA["$defs"][name]}).validate(document)
-    assert document["command"] == name
-    return document
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +83,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "verify import": ("verify", "import", "workspace", "answers.json"),
     "analyse prompts": ("analyse", "prompts", "workspace"),
 }
-# commands that refuse here, in a line: their documents of success are checked where they are tested
+# commands that refuse here, in a line; their documents of success are read by tests/verification and tests/remedies
 REFUSED = {
     "pictures rebuild": (("pictures", "rebuild", "workspace", "none"), "expected"),
     "verify changed": (("verify", "changed", "workspace"), "expected people's decisions"),
@@ -108,10 +101,12 @@ def test_every_command_prints_a_document_that_its_schema_describes(folder: Path)
             begin_verification(folder / "workspace", None, None)
         done = counterfoil(*words, "--json", cwd=folder)
         assert done.returncode in (0, 3, 4), (name, done.stderr)
-        document = read_document(done, name)
+        document = read_document(done.stdout, name)
         assert "error" not in document, (name, document)
     picture = Workspace(folder / "workspace").pictures[0].variant.id
-    rebuilt = read_document(counterfoil("rebuild", "workspace", picture, "--json", cwd=folder), "pictures rebuild")
+    rebuilt = read_document(
+        counterfoil("rebuild", "workspace", picture, "--json", cwd=folder).stdout, "pictures rebuild"
+    )
     assert Path(rebuilt["file"]).is_file()
     drops = json.loads(counterfoil("report", "run", "--out", "page", "--json", cwd=folder).stdout)["drops"]
     assert {row["model"] for row in drops} == {"A", "B"}
@@ -123,7 +118,7 @@ def test_a_refusal_is_a_document_too(folder: Path, name: str) -> None:
     words, beginning = REFUSED[name]
     done = counterfoil(*words, "--json", cwd=folder)
     assert done.returncode == 2
-    document = read_document(done, name)
+    document = read_document(done.stdout, name)
     assert document["error"].startswith(beginning)
     assert document["error"] in done.stderr
 
@@ -142,6 +137,28 @@ def test_every_key_of_the_schema_is_documented() -> None:
         assert f"\n## {name}\n" in page, name
         for key in SCHEMA["$defs"][name]["anyOf"][0]["required"]:
             assert f"`{key}`" in page, (name, key)
+
+
+@pytest.mark.parametrize("name", SERVERS)
+def test_a_server_prints_its_document_when_it_listens(folder: Path, name: str) -> None:
+    if name == "verify serve":
+        counterfoil("build", *PHOTOS, "--out", "workspace", cwd=folder)
+    command = [sys.executable, "-u", "-m", "counterfoil", *SERVERS[name], "--json"]
+    given = {**os.environ, "COUNTERFOIL_PROGRESS": "off"}
+    with subprocess.Popen(command, cwd=folder, env=given, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        lines = []
+        for line in process.stdout:
+            lines.append(line)
+            if line == "}\n":
+                break
+        process.terminate()
+    assert "error" not in read_document("".join(lines), name)
+
+
+def test_the_demo_prints_its_document(tmp_path: Path) -> None:
+    document = read_document(counterfoil("demo", "--limit", "1", "--out", tmp_path / "demo", "--json").stdout, "demo")
+    assert "error" not in document
 
 
 @pytest.mark.parametrize("old", sorted(ALIASES))
@@ -165,7 +182,7 @@ def test_quiet_leaves_no_line_but_errors_and_answers(folder: Path) -> None:
     assert "expected" in counterfoil("report", "none", "--out", "page", "-q", cwd=folder).stderr
     assert "photos" in counterfoil("plan", "--drop", "20", "-q").stdout
     both = counterfoil("report", "run", "--out", "page", "-q", "--json", cwd=folder)
-    assert read_document(both, "report")["exit_status"] == 0
+    assert read_document(both.stdout, "report")["exit_status"] == 0
     assert both.stderr == ""
 
 

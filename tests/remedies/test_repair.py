@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from command_documents import read_document
 from command_line import counterfoil
 from counterfoil.errors import UserError
 from counterfoil.models.model_loaders import load_model
@@ -136,7 +137,8 @@ def test_a_killed_repair_goes_on(photos: tuple[Path, Path], tmp_path: Path, zoom
     kept = {path.name: path.stat().st_mtime_ns for path in finished.glob("*.npz")}
     assert len(kept) >= 4
     assert not (tmp_path / "out" / "repair.json").exists()
-    subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
+    done = subprocess.run([*command, "--json"], env=environment, check=True, capture_output=True, text=True)
+    assert "error" not in read_document(done.stdout, "repair")
     assert {name: (finished / name).stat().st_mtime_ns for name in kept} == kept
     record = json.loads((tmp_path / "out" / "repair.json").read_text())
     assert record["effects"] == json.loads((zoomed.folder / "repair.json").read_text())["effects"]

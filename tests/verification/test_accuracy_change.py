@@ -9,6 +9,8 @@ import pytest
 from click.testing import CliRunner
 from statsmodels.stats.proportion import proportion_confint
 
+from command_documents import read_document
+from command_line import counterfoil
 from counterfoil.cli import commands
 from counterfoil.errors import UserError
 from counterfoil.store.workspace import Workspace
@@ -105,6 +107,8 @@ def test_where_people_keep_everything_nothing_changes(tmp_path: Path) -> None:
         assert found.ci_low < 0 < found.ci_high  # of other photos people might drop some
     line = next(row for row in measure_effect(workspace).lines if row.startswith(f"{target}, all"))
     assert line.endswith("25.0 % with it (n = 8): nothing changes on these photos.")
+    document = read_document(counterfoil("verify", "changed", workspace.folder, "--json").stdout, "verify changed")
+    assert document["changes"]
 
 
 def test_where_people_keep_nothing_that_is_said_once(tmp_path: Path) -> None:

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from command_documents import read_document
+from command_line import counterfoil
 from counterfoil.cli.verify_commands import describe_decisions
 from counterfoil.errors import UserError
 from counterfoil.store.workspace import Workspace
@@ -63,6 +65,8 @@ def test_people_who_press_anything_are_warned_of_and_what_the_controls_say_is_ke
     assert [row.median_seconds for row in found.records] == [0.2] * 3
     assert all(row.controls > 0 and row.controls_right <= row.controls for row in found.records)
     assert "Ada" not in (workspace / "verified.json").read_text()
+    printed = counterfoil("verify", "decide", workspace, "--fewest", 2, "--json").stdout
+    assert read_document(printed, "verify decide")["pictures"] == WORK
     slow = command("decide", workspace, "--least-seconds", 0.5)
     assert isinstance(slow.exception, UserError)  # nobody is left
 
