@@ -288,6 +288,11 @@ def test_settings_come_from_text_and_an_unknown_one_is_refused(photos: tuple[Pat
     config = config_for(photos)
     changed = config.with_settings({"epochs": "3", "augment": "edited,augmix", "rate": "1e-3", "shares": "0.5,1"}).train
     assert (changed.epochs, changed.augment, changed.rate, changed.shares) == (3, ("edited", "augmix"), 1e-3, (0.5, 1))
+    for given in ("1", "true", True, 1):
+        assert config.with_settings({"leave_out": given}).train.leave_out is True
+    assert config.with_settings({"leave_out": "0"}).train.leave_out is False
+    with pytest.raises(UserError, match="expected 1 or 0 for the setting leave_out, got '2'"):
+        config.with_settings({"leave_out": "2"})
     with pytest.raises(UserError, match="did you mean 'epochs'"):
         config.with_settings({"epoch": "3"})
     with pytest.raises(UserError, match="expected a number"):

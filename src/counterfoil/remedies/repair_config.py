@@ -117,15 +117,25 @@ def _convert_setting(name: str, value: Any, example: Any) -> Any:
         return tuple(_convert_setting(name, part, example[0]) for part in parts)
     if isinstance(example, str):
         return str(value).strip()
+    if isinstance(example, bool):
+        return _convert_switch(name, value)
     try:
         number = float(value)
-        if isinstance(example, bool) or not isinstance(example, int):
-            return bool(number) if isinstance(example, bool) else number
+        if not isinstance(example, int):
+            return number
         if number != int(number):
             raise ValueError(f"{value} is no whole number")
     except (TypeError, ValueError, OverflowError) as error:
         raise UserError(f"expected a number for the setting {name}, such as {example}, got '{value}'") from error
     return int(number)
+
+
+def _convert_switch(name: str, value: Any) -> bool:
+    known = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
+    text = str(value).strip().lower()
+    if text not in known:
+        raise UserError(f"expected 1 or 0 for the setting {name}, got '{value}'")
+    return known[text]
 
 
 def open_run_photos(folder: Path, *, wanted: bool = True) -> tuple[Source | None, tuple[str, ...]]:

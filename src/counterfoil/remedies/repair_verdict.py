@@ -34,8 +34,8 @@ _MEANINGS: dict[RepairOutcome, str] = {
     "cannot tell": "too little is shown to call it repaired; the reasons below say what is missing.",
     "not judged": "nothing is said about it, since the network before the repair is not told from guessing.",
     "worse": "the new network is worse than the old one; keep the old one.",
-    "fits your classes better; robustness unchanged": "it answers with the photos' classes more often, and edits cost it"
-    " as much as before.",
+    "fits your classes better; robustness unchanged": "it gives the photos' classes more often, and edits cost it as"
+    " much as before.",
     "no change": "edits cost the new network as much as the old, so far as is shown.",
     "repaired at a cost": "edits break the new network less than the old one, and something else is lost.",
 }
