@@ -96,7 +96,7 @@ def _check_declaration(edit: Edit) -> None:
     _require(set(edit.places) <= settings, "`places` names settings of the edit")
     needs = edit.needs
     _require(isinstance(needs, Needs) and needs == edit.needs, "`needs` gives the same `Needs` every time")
-    _require(needs.donor in (None, *get_args(DonorRule)), "a donor is of the 'other', 'same' or 'next' class")
+    _require(needs.donor in (None, *get_args(DonorRule)), "a donor is of the 'other', 'same', 'next' or 'any' class")
     _require(needs.candidates >= 1, "an edit has at least one donor to choose from")
     _require(needs.candidates == 1 or needs.donor is not None, "an edit that chooses among donors names their class")
     chosen = edit.choose(0)

@@ -17,7 +17,7 @@ from counterfoil import __version__
 from counterfoil.assets.cache import cache_folder
 from counterfoil.edits.edit_protocol import Edit
 from counterfoil.edits.fill_choice import Fills, load_fills
-from counterfoil.edits.registry import edit_named, name_of
+from counterfoil.edits.registry import edit_named, name_of, own_ground_of, reference_of
 from counterfoil.edits.subject import Tools
 from counterfoil.edits.variant_plan import PlannedEdit, ToolChecks, VariantPlans, choose_checked_photos
 from counterfoil.errors import UserError, expect_choice, expect_kind
@@ -122,7 +122,11 @@ class RunPlan:
         """The pictures that are made again with another fill or mask; none where no model is asked."""
         count = self.recipe.tool_checks if self.models else 0
         photos = choose_checked_photos(self.samples, count)
-        return ToolChecks(photos=photos, main=frozenset(find_main_edits(self.recipe).values()))
+        main = set(find_main_edits(self.recipe).values())
+        there = [EditLevel(name_of(step.edit), step.edit.level) for step in self.steps]
+        main |= {place for place in there if own_ground_of(*place) in main}
+        main |= {ground for place in main if own_ground_of(*place) and (ground := reference_of(*place))}
+        return ToolChecks(photos=photos, main=frozenset(main))
 
     @cached_property
     def identities(self) -> dict[str, str]:
@@ -147,7 +151,7 @@ class RunPlan:
     @cached_property
     def tools(self) -> Tools:
         """How holes are filled and what is refused; networks are loaded only where an edit shows a fill."""
-        shown = self.recipe.judge_fills and any(step.edit.shows_fill for step in self.steps)
+        shown = self.recipe.judge_fills and any(step.edit.shows_fill or step.edit.needs.scene for step in self.steps)
         fills = load_fills() if shown else Fills()
         return Tools(fills=fills, allow_cut=self.recipe.allow_cut, cache=open_result_cache(cache_folder()))
 

@@ -29,7 +29,7 @@ ATTRIBUTES: tuple[Attribute, ...] = (
 SECOND_FILL, GROWN_MASK, SHRUNK_MASK = "second-fill", "grown-mask", "shrunk-mask"
 TOOL_CHECKS: frozenset[Attribute] = frozenset({SECOND_FILL, GROWN_MASK, SHRUNK_MASK})
 PredictionOutcome: TypeAlias = Literal["scored", "unparsed", "refused", "error"]
-DonorRule: TypeAlias = Literal["other", "same", "next"]
+DonorRule: TypeAlias = Literal["other", "same", "next", "any"]
 
 Item = TypeVar("Item")
 Output = TypeVar("Output")

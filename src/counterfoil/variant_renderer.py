@@ -21,7 +21,7 @@ from counterfoil.edits.edit_protocol import Edit, Needs, Supplied
 from counterfoil.edits.fill_choice import load_same_fills
 from counterfoil.edits.photo_border import name_sides
 from counterfoil.edits.registry import EDITS, edit_named, settings_of
-from counterfoil.edits.seeds import id_of_choice, seed_of_attempt
+from counterfoil.edits.seeds import id_of_choice, seed_from, seed_of_attempt
 from counterfoil.edits.subject import PLAIN_TOOLS, Subject, Tools
 from counterfoil.edits.visible_change import check_change
 from counterfoil.errors import Unusable, UserError
@@ -39,7 +39,6 @@ from counterfoil.types import (
     SECOND_FILL,
     SHRUNK_MASK,
     Attribute,
-    DonorRule,
     Model,
     Picture,
     Run,
@@ -52,6 +51,7 @@ _BYTES_IN_MEMORY = 768 * 2**20  # of photos with their cutouts, to bound memory
 _LEAST_BYTES_IN_MEMORY = 128 * 2**20  # of each worker process
 _MEASURED_AGAIN = 8  # photos used last, which may have grown
 _ATTEMPTS = 16  # other donors tried where the planned one cannot be used
+_ATTEMPTS_AT_SCENES = 96  # of photos that lend a scene: most show their object everywhere, which is known from its mask
 
 
 class SubjectCache:
@@ -245,7 +245,7 @@ class Renderer:
             return []
         drawn: dict[str, Sample] = {}
         for attempt in range(4 * needs.candidates):
-            donor = self._draw_donor(variant, needs.donor, attempt)
+            donor = self._draw_donor(variant, needs, attempt)
             if donor is not None and len(drawn) < needs.candidates:
                 drawn.setdefault(donor.id, donor)
         return list(drawn.values())
@@ -263,8 +263,8 @@ class Renderer:
             return [planned]
         # Where a donor's photo is broken or does not suit the edit, the next donors are tried.
         tried = {planned.id}
-        for attempt in range(_ATTEMPTS):
-            donor = self._draw_donor(variant, needs.donor, attempt)
+        for attempt in range(_ATTEMPTS_AT_SCENES if needs.scene else _ATTEMPTS):
+            donor = self._draw_donor(variant, needs, attempt)
             if donor is not None and donor.id not in tried:
                 tried.add(donor.id)
                 if self._is_usable(donor, edit, subject):
@@ -272,9 +272,11 @@ class Renderer:
         self._check_donor(planned, edit, subject)  # raises with the reason why it cannot be used
         return [planned]
 
-    def _draw_donor(self, variant: Variant, rule: DonorRule, attempt: int) -> Sample | None:
-        sample = self.samples[str(variant.sample_id)]
-        return self.donors.choose(sample, rule, seed_of_attempt(variant.seed, attempt))
+    def _draw_donor(self, variant: Variant, needs: Needs, attempt: int) -> Sample | None:
+        sample, seed = self.samples[str(variant.sample_id)], variant.seed
+        if needs.scene:  # the same donors in the same order for all edits in a scene
+            seed = seed_from(sample.digest, self.samples[str(variant.donor_id)].digest)
+        return None if needs.donor is None else self.donors.choose(sample, needs.donor, seed_of_attempt(seed, attempt))
 
     def _is_usable(self, donor: Sample, edit: Edit, subject: Subject) -> bool:
         try:

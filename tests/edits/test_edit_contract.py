@@ -16,7 +16,7 @@ from counterfoil.edits.registry import EDITS, edit_named
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import Unusable
 from counterfoil.types import Picture
-from edit_pictures import PICTURES, blob_on_grass, edited, ellipse, subject_of
+from edit_pictures import PICTURES, blob_on_grass, edited, ellipse, lender, subject_of
 
 Bytes = NDArray[np.uint8]
 # Every edit of the catalogue as it is, and other settings of some.
@@ -74,8 +74,16 @@ NEVER_FILL = tuple(
 @pytest.mark.parametrize("name", EDITED)
 def test_an_edit_keeps_the_contract_that_plug_ins_are_checked_by(name: str) -> None:
     pictures = [subject_of(make()) for make in PICTURES.values()]
+    if EDITED[name].needs.scene:
+        assert check_edit(EDITED[name], with_lenders(blob_on_grass())) == 2
+        return
     changed = check_edit(EDITED[name], pictures)
     assert changed == len(pictures) or (name == "shadow off" and changed)  # a shadow that is not there stays away
+
+
+def with_lenders(picture: Picture) -> list[Picture]:
+    """A photo and two with their object in a corner: the first two get a scene from the next."""
+    return [picture, lender(), lender((170, 210))]
 
 
 @pytest.mark.parametrize("name", EDITED)
@@ -207,7 +215,10 @@ def test_masks_with_holes_or_several_pieces_are_edited_like_any_other(
 ) -> None:
     image = blob_on_grass().image
     refused = name.startswith(TAKE_THE_DONORS_OBJECT) and mask is _pieces
-    assert check_edit(EDITED[name], [Picture(image, mask(image))] * 2) == (0 if refused else 2)
+    masked = Picture(image, mask(image))
+    pictures = with_lenders(masked) if EDITED[name].needs.scene else [masked] * 2
+    lends = EDITED[name].needs.scene and mask is _pieces  # beside the pieces there is room for a scene
+    assert check_edit(EDITED[name], pictures) == (0 if refused else 2 + lends)
 
 
 @pytest.mark.parametrize("shape", [(20, 20), (16, 150), (131, 33), (7, 9)])

@@ -61,9 +61,17 @@ def rocket() -> Picture:
     return Picture(np.asarray(image, np.uint8), ellipse((128, 192), (64, 98), (50, 9)))
 
 
+def lender(shape: tuple[int, int] = (160, 200)) -> Picture:
+    """Grass with an orange ellipse in a corner: the rest can lend a scene."""
+    alpha = ellipse(shape, (0.15 * shape[0], 0.85 * shape[1]), (0.09 * shape[0], 0.06 * shape[1]))
+    grass = texture("grass", max(shape))[: shape[0], : shape[1]]
+    return Picture(np.where(alpha[..., None] > 0, (255, 120, 30), grass).astype(np.uint8), alpha)
+
+
 def edited(edit: Edit, picture: Picture, seed: int = 3) -> Picture:
     """The edited picture, with a donor for edits that need one; equal pictures share a subject."""
-    supplied = Supplied(label="cup", donors=(subject_of(blob_on_grass((90, 70))),), donor_labels=("blob",))
+    donor = lender() if edit.needs.scene else blob_on_grass((90, 70))
+    supplied = Supplied(label="cup", donors=(subject_of(donor),), donor_labels=("blob",))
     return edit.apply(subject_of(picture), np.random.default_rng(seed), supplied)
 
 

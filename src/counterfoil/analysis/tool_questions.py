@@ -12,7 +12,7 @@ from counterfoil.statistics.significance import SIGNIFICANCE
 from counterfoil.types import Drop
 
 _ADD_GROUND = (
-    "add `- edit: background-swap`, `- {edit: size, levels: {rate: [0.05]}}` and `- edit: combine-donor` to the recipe"
+    "add `- edit: scene-swap`, `- edit: scene-size` and `- {edit: size, levels: {rate: [0.05]}}` to the recipe"
     " (`attributes` has them)"
 )
 _ADD_CONTROLS = "add `- edit: control` and `- edit: fill-control` to the recipe (`attributes` has them)"
@@ -46,9 +46,9 @@ def ask_natural_ground(evidence: Evidence) -> Reply:
         answer=f"{'; '.join(words)}.",
         numbers=tuple(numbers),
         notes=(
-            "Loss on another photo's background against that background alone: no hole of the photo's own is filled,"
-            " so that a loss which only the fill makes would be missing there. The other photo's background was filled"
-            " behind its own object. Over the photos that have all four pictures.",
+            "Loss in another photo's scene against that scene alone: no hole is filled there, so that a loss which"
+            " only the fill makes would be missing (in a swapped background the other photo's own hole was filled)."
+            " Over the photos that have all four pictures.",
             "A difference between the two grounds is either the fill or an interaction of background and edit: where"
             " the other background alone costs much, little is left to lose.",
         ),

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from counterfoil.edits.painted import PaintedAdversarial, PaintedComplexity, PaintedRandom, PaintedRemoval
     from counterfoil.edits.position import Position, PositionGrid
     from counterfoil.edits.presence import ObjectBox, ObjectRemoved
+    from counterfoil.edits.scene_edits import SceneDirection, ScenePosition, SceneSize, SceneSwap
     from counterfoil.edits.second_object import SecondObject
     from counterfoil.edits.shadow import Shadow
     from counterfoil.edits.shape import Edges, Silhouette
@@ -61,13 +62,13 @@ __all__ = [
     "BackgroundAdditive", "BackgroundBlur", "BackgroundBrightness", "BackgroundContrast", "BackgroundFolder",
     "BackgroundGrayscale", "BackgroundHue", "BackgroundPlain", "BackgroundRainbow", "BackgroundSwap",
     "BackgroundTexture", "BackgroundWorst", "Brightness", "Combine", "CombineDonor", "Complexity",
-    "ContrastCorruption", "Control", "Crop", "DefocusBlur", "Direction", "Edges", "ElasticTransform",
-    "Exposure", "FillControl", "Flip", "Fog", "Frost", "GaussianNoise", "GlassBlur", "Grayscale",
-    "ImpulseNoise", "Jpeg", "JpegCompression", "Material", "MotionBlur", "ObjectBlur", "ObjectBox",
-    "ObjectBrightness", "ObjectGrayscale", "ObjectHue", "ObjectMotion", "ObjectRemoved", "Occlusion",
-    "OcclusionObject", "PaintedAdversarial", "PaintedComplexity", "PaintedRandom", "PaintedRemoval", "Pixelate",
-    "Position", "PositionGrid", "Resize", "SecondObject", "Segmented", "Shadow", "ShotNoise", "Silhouette",
-    "Size", "Snow", "Text", "Texture", "Tilt", "WhiteBalance", "ZoomBlur"
+    "ContrastCorruption", "Control", "Crop", "DefocusBlur", "Direction", "Edges", "ElasticTransform", "Exposure",
+    "FillControl", "Flip", "Fog", "Frost", "GaussianNoise", "GlassBlur", "Grayscale", "ImpulseNoise", "Jpeg",
+    "JpegCompression", "Material", "MotionBlur", "ObjectBlur", "ObjectBox", "ObjectBrightness", "ObjectGrayscale",
+    "ObjectHue", "ObjectMotion", "ObjectRemoved", "Occlusion", "OcclusionObject", "PaintedAdversarial",
+    "PaintedComplexity", "PaintedRandom", "PaintedRemoval", "Pixelate", "Position", "PositionGrid", "Resize",
+    "SceneDirection", "ScenePosition", "SceneSize", "SceneSwap", "SecondObject", "Segmented", "Shadow", "ShotNoise",
+    "Silhouette", "Size", "Snow", "Text", "Texture", "Tilt", "WhiteBalance", "ZoomBlur"
 ]  # fmt: skip
 
 if not TYPE_CHECKING:  # a checker knows the names above and refuses others

@@ -81,7 +81,7 @@ def classify_support(subject: Subject) -> Support:
 
 
 def _classify_support(subject: Subject) -> Support:
-    foot = _find_foot(subject)
+    foot = find_foot(subject)
     if foot >= AT_BORDER or "bottom" in find_cut_sides(subject.hard_object):
         return "below"
     if subject.once(measure_contact_shadow) > 0 or subject.once(find_ground_line) is not None:
@@ -90,13 +90,13 @@ def _classify_support(subject: Subject) -> Support:
     return "air" if len(tiles.fine) and float((tiles.fine > ROUGH_TILE).mean()) <= SELDOM else "ground"
 
 
-def _find_foot(subject: Subject) -> float:
+def find_foot(subject: Subject) -> float:
     """The row below the object, as a share of the height."""
     box = object_box(subject.cutout.alpha)
     return float(box.top + box.height) / float(subject.cutout.alpha.shape[0])
 
 
-def _find_rest(subject: Subject) -> float:
+def find_rest(subject: Subject) -> float:
     """The row of the higher of the two points that the object rests on, as a share of the height."""
     alpha = subject.cutout.alpha
     return float(find_support(alpha)[:, 1].min() + 1) / float(alpha.shape[0])
@@ -111,7 +111,7 @@ def _find_ground(donor: Subject) -> float | None:
     line = donor.once(find_ground_line)
     if line is not None:
         return float(line) / float(donor.cutout.alpha.shape[0])
-    foot = _find_foot(donor)
+    foot = find_foot(donor)
     if _classify_support(donor) != "ground":
         return None
     tiles = donor.once(_measure_tiles)
@@ -123,10 +123,10 @@ def _find_ground(donor: Subject) -> float | None:
     rough = float((tiles.fine[below] > ROUGH_TILE).mean()) >= MOSTLY
     even = float(np.linalg.norm(tiles.colour[below].std(axis=0))) <= EVEN
     stands = even and donor.once(measure_contact_shadow) >= CLEAR_SHADOW
-    return _find_rest(donor) if rough or stands else None
+    return find_rest(donor) if rough or stands else None
 
 
-def _is_open_air(donor: Subject) -> bool:
+def is_open_air(donor: Subject) -> bool:
     """Whether a photo shows nothing but an even, smooth background: sky, or what is far out of focus."""
     tiles = donor.once(_measure_tiles)
     if classify_support(donor) == "ground" or donor.once(_find_ground) is not None or not len(tiles.fine):
@@ -229,10 +229,10 @@ def _choose_window(subject: Subject, donor: Subject) -> SceneFit:
     support, ground = classify_support(subject), find_ground(donor)
     if support == "ground" and ground is None:
         raise Unusable("the donor's photo shows no ground that the object could stand on")
-    if support == "air" and not donor.once(_is_open_air):
+    if support == "air" and not donor.once(is_open_air):
         raise Unusable("the object is in the air, the donor's photo shows more than that")
     hidden = _reduce(subject.hard_object, _small_shape(subject))
-    stood, feet = min(1.0, _find_foot(donor)), (_find_foot(subject), _find_rest(subject))
+    stood, feet = min(1.0, find_foot(donor)), (find_foot(subject), find_rest(subject))
     best: SceneFit | None = None
     least = np.inf
     for window, zoom in _list_windows(donor, subject.picture.alpha.shape):
@@ -271,7 +271,7 @@ def _reduce_hole(donor: Subject) -> Floats:
 def _list_windows(donor: Subject, shape: tuple[int, ...]) -> Iterator[tuple[SceneWindow, float]]:
     """Windows of a photo in the aspect of a picture, with how much they enlarge beyond what covers it."""
     height, width = donor.picture.alpha.shape
-    inside = donor.once(_find_frame)
+    inside = donor.once(find_frame)
     cover = max(shape[0] / (inside.height * height), shape[1] / (inside.width * width))
     for zoom in ZOOMS:
         wide = min(inside.width, shape[1] / (cover * zoom * width))
@@ -282,7 +282,7 @@ def _list_windows(donor: Subject, shape: tuple[int, ...]) -> Iterator[tuple[Scen
                 yield SceneWindow(*(round(value, 4) for value in (*corner, wide, high))), zoom
 
 
-def _find_frame(donor: Subject) -> SceneWindow:
+def find_frame(donor: Subject) -> SceneWindow:
     """The photo without a frame of one colour around it."""
     image = donor.picture.image.astype(np.float32)
     top, bottom = (_count_framed(lines) / len(image) for lines in (image, image[::-1]))

@@ -44,7 +44,7 @@ class Donors:
     ) -> Sample | None:
         """The donor for this sample, none of the excluded ids, or None where no candidate exists."""
         left_out = {sample.id, *excluded}
-        exhausted = self._find_exhausted(left_out) if excluded else set()
+        exhausted = self._find_exhausted(left_out) if excluded or rule == "any" else set()
         label = self._choose_label(sample.label, rule, seed, exhausted)
         if label is None:
             return None
@@ -75,11 +75,12 @@ class Donors:
         if rule == "next":
             following = self._labels[(self._places[label] + 1) % len(self._labels)]
             return None if following == label or following in exhausted else following
+        excluded = exhausted if rule == "any" else {label, *exhausted}
         begun = _begin_hash(seed)
         best, chosen = b"", None
         for other, ending in self._encoded.items():
             value = _end_hash(begun, ending)
-            if value > best and other != label and other not in exhausted:
+            if value > best and other not in excluded:
                 best, chosen = value, other
         return chosen
 

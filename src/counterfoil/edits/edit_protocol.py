@@ -37,6 +37,7 @@ class Needs:
     photo: bool = False  # start from the photo at its own size; the renderer reduces the result
     surrogate: str | None = None  # address of a model that chooses or guides the picture
     gpu: bool = False  # makes its pictures on the GPU
+    scene: bool = False  # the donor lends a scene without an object, the same one to all such edits of a photo
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,6 +181,11 @@ class Edit(ABC):
     @classmethod
     def reference(cls, level: str) -> EditLevel | None:
         """What the edit at this level is compared with, so that the difference is its attribute; None: the original."""
+        return None
+
+    @classmethod
+    def on_own_ground(cls, level: str) -> EditLevel | None:
+        """The same change on the photo's own background, of an edit that makes it in another scene; else None."""
         return None
 
     @classmethod

@@ -30,6 +30,7 @@ from counterfoil.edits import (
     painted,
     position,
     presence,
+    scene_edits,
     second_object,
     shadow,
     shape,
@@ -49,6 +50,7 @@ OURS: Mapping[str, type[Edit]] = {
     "control": control.Control,
     "fill-control": fill_control.FillControl,
     "background-swap": background.BackgroundSwap,
+    "scene-swap": scene_edits.SceneSwap,
     "background-plain": background.BackgroundPlain,
     "background-blur": background.BackgroundBlur,
     "background-additive": background.BackgroundAdditive,
@@ -68,9 +70,12 @@ OURS: Mapping[str, type[Edit]] = {
     "painted-removal": painted.PaintedRemoval,
     "object-box": presence.ObjectBox,
     "size": size.Size,
+    "scene-size": scene_edits.SceneSize,
     "position": position.Position,
+    "scene-position": scene_edits.ScenePosition,
     "position-grid": position.PositionGrid,
     "direction": direction.Direction,
+    "scene-direction": scene_edits.SceneDirection,
     "flip": direction.Flip,
     "tilt": direction.Tilt,
     "object-blur": blur.ObjectBlur,
@@ -251,6 +256,11 @@ def shows_fill(name: str, level: str) -> bool:
 def crossed_by(name: str, level: str) -> tuple[EditLevel, EditLevel] | None:
     """The two edits that an edit at a level makes at once; None where it is one, or not registered."""
     return EDITS[name].crossed(name, level) if name in EDITS else None
+
+
+def own_ground_of(name: str, level: str) -> EditLevel | None:
+    """The same change on the photo's own background, of an edit that makes it in another scene; else None."""
+    return EDITS[name].on_own_ground(level) if name in EDITS else None
 
 
 def reference_of(name: str, level: str) -> EditLevel | None:

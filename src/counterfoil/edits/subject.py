@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from threading import RLock
 from typing import Any, TypeVar
@@ -178,9 +178,25 @@ class Subject:
         """The same photo, its mask shrunk by 2 % of the object's size; raises `Unusable` where nothing is left."""
         return self.once(_shrink_mask)
 
-    def derive(self, picture: Picture, behind: Bytes | None = None) -> Subject:
-        """A subject of another picture, such as one that an edit made; `behind` is what its object hides, if known."""
+    def derive(
+        self,
+        picture: Picture,
+        behind: Bytes | None = None,
+        cut: Cutout | None = None,
+        known: Mapping[Hashable, Any] | None = None,
+    ) -> Subject:
+        """A subject of another picture, such as one that an edit made.
+
+        Args:
+            picture: The other picture.
+            behind: What its object hides, where that is known.
+            cut: Its object, where that need not be cut out of it.
+            known: Results that need not be computed, by the function that `once` would call.
+        """
         derived = Subject(picture, tools=self.tools)
+        derived._results.update(known or {})
+        if cut is not None:
+            derived._results |= {_estimate_alpha: cut.alpha, _cut_out: cut}
         if behind is not None:
             derived._results[_choose_fill] = Fill(copy_read_only(behind), "known")
         return derived

@@ -143,11 +143,14 @@ def _plan_variant(
     name = name_of(step.edit)
     about = [sample.digest, name, _identifying_settings(step.edit), replicate, step.run_seed]
     seed = seed_from(*about)
-    edit = step.edit.choose(seed)
+    needs = step.edit.needs
+    # All edits in a scene have one scene, so that an edit and what it is compared with differ in nothing else.
+    shared = seed_from(sample.digest, "scene", replicate, step.run_seed) if needs.scene else seed
+    edit = step.edit.choose(shared)
     about += [_identifying_settings(edit)] if edit != step.edit else []
-    donor, rule = None, step.edit.needs.donor
+    donor, rule = None, needs.donor
     if rule is not None:
-        donor = donors.choose(sample, rule, seed, lent)
+        donor = donors.choose(sample, rule, shared, lent)
         if donor is None:
             return None
     version = step.edit.picture_version

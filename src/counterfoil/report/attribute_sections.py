@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from counterfoil.edits.registry import own_ground_of
 from counterfoil.report.attribute_chart import (
     Styles,
     build_edits_chart,
@@ -29,7 +30,6 @@ from counterfoil.report.words import (
     pluralize,
 )
 from counterfoil.statistics.attribute_verdicts import costs
-from counterfoil.statistics.drops import FEWEST_PHOTOS
 from counterfoil.types import Attribute, Drop
 
 MOST_OPEN = 3  # sections; the others are folded
@@ -130,18 +130,18 @@ def _list_facts(content: ReportContent, main: Sequence[Drop]) -> list[str]:
 
 
 def _describe_natural_ground(content: ReportContent, main: Drop) -> list[str]:
-    """What the main edit costs on another photo's background, where no fill of its own hole shows."""
-    rows = [
-        row
-        for row in content.natural_ground
-        if row.edit == (main.edit, main.level) and row.model in content.judged_models and row.drop.n >= FEWEST_PHOTOS
-    ]
+    """What the same change costs on the other ground: in another scene, or on the photo's own background, filled."""
+    scenes = [row for row in content.drops if own_ground_of(row.edit, row.level) == (main.edit, main.level)]
+    own = own_ground_of(main.edit, main.level)
+    others = scenes or [row for row in content.drops if own == (row.edit, row.level)]
+    rows = [row for row in others if row.model in content.judged_models and has_enough(row)]
+    where = "In another scene" if own is None else "On the photo's own background, filled,"
     if not rows:
-        return []
-    losses = dict.fromkeys(format_number(pick(row.drop.value for row in rows)) for pick in (min, max))
-    unclear = sum(not row.is_clear for row in rows)
+        photos = max((row.n_reference for row in others), default=0)
+        return [f"{where} only {pluralize(photos, 'photo')} could be used"] if others else []
+    unclear = sum(not costs(row) for row in rows)
     doubt = f", not clear for {unclear} of {pluralize(len(rows), 'model')}" if unclear else ""
-    return [f"On another photo's background it costs {' to '.join(losses)} points{doubt}"]
+    return [f"{where} it costs {format_range(rows)} ({pluralize(rows[0].n_reference, 'photo')}){doubt}"]
 
 
 def _span(low: float, high: float) -> str:

@@ -23,7 +23,7 @@ from counterfoil.statistics.drops import measure_attribute_drops, measure_drops
 from counterfoil.statistics.interactions import Interaction, measure_interactions
 from counterfoil.statistics.intervals import RATE, Estimate, estimate
 from counterfoil.statistics.model_clusters import ModelClusters, cluster_models
-from counterfoil.statistics.natural_ground import NaturalGround, measure_natural_ground
+from counterfoil.statistics.natural_ground import NaturalGround, measure_natural_ground, prefer_scene
 from counterfoil.statistics.photo_use import AttributeUse, measure_use
 from counterfoil.statistics.power import detectable_drops
 from counterfoil.store.mask_table import read_masks
@@ -84,13 +84,16 @@ class Study:
 
     @cached_property
     def main_edits(self) -> dict[Attribute, EditLevel]:
-        """The edit and level that stands for each attribute; where a run names none, its first edit's last level."""
+        """The edit and level that stands for each attribute; where a run names none, its first edit's last level.
+
+        Where the same change in another scene could use more photos, that stands for the attribute.
+        """
         main: dict[Attribute, EditLevel] = {}
         for row in self.answers.conditions:
             named = self.run.main_edits.get(row.attribute)
             first = main.get(row.attribute, EditLevel(row.edit, row.level))
             main[row.attribute] = named or (first if first.edit != row.edit else EditLevel(row.edit, row.level))
-        return main
+        return {attribute: prefer_scene(self.answers, own) for attribute, own in main.items()}
 
     @cached_property
     def manifest(self) -> Mapping[str, NDArray[Any]]:

@@ -40,7 +40,8 @@ _QUALITY = 78
 _MOST_BYTES = 64 << 20  # of JPEGs; a thumbnail has about 14 KB
 _PHOTOS_IN_MEMORY = 128  # whose originals and references are kept: those in progress, and some before
 _HASH_BYTES, _JPEG_END = 32, b"\xff\xd9"
-_REFERENCE_EDITS = {"size", "painted-complexity"}  # whose pictures other edits are compared with
+# Edits whose pictures others are compared with.
+_REFERENCE_EDITS = {"size", "painted-complexity", "scene-swap", "scene-size"}
 
 
 def small_jpeg(image: Image, side: int, quality: int) -> bytes:

@@ -1,0 +1,193 @@
+"""A part of another photo that shows nothing of its object, in which an object can be shown at any size and place.
+
+What an object loses when it is small, moved or turned in such a scene is measured against the same object in the same
+scene as it was in its photo: no hole has to be filled, neither the object's own nor that of the photo which lends the
+scene.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.edits.cutout import paste
+from counterfoil.edits.donor_scene import (
+    OTHER_OBJECTS,
+    SALIENT,
+    SceneWindow,
+    classify_support,
+    find_foot,
+    find_frame,
+    find_ground,
+    find_rest,
+    is_open_air,
+)
+from counterfoil.edits.geometry import object_box
+from counterfoil.edits.scene import USUAL, change_light, darken_foot, find_ground_line, measure_contact_shadow
+from counterfoil.edits.subject import Subject
+from counterfoil.errors import Unusable
+from counterfoil.object_mask import object_trace
+from counterfoil.types import Picture
+
+ZOOMS = tuple(1.12**step for step in range(12))  # beyond what covers the picture
+MOST_ENLARGED = 2.5  # pixels of the scene by those of the photo that lends it: softer ground does not look real
+STEPS = 17  # places of a window along each side
+FOOT_COST = 0.5  # of a foot that is a whole height of the photo away from where the donor's own object stood
+ZOOM_COST = 0.3  # of a doubled size
+MOST_SALIENT = 0.1  # of a scene by itself: an egg or a leg that a small object would stand beside
+
+Bytes = NDArray[np.uint8]
+
+
+class _Place(NamedTuple):
+    """A window of a photo in which nothing of its object is seen."""
+
+    window: SceneWindow
+    zoom: float
+
+
+def check_open_scene(donor: Subject) -> None:
+    """Raises `Unusable` where no part of a photo can be a scene: its object is everywhere."""
+    if not donor.once(_has_room):
+        raise Unusable("no part of the donor's photo is large enough and without its object")
+
+
+def check_scene_for(subject: Subject, donor: Subject) -> None:
+    """Raises `Unusable` where a photo has no scene for this object, or another object is seen there."""
+    for measure, most in ((_measure_salience, MOST_SALIENT), (_measure_other_objects, OTHER_OBJECTS)):
+        share = subject.once_with(donor, measure)
+        if share > most:
+            raise Unusable(f"the donor's photo shows another object, on {share:.1%} of the picture")
+
+
+def find_open_scene(subject: Subject, donor: Subject) -> SceneWindow:
+    """The part of a photo that suits an object best; raises `Unusable` where none does."""
+    return subject.once_with(donor, _find_open_scene)
+
+
+def stand_in_scene(subject: Subject, donor: Subject, window: SceneWindow) -> Subject:
+    """The object as it was in its photo, in the light of a scene and with its shadow on the scene's ground."""
+    return subject.once_with(donor, _Stand(window))
+
+
+@dataclass(frozen=True)
+class _Stand:
+    """The work of `stand_in_scene`; a subject keeps its result by the window."""
+
+    window: SceneWindow
+
+    def __call__(self, subject: Subject, donor: Subject) -> Subject:
+        subject.check_background()
+        scene = _show(subject, donor, self.window)
+        cut, support = subject.cutout, classify_support(subject)
+        clear = (~object_trace(cut.alpha)).astype(np.uint8)
+        old, new = (np.array(cv2.mean(image, clear)[:3], np.float32) for image in (subject.picture.image, scene))
+        lit = change_light(cut, old, new)
+        shadow = subject.once(measure_contact_shadow)
+        shadow = max(USUAL, shadow) if support == "ground" else shadow
+        before = darken_foot(scene, cut.alpha, shadow) if shadow > 0 else scene
+        line = _find_line(subject, donor, self.window)
+        return subject.derive(
+            Picture(paste(lit, before), cut.alpha.copy()),
+            behind=scene,
+            cut=lit,
+            known={measure_contact_shadow: shadow, find_ground_line: line},
+        )
+
+
+def _find_line(subject: Subject, donor: Subject, window: SceneWindow) -> float | None:
+    """The row of the picture below which an object of this kind stands on the scene's ground; None: anywhere."""
+    support, height = classify_support(subject), float(subject.picture.alpha.shape[0])
+    if support == "air":
+        return None
+    ground = find_ground(donor)
+    if ground is not None:
+        return (ground - window.top) / window.height * height
+    box = object_box(subject.cutout.alpha)
+    return float(box.top + box.height - 1)  # nothing tells: where it stands already
+
+
+def _measure_salience(subject: Subject, donor: Subject) -> float:
+    """The share of a scene by itself that a network finds salient; 0 where fills are not judged."""
+    find_salience = donor.tools.fills.find_salience
+    if find_salience is None:
+        return 0.0
+    return float((find_salience(_show(subject, donor, find_open_scene(subject, donor))) > SALIENT).mean())
+
+
+def _show(subject: Subject, donor: Subject, window: SceneWindow) -> Bytes:
+    """The scene at the size of the object's picture, taken from the lending photo at its own size."""
+    return np.asarray(window.crop(donor.photo.image, subject.picture.alpha.shape), np.uint8)
+
+
+def _measure_other_objects(subject: Subject, donor: Subject) -> float:
+    """The share of a scene, beside the object in it, that a network finds salient; 0 where fills are not judged."""
+    find_salience = donor.tools.fills.find_salience
+    if find_salience is None:
+        return 0.0
+    salience = find_salience(stand_in_scene(subject, donor, find_open_scene(subject, donor)).picture.image)
+    hard = subject.hard_object.astype(np.float32)
+    clear = 1 - cv2.resize(hard, salience.shape[::-1], interpolation=cv2.INTER_AREA)
+    return float(((salience > SALIENT) * clear).mean())
+
+
+def _has_room(donor: Subject) -> bool:
+    """Whether some square window without the object has enough pixels for a picture at the donor's working size."""
+    height, width = donor.picture.alpha.shape
+    side = min(height, width)
+    return any(True for _ in _list_places(donor, (side, side)))
+
+
+def _find_open_scene(subject: Subject, donor: Subject) -> SceneWindow:
+    support, ground = classify_support(subject), find_ground(donor)
+    if support == "ground" and ground is None:
+        raise Unusable("the donor's photo shows no ground that the object could stand on")
+    if support == "air" and not donor.once(is_open_air):
+        raise Unusable("the object is in the air, the donor's photo shows more than that")
+    rest, foot, stood = find_rest(subject), find_foot(subject), min(1.0, find_foot(donor))
+    best, least = None, np.inf
+    for window, zoom in _list_places(donor, subject.picture.alpha.shape):
+        if support == "ground" and ground is not None and window.top + window.height * rest < ground:
+            continue
+        away = abs(window.top + window.height * foot - stood) if support == "ground" else 0.0
+        cost = ZOOM_COST * float(np.log2(zoom)) + FOOT_COST * away
+        if cost < least:
+            best, least = window, cost
+    if best is None:
+        raise Unusable("no part of the donor's photo without its object has ground where the object stands")
+    return best
+
+
+def _list_places(donor: Subject, shape: tuple[int, ...]) -> Iterator[_Place]:
+    """The windows of a photo, in the aspect of a picture, that show nothing of its object and are large enough."""
+    height, width = donor.hole.shape
+    sums = donor.once(_sum_hole)
+    inside = donor.once(find_frame)
+    cover = max(shape[0] / (inside.height * height), shape[1] / (inside.width * width))
+    for zoom in ZOOMS:
+        wide, high = shape[1] / (cover * zoom * width), shape[0] / (cover * zoom * height)
+        if shape[0] > MOST_ENLARGED * high * donor.photo.alpha.shape[0]:
+            return
+        for top in np.linspace(inside.top, inside.top + inside.height - high, STEPS).tolist():
+            for left in np.linspace(inside.left, inside.left + inside.width - wide, STEPS).tolist():
+                window = SceneWindow(*(round(value, 4) for value in (left, top, wide, high)))
+                if not _count_hole(sums, window):
+                    yield _Place(window, zoom)
+
+
+def _sum_hole(donor: Subject) -> NDArray[np.int32]:
+    return np.asarray(cv2.integral(donor.hole.astype(np.uint8)), np.int32)
+
+
+def _count_hole(sums: NDArray[np.int32], window: SceneWindow) -> int:
+    """The pixels of the hole that a window shows."""
+    height, width = (length - 1 for length in sums.shape)
+    top, left = max(0, int(window.top * height)), max(0, int(window.left * width))
+    bottom = min(height, int(np.ceil((window.top + window.height) * height)))
+    right = min(width, int(np.ceil((window.left + window.width) * width)))
+    return int(sums[bottom, right] - sums[top, right] - sums[bottom, left] + sums[top, left])

@@ -1,0 +1,224 @@
+"""Size, position and direction in another photo's scene, where no filled hole is seen.
+
+All of a photo's pictures of these edits show one scene, and are compared with the object as it was, in that scene: the
+difference is the attribute's. The scene itself is an edit of the background.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.edits.direction import Direction
+from counterfoil.edits.donor_scene import SceneWindow
+from counterfoil.edits.edit_protocol import Edit, Needs, RecipeEdit, Resolution, Supplied, format_percent
+from counterfoil.edits.geometry import check_rate
+from counterfoil.edits.open_scene import check_open_scene, check_scene_for, find_open_scene, stand_in_scene
+from counterfoil.edits.position import Position
+from counterfoil.edits.size import Size
+from counterfoil.edits.subject import Subject
+from counterfoil.errors import UserError
+from counterfoil.types import Attribute, EditLevel, Picture
+
+Window = tuple[float, float, float, float]  # left, top, width, height as shares of the photo that lends the scene
+SCENE = EditLevel("scene-swap", "random")  # what the others are compared with
+_IN_SCENE = "in another scene"
+
+
+class InScene(Edit):
+    """What the edits in a scene share: one photo lends the scene, and a part of it is chosen."""
+
+    window: Window | None
+
+    @property
+    def needs(self) -> Needs:
+        """A photo that lends its scene, the same for all edits in a scene."""
+        return Needs(donor="any", scene=True)
+
+    def check_donor(self, donor: Subject) -> None:
+        """Raises `Unusable` where the photo's object is seen in every part that is large enough."""
+        check_open_scene(donor)
+
+    def check_fit(self, subject: Subject, donor: Subject, exposed: bool = False) -> None:
+        """Raises `Unusable` where the object would not stand in the scene, or another object is seen there."""
+        check_scene_for(subject, donor)
+
+    def resolve(self, subject: Subject, supplied: Supplied) -> Resolution:
+        """Choose the part of the photo, so that the settings alone reproduce the variant."""
+        if self.window is not None:
+            return Resolution(self)
+        left, top, width, height = find_open_scene(subject, supplied.donor)
+        return Resolution(replace(self, window=(left, top, width, height)))  # type: ignore[type-var]  # a dataclass
+
+    def stand(self, subject: Subject, supplied: Supplied) -> Subject:
+        """The object as it was, in the scene."""
+        donor = supplied.donor
+        window = find_open_scene(subject, donor) if self.window is None else SceneWindow(*self.window)
+        return stand_in_scene(subject, donor, window)
+
+
+@dataclass(frozen=True)
+class SceneSwap(InScene):
+    """Show the object as it was in a part of another photo where nothing of that photo's own object is seen."""
+
+    attribute: ClassVar[Attribute] = "background"
+    words: ClassVar[str] = "another scene behind the object"
+    window: Window | None = None
+
+    @property
+    def level(self) -> str:
+        """The word random."""
+        return SCENE.level
+
+    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
+        """Put the object before the scene."""
+        return Picture(*(plane.copy() for plane in self.stand(subject, supplied).picture))
+
+    def behind(self, subject: Subject, supplied: Supplied) -> NDArray[np.uint8]:
+        """The scene."""
+        return self.stand(subject, supplied).visible_background
+
+
+class ChangedInScene(InScene):
+    """An edit of the object's size, place or direction, made in the scene."""
+
+    @property
+    @abstractmethod
+    def change(self) -> Edit:
+        """The same edit on the photo's own background."""
+
+    @property
+    def level(self) -> str:
+        """As of the same edit on the photo's own background."""
+        return self.change.level
+
+    @property
+    def moves_object(self) -> bool:
+        """It does: a cut by the photo's border would show in the scene too."""
+        return True
+
+    @property
+    def required_edits(self) -> tuple[RecipeEdit, ...]:
+        """The object as it was in the scene, or at the same size where a rate is given."""
+        return (RecipeEdit(SCENE.edit, {}),)
+
+    @classmethod
+    def reference(cls, level: str) -> EditLevel | None:
+        """The object as it was, in the same scene."""
+        return SCENE
+
+    @classmethod
+    def on_own_ground(cls, level: str) -> EditLevel | None:
+        """The same edit on the photo's own background, its hole filled."""
+        return EditLevel(cls.attribute, level)
+
+    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
+        """Change the object in the scene."""
+        return self.change.apply(self.stand(subject, supplied), rng, supplied)
+
+
+@dataclass(frozen=True)
+class SceneSize(ChangedInScene):
+    """Zoom the object in the scene until it covers a given share of the picture."""
+
+    attribute: ClassVar[Attribute] = "size"
+    rate: float = 0.05
+    window: Window | None = None
+
+    def __post_init__(self) -> None:
+        check_rate(self.rate)
+
+    @property
+    def change(self) -> Size:
+        """Size on the photo's own background."""
+        return Size(rate=self.rate, grounded=True)
+
+    @classmethod
+    def describe(cls, level: str) -> str:
+        """The edit at this level, as the subject of a sentence."""
+        share = format_percent(level)
+        return f"the object at {share} of the picture, {_IN_SCENE}" if share else f"{Size.describe(level)}, {_IN_SCENE}"
+
+
+def _at_rate(level: str) -> EditLevel:
+    """The object as it was, or at the size that a level such as "random@0.05" names, in the scene."""
+    _, _, rate = level.partition("@")
+    return EditLevel("scene-size", rate) if rate else SCENE
+
+
+def _require_rate(rate: float | None) -> tuple[RecipeEdit, ...]:
+    scene = RecipeEdit(SCENE.edit, {})
+    return (scene,) if rate is None else (scene, RecipeEdit("scene-size", {"rate": rate}))
+
+
+@dataclass(frozen=True)
+class ScenePosition(ChangedInScene):
+    """Move the object to another place of the scene."""
+
+    attribute: ClassVar[Attribute] = "position"
+    rate: float | None = None  # zoom to this rate first
+    window: Window | None = None
+
+    def __post_init__(self) -> None:
+        check_rate(self.rate)
+
+    @property
+    def change(self) -> Position:
+        """Position on the photo's own background."""
+        return Position(rate=self.rate, grounded=True)
+
+    @classmethod
+    def reference(cls, level: str) -> EditLevel | None:
+        """The object where it was, at the same size in the same scene."""
+        return _at_rate(level)
+
+    @property
+    def required_edits(self) -> tuple[RecipeEdit, ...]:
+        """The object where it was, at the same size in the same scene."""
+        return _require_rate(self.rate)
+
+    @classmethod
+    def describe(cls, level: str) -> str:
+        """The edit at this level, as the subject of a sentence."""
+        return f"{Position.describe(level)}, {_IN_SCENE}"
+
+
+@dataclass(frozen=True)
+class SceneDirection(ChangedInScene):
+    """Turn the object in the scene, as far as it still stands."""
+
+    attribute: ClassVar[Attribute] = "direction"
+    low: int = -45
+    high: int = 45
+    angle: float | None = None
+    rate: float | None = None  # zoom to this rate first
+    window: Window | None = None
+
+    def __post_init__(self) -> None:
+        check_rate(self.rate)
+        if self.low > self.high:
+            raise UserError(f"low, high: expected low <= high, got {self.low} and {self.high}")
+
+    @property
+    def change(self) -> Direction:
+        """Direction on the photo's own background."""
+        return Direction(low=self.low, high=self.high, angle=self.angle, rate=self.rate, grounded=True)
+
+    @classmethod
+    def reference(cls, level: str) -> EditLevel | None:
+        """The object as it stood, at the same size in the same scene."""
+        return _at_rate(level)
+
+    @property
+    def required_edits(self) -> tuple[RecipeEdit, ...]:
+        """The object as it stood, at the same size in the same scene."""
+        return _require_rate(self.rate)
+
+    @classmethod
+    def describe(cls, level: str) -> str:
+        """The edit at this level, as the subject of a sentence."""
+        return f"{Direction.describe(level)}, {_IN_SCENE}"
