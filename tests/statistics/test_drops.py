@@ -148,6 +148,8 @@ OTHERS = {
     "a level of another attribute": [(LARGE, "net")],
     "an attribute of another package": [(Condition("stripes", "stripes", "8"), "net")],
     "a surface edit": [(Condition("texture", "texture", "fur"), "net")],
+    "another attribute in another scene": [(Condition("size", "scene-size", "0.05"), "net")],
+    "another mask for another attribute": [(Condition(SHRUNK_MASK, *SMALL[1:]), "net")],
 }
 
 

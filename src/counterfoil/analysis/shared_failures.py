@@ -86,6 +86,7 @@ def ask_transfer(evidence: Evidence) -> Reply:
         notes=(
             f"{_RIGHT_BEFORE if has_originals else _NO_ORIGINALS} Each model is held out in turn and compared on the"
             " pictures that all others fail on, so that no model chose its own pictures; intervals count photos."
+            " An edit that hides much is hard for every model: failing together does not say why."
             " Families are guessed from the models' names.",
         ),
     )
