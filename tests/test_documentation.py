@@ -12,7 +12,7 @@ import pytest
 from locations import ROOT
 
 PAGES = sorted([*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md")])
-WITH_CODE = ("tutorial", "python", "how_to_engineer", "how_to_researcher", "how_to_benchmark_author",
+WITH_CODE = ("README", "tutorial", "python", "how_to_engineer", "how_to_researcher", "how_to_benchmark_author",
              "how_to_release_manager")  # fmt: skip
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 
