@@ -106,6 +106,9 @@ def hunt(name: str, folder: Path, flips: int, judge: Callable[[Path, Path], str]
             failures += 1
             print(f"  {name}, {place} ({files[number % len(files)]}): {outcome}", flush=True)
             outcome = outcome.split(maxsplit=1)[0]
+        if outcome == "harmless":
+            where = files[number % len(files)]
+            outcome = f"harmless in {where.parent if where.parent.name else where}"
         counts[outcome] += 1
     told = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
     print(f"{name}: {flips} bits in {len(files)} files: {told}", flush=True)

@@ -274,13 +274,18 @@ class CollectionWork(PieceWork[Chunk]):
         return outcome
 
     def _read(self, chunk: Chunk, skipped: list[Skipped]) -> list[tuple[StoredVariant, Image]]:
-        """The pictures that can be read; the others are added to `skipped`."""
+        """The pictures that can be read; the others are added to `skipped`, but end the work on a benchmark."""
         pictures = []
         for stored in chunk:
             try:
                 pictures.append((stored, self.plan.config.collection.read(stored)))
             except Unusable as error:
-                variant = stored.variant
+                collection, variant = self.plan.config.collection, stored.variant
+                if collection.is_frozen:
+                    raise UserError(
+                        f"expected {collection.name} as it was when it was opened, but {error}; get it again and run"
+                        " the same command"
+                    ) from error
                 skipped.append(Skipped(str(variant.sample_id), "evaluate", variant.edit, str(error)))
         return pictures
 

@@ -9,6 +9,7 @@ import cv2
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from numpy.typing import NDArray
 
 import counterfoil as cf
 from collection_pictures import pictures, write_workspace
@@ -52,6 +53,23 @@ def test_a_broken_benchmark_is_refused_before_any_model_is_asked(frozen: Path, t
     with pytest.raises(cf.UserError):
         cf.evaluate_collection(frozen, [HONEST], tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+class CutsAPicture(Planted):
+    """Cuts the last picture of a benchmark off when it is first asked about pictures."""
+
+    def __init__(self, folder: Path) -> None:
+        self.picture = max(folder.rglob("*.png"))
+
+    def __call__(self, images: list[NDArray[np.uint8]]) -> NDArray[np.float32]:
+        self.picture.write_bytes(self.picture.read_bytes()[:200])
+        return super().__call__(images)
+
+
+def test_a_benchmark_that_is_damaged_while_it_is_evaluated_gives_no_score(frozen: Path, tmp_path: Path) -> None:
+    with pytest.raises(cf.UserError, match="as it was when it was opened"):
+        cf.evaluate(frozen, CutsAPicture(frozen), out=tmp_path / "out", workers=1)
+    assert not (tmp_path / "out" / "variants.parquet").exists()
 
 
 def honest(exchange: Exchange) -> str:

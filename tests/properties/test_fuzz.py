@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from fuzzer import fuzz, list_corpus, list_targets, mutate, try_input
+from counterfoil.errors import UserError
+from counterfoil.models.onnx_classifier import open_session
+from fuzzer import CORPUS, fuzz, list_corpus, list_targets, mutate, try_input
 
 
 @pytest.mark.parametrize(
@@ -33,3 +35,9 @@ def test_mutations_change_the_input() -> None:
 
     rng = np.random.default_rng(0)
     assert sum(mutate(b"0123456789", rng) != b"0123456789" for _ in range(50)) > 40
+
+
+def test_a_damaged_network_prints_nothing_between_the_results(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(UserError):
+        open_session(CORPUS / "onnx" / "name_is_no_text")
+    assert capfd.readouterr().out == ""

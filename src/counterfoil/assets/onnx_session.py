@@ -23,7 +23,8 @@ def open_onnx_session(network: Path | bytes) -> Any:
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3
     given = network if isinstance(network, bytes) else os.fspath(network)
-    return onnxruntime.InferenceSession(given, options, providers=["CPUExecutionProvider"])
+    # Without the fallback: it prints four lines about a damaged file, between the results, and tries the same again.
+    return onnxruntime.InferenceSession(given, options, providers=["CPUExecutionProvider"], enable_fallback=0)
 
 
 def read_graph(path: Path) -> Any:

@@ -77,6 +77,11 @@ class Benchmark(CollectionBase):
         """Empty: the record counts what was left out."""
         return ()
 
+    @property
+    def is_frozen(self) -> bool:
+        """Yes: a score without some of its pictures is not the benchmark's."""
+        return True
+
     @cached_property
     def _places(self) -> dict[str, FileLocation]:
         return {variant.id: place for variant, place in zip(self.manifest.variants, self.manifest.places, strict=True)}

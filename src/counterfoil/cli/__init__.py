@@ -162,6 +162,7 @@ def version() -> None:
 
 def main() -> None:
     """Entry point: a user's error is one line and exit status 2."""
+    os.environ.setdefault("OPENCV_LOG_LEVEL", "ERROR")  # its warnings about damaged pictures, which are rows
     guard_output()
     handle_signals()
     try:

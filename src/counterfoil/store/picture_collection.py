@@ -61,6 +61,10 @@ class Collection(Protocol):
     def skipped(self) -> Sequence[Skipped]:
         """What was skipped, and why."""
 
+    @property
+    def is_frozen(self) -> bool:
+        """Whether its digest stands for every picture: one that cannot be read ends an evaluation; by default not."""
+
     def read(self, stored: StoredVariant) -> NDArray[np.uint8]:
         """The pixels, (height, width, 3), RGB; safe for threads and forked processes.
 
@@ -78,6 +82,11 @@ class CollectionBase:
     def references(self) -> Mapping[EditLevel, EditLevel]:
         """None: every kind is compared as this program's edit of its name is."""
         return {}
+
+    @property
+    def is_frozen(self) -> bool:
+        """No: a picture that cannot be read is skipped with its reason."""
+        return False
 
     def adapt(self, model: Model) -> Model:
         """The model, unchanged."""
