@@ -41,6 +41,10 @@ EDITS: Mapping[str, tuple[str, dict[str, object]]] = {
     "object-removed": ("object-removed", {}),
     "background-swap": ("background-swap", {}),
     "fill-control": ("fill-control", {}),
+    "scene-swap": ("scene-swap", {}),
+    "scene-size 0.05": ("scene-size", {"rate": 0.05}),
+    "scene-position 0.05": ("scene-position", {"rate": 0.05}),
+    "scene-direction 0.05": ("scene-direction", {"rate": 0.05}),
 }
 NO_CHANGE = 1.0  # mean difference in levels below which an edit did nothing
 CELL = (300, 225)  # of a contact sheet
@@ -74,10 +78,11 @@ class Tally:
 
 
 class Photo(NamedTuple):
-    """A photo at working size."""
+    """A photo at working size and at its own."""
 
     name: str
     picture: Picture
+    own: Picture
 
 
 def read_photos(images: Path, masks: Path, count: int, first: int = 0) -> list[Photo]:
@@ -87,7 +92,7 @@ def read_photos(images: Path, masks: Path, count: int, first: int = 0) -> list[P
     chosen = samples[first :: max(1, len(samples) // count)][:count]
     read = ((sample.id, *source.read(sample)) for sample in chosen)
     return [
-        Photo(name, resize_to_working_size(Picture(image, mask), SIDE))
+        Photo(name, resize_to_working_size(Picture(image, mask), SIDE), Picture(image, mask))
         for name, image, mask in read
         if mask is not None
     ]
@@ -95,14 +100,20 @@ def read_photos(images: Path, masks: Path, count: int, first: int = 0) -> list[P
 
 def try_edit(edit: Edit, subjects: Sequence[Subject], place: int, tally: Tally) -> None:
     """Make one picture and measure it."""
-    subject, donors = subjects[place], [subjects[(place + step) % len(subjects)] for step in range(1, 9)]
+    tried = len(subjects) if edit.needs.scene else 9
+    subject, donors = subjects[place], [subjects[(place + step) % len(subjects)] for step in range(1, tried)]
     try:
-        donor = next((each for each in donors if _suits(edit, each)), donors[0])
+        donor = next((each for each in donors if _suits(edit, subject, each)), donors[0])
+        if edit.needs.scene:
+            edit.check_donor(donor)
+            edit.check_fit(subject, donor)
         picture = edit.apply(subject, np.random.default_rng(place), Supplied(donors=[donor]))
     except Unusable as error:
         tally.refused.append(str(error))
         return
     tally.made.append(picture.image)
+    if edit.needs.scene:  # nothing is filled
+        return
     filled, hole = _visible_fill(edit, subject, donor, picture)
     quality = measure_fill(FilledHole(filled, hole), load_fills().find_salience)
     tally.seam.append(quality.seam)
@@ -115,9 +126,10 @@ def try_edit(edit: Edit, subjects: Sequence[Subject], place: int, tally: Tally) 
     tally.idle += float(np.abs(picture.image.astype(int) - subject.picture.image).mean()) < NO_CHANGE
 
 
-def _suits(edit: Edit, donor: Subject) -> bool:
+def _suits(edit: Edit, subject: Subject, donor: Subject) -> bool:
     try:
         edit.check_donor(donor)
+        edit.check_fit(subject, donor)
     except Unusable:
         return False
     return True
@@ -197,7 +209,7 @@ def main() -> None:
     print("| edit | made | refused | seam | repetition | texture | faulty | invented | cut shown | no change |")
     print("|---|---|---|---|---|---|---|---|---|---|")
     for when, tools in (("before", Tools(allow_cut=True)), ("after", Tools(fills=fills))):
-        subjects = [Subject(photo.picture, tools=tools) for photo in photos]
+        subjects = [Subject(photo.own, photo.picture, tools=tools) for photo in photos]
         for name, (kind, settings) in EDITS.items():
             tally = Tally()
             for place in range(len(subjects)):
