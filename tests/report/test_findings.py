@@ -197,7 +197,7 @@ def test_models_are_compared_by_what_they_get_right_on_edited_photos_then_by_att
     three = [edited("A", 63.5, "b"), edited("B", 70.6, "a"), edited("C", 68.2, "a")]
     assert compared(three, [contrast(3.1, 4.0)]) == [
         "On edited photos B (70.6 % right) and C (68.2 %) are clearly ahead of A (63.5 % right); "
-        "no single attribute explains a difference."
+        "no single attribute was shown to tell them apart."
     ]
     (sentence,) = compared(three[:2], [contrast(6.9, 5.6)])
     assert sentence.endswith("; B loses 6.9 points less than A [1.3, 12.5] to size.")
@@ -217,7 +217,7 @@ def test_models_that_cannot_be_told_apart_are_not_ranked() -> None:
 def test_surface_edits_and_few_photos_tell_no_models_apart() -> None:
     tied = [edited("A", 63.5, "a"), edited("B", 64.6, "a")]
     for row_ in (contrast(20.0, 5.0, attribute="shape"), contrast(20.0, 5.0, n=9)):
-        assert compared(tied, [row_])[0].endswith("no single attribute explains a difference.")
+        assert compared(tied, [row_])[0].endswith("no single attribute was shown to tell them apart.")
 
 
 def test_one_model_is_compared_with_nothing() -> None:

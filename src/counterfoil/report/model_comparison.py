@@ -57,7 +57,7 @@ def _describe_differences(differences: Sequence[Contrast]) -> str:
     for row in sorted(clear, key=lambda row: -row.difference):
         widest.setdefault(row.condition.attribute, row)
     if not widest:
-        return "no single attribute explains a difference"
+        return "no single attribute was shown to tell them apart"
     shown = list(widest.values())[:_MOST_DIFFERENCES]
     return join_words([_describe_difference(row) for row in shown])
 
