@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from counterfoil.errors import UserError
 from counterfoil.object_mask import MaskVerdict
 from counterfoil.store.mask_table import write_masks
-from counterfoil.store.parquet import Kind, TableWriter, release_memory
+from counterfoil.store.parquet import Kind, TableWriter, read_numbers, release_memory
 from counterfoil.store.parts import PartStore, TablePart, hash_rows
 from counterfoil.store.piece_plan import PiecePlan
 from counterfoil.store.prediction_tables import (
@@ -133,7 +133,7 @@ def describe_kind(about: Mapping[str, Any]) -> str:
 
 def _count_close(part: TablePart) -> int:
     """The answers whose two best probabilities are so close that the last bits may decide."""
-    first, second = (np.asarray(part.table[name]) for name in ("score_1", "score_2"))
+    first, second = (read_numbers(part.table[name].combine_chunks()) for name in ("score_1", "score_2"))
     return int((first - second < _CLOSE).sum())
 
 

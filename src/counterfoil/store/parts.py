@@ -30,7 +30,7 @@ from counterfoil.store.folder_mirror import (
     remove_file,
     remove_stored,
 )
-from counterfoil.store.parquet import Kind, arrow_schema, columns_of_rows, write_parquet
+from counterfoil.store.parquet import Kind, arrow_schema, columns_of_rows, read_numbers, write_parquet
 
 _ABOUT, _ABOUT_HASH = b"counterfoil", b"counterfoil_sha256"  # the keys of the record in the file's metadata
 _ENDING = ".parquet"
@@ -169,6 +169,6 @@ def hash_rows(arrays: Sequence[Any], names: Iterable[str] = ()) -> str:
             digest.update((offsets - offsets[0]).tobytes())
             digest.update(b"" if text is None else memoryview(text)[offsets[0] : offsets[-1]])
         else:
-            digest.update(np.ascontiguousarray(values.to_numpy(zero_copy_only=False)).tobytes())
+            digest.update(np.ascontiguousarray(read_numbers(values)).tobytes())
         digest.update(b"|")
     return digest.hexdigest()
