@@ -220,10 +220,10 @@ def make_answers(rng: np.random.Generator, label: int, name: str, *, shuffled: i
 def test_shuffled_labels_in_the_fitting_part_give_no_gain(tmp_path: Path, shuffle: bool) -> None:
     from counterfoil.assets.onnx_graph import Graph
 
-    rng = np.random.default_rng(1)
+    rng, shuffling = np.random.default_rng(1), np.random.default_rng(2)  # the same photos in both cases
     graph = Graph("linear")
     flat = graph.node("Flatten", [graph.node("GlobalAveragePool", ["pictures"])])
-    old = np.eye(4) + rng.normal(0, 0.6, (4, 4))
+    old = np.eye(4) + rng.normal(0, 1.0, (4, 4))
     logits = graph.node("Gemm", [flat, graph.constant("weights", old), graph.constant("bias", np.zeros(4))],
                         {"transB": 1})  # fmt: skip
     (tmp_path / "linear.onnx").write_bytes(graph.model({"pictures": (4, 8, 8)}, {"logits": (logits, (4,))}))
@@ -234,7 +234,7 @@ def test_shuffled_labels_in_the_fitting_part_give_no_gain(tmp_path: Path, shuffl
     labels = [rng.integers(0, 4, 60).tolist() for _ in range(3)]
     fitting = [
         [
-            make_answers(rng, label, f"{part} {place}", shuffled=int(rng.integers(0, 4)) if shuffle else None)
+            make_answers(rng, label, f"{part} {place}", shuffled=int(shuffling.integers(0, 4)) if shuffle else None)
             for place, label in enumerate(row)
         ]
         for part, row in enumerate(labels)
@@ -255,4 +255,4 @@ def test_shuffled_labels_in_the_fitting_part_give_no_gain(tmp_path: Path, shuffl
     ])  # fmt: skip
     after = accuracy([photo.among[LAST_LAYER] for part in fits.judged for photo in part])
     gain = after - before
-    assert gain < 0.02 if shuffle else gain > 0.05
+    assert gain < 0.02 if shuffle else gain > 0.1
