@@ -40,6 +40,10 @@ JUDGED = Recipe(
         Step(edit="size", levels={"rate": [0.1, 0.05]}),
         Step(edit="position", settings={"rate": 0.05}),
         Step(edit="direction"),
+        Step(edit="scene-swap"),
+        Step(edit="scene-size", levels={"rate": [0.1, 0.05]}),
+        Step(edit="scene-position", settings={"rate": 0.05}),
+        Step(edit="scene-direction", settings={"rate": 0.05}),
         Step(edit="object-blur"),
         Step(edit="texture"),
     ),
@@ -52,6 +56,8 @@ FITTED = Recipe(
         Step(edit="background-swap", replicates=2),
         Step(edit="size", levels={"rate": [0.2, 0.07]}),
         Step(edit="position", settings={"rate": 0.12}),
+        Step(edit="scene-swap"),
+        Step(edit="scene-size", levels={"rate": [0.2, 0.07]}),
     ),
 )
 
