@@ -53,6 +53,7 @@ from counterfoil.store.merged_tables import PICTURE_COLUMNS, write_merged_tables
 from counterfoil.store.parts import PartStore
 from counterfoil.store.piece_plan import MOST_PARAMETERS, PiecePlan, read_samples
 from counterfoil.store.prediction_tables import PREDICTION_COLUMNS
+from counterfoil.store.result_cache import VARIABLE
 from counterfoil.types import Picture, Sample
 from counterfoil.worker_pool import LocalEngine
 
@@ -528,4 +529,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    os.environ[VARIABLE] = "0"  # every turn does all its work, in its worker processes too
     main()
