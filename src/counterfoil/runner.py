@@ -319,7 +319,7 @@ class PhotoWork(PieceWork[Sample]):
     def engine(self, workers: int | None) -> Engine:
         """Threads where edits paint on a GPU, which a forked process cannot use; else the default."""
         if self.plan.paints_on_gpu:
-            return LocalEngine(workers or min(4 * cores(), 2 * ROWS))
+            return LocalEngine(workers or min(4 * cores(), 4 * ROWS))
         return super().engine(workers)
 
 

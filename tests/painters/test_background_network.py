@@ -18,7 +18,7 @@ from counterfoil.assets.embedded_networks import NETWORKS, build_onnx_file
 from counterfoil.errors import UserError
 from counterfoil.models.model_loaders import load_model
 from counterfoil.models.onnx_classifier import OnnxClassifier
-from counterfoil.painters.background_batches import GpuBatcher, Guides
+from counterfoil.painters.background_batches import ROWS, ExactPainter, GpuBatcher, Guides
 from counterfoil.painters.background_model import load_background_model
 from counterfoil.painters.guidance import complexity_guide
 from counterfoil.painters.sampler import Predict, Scene, ratios, sample_background
@@ -86,9 +86,13 @@ class Watched:
         return self.model(planes, ratio)
 
 
+def batcher_of(network: Predict, rows: int = ROWS) -> GpuBatcher:
+    return GpuBatcher("cpu", ExactPainter("cpu", network, rows))
+
+
 def test_pictures_painted_together_are_those_painted_alone_to_the_bit(model: Predict) -> None:
     network, schedule = Watched(model), ratios(0.5, 2)
-    batcher = GpuBatcher("cpu", network, rows=2)
+    batcher = batcher_of(network, 2)
     together = batcher.paint(scene(3), schedule, guided(2))
     assert network.sizes == [2, 2, 2, 2]  # two steps of two batches, the second filled up
     alone = [batcher.paint(each, schedule, guided(2)) for each in scenes(3)]
@@ -99,7 +103,7 @@ def test_pictures_painted_together_are_those_painted_alone_to_the_bit(model: Pre
 
 def test_threads_that_wait_share_a_batch_and_each_gets_its_own_picture() -> None:
     network, schedule, free = Watched(), ratios(0.5, 2), threading.Event()
-    batcher = GpuBatcher("cpu", network, rows=4)
+    batcher = batcher_of(network, 4)
     alone = [batcher.paint(each, schedule, guided(place)) for place, each in enumerate(scenes(4))]
     network.sizes.clear()
 
@@ -125,7 +129,7 @@ def test_a_batch_that_does_not_fit_is_halved_and_later_ones_begin_there() -> Non
     import torch
 
     network, schedule, refusals = Watched(), ratios(0.5, 1), [1]
-    batcher = GpuBatcher("cpu", network, rows=4)
+    batcher = batcher_of(network, 4)
 
     def crowded(clean: Any, noise: float) -> Any:
         if refusals:
@@ -141,7 +145,7 @@ def test_a_batch_that_does_not_fit_is_halved_and_later_ones_begin_there() -> Non
 def test_a_device_without_room_says_so_and_is_left_to_others() -> None:
     import torch
 
-    batcher, schedule = GpuBatcher("cpu", Watched(), rows=2), ratios(0.5, 1)
+    batcher, schedule = batcher_of(Watched(), 2), ratios(0.5, 1)
 
     def full(clean: Any, noise: float) -> Any:
         raise torch.OutOfMemoryError("full")
@@ -154,7 +158,7 @@ def test_a_device_without_room_says_so_and_is_left_to_others() -> None:
 @pytest.mark.parametrize(("side", "rows"), [(64, 16), (256, 16), (512, 4)])
 def test_larger_pictures_come_fewer_at_a_time(side: int, rows: int) -> None:
     network = Watched()
-    GpuBatcher("cpu", network).paint(scene(1, side), ratios(0.5, 1), guided(1))
+    batcher_of(network).paint(scene(1, side), ratios(0.5, 1), guided(1))
     assert network.sizes == [rows]
 
 

@@ -61,10 +61,11 @@ def test_a_gpu_paints_the_same_pictures_for_any_number_of_workers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from counterfoil.painters import background_painter
-    from counterfoil.painters.background_batches import GpuBatcher, load_torch_model
+    from counterfoil.painters.background_batches import ExactPainter, GpuBatcher, load_torch_model
 
-    batcher = GpuBatcher("cpu", load_torch_model("cpu"), rows=2)  # torch on the CPU stands in for the card
-    monkeypatch.setattr(background_painter, "shared_batcher", lambda device: batcher)
+    painter = ExactPainter("cpu", load_torch_model("cpu"), rows=2)  # torch on the CPU stands in for the card
+    batcher = GpuBatcher("cpu", painter)
+    monkeypatch.setattr(background_painter, "shared_batcher", lambda device, precision: batcher)
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     images, masks = write_photos(tmp_path, 3)
     step = "{edit: painted-complexity, settings: {steps: 1, device: DEVICE}, levels: {guidance: [0, 20]}}"

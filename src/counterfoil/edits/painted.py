@@ -24,6 +24,7 @@ from counterfoil.painters.background_painter import (
     Layers,
     ObjectRemover,
     PainterName,
+    Precision,
     remove_object,
 )
 from counterfoil.painters.guidance import gradient_guide, log_probability
@@ -39,12 +40,14 @@ class PaintedComplexity(Edit):
     """Paint the background anew, more complex or plainer: ImageNet-E's lambda; 0 repaints it too and is the control."""
 
     attribute: ClassVar[Attribute] = "background"
+    later: ClassVar[tuple[str, ...]] = ("precision",)
     guidance: float = 20.0  # ImageNet-E's lambda
     strength: float = 0.3
     steps: int = 10
     device: Device = "cpu"
     size: int = SIZE
     painter: PainterName = "background-256"
+    precision: Precision = "f32"
 
     def __post_init__(self) -> None:
         self._background_painter()
@@ -87,7 +90,7 @@ class PaintedComplexity(Edit):
         return _paint(subject, subject.background, self._background_painter(), rng)
 
     def _background_painter(self) -> BackgroundPainter:
-        return BackgroundPainter(self.strength, self.steps, self.guidance, self.device, self.size)
+        return BackgroundPainter(self.strength, self.steps, self.guidance, self.device, self.size, self.precision)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,11 +157,13 @@ class PaintedRandom(Edit):
     """Paint a texture of the painter's own from noise around the object: grass, cloth or canvas, seldom a scene."""
 
     attribute: ClassVar[Attribute] = "background"
+    later: ClassVar[tuple[str, ...]] = ("precision",)
     words: ClassVar[str] = "a painted texture instead"
     steps: int = 20
     device: Device = "cpu"
     size: int = SIZE
     painter: PainterName = "background-256"
+    precision: Precision = "f32"
 
     def __post_init__(self) -> None:
         self._background_painter()
@@ -190,7 +195,7 @@ class PaintedRandom(Edit):
         return _paint(subject, plain, self._background_painter(), rng)
 
     def _background_painter(self) -> BackgroundPainter:
-        return BackgroundPainter(1.0, self.steps, 0.0, self.device, self.size)
+        return BackgroundPainter(1.0, self.steps, 0.0, self.device, self.size, self.precision)
 
 
 @dataclass(frozen=True)
@@ -198,6 +203,7 @@ class PaintedRemoval(Edit):
     """Take the object away and paint what was behind it; the fill of `object-removed` is closer to the truth."""
 
     attribute: ClassVar[Attribute] = "presence"
+    later: ClassVar[tuple[str, ...]] = ("precision",)
     version: ClassVar[int] = 4  # 4, 3: other fills and limits; 2: the fill is judged, the shadow leaves too
     strength: float = 0.15
     steps: int = 10
@@ -205,6 +211,7 @@ class PaintedRemoval(Edit):
     device: Device = "cpu"
     size: int = ObjectRemover.size
     painter: PainterName = "background-256"
+    precision: Precision = "f32"
 
     def __post_init__(self) -> None:
         self._object_remover()
@@ -232,7 +239,9 @@ class PaintedRemoval(Edit):
         return Picture(image, np.zeros_like(subject.picture.alpha))
 
     def _object_remover(self) -> ObjectRemover:
-        return ObjectRemover(self.strength, self.steps, 0.0, self.device, self.size, self.resample)
+        return ObjectRemover(
+            self.strength, self.steps, 0.0, self.device, self.size, self.precision, resample=self.resample
+        )
 
 
 def _name_unusual(strength: float, usual: float, size: int, usual_size: int = SIZE) -> str:

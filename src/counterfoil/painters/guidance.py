@@ -52,8 +52,13 @@ class ComplexityGuide:
 
     def __call__(self, clean: Array, noise: float) -> Array:
         """The predicted picture, made more complex or plainer."""
-        height, width = clean.shape[-2:]
-        return raise_complexity(clean, self.total * noise * math.sqrt(height * width) / SIDE)
+        return guide_complexity(clean, self.total, noise)
+
+
+def guide_complexity(clean: Array, total: Array, noise: Array) -> Array:
+    """The predicted picture with `total` per share of noise on its amplitudes."""
+    height, width = clean.shape[-2:]
+    return raise_complexity(clean, total * noise * math.sqrt(height * width) / SIDE)
 
 
 def complexity_guide(guidance: float, strength: float, before: float = USUAL) -> ComplexityGuide:

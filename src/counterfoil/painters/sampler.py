@@ -10,7 +10,7 @@ import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -59,13 +59,36 @@ def repeat_steps(schedule: Sequence[float], times: int) -> list[float]:
     return repeated
 
 
+class StepWeights(NamedTuple):
+    """The numbers of one step of the solver: floats, or tensors on a device."""
+
+    signal: Any  # share of picture in the noisy picture
+    noise: Any  # share of noise in it
+    ahead: Any  # of the change between the last two clean pictures, which is added to the last
+    carry: Any  # of the noisy picture, in the next one
+    add: Any  # of the clean picture, in the next one
+    next_signal: Any
+    next_noise: Any
+
+
+def step_weights(schedule: Sequence[float], place: int, has_earlier: bool) -> StepWeights:
+    """The numbers of the step at this place of the schedule; the last step leads nowhere."""
+    now = schedule[place]
+    after = schedule[place + 1] if place + 1 < len(schedule) else now
+    (signal, noise), (next_signal, next_noise) = levels(now), levels(after)
+    ahead = (after - now) / (2 * (now - schedule[place - 1])) if has_earlier else 0.0
+    shrink = math.exp((now - after) / 2)
+    return StepWeights(
+        signal, noise, ahead, next_noise / noise, next_signal * (1 - shrink), next_signal, next_noise
+    )  # fmt: skip
+
+
 def sample_background(predict: Predict, scene: Scene, schedule: Sequence[float], guide: Guide | None = None) -> Array:
     """Solve from the first ratio of the schedule to a clean picture; known pixels are unchanged.
 
     Where the schedule goes back to a lower ratio, noise is added instead of running the network.
     """
-    signal, noise = levels(schedule[0])
-    noisy = signal * _keep_known(scene, scene.background) + noise * scene.noise
+    noisy = add_first_noise(scene, schedule)
     clean = earlier = None
     turns = 0
     for place, ratio in enumerate(schedule):
@@ -73,39 +96,42 @@ def sample_background(predict: Predict, scene: Scene, schedule: Sequence[float],
             turns += 1
             noisy, clean = _add_noise(scene, noisy, (ratio, schedule[place + 1]), turns), None
             continue
-        earlier, clean = clean, _predict_clean(predict, scene, noisy, ratio)
-        if guide is not None:
-            clean = _keep_known(scene, _module(clean).clip(guide(clean, levels(ratio)[1]), -1, 1))
+        weights = step_weights(schedule, place, has_earlier=clean is not None)
+        planes = _module(noisy).concatenate([noisy, scene.known * scene.colours, scene.known], 1)
+        earlier, clean = clean, find_clean(scene, noisy, predict(planes, ratio), guide, weights)
         if place + 1 < len(schedule):
-            ahead = clean if earlier is None else _extrapolate(clean, earlier, schedule[place - 1 : place + 2])
-            noisy = _step(scene, noisy, ahead, (ratio, schedule[place + 1]))
+            noisy = advance(scene, noisy, clean, earlier, weights)
     return clean
+
+
+def add_first_noise(scene: Scene, schedule: Sequence[float]) -> Array:
+    """The noisy picture from which the solver starts."""
+    signal, noise = levels(schedule[0])
+    return signal * _keep_known(scene, scene.background) + noise * scene.noise
+
+
+def find_clean(scene: Scene, noisy: Array, velocity: Array, guide: Guide | None, weights: StepWeights) -> Array:
+    """The clean picture that the network's answer stands for, guided."""
+    module = _module(noisy)
+    clean = _keep_known(scene, module.clip(weights.signal * noisy - weights.noise * velocity, -1, 1))
+    if guide is None:
+        return clean
+    return _keep_known(scene, module.clip(guide(clean, weights.noise), -1, 1))
+
+
+def advance(scene: Scene, noisy: Array, clean: Array, earlier: Array | None, weights: StepWeights) -> Array:
+    """The noisy picture of the next step; known pixels get the noise they had from the beginning.
+
+    The clean picture is extrapolated to the middle of the step from its last two predictions, where there are two.
+    """
+    ahead = clean if earlier is None else clean + (clean - earlier) * weights.ahead
+    moved = weights.carry * noisy + weights.add * ahead
+    stays = weights.next_signal * scene.colours + weights.next_noise * scene.noise
+    return scene.known * stays + (1 - scene.known) * moved
 
 
 def _keep_known(scene: Scene, picture: Array) -> Array:
     return scene.known * scene.colours + (1 - scene.known) * picture
-
-
-def _predict_clean(predict: Predict, scene: Scene, noisy: Array, ratio: float) -> Array:
-    """The clean picture that the network predicts from the noisy one."""
-    module, (signal, noise) = _module(noisy), levels(ratio)
-    planes = module.concatenate([noisy, scene.known * scene.colours, scene.known], 1)
-    return _keep_known(scene, module.clip(signal * noisy - noise * predict(planes, ratio), -1, 1))
-
-
-def _extrapolate(clean: Array, earlier: Array, around: Sequence[float]) -> Array:
-    """The clean picture extrapolated to the middle of the next step, from its last two predictions."""
-    before, now, after = around
-    return clean + (clean - earlier) * ((after - now) / (2 * (now - before)))
-
-
-def _step(scene: Scene, noisy: Array, clean: Array, step: tuple[float, float]) -> Array:
-    """The noisy picture at the next ratio; known pixels get the noise they had from the beginning."""
-    (_, noise), (next_signal, next_noise) = (levels(ratio) for ratio in step)
-    shrink = math.exp((step[0] - step[1]) / 2)
-    moved = next_noise / noise * noisy + next_signal * (1 - shrink) * clean
-    stays = next_signal * scene.colours + next_noise * scene.noise
-    return scene.known * stays + (1 - scene.known) * moved
 
 
 def _add_noise(scene: Scene, noisy: Array, step: tuple[float, float], turn: int) -> Array:
