@@ -11,6 +11,7 @@ own speed at a large matrix product. Last, on both, the whole command: `build` w
 from __future__ import annotations
 
 import argparse
+import functools
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -32,7 +33,9 @@ STRENGTH, GUIDANCE, STEPS = 0.3, 20.0, 10
 RECIPE = """
 working_size: 256
 edits:
-  - {edit: painted-complexity, settings: {steps: STEPS, device: DEVICE}, levels: {guidance: [-20, 0, 20]}}
+  - edit: painted-complexity
+    settings: {steps: STEPS, device: DEVICE, precision: PRECISION}
+    levels: {guidance: [-20, 0, 20]}
 """
 
 
@@ -71,8 +74,7 @@ def gpu(device: str, steps: int, batches: Sequence[int]) -> None:
     """The sampler, copies included, by arithmetic and batch; then many threads at one batcher."""
     import torch
 
-    from counterfoil.painters.background_batches import load_torch_model
-    from counterfoil.painters.background_batches import sample_on_device as painted_on
+    from counterfoil.painters.background_batches import ExactPainter, load_torch_model, sample_on_device
 
     operations, peak = pass_operations(), matrix_peak(torch, device)
     print(f"{torch.cuda.get_device_name() if device == 'cuda' else device}, torch {torch.__version__};"
@@ -85,16 +87,39 @@ def gpu(device: str, steps: int, batches: Sequence[int]) -> None:
         print(f"| {name} | {speed:.1f} pictures/s | {speed * steps * operations / peak:.1%} of the peak |", flush=True)
         note_figure(f"{name}, {device}", speed, "pictures/s")
 
-    for kind in ("f32", "TF32", "bf16"):
-        model = load_torch_model(device, half=kind == "bf16")
-        torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = kind == "TF32"
-        for count in batches:
-            work = partial(painted_on, device, model, scene(count), schedule, guide)
-            row(f"sampler, {kind}, {count} at a time", count, work)
-    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
-    batcher = GpuBatcher(device, load_torch_model(device))
-    for threads in (1, ROWS, 2 * ROWS):
-        row(f"batcher, f32, {threads} threads", 4 * threads, partial(at_easel, batcher, schedule, threads))
+    model = load_torch_model(device)
+    for count in batches:
+        work = partial(sample_on_device, device, model, scene(count), schedule, guide)
+        row(f"sampler, f32, {count} at a time", count, work)
+    fast = fast_painter(device)
+    row(f"painter, bf16, {FAST_ROWS} at a time", FAST_BATCHES * FAST_ROWS, partial(in_turn, fast, schedule))
+    for name, painter, rows in (("f32", ExactPainter(device, model), ROWS), ("bf16", fast, FAST_ROWS)):
+        batcher = GpuBatcher(device, painter)
+        for threads in (1, rows, 2 * rows):
+            row(f"batcher, {name}, {threads} threads", 4 * threads, partial(at_easel, batcher, schedule, threads))
+
+
+FAST_ROWS, FAST_BATCHES = 64, 8
+
+
+def fast_painter(device: str) -> Any:
+    """The painter of `precision: bf16`."""
+    from counterfoil.painters.background_model import read_background_weights, read_weights_file
+    from counterfoil.painters.compiled_background import load_fast_painter
+
+    return load_fast_painter(device, read_background_weights(read_weights_file()))
+
+
+def in_turn(painter: Any, schedule: Sequence[float]) -> None:
+    """Batch after batch, one copied while another is painted."""
+    given, guides = scene(FAST_ROWS), [Guides(complexity_guide(GUIDANCE, STRENGTH))] * FAST_ROWS
+    running: list[Callable[[], object]] = []
+    for _ in range(FAST_BATCHES):
+        running.append(painter.start(given, schedule, guides))
+        if len(running) == painter.depth:
+            running.pop(0)()
+    for finish in running:
+        finish()
 
 
 def at_easel(batcher: GpuBatcher, schedule: Sequence[float], threads: int) -> None:
@@ -131,27 +156,26 @@ def matrix_peak(torch: Any, device: str) -> float:
     return float(10 * 2 * side**3 / best_seconds(product, 3))
 
 
-def door(device: str, steps: int, photos: int) -> None:
+def door(device: str, steps: int, photos: int, precision: str = "f32") -> None:
     """Pictures a second of `build`: photos read, objects cut out, holes filled, backgrounds painted, files written."""
-    from counterfoil.builder import build_pictures as build_job
-    from counterfoil.run_config import RunConfig as Job
-    from counterfoil.sources.source_loaders import open_source as source_at
+    from counterfoil.builder import build_pictures
+    from counterfoil.run_config import RunConfig
+    from counterfoil.sources.source_loaders import open_source
 
+    settings = {"STEPS": str(steps), "DEVICE": device, "PRECISION": precision}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_photos(folder, photos)
         recipe = folder / "recipe.yaml"
-        recipe.write_text(RECIPE.replace("STEPS", str(steps)).replace("DEVICE", device))
-        for workers in (None, 1):
-            job = Job(
-                source=source_at(folder / "images", folder / "masks"), models=(), recipe=str(recipe), workers=workers
-            )
+        recipe.write_text(functools.reduce(lambda text, each: text.replace(*each), settings.items(), RECIPE))
+        source = open_source(folder / "images", folder / "masks")
+        for turn in ("first", "second"):  # the first run compiles and records
+            config = RunConfig(source=source, models=(), recipe=str(recipe))
             started = time.perf_counter()
-            build_job(job, folder / f"out-{workers}")
+            build_pictures(config, folder / turn)
             speed = 3 * photos / (time.perf_counter() - started)
-            told = "workers as they come" if workers is None else "one worker"
-            print(f"| build, {device}, {photos} photos, {told} | {speed:.2f} painted pictures/s |", flush=True)
-            note_figure(f"build, {device}, {told}", speed, "pictures/s")
+            print(f"| build, {device}, {precision}, {photos} photos, {turn} run | {speed:.2f} pictures/s |", flush=True)
+        note_figure(f"build, {device}, {precision}", speed, "pictures/s")
 
 
 def write_photos(folder: Path, count: int) -> None:
@@ -184,7 +208,8 @@ def main() -> None:
     try:
         door("cpu", asked.steps, asked.photos)
         if on_gpu():
-            door("cuda", asked.steps, 32 * asked.photos)
+            for precision in ("f32", "bf16"):
+                door("cuda", asked.steps, 32 * asked.photos, precision)
     except ModuleNotFoundError as error:  # a machine without the packages that edits need still has the rest
         print(f"build was left out: {error}")
 

@@ -19,12 +19,22 @@ from typing import Any
 import numpy as np
 import torch
 
-from counterfoil.painters.background_batches import ROWS, GpuBatcher, Guides, load_torch_model, sample_on_device
+from counterfoil.painters.background_batches import ROWS, ExactPainter, GpuBatcher, Guides, load_torch_model
 from counterfoil.painters.background_model import read_background_weights, read_weights_file
 from counterfoil.painters.background_network import BackgroundNetwork
 from counterfoil.painters.guidance import complexity_guide
 from counterfoil.painters.sampler import Scene, ratios
-from paint import GUIDANCE, SIDE, STEPS, STRENGTH, best_seconds, matrix_peak, pass_operations, scene
+from paint import (
+    GUIDANCE,
+    SIDE,
+    STEPS,
+    STRENGTH,
+    best_seconds,
+    fast_painter,
+    matrix_peak,
+    pass_operations,
+    scene,
+)
 
 Pass = Callable[[Any, Any], Any]
 
@@ -39,7 +49,7 @@ def network(device: str) -> Any:
 
 
 def autocast(device: str) -> Pass:
-    """Weights of 32 bits, arithmetic of 16 where torch thinks it safe: what `half` does."""
+    """Weights of 32 bits, arithmetic of 16 where torch thinks it safe: torch's own way."""
     made = network(device)
 
     def run(planes: Any, ratio: Any) -> Any:
@@ -147,35 +157,37 @@ def profiled(device: str, count: int, out: Path | None) -> None:
 
     kinds = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if device == "cuda" else [])]
     order = "self_device_time_total" if device == "cuda" else "self_cpu_time_total"
-    for half in (False, True):
-        guide = complexity_guide(GUIDANCE, STRENGTH)
-        work = partial(
-            sample_on_device, device, load_torch_model(device, half), scene(count), ratios(STRENGTH, STEPS), guide
-        )
-        work()
+    for name, painter in painters(device).items():
+        guides = [Guides(complexity_guide(GUIDANCE, STRENGTH))] * count
+        work = partial(painter.start, scene(count), ratios(STRENGTH, STEPS), guides)
+        work()()
         with profile(activities=kinds) as found:
-            work()
+            work()()
         table = found.key_averages().table(sort_by=order, row_limit=25, max_name_column_width=70)
-        name = f"{'bf16' if half else 'f32'}-{count}"
-        print(f"== profile {name}\n" + "\n".join(line[:200] for line in table.splitlines()), flush=True)
+        print(f"== profile {name}-{count}\n" + "\n".join(line[:200] for line in table.splitlines()), flush=True)
         if out is not None:
-            (out / f"profile-{name}.txt").write_text(table)
+            (out / f"profile-{name}-{count}.txt").write_text(table)
 
 
-def compare_batches(device: str, half: bool) -> None:
-    """The same picture alone, in full batches at every place, and in batches of other sizes: levels that differ."""
-    model, schedule, many = load_torch_model(device, half), ratios(STRENGTH, STEPS), scene(64)
-    guide = complexity_guide(GUIDANCE, STRENGTH)
-    batcher, kind = GpuBatcher(device, model), "bf16" if half else "f32"
-    alone = np.concatenate([batcher.paint(rows(many, slice(n, n + 1)), schedule, Guides(guide)) for n in range(ROWS)])
-    shared = batcher.paint(many, schedule, Guides(guide))[:ROWS]
-    turned = batcher.paint(rows(many, slice(ROWS - 1, None, -1)), schedule, Guides(guide))[::-1]
-    again = batcher.paint(many, schedule, Guides(guide))[:ROWS]
-    for told, other in (("among others", shared), ("at another place", turned), ("once more", again)):
-        print(f"| batcher, {kind}, {ROWS} rows | alone and {told} | {told_apart(alone, other)} |", flush=True)
-    for size in (1, 8, 64):
-        found = sample_on_device(device, model, rows(many, slice(0, size)), schedule, guide)
-        print(f"| sampler, {kind} | rows of {size} and {ROWS} | {told_apart(found[:1], alone[:1])} |", flush=True)
+def painters(device: str) -> dict[str, Any]:
+    """The two painters of a GPU."""
+    return {"f32": ExactPainter(device, load_torch_model(device)), "bf16": fast_painter(device)}
+
+
+def compare_batches(device: str) -> None:
+    """The same picture alone, in full batches at every place, and in both precisions: levels that differ."""
+    schedule, many, guide = ratios(STRENGTH, STEPS), scene(64), complexity_guide(GUIDANCE, STRENGTH)
+    exact = None
+    for name, painter in painters(device).items():
+        batcher = GpuBatcher(device, painter)
+        alone = [batcher.paint(rows(many, slice(n, n + 1)), schedule, Guides(guide)) for n in range(ROWS)]
+        first = np.concatenate(alone)
+        shared = batcher.paint(many, schedule, Guides(guide))[:ROWS]
+        turned = batcher.paint(rows(many, slice(ROWS - 1, None, -1)), schedule, Guides(guide))[::-1]
+        for told, other in (("among others", shared), ("at another place", turned), ("f32", exact)):
+            if other is not None:
+                print(f"| batcher, {name} | alone and {told} | {told_apart(first, other)} |", flush=True)
+        exact = first
 
 
 def rows(whole_scene: Scene, place: slice) -> Scene:
@@ -201,8 +213,7 @@ def main() -> None:
     asked = parser.parse_args()
     if asked.torch == "cuda" and not torch.cuda.is_available():
         sys.exit("expected a GPU, but torch sees none; --torch cpu tries the script out")
-    for half in (False, True):
-        compare_batches(asked.torch, half)
+    compare_batches(asked.torch)
     for count in asked.profile:
         profiled(asked.torch, count, asked.out)
     compare_ways(asked.torch, asked.batch)
