@@ -137,9 +137,12 @@ def test_a_killed_repair_goes_on(photos: tuple[Path, Path], tmp_path: Path, zoom
     kept = {path.name: path.stat().st_mtime_ns for path in finished.glob("*.npz")}
     assert len(kept) >= 4
     assert not (tmp_path / "out" / "repair.json").exists()
+    half = finished / ".0b1c.npz.886ffbb8"  # of the file that was being written
+    half.touch()
     done = subprocess.run([*command, "--json"], env=environment, check=True, capture_output=True, text=True)
     assert "error" not in read_document(done.stdout, "repair")
     assert {name: (finished / name).stat().st_mtime_ns for name in kept} == kept
+    assert not half.exists()
     record = json.loads((tmp_path / "out" / "repair.json").read_text())
     assert record["effects"] == json.loads((zoomed.folder / "repair.json").read_text())["effects"]
 

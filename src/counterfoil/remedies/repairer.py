@@ -70,7 +70,7 @@ from counterfoil.run_config import RunPlan
 from counterfoil.run_result import Result
 from counterfoil.sources.demo_photos import DemoSource
 from counterfoil.sources.source_loaders import as_source, open_source
-from counterfoil.store.files import write_atomically
+from counterfoil.store.files import is_half_written, write_atomically
 from counterfoil.store.folder_lock import hold_folder
 from counterfoil.store.sealed_record import read_sealed, write_sealed
 from counterfoil.torch import read_picture
@@ -211,6 +211,9 @@ def _claim(out: Path, plan: RepairPlan) -> Iterator[None]:
                 f" {' and '.join(different)}; choose another --out or remove the folder"
             )
         write_sealed(path, record)
+        for half in (out / "work").rglob(".*"):  # of a repair that was killed while it wrote
+            if is_half_written(half.name):
+                half.unlink()
         yield
 
 
