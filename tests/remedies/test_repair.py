@@ -210,7 +210,7 @@ def test_advice_names_what_helps_against_what_costs_and_runs_nothing(photos: tup
     ended = counterfoil("repair", tmp_path / "run", "--advice")
     assert f"{model}: size costs" in ended.stdout
     assert "Look twice" in ended.stdout
-    assert "192 photos" in ended.stdout  # the evidence
+    assert "96 photos" in ended.stdout  # the evidence
     assert not (tmp_path / "repaired").exists()
     assert "expected --out" in counterfoil("repair", tmp_path / "run").stderr
     assert "folder of a run before --advice" in counterfoil("repair", "--advice").stderr
