@@ -62,6 +62,29 @@ def test_an_object_cut_by_the_lower_border_stands_on_the_lower_border() -> None:
     assert red(made)[-1].any()
 
 
+def before(background: np.typing.NDArray[np.uint8]) -> Picture:
+    alpha = ellipse(background.shape[:2], (80, 60), (30, 20))
+    return Picture(np.where(alpha[..., None] > 0, (200, 120, 30), background).astype(np.uint8), alpha)
+
+
+@pytest.mark.parametrize("name", ["second-object", "occlusion-object"])
+def test_no_object_of_a_donor_hangs_in_the_air_or_stands_on_a_frame(name: str) -> None:
+    edit, stands = edit_named(name, {}), subject_of(red_ball())
+    grass = texture("grass", 200)[:160, :120]
+    sky = np.full((160, 120, 3), (150, 180, 220), np.uint8)
+    sea = grass[..., ::-1] // 2 + np.array((0, 20, 100), np.uint8)
+    edit.check_fit(subject_of(before(grass)), stands)
+    with pytest.raises(Unusable, match="in the air"):
+        edit.check_fit(subject_of(before(sky)), stands)
+    edit.check_fit(subject_of(before(sky)), subject_of(before(sky)))  # a bird beside a bird
+    with pytest.raises(Unusable, match="no ground"):
+        edit.check_fit(subject_of(before(sea)), stands)
+    framed = grass.copy()
+    framed[-12:] = 255
+    with pytest.raises(Unusable, match="frame"):
+        edit.check_fit(subject_of(before(framed)), stands)
+
+
 def test_a_full_picture_has_no_room_and_a_size_of_nothing_is_no_size() -> None:
     image = blob_on_grass().image
     wide = Picture(image, ellipse(image.shape[:2], (80, 100), (70, 95)))

@@ -67,3 +67,18 @@ def test_what_cannot_be_written_or_read_is_refused_with_the_reason() -> None:
         edit_named("text", {"word": "given", "text": "a long word indeed", "place": "beside"})(wide, rng)
     with pytest.raises(UserError, match="expected the words"):
         edit_named("text", {"word": "given"})
+
+
+def test_letters_are_tall_enough_for_a_classifier_however_small_the_object() -> None:
+    image = np.full((400, 400, 3), 90, np.uint8)
+    small = Picture(image, ellipse((400, 400), (200, 200), (60, 60)))
+    made = edit_named("text", {"word": "given", "text": "seven", "place": "beside", "share": 0.02})(
+        small, np.random.default_rng(0)
+    )
+    dark_or_light = (np.abs(made.image.astype(int) - 90) > 60).any(axis=2)
+    rows = np.flatnonzero(dark_or_light.any(axis=1))
+    assert rows[-1] - rows[0] >= 400 / 26 * 1.7  # a line and its margins, in heights of a letter
+    with pytest.raises(Unusable, match="too narrow"):
+        edit_named("text", {"word": "given", "text": "seven"})(
+            Picture(image, ellipse((400, 400), (200, 200), (12, 12))), np.random.default_rng(0)
+        )

@@ -97,6 +97,27 @@ def test_a_flat_disc_is_inflated_to_half_a_ball_with_darker_edges_and_a_narrower
     assert steps[middle + 45 : middle + 55].mean() > 1.15 * steps[middle - 5 : middle + 5].mean()
 
 
+def shading_of(levels: np.typing.NDArray[np.float64]) -> np.typing.NDArray[np.float32]:
+    alpha = ellipse((160, 160), (80, 80), (60, 60))
+    image = np.dstack([levels] * 3)
+    surface = estimate_surface(Subject(Picture(np.rint(image).astype(np.uint8), alpha)))
+    shading = np.ones((160, 160), np.float32)
+    shading[surface.window] = surface.shading
+    return shading
+
+
+def test_markings_are_weakened_and_the_form_of_a_dark_object_is_brought_out() -> None:
+    down, across = np.mgrid[:160, :160]
+    spots = np.where((down // 20 + across // 20) % 2, 240.0, 30.0)  # paint: eight times as light
+    inside = ellipse((160, 160), (80, 80), (40, 40)) > 0
+    lit, unlit = (np.median(shading_of(spots)[inside & (spots == level)]) for level in (240, 30))
+    assert 1.1 < lit / unlit < 3
+    faint = 24 + 8 * np.sin(across / 16)  # a black object: folds of a third of its light
+    folds = shading_of(faint)[80, 50:110]
+    flat = shading_of(np.full((160, 160), 24.0))[80, 50:110]
+    assert np.ptp(folds / flat) > 0.3
+
+
 def test_a_surface_that_the_photo_cuts_goes_on_beyond_its_border() -> None:
     alpha = np.zeros((120, 120), np.uint8)
     alpha[40:, 30:90] = 255

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.edits.cutout import Cutout, Matrix, place
+from counterfoil.edits.donor_scene import classify_support, find_frame, find_ground
 from counterfoil.edits.geometry import BoundingBox, object_box
 from counterfoil.edits.photo_border import find_cut_sides, name_sides
 from counterfoil.edits.scene import darken_foot, measure_contact_shadow
@@ -39,6 +40,20 @@ def check_donor_object(donor: Subject) -> None:
     box = object_box(donor.cutout.alpha)
     if max(box.width, box.height) < SMALLEST:
         raise Unusable(f"the donor's object has {box.width} x {box.height} pixels, {SMALLEST} are needed")
+
+
+def check_standing_room(subject: Subject, donor: Subject) -> None:
+    """Raises `Unusable` where the donor's object would hang in the air, or on a frame, in this photo."""
+    frame = find_frame(subject)
+    if frame.top + frame.height < 1:
+        raise Unusable("the photo has a frame at its lower border, on which the donor's object would stand")
+    if stands_on_border(donor):
+        return
+    support = classify_support(subject)
+    if support == "air" and classify_support(donor) != "air":
+        raise Unusable("the object is in the air, in which the donor's object would hang")
+    if support == "ground" and find_ground(subject) is None:
+        raise Unusable("the photo shows no ground that the donor's object could stand on")
 
 
 def stands_on_border(donor: Subject) -> bool:

@@ -21,7 +21,9 @@ from counterfoil.types import Attribute, Picture
 Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float32]
 Name = Literal["wood", "metal", "glass", "fabric", "stone"]
-METALS = ((1.0, 1.0, 1.02), (1.08, 0.9, 0.55), (1.08, 0.76, 0.62))  # steel, brass, copper
+METALS = ((0.9, 0.97, 1.06), (1.08, 0.9, 0.55), (1.08, 0.76, 0.62))  # steel, brass, copper
+BRIGHT = np.float32(150)  # levels above which reflections in metal are compressed
+ROOM = 255 - BRIGHT
 DYES = ((150, 45, 50), (45, 75, 140), (60, 110, 70), (170, 130, 60), (110, 70, 120), (190, 185, 175))
 
 
@@ -30,7 +32,7 @@ class Material(Edit):
     """Make the object of wood, metal, glass, fabric or stone; its outline stays, and so does its shading."""
 
     attribute: ClassVar[Attribute] = "material"
-    version: ClassVar[int] = 2  # 2: the outline is inflated, edges are darker
+    version: ClassVar[int] = 3  # 3: even contrast of the shading; 2: the outline is inflated, edges are darker
     material: Name = "metal"
 
     @classmethod
@@ -64,7 +66,9 @@ def _paint_metal(subject: Subject, surface: Surface, rng: np.random.Generator) -
     shading = np.clip(surface.shading, 0.4, 1.5)
     polished = _reflect(surface) * shading
     glint = np.clip(shading - 1.15, 0, 0.4) * 220  # light places become highlights
-    return np.asarray(repeat_channels(polished) * tint + repeat_channels(glint.astype(np.float32)), np.float32)
+    lit = repeat_channels(polished) * tint + repeat_channels(glint.astype(np.float32))
+    # Bright reflections near white by degrees, so that light objects keep their form.
+    return np.where(lit > BRIGHT, BRIGHT + ROOM * np.tanh((lit - BRIGHT) / ROOM), lit).astype(np.float32)
 
 
 def _paint_glass(subject: Subject, surface: Surface, rng: np.random.Generator) -> Floats:

@@ -9,7 +9,13 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edits.donor_object import check_donor_object, place_donor, place_foot_at, stands_on_border
+from counterfoil.edits.donor_object import (
+    check_donor_object,
+    check_standing_room,
+    place_donor,
+    place_foot_at,
+    stands_on_border,
+)
 from counterfoil.edits.edit_protocol import Edit, Needs, Supplied, format_percent
 from counterfoil.edits.geometry import Frame, frame_holding, object_box, object_point
 from counterfoil.edits.subject import Subject
@@ -127,6 +133,7 @@ class OcclusionObject(Edit):
     """Hide a share of the object's area behind the object of another photo, which stands in front of one side."""
 
     attribute: ClassVar[Attribute] = "occlusion"
+    version: ClassVar[int] = 2  # 2: photos are refused in which the occluder would hang in the air
     share: float = 0.25
     donors: DonorRule = "other"
 
@@ -148,6 +155,10 @@ class OcclusionObject(Edit):
     def check_donor(self, donor: Subject) -> None:
         """Raises `Unusable` where the donor's object is cut by its photo."""
         check_donor_object(donor)
+
+    def check_fit(self, subject: Subject, donor: Subject, exposed: bool = False) -> None:
+        """Raises `Unusable` where the donor's object would hang in the air."""
+        check_standing_room(subject, donor)
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Slide the donor's object from one side before the object until it hides the share."""

@@ -60,17 +60,19 @@ class PaintedComplexity(Edit):
     @classmethod
     def describe(cls, level: str) -> str:
         """The edit at this level, as the subject of a sentence."""
+        if re.match(r"0(?![\d.])", level):
+            return f"painting it anew without guidance (lambda {level})"
         return f"painting it anew with lambda {level}" if level else "painting it anew"
 
     @classmethod
     def reference(cls, level: str) -> EditLevel | None:
-        """The picture that went through the tool unchanged (lambda 0), painted in the same way; None for itself."""
+        """Painted anew in the same way without guidance (lambda 0), which is not the photo; None for itself."""
         own = f"0{_UNUSUAL.sub('', level)}"
         return None if own == level else EditLevel("painted-complexity", own)
 
     @property
     def required_edits(self) -> tuple[RecipeEdit, ...]:
-        """The picture that went through the tool unchanged."""
+        """Painted anew without guidance."""
         settings = {"strength": (self.strength, 0.3), "size": (self.size, SIZE)}
         unusual = {name: value for name, (value, usual) in settings.items() if value != usual}
         return () if self.guidance == 0 else (RecipeEdit("painted-complexity", {"guidance": 0, **unusual}),)
@@ -180,12 +182,12 @@ class PaintedRandom(Edit):
 
     @classmethod
     def reference(cls, level: str) -> EditLevel | None:
-        """The picture that went through the tool unchanged (lambda 0), at the same size."""
+        """Painted anew without guidance (lambda 0), at the same size."""
         return EditLevel("painted-complexity", f"0{_UNUSUAL.sub('', level)}")
 
     @property
     def required_edits(self) -> tuple[RecipeEdit, ...]:
-        """The picture that went through the tool unchanged."""
+        """Painted anew without guidance."""
         unusual = {} if self.size == SIZE else {"size": self.size}
         return (RecipeEdit("painted-complexity", {"guidance": 0, **unusual}),)
 

@@ -9,7 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.edits.cutout import paste
-from counterfoil.edits.donor_object import check_donor_object, place_donor, place_foot_at, stands_on_border
+from counterfoil.edits.donor_object import (
+    check_donor_object,
+    check_standing_room,
+    place_donor,
+    place_foot_at,
+    stands_on_border,
+)
 from counterfoil.edits.edit_protocol import Edit, Needs, Supplied
 from counterfoil.edits.geometry import BoundingBox, object_box
 from counterfoil.edits.subject import Subject
@@ -31,6 +37,7 @@ class SecondObject(Edit):
     """Put the object of another photo beside the object or behind it; the object itself is untouched."""
 
     attribute: ClassVar[Attribute] = "second-object"
+    version: ClassVar[int] = 2  # 2: photos are refused in which the second object would hang in the air
     donors: Literal["other", "same"] = "other"
     place: Literal["beside", "behind"] = "beside"
     size: float = 0.8  # of the second object: its area as a share of the first one's
@@ -62,6 +69,10 @@ class SecondObject(Edit):
     def check_donor(self, donor: Subject) -> None:
         """Raises `Unusable` where the donor's object is cut by its photo."""
         check_donor_object(donor)
+
+    def check_fit(self, subject: Subject, donor: Subject, exposed: bool = False) -> None:
+        """Raises `Unusable` where the donor's object would hang in the air."""
+        check_standing_room(subject, donor)
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Place the donor's object on the ground line of the object."""

@@ -26,7 +26,8 @@ NEUTRAL = ("today", "number", "welcome", "seven", "always", "notice", "please", 
 DRAWN = 96  # pixels of the letters' height as drawn, before the tag is reduced
 MARGIN = 0.35  # around the words, in heights of a letter
 PAPER, INK = (247, 245, 238), (24, 24, 28)  # RGB
-READABLE = 10.0 / DRAWN  # the least scale: letters of fewer than 10 pixels cannot be read
+FEWEST_PIXELS = 10.0  # letters of less height cannot be read
+LEAST_HEIGHT = 1 / 26  # of the picture's shorter side, so that they can be read at a classifier's 224 pixels too
 ON_OBJECT = (0.9, 0.6)  # share of a tag that lies on the object: where it need not shrink further, and the least
 WIDEST = 0.9  # of the picture's width or height that a tag may take
 LEAN = 5.0  # degrees by which the tag may be turned either way
@@ -42,6 +43,7 @@ class Text(Edit):
     """Write a word on a paper tag on the object or beside it: another class's name, a neutral word or the right one."""
 
     attribute: ClassVar[Attribute] = "text"
+    version: ClassVar[int] = 2  # 2: letters are at least a 26th of the picture's shorter side
     word: Literal["other", "neutral", "right", "given"] = "other"
     place: Literal["on", "beside"] = "on"
     share: float = 0.1  # area of the tag as a share of the object's
@@ -107,7 +109,8 @@ class Text(Edit):
         height, width = alpha.shape
         tag = draw_tag(words)
         scale = float(self.share * np.count_nonzero(hard_object(alpha)) / tag.alpha.size) ** 0.5
-        scale = min(max(scale, READABLE), WIDEST * width / tag.alpha.shape[1], WIDEST * height / tag.alpha.shape[0])
+        scale = max(scale, _readable_scale(alpha))
+        scale = min(scale, WIDEST * width / tag.alpha.shape[1], WIDEST * height / tag.alpha.shape[0])
         angle = float(rng.uniform(-LEAN, LEAN))
         if self.place == "on":
             centre, scale = _find_place_on(alpha, tag, scale)
@@ -157,6 +160,11 @@ def _break_lines(words: str) -> list[str]:
     return [words[:middle], words[middle + 1 :]]
 
 
+def _readable_scale(alpha: Bytes) -> float:
+    """The least scale of a tag whose letters can be read."""
+    return max(FEWEST_PIXELS, LEAST_HEIGHT * min(alpha.shape)) / DRAWN
+
+
 def _find_place_on(alpha: Bytes, tag: _Tag, scale: float) -> tuple[tuple[float, float], float]:
     """The centre where most of the tag lies on the object, nearest to its middle, and the scale at which it does."""
     opaque = hard_object(alpha).astype(np.uint8)
@@ -165,12 +173,13 @@ def _find_place_on(alpha: Bytes, tag: _Tag, scale: float) -> tuple[tuple[float, 
     middle = (moments["m10"] / moments["m00"], moments["m01"] / moments["m00"] + LOWER * object_box(alpha).height)
     down, across = np.mgrid[: alpha.shape[0], : alpha.shape[1]]
     far = np.hypot(across - middle[0], down - middle[1]) / max(alpha.shape)
+    least = _readable_scale(alpha)
     while True:
         inside = _cover_shares(opaque, tag, scale)
         row, column = np.unravel_index(np.argmax(inside - np.float32(0.5) * far), alpha.shape)
-        if inside[row, column] >= ON_OBJECT[0] or scale <= READABLE:
+        if inside[row, column] >= ON_OBJECT[0] or scale <= least:
             break
-        scale = max(READABLE, 0.9 * scale)
+        scale = max(least, 0.9 * scale)
     if inside[row, column] < ON_OBJECT[1]:
         raise Unusable("the object is too narrow for a text that can be read")
     return (float(column), float(row)), scale
@@ -186,7 +195,7 @@ def _find_free_place(
     alpha: Bytes, tag: _Tag, scale: float, rng: np.random.Generator
 ) -> tuple[tuple[float, float], float]:
     """A centre where the tag covers background alone, drawn from the half nearer to the object, and its scale."""
-    free = (~object_trace(alpha)).astype(np.uint8)
+    free, least = (~object_trace(alpha)).astype(np.uint8), _readable_scale(alpha)
     while True:
         fits = _cover_shares(free, tag, TURNED * scale) > 0.9999
         if fits.any():
@@ -194,9 +203,9 @@ def _find_free_place(
             near = np.flatnonzero(fits & (distance <= np.median(distance[fits])))
             row, column = divmod(int(near[rng.integers(len(near))]), alpha.shape[1])
             return (float(column), float(row)), scale
-        if scale <= READABLE:
+        if scale <= least:
             raise Unusable("no room beside the object for a text that can be read")
-        scale = max(READABLE, 0.9 * scale)
+        scale = max(least, 0.9 * scale)
 
 
 def _attach(image: Bytes, tag: _Tag, pose: tuple[tuple[float, float], float, float]) -> Bytes:

@@ -31,6 +31,16 @@ PHOTOGRAPHED: Mapping[str, tuple[float, float, float]] = {  # scikit-image's gre
 RANDOM = "random"
 SUFFIXES = (".bmp", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
 LARGEST = 1024  # pixels along the longer side that a user's texture keeps
+
+
+class Contrast(NamedTuple):
+    """How much of a change of light is kept, in logarithms."""
+
+    spread: float  # that the object gets, where the gains allow it
+    gains: tuple[float, float]
+    limit: float  # of the change at any one place
+
+
 FLOOR = np.float32(0.08)  # added to the light before division, so that a black object's noise is not amplified
 SMOOTH = 0.06  # scale of the shading, as a share of the object's size
 ROUNDNESS = 0.7  # depth of the inflated outline; 1 makes half a ball of a disc
@@ -40,6 +50,8 @@ EDGE_DARKNESS = 0.55  # share of the light that is lost where the surface turns 
 WRAP = 0.3  # how far a texture is bent by the form, as a share of the object's size
 INFLATION_SIDES = (12, 24, 48, 96)  # pixels of the longer side at which the outline is inflated, coarse to fine
 INFLATION_ROUNDS = 60
+BROAD = Contrast(0.24, (0.45, 1.6), 0.45)
+FINE = Contrast(0.12, (0.3, 1.0), 0.3)
 _NEIGHBOURS = np.array([[0, 0.25, 0], [0.25, 0, 0.25], [0, 0.25, 0]], np.float32)
 
 Bytes = NDArray[np.uint8]
@@ -51,7 +63,7 @@ class Texture(Edit):
     """Cover the object with a texture; its outline and shading stay, and the texture bends with its form."""
 
     attribute: ClassVar[Attribute] = "texture"
-    version: ClassVar[int] = 2  # 2: the outline is inflated, textures bend more, edges are darker
+    version: ClassVar[int] = 3  # 3: even contrast of the shading; 2: the outline is inflated, edges are darker
     words: ClassVar[str] = "another texture on it"
     texture: str = RANDOM  # a name from the pool, or "random" for any drawn texture
     folder: str | None = None  # a folder of textures, named by their file stems
@@ -187,14 +199,25 @@ def estimate_surface(subject: Subject) -> Surface:
     usual = float((light * share).sum() / share.sum())
     smooth = _inside_mean(light, share, max(1.0, SMOOTH * size))
     # Broad changes of light are form; fine ones are mostly paint or fur, of which a little is kept.
-    broad = ((smooth + FLOOR) / np.float32(usual + FLOOR)) ** np.float32(0.7)
-    fine = ((light + FLOOR) / (smooth + FLOOR)) ** np.float32(0.65)
+    broad = np.log((smooth + FLOOR) / np.float32(usual + FLOOR))
+    fine = np.log((light + FLOOR) / (smooth + FLOOR))
     facing = _estimate_facing(share, smooth, size)
-    shading = np.clip(broad, 0.35, 1.6) * np.clip(fine, 0.45, 1.6) * _shade_rounding(facing)
+    shading = np.exp(_even_out(broad, share, BROAD) + _even_out(fine, share, FINE)) * _shade_rounding(facing)
     planes = (light, shading.astype(np.float32), facing, _unroll_places(facing, size))
     for plane in planes:
         plane.flags.writeable = False
     return Surface(window, size, *planes)
+
+
+def _even_out(change: Floats, share: Floats, kept: Contrast) -> Floats:
+    """A change of light (logarithm) with about the same contrast in every object.
+
+    Spots and markings, which are paint, are weakened, and the form of black or white objects is brought out.
+    """
+    spread = float(np.sqrt((change**2 * share).sum() / share.sum()))
+    gain = float(np.clip(kept.spread / max(spread, 1e-6), *kept.gains))
+    limit = np.float32(kept.limit)
+    return np.asarray(limit * np.tanh(change * np.float32(gain) / limit), np.float32)
 
 
 def _blur(plane: Floats, sigma: float) -> Floats:
