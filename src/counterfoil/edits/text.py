@@ -162,7 +162,7 @@ def _break_lines(words: str) -> list[str]:
 
 def _readable_scale(alpha: Bytes) -> float:
     """The least scale of a tag whose letters can be read."""
-    return max(FEWEST_PIXELS, LEAST_HEIGHT * min(alpha.shape)) / DRAWN
+    return float(max(FEWEST_PIXELS, LEAST_HEIGHT * min(alpha.shape)) / DRAWN)
 
 
 def _find_place_on(alpha: Bytes, tag: _Tag, scale: float) -> tuple[tuple[float, float], float]:
