@@ -46,6 +46,25 @@ def test_the_mask_is_the_mean_of_both_networks() -> None:
     assert math.isnan(found.steadiness)
 
 
+@pytest.mark.parametrize("like_the_object", [True, False])
+def test_a_part_that_one_network_finds_belongs_to_the_object_if_it_has_its_colours(like_the_object: bool) -> None:
+    class Generous(Clicked):
+        def __call__(self, image: np.ndarray, found: np.ndarray) -> np.ndarray:
+            cut = np.zeros(image.shape[:2], np.uint8)
+            cut[20:60, 30:78] = 200  # four fifths of the rectangle
+            return cut
+
+    rng = np.random.default_rng(0)
+    image = rng.integers(0, 60, (100, 120, 3)).astype(np.uint8) + np.uint8(20)
+    image[20:60, 30 : 90 if like_the_object else 78, 0] += 150
+    segmenter = JointSegmenter(Finder("nowhere"), Generous("nowhere"))  # type: ignore[arg-type]
+    found = segmenter(image)
+    assert found.agreement == pytest.approx(0.8)
+    assert (found.mask.values[25:55, 30:76] == 255).all()
+    assert (found.mask.values[25:55, 80:90] == 255).mean() == float(like_the_object)
+    np.testing.assert_array_equal(found.mask.values, segmenter(image).mask.values)
+
+
 def test_networks_that_find_different_things_make_the_mask_doubtful() -> None:
     image = np.random.default_rng(0).integers(0, 256, (100, 120, 3)).astype(np.uint8)
     verdict = MaskJudge().judge_found("photo", image, joint()(image))

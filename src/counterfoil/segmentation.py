@@ -30,6 +30,11 @@ DEFAULT_SEGMENTER = "joint"
 BORDER = 0.2  # by which a photo is extended for a second look, as a share of each side
 UNSURE = (40, 215)  # salience between these is neither object nor background
 CLICK = 5  # pixels: radius of a click in the input of the network that takes one
+# Overlaps of two networks between which colours decide what one of them alone finds: above, little is left to
+# decide; below, a mask is doubtful.
+DISPUTED = (0.72, 0.9)
+DISPUTE_SIDE, DISPUTE_ROUNDS = 256, 3  # pixels of the longer side at which they do, and rounds
+FEWEST = 32  # pixels of the object and of the background whose colours can be told
 _SIDE, _CLICK_SIDE = 320, 400  # pixels of the networks' inputs
 _MEAN = np.array((0.485, 0.456, 0.406), np.float32)
 _STD = np.array((0.229, 0.224, 0.225), np.float32)
@@ -134,7 +139,8 @@ def _find_middle(found: NDArray[np.bool_], side: tuple[int, int]) -> tuple[int, 
 class JointSegmenter:
     """A network of salience finds the object, one that takes a click cuts it out; the mask is the mean of both.
 
-    They make different mistakes, so that their overlap tells whether to trust the mask.
+    They make different mistakes, so that their overlap tells whether to trust the mask. Where they overlap well but
+    not fully, a part that one of them alone finds (a leash, a plank, a tail) belongs to the object if its colours do.
     """
 
     finder: SalienceNetwork
@@ -147,14 +153,40 @@ class JointSegmenter:
         if not found.any():
             return Segmentation(ObjectMask(np.zeros_like(salience), "salience"), math.nan, math.nan, 0.0)
         cut = self.clicked(image, found)
-        both = ((salience.astype(np.uint16) + cut + 1) // 2).astype(np.uint8)
+        agreement = mask_overlap(found, hard_object(cut))
+        inside = hard_object(((salience.astype(np.uint16) + cut + 1) // 2).astype(np.uint8))
+        if DISPUTED[0] <= agreement < DISPUTED[1]:
+            inside = decide_by_colour(image, found, hard_object(cut))
         # Neither how sure they are nor a second look tells more than their overlap: both refused good masks.
-        return Segmentation(
-            ObjectMask(np.where(hard_object(both), 255, 0).astype(np.uint8), "salience"),
-            math.nan,
-            math.nan,
-            mask_overlap(found, hard_object(cut)),
-        )
+        mask = ObjectMask(np.where(inside, 255, 0).astype(np.uint8), "salience")
+        return Segmentation(mask, math.nan, math.nan, agreement)
+
+
+def decide_by_colour(image: Bytes, first: NDArray[np.bool_], second: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """What both find, and of what one alone finds the part whose colours are more the object's than the background's.
+
+    GrabCut decides, on a small copy.
+    """
+    height, width = first.shape
+    scale = min(1.0, DISPUTE_SIDE / max(height, width))
+    size = (max(1, round(width * scale)), max(1, round(height * scale)))
+    here, there = (
+        np.asarray(cv2.resize(each.astype(np.uint8), size, interpolation=cv2.INTER_NEAREST)) > 0
+        for each in (first, second)
+    )
+    labels = np.full(here.shape, cv2.GC_BGD, np.uint8)
+    labels[here & there] = cv2.GC_FGD
+    labels[here & ~there] = cv2.GC_PR_BGD
+    labels[there & ~here] = cv2.GC_PR_FGD
+    if min(np.count_nonzero(labels == kind) for kind in (cv2.GC_BGD, cv2.GC_FGD)) < FEWEST:
+        return first & second
+    small = np.ascontiguousarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA))
+    cv2.setRNGSeed(0)  # GrabCut's first colours are drawn at random
+    models = np.zeros((1, 65)), np.zeros((1, 65))
+    cv2.grabCut(small, labels, (0, 0, 1, 1), *models, DISPUTE_ROUNDS, cv2.GC_INIT_WITH_MASK)
+    kept = np.isin(labels, (cv2.GC_FGD, cv2.GC_PR_FGD)).astype(np.float32)
+    full = np.asarray(cv2.resize(kept, (width, height), interpolation=cv2.INTER_LINEAR)) >= 0.5
+    return np.asarray(np.where(first == second, first, full), np.bool_)
 
 
 def check_segmenter(name: str) -> None:

@@ -57,13 +57,25 @@ def test_an_edit_that_changes_something_passes(name: str, settings: dict[str, ob
 def test_a_control_may_leave_the_picture_as_it_is() -> None:
     picture = blob_on_grass()
     check_change(edit_named("control", {}), Subject(picture), picture)
-    with pytest.raises(Unusable, match=r"hardly changes the picture: 0.0% of the background by 8 levels or more"):
+    with pytest.raises(
+        Unusable, match=r"hardly changes the picture: 0.0% of the background by 8 levels or more and 6 units"
+    ):
         check_change(edit_named("background-plain", {}), Subject(picture), picture)
 
 
 def test_the_change_is_a_share_of_what_the_edit_is_about() -> None:
     before = Picture(np.zeros((10, 10, 3), np.uint8), np.pad(np.full((5, 10), 255, np.uint8), ((0, 5), (0, 0))))
     after = before.image.copy()
-    after[:5, :5] = 8
+    after[:5, :5] = 30
     assert [measure_change(before, after, kind) for kind in ("background", "corruption", "colour")] == [0.5, 0.25, 0.5]
-    assert measure_change(before, after - after // 8, "colour") == 0.0  # seven levels are not seen
+    assert measure_change(before, after * 0 + 7, "corruption") == 0.0  # seven levels are not counted
+    assert measure_change(before, after * 0 + 8, "corruption") == 1.0
+    assert measure_change(before, after * 0 + 8, "colour") == 0.0  # and eight are not seen on black
+
+
+def test_a_change_of_levels_that_nobody_sees_is_refused_for_colours_and_counts_as_a_dose_for_corruptions() -> None:
+    given = blob_on_grass()
+    black = Picture(np.where(given.alpha[..., None] > 0, (0, 2, 12), given.image).astype(np.uint8), given.alpha)
+    subject, made = make("object-grayscale", {}, black)
+    with pytest.raises(Unusable, match=r"8 levels or more and 6 units of CIE Lab, 20\.0% is needed"):
+        check_change(edit_named("object-grayscale", {}), subject, made)

@@ -32,7 +32,7 @@ class BackgroundHue(Edit):
 
     @property
     def least_change(self) -> float:
-        """A tenth of the background: where hardly any of it has colour, the colour of the rest does not matter."""
+        """A fifth of the background: where hardly any of it has colour, the colour of the rest does not matter."""
         return LEAST_CHANGE_OF_COLOUR
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
@@ -58,7 +58,7 @@ class BackgroundRainbow(Edit):
 
     @property
     def least_change(self) -> float:
-        """A tenth of the background: where hardly any of it has colour, the colour of the rest does not matter."""
+        """A fifth of the background: where hardly any of it has colour, the colour of the rest does not matter."""
         return LEAST_CHANGE_OF_COLOUR
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
@@ -96,7 +96,7 @@ class BackgroundGrayscale(Edit):
 
     @property
     def least_change(self) -> float:
-        """A tenth of the background: where hardly any of it has colour, the colour of the rest does not matter."""
+        """A fifth of the background: where hardly any of it has colour, the colour of the rest does not matter."""
         return LEAST_CHANGE_OF_COLOUR
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:

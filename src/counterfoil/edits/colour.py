@@ -39,7 +39,7 @@ class ObjectHue(Edit):
 
     @property
     def least_change(self) -> float:
-        """A tenth of the object: where hardly any of it has colour, the colour of the rest does not matter."""
+        """A fifth of the object: where hardly any of it has colour, the colour of the rest does not matter."""
         return LEAST_CHANGE_OF_COLOUR
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
@@ -66,7 +66,7 @@ class ObjectGrayscale(Edit):
 
     @property
     def least_change(self) -> float:
-        """A tenth of the object: where hardly any of it has colour, the colour of the rest does not matter."""
+        """A fifth of the object: where hardly any of it has colour, the colour of the rest does not matter."""
         return LEAST_CHANGE_OF_COLOUR
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:

@@ -44,7 +44,7 @@ def check_donor_object(donor: Subject) -> None:
 
 def check_standing_room(subject: Subject, donor: Subject) -> None:
     """Raises `Unusable` where the donor's object would hang in the air, or on a frame, in this photo."""
-    frame = find_frame(subject)
+    frame = subject.once(find_frame)
     if frame.top + frame.height < 1:
         raise Unusable("the photo has a frame at its lower border, on which the donor's object would stand")
     if stands_on_border(donor):

@@ -24,7 +24,7 @@ from counterfoil.types import Attribute, Classifier, DonorRule, EditLevel, Pictu
 _SELF_EXPLAINING = {"", "random", "other", "gray"}  # levels that add nothing to the edit's name
 MAY_STAY = frozenset({"control", "size", "position", "direction"})  # attributes whose pictures may look as before
 LEAST_CHANGE = 0.02  # share of its region that an edit must change visibly
-LEAST_CHANGE_OF_COLOUR = 0.1  # the same of an edit of colour alone
+LEAST_CHANGE_OF_COLOUR = 0.2  # the same of an edit of colour alone
 _INNER_CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
 
 

@@ -46,7 +46,7 @@ class Shadow(Edit):
     @property
     def least_change(self) -> float:
         """Little: a shadow covers a small part of the background."""
-        return 0.01
+        return 0.005
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Darken or lighten the ground; the object stays as it is."""

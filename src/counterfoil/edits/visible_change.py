@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 
 from counterfoil.edits.edit_protocol import Edit
 from counterfoil.edits.subject import Subject
@@ -15,7 +16,8 @@ from counterfoil.errors import Unusable
 from counterfoil.object_mask import Bytes, hard_object
 from counterfoil.types import Attribute, Picture
 
-VISIBLE_STEP = 8  # levels of 255 in one channel by which a pixel has visibly changed
+VISIBLE_STEP = 8  # levels of 255 in one channel by which a pixel has changed
+VISIBLE_DISTANCE = 6  # in CIE Lab, by which it has visibly changed: eight levels of blue on black are not seen
 _CLEARLY = 0.5  # of the background: a larger change is not that of cutting and pasting alone
 
 
@@ -30,21 +32,32 @@ def check_change(edit: Edit, subject: Subject, made: Picture) -> None:
     if changed < edit.least_change:
         raise Unusable(
             f"the edit hardly changes the picture: {changed:.1%} of {_name_region(edit.attribute)} by"
-            f" {VISIBLE_STEP} levels or more, {edit.least_change:.0%} is needed"
+            f" {VISIBLE_STEP} levels or more{_name_distance(edit.attribute)}, {edit.least_change:.1%} is needed"
         )
 
 
 def measure_change(before: Picture, after: Bytes, attribute: Attribute) -> float:
     """Visibly changed pixels as a share of the background, for a corruption of the picture, else of the object.
 
-    It is above 1 where more than that changes.
+    It is above 1 where more than that changes. Corruptions are doses, of which a low one may be hardly seen: for them
+    the change in levels is enough.
     """
     if before.image.shape != after.shape:
         return 1.0
-    same = cv2.inRange(cv2.absdiff(before.image, np.ascontiguousarray(after)), (0, 0, 0), (VISIBLE_STEP - 1,) * 3)
+    after = np.ascontiguousarray(after)
+    same = cv2.inRange(cv2.absdiff(before.image, after), (0, 0, 0), (VISIBLE_STEP - 1,) * 3)
+    if attribute != "corruption":
+        same[_measure_distance(before.image, after) < VISIBLE_DISTANCE] = 255
     inside = np.count_nonzero(hard_object(before.alpha))
     region = {"background": before.alpha.size - inside, "corruption": before.alpha.size}.get(attribute, inside)
     return float((before.alpha.size - np.count_nonzero(same)) / max(1, region))
+
+
+def _measure_distance(first: Bytes, second: Bytes) -> NDArray[np.float32]:
+    """The distance of each pixel's colours in CIE Lab, to about one unit."""
+    labs = [cv2.cvtColor(np.ascontiguousarray(image), cv2.COLOR_RGB2LAB) for image in (first, second)]
+    step = cv2.absdiff(*labs).astype(np.float32) * np.array((100 / 255, 1, 1), np.float32)
+    return np.asarray(np.sqrt((step**2).sum(axis=2)), np.float32)
 
 
 def _change_since_control(edit: Edit, subject: Subject, made: Picture, changed: float) -> float:
@@ -58,6 +71,10 @@ def _change_since_control(edit: Edit, subject: Subject, made: Picture, changed: 
 
 def _paste_back(subject: Subject) -> Bytes:
     return subject.on_background(subject.background).image
+
+
+def _name_distance(attribute: Attribute) -> str:
+    return "" if attribute == "corruption" else f" and {VISIBLE_DISTANCE} units of CIE Lab"
 
 
 def _name_region(attribute: Attribute) -> str:

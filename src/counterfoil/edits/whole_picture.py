@@ -82,7 +82,7 @@ class Grayscale(Edit):
 
     @property
     def least_change(self) -> float:
-        """A tenth of the picture: one with hardly any colour stays as it is."""
+        """A fifth of the picture: one with hardly any colour stays as it is."""
         return LEAST_CHANGE_OF_COLOUR
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
