@@ -79,6 +79,8 @@ def test_no_object_of_a_donor_hangs_in_the_air_or_stands_on_a_frame(name: str) -
     edit.check_fit(subject_of(before(sky)), subject_of(before(sky)))  # a bird beside a bird
     with pytest.raises(Unusable, match="no ground"):
         edit.check_fit(subject_of(before(sea)), stands)
+    with pytest.raises(Unusable, match="enlarged more than 3 times"):
+        edit.check_fit(subject_of(before(grass)), subject_of(red_ball(radius=8)))
     framed = grass.copy()
     framed[-12:] = 255
     with pytest.raises(Unusable, match="frame"):

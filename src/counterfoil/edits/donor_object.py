@@ -19,6 +19,7 @@ from counterfoil.types import Picture
 LARGEST_SHARE = 0.6  # of the donor's photo: a larger object is a close view, of which much is missing
 LARGEST_PIECE = 0.85  # of the object's area that must hang together
 SMALLEST = 32  # pixels of the donor's object along its longer side
+MOST_ENLARGED = 3.0  # times its size that a donor's object can be given without looking soft
 EVENNESS = (0.6, 1.25)  # limits of the change of light, of whose root a donor's object gets that of its surroundings
 
 Bytes = NDArray[np.uint8]
@@ -43,7 +44,10 @@ def check_donor_object(donor: Subject) -> None:
 
 
 def check_standing_room(subject: Subject, donor: Subject) -> None:
-    """Raises `Unusable` where the donor's object would hang in the air, or on a frame, in this photo."""
+    """Raises `Unusable` where the donor's object would hang in the air, stand on a frame or be enlarged too much."""
+    areas = [np.count_nonzero(each.hard_object) for each in (subject, donor)]
+    if areas[0] > MOST_ENLARGED**2 * areas[1]:
+        raise Unusable(f"the donor's object would be enlarged more than {MOST_ENLARGED:g} times")
     frame = subject.once(find_frame)
     if frame.top + frame.height < 1:
         raise Unusable("the photo has a frame at its lower border, on which the donor's object would stand")
