@@ -94,7 +94,7 @@ class _Row:
 Finish: TypeAlias = Callable[[], Floats]  # waits for the images of a batch, (n, 3, height, width)
 
 
-class BatchPainter(Protocol):
+class DevicePainter(Protocol):
     """Starts batches of pictures on a device."""
 
     @property
@@ -129,7 +129,7 @@ class GpuBatcher:
 
     name = "background-256"
 
-    def __init__(self, device: str, painter: BatchPainter) -> None:
+    def __init__(self, device: str, painter: DevicePainter) -> None:
         self.device, self.options = device, PaintOptions(device=device, batch_size=painter.rows)
         self._painter = painter
         self._waiting: defaultdict[_Kind, deque[_Row]] = defaultdict(deque)
