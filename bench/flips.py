@@ -154,7 +154,7 @@ def hunt_cache(flips: int, rng: np.random.Generator) -> int:
         shutil.copytree(cache_folder(), whole, copy_function=link_or_copy)
         expected = _run_demo_photo(whole, Path(temporary) / "expected")
         if isinstance(expected, str):
-            raise SystemExit(expected)
+            raise SystemExit(f"the whole cache: {expected}")
 
         def judge(_: Path, copy: Path) -> str:
             tables = _run_demo_photo(copy, copy.parent / "out")
@@ -167,6 +167,7 @@ def hunt_cache(flips: int, rng: np.random.Generator) -> int:
 
 def _run_demo_photo(cache: Path, out: Path) -> dict[str, bytes] | str:
     command = [sys.executable, "-m", "counterfoil", "run", "--images", "demo:", "--limit", "2", "--out", str(out)]
+    command += ["--model", "embedded:efficientnet-lite0", "--recipe", "imagenet-c"]
     variables = {**os.environ, "COUNTERFOIL_CACHE": str(cache)}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=variables)
     if done.returncode in (0, 3, 4):

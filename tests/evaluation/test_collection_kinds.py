@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import cv2
@@ -61,7 +61,7 @@ class CutsAPicture(Planted):
     def __init__(self, folder: Path) -> None:
         self.picture = max(folder.rglob("*.png"))
 
-    def __call__(self, images: list[NDArray[np.uint8]]) -> NDArray[np.float32]:
+    def __call__(self, images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
         self.picture.write_bytes(self.picture.read_bytes()[:200])
         return super().__call__(images)
 

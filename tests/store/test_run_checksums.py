@@ -9,11 +9,14 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
 from counterfoil.cli import commands
 from counterfoil.errors import UserError
+from counterfoil.store.parquet import Kind
 from counterfoil.store.parts import PartStore
 from counterfoil.store.run_checksums import CHECKSUMS, list_changed_files, refuse_changed
 from counterfoil.store.run_counts import count_run
@@ -215,3 +218,16 @@ def test_check_ends_with_one_line_and_status_1(made: Path, tmp_path: Path) -> No
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert "run.json is missing" in done.stderr
+
+
+def test_a_part_with_the_same_values_in_columns_of_another_type_is_refused(tmp_path: Path) -> None:
+    columns: dict[str, Kind] = {"variant_id": "text", "replicate": "int"}
+    store = PartStore(tmp_path)
+    store.write("part", columns, [("a", 0), ("b", 1)], {})
+    path = tmp_path / "part.parquet"
+    table = pq.read_table(path)
+    fields = [field.with_nullable(True) for field in table.schema]  # as one flipped bit makes of it
+    pq.write_table(table.cast(pa.schema(fields, table.schema.metadata)), path)
+    assert store.read("part").texts("variant_id") == ["a", "b"]
+    with pytest.raises(UserError, match="its columns are not of the types that were written; remove it"):
+        store.read("part", columns)

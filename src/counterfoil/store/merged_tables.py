@@ -101,7 +101,7 @@ def write_merged_tables(folder: Path, plan: PiecePlan, store: PartStore) -> Merg
     with RowGroups(folder / "variants.parquet", MANIFEST_COLUMNS) as manifest:
         for start, _ in plan.ranges():
             names = [plan.part(start, layer) for layer in range(len(plan.layers))]
-            parts = [store.read(name) for name in names]
+            parts = [store.read(name, PICTURE_COLUMNS) for name in names]
             ids |= {name: hash_rows([part.table["id"]]) for name, part in zip(names, parts, strict=True)}
             if len(parts) > 1:
                 places[start] = _order_rows(plan, parts)
@@ -161,7 +161,7 @@ def _read_answers(
     """A model's answers to the pictures of one range, layer by layer; they must be about these pictures."""
     start, model = place
     for layer in range(len(plan.layers)):
-        part = store.read(plan.part(start, layer, model))
+        part = store.read(plan.part(start, layer, model), PREDICTION_COLUMNS)
         if hash_rows([part.table["variant_id"]]) != ids[plan.part(start, layer)]:
             raise UserError(
                 f"expected answers of {model} to the pictures of the part {plan.part(start, layer)}, got answers to"

@@ -76,14 +76,16 @@ class PartStore:
             file.write(buffer.getvalue())
         put_new_file(self._path(name))
 
-    def read(self, name: str) -> TablePart:
-        """The part; raises `UserError` where it is damaged."""
+    def read(self, name: str, columns: Mapping[str, Kind] | None = None) -> TablePart:
+        """The part; raises `UserError` where it is damaged, or its columns are not those that are expected."""
         path = self._path(name)
         with _open_part(path) as file:
             table = file.read()
             about = _parse_about(file.schema_arrow.metadata)
             if hash_rows(table.columns, table.column_names) != about["rows_sha256"]:
                 raise ValueError("its rows are not those that were written")
+            if columns is not None and not table.schema.equals(arrow_schema(columns)):  # the same bytes
+                raise ValueError("its columns are not of the types that were written")
         return TablePart(table, about)
 
     def about(self, name: str) -> dict[str, Any]:
