@@ -2,11 +2,10 @@
 
     python bench/flips.py [--flips 100] [--seed 0]      in a run, an unfinished run, a workspace and a benchmark here
     python bench/flips.py --run FOLDER                  in copies of a finished run, workspace or benchmark of yours
-    python bench/flips.py --cache                       in copies of the cached networks and photos, one a process
 
 One bit of one file of a copy is flipped at a time, files in turn. Of a finished folder `check` must name it; what it
-does not name must be harmless: `report` and `show` write the same as of the folder as it was. An unfinished run must be
-refused, or end in the same tables by its own command. A cached file must be refused, or end in the same tables too.
+does not name must be harmless: `report` writes the same as of the folder as it was. An unfinished run must be
+refused, or end in the same tables by its own command.
 Anything else, and every traceback, is a failure, and the program ends with status 1.
 """
 
@@ -15,7 +14,6 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections import Counter
@@ -25,7 +23,6 @@ from pathlib import Path
 import numpy as np
 from click.testing import CliRunner
 
-from counterfoil.assets.cache import cache_folder
 from counterfoil.cli import commands
 from counterfoil.errors import UserError
 from scale import MODEL, MODEL_CODE, write_tiny_photos
@@ -147,47 +144,15 @@ def make_and_hunt(folder: Path, flips: int, rng: np.random.Generator) -> int:
     return failures + hunt("frozen benchmark", folder / "benchmark", flips, try_finished, rng)
 
 
-def hunt_cache(flips: int, rng: np.random.Generator) -> int:
-    """Flip bits in a copy of the cache; each command is a process of its own, which loads it anew."""
-    with tempfile.TemporaryDirectory(dir=cache_folder().parent) as temporary:
-        whole = Path(temporary) / "whole"
-        shutil.copytree(cache_folder(), whole, copy_function=link_or_copy)
-        expected = _run_demo_photo(whole, Path(temporary) / "expected")
-        if isinstance(expected, str):
-            raise SystemExit(f"the whole cache: {expected}")
-
-        def judge(_: Path, copy: Path) -> str:
-            tables = _run_demo_photo(copy, copy.parent / "out")
-            if isinstance(tables, str):
-                return tables
-            return "same tables" if tables == expected else "NOT THE SAME TABLES"
-
-        return hunt("cache", whole, flips, judge, rng)
-
-
-def _run_demo_photo(cache: Path, out: Path) -> dict[str, bytes] | str:
-    command = [sys.executable, "-m", "counterfoil", "run", "--images", "demo:", "--limit", "2", "--out", str(out)]
-    command += ["--model", "embedded:efficientnet-lite0", "--recipe", "imagenet-c"]
-    variables = {**os.environ, "COUNTERFOIL_CACHE": str(cache)}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=variables)
-    if done.returncode in (0, 3, 4):
-        return read_tables(out)
-    said = done.stderr.strip().splitlines()
-    return f"TRACEBACK {said[-1]}" if "Traceback" in done.stderr else "refused"
-
-
 def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--flips", type=int, default=100, help="in each kind of folder")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--run", type=Path)
-    parser.add_argument("--cache", action="store_true")
     asked = parser.parse_args()
     rng = np.random.default_rng(asked.seed)
-    if asked.cache:
-        failures = hunt_cache(asked.flips, rng)
-    elif asked.run is not None:
+    if asked.run is not None:
         failures = hunt(str(asked.run), asked.run, asked.flips, try_finished, rng)
     else:
         with tempfile.TemporaryDirectory() as temporary:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from counterfoil.models.inference import predict
 from counterfoil.models.onnx_classifier import OnnxClassifier, OnnxRun
+from counterfoil.models.reloadable_model import release_beyond_group
 from counterfoil.models.setup_trials import TrialPhoto, check_setups
 from counterfoil.store.prediction_tables import RenderedVariant, parse_sanity
 from counterfoil.store.result_cache import ResultCache, Stored, name_result
@@ -66,12 +67,14 @@ def check_setups_once(
     for model in models:
         if not (cache.is_lasting and gives_same_bits(model)):
             records |= check_setups([model], photos)
+            release_beyond_group(models)
             continue
         stored = cache.once(
             name_result("set-ups", model.identity, about), partial(_try_setups, model, photos),
             Stored, lambda stored: stored.facts,
         )  # fmt: skip
         records[model.name] = parse_sanity(stored)
+        release_beyond_group(models)
     return records
 
 
