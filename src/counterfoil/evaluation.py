@@ -356,7 +356,8 @@ def _process_pictures(work: CollectionWork, folder: Path) -> MergedTables:
 def _claim(work: CollectionWork, folder: Path, keep: bool = False) -> None:
     """Record the evaluation and its plan in the folder; with `keep`, what is there stays and must be the same."""
     plan, earlier = work.plan, read_plan(folder)
-    listed = len(plan.config.collection.pictures) + len(plan.skipped)
+    left_out = sum(row.stage == "source" for row in plan.skipped)  # an edit that was skipped is no finished picture
+    listed = len(plan.config.collection.pictures) + left_out
     record = {"limit": plan.config.limit, "listed": listed, "shown": len(plan.pictures),
               "identities": plan.identities, **asdict(plan.run)}  # fmt: skip
     claim_folder(folder, record, MAY_DIFFER | _LATER, MAY_GROW, keep)

