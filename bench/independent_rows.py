@@ -89,7 +89,7 @@ def ask(images: Path, masks: Path, photos: list[str]) -> dict[tuple[str, str, st
     for photo in photos:
         others = [other for other in photos if Path(other).parent != Path(photo).parent]
         donor = others[rng.integers(len(others))]
-        pictures = edit(*(load(images, masks, own) for own in (photo, donor)), rng)
+        pictures = edit(load(images, masks, photo), load(images, masks, donor), rng)
         for name, session in networks.items():
             batch = np.stack([prepare(picture, name) for picture in pictures.values()])
             given = session.run(None, {session.get_inputs()[0].name: batch})[0].argmax(axis=1)
@@ -172,7 +172,8 @@ def prepare(picture: Floats, name: str) -> NDArray[np.float32]:
     image = image.resize((int(image.width * scale), int(image.height * scale)), how)
     left, top = (image.width - crop) // 2, (image.height - crop) // 2
     levels = np.asarray(image.crop((left, top, left + crop, top + crop)), np.float32)
-    return ((levels - mean) / deviation).transpose(2, 0, 1).astype(np.float32)
+    normalised = ((levels - np.array(mean)) / np.array(deviation)).astype(np.float32)
+    return np.moveaxis(normalised, 2, 0)
 
 
 if __name__ == "__main__":
