@@ -117,7 +117,7 @@ class Chooser(Edit):
     def needs(self) -> Needs:
         if self.fault == "class":
             return Needs(candidates=2, surrogate="python:nobody:loads_this")
-        rule: Any = "any" if self.fault == "rule" else "other"
+        rule: Any = "nearest" if self.fault == "rule" else "other"
         return Needs(donor=rule, candidates=2, surrogate="python:nobody:loads_this")
 
     def resolve(self, subject: Subject, supplied: Supplied) -> Resolution:
@@ -145,7 +145,7 @@ def test_an_edit_that_chooses_gets_donors_and_a_surrogate_and_then_the_chosen_do
     ("fault", "promise"),
     [
         ("places", "`places` names settings"),
-        ("rule", "a donor is of the 'other', 'same' or 'next' class"),
+        ("rule", "a donor is of the 'other', 'same', 'next' or 'any' class"),
         ("class", "names their class"),
         ("level", "may only add to the level"),
         ("donor", "one of the supplied donors"),

@@ -237,7 +237,7 @@ def _photo(
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     height, width = 160, 200
     top, left = rng.integers(0, texture.shape[0] - height), rng.integers(0, texture.shape[1] - width)
-    value = 90 + texture[top : top + height, left : left + width] // 3
+    value = 70 + texture[top : top + height, left : left + width] // 2
     hsv = np.dstack([np.full_like(value, hue), np.full_like(value, 60), value]).astype(np.uint8)
     centre = (int(rng.integers(128, 148)), int(rng.integers(70, 90)))
     mask = np.zeros((height, width), np.uint8)

@@ -43,7 +43,7 @@ def check_donor_object(donor: Subject) -> None:
         raise Unusable(f"the donor's object has {box.width} x {box.height} pixels, {SMALLEST} are needed")
 
 
-def check_standing_room(subject: Subject, donor: Subject) -> None:
+def check_ground_room(subject: Subject, donor: Subject) -> None:
     """Raises `Unusable` where the donor's object would hang in the air, stand on a frame or be enlarged too much."""
     areas = [np.count_nonzero(each.hard_object) for each in (subject, donor)]
     if areas[0] > MOST_ENLARGED**2 * areas[1]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from counterfoil.edits.cutout import paste
 from counterfoil.edits.donor_object import (
     check_donor_object,
-    check_standing_room,
+    check_ground_room,
     place_donor,
     place_foot_at,
     stands_on_border,
@@ -72,7 +72,7 @@ class SecondObject(Edit):
 
     def check_fit(self, subject: Subject, donor: Subject, exposed: bool = False) -> None:
         """Raises `Unusable` where the donor's object would hang in the air."""
-        check_standing_room(subject, donor)
+        check_ground_room(subject, donor)
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Place the donor's object on the ground line of the object."""

@@ -33,7 +33,7 @@ SUFFIXES = (".bmp", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
 LARGEST = 1024  # pixels along the longer side that a user's texture keeps
 
 
-class Contrast(NamedTuple):
+class LightRange(NamedTuple):
     """How much of a change of light is kept, in logarithms."""
 
     spread: float  # that the object gets, where the gains allow it
@@ -50,8 +50,8 @@ EDGE_DARKNESS = 0.55  # share of the light that is lost where the surface turns 
 WRAP = 0.3  # how far a texture is bent by the form, as a share of the object's size
 INFLATION_SIDES = (12, 24, 48, 96)  # pixels of the longer side at which the outline is inflated, coarse to fine
 INFLATION_ROUNDS = 60
-BROAD = Contrast(0.24, (0.45, 1.6), 0.45)
-FINE = Contrast(0.12, (0.3, 1.0), 0.3)
+BROAD = LightRange(0.24, (0.45, 1.6), 0.45)
+FINE = LightRange(0.12, (0.3, 1.0), 0.3)
 _NEIGHBOURS = np.array([[0, 0.25, 0], [0.25, 0, 0.25], [0, 0.25, 0]], np.float32)
 
 Bytes = NDArray[np.uint8]
@@ -209,7 +209,7 @@ def estimate_surface(subject: Subject) -> Surface:
     return Surface(window, size, *planes)
 
 
-def _even_out(change: Floats, share: Floats, kept: Contrast) -> Floats:
+def _even_out(change: Floats, share: Floats, kept: LightRange) -> Floats:
     """A change of light (logarithm) with about the same contrast in every object.
 
     Spots and markings, which are paint, are weakened, and the form of black or white objects is brought out.
