@@ -21,6 +21,8 @@ from counterfoil.sources.source_loaders import open_source
 from counterfoil.store import object_storage
 from counterfoil.store.folder_mirror import close_folder, open_folder
 from counterfoil.store.object_storage import ObjectStorage
+from google_server import Bucket, serve_bucket
+from hub_server import Hub, serve_hub
 from planted import write_photos
 from s3_server import CREDENTIALS, fail_calls, put_folder, serve_s3
 from table_files import output_bytes
@@ -176,6 +178,107 @@ def test_photos_that_cannot_be_had_are_one_line(server: str, images: str, said: 
 def test_a_run_folder_that_cannot_be_had_is_one_line(server: str, stored: tuple[str, str], out: str) -> None:
     with pytest.raises(cf.UserError, match=r"is not there; make it|it refuses: Access Denied"):
         run_command("run", "--images", stored[0], "--masks", stored[1], "--model", MODEL, "--out", out)
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    """A server that speaks the Hub's protocol; the client asks it."""
+    pytest.importorskip("huggingface_hub")
+    import fsspec
+
+    object_storage._SYSTEMS.clear()
+    with serve_hub() as served:
+        monkeypatch.setitem(fsspec.config.conf, "hf", {"endpoint": served.address})
+        yield served
+    object_storage._SYSTEMS.clear()
+
+
+@pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
+    """A server that speaks Google Cloud Storage's protocol; the client asks it."""
+    pytest.importorskip("gcsfs")
+    object_storage._SYSTEMS.clear()
+    monkeypatch.setenv("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")  # another protocol, for zonal buckets
+    with serve_bucket() as served:
+        monkeypatch.setenv("STORAGE_EMULATOR_HOST", served.address)
+        yield served
+    object_storage._SYSTEMS.clear()
+
+
+@pytest.mark.parametrize(("kind", "root"), [("hub", "hf://datasets/user/data"), ("bucket", "gs://bucket/data")])
+def test_shards_over_other_services_give_the_same_tables_and_report(
+    kind: str, root: str, request: pytest.FixtureRequest, photos: tuple[Path, Path], recipe: str,
+    expected: dict[str, str], tmp_path: Path,
+) -> None:  # fmt: skip
+    files: dict[str, bytes] = request.getfixturevalue(kind).files
+    below = "" if kind == "hub" else "data/"
+    for folder in photos:
+        names = {path: f"{below}{folder.name}/{path.relative_to(folder).as_posix()}" for path in folder.rglob("*.png")}
+        files |= {name: path.read_bytes() for path, name in names.items()}
+    stored = [f"{root}/{folder.name}" for folder in photos]
+    words = ["run", "--images", stored[0], "--masks", stored[1], "--model", MODEL, "--recipe", recipe]
+    words += ["--out", f"{root}/run"]
+    for shard in ("2/2", "1/2"):
+        run_command(*words, "--shard", shard)
+        close_folder(open_folder(f"{root}/run"))  # the next shard is another machine
+    assert "parts: 12 of 12 (100 %)" in run_command("status", f"{root}/run")
+    run_command("merge", f"{root}/run")
+    for name, content in files.items():
+        path = tmp_path / name.removeprefix(below)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    assert output_bytes(tmp_path / "run", [*stored, f"{root}/run"]) == expected
+
+
+def test_google_storage_keeps_the_first_of_two_writers_and_a_refusal_is_one_line_at_once(bucket: Bucket) -> None:
+    storage = ObjectStorage("gs://bucket/run")
+    assert storage.write_new("work/plan.json", b"first")
+    assert not storage.write_new("work/plan.json", b"second")
+    assert bucket.files == {"run/work/plan.json": b"first"}
+    assert not storage.exists("work/other")
+    storage.remove("work/other")
+    with pytest.raises(FileNotFoundError):
+        storage.read("work/other")
+    refused = ObjectStorage("gs://refused/run")
+    with pytest.raises(cf.UserError, match=r"it refuses: Forbidden: .*check the credentials") as caught:
+        refused.list_files()
+    assert "\n" not in str(caught.value)
+    with pytest.raises(cf.UserError, match=r"it refuses: Forbidden: .*check the credentials"):
+        refused.write("name", b"")
+
+
+def test_files_on_the_hub_are_seen_as_soon_as_another_machine_wrote_them(hub: Hub) -> None:
+    storage = ObjectStorage("hf://datasets/user/data/run")
+    storage.write("work/first", b"one")
+    assert not storage.exists("work/second")
+    assert [file.name for file in storage.list_files()] == ["work/first"]
+    hub.files["run/work/second"] = b"two"  # by another machine
+    assert storage.read("work/second") == b"two"
+    assert storage.exists("work/second")
+    hub.files["run/work/third"] = b"three"
+    assert not storage.write_new("work/third", b"other")
+    hub.files["run/work/fourth"] = b"four"
+    listed = [file.name.removeprefix("work/") for file in storage.list_files()]
+    assert listed == ["first", "fourth", "second", "third"]
+    del hub.files["run/work/fourth"]
+    storage.remove("work/fourth")
+    with pytest.raises(FileNotFoundError):
+        storage.read("work/fourth")
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("hf://datasets/user/missing/run", "'datasets/user/missing' is not there; make it, check the address"),
+        ("hf://datasets/user/refused/run", "it refuses: 403 Forbidden.*check the credentials"),
+        ("hf://datasets", "an address that can be used to list"),
+        ("hf://", "an address that can be used to list"),
+    ],
+)
+def test_a_repository_that_cannot_be_had_is_one_line_at_once(hub: Hub, address: str, said: str) -> None:
+    with pytest.raises(cf.UserError, match=said) as caught:
+        ObjectStorage(address).list_files()
+    assert "\n" not in str(caught.value)
 
 
 def test_photos_at_an_address_and_masks_in_a_folder_are_refused(photos: tuple[Path, Path]) -> None:

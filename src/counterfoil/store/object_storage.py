@@ -7,12 +7,12 @@ of fsspec; credentials and endpoints come from the environment, as the service's
 from __future__ import annotations
 
 import asyncio
-import importlib
-import importlib.util
 import os
 import random
+import sys
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
@@ -21,7 +21,9 @@ from counterfoil.plugins import import_extra
 
 _ATTEMPTS = 7
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 10.0  # seconds; each pause is about twice the one before
-_SYSTEMS: dict[tuple[str, int], Any] = {}  # by protocol and process: a connection must not be used after a fork
+_SYSTEMS: dict[tuple[str, int, int], Any] = {}  # by protocol, process (a connection does not survive a fork), thread
+_KEEPS_LISTINGS = ("hf",)  # protocols whose client keeps listings whatever it is told, in a file system per thread
+_REFUSED = (401, 403)  # HTTP status
 _Result = TypeVar("_Result")
 
 
@@ -41,8 +43,9 @@ class ObjectStorage:
     """The files below one address."""
 
     def __init__(self, address: str) -> None:
-        self.address = address.rstrip("/")
-        self._protocol, _, self._root = self.address.partition("://")
+        self._protocol, _, root = address.partition("://")
+        self._root = root.rstrip("/")
+        self.address = f"{self._protocol}://{self._root}"
 
     def __repr__(self) -> str:
         return f"ObjectStorage({self.address!r})"
@@ -51,9 +54,9 @@ class ObjectStorage:
         """The files below a folder, sorted by name; none where there is no such folder in the bucket."""
         root = self._place(folder)
         try:
-            entries = self._call("list", lambda system: system.find(root, detail=True))
+            entries = self._call("list", lambda system: _forget_listings(system).find(root, detail=True))
         except FileNotFoundError as error:
-            if "bucket" in str(error).lower():
+            if any(word in str(error).lower() for word in ("bucket", "repository not found", "revision not found")):
                 raise self._missing_bucket() from error
             return []
         prefix = f"{self._place('')}/"
@@ -62,12 +65,22 @@ class ObjectStorage:
 
     def read(self, name: str) -> bytes:
         """The bytes of a file; raises `FileNotFoundError` where it is not there."""
-        content: bytes = self._call("read", lambda system: system.cat_file(self._place(name)))
+        place = self._place(name)
+        try:
+            content: bytes = self._call("read", lambda system: system.cat_file(place))
+        except FileNotFoundError:
+            if self._protocol not in _KEEPS_LISTINGS:
+                raise
+            content = self._call("read", lambda system: _forget_listings(system).cat_file(place))
         return content
 
     def exists(self, name: str) -> bool:
         """Whether a file is there."""
-        return bool(self._call("read", lambda system: system.isfile(self._place(name))))
+        try:  # `isfile` would take a call that fails for an answer
+            about = self._call("read", lambda system: _forget_listings(system).info(self._place(name)))
+        except FileNotFoundError:
+            return False
+        return bool(about["type"] == "file")
 
     def write(self, name: str, content: bytes) -> None:
         """Put a file; one of the same name is replaced."""
@@ -79,7 +92,9 @@ class ObjectStorage:
     def write_new(self, name: str, content: bytes) -> bool:
         """Put a file where none of this name is; returns whether none was."""
         try:
-            self._call("write", lambda system: system.pipe_file(self._place(name), content, mode="create"))
+            self._call(
+                "write", lambda system: _forget_listings(system).pipe_file(self._place(name), content, mode="create")
+            )
         except FileExistsError:
             return False
         except FileNotFoundError as error:
@@ -94,10 +109,13 @@ class ObjectStorage:
             return
 
     def _missing_bucket(self) -> UserError:
-        bucket = self._root.strip("/").split("/")[0]
-        return UserError(
-            f"expected a bucket at '{self.address}', but '{bucket}' is not there; make it, or check the address"
-        )
+        parts = self._root.strip("/").split("/")
+        if self._protocol == "hf":
+            kind, name = "repository", "/".join(parts[: 3 if parts[0] in ("datasets", "spaces", "buckets") else 2])
+            remedy = "; make it, check the address, or set HF_TOKEN where it is private"
+        else:
+            kind, name, remedy = "bucket", parts[0], "; make it, or check the address"
+        return UserError(f"expected a {kind} at '{self.address}', but '{name}' is not there{remedy}")
 
     def _place(self, name: str) -> str:
         return f"{self._root}/{name}".rstrip("/")
@@ -130,38 +148,63 @@ class _Transient(Exception):
 @contextmanager
 def _translated(address: str, what: str) -> Iterator[None]:
     """Failures of a service: refusals as `UserError`, names that are there or not as they are, others as transient."""
-    refusals: tuple[type[BaseException], ...] = (
-        PermissionError,
-        *_named_errors("botocore.exceptions", "NoCredentialsError"),
-    )
-    failures: tuple[type[BaseException], ...] = (
-        OSError,
-        asyncio.TimeoutError,
-        *_named_errors("botocore.exceptions", "BotoCoreError", "ClientError"),
-        *_named_errors("aiohttp", "ClientError"),
-    )
     try:
         yield
     except (FileNotFoundError, FileExistsError):
         raise
-    except refusals as error:
-        raise UserError(
-            f"expected to be allowed to {what} at '{address}', but it refuses: {_first_line(error)};"
-            " check the credentials in the environment and the rights of the bucket"
-        ) from error
-    except failures as error:
+    except _named_errors(_ABSENCES) as error:
+        raise FileNotFoundError(_first_line(error)) from error
+    except _named_errors(_FAILURES, OSError, asyncio.TimeoutError) as error:
         line = _first_line(error)
+        if _is_refusal(error):
+            raise UserError(
+                f"expected to be allowed to {what} at '{address}', but it refuses: {line};"
+                " check the credentials in the environment and the rights of the bucket"
+            ) from error
         if "PreconditionFailed" in line or "pre-conditions" in line:  # something is there already
             raise FileExistsError(line) from error
         raise _Transient(line) from error
+    except (ValueError, NotImplementedError) as error:  # a client that cannot read the address
+        raise UserError(
+            f"expected an address that can be used to {what}, got '{address}': {_first_line(error)}"
+        ) from error
 
 
-def _named_errors(module: str, *names: str) -> tuple[type[Exception], ...]:
-    """Errors of a client's packages, where they are installed: not all of them are made into `OSError`."""
-    if importlib.util.find_spec(module.split(".")[0]) is None:
-        return ()
-    errors = vars(importlib.import_module(module))
-    return tuple(errors[name] for name in names)
+_ABSENCES = {"huggingface_hub.errors": ("EntryNotFoundError",)}
+_REFUSALS = {
+    "botocore.exceptions": ("NoCredentialsError",),
+    "google.auth.exceptions": ("DefaultCredentialsError", "RefreshError"),
+}
+_FAILURES = {
+    "botocore.exceptions": ("BotoCoreError", "ClientError"),
+    "aiohttp": ("ClientError",),
+    "gcsfs.retry": ("HttpError", "ChecksumError"),
+    "google.auth.exceptions": ("GoogleAuthError",),
+    "huggingface_hub.errors": ("HTTPError",),
+}
+
+
+def _is_refusal(error: BaseException) -> bool:
+    """Whether a service said no for good, in whatever way its client says it."""
+    answer = getattr(error, "response", None)
+    status = getattr(error, "code", None) or getattr(answer, "status_code", None)
+    return (
+        isinstance(error, _named_errors(_REFUSALS, PermissionError))
+        or status in _REFUSED
+        or str(error).startswith("Forbidden: ")  # gcsfs
+    )
+
+
+def _named_errors(names: Mapping[str, Sequence[str]], *more: type[Exception]) -> tuple[type[Exception], ...]:
+    """Errors of the clients' packages, as far as these are loaded: not all of them are made into `OSError`."""
+    loaded = [(vars(sys.modules[module]), own) for module, own in names.items() if module in sys.modules]
+    return *more, *(errors[name] for errors, own in loaded for name in own)
+
+
+def _forget_listings(system: Any) -> Any:
+    """The file system without what it may know from before: other machines write too."""
+    system.invalidate_cache()
+    return system
 
 
 def _first_line(error: BaseException) -> str:
@@ -170,7 +213,7 @@ def _first_line(error: BaseException) -> str:
 
 def _open_system(protocol: str) -> Any:
     """The file system of fsspec for a protocol; listings are never kept, since other machines write too."""
-    key = protocol, os.getpid()
+    key = protocol, os.getpid(), threading.get_ident() if protocol in _KEEPS_LISTINGS else 0
     if key not in _SYSTEMS:
         fsspec = import_extra("fsspec", "remote")
         try:
